@@ -1,0 +1,40 @@
+//! The command line.
+
+use std::time::Duration;
+
+use clap::Parser;
+
+use crate::measure::throughput::Rounds;
+use crate::server::Server;
+
+/// Measures the echo servers side by side and prints one table.
+#[derive(Parser)]
+#[command(name = "bench")]
+pub(crate) struct Args {
+    /// One very short round per case: shows that everything works, the numbers are rough.
+    #[arg(long)]
+    pub(crate) quick: bool,
+
+    /// Only rows whose name ("server transport concurrency payload", as in the table) contains this.
+    #[arg(long, value_name = "SUBSTR")]
+    pub(crate) only: Option<String>,
+
+    /// Leave out instructions and allocations, which take most of the time.
+    #[arg(long)]
+    pub(crate) no_callgrind: bool,
+
+    /// Only the memory of idle legacy sessions (part of a full run anyway).
+    #[arg(long)]
+    pub(crate) sessions: bool,
+
+    /// Which servers to measure.
+    #[arg(long, value_delimiter = ',', default_values_t = Server::ALL)]
+    pub(crate) servers: Vec<Server>,
+}
+
+impl Args {
+    pub(crate) fn rounds(&self) -> Rounds {
+        let (count, warm_up, measured) = if self.quick { (1, 50, 200) } else { (3, 200, 700) };
+        Rounds { count, warm_up: Duration::from_millis(warm_up), measured: Duration::from_millis(measured) }
+    }
+}

@@ -1,0 +1,77 @@
+//! What is measured: a transport, how many requests are in flight, and how large the message is.
+
+use std::fmt;
+
+/// One line of comparison between the servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Case {
+    pub(crate) transport: Transport,
+    /// Connections over HTTP with one request in flight on each, requests in flight over stdio.
+    pub(crate) concurrency: usize,
+    pub(crate) payload: Payload,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Transport {
+    /// 2026-07-28: no session, everything in `_meta` and headers.
+    ModernHttp,
+    /// 2025-11-25: a session per connection.
+    LegacyHttp,
+    /// 2026-07-28 over pipes.
+    Stdio,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Payload {
+    Small,
+    Large,
+}
+
+impl Case {
+    pub(crate) fn all() -> Vec<Self> {
+        let mut cases = Vec::new();
+        for transport in [Transport::ModernHttp, Transport::LegacyHttp, Transport::Stdio] {
+            for payload in [Payload::Small, Payload::Large] {
+                for &concurrency in transport.concurrencies() {
+                    cases.push(Self { transport, concurrency, payload });
+                }
+            }
+        }
+        cases
+    }
+}
+
+impl Transport {
+    fn concurrencies(self) -> &'static [usize] {
+        match self {
+            Self::ModernHttp | Self::LegacyHttp => &[16, 64],
+            Self::Stdio => &[1, 64],
+        }
+    }
+}
+
+impl Payload {
+    /// Plain ASCII words without anything to escape, so that every server copies and none has to rewrite.
+    pub(crate) fn message(self) -> String {
+        let length = match self {
+            Self::Small => 32,
+            Self::Large => 64 * 1024,
+        };
+        "the quick brown fox jumps over a lazy dog and ".chars().cycle().take(length).collect()
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let transport = match self.transport {
+            Transport::ModernHttp => "modern-http",
+            Transport::LegacyHttp => "legacy-http",
+            Transport::Stdio => "stdio",
+        };
+        let payload = match self.payload {
+            Payload::Small => "32B",
+            Payload::Large => "64KB",
+        };
+        write!(f, "{transport} x{} {payload}", self.concurrency)
+    }
+}

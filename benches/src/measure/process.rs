@@ -1,0 +1,41 @@
+//! What the kernel knows about a process.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+/// CPU time that all threads of the process have used.
+///
+/// From `schedstat`, which counts nanoseconds; `stat` counts in ticks of 10 ms and is too coarse for short rounds.
+pub(crate) fn cpu_time(pid: u32) -> Result<Duration> {
+    let mut total = 0;
+    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
+        // A thread may end between the listing and the reading.
+        let Ok(line) = fs::read_to_string(task?.path().join("schedstat")) else { continue };
+        total += line.split(' ').next().context("schedstat")?.parse::<u64>()?;
+    }
+    Ok(Duration::from_nanos(total))
+}
+
+/// Resident memory in bytes.
+pub(crate) fn resident(pid: u32) -> Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("VmRSS")?;
+    let kilobytes: u64 = line.trim().trim_end_matches("kB").trim().parse()?;
+    Ok(kilobytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_has_memory_and_uses_time() {
+        let pid = std::process::id();
+        assert!(resident(pid).unwrap() > 100_000);
+        let before = cpu_time(pid).unwrap();
+        std::hint::black_box((0..20_000_000_u64).fold(0, |sum, n| sum ^ std::hint::black_box(n)));
+        assert!(cpu_time(pid).unwrap() > before);
+    }
+}

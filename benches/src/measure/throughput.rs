@@ -1,0 +1,106 @@
+//! Requests per second, latency, CPU time and resident memory under load.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+
+use super::process;
+use crate::case::Case;
+use crate::load::{Load, Until};
+use crate::pin::Core;
+use crate::server::{Binaries, Running, Server};
+
+/// How long each server is loaded in one case.
+pub(crate) struct Rounds {
+    pub(crate) count: usize,
+    pub(crate) warm_up: Duration,
+    pub(crate) measured: Duration,
+}
+
+/// Medians over the rounds.
+pub(crate) struct Throughput {
+    pub(crate) per_second: f64,
+    pub(crate) p50: Duration,
+    pub(crate) p99: Duration,
+    pub(crate) cpu_per_request: Duration,
+    /// Bytes, after the last round.
+    pub(crate) resident: u64,
+    /// Share of its core that the load generator used; near 1 means that it was the bottleneck.
+    pub(crate) client_busy: f64,
+}
+
+/// Loads all servers of a case in turn, round by round, so that a noisy neighbour does not hit only one of them.
+pub(crate) fn measure(
+    binaries: &Binaries,
+    servers: &[Server],
+    case: Case,
+    rounds: &Rounds,
+) -> Result<Vec<(Server, Throughput)>> {
+    let mut subjects = Vec::new();
+    for &server in servers {
+        let start = || -> Result<_> {
+            let mut running = Running::start(binaries, server, case.transport, Core::Server, &[])?;
+            let mut load = running.connect(case)?;
+            load.run(Until::elapsed(rounds.warm_up))?;
+            Ok((running, load))
+        };
+        let (running, load) = start().with_context(|| format!("{server}, {case}"))?;
+        subjects.push(Subject { server, running, load, seen: Vec::new() });
+    }
+    for _ in 0..rounds.count {
+        for subject in &mut subjects {
+            subject.round(rounds.measured).with_context(|| format!("{}, {case}", subject.server))?;
+        }
+    }
+    subjects.into_iter().map(|subject| Ok((subject.server, subject.summary()?))).collect()
+}
+
+struct Subject {
+    server: Server,
+    running: Running,
+    load: Box<dyn Load>,
+    seen: Vec<Round>,
+}
+
+struct Round {
+    per_second: f64,
+    p50: Duration,
+    p99: Duration,
+    cpu_per_request: Duration,
+    client_busy: f64,
+}
+
+impl Subject {
+    fn round(&mut self, measured: Duration) -> Result<()> {
+        let client = std::process::id();
+        let (client_before, before) = (process::cpu_time(client)?, process::cpu_time(self.running.pid())?);
+        let sample = self.load.run(Until::elapsed(measured))?;
+        let (after, client_after) = (process::cpu_time(self.running.pid())?, process::cpu_time(client)?);
+        anyhow::ensure!(sample.requests > 0, "not one request was answered");
+        self.seen.push(Round {
+            per_second: sample.per_second(),
+            p50: sample.percentile(0.5),
+            p99: sample.percentile(0.99),
+            cpu_per_request: (after - before).div_f64(sample.requests as f64),
+            client_busy: (client_after - client_before).as_secs_f64() / sample.elapsed.as_secs_f64(),
+        });
+        Ok(())
+    }
+
+    fn summary(self) -> Result<Throughput> {
+        Ok(Throughput {
+            per_second: median(&self.seen, |round| round.per_second),
+            p50: median(&self.seen, |round| round.p50),
+            p99: median(&self.seen, |round| round.p99),
+            cpu_per_request: median(&self.seen, |round| round.cpu_per_request),
+            client_busy: median(&self.seen, |round| round.client_busy),
+            resident: process::resident(self.running.pid())?,
+        })
+    }
+}
+
+fn median<T: PartialOrd>(rounds: &[Round], value: impl Fn(&Round) -> T) -> T {
+    let mut values: Vec<T> = rounds.iter().map(value).collect();
+    values.sort_by(|a, b| a.partial_cmp(b).expect("measurements are numbers"));
+    values.swap_remove(values.len() / 2)
+}

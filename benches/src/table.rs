@@ -1,0 +1,122 @@
+//! The one table.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use crate::measure::{Measured, Results};
+
+const HEADINGS: [&str; 9] =
+    ["case", "server", "req/s", "p50", "p99", "CPU/req", "instr/req", "alloc/req", "resident"];
+
+pub(crate) fn render(results: &Results) -> String {
+    let mut out = String::new();
+    if !results.rows.is_empty() {
+        let rows: Vec<_> = results.rows.iter().map(cells).collect();
+        out.push_str(&align(&rows));
+    }
+    for idle in &results.sessions {
+        let each = idle.after.saturating_sub(idle.before) / idle.sessions as u64;
+        let _ = writeln!(
+            out,
+            "{} idle legacy sessions, {}: {} resident before, {} after, {} bytes each",
+            thousands(idle.sessions as f64),
+            idle.server,
+            megabytes(idle.before),
+            megabytes(idle.after),
+            thousands(each as f64),
+        );
+    }
+    if let Some(busiest) = results.rows.iter().max_by(|a, b| a.load.client_busy.total_cmp(&b.load.client_busy)) {
+        let _ = writeln!(
+            out,
+            "load generator: at most {:.0} % of its core busy ({} {})",
+            busiest.load.client_busy * 100.0,
+            busiest.server,
+            busiest.case
+        );
+    }
+    for note in &results.notes {
+        let _ = writeln!(out, "{note}");
+    }
+    out
+}
+
+fn cells(row: &Measured) -> [String; 9] {
+    let count = |value: Option<f64>, decimals: bool| match value {
+        Some(value) if decimals => format!("{value:.1}"),
+        Some(value) => thousands(value),
+        None => "-".into(),
+    };
+    [
+        row.case.to_string(),
+        row.server.to_string(),
+        thousands(row.load.per_second),
+        duration(row.load.p50),
+        duration(row.load.p99),
+        duration(row.load.cpu_per_request),
+        count(row.counts.map(|counts| counts.instructions), false),
+        count(row.counts.map(|counts| counts.allocations), true),
+        megabytes(row.load.resident),
+    ]
+}
+
+/// Text to the left, numbers to the right, an empty line between cases.
+fn align(rows: &[[String; 9]]) -> String {
+    let mut widths = HEADINGS.map(str::len);
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let line = |cells: &[String; 9]| {
+        let padded = cells.iter().zip(widths).enumerate().map(|(column, (cell, width))| {
+            if column < 2 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+        });
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
+    };
+    let mut out = line(&HEADINGS.map(str::to_owned));
+    let mut previous = "";
+    for row in rows {
+        if row[0] != previous {
+            out.push('\n');
+            previous = &row[0];
+        }
+        out.push_str(&line(row));
+    }
+    out.push('\n');
+    out
+}
+
+pub(crate) fn thousands(value: f64) -> String {
+    let digits = format!("{value:.0}");
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        let left = digits.len() - index;
+        if index > 0 && left.is_multiple_of(3) && digit != '-' && !out.ends_with('-') {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+pub(crate) fn megabytes(bytes: u64) -> String {
+    format!("{:.1} MB", bytes as f64 / 1e6)
+}
+
+fn duration(duration: Duration) -> String {
+    let micros = duration.as_secs_f64() * 1e6;
+    if micros < 10_000.0 { format!("{micros:.1} us") } else { format!("{:.1} ms", micros / 1000.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        for (value, text) in [(0.0, "0"), (999.0, "999"), (1000.0, "1,000"), (1234567.4, "1,234,567")] {
+            assert_eq!(thousands(value), text);
+        }
+    }
+}

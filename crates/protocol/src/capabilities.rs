@@ -1,0 +1,134 @@
+//! What a client has declared that it can do.
+
+use crate::json::{Json, Object, ObjectWriter};
+
+/// Identifier of the tasks extension (SEP-2663).
+pub const fn tasks_extension() -> &'static str {
+    "io.modelcontextprotocol/tasks"
+}
+
+/// Something a server may need of the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Capability {
+    /// Elicitation in form mode.
+    ElicitForm,
+    /// Elicitation in URL mode.
+    ElicitUrl,
+    /// Sampling.
+    Sampling,
+    /// Sampling with tools.
+    SamplingTools,
+    /// Roots.
+    Roots,
+    /// The tasks extension.
+    Tasks,
+}
+
+impl Capability {
+    /// The capabilities object that declares just this one, as in `data.requiredCapabilities`.
+    pub fn declaration(self) -> Json {
+        Json::trusted(match self {
+            Capability::ElicitForm => r#"{"elicitation":{"form":{}}}"#,
+            Capability::ElicitUrl => r#"{"elicitation":{"url":{}}}"#,
+            Capability::Sampling => r#"{"sampling":{}}"#,
+            Capability::SamplingTools => r#"{"sampling":{"tools":{}}}"#,
+            Capability::Roots => r#"{"roots":{}}"#,
+            Capability::Tasks => r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#,
+        })
+    }
+
+    /// The name for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Capability::ElicitForm => "elicitation.form",
+            Capability::ElicitUrl => "elicitation.url",
+            Capability::Sampling => "sampling",
+            Capability::SamplingTools => "sampling.tools",
+            Capability::Roots => "roots",
+            Capability::Tasks => "extensions[\"io.modelcontextprotocol/tasks\"]",
+        }
+    }
+}
+
+/// The client's capabilities as it declared them: raw, read only where somebody asks.
+#[derive(Debug, Clone)]
+pub struct ClientCapabilities(Json);
+
+impl ClientCapabilities {
+    /// No capabilities.
+    pub fn none() -> Self {
+        ClientCapabilities(Json::empty_object())
+    }
+
+    /// Takes a capabilities object as it came.
+    pub fn from_json(json: Json) -> Self {
+        ClientCapabilities(json)
+    }
+
+    /// The object as it came.
+    pub fn as_json(&self) -> &Json {
+        &self.0
+    }
+
+    /// Whether the client declared `capability`.
+    pub fn has(&self, capability: Capability) -> bool {
+        let Some(all) = Object::of(&self.0) else { return false };
+        let inner = |name: &str| all.object(name);
+        match capability {
+            // 2025-11-25 client/elicitation: an empty object means form mode.
+            Capability::ElicitForm => inner("elicitation").is_some_and(|e| e.has("form") || !e.has("url")),
+            Capability::ElicitUrl => inner("elicitation").is_some_and(|e| e.has("url")),
+            Capability::Sampling => inner("sampling").is_some(),
+            Capability::SamplingTools => inner("sampling").is_some_and(|s| s.has("tools")),
+            Capability::Roots => inner("roots").is_some(),
+            Capability::Tasks => inner("extensions").is_some_and(|e| e.has(tasks_extension())),
+        }
+    }
+
+    /// One object that declares all of `missing`, for `data.requiredCapabilities`.
+    pub fn required(missing: &[Capability]) -> Json {
+        let mut all = serde_json::Map::new();
+        for capability in missing {
+            if let Ok(serde_json::Value::Object(one)) = capability.declaration().to() {
+                merge(&mut all, one);
+            }
+        }
+        let mut w = ObjectWriter::new();
+        for (name, value) in &all {
+            w.value(name, value);
+        }
+        w.finish()
+    }
+}
+
+fn merge(into: &mut serde_json::Map<String, serde_json::Value>, from: serde_json::Map<String, serde_json::Value>) {
+    for (key, value) in from {
+        match (into.get_mut(&key), value) {
+            (Some(serde_json::Value::Object(a)), serde_json::Value::Object(b)) => merge(a, b),
+            (_, value) => {
+                into.insert(key, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_elicitation_object_means_forms() {
+        let has = |text: &'static str, c| ClientCapabilities::from_json(Json::trusted(text)).has(c);
+        assert!(has(r#"{"elicitation":{}}"#, Capability::ElicitForm));
+        assert!(!has(r#"{"elicitation":{}}"#, Capability::ElicitUrl));
+        assert!(!has(r#"{"elicitation":{"url":{}}}"#, Capability::ElicitForm));
+        assert!(!has("{}", Capability::Sampling));
+        assert!(has(r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#, Capability::Tasks));
+    }
+
+    #[test]
+    fn required_capabilities_are_merged() {
+        let all = ClientCapabilities::required(&[Capability::ElicitForm, Capability::ElicitUrl, Capability::Roots]);
+        assert_eq!(all.as_str(), r#"{"elicitation":{"form":{},"url":{}},"roots":{}}"#);
+    }
+}

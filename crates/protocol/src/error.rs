@@ -1,0 +1,438 @@
+//! The one catalogue of errors.
+//!
+//! Every failure has one [`Symbol`]; from it follow the JSON-RPC code of each era, the HTTP status, whether a retry
+//! can help, and who is to blame. Protocol failures go out as JSON-RPC errors with the codes that the specification
+//! defines; what goes wrong inside a tool goes out as a result with `isError: true` (see [`Symbol::in_tool`]).
+
+use std::borrow::Cow;
+use std::fmt;
+
+use crate::capabilities::{Capability, ClientCapabilities};
+use crate::json::{Json, ObjectWriter, write_str};
+use crate::revision::{Feature, Revision};
+
+/// Who has to do something about a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Blame {
+    /// The caller sent something wrong.
+    Caller,
+    /// A server or service behind this one failed.
+    Upstream,
+    /// This process failed.
+    Us,
+}
+
+/// A table of numbers under which older clients know the failures. See [`Symbol::code_in`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Profile {
+    /// Only codes that the specification defines.
+    #[default]
+    Strict,
+    /// The numbers of the GBIF server.
+    Gbif,
+    /// The numbers of the Percolate server.
+    Percolate,
+    /// The numbers of the Docling client.
+    Docling,
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Symbol {
+    /// The text is not JSON.
+    ParseError,
+    /// The message is not a request.
+    InvalidRequest,
+    /// A request before the handshake.
+    NotInitialized,
+    /// A request id that is still in flight.
+    DuplicateId,
+    /// No such method.
+    MethodNotFound,
+    /// The method's own parameters are wrong.
+    InvalidParams,
+    /// A modern request without the `_meta` fields it must have.
+    MissingMeta,
+    /// A cursor that this server did not hand out, or that has expired.
+    InvalidCursor,
+    /// A request state that was tampered with, has expired, or belongs to another request or caller.
+    StateRefused,
+    /// Something broke inside.
+    Internal,
+    /// Headers and body disagree.
+    HeaderMismatch,
+    /// The client lacks a capability that the request needs.
+    MissingCapability,
+    /// The protocol version is not supported.
+    UnsupportedVersion,
+    /// No such tool.
+    ToolNotFound,
+    /// No such prompt.
+    PromptNotFound,
+    /// No such resource.
+    ResourceNotFound,
+    /// No such task.
+    TaskNotFound,
+    /// No such session.
+    SessionNotFound,
+    /// The tool failed.
+    ToolExecution,
+    /// The tool's arguments are wrong.
+    Validation,
+    /// Too many requests.
+    RateLimited,
+    /// What is behind this cannot be reached.
+    Unavailable,
+    /// The circuit breaker is open.
+    CircuitOpen,
+    /// Too slow.
+    Timeout,
+    /// Cancelled by the caller. Never on the wire: a cancelled request gets no response.
+    Cancelled,
+    /// Too large.
+    TooLarge,
+    /// The call went through too many gateways.
+    LoopDetected,
+    /// A URL must be visited first (2025-11-25 only).
+    UrlElicitationRequired,
+    /// No such tenant.
+    TenantNotFound,
+    /// No such agent.
+    AgentNotFound,
+    /// A document could not be converted.
+    ConversionFailed,
+    /// A document could not be exported.
+    ExportFailed,
+}
+
+impl Symbol {
+    /// The name by which logs and `data.symbol` call it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Symbol::ParseError => "PARSE_ERROR",
+            Symbol::InvalidRequest => "INVALID_REQUEST",
+            Symbol::NotInitialized => "NOT_INITIALIZED",
+            Symbol::DuplicateId => "DUPLICATE_ID",
+            Symbol::MethodNotFound => "METHOD_NOT_FOUND",
+            Symbol::InvalidParams => "INVALID_PARAMS",
+            Symbol::MissingMeta => "MISSING_META",
+            Symbol::InvalidCursor => "INVALID_CURSOR",
+            Symbol::StateRefused => "STATE_REFUSED",
+            Symbol::Internal => "INTERNAL_ERROR",
+            Symbol::HeaderMismatch => "HEADER_MISMATCH",
+            Symbol::MissingCapability => "MISSING_CAPABILITY",
+            Symbol::UnsupportedVersion => "UNSUPPORTED_VERSION",
+            Symbol::ToolNotFound => "TOOL_NOT_FOUND",
+            Symbol::PromptNotFound => "PROMPT_NOT_FOUND",
+            Symbol::ResourceNotFound => "RESOURCE_NOT_FOUND",
+            Symbol::TaskNotFound => "TASK_NOT_FOUND",
+            Symbol::SessionNotFound => "SESSION_NOT_FOUND",
+            Symbol::ToolExecution => "TOOL_EXECUTION_ERROR",
+            Symbol::Validation => "VALIDATION_ERROR",
+            Symbol::RateLimited => "RATE_LIMIT_ERROR",
+            Symbol::Unavailable => "SERVICE_UNAVAILABLE",
+            Symbol::CircuitOpen => "CIRCUIT_BREAKER_OPEN",
+            Symbol::Timeout => "TIMEOUT_ERROR",
+            Symbol::Cancelled => "CANCELLED",
+            Symbol::TooLarge => "TOO_LARGE",
+            Symbol::LoopDetected => "LOOP_DETECTED",
+            Symbol::UrlElicitationRequired => "URL_ELICITATION_REQUIRED",
+            Symbol::TenantNotFound => "TENANT_NOT_FOUND",
+            Symbol::AgentNotFound => "AGENT_NOT_FOUND",
+            Symbol::ConversionFailed => "CONVERSION_FAILED",
+            Symbol::ExportFailed => "EXPORT_FAILED",
+        }
+    }
+
+    /// The JSON-RPC code towards a peer of `revision`.
+    pub const fn code(self, revision: Revision) -> i32 {
+        match self {
+            Symbol::ParseError => -32700,
+            Symbol::InvalidRequest | Symbol::NotInitialized | Symbol::DuplicateId | Symbol::TooLarge => -32600,
+            Symbol::SessionNotFound => -32600,
+            Symbol::MethodNotFound => -32601,
+            Symbol::InvalidParams
+            | Symbol::MissingMeta
+            | Symbol::InvalidCursor
+            | Symbol::StateRefused
+            | Symbol::ToolNotFound
+            | Symbol::PromptNotFound
+            | Symbol::TaskNotFound
+            | Symbol::Validation
+            | Symbol::TenantNotFound
+            | Symbol::AgentNotFound => -32602,
+            // 2026-07-28 changelog: -32002 became -32602.
+            Symbol::ResourceNotFound => {
+                if revision.is_modern() {
+                    -32602
+                } else {
+                    -32002
+                }
+            }
+            Symbol::HeaderMismatch => -32020,
+            Symbol::MissingCapability => -32021,
+            Symbol::UnsupportedVersion => -32022,
+            // 2025-11-25 client/elicitation; later revisions must not emit it.
+            Symbol::UrlElicitationRequired => match revision {
+                Revision::V2025_11_25 => -32042,
+                _ => -32603,
+            },
+            Symbol::Internal
+            | Symbol::ToolExecution
+            | Symbol::RateLimited
+            | Symbol::Unavailable
+            | Symbol::CircuitOpen
+            | Symbol::Timeout
+            | Symbol::Cancelled
+            | Symbol::LoopDetected
+            | Symbol::ConversionFailed
+            | Symbol::ExportFailed => -32603,
+        }
+    }
+
+    /// The number under which a profile's clients know the failure, carried as `code` of the machine form.
+    pub const fn code_in(self, profile: Profile, revision: Revision) -> i32 {
+        match (profile, self) {
+            (Profile::Gbif, Symbol::ToolNotFound) => -32000,
+            (Profile::Gbif, Symbol::ToolExecution) => -32001,
+            (Profile::Gbif, Symbol::Validation) => -32002,
+            (Profile::Gbif, Symbol::RateLimited) => -32003,
+            (Profile::Gbif, Symbol::Unavailable) => -32004,
+            (Profile::Gbif, Symbol::CircuitOpen) => -32005,
+            (Profile::Gbif, Symbol::Timeout) => -32006,
+            (Profile::Percolate, Symbol::TenantNotFound) => -32000,
+            (Profile::Percolate, Symbol::AgentNotFound) => -32001,
+            (Profile::Percolate, Symbol::RateLimited) => -32002,
+            (Profile::Percolate, Symbol::Timeout) => -32003,
+            (Profile::Docling, Symbol::Unavailable | Symbol::CircuitOpen) => -32000,
+            (Profile::Docling, Symbol::Timeout) => -32001,
+            (Profile::Docling, Symbol::ConversionFailed) => -32002,
+            (Profile::Docling, Symbol::ExportFailed) => -32003,
+            _ => self.code(revision),
+        }
+    }
+
+    /// The HTTP status of a response that is this error and nothing else.
+    pub const fn http_status(self, revision: Revision) -> u16 {
+        match self {
+            Symbol::ParseError
+            | Symbol::InvalidRequest
+            | Symbol::NotInitialized
+            | Symbol::MissingMeta
+            | Symbol::HeaderMismatch
+            | Symbol::MissingCapability
+            | Symbol::UnsupportedVersion => 400,
+            Symbol::SessionNotFound => 404,
+            // 2026-07-28 streamable-http: an unknown method is 404 with a JSON-RPC body.
+            Symbol::MethodNotFound if revision.is_modern() => 404,
+            Symbol::TooLarge => 413,
+            Symbol::RateLimited => 429,
+            _ => 200,
+        }
+    }
+
+    /// Whether the same call may succeed when made again.
+    pub const fn retryable(self) -> bool {
+        matches!(
+            self,
+            Symbol::RateLimited | Symbol::Unavailable | Symbol::CircuitOpen | Symbol::Timeout | Symbol::Internal
+        )
+    }
+
+    /// Who is to blame.
+    pub const fn blame(self) -> Blame {
+        match self {
+            Symbol::Internal | Symbol::LoopDetected => Blame::Us,
+            Symbol::ToolExecution
+            | Symbol::Unavailable
+            | Symbol::CircuitOpen
+            | Symbol::Timeout
+            | Symbol::ConversionFailed
+            | Symbol::ExportFailed => Blame::Upstream,
+            _ => Blame::Caller,
+        }
+    }
+
+    /// Whether the failure of a `tools/call` with this symbol is a result with `isError: true`, so that the model
+    /// can read it, rather than a JSON-RPC error.
+    pub const fn in_tool(self) -> bool {
+        matches!(
+            self,
+            Symbol::ToolExecution
+                | Symbol::Validation
+                | Symbol::RateLimited
+                | Symbol::Unavailable
+                | Symbol::CircuitOpen
+                | Symbol::Timeout
+                | Symbol::TooLarge
+                | Symbol::TenantNotFound
+                | Symbol::AgentNotFound
+                | Symbol::ConversionFailed
+                | Symbol::ExportFailed
+        )
+    }
+}
+
+/// A failure: its symbol, one sentence for people, and optional data for machines.
+#[derive(Clone)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    symbol: Symbol,
+    /// An upstream's own code, kept when its error is passed on.
+    code: Option<i32>,
+    message: Cow<'static, str>,
+    data: Option<Json>,
+}
+
+impl Error {
+    /// A failure with a sentence that says what is wrong and what to do.
+    pub fn new(symbol: Symbol, message: impl Into<Cow<'static, str>>) -> Error {
+        Error(Box::new(Inner { symbol, code: None, message: message.into(), data: None }))
+    }
+
+    /// The same failure with data.
+    pub fn with_data(mut self, data: Json) -> Error {
+        self.0.data = Some(data);
+        self
+    }
+
+    /// The same failure under a code of its own, for errors that are passed on.
+    pub fn with_code(mut self, code: i32) -> Error {
+        self.0.code = Some(code);
+        self
+    }
+
+    /// A method that does not exist here.
+    pub fn method_not_found(method: &str) -> Error {
+        Error::new(Symbol::MethodNotFound, format!("Method not found: {method}"))
+    }
+
+    /// Something that broke inside. The details belong in the log, not here.
+    pub fn internal() -> Error {
+        Error::new(Symbol::Internal, "Internal error")
+    }
+
+    /// Wrong parameters of a method.
+    pub fn invalid_params(what: impl fmt::Display) -> Error {
+        Error::new(Symbol::InvalidParams, format!("Invalid params: {what}"))
+    }
+
+    /// The client lacks capabilities that the request needs.
+    pub fn missing_capabilities(missing: &[Capability]) -> Error {
+        let names: Vec<_> = missing.iter().map(|c| c.name()).collect();
+        let mut data = ObjectWriter::new();
+        data.json("requiredCapabilities", &ClientCapabilities::required(missing));
+        Error::new(
+            Symbol::MissingCapability,
+            format!("Missing required client capability: {}. Declare it and try again", names.join(", ")),
+        )
+        .with_data(data.finish())
+    }
+
+    /// A protocol version that is not spoken here.
+    pub fn unsupported_version(requested: &str, supported: &[Revision]) -> Error {
+        let mut data = ObjectWriter::new();
+        let names: Vec<_> = supported.iter().map(|r| r.as_str()).collect();
+        data.value("supported", &names).str("requested", requested);
+        Error::new(
+            Symbol::UnsupportedVersion,
+            format!("Unsupported protocol version {requested:?}: this server speaks {}", names.join(", ")),
+        )
+        .with_data(data.finish())
+    }
+
+    /// A resource that does not exist.
+    pub fn resource_not_found(uri: &str) -> Error {
+        let mut data = ObjectWriter::new();
+        data.str("uri", uri);
+        Error::new(Symbol::ResourceNotFound, format!("Resource not found: {uri}")).with_data(data.finish())
+    }
+
+    /// What went wrong.
+    pub fn symbol(&self) -> Symbol {
+        self.0.symbol
+    }
+
+    /// The sentence for people.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The data for machines.
+    pub fn data(&self) -> Option<&Json> {
+        self.0.data.as_ref()
+    }
+
+    /// The JSON-RPC code towards a peer of `revision`.
+    pub fn code(&self, revision: Revision) -> i32 {
+        self.0.code.unwrap_or_else(|| self.0.symbol.code(revision))
+    }
+
+    /// Appends the JSON-RPC error object: `{"code":…,"message":…,"data":…}`.
+    pub fn write(&self, out: &mut Vec<u8>, revision: Revision) {
+        out.extend_from_slice(b"{\"code\":");
+        out.extend_from_slice(self.code(revision).to_string().as_bytes());
+        out.extend_from_slice(b",\"message\":");
+        write_str(out, self.message());
+        if let Some(data) = self.data() {
+            out.extend_from_slice(b",\"data\":");
+            out.extend_from_slice(data.as_str().as_bytes());
+        }
+        out.push(b'}');
+    }
+
+    /// The JSON-RPC error object.
+    pub fn to_json(&self, revision: Revision) -> Json {
+        let mut out = Vec::with_capacity(96);
+        self.write(&mut out, revision);
+        Json::from_written(out)
+    }
+
+    /// Whether an error response to a peer of `revision` leaves the id out when it could not be read.
+    ///
+    /// JSON-RPC says `null`; the MCP schema made it optional in 2025-11-25 and never allowed `null`.
+    pub fn omits_unknown_id(revision: Option<Revision>) -> bool {
+        revision.is_none_or(|r| r.allows(Feature::OptionalErrorId))
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0.symbol.as_str(), self.0.message)?;
+        match &self.0.data {
+            Some(data) => write!(f, " {data}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wire_forms_per_era() {
+        let e = Error::resource_not_found("x:y");
+        assert_eq!(
+            e.to_json(Revision::V2025_11_25).as_str(),
+            r#"{"code":-32002,"message":"Resource not found: x:y","data":{"uri":"x:y"}}"#
+        );
+        assert_eq!(e.code(Revision::V2026_07_28), -32602);
+        let e = Error::missing_capabilities(&[Capability::Sampling]);
+        for revision in Revision::ALL {
+            assert_eq!(e.code(revision), -32021);
+        }
+        assert_eq!(e.data().unwrap().as_str(), r#"{"requiredCapabilities":{"sampling":{}}}"#);
+    }
+}

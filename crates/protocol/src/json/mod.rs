@@ -1,0 +1,18 @@
+//! Shallow JSON: text that is known to be well formed, split only as deep as somebody has to look.
+//!
+//! A [`Json`] is a piece of JSON text that shares the buffer it came in. An [`Object`] is such a text with its
+//! members indexed: order kept, values raw, duplicate keys refused. Nothing here builds a tree, so what nobody
+//! reads is neither parsed nor rebuilt, and number spelling, key order and unknown members survive.
+
+mod object;
+mod scan;
+mod text;
+mod write;
+
+pub use object::{Member, Object};
+pub use scan::{Fault, FaultKind, Limits};
+pub use text::Json;
+pub use write::{ObjectWriter, write_str};
+
+pub(crate) use object::{Members, empty_members, scan_members};
+pub(crate) use scan::Scanner;

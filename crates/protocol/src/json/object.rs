@@ -1,0 +1,342 @@
+//! [`Object`]: an object whose members are indexed and whose values stay raw.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use bytestring::ByteString;
+use smallvec::SmallVec;
+
+use super::scan::{Fault, FaultKind, Limits, Scanner};
+use super::text::Json;
+use super::write::write_str;
+
+/// An object split one level deep: ordered members, raw values, no duplicate keys.
+///
+/// ```
+/// use tidegate_protocol::{Json, Limits, Object};
+///
+/// let object = Object::parse(r#"{"name":"echo","n":1.0}"#, &Limits::default())?;
+/// assert_eq!(object.get("n"), Some("1.0"));
+/// let renamed = object.with("name", &Json::string("shout"));
+/// assert_eq!(renamed.as_str(), r#"{"name":"shout","n":1.0}"#);
+/// # Ok::<(), tidegate_protocol::json::Fault>(())
+/// ```
+#[derive(Clone)]
+pub struct Object {
+    /// The buffer all positions refer to. It may hold more than this object.
+    text: ByteString,
+    start: u32,
+    end: u32,
+    members: Members,
+}
+
+pub(crate) type Members = SmallVec<[Position; 6]>;
+
+pub(crate) fn empty_members() -> Members {
+    SmallVec::new()
+}
+
+/// Where a member stands in the text. `u32` because messages are far below 4 GiB.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Position {
+    key_start: u32,
+    key_end: u32,
+    value_start: u32,
+    value_end: u32,
+    escaped: bool,
+}
+
+impl Position {
+    fn name<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let raw = &text[self.key_start as usize..self.key_end as usize];
+        if self.escaped { unescape(raw) } else { Cow::Borrowed(raw) }
+    }
+
+    fn is(&self, text: &str, name: &str) -> bool {
+        let raw = &text[self.key_start as usize..self.key_end as usize];
+        if self.escaped { unescape(raw) == name } else { raw == name }
+    }
+}
+
+/// One member of an [`Object`].
+#[derive(Debug, Clone)]
+pub struct Member<'a> {
+    /// The name, with escapes resolved.
+    pub name: Cow<'a, str>,
+    /// The value as text.
+    pub value: &'a str,
+}
+
+impl Object {
+    /// Splits `text`, which must be one object.
+    pub fn parse(text: impl Into<ByteString>, limits: &Limits) -> Result<Object, Fault> {
+        let text = text.into();
+        if text.len() > limits.max_bytes.min(u32::MAX as usize) {
+            return Err(Fault { kind: FaultKind::TooLong(limits.max_bytes), at: limits.max_bytes });
+        }
+        let mut scanner = Scanner::new(&text, limits);
+        scanner.next_token();
+        let start = scanner.at;
+        let mut members = Members::new();
+        scan_members(&mut scanner, 0, &mut members, |_, scanner| scanner.value(1))?;
+        let end = scanner.at;
+        scanner.finish()?;
+        Ok(Object { text, start: start as u32, end: end as u32, members })
+    }
+
+    /// Splits a value that is known to be well formed; `None` if it is not an object or has duplicate keys.
+    pub fn of(json: &Json) -> Option<Object> {
+        Object::parse(json.text().clone(), &Limits { max_depth: 127, max_bytes: usize::MAX }).ok()
+    }
+
+    /// `{}`.
+    pub fn empty() -> Object {
+        Object { text: ByteString::from_static("{}"), start: 0, end: 2, members: Members::new() }
+    }
+
+    /// Positions found by a scan over a larger text.
+    pub(crate) fn from_parts(text: &ByteString, start: usize, end: usize, members: Members) -> Object {
+        Object { text: text.clone(), start: start as u32, end: end as u32, members }
+    }
+
+    fn find(&self, name: &str) -> Option<&Position> {
+        self.members.iter().find(|m| m.is(&self.text, name))
+    }
+
+    /// The raw value of a member.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.find(name).map(|m| &self.text[m.value_start as usize..m.value_end as usize])
+    }
+
+    /// The value of a member, sharing the buffer.
+    pub fn json(&self, name: &str) -> Option<Json> {
+        self.find(name).map(|m| Json::from_span(&self.text, m.value_start as usize, m.value_end as usize))
+    }
+
+    /// The value of a member, split in turn; `None` if absent or not an object.
+    pub fn object(&self, name: &str) -> Option<Object> {
+        Object::of(&self.json(name)?)
+    }
+
+    /// The content of a string member; `None` if absent or not a string.
+    pub fn str(&self, name: &str) -> Option<Cow<'_, str>> {
+        let raw = self.get(name)?;
+        let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
+        if inner.contains('\\') { serde_json::from_str::<String>(raw).ok().map(Cow::Owned) } else { Some(inner.into()) }
+    }
+
+    /// Whether there is such a member.
+    pub fn has(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    /// All members in their order.
+    pub fn members(&self) -> impl ExactSizeIterator<Item = Member<'_>> {
+        self.members.iter().map(|m| Member {
+            name: m.name(&self.text),
+            value: &self.text[m.value_start as usize..m.value_end as usize],
+        })
+    }
+
+    /// The value of a member by its position among [`Object::members`], sharing the buffer.
+    pub fn json_at(&self, index: usize) -> Option<Json> {
+        let m = self.members.get(index)?;
+        Some(Json::from_span(&self.text, m.value_start as usize, m.value_end as usize))
+    }
+
+    /// How many members there are.
+    pub fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// The object's text.
+    pub fn as_str(&self) -> &str {
+        &self.text[self.start as usize..self.end as usize]
+    }
+
+    /// The object as [`Json`], sharing the buffer.
+    pub fn to_json(&self) -> Json {
+        Json::from_span(&self.text, self.start as usize, self.end as usize)
+    }
+
+    /// This object with one member set: replaced in place if it is there, else added at the end. All other
+    /// bytes are copied as they stand.
+    pub fn with(&self, name: &str, value: &Json) -> Json {
+        let text = self.as_str();
+        let mut out = Vec::with_capacity(text.len() + name.len() + value.len() + 4);
+        if let Some(m) = self.find(name) {
+            out.extend_from_slice(&self.text.as_bytes()[self.start as usize..m.value_start as usize]);
+            out.extend_from_slice(value.as_str().as_bytes());
+            out.extend_from_slice(&self.text.as_bytes()[m.value_end as usize..self.end as usize]);
+        } else {
+            out.extend_from_slice(&text.as_bytes()[..text.len() - 1]);
+            if !self.members.is_empty() {
+                out.push(b',');
+            }
+            write_str(&mut out, name);
+            out.push(b':');
+            out.extend_from_slice(value.as_str().as_bytes());
+            out.push(b'}');
+        }
+        Json::from_written(out)
+    }
+
+    /// This object without the named members. All other bytes are copied as they stand.
+    pub fn without(&self, names: &[&str]) -> Json {
+        if !self.members.iter().any(|m| names.iter().any(|n| m.is(&self.text, n))) {
+            return self.to_json();
+        }
+        let mut out = Vec::with_capacity(self.as_str().len());
+        out.push(b'{');
+        for m in &self.members {
+            if names.iter().any(|n| m.is(&self.text, n)) {
+                continue;
+            }
+            if out.len() > 1 {
+                out.push(b',');
+            }
+            // The key's quotes stand just outside the recorded position.
+            let member = &self.text.as_bytes()[m.key_start as usize - 1..m.value_end as usize];
+            out.extend_from_slice(member);
+        }
+        out.push(b'}');
+        Json::from_written(out)
+    }
+}
+
+impl std::fmt::Debug for Object {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Consumes an object, records its members, and lets `value` consume each value. Duplicate keys are refused.
+pub(crate) fn scan_members<'a>(
+    scanner: &mut Scanner<'a>,
+    depth: usize,
+    members: &mut Members,
+    mut value: impl FnMut(&str, &mut Scanner<'a>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    if scanner.next_token() != Some(b'{') {
+        return scanner.fault(FaultKind::Expected("an object"));
+    }
+    if depth + 1 > scanner.max_depth {
+        return scanner.fault(FaultKind::TooDeep(scanner.max_depth));
+    }
+    scanner.at += 1;
+    if scanner.next_token() == Some(b'}') {
+        scanner.at += 1;
+        return Ok(());
+    }
+    let mut seen = Seen::Few;
+    loop {
+        scanner.next_token();
+        let key = scanner.key()?;
+        let raw = &scanner.text[key.start..key.end];
+        let name = if key.escaped { unescape(raw) } else { Cow::Borrowed(raw) };
+        if !seen.is_new(scanner.text, members, &name) {
+            return scanner.fault(FaultKind::DuplicateKey(name.into_owned()));
+        }
+        scanner.next_token();
+        let value_start = scanner.at;
+        value(&name, scanner)?;
+        members.push(Position {
+            key_start: key.start as u32,
+            key_end: key.end as u32,
+            value_start: value_start as u32,
+            value_end: scanner.at as u32,
+            escaped: key.escaped,
+        });
+        match scanner.next_token() {
+            Some(b',') => scanner.at += 1,
+            Some(b'}') => {
+                scanner.at += 1;
+                return Ok(());
+            }
+            Some(_) => return scanner.fault(FaultKind::Unexpected),
+            None => return scanner.fault(FaultKind::Truncated),
+        }
+    }
+}
+
+/// The names met so far. Comparing with each is quickest for the handful of members that messages have; an object
+/// with thousands would make that quadratic, so past a bound they go into a set.
+enum Seen<'a> {
+    Few,
+    Many(HashSet<Cow<'a, str>>),
+}
+
+impl<'a> Seen<'a> {
+    const FEW: usize = 24;
+
+    fn is_new(&mut self, text: &'a str, members: &Members, name: &Cow<'a, str>) -> bool {
+        if let Seen::Few = self {
+            if members.len() < Self::FEW {
+                return !members.iter().any(|m| m.is(text, name));
+            }
+            *self = Seen::Many(members.iter().map(|m| m.name(text)).collect());
+        }
+        match self {
+            Seen::Many(names) => names.insert(name.clone()),
+            Seen::Few => unreachable!("just replaced"),
+        }
+    }
+}
+
+/// Resolves the escapes of a key. A lone surrogate cannot be resolved and stands for itself.
+fn unescape(raw: &str) -> Cow<'_, str> {
+    match serde_json::from_str::<String>(&format!("\"{raw}\"")) {
+        Ok(text) => Cow::Owned(text),
+        Err(_) => Cow::Borrowed(raw),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &'static str) -> Result<Object, FaultKind> {
+        Object::parse(text, &Limits::default()).map_err(|f| f.kind)
+    }
+
+    #[test]
+    fn members_keep_order_and_spelling() {
+        let object = parse(r#" { "b" : 1.50 , "a":[1, 2] } "#).unwrap();
+        let members: Vec<_> = object.members().map(|m| (m.name.into_owned(), m.value)).collect();
+        assert_eq!(members, [("b".to_owned(), "1.50"), ("a".to_owned(), "[1, 2]")]);
+        assert_eq!(object.as_str(), r#"{ "b" : 1.50 , "a":[1, 2] }"#);
+    }
+
+    #[test]
+    fn duplicate_keys_are_refused_in_any_spelling() {
+        for text in [r#"{"a":1,"a":2}"#, r#"{"a":1,"\u0061":2}"#, r#"{"\u0061":1,"a":2}"#] {
+            assert_eq!(parse(text).unwrap_err(), FaultKind::DuplicateKey("a".into()), "{text}");
+        }
+        let many: String = (0..1000).map(|i| format!("\"k{i}\":0,")).collect();
+        let text = format!("{{{many}\"k7\":1}}");
+        let fault = Object::parse(text, &Limits::default()).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::DuplicateKey("k7".into()));
+    }
+
+    #[test]
+    fn one_member_is_spliced_and_the_rest_untouched() {
+        let object = parse(r#"{"a": 1e2,"b":"x" , "c":null}"#).unwrap();
+        let x = Json::trusted("7");
+        assert_eq!(object.with("b", &x).as_str(), r#"{"a": 1e2,"b":7 , "c":null}"#);
+        assert_eq!(object.with("d", &x).as_str(), r#"{"a": 1e2,"b":"x" , "c":null,"d":7}"#);
+        assert_eq!(object.without(&["b"]).as_str(), r#"{"a": 1e2,"c":null}"#);
+        assert_eq!(object.without(&["a", "b", "c"]).as_str(), "{}");
+        assert_eq!(parse("{}").unwrap().with("d", &x).as_str(), r#"{"d":7}"#);
+    }
+
+    #[test]
+    fn only_objects() {
+        assert_eq!(parse("[]").unwrap_err(), FaultKind::Expected("an object"));
+        assert_eq!(parse(r#"{"a":1} x"#).unwrap_err(), FaultKind::Trailing);
+    }
+}

@@ -1,0 +1,92 @@
+//! The `_meta` fields of the protocol.
+
+use crate::capabilities::ClientCapabilities;
+use crate::error::{Error, Symbol};
+use crate::json::{Json, Object};
+use crate::level::Level;
+use crate::revision::Revision;
+
+/// Protocol version of a request.
+pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+/// Name and version of the client.
+pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+/// Capabilities of the client.
+pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// Least severe log message the client wants for this request.
+pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+/// Name and version of the server, on results.
+pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+/// The subscription a notification belongs to.
+pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+/// The task a message belongs to (2025-11-25).
+pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
+/// Opts a request into progress notifications.
+pub const PROGRESS_TOKEN: &str = "progressToken";
+/// The machine form of an error, on results with `isError`.
+pub const ERROR: &str = "dev.tidegate/error";
+/// The key of a question, on server-to-client requests: `{key, of}`.
+pub const INPUT: &str = "dev.tidegate/input";
+
+/// What the `_meta` of a modern request says.
+#[derive(Debug, Clone)]
+pub struct Meta {
+    /// The protocol version as it stands.
+    pub version: String,
+    /// Who the client says it is.
+    pub client_info: Option<Json>,
+    /// What the client says it can do.
+    pub capabilities: ClientCapabilities,
+    /// Least severe log message wanted, if any is.
+    pub log_level: Option<Level>,
+}
+
+impl Meta {
+    /// Whether this `_meta` makes its request a modern one.
+    pub fn is_modern(meta: Option<&Object>) -> bool {
+        meta.is_some_and(|m| m.has(PROTOCOL_VERSION) || m.has(CLIENT_CAPABILITIES))
+    }
+
+    /// Reads the fields that every modern request must or may carry.
+    pub fn read(meta: Option<&Object>) -> Result<Meta, Error> {
+        let missing = |field: &str| {
+            Error::new(Symbol::MissingMeta, format!("Invalid params: _meta[{field:?}] is missing or of a wrong type"))
+        };
+        let meta = meta.ok_or_else(|| missing(PROTOCOL_VERSION))?;
+        let version = meta.str(PROTOCOL_VERSION).ok_or_else(|| missing(PROTOCOL_VERSION))?.into_owned();
+        let capabilities = meta
+            .json(CLIENT_CAPABILITIES)
+            .filter(Json::is_object)
+            .map(ClientCapabilities::from_json)
+            .ok_or_else(|| missing(CLIENT_CAPABILITIES))?;
+        let client_info = meta.json(CLIENT_INFO);
+        if client_info.as_ref().is_some_and(|info| !info.is_object()) {
+            return Err(missing(CLIENT_INFO));
+        }
+        let log_level = match meta.get(LOG_LEVEL) {
+            None => None,
+            Some(raw) => Some(meta.str(LOG_LEVEL).and_then(|name| name.parse().ok()).ok_or_else(|| {
+                Error::invalid_params(format_args!("_meta[{LOG_LEVEL:?}] must be a log level, not {raw}"))
+            })?),
+        };
+        Ok(Meta { version, client_info, capabilities, log_level })
+    }
+
+    /// The revision this `_meta` names, if it is one of `supported`.
+    pub fn revision(&self, supported: &[Revision]) -> Result<Revision, Error> {
+        match self.version.parse() {
+            Ok(revision) if supported.contains(&revision) && revision.is_modern() => Ok(revision),
+            _ => Err(Error::unsupported_version(&self.version, supported)),
+        }
+    }
+}
+
+/// The progress token of a request: any string or integer, 0 included.
+pub fn progress_token(meta: Option<&Object>) -> Result<Option<Json>, Error> {
+    match meta.and_then(|m| m.json(PROGRESS_TOKEN)) {
+        None => Ok(None),
+        Some(token) if token.is_string() || token.is_integer() => Ok(Some(token)),
+        Some(other) => Err(Error::invalid_params(format_args!(
+            "_meta.progressToken must be a string or an integer, not {other}"
+        ))),
+    }
+}

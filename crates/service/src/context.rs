@@ -1,0 +1,84 @@
+//! [`Context`]: everything about a call that is not its method and parameters.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytestring::ByteString;
+use tidegate_protocol::{ClientCapabilities, Json, Level, Revision};
+use tokio_util::sync::CancellationToken;
+
+use crate::correlation::CorrelationId;
+use crate::outbox::Outbox;
+
+/// Through how many gateways a call may go, so that loops end.
+pub const HOP_LIMIT: u8 = 8;
+
+/// Who is calling, as established by the transport, never by the message.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Principal {
+    /// The authenticated subject; `None` when nobody was authenticated.
+    pub subject: Option<Arc<str>>,
+    /// The tenant the subject belongs to.
+    pub tenant: Option<Arc<str>>,
+}
+
+/// The `Mcp-Param-*` headers that came with a call, for tools that mirror parameters into headers.
+#[derive(Debug, Clone, Default)]
+pub struct ParamHeaders(pub Vec<(ByteString, Vec<u8>)>);
+
+impl ParamHeaders {
+    /// The value of a header by its full lower-case name.
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.0.iter().find(|(n, _)| *n == name).map(|(_, v)| v.as_slice())
+    }
+}
+
+/// Who calls, on which terms, and how to reach them while the call runs.
+#[derive(Debug, Clone)]
+pub struct Context {
+    /// Names the call in every log line.
+    pub correlation: CorrelationId,
+    /// The revision that the caller speaks. Replies to a modern caller are in their final form; replies to a legacy
+    /// caller are lowered by the edge that serves it.
+    pub revision: Revision,
+    /// Who the client says it is.
+    pub client_info: Option<Json>,
+    /// What the client says it can do.
+    pub capabilities: ClientCapabilities,
+    /// Least severe log message the caller wants; none are sent without it.
+    pub log_level: Option<Level>,
+    /// The token under which the caller wants progress.
+    pub progress_token: Option<Json>,
+    /// Who is calling.
+    pub principal: Principal,
+    /// When the caller stops waiting.
+    pub deadline: Option<Instant>,
+    /// Fires when the caller no longer wants the answer.
+    pub cancel: CancellationToken,
+    /// Where notifications about this call go; `None` when nobody listens.
+    pub outbox: Option<Outbox>,
+    /// Through how many gateways the call has come.
+    pub hops: u8,
+    /// The `Mcp-Param-*` headers, when the transport has headers and the revision checks them.
+    pub param_headers: Option<Arc<ParamHeaders>>,
+}
+
+impl Context {
+    /// A call from this very process, in the newest revision, with no client behind it.
+    pub fn local() -> Context {
+        Context {
+            correlation: CorrelationId::new(),
+            revision: Revision::LATEST,
+            client_info: None,
+            capabilities: ClientCapabilities::none(),
+            log_level: None,
+            progress_token: None,
+            principal: Principal::default(),
+            deadline: None,
+            cancel: CancellationToken::new(),
+            outbox: None,
+            hops: 0,
+            param_headers: None,
+        }
+    }
+}

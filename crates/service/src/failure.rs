@@ -1,0 +1,89 @@
+//! How a failed call is answered: a JSON-RPC error, or for a tool a result that the model can read.
+
+use bytestring::ByteString;
+use tidegate_protocol::json::{ObjectWriter, write_str};
+use tidegate_protocol::{Error, Json, Method, Profile, Revision, meta};
+
+use crate::call::Call;
+use crate::correlation::CorrelationId;
+use crate::reply::Reply;
+use crate::time::{epoch_ms, rfc3339_ms};
+
+/// What must be remembered of a call to answer it when it fails.
+#[derive(Debug, Clone)]
+pub struct Tag {
+    /// The tool, when the call is a `tools/call`.
+    pub tool: Option<ByteString>,
+    /// The caller's revision.
+    pub revision: Revision,
+    /// The call's correlation id.
+    pub correlation: CorrelationId,
+}
+
+impl Tag {
+    /// The tag of a call.
+    pub fn of(call: &Call) -> Tag {
+        let tool = match call.method {
+            Method::ToolsCall => call.params.json("name").map(|name| match name.to_str() {
+                // Names rarely need decoding: share the message's buffer.
+                Some(std::borrow::Cow::Borrowed(plain)) => name.text().slice_ref(plain),
+                Some(std::borrow::Cow::Owned(decoded)) => decoded.into(),
+                None => ByteString::new(),
+            }),
+            _ => None,
+        };
+        Tag { tool, revision: call.context.revision, correlation: call.context.correlation }
+    }
+
+    /// The answer to the call that failed with `error`.
+    pub fn failed(&self, error: Error) -> Reply {
+        match &self.tool {
+            Some(tool) if error.symbol().in_tool() => {
+                Reply::Complete(tool_failure(&error, tool, self, Profile::Strict, true))
+            }
+            _ => Reply::Error(error),
+        }
+    }
+}
+
+/// The result of a tool that failed: one sentence for the model, and the machine form in `_meta`. With `structured`
+/// the machine form is the structured content too, which is only right for tools without an output schema.
+pub fn tool_failure(error: &Error, tool: &str, tag: &Tag, profile: Profile, structured: bool) -> Json {
+    let symbol = error.symbol();
+    let mut machine = ObjectWriter::with_capacity(256);
+    machine
+        .raw("error", "true")
+        .value("code", &symbol.code_in(profile, tag.revision))
+        .str("symbol", symbol.as_str())
+        .str("message", error.message())
+        .str("tool", tool);
+    if let Some(data) = error.data() {
+        machine.json("data", data);
+    }
+    machine
+        .str("timestamp", &rfc3339_ms(epoch_ms()))
+        .str("correlationId", tag.correlation.as_str())
+        .value("retryable", &symbol.retryable());
+    let machine = machine.finish();
+
+    let mut w = ObjectWriter::with_capacity(512);
+    if tag.revision.is_modern() {
+        w.str("resultType", "complete");
+    }
+    w.with("content", |out| {
+        out.extend_from_slice(b"[{\"type\":\"text\",\"text\":");
+        write_str(out, error.message());
+        out.extend_from_slice(b"}]");
+    });
+    if structured {
+        w.json("structuredContent", &machine);
+    }
+    w.raw("isError", "true").with("_meta", |out| {
+        out.push(b'{');
+        write_str(out, meta::ERROR);
+        out.push(b':');
+        out.extend_from_slice(machine.as_str().as_bytes());
+        out.push(b'}');
+    });
+    w.finish()
+}

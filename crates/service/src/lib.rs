@@ -1,0 +1,43 @@
+//! The one door: whatever answers MCP requests is a `tower::Service<Call, Response = Reply, Error = Infallible>`.
+//!
+//! A server written with the framework, a connection to a remote server, the union of many, and every policy around
+//! any of those are the same kind of thing, so they can be mounted, layered and tested alike. Inside, each call
+//! stands alone, as in revision 2026-07-28: a [`Call`] has a method, parameters and a [`Context`]; a [`Reply`] is
+//! complete, asks for input, is a task, a subscription, or an error. History (handshakes, sessions) lives at the
+//! edges.
+//!
+//! ```
+//! use tidegate_protocol::{Json, Method, Params};
+//! use tidegate_service::{Call, Context, Reply};
+//! use tower::{Service, service_fn};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! let mut door = service_fn(|call: Call| async move {
+//!     Ok::<_, std::convert::Infallible>(match call.method {
+//!         Method::ToolsList => Reply::Complete(Json::trusted(r#"{"tools":[]}"#)),
+//!         other => Reply::method_not_found(&other),
+//!     })
+//! });
+//! let call = Call::new(Method::ToolsList, Params::empty(), Context::local());
+//! assert!(matches!(door.call(call).await, Ok(Reply::Complete(_))));
+//! # }
+//! ```
+
+mod call;
+mod context;
+mod correlation;
+mod door;
+mod failure;
+pub mod layers;
+mod outbox;
+mod reply;
+mod time;
+
+pub use call::Call;
+pub use context::{Context, HOP_LIMIT, ParamHeaders, Principal};
+pub use correlation::CorrelationId;
+pub use door::{BoxDoor, Door};
+pub use failure::{Tag, tool_failure};
+pub use outbox::{Notice, Outbox};
+pub use reply::{InputRequired, Question, Reply, Subscription};
+pub use time::{epoch_ms, rfc3339_ms};

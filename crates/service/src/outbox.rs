@@ -1,0 +1,287 @@
+//! [`Outbox`]: the bounded queue of notifications between a running call (or subscription) and the edge.
+//!
+//! Pushing never waits. When the reader is slow, progress coalesces to the latest, list changes and updates collapse,
+//! and log messages are dropped with a count; replies do not go through here and never drop.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll};
+
+use bytestring::ByteString;
+use futures_util::task::AtomicWaker;
+use tidegate_protocol::json::{ObjectWriter, write_str};
+use tidegate_protocol::{Json, Level, meta};
+
+/// One notification on its way to the client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Notice {
+    /// `notifications/progress`, with its parameters.
+    Progress(Json),
+    /// `notifications/message`, with its parameters.
+    Log(Json),
+    /// `notifications/tools/list_changed`.
+    ToolsChanged,
+    /// `notifications/prompts/list_changed`.
+    PromptsChanged,
+    /// `notifications/resources/list_changed`.
+    ResourcesChanged,
+    /// `notifications/resources/updated`.
+    ResourceUpdated(ByteString),
+    /// `notifications/tasks` (SEP-2663), with the task object.
+    Task {
+        /// The task.
+        id: ByteString,
+        /// Its state.
+        task: Json,
+    },
+}
+
+impl Notice {
+    /// The method on the wire.
+    pub fn method(&self) -> &'static str {
+        match self {
+            Notice::Progress(_) => "notifications/progress",
+            Notice::Log(_) => "notifications/message",
+            Notice::ToolsChanged => "notifications/tools/list_changed",
+            Notice::PromptsChanged => "notifications/prompts/list_changed",
+            Notice::ResourcesChanged => "notifications/resources/list_changed",
+            Notice::ResourceUpdated(_) => "notifications/resources/updated",
+            Notice::Task { .. } => "notifications/tasks",
+        }
+    }
+
+    /// Appends the whole notification. On a modern subscription each carries the subscription's id.
+    pub fn write(&self, out: &mut Vec<u8>, subscription: Option<&Json>) {
+        out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
+        write_str(out, self.method());
+        let params = self.params(subscription);
+        if let Some(params) = params {
+            out.extend_from_slice(b",\"params\":");
+            out.extend_from_slice(params.as_str().as_bytes());
+        }
+        out.push(b'}');
+    }
+
+    fn params(&self, subscription: Option<&Json>) -> Option<Json> {
+        let own = match self {
+            Notice::Progress(params) | Notice::Log(params) | Notice::Task { task: params, .. } => Some(params.clone()),
+            Notice::ResourceUpdated(uri) => {
+                let mut w = ObjectWriter::new();
+                w.str("uri", uri);
+                Some(w.finish())
+            }
+            _ => None,
+        };
+        let Some(id) = subscription else { return own };
+        let mut tag = ObjectWriter::new();
+        tag.json(meta::SUBSCRIPTION_ID, id);
+        let tag = tag.finish();
+        let own = own.and_then(|own| tidegate_protocol::Object::of(&own));
+        Some(own.unwrap_or_else(tidegate_protocol::Object::empty).with("_meta", &tag))
+    }
+
+    /// Whether a waiting `other` says nothing that this one does not.
+    fn replaces(&self, other: &Notice) -> bool {
+        match (self, other) {
+            (Notice::Task { id: a, .. }, Notice::Task { id: b, .. }) => a == b,
+            (Notice::Progress(_) | Notice::Log(_), _) => false,
+            _ => self == other,
+        }
+    }
+}
+
+/// A bounded queue of notifications. Clones are handles on the same queue; there is one reader.
+#[derive(Clone)]
+pub struct Outbox(Arc<Shared>);
+
+struct Shared {
+    state: Mutex<State>,
+    reader: AtomicWaker,
+    capacity: usize,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Notice>,
+    dropped: u64,
+    closed: bool,
+}
+
+impl Default for Outbox {
+    fn default() -> Self {
+        Self::new(256)
+    }
+}
+
+impl Outbox {
+    /// A queue for at most `capacity` notifications.
+    pub fn new(capacity: usize) -> Outbox {
+        Outbox(Arc::new(Shared { state: Mutex::default(), reader: AtomicWaker::new(), capacity: capacity.max(4) }))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic cannot happen while the lock is held; should it, the queue is still whole.
+        self.0.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Queues a notification. Never waits; returns whether it was taken.
+    pub fn push(&self, notice: Notice) -> bool {
+        {
+            let mut state = self.state();
+            if state.closed {
+                return false;
+            }
+            if state.queue.iter().any(|waiting| notice.replaces(waiting)) {
+                state.queue.retain(|waiting| !notice.replaces(waiting));
+            }
+            if state.queue.len() >= self.0.capacity && !make_room(&mut state, &notice) {
+                return false;
+            }
+            state.queue.push_back(notice);
+        }
+        self.0.reader.wake();
+        true
+    }
+
+    /// No more notifications; what waits is still delivered.
+    pub fn close(&self) {
+        self.state().closed = true;
+        self.0.reader.wake();
+    }
+
+    /// Whether the queue was closed.
+    pub fn is_closed(&self) -> bool {
+        self.state().closed
+    }
+
+    /// Takes the next notification if one waits.
+    pub fn try_next(&self) -> Option<Notice> {
+        let mut state = self.state();
+        if state.dropped > 0 && state.queue.is_empty() {
+            let dropped = std::mem::take(&mut state.dropped);
+            return Some(dropped_notice(dropped));
+        }
+        state.queue.pop_front()
+    }
+
+    /// Waits for the next notification; `None` once closed and empty.
+    pub fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Option<Notice>> {
+        if let Some(notice) = self.try_next() {
+            return Poll::Ready(Some(notice));
+        }
+        self.0.reader.register(cx.waker());
+        match self.try_next() {
+            Some(notice) => Poll::Ready(Some(notice)),
+            None if self.is_closed() => Poll::Ready(None),
+            None => Poll::Pending,
+        }
+    }
+
+    /// Waits for the next notification; `None` once closed and empty.
+    pub async fn next(&self) -> Option<Notice> {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+}
+
+impl std::fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let state = self.state();
+        write!(f, "Outbox({} waiting, {} dropped)", state.queue.len(), state.dropped)
+    }
+}
+
+/// Makes room in a full queue for `notice`, by what matters least.
+fn make_room(state: &mut State, notice: &Notice) -> bool {
+    let oldest = |state: &State, wanted: fn(&Notice) -> bool| state.queue.iter().position(wanted);
+    if let Notice::Progress(_) = notice
+        && let Some(at) = oldest(state, |n| matches!(n, Notice::Progress(_)))
+    {
+        state.queue.remove(at);
+        return true;
+    }
+    if let Some(at) = oldest(state, |n| matches!(n, Notice::Log(_))) {
+        state.queue.remove(at);
+        state.dropped += 1;
+        return true;
+    }
+    if let Some(at) = oldest(state, |n| matches!(n, Notice::Progress(_))) {
+        state.queue.remove(at);
+        return true;
+    }
+    if let Notice::Log(_) = notice {
+        state.dropped += 1;
+        return false;
+    }
+    // Only updates of distinct resources are left. Losing one would be silent; telling that the list changed makes
+    // the client look again.
+    state.queue.clear();
+    state.queue.push_back(Notice::ResourcesChanged);
+    true
+}
+
+fn dropped_notice(count: u64) -> Notice {
+    let mut w = ObjectWriter::new();
+    w.str("level", Level::Warning.as_str())
+        .str("logger", "tidegate")
+        .str("data", &format!("{count} log messages were dropped because the client reads too slowly"));
+    Notice::Log(w.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(n: u32) -> Notice {
+        Notice::Log(Json::trusted(format!("{{\"data\":{n}}}")))
+    }
+
+    fn progress(n: u32) -> Notice {
+        Notice::Progress(Json::trusted(format!("{{\"progress\":{n}}}")))
+    }
+
+    #[test]
+    fn changes_collapse_and_nothing_else_does() {
+        let outbox = Outbox::new(8);
+        for notice in [Notice::ToolsChanged, progress(1), Notice::ToolsChanged, progress(2)] {
+            outbox.push(notice);
+        }
+        let got: Vec<_> = std::iter::from_fn(|| outbox.try_next()).collect();
+        assert_eq!(got, [progress(1), Notice::ToolsChanged, progress(2)]);
+    }
+
+    #[test]
+    fn a_full_queue_keeps_the_latest_progress_and_counts_lost_logs() {
+        let outbox = Outbox::new(4);
+        for n in 0..10 {
+            outbox.push(progress(n));
+        }
+        assert_eq!(outbox.try_next(), Some(progress(6)));
+        let outbox = Outbox::new(4);
+        for n in 0..10 {
+            outbox.push(log(n));
+        }
+        let got: Vec<_> = std::iter::from_fn(|| outbox.try_next()).collect();
+        assert_eq!(got.len(), 5);
+        assert!(matches!(&got[4], Notice::Log(l) if l.as_str().contains("6 log messages were dropped")));
+    }
+
+    #[test]
+    fn lost_updates_become_a_list_change() {
+        let outbox = Outbox::new(4);
+        for n in 0..5 {
+            outbox.push(Notice::ResourceUpdated(format!("r:{n}").into()));
+        }
+        let got: Vec<_> = std::iter::from_fn(|| outbox.try_next()).collect();
+        assert_eq!(got, [Notice::ResourcesChanged, Notice::ResourceUpdated("r:4".into())]);
+    }
+
+    #[test]
+    fn subscription_notices_carry_their_id() {
+        let mut out = Vec::new();
+        Notice::ResourceUpdated("a:b".into()).write(&mut out, Some(&Json::trusted("\"s\"")));
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"a:b","_meta":{"io.modelcontextprotocol/subscriptionId":"s"}}}"#
+        );
+    }
+}

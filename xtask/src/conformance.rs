@@ -1,0 +1,176 @@
+//! `cargo xtask conformance`: the official suite against the fixture server, and the MCP Inspector after it.
+
+use anyhow::{Result, bail};
+
+use crate::fixture::Fixture;
+use crate::npm::Tools;
+use crate::{inspector, suite};
+
+/// The revisions that have a requirement set, with the era they belong to.
+const REVISIONS: [(&str, Era); 2] = [("2025-11-25", Era::Legacy), ("2026-07-28", Era::Modern)];
+
+/// How many failed scenarios the closing sentence names; the tables above it have all.
+const NAMED_FAILURES: usize = 8;
+
+/// Which eras the fixture server speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Era {
+    /// Both on one endpoint.
+    #[default]
+    Both,
+    /// Revisions with a handshake.
+    Legacy,
+    /// Revisions without.
+    Modern,
+}
+
+impl Era {
+    /// As the fixture server and the inspector spell it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Both => "both",
+            Self::Legacy => "legacy",
+            Self::Modern => "modern",
+        }
+    }
+
+    /// Whether a server of this era answers clients of the other.
+    pub(crate) fn includes(self, other: Self) -> bool {
+        self == Self::Both || self == other
+    }
+
+    fn parse(name: &str) -> Result<Self> {
+        match name {
+            "both" => Ok(Self::Both),
+            "legacy" => Ok(Self::Legacy),
+            "modern" => Ok(Self::Modern),
+            other => bail!("`{other}` is no era; there are both, legacy and modern"),
+        }
+    }
+}
+
+/// What to run, and against what.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Options {
+    url: Option<String>,
+    era: Era,
+    scenario: Option<String>,
+    revision: Option<String>,
+}
+
+impl Options {
+    fn parse(args: &[String]) -> Result<Self> {
+        let mut options = Self::default();
+        let mut era = None;
+        let mut args = args.iter();
+        while let Some(name) = args.next() {
+            let Some(value) = args.next() else { bail!("`{name}` needs a value, or is unknown") };
+            match name.as_str() {
+                "--url" => options.url = Some(value.clone()),
+                "--era" => era = Some(Era::parse(value)?),
+                "--scenario" => options.scenario = Some(value.clone()),
+                "--requirements" => options.revision = Some(value.clone()),
+                other => bail!("`cargo xtask conformance` does not know `{other}`"),
+            }
+        }
+        if era.is_some() && options.url.is_some() {
+            bail!("--era is for the server that we start; one at --url speaks what it speaks");
+        }
+        options.era = era.unwrap_or_default();
+        if options.revisions().is_empty() {
+            bail!(
+                "nothing to run: requirement sets are 2025-11-25 (legacy) and 2026-07-28 (modern), the era is {}",
+                options.era.name()
+            );
+        }
+        Ok(options)
+    }
+
+    /// The requirement sets that are asked for and that the server can meet.
+    fn revisions(&self) -> Vec<&'static str> {
+        let wanted = |revision: &str| self.revision.as_deref().is_none_or(|only| only == revision);
+        REVISIONS
+            .iter()
+            .filter(|(revision, era)| wanted(revision) && self.era.includes(*era))
+            .map(|(revision, _)| *revision)
+            .collect()
+    }
+
+    /// Whether this is a run of everything, and so includes the inspector.
+    fn is_complete(&self) -> bool {
+        self.url.is_none() && self.scenario.is_none() && self.revision.is_none()
+    }
+}
+
+/// The command.
+pub(crate) fn run(args: &[String]) -> Result<()> {
+    let options = Options::parse(args)?;
+    suites(&options)?;
+    if options.is_complete() {
+        inspector::run(options.era)?;
+    }
+    Ok(())
+}
+
+/// The suite alone: every requirement set is run and reported before any failure counts.
+pub(crate) fn suites(options: &Options) -> Result<()> {
+    let tools = Tools::install()?;
+    // Held until the end of the function: dropping it ends the server.
+    let fixture = if options.url.is_none() { Some(Fixture::start(options.era)?) } else { None };
+    let url = match (&options.url, &fixture) {
+        (Some(url), _) => url.clone(),
+        (None, Some(fixture)) => fixture.url(),
+        (None, None) => bail!("no server to test"),
+    };
+
+    let (mut ran, mut failures) = (0, Vec::new());
+    for revision in options.revisions() {
+        let outcome = suite::run(&tools, &url, revision, options.scenario.as_deref())?;
+        ran += outcome.ran;
+        failures.extend(outcome.failures.into_iter().map(|scenario| format!("{scenario} ({revision})")));
+    }
+    if ran == 0 {
+        bail!("no scenario of that name in the server leg of {}", options.revisions().join(" or "));
+    }
+    if !failures.is_empty() {
+        let named = failures[..failures.len().min(NAMED_FAILURES)].join(", ");
+        let more = if failures.len() > NAMED_FAILURES { " and others" } else { "" };
+        bail!("{} of {ran} conformance scenarios failed: {named}{more}", failures.len());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options> {
+        Options::parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_era_chooses_the_requirement_sets() {
+        for (line, revisions) in [
+            ("", &["2025-11-25", "2026-07-28"][..]),
+            ("--era legacy", &["2025-11-25"]),
+            ("--era modern", &["2026-07-28"]),
+            ("--requirements 2026-07-28", &["2026-07-28"]),
+            ("--url http://localhost:1/mcp --scenario ping", &["2025-11-25", "2026-07-28"]),
+        ] {
+            assert_eq!(parse(line).expect(line).revisions(), revisions, "{line}");
+        }
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        for line in [
+            "--era modern --requirements 2025-11-25",
+            "--url x --era modern",
+            "--requirements 2024-11-05",
+            "--era",
+            "--x y",
+        ] {
+            assert!(parse(line).is_err(), "{line}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The MCP Inspector's command line against the fixture server: it lists the tools and calls one, over stdio and
+//! over Streamable HTTP, as a client of each era.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::conformance::Era;
+use crate::fixture::{self, Fixture};
+use crate::npm::Tools;
+use crate::shell;
+
+const TOOL: &str = "test_simple_text";
+const TEXT: &str = "This is a simple text response for testing.";
+
+/// Runs all combinations that a server of this era answers.
+pub(crate) fn run(era: Era) -> Result<()> {
+    let tools = Tools::install()?;
+    let program = fixture::build()?;
+    let server = Fixture::start(era)?;
+    for client in [Era::Legacy, Era::Modern].into_iter().filter(|client| era.includes(*client)) {
+        for target in [Target::Stdio { program: &program, era }, Target::Http { url: &server.url() }] {
+            list(&tools, &target, client).with_context(|| failed("tools/list", &target, client))?;
+            call(&tools, &target, client).with_context(|| failed("tools/call", &target, client))?;
+            println!("MCP Inspector, {} client over {}: lists and calls", client.name(), target.name());
+        }
+    }
+    Ok(())
+}
+
+fn list(tools: &Tools, target: &Target<'_>, client: Era) -> Result<()> {
+    let reply = ask(tools, target, client, &["--method", "tools/list"])?;
+    ensure!(reply.contains(&format!("\"name\":\"{TOOL}\"")), "no tool `{TOOL}` in: {reply}");
+    Ok(())
+}
+
+fn call(tools: &Tools, target: &Target<'_>, client: Era) -> Result<()> {
+    let reply = ask(tools, target, client, &["--method", "tools/call", "--tool-name", TOOL])?;
+    ensure!(
+        reply.contains(&format!("\"type\":\"text\",\"text\":\"{TEXT}\"")),
+        "not the expected text: {reply}"
+    );
+    ensure!(!reply.contains("\"isError\":true"), "the tool failed: {reply}");
+    Ok(())
+}
+
+/// One run of the inspector; the reply is JSON on one line.
+fn ask(tools: &Tools, target: &Target<'_>, client: Era, request: &[&str]) -> Result<String> {
+    let mut command = tools.inspector();
+    command.args(["--format", "json", "--quiet", "--protocol-era", client.name()]).args(request);
+    target.add_to(&mut command);
+    shell::output(&mut command)
+}
+
+fn failed(method: &str, target: &Target<'_>, client: Era) -> String {
+    format!("the MCP Inspector's {method} failed ({} client over {})", client.name(), target.name())
+}
+
+/// How the inspector reaches the server.
+enum Target<'a> {
+    Stdio { program: &'a Path, era: Era },
+    Http { url: &'a str },
+}
+
+impl Target<'_> {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Stdio { .. } => "stdio",
+            Self::Http { .. } => "Streamable HTTP",
+        }
+    }
+
+    fn add_to(&self, command: &mut Command) {
+        match self {
+            // What follows the dashes is the server's command line.
+            Self::Stdio { program, era } => {
+                command.arg("--").arg(program).args(["--stdio", "--era", era.name()]);
+            }
+            Self::Http { url } => {
+                command.args(["--transport", "http", "--server-url", url]);
+            }
+        }
+    }
+}
