@@ -8,7 +8,11 @@
 //!
 //! Servers are pinned to core 0 and this process, which is the load generator, to core 1.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool whose output is its purpose")]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command-line tool whose output is its purpose"
+)]
 
 mod args;
 mod case;

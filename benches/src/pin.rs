@@ -10,7 +10,7 @@ pub(crate) enum Core {
 }
 
 impl Core {
-    fn number(self) -> &'static str {
+    pub(crate) fn number(self) -> &'static str {
         match self {
             Self::Server => "0",
             Self::Load => "1",
@@ -19,7 +19,8 @@ impl Core {
 
     /// A command that runs on this core, or just a command where it cannot be pinned.
     pub(crate) fn command(self, program: &OsStr) -> Command {
-        let possible = Command::new("taskset").args(["-c", self.number(), "true"]).stderr(Stdio::null()).status();
+        let possible =
+            Command::new("taskset").args(["-c", self.number(), "true"]).stderr(Stdio::null()).status();
         if !possible.is_ok_and(|status| status.success()) {
             return Command::new(program);
         }
@@ -37,5 +38,9 @@ pub(crate) fn pin_load_generator() -> Vec<String> {
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|status| status.success());
-    if done { vec![] } else { vec!["no second core or no taskset: nothing is pinned, the times mean little".into()] }
+    if done {
+        vec![]
+    } else {
+        vec!["no second core or no taskset: nothing is pinned, the times mean little".into()]
+    }
 }

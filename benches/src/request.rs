@@ -24,7 +24,8 @@ pub(crate) struct Request {
 impl Request {
     /// 2026-07-28 basic/transports/streamable-http: version, method and name are mirrored in headers.
     pub(crate) fn modern_http(addr: SocketAddr, message: &str) -> Self {
-        let headers = format!("MCP-Protocol-Version: {MODERN}\r\nMcp-Method: tools/call\r\nMcp-Name: echo\r\n");
+        let headers =
+            format!("MCP-Protocol-Version: {MODERN}\r\nMcp-Method: tools/call\r\nMcp-Name: echo\r\n");
         Self::new(post(addr, &headers, &modern_call(message)))
     }
 

@@ -26,19 +26,33 @@ pub(crate) fn render(results: &Results) -> String {
             thousands(each as f64),
         );
     }
-    if let Some(busiest) = results.rows.iter().max_by(|a, b| a.load.client_busy.total_cmp(&b.load.client_busy)) {
+    if let Some((row, share)) = most(&results.rows, |row| row.load.client_busy) {
         let _ = writeln!(
             out,
-            "load generator: at most {:.0} % of its core busy ({} {})",
-            busiest.load.client_busy * 100.0,
-            busiest.server,
-            busiest.case
+            "load generator: at most {share:.0} % of its core busy ({} {})",
+            row.server, row.case
+        );
+    }
+    // A tenth is about what the rounds differ by anyway.
+    if let Some((row, share)) =
+        most(&results.rows, |row| row.load.disturbed).filter(|(_, share)| *share > 10.0)
+    {
+        let _ = writeln!(
+            out,
+            "others took up to {share:.0} % of the servers' core ({} {}): times and rates suffer, counts do not",
+            row.server, row.case
         );
     }
     for note in &results.notes {
         let _ = writeln!(out, "{note}");
     }
     out
+}
+
+/// The row with the largest share, and that share in percent.
+fn most(rows: &[Measured], share: impl Fn(&Measured) -> f64) -> Option<(&Measured, f64)> {
+    let row = rows.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
+    Some((row, share(row) * 100.0))
 }
 
 fn cells(row: &Measured) -> [String; 9] {

@@ -24,7 +24,9 @@ fn ratios(results: &Results, out: &mut String) {
     for (peer, heading) in [(Server::Floor, "ours against the floor"), (Server::Rmcp, "ours against rmcp")] {
         let mut lines = String::new();
         for case in Case::all() {
-            let (Some(ours), Some(peer)) = (results.row(Server::Ours, case), results.row(peer, case)) else { continue };
+            let (Some(ours), Some(peer)) = (results.row(Server::Ours, case), results.row(peer, case)) else {
+                continue;
+            };
             let _ = write!(lines, "  {:<20}", case.to_string());
             let _ = write!(lines, "  throughput x{:.2}", ours.load.per_second / peer.load.per_second);
             if let Some(ratio) = instruction_ratio(ours, peer) {
@@ -86,17 +88,26 @@ impl Wanted {
             }
             Self::ThroughputAtLeast(case, factor, peer) => {
                 let seen = ours(case)?.load.per_second / results.row(peer, case)?.load.per_second;
-                (seen >= factor, format!("{case}: {seen:.2} times the throughput of {peer}, at least {factor}"))
+                (
+                    seen >= factor,
+                    format!("{case}: {seen:.2} times the throughput of {peer}, at least {factor}"),
+                )
             }
             Self::InstructionsAgainstAtMost(case, factor, peer) => {
                 let seen = instruction_ratio(ours(case)?, results.row(peer, case)?)?;
-                (seen <= factor, format!("{case}: {seen:.2} times the instructions of {peer}, at most {factor}"))
+                (
+                    seen <= factor,
+                    format!("{case}: {seen:.2} times the instructions of {peer}, at most {factor}"),
+                )
             }
             Self::IdleSessionsBelow(limit) => {
                 let idle = results.sessions.iter().find(|idle| idle.server == Server::Ours)?;
                 let (count, seen) = (thousands(idle.sessions as f64), megabytes(idle.after));
                 let met = idle.after < limit;
-                (met, format!("{count} idle legacy sessions: {seen} resident, less than {}", megabytes(limit)))
+                (
+                    met,
+                    format!("{count} idle legacy sessions: {seen} resident, less than {}", megabytes(limit)),
+                )
             }
         })
     }

@@ -53,7 +53,8 @@ impl Sample {
 
     /// The latency that this share of the requests stayed below.
     pub(crate) fn percentile(&self, share: f64) -> Duration {
-        let index = ((self.latencies.len() as f64 * share) as usize).min(self.latencies.len().saturating_sub(1));
+        let index =
+            ((self.latencies.len() as f64 * share) as usize).min(self.latencies.len().saturating_sub(1));
         Duration::from_nanos(self.latencies.get(index).copied().unwrap_or(0).into())
     }
 }

@@ -117,7 +117,8 @@ impl StdioLoad {
             if id.is_multiple_of(SPOT_CHECK) {
                 request::check_answer(line, id, &self.message)?;
             }
-            let sent_at = self.sent_at(id).take().with_context(|| format!("an answer nobody asked for: {id}"))?;
+            let sent_at =
+                self.sent_at(id).take().with_context(|| format!("an answer nobody asked for: {id}"))?;
             meter.answered(sent_at, now);
             start = unseen + length + 1;
             unseen = start;

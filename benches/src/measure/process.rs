@@ -18,6 +18,19 @@ pub(crate) fn cpu_time(pid: u32) -> Result<Duration> {
     Ok(Duration::from_nanos(total))
 }
 
+/// Time that the core has spent on processes, or that the hypervisor took from it.
+///
+/// In ticks of 10 ms, which is enough to tell whether somebody else was there.
+pub(crate) fn core_time(core: &str) -> Result<Duration> {
+    let stat = fs::read_to_string("/proc/stat")?;
+    let line =
+        stat.lines().find_map(|line| line.strip_prefix(&format!("cpu{core} "))).context("no such core")?;
+    let ticks = line.split_whitespace().map(str::parse).collect::<Result<Vec<u64>, _>>()?;
+    // user, nice, system, idle, iowait, irq, softirq, steal
+    let busy: u64 = [0, 1, 2, 7].iter().filter_map(|&column| ticks.get(column)).sum();
+    Ok(Duration::from_millis(busy * 10))
+}
+
 /// Resident memory in bytes.
 pub(crate) fn resident(pid: u32) -> Result<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;

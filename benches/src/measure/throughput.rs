@@ -27,6 +27,8 @@ pub(crate) struct Throughput {
     pub(crate) resident: u64,
     /// Share of its core that the load generator used; near 1 means that it was the bottleneck.
     pub(crate) client_busy: f64,
+    /// Share of the servers' core that went to somebody else.
+    pub(crate) disturbed: f64,
 }
 
 /// Loads all servers of a case in turn, round by round, so that a noisy neighbour does not hit only one of them.
@@ -68,21 +70,31 @@ struct Round {
     p99: Duration,
     cpu_per_request: Duration,
     client_busy: f64,
+    disturbed: f64,
 }
 
 impl Subject {
     fn round(&mut self, measured: Duration) -> Result<()> {
-        let client = std::process::id();
-        let (client_before, before) = (process::cpu_time(client)?, process::cpu_time(self.running.pid())?);
+        let clocks = || -> Result<_> {
+            let core = process::core_time(Core::Server.number())?;
+            Ok((process::cpu_time(self.running.pid())?, process::cpu_time(std::process::id())?, core))
+        };
+        let before = clocks()?;
         let sample = self.load.run(Until::elapsed(measured))?;
-        let (after, client_after) = (process::cpu_time(self.running.pid())?, process::cpu_time(client)?);
+        let after = clocks()?;
         anyhow::ensure!(sample.requests > 0, "not one request was answered");
+
+        let server = after.0.saturating_sub(before.0);
+        let client = after.1.saturating_sub(before.1);
+        let others = after.2.saturating_sub(before.2).saturating_sub(server);
+        let share = |time: Duration| time.as_secs_f64() / sample.elapsed.as_secs_f64();
         self.seen.push(Round {
             per_second: sample.per_second(),
             p50: sample.percentile(0.5),
             p99: sample.percentile(0.99),
-            cpu_per_request: (after - before).div_f64(sample.requests as f64),
-            client_busy: (client_after - client_before).as_secs_f64() / sample.elapsed.as_secs_f64(),
+            cpu_per_request: server.div_f64(sample.requests as f64),
+            client_busy: share(client),
+            disturbed: share(others),
         });
         Ok(())
     }
@@ -94,6 +106,7 @@ impl Subject {
             p99: median(&self.seen, |round| round.p99),
             cpu_per_request: median(&self.seen, |round| round.cpu_per_request),
             client_busy: median(&self.seen, |round| round.client_busy),
+            disturbed: median(&self.seen, |round| round.disturbed),
             resident: process::resident(self.running.pid())?,
         })
     }

@@ -1,1 +1,15 @@
-//! In the making.
+//! Inbound transports: whatever drives a [`Door`](tidegate_service::Door) from outside.
+//!
+//! [`stdio`] speaks newline-delimited JSON over the standard streams (or any pair of streams); [`http`] is
+//! Streamable HTTP as an axum `Router` that can be mounted anywhere. Both serve all revisions at once: a modern
+//! request stands alone and becomes a call as it is; a legacy client's handshake opens a session, and the session's
+//! requests become the same kind of call. Nothing behind the edge knows the difference.
+
+pub mod http;
+mod legacy;
+mod modern;
+mod options;
+pub mod stdio;
+mod wire;
+
+pub use options::{Eras, Options};

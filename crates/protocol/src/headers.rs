@@ -86,13 +86,14 @@ pub fn decode_value(raw: &[u8]) -> Result<Cow<'_, str>, HeaderFault> {
 /// ```
 pub fn encode_value(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();
-    let padded = |b: Option<&u8>| matches!(b, Some(b' ' | b'\t'));
-    let safe = bytes.iter().all(|&b| is_field_byte(b))
-        && !padded(bytes.first())
-        && !padded(bytes.last())
-        // Text that looks like the encoded form would be decoded by the receiver.
-        && !(text.starts_with(OPEN) && text.ends_with(CLOSE));
-    if safe { Cow::Borrowed(text) } else { Cow::Owned(format!("{OPEN}{}{CLOSE}", STANDARD.encode(text))) }
+    let padded = matches!(bytes, [b' ' | b'\t', ..] | [.., b' ' | b'\t']);
+    // Text that looks like the encoded form would be decoded by the receiver.
+    let looks_encoded = text.starts_with(OPEN) && text.ends_with(CLOSE);
+    if bytes.iter().all(|&b| is_field_byte(b)) && !padded && !looks_encoded {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(format!("{OPEN}{}{CLOSE}", STANDARD.encode(text)))
+    }
 }
 
 /// The mirrored headers of one request as they came, each at most once.
@@ -128,7 +129,10 @@ pub fn check(headers: &RequestHeaders<'_>, request: &Request, version_in_meta: &
                 Some(body) => Err(mismatch("Mcp-Name", &value, &body)),
                 None => Err(Error::new(
                     Symbol::HeaderMismatch,
-                    format!("Header mismatch: Mcp-Name is {}, but the body has no params.{param}", quoted(&value)),
+                    format!(
+                        "Header mismatch: Mcp-Name is {}, but the body has no params.{param}",
+                        quoted(&value)
+                    ),
                 )),
             }
         }
@@ -167,7 +171,10 @@ pub(crate) fn missing(header: &str) -> Error {
 }
 
 pub(crate) fn malformed(header: &str, fault: HeaderFault) -> Error {
-    Error::new(Symbol::HeaderMismatch, format!("Header mismatch: the {header} header cannot be read: {fault}"))
+    Error::new(
+        Symbol::HeaderMismatch,
+        format!("Header mismatch: the {header} header cannot be read: {fault}"),
+    )
 }
 
 pub(crate) fn mismatch(header: &str, value: &str, body: &str) -> Error {
@@ -250,7 +257,10 @@ mod tests {
                 ["2025-11-25", "tools/call", "bar"],
                 "MCP-Protocol-Version header value '2025-11-25' does not match body value '2026-07-28'",
             ),
-            ([V, "TOOLS/CALL", "bar"], "Mcp-Method header value 'TOOLS/CALL' does not match body value 'tools/call'"),
+            (
+                [V, "TOOLS/CALL", "bar"],
+                "Mcp-Method header value 'TOOLS/CALL' does not match body value 'tools/call'",
+            ),
             ([V, "tools/call", "foo"], "Mcp-Name header value 'foo' does not match body value 'bar'"),
             ([V, "tools/call", "Bar"], "Mcp-Name header value 'Bar' does not match body value 'bar'"),
             ([V, "tools/call", ""], "Mcp-Name header value '' does not match body value 'bar'"),

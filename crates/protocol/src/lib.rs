@@ -21,12 +21,14 @@ pub mod headers;
 mod id;
 pub mod json;
 mod level;
+pub mod lower;
 mod message;
 pub mod meta;
 mod method;
 pub mod param_headers;
 mod revision;
 pub mod seal;
+pub mod sse;
 
 pub use capabilities::{Capability, ClientCapabilities, tasks_extension};
 pub use error::{Blame, Error, Profile, Symbol};

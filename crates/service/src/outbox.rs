@@ -34,6 +34,9 @@ pub enum Notice {
         /// Its state.
         task: Json,
     },
+    /// Not on the wire: asks the edge to close the connection while the call runs on, where the client can come
+    /// back for the rest (2025-11-25, SEP-1699). Elsewhere it means nothing.
+    CloseStream,
 }
 
 impl Notice {
@@ -47,6 +50,7 @@ impl Notice {
             Notice::ResourcesChanged => "notifications/resources/list_changed",
             Notice::ResourceUpdated(_) => "notifications/resources/updated",
             Notice::Task { .. } => "notifications/tasks",
+            Notice::CloseStream => "",
         }
     }
 

@@ -16,6 +16,7 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use rmcp::{ServerHandler, ServiceExt, tool, tool_handler, tool_router};
 use serde::Deserialize;
 use tokio::net::TcpListener;
+use tracing_subscriber::filter::LevelFilter;
 
 #[derive(Deserialize, schemars::JsonSchema)]
 struct EchoArguments {
@@ -49,8 +50,10 @@ impl ServerHandler for Echo {
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
+    // rmcp writes several lines per stateless request at info level; BENCH_LOG=warn shows what that costs it.
+    let level = std::env::var("BENCH_LOG").ok().and_then(|level| level.parse().ok());
     tracing_subscriber::fmt()
-        .with_max_level(tracing_subscriber::filter::LevelFilter::INFO)
+        .with_max_level(level.unwrap_or(LevelFilter::INFO))
         .with_ansi(false)
         .with_writer(std::io::stderr)
         .init();
@@ -72,8 +75,11 @@ async fn http(addr: &str) -> anyhow::Result<()> {
     // The router of tools is built once and cloned per request or session, which is cheaper for rmcp than building it
     // in the factory as its examples do.
     let echo = Echo::new();
-    let service =
-        StreamableHttpService::new(move || Ok(echo.clone()), Arc::new(LocalSessionManager::default()), config);
+    let service = StreamableHttpService::new(
+        move || Ok(echo.clone()),
+        Arc::new(LocalSessionManager::default()),
+        config,
+    );
     let router = axum::Router::new().nest_service("/mcp", service);
 
     let listener = TcpListener::bind(addr).await?;

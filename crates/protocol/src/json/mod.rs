@@ -4,6 +4,8 @@
 //! members indexed: order kept, values raw, duplicate keys refused. Nothing here builds a tree, so what nobody
 //! reads is neither parsed nor rebuilt, and number spelling, key order and unknown members survive.
 
+mod array;
+mod edit;
 mod object;
 mod scan;
 mod text;
@@ -14,5 +16,6 @@ pub use scan::{Fault, FaultKind, Limits};
 pub use text::Json;
 pub use write::{ObjectWriter, write_str};
 
+pub(crate) use edit::Edit;
 pub(crate) use object::{Members, empty_members, scan_members};
 pub(crate) use scan::Scanner;

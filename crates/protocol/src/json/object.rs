@@ -144,6 +144,13 @@ impl Object {
         Some(Json::from_span(&self.text, m.value_start as usize, m.value_end as usize))
     }
 
+    /// A member as it stands, key and value, by its position among [`Object::members`].
+    pub(crate) fn raw_member(&self, index: usize) -> &str {
+        let m = &self.members[index];
+        // The key's quotes stand just outside the recorded position.
+        &self.text[m.key_start as usize - 1..m.value_end as usize]
+    }
+
     /// How many members there are.
     pub fn len(&self) -> usize {
         self.members.len()

@@ -1,0 +1,367 @@
+//! Resumable streams: what a legacy client's stream has carried, kept within bounds, so that it can come back.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use tidegate_protocol::sse;
+
+use crate::legacy::Lane;
+
+/// How many times more than what is kept for resumption may wait for a first reader.
+const UNREAD_FACTOR: usize = 8;
+
+/// The messages of one stream, numbered.
+pub(super) struct EventLog {
+    /// Names the stream in event ids.
+    pub(super) number: u64,
+    max_bytes: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    messages: VecDeque<Vec<u8>>,
+    /// Number of the first message kept; earlier ones are gone.
+    first: u64,
+    bytes: usize,
+    /// How many messages some reader has been given.
+    delivered: u64,
+    /// No more messages: the response was the last.
+    done: bool,
+    /// The responses alone, for an answer in JSON. Empty once something else was sent.
+    responses: usize,
+    /// The connection should be closed although the stream goes on.
+    close_requested: bool,
+    /// Which reader is the current one; an older one ends.
+    reader: u64,
+    waker: Option<Waker>,
+}
+
+/// What a reader should do next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Send this message, with this number.
+    Message(u64, Bytes),
+    /// Close the connection; the client may come back.
+    Close,
+    /// The stream is over.
+    End,
+}
+
+/// What decides between JSON and a stream.
+pub(super) enum Opening {
+    /// Everything that will ever be sent: the responses.
+    Responses(Vec<Vec<u8>>),
+    /// Something else came first.
+    Stream,
+}
+
+impl EventLog {
+    fn new(number: u64, max_bytes: usize) -> Arc<EventLog> {
+        Arc::new(EventLog { number, max_bytes, state: Mutex::default() })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let waker = {
+            let mut state = self.state();
+            change(&mut state);
+            state.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    fn push(&self, message: Vec<u8>) {
+        let max = self.max_bytes;
+        self.change(|state| {
+            state.bytes += message.len();
+            state.messages.push_back(message);
+            // What was delivered goes first. What nobody has read yet goes only when it is far too much, and the
+            // newest is always kept, however large: it may be the response.
+            while state.messages.len() > 1
+                && (state.bytes > max && state.first < state.delivered || state.bytes > UNREAD_FACTOR * max)
+            {
+                if let Some(old) = state.messages.pop_front() {
+                    state.bytes -= old.len();
+                    state.first += 1;
+                }
+            }
+        });
+    }
+
+    /// Adds the responses and ends the stream.
+    pub(super) fn finish(&self, responses: Vec<Vec<u8>>) {
+        let count = responses.len();
+        for response in responses {
+            self.push(response);
+        }
+        self.change(|state| {
+            state.responses = count;
+            state.done = true;
+        });
+    }
+
+    /// Ends the stream as it is.
+    pub(super) fn end(&self) {
+        self.change(|state| state.done = true);
+    }
+
+    /// Waits until it is clear whether there is more to send than the responses.
+    pub(super) fn poll_opening(&self, cx: &mut Context<'_>) -> Poll<Opening> {
+        let mut state = self.state();
+        if state.done && state.messages.len() == state.responses {
+            state.responses = 0;
+            state.bytes = 0;
+            return Poll::Ready(Opening::Responses(std::mem::take(&mut state.messages).into()));
+        }
+        if !state.messages.is_empty() || state.close_requested || state.done {
+            return Poll::Ready(Opening::Stream);
+        }
+        state.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Waits for the end and takes the responses, for a client that reads no streams.
+    pub(super) fn poll_responses(&self, cx: &mut Context<'_>) -> Poll<Vec<Vec<u8>>> {
+        let mut state = self.state();
+        if !state.done {
+            state.waker = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        let at = state.messages.len() - state.responses.min(state.messages.len());
+        Poll::Ready(state.messages.split_off(at).into())
+    }
+
+    /// Becomes the reader of this stream; an earlier reader ends.
+    pub(super) fn take_over(&self) -> u64 {
+        let mut reader = 0;
+        self.change(|state| {
+            state.reader += 1;
+            state.close_requested = false;
+            reader = state.reader;
+        });
+        reader
+    }
+
+    /// The next message after `sent` messages have been sent.
+    pub(super) fn poll_next(&self, reader: u64, sent: u64, cx: &mut Context<'_>) -> Poll<Next> {
+        let mut state = self.state();
+        if state.reader != reader {
+            return Poll::Ready(Next::End);
+        }
+        let at = sent.max(state.first);
+        if let Some(message) = state.messages.get((at - state.first) as usize) {
+            let message = Bytes::copy_from_slice(message);
+            state.delivered = state.delivered.max(at + 1);
+            return Poll::Ready(Next::Message(at, message));
+        }
+        if state.done {
+            return Poll::Ready(Next::End);
+        }
+        if std::mem::take(&mut state.close_requested) {
+            return Poll::Ready(Next::Close);
+        }
+        state.waker = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
+    /// Whether the messages after the first `sent` are all still here.
+    pub(super) fn can_resume(&self, sent: u64) -> bool {
+        let state = self.state();
+        sent >= state.first && sent <= state.first + state.messages.len() as u64
+    }
+
+    /// How many messages were ever put in.
+    pub(super) fn sent(&self) -> u64 {
+        let state = self.state();
+        state.first + state.messages.len() as u64
+    }
+
+    fn is_done(&self) -> bool {
+        self.state().done
+    }
+
+    /// The id of the event that carries message `n`; `n + 1` messages have then been sent.
+    pub(super) fn event_id(&self, sent: u64) -> String {
+        format!("{}-{sent}", self.number)
+    }
+
+    /// The event without content that lets the client come back before anything was sent (SEP-1699).
+    pub(super) fn priming_event(&self, sent: u64, retry_ms: u64) -> Bytes {
+        let mut out = Vec::with_capacity(48);
+        sse::write_retry(&mut out, retry_ms);
+        sse::write_event(&mut out, Some(&self.event_id(sent)), "");
+        out.into()
+    }
+}
+
+impl Lane for EventLog {
+    fn send(&self, message: Vec<u8>) {
+        self.push(message);
+    }
+
+    fn close_connection(&self) {
+        self.change(|state| state.close_requested = true);
+    }
+}
+
+/// Reads stream number and sent count from an event id.
+pub(super) fn parse_event_id(id: &str) -> Option<(u64, u64)> {
+    let (number, sent) = id.split_once('-')?;
+    Some((number.parse().ok()?, sent.parse().ok()?))
+}
+
+/// The streams of one session. Number 0 is the standalone stream.
+pub(super) struct Streams {
+    next: AtomicU64,
+    max_kept: usize,
+    max_bytes: usize,
+    kept: Mutex<VecDeque<Arc<EventLog>>>,
+    readers: AtomicU64,
+}
+
+impl Streams {
+    pub(super) fn new(max_kept: usize, max_bytes: usize) -> Streams {
+        Streams {
+            next: AtomicU64::new(1),
+            max_kept: max_kept.max(1),
+            max_bytes,
+            kept: Mutex::default(),
+            readers: AtomicU64::new(0),
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, VecDeque<Arc<EventLog>>> {
+        self.kept.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// A new stream, not yet kept.
+    pub(super) fn open(&self) -> Arc<EventLog> {
+        EventLog::new(self.next.fetch_add(1, Ordering::Relaxed), self.max_bytes)
+    }
+
+    /// Keeps a stream for resumption. The oldest finished one makes room.
+    pub(super) fn keep(&self, log: &Arc<EventLog>) {
+        let mut kept = self.kept();
+        if kept.len() >= self.max_kept {
+            let at = kept.iter().position(|l| l.is_done()).unwrap_or(0);
+            kept.remove(at);
+        }
+        kept.push_back(log.clone());
+    }
+
+    /// Keeps a stream that may be kept already.
+    pub(super) fn keep_once(&self, log: &Arc<EventLog>) {
+        if self.find(log.number).is_none() {
+            self.keep(log);
+        }
+    }
+
+    /// A stream that was answered in JSON needs no keeping.
+    pub(super) fn drop_stream(&self, number: u64) {
+        self.kept().retain(|l| l.number != number);
+    }
+
+    pub(super) fn find(&self, number: u64) -> Option<Arc<EventLog>> {
+        self.kept().iter().find(|l| l.number == number).cloned()
+    }
+
+    /// The standalone stream, made when first asked for.
+    pub(super) fn standalone(&self) -> Arc<EventLog> {
+        if let Some(log) = self.find(0) {
+            return log;
+        }
+        let log = EventLog::new(0, self.max_bytes);
+        self.keep(&log);
+        log
+    }
+
+    pub(super) fn has_reader(&self) -> bool {
+        self.readers.load(Ordering::Relaxed) > 0
+    }
+
+    pub(super) fn reader_came(&self) {
+        self.readers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn reader_left(&self) {
+        self.readers.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Ends all streams.
+    pub(super) fn end(&self) {
+        for log in self.kept().drain(..) {
+            log.end();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn next(log: &EventLog, reader: u64, sent: u64) -> Option<Next> {
+        match log.poll_next(reader, sent, &mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(next) => Some(next),
+            Poll::Pending => None,
+        }
+    }
+
+    #[test]
+    fn a_reader_that_comes_back_gets_the_rest() {
+        let log = EventLog::new(3, 1000);
+        log.send(b"a".to_vec());
+        let first = log.take_over();
+        assert_eq!(next(&log, first, 0), Some(Next::Message(0, Bytes::from_static(b"a"))));
+        assert_eq!(next(&log, first, 1), None);
+        log.finish(vec![b"b".to_vec()]);
+        let second = log.take_over();
+        assert_eq!(next(&log, first, 1), Some(Next::End), "the old reader ends");
+        assert_eq!(next(&log, second, 1), Some(Next::Message(1, Bytes::from_static(b"b"))));
+        assert_eq!(next(&log, second, 2), Some(Next::End));
+        assert_eq!(parse_event_id(&log.event_id(2)), Some((3, 2)));
+    }
+
+    #[test]
+    fn the_store_is_bounded_and_says_what_is_lost() {
+        let log = EventLog::new(1, 10);
+        let reader = log.take_over();
+        for n in 0..5 {
+            log.send(vec![b'x'; 4]);
+            next(&log, reader, n);
+        }
+        assert!(!log.can_resume(0) && !log.can_resume(2));
+        assert!(log.can_resume(3) && log.can_resume(5) && !log.can_resume(6));
+    }
+
+    #[test]
+    fn closing_the_connection_is_not_the_end() {
+        let log = EventLog::new(1, 100);
+        let reader = log.take_over();
+        log.close_connection();
+        assert_eq!(next(&log, reader, 0), Some(Next::Close));
+        let reader = log.take_over();
+        assert_eq!(next(&log, reader, 0), None);
+    }
+
+    #[test]
+    fn json_if_there_is_nothing_but_responses() {
+        let cx = &mut Context::from_waker(Waker::noop());
+        let log = EventLog::new(1, 100);
+        assert!(log.poll_opening(cx).is_pending());
+        log.finish(vec![b"r".to_vec()]);
+        assert!(matches!(log.poll_opening(cx), Poll::Ready(Opening::Responses(r)) if r == [b"r".to_vec()]));
+        let log = EventLog::new(1, 100);
+        log.send(b"n".to_vec());
+        log.finish(vec![b"r".to_vec()]);
+        assert!(matches!(log.poll_opening(cx), Poll::Ready(Opening::Stream)));
+    }
+}

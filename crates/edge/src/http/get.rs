@@ -1,0 +1,156 @@
+//! GET and DELETE of legacy sessions: the standalone stream, resumption, and the end.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::stream::unfold;
+use ::http::{HeaderMap, Response};
+use tidegate_protocol::{Error, Feature, Symbol, headers, sse};
+use tidegate_service::{Door, Principal};
+
+use super::events::{EventLog, Next, parse_event_id};
+use super::post::{Version, accepts_events};
+use super::sessions::Session;
+use super::{Shared, respond};
+use crate::legacy::pump;
+
+impl<D: Door> Shared<D> {
+    /// The session that a request names, or the response that says why not.
+    pub(super) fn session(&self, http: &HeaderMap, principal: &Principal) -> Result<Arc<Session>, Response<Body>> {
+        let Some(id) = http.get(headers::SESSION_ID) else {
+            let what = "Bad request: the Mcp-Session-Id header is missing. Send initialize first";
+            return Err(respond::refused(400, &Error::new(Symbol::InvalidRequest, what)));
+        };
+        id.to_str().ok().and_then(|id| self.sessions.find(id, principal)).ok_or_else(|| {
+            let what = "Session not found: it has ended. Send initialize to start a new one";
+            respond::refused(404, &Error::new(Symbol::SessionNotFound, what))
+        })
+    }
+
+    pub(super) fn get(&self, http: &HeaderMap, principal: &Principal) -> Response<Body> {
+        if !accepts_events(http) {
+            let what = "Not acceptable: a GET needs Accept: text/event-stream";
+            return respond::refused(406, &Error::new(Symbol::InvalidRequest, what));
+        }
+        if let Err(response) = self.check_legacy_version(&Version::of(http), None) {
+            return response;
+        }
+        let session = match self.session(http, principal) {
+            Ok(session) => session,
+            Err(response) => return response,
+        };
+        let Some(last) = http.get(headers::LAST_EVENT_ID) else {
+            return self.standalone(session, None);
+        };
+        // 2025-11-25 transports: only what belongs to that very stream is replayed.
+        let resumed = last.to_str().ok().and_then(parse_event_id).and_then(|(number, sent)| {
+            let log = if number == 0 { Some(session.streams.standalone()) } else { session.streams.find(number) };
+            log.filter(|log| log.can_resume(sent)).map(|log| (log, sent))
+        });
+        match resumed {
+            Some((log, sent)) if log.number == 0 => {
+                drop(log);
+                self.standalone(session, Some(sent))
+            }
+            Some((log, sent)) => self.stream(session, log, sent),
+            None => {
+                let what = "Bad request: nothing is kept for this Last-Event-ID. Make the call again";
+                respond::refused(400, &Error::new(Symbol::InvalidRequest, what))
+            }
+        }
+    }
+
+    /// The stream for what belongs to no request. A new one takes the place of the one before.
+    fn standalone(&self, session: Arc<Session>, resume: Option<u64>) -> Response<Body> {
+        let log = session.streams.standalone();
+        let sent = resume.unwrap_or_else(|| log.sent());
+        let gap = session.had_stream.swap(true, Ordering::Relaxed) && resume.is_none();
+        let reader = log.take_over();
+        let feed = tokio::spawn(pump(self.door.clone(), session.peer.clone(), log.clone(), gap));
+        let state = Reading::new(session, log, reader, sent, self).with_feed(feed);
+        respond::events(Box::pin(unfold(state, Reading::step)), self.settings.keep_alive)
+    }
+
+    /// A stream of one request, from message `sent` on.
+    pub(super) fn stream(&self, session: Arc<Session>, log: Arc<EventLog>, sent: u64) -> Response<Body> {
+        let reader = log.take_over();
+        let state = Reading::new(session, log, reader, sent, self);
+        respond::events(Box::pin(unfold(state, Reading::step)), self.settings.keep_alive)
+    }
+
+    pub(super) fn delete(&self, http: &HeaderMap, principal: &Principal) -> Response<Body> {
+        if let Err(response) = self.session(http, principal) {
+            return response;
+        }
+        let id = http.get(headers::SESSION_ID).and_then(|id| id.to_str().ok()).unwrap_or_default();
+        self.sessions.close(id, principal);
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = ::http::StatusCode::NO_CONTENT;
+        response
+    }
+}
+
+/// A connection that reads a stream.
+struct Reading {
+    session: Arc<Session>,
+    log: Arc<EventLog>,
+    reader: u64,
+    sent: u64,
+    primed: bool,
+    retry_ms: u64,
+    over: bool,
+    feed: Option<tokio::task::JoinHandle<()>>,
+}
+
+impl Reading {
+    fn new<D>(session: Arc<Session>, log: Arc<EventLog>, reader: u64, sent: u64, shared: &Shared<D>) -> Reading {
+        session.streams.reader_came();
+        // Clients before 2025-11-25 do not expect an event without content.
+        let primed = !session.peer.revision.allows(Feature::CoreTasks);
+        let retry_ms = shared.settings.retry.as_millis() as u64;
+        Reading { session, log, reader, sent, primed, retry_ms, over: false, feed: None }
+    }
+
+    fn with_feed(mut self, feed: tokio::task::JoinHandle<()>) -> Reading {
+        self.feed = Some(feed);
+        self
+    }
+
+    async fn step(mut self) -> Option<(Bytes, Self)> {
+        if self.over {
+            return None;
+        }
+        if !self.primed {
+            self.primed = true;
+            return Some((self.log.priming_event(self.sent, self.retry_ms), self));
+        }
+        let next = std::future::poll_fn(|cx| self.log.poll_next(self.reader, self.sent, cx)).await;
+        match next {
+            Next::Message(n, message) => {
+                self.sent = n + 1;
+                let mut out = Vec::with_capacity(message.len() + 32);
+                let id = self.log.event_id(self.sent);
+                sse::write_event(&mut out, Some(&id), std::str::from_utf8(&message).unwrap_or_default());
+                Some((out.into(), self))
+            }
+            Next::Close => {
+                self.over = true;
+                let mut out = Vec::new();
+                sse::write_retry(&mut out, self.retry_ms);
+                Some((out.into(), self))
+            }
+            Next::End => None,
+        }
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        self.session.streams.reader_left();
+        if let Some(feed) = &self.feed {
+            feed.abort();
+        }
+    }
+}

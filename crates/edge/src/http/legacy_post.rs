@@ -1,0 +1,200 @@
+//! POST of legacy clients: the handshake, requests of a session, and clients that have neither.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::task::Poll;
+
+use axum::body::Body;
+use ::http::{HeaderMap, HeaderValue, Response};
+use tidegate_protocol::{Error, Feature, Incoming, Malformed, Message, Request, Revision, Symbol, headers};
+use tidegate_service::{Door, Principal};
+
+use super::events::Opening;
+use super::post::{Version, accepts_events, is_initialize};
+use super::sessions::Session;
+use super::{Shared, respond};
+use crate::legacy::{Lane, Peer, drive, drive_batch, handshake};
+use crate::wire;
+
+impl<D: Door> Shared<D> {
+    pub(super) async fn legacy_request(
+        &self,
+        http: &HeaderMap,
+        version: &Version<'_>,
+        request: Request,
+        principal: Principal,
+    ) -> Response<Body> {
+        if is_initialize(&request.method) && !http.contains_key(headers::SESSION_ID) {
+            return self.initialize(&request, principal).await;
+        }
+        if self.is_bare(http, version) {
+            return self.bare(request, principal).await;
+        }
+        let session = match self.session(http, &principal) {
+            Ok(session) => session,
+            Err(response) => return response,
+        };
+        let log = session.open_stream();
+        let run = drive(self.door.clone(), session.peer.clone(), request, log.clone(), self.options.clone());
+        let run = async move { run.await.into_iter().collect() };
+        self.run(http, session, log, run, false).await
+    }
+
+    /// A POST without session, modern `_meta` and version header: REQUIREMENTS call it the bare client.
+    fn is_bare(&self, http: &HeaderMap, version: &Version<'_>) -> bool {
+        self.settings.bare && matches!(version, Version::Absent) && !http.contains_key(headers::SESSION_ID)
+    }
+
+    async fn initialize(&self, request: &Request, principal: Principal) -> Response<Body> {
+        let refuse = |error: &Error| {
+            let status = if error.symbol() == Symbol::Unavailable { 503 } else { 200 };
+            let mut response = respond::json(status, wire::error(Some(&request.id), error, None));
+            if status == 503 {
+                response.headers_mut().insert(::http::header::RETRY_AFTER, HeaderValue::from_static("30"));
+            }
+            response
+        };
+        let (peer, result) = match handshake(&self.door, request, principal, &self.settings.edge).await {
+            Ok(done) => done,
+            Err(error) => return refuse(&error),
+        };
+        let (streams, bytes) = (self.settings.kept_streams, self.settings.kept_bytes);
+        match self.sessions.open(peer, streams, bytes) {
+            Ok(id) => {
+                let mut response = respond::json(200, wire::result(&request.id, &result));
+                if let Ok(id) = HeaderValue::from_str(&id) {
+                    response.headers_mut().insert(headers::SESSION_ID, id);
+                }
+                response
+            }
+            Err(error) => refuse(&error),
+        }
+    }
+
+    /// One request that stands alone, answered in JSON.
+    async fn bare(&self, request: Request, principal: Principal) -> Response<Body> {
+        let peer = Arc::new(Peer::bare(principal));
+        let id = request.id.clone();
+        match drive(self.door.clone(), peer, request, Arc::new(Nowhere), self.options.clone()).await {
+            Some(response) => respond::json(200, response),
+            None => respond::error(Some(&id), &Error::internal(), Some(Revision::V2025_03_26)),
+        }
+    }
+
+    /// Notifications, answers and batches.
+    pub(super) async fn legacy_other(
+        &self,
+        http: &HeaderMap,
+        version: &Version<'_>,
+        incoming: Incoming,
+        principal: Principal,
+    ) -> Response<Body> {
+        if self.is_bare(http, version) {
+            return match incoming {
+                Incoming::Batch(batch) => {
+                    let peer = Arc::new(Peer::bare(principal));
+                    let lane = Arc::new(Nowhere);
+                    batch_json(drive_batch(self.door.clone(), peer, batch, lane, self.options.clone()).await)
+                }
+                // Nobody waits for it and there is no session it could matter to.
+                Incoming::One(_) => respond::accepted(),
+            };
+        }
+        let session = match self.session(http, &principal) {
+            Ok(session) => session,
+            Err(response) => return response,
+        };
+        match incoming {
+            Incoming::One(Message::Notification(notification)) => session.peer.notified(&notification),
+            Incoming::One(Message::Response(response)) => session.peer.answered(&response.id, Ok(response.result)),
+            Incoming::One(Message::Failure(failure)) => {
+                if let Some(id) = failure.id {
+                    session.peer.answered(&id, Err(failure.error));
+                }
+            }
+            // Requests do not come here.
+            Incoming::One(Message::Request(_)) => {}
+            Incoming::Batch(batch) => return self.batch(http, session, batch).await,
+        }
+        respond::accepted()
+    }
+
+    async fn batch(
+        &self,
+        http: &HeaderMap,
+        session: Arc<Session>,
+        batch: Vec<Result<Message, Malformed>>,
+    ) -> Response<Body> {
+        if !session.peer.revision.allows(Feature::Batching) {
+            let what = format!("Invalid request: revision {} has no batches; send one message", session.peer.revision);
+            return respond::error(None, &Error::new(Symbol::InvalidRequest, what), Some(session.peer.revision));
+        }
+        let log = session.open_stream();
+        let run = drive_batch(self.door.clone(), session.peer.clone(), batch, log.clone(), self.options.clone());
+        self.run(http, session, log, run, true).await
+    }
+
+    /// Runs a request to its end, whether or not its client stays: JSON if nothing but the response is sent, else a
+    /// stream that the client can come back to.
+    async fn run(
+        &self,
+        http: &HeaderMap,
+        session: Arc<Session>,
+        log: Arc<super::events::EventLog>,
+        run: impl Future<Output = Vec<Vec<u8>>> + Send + 'static,
+        batch: bool,
+    ) -> Response<Body> {
+        let mut run = Box::pin(run);
+        // Many requests are answered at once: those need no task of their own.
+        if let Poll::Ready(responses) = futures_util::poll!(&mut run) {
+            log.finish(responses);
+        } else {
+            session.streams.keep(&log);
+            let log = log.clone();
+            tokio::spawn(async move { log.finish(run.await) });
+        }
+        let opening = std::future::poll_fn(|cx| log.poll_opening(cx));
+        if !accepts_events(http) {
+            // The client reads no streams: what would be streamed is left out, and it gets the responses.
+            return self.json_only(&session, log, batch).await;
+        }
+        match opening.await {
+            Opening::Responses(responses) => {
+                session.streams.drop_stream(log.number);
+                if batch { batch_json(responses) } else { single_json(responses) }
+            }
+            Opening::Stream => {
+                session.streams.keep_once(&log);
+                self.stream(session, log, 0)
+            }
+        }
+    }
+
+    async fn json_only(&self, session: &Session, log: Arc<super::events::EventLog>, batch: bool) -> Response<Body> {
+        let responses = std::future::poll_fn(|cx| log.poll_responses(cx)).await;
+        session.streams.drop_stream(log.number);
+        if batch { batch_json(responses) } else { single_json(responses) }
+    }
+}
+
+/// A client without a stream hears nothing but its response.
+pub(super) struct Nowhere;
+
+impl Lane for Nowhere {
+    fn send(&self, _: Vec<u8>) {}
+}
+
+fn single_json(mut responses: Vec<Vec<u8>>) -> Response<Body> {
+    match responses.pop() {
+        Some(response) => respond::json(200, response),
+        // Cancelled: there is no response, and nobody waits for one.
+        None => respond::accepted(),
+    }
+}
+
+fn batch_json(responses: Vec<Vec<u8>>) -> Response<Body> {
+    if responses.is_empty() {
+        return respond::accepted();
+    }
+    respond::json(200, wire::batch(&responses))
+}

@@ -1,0 +1,112 @@
+//! Connections whose reader stalls are closed, so that they do not hold a call for ever.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::serve::Listener;
+use pin_project_lite::pin_project;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// Wraps a listener for `axum::serve`: a connection that takes no bytes for `limit` is closed.
+#[derive(Debug)]
+pub struct StallGuard<L> {
+    inner: L,
+    limit: Duration,
+}
+
+impl<L> StallGuard<L> {
+    /// Closes connections that take nothing for `limit`.
+    pub fn new(inner: L, limit: Duration) -> Self {
+        StallGuard { inner, limit }
+    }
+}
+
+impl<L: Listener> Listener for StallGuard<L> {
+    type Io = StallGuarded<L::Io>;
+    type Addr = L::Addr;
+
+    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
+        let (inner, addr) = self.inner.accept().await;
+        (StallGuarded { inner, limit: self.limit, stalled: None }, addr)
+    }
+
+    fn local_addr(&self) -> io::Result<Self::Addr> {
+        self.inner.local_addr()
+    }
+}
+
+pin_project! {
+    /// A connection under a [`StallGuard`].
+    #[derive(Debug)]
+    pub struct StallGuarded<S> {
+        #[pin]
+        inner: S,
+        limit: Duration,
+        // Runs only while a write waits.
+        stalled: Option<Pin<Box<Sleep>>>,
+    }
+}
+
+impl<S> StallGuarded<S> {
+    fn watch<T>(
+        stalled: &mut Option<Pin<Box<Sleep>>>,
+        limit: Duration,
+        written: Poll<io::Result<T>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            *stalled = None;
+            return written;
+        }
+        let sleep = stalled.get_or_insert_with(|| Box::pin(sleep_until(Instant::now() + limit)));
+        match sleep.as_mut().poll(cx) {
+            Poll::Ready(()) => {
+                tracing::info!(?limit, "closing a connection whose reader stalls");
+                Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the reader stalled")))
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl<S: AsyncRead> AsyncRead for StallGuarded<S> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        self.project().inner.poll_read(cx, buf)
+    }
+}
+
+impl<S: AsyncWrite> AsyncWrite for StallGuarded<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let this = self.project();
+        let written = this.inner.poll_write(cx, buf);
+        Self::watch(this.stalled, *this.limit, written, cx)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.project();
+        let flushed = this.inner.poll_flush(cx);
+        Self::watch(this.stalled, *this.limit, flushed, cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.project().inner.poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.project();
+        let written = this.inner.poll_write_vectored(cx, bufs);
+        Self::watch(this.stalled, *this.limit, written, cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.inner.is_write_vectored()
+    }
+}

@@ -1,0 +1,129 @@
+//! Streamable HTTP as an axum `Router`, for all revisions on one endpoint.
+//!
+//! ```
+//! use tidegate_edge::http::{self, Settings};
+//! # use tidegate_service::{Call, Reply};
+//! # let door = tower::service_fn(|call: Call| async move {
+//! #     Ok::<_, std::convert::Infallible>(Reply::method_not_found(&call.method))
+//! # });
+//! // Mount it beside anything else that the application serves.
+//! let app: axum::Router = axum::Router::new()
+//!     .merge(http::router(door, Settings::default().allow_host("tools.example.com")));
+//! ```
+
+mod body;
+mod events;
+mod get;
+mod guard;
+mod legacy_post;
+mod listener;
+mod modern_post;
+pub(crate) use modern_post::modern_only;
+mod old_sse;
+mod post;
+mod respond;
+mod sessions;
+mod settings;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::Router;
+use axum::body::Body;
+use ::http::{Method, Request, Response};
+use tidegate_protocol::{Error, Symbol};
+use tidegate_service::{Door, Principal};
+use tower::Service;
+
+pub use listener::StallGuard;
+pub use settings::Settings;
+
+use sessions::Sessions;
+
+/// A router that serves `door` at the path of `settings` (`/mcp` unless told otherwise).
+pub fn router<D: Door>(door: D, settings: Settings) -> Router {
+    let path = settings.path.clone();
+    let old = settings.http_sse;
+    let endpoint = Endpoint::new(door, settings);
+    let router = Router::new().route_service(&path, endpoint.clone());
+    if old { old_sse::mount(router, endpoint) } else { router }
+}
+
+/// The endpoint as a plain `tower::Service`, for those who have no router.
+pub struct Endpoint<D> {
+    shared: Arc<Shared<D>>,
+}
+
+impl<D> Clone for Endpoint<D> {
+    fn clone(&self) -> Self {
+        Endpoint { shared: self.shared.clone() }
+    }
+}
+
+impl<D> std::fmt::Debug for Endpoint<D> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Endpoint").field("sessions", &self.shared.sessions.len()).finish_non_exhaustive()
+    }
+}
+
+/// What all requests of one endpoint share.
+struct Shared<D> {
+    door: D,
+    settings: Settings,
+    options: Arc<crate::Options>,
+    sessions: Arc<Sessions>,
+}
+
+impl<D: Door> Endpoint<D> {
+    /// An endpoint in front of `door`.
+    pub fn new(door: D, settings: Settings) -> Self {
+        let sessions = Arc::new(Sessions::new(settings.max_sessions, settings.session_idle));
+        let options = Arc::new(settings.edge.clone());
+        Endpoint { shared: Arc::new(Shared { door, settings, options, sessions }) }
+    }
+
+    /// How many legacy sessions are open.
+    pub fn sessions(&self) -> usize {
+        self.shared.sessions.len()
+    }
+}
+
+impl<D: Door> Service<Request<Body>> for Endpoint<D> {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let shared = self.shared.clone();
+        Box::pin(async move { Ok(shared.answer(request).await) })
+    }
+}
+
+impl<D: Door> Shared<D> {
+    async fn answer(self: Arc<Self>, request: Request<Body>) -> Response<Body> {
+        let (parts, body) = request.into_parts();
+        if let Err(refused) = guard::check(&parts, &self.settings) {
+            return respond::refused(403, &refused);
+        }
+        let principal = parts.extensions.get::<Principal>().cloned().unwrap_or_default();
+        match parts.method {
+            Method::POST => self.post(&parts.headers, body, principal).await,
+            Method::GET if self.settings.edge.eras.legacy() => self.get(&parts.headers, &principal),
+            Method::DELETE if self.settings.edge.eras.legacy() => self.delete(&parts.headers, &principal),
+            _ => {
+                let allow = if self.settings.edge.eras.legacy() { "GET, POST, DELETE" } else { "POST" };
+                let what = format!("Method not allowed: this endpoint takes {allow}");
+                let mut response = respond::refused(405, &Error::new(Symbol::InvalidRequest, what));
+                response.headers_mut().insert(::http::header::ALLOW, ::http::HeaderValue::from_static(allow));
+                response
+            }
+        }
+    }
+}

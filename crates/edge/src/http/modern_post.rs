@@ -1,0 +1,232 @@
+//! A modern request over HTTP: JSON when nothing streams, an event stream when something does.
+//!
+//! The call lives inside the response: when the client goes away the response is dropped, and the call with it
+//! (2026-07-28 streamable-http, Cancellation).
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use axum::body::Body;
+use bytes::Bytes;
+use bytestring::ByteString;
+use futures_util::stream::unfold;
+use ::http::{HeaderMap, Response};
+use tidegate_protocol::headers::{self, RequestHeaders};
+use tidegate_protocol::{Error, Id, Method, Request, Revision, Symbol};
+use tidegate_service::{Door, Notice, Outbox, ParamHeaders, Principal, Reply, Subscription};
+use tokio_util::sync::DropGuard;
+
+use super::{Shared, respond};
+use super::post::accepts_events;
+use crate::{modern, wire};
+
+impl<D: Door> Shared<D> {
+    pub(super) async fn modern(
+        &self,
+        http: &HeaderMap,
+        request: Request,
+        principal: Principal,
+    ) -> Response<Body> {
+        let id = request.id.clone();
+        let refuse = |error: Error| respond::error(Some(&id), &error, Some(Revision::LATEST));
+        if request.method == Method::Initialize && !self.settings.edge.eras.legacy() {
+            return refuse(modern_only(&request, self.settings.edge.eras.revisions()));
+        }
+        let meta = match modern::read_meta(&request) {
+            Ok(meta) => meta,
+            Err(error) => return refuse(error),
+        };
+        let raw = |name: &str| http.get(name).map(|v| v.as_bytes());
+        let mirrored = RequestHeaders {
+            version: raw(headers::PROTOCOL_VERSION),
+            method: raw(headers::METHOD),
+            name: raw(headers::NAME),
+        };
+        if let Err(error) = headers::check(&mirrored, &request, &meta.version) {
+            return refuse(error);
+        }
+        let (_, mut call) = match modern::call(request, meta, self.settings.edge.eras, principal) {
+            Ok(call) => call,
+            Err(error) => return refuse(error),
+        };
+        // Dropping the response stops the call; work that it has handed elsewhere hears of it through the token.
+        let guard = call.context.cancel.clone().drop_guard();
+        if call.method == Method::ToolsCall {
+            call.context.param_headers = Some(param_headers(http));
+        }
+        let streams = accepts_events(http);
+        let outbox = if streams { modern::open_outbox(&mut call.context) } else { None };
+        let Some(outbox) = outbox else {
+            let Ok(reply) = self.door.answer(call).await;
+            return self.modern_response(id, reply, streams, guard);
+        };
+        let mut reply: ReplyFuture = Box::pin({
+            let reply = self.door.answer(call);
+            async move {
+                let Ok(reply) = reply.await;
+                reply
+            }
+        });
+        // Whatever comes first decides: a notification makes it a stream.
+        tokio::select! {
+            biased;
+            notice = outbox.next() => match notice {
+                Some(notice) => {
+                    let state = Streaming { id, outbox, reply: Some(reply), first: Some(notice), _guard: guard };
+                    respond::events(Box::pin(unfold(state, Streaming::step)), self.settings.keep_alive)
+                }
+                None => {
+                    let reply = reply.await;
+                    self.modern_response(id, reply, streams, guard)
+                }
+            },
+            reply = &mut reply => match outbox.try_next() {
+                Some(notice) => {
+                    let reply: ReplyFuture = Box::pin(std::future::ready(reply));
+                    let state = Streaming { id, outbox, reply: Some(reply), first: Some(notice), _guard: guard };
+                    respond::events(Box::pin(unfold(state, Streaming::step)), self.settings.keep_alive)
+                }
+                None => self.modern_response(id, reply, streams, guard),
+            },
+        }
+    }
+
+    /// The response to a call that sent no notifications.
+    fn modern_response(&self, id: Id, reply: Reply, streams: bool, guard: DropGuard) -> Response<Body> {
+        match reply {
+            Reply::Subscription(subscription) if streams => {
+                let state = Listening { id, subscription, next: Step::Acknowledge, _guard: guard };
+                respond::events(Box::pin(unfold(state, Listening::step)), self.settings.keep_alive)
+            }
+            Reply::Subscription(_) => {
+                let what = "Not acceptable: a subscription needs Accept: text/event-stream";
+                respond::json(406, wire::error(Some(&id), &Error::new(Symbol::InvalidRequest, what), None))
+            }
+            Reply::Error(error) => {
+                guard.disarm();
+                respond::error(Some(&id), &error, Some(Revision::LATEST))
+            }
+            reply => {
+                guard.disarm();
+                respond::json(200, wire::modern_reply(&id, &reply))
+            }
+        }
+    }
+}
+
+type ReplyFuture = Pin<Box<dyn Future<Output = Reply> + Send>>;
+
+/// A call that sends notifications before its response.
+struct Streaming {
+    id: Id,
+    outbox: Outbox,
+    reply: Option<ReplyFuture>,
+    first: Option<Notice>,
+    _guard: DropGuard,
+}
+
+impl Streaming {
+    async fn step(mut self) -> Option<(Bytes, Self)> {
+        loop {
+            let notice = match self.first.take() {
+                Some(notice) => Some(notice),
+                None => {
+                    let reply = self.reply.as_mut()?;
+                    tokio::select! {
+                        biased;
+                        notice = self.outbox.next() => notice,
+                        reply = reply => {
+                            // What was sent before the response goes out before it, and nothing after it.
+                            let mut bytes = Vec::new();
+                            while let Some(notice) = self.outbox.try_next() {
+                                bytes.extend_from_slice(&notice_event(&notice));
+                            }
+                            self.outbox.close();
+                            bytes.extend_from_slice(&respond::event(&wire::modern_reply(&self.id, &reply)));
+                            self.reply = None;
+                            return Some((bytes.into(), self));
+                        }
+                    }
+                }
+            };
+            match notice {
+                Some(Notice::CloseStream) => {}
+                Some(notice) => return Some((notice_event(&notice), self)),
+                None => {
+                    let reply = self.reply.take()?.await;
+                    return Some((respond::event(&wire::modern_reply(&self.id, &reply)), self));
+                }
+            }
+        }
+    }
+}
+
+fn notice_event(notice: &Notice) -> Bytes {
+    if *notice == Notice::CloseStream {
+        return Bytes::new();
+    }
+    let mut message = Vec::with_capacity(160);
+    notice.write(&mut message, None);
+    respond::event(&message)
+}
+
+/// An open `subscriptions/listen`.
+struct Listening {
+    id: Id,
+    subscription: Subscription,
+    next: Step,
+    _guard: DropGuard,
+}
+
+enum Step {
+    Acknowledge,
+    Events,
+    Ended,
+}
+
+impl Listening {
+    async fn step(mut self) -> Option<(Bytes, Self)> {
+        let message = match self.next {
+            Step::Acknowledge => {
+                self.next = Step::Events;
+                modern::acknowledgement(&self.id, &self.subscription)
+            }
+            Step::Events => match self.subscription.events.next().await {
+                Some(notice) => modern::subscription_notice(&self.id, &notice),
+                None => {
+                    self.next = Step::Ended;
+                    modern::subscription_end(&self.id)
+                }
+            },
+            Step::Ended => return None,
+        };
+        Some((respond::event(&message), self))
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        // Tells the service that nobody listens any more.
+        self.subscription.events.close();
+    }
+}
+
+/// The `Mcp-Param-*` headers of a request.
+fn param_headers(http: &HeaderMap) -> Arc<ParamHeaders> {
+    static NONE: std::sync::LazyLock<Arc<ParamHeaders>> = std::sync::LazyLock::new(Arc::default);
+    let mut found = Vec::new();
+    for (name, value) in http {
+        if name.as_str().starts_with(headers::PARAM_PREFIX) {
+            found.push((ByteString::from(name.as_str()), value.as_bytes().to_vec()));
+        }
+    }
+    if found.is_empty() { NONE.clone() } else { Arc::new(ParamHeaders(found)) }
+}
+
+/// What a server that speaks only the modern era tells a client that wants to shake hands: the versions it speaks,
+/// because the message may be all that the client can show (2026-07-28 basic/versioning).
+pub(crate) fn modern_only(request: &Request, supported: &[Revision]) -> Error {
+    let wanted = request.params.str("protocolVersion").unwrap_or_default();
+    Error::unsupported_version(&wanted, supported)
+}

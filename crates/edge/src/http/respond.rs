@@ -1,0 +1,76 @@
+//! HTTP responses.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use ::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use ::http::{HeaderValue, Response, StatusCode};
+use tidegate_protocol::{Error, Id, Revision, sse};
+
+use crate::wire;
+
+pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
+pub(super) const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
+
+/// A JSON body.
+pub(super) fn json(status: u16, message: Vec<u8>) -> Response<Body> {
+    let mut response = Response::new(Body::from(message));
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+/// A JSON-RPC error with the HTTP status it has.
+pub(super) fn error(id: Option<&Id>, error: &Error, revision: Option<Revision>) -> Response<Body> {
+    let status = error.symbol().http_status(revision.unwrap_or(Revision::LATEST));
+    json(status, wire::error(id, error, revision))
+}
+
+/// A refusal by HTTP itself: a status, and an error without an id.
+pub(super) fn refused(status: u16, error: &Error) -> Response<Body> {
+    json(status, wire::error(None, error, None))
+}
+
+/// `202 Accepted`, nothing to say.
+pub(super) fn accepted() -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response
+}
+
+/// Anything that yields ready-made SSE bytes.
+pub(super) type Events = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
+
+/// An event stream with keep-alive comments while it is quiet.
+pub(super) fn events(stream: Events, keep_alive: Duration) -> Response<Body> {
+    let stream = unfold(stream, move |mut stream| async move {
+        let next = std::future::poll_fn(|cx| stream.as_mut().poll_next(cx));
+        match tokio::time::timeout(keep_alive, next).await {
+            Ok(Some(bytes)) => Some((Ok::<_, std::convert::Infallible>(bytes), stream)),
+            Ok(None) => None,
+            Err(_) => {
+                let mut out = Vec::with_capacity(4);
+                sse::write_comment(&mut out, "");
+                Some((Ok(out.into()), stream))
+            }
+        }
+    });
+    let mut response = Response::new(Body::from_stream(stream));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, EVENT_STREAM);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    // 2026-07-28 streamable-http: proxies must not hold events back.
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+/// One event without an id.
+pub(super) fn event(message: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(message.len() + 16);
+    sse::write_event(&mut out, None, std::str::from_utf8(message).unwrap_or_default());
+    out.into()
+}

@@ -1,0 +1,152 @@
+//! The legacy sessions of an endpoint: bounded, bound to their principal, ended when idle.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use tidegate_protocol::{Error, Symbol};
+use tidegate_service::Principal;
+
+use super::events::{EventLog, Streams};
+use crate::legacy::Peer;
+
+/// One legacy client and its streams.
+pub(super) struct Session {
+    pub(super) peer: Arc<Peer>,
+    pub(super) streams: Streams,
+    /// Set once a standalone stream was open, so that a later one knows of the gap.
+    pub(super) had_stream: AtomicBool,
+    /// Seconds since the store was made at which the session was last used.
+    last_used: AtomicU64,
+}
+
+/// All sessions of an endpoint.
+pub(super) struct Sessions {
+    all: Mutex<HashMap<Box<str>, Arc<Session>>>,
+    max: usize,
+    idle: Duration,
+    start: Instant,
+    sweeping: AtomicBool,
+}
+
+impl Sessions {
+    pub(super) fn new(max: usize, idle: Duration) -> Sessions {
+        Sessions {
+            all: Mutex::new(HashMap::new()),
+            max,
+            idle,
+            start: Instant::now(),
+            sweeping: AtomicBool::new(false),
+        }
+    }
+
+    fn all(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<Session>>> {
+        self.all.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.all().len()
+    }
+
+    fn now(&self) -> u64 {
+        self.start.elapsed().as_secs()
+    }
+
+    /// Opens a session and returns its id.
+    pub(super) fn open(self: &Arc<Self>, peer: Peer, kept_streams: usize, kept_bytes: usize) -> Result<String, Error> {
+        self.sweep_regularly();
+        let id = new_id()?;
+        let session = Session {
+            peer: Arc::new(peer),
+            streams: Streams::new(kept_streams, kept_bytes),
+            had_stream: AtomicBool::new(false),
+            last_used: AtomicU64::new(self.now()),
+        };
+        let mut all = self.all();
+        if all.len() >= self.max {
+            self.sweep(&mut all);
+        }
+        if all.len() >= self.max {
+            let what = format!("Too many sessions: the limit of {} is reached. Try again later", self.max);
+            return Err(Error::new(Symbol::Unavailable, what));
+        }
+        all.insert(id.as_str().into(), Arc::new(session));
+        Ok(id)
+    }
+
+    /// The session with this id, if it is this principal's. Others are told the same as for no session at all.
+    pub(super) fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
+        let session = self.all().get(id).cloned()?;
+        if session.peer.principal != *principal {
+            return None;
+        }
+        session.last_used.store(self.now(), Ordering::Relaxed);
+        Some(session)
+    }
+
+    /// Ends a session: everything that runs for it stops.
+    pub(super) fn close(&self, id: &str, principal: &Principal) -> bool {
+        let mut all = self.all();
+        if all.get(id).is_none_or(|s| s.peer.principal != *principal) {
+            return false;
+        }
+        if let Some(session) = all.remove(id) {
+            session.end();
+        }
+        true
+    }
+
+    /// Ends the sessions that nobody uses.
+    fn sweep(&self, all: &mut HashMap<Box<str>, Arc<Session>>) {
+        let now = self.now();
+        let idle = self.idle.as_secs().max(1);
+        all.retain(|_, session| {
+            let busy = session.peer.in_flight() > 0 || session.streams.has_reader();
+            let keep = busy || now.saturating_sub(session.last_used.load(Ordering::Relaxed)) < idle;
+            if !keep {
+                session.end();
+            }
+            keep
+        });
+    }
+
+    /// Starts the task that sweeps, once, from inside the runtime that serves.
+    fn sweep_regularly(self: &Arc<Self>) {
+        if self.sweeping.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let weak = Arc::downgrade(self);
+        let period = (self.idle / 4).clamp(Duration::from_millis(250), Duration::from_secs(60));
+        tokio::spawn(async move {
+            loop {
+                tokio::time::sleep(period).await;
+                let Some(sessions) = weak.upgrade() else { break };
+                let mut all = sessions.all();
+                sessions.sweep(&mut all);
+            }
+        });
+    }
+}
+
+impl Session {
+    fn end(&self) {
+        self.peer.ended.cancel();
+        self.streams.end();
+    }
+
+    /// A log for the messages of one request, kept for resumption while it runs.
+    pub(super) fn open_stream(&self) -> Arc<EventLog> {
+        self.streams.open()
+    }
+}
+
+/// 128 random bits, because whoever knows the id has the session.
+pub(super) fn new_id() -> Result<String, Error> {
+    let mut bytes = [0u8; 16];
+    getrandom::fill(&mut bytes).map_err(|e| {
+        tracing::error!(error = %e, "no randomness for a session id");
+        Error::internal()
+    })?;
+    Ok(format!("{:032x}", u128::from_le_bytes(bytes)))
+}

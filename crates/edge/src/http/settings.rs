@@ -1,0 +1,82 @@
+//! Everything about the HTTP endpoint that can be set.
+
+use std::time::Duration;
+
+use crate::options::{Eras, Options};
+
+/// Settings of the endpoint. The defaults are those of a server on the user's own machine.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What stdio has too.
+    pub edge: Options,
+    /// Path of the endpoint. Default `/mcp`.
+    pub path: String,
+    /// Host names under which the endpoint may be reached, besides `localhost`, `127.0.0.1` and `[::1]`.
+    pub hosts: Vec<String>,
+    /// Origins of web pages that may call it, besides those of the same hosts. Each as `https://app.example.com`.
+    pub origins: Vec<String>,
+    /// Accept any `Host` and `Origin`. Only behind something that checks them. Default off.
+    pub any_host: bool,
+    /// Most legacy sessions at once. Default 16384.
+    pub max_sessions: usize,
+    /// A legacy session that nobody uses for this long ends. Default 30 minutes.
+    pub session_idle: Duration,
+    /// Serve a bare POST (no session, no modern `_meta`, no version header) without a session. Default on.
+    pub bare: bool,
+    /// A comment goes out on quiet streams this often, so that nothing in between closes them. Default 15 s.
+    pub keep_alive: Duration,
+    /// What a client is told to wait before it comes back to a closed stream. Default 1 s.
+    pub retry: Duration,
+    /// How many streams of one session are kept for resumption. Default 16.
+    pub kept_streams: usize,
+    /// How many bytes of one stream are kept for resumption. Default 1 MiB.
+    pub kept_bytes: usize,
+    /// Also serve the HTTP+SSE transport of 2024-11-05 at `/sse` and `/messages`. Default off.
+    pub http_sse: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            edge: Options::default(),
+            path: "/mcp".to_owned(),
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            any_host: false,
+            max_sessions: 16 * 1024,
+            session_idle: Duration::from_secs(30 * 60),
+            bare: true,
+            keep_alive: Duration::from_secs(15),
+            retry: Duration::from_secs(1),
+            kept_streams: 16,
+            kept_bytes: 1024 * 1024,
+            http_sse: false,
+        }
+    }
+}
+
+impl Settings {
+    /// Also reachable under this host name.
+    pub fn allow_host(mut self, host: impl Into<String>) -> Self {
+        self.hosts.push(host.into());
+        self
+    }
+
+    /// Web pages of this origin may call.
+    pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
+        self.origins.push(origin.into());
+        self
+    }
+
+    /// Served at this path.
+    pub fn path(mut self, path: impl Into<String>) -> Self {
+        self.path = path.into();
+        self
+    }
+
+    /// Speaks these eras.
+    pub fn eras(mut self, eras: Eras) -> Self {
+        self.edge.eras = eras;
+        self
+    }
+}

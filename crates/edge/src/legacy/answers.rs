@@ -1,0 +1,123 @@
+//! Questions to a legacy client and its answers.
+
+use futures_util::future::try_join_all;
+use tidegate_protocol::json::ObjectWriter;
+use tidegate_protocol::{Capability, Error, Json, Method, Object, Params, Symbol, lower, meta};
+use tidegate_service::{Door, Question};
+
+use super::drive::{OWN, Run};
+use super::peer::Peer;
+use crate::wire;
+
+/// One answered question: its key and the client's result.
+pub(super) type Answer = (String, Json);
+
+/// Asks everything at once and waits for all answers. With `task`, the questions name the task they belong to.
+pub(super) async fn ask_all<D: Door>(
+    run: &Run<'_, D>,
+    questions: &[Question],
+    task: Option<&str>,
+) -> Result<Vec<Answer>, Error> {
+    // All are lowered before any is sent: a call that cannot be finished must not bother the user first.
+    let lowered = questions
+        .iter()
+        .map(|q| prepare(run.peer, q, questions.len(), task))
+        .collect::<Result<Vec<_>, Error>>()?;
+    try_join_all(questions.iter().zip(lowered).map(|(question, params)| ask(run, question, params))).await
+}
+
+/// The question as this client's revision and capabilities know it, or what they lack.
+fn prepare(peer: &Peer, question: &Question, of: usize, task: Option<&str>) -> Result<Json, Error> {
+    let needed = needs(question);
+    let lowered = lower::question(peer.revision, question.method.as_str(), question.params.clone())
+        .filter(|_| peer.capabilities.has(needed))
+        .ok_or_else(|| Error::missing_capabilities(&[needed]))?;
+    let mut params = Object::of(&lowered).ok_or_else(Error::internal)?;
+    if needed == Capability::ElicitUrl && !params.has("elicitationId") {
+        // 2025-11-25 wants an id that later revisions do not have.
+        let id = Json::string(&format!("{:032x}", fastrand::u128(..)));
+        params = Object::of(&params.with("elicitationId", &id)).ok_or_else(Error::internal)?;
+    }
+    let mut hint = ObjectWriter::new();
+    hint.str("key", &question.key).value("of", &of);
+    let own = params.object("_meta").unwrap_or_else(Object::empty).with(meta::INPUT, &hint.finish());
+    let own = match task {
+        Some(task) => {
+            let mut related = ObjectWriter::new();
+            related.str("taskId", task);
+            Object::of(&own).ok_or_else(Error::internal)?.with(meta::RELATED_TASK, &related.finish())
+        }
+        None => own,
+    };
+    Ok(params.with("_meta", &own))
+}
+
+fn needs(question: &Question) -> Capability {
+    match question.method {
+        Method::SamplingCreate => {
+            let tools = Object::of(&question.params).is_some_and(|p| p.has("tools"));
+            if tools { Capability::SamplingTools } else { Capability::Sampling }
+        }
+        Method::RootsList => Capability::Roots,
+        _ => {
+            let url = Object::of(&question.params).is_some_and(|p| p.str("mode").as_deref() == Some("url"));
+            if url { Capability::ElicitUrl } else { Capability::ElicitForm }
+        }
+    }
+}
+
+async fn ask<D: Door>(run: &Run<'_, D>, question: &Question, params: Json) -> Result<Answer, Error> {
+    let (id, answer) = run.peer.ask();
+    let _asked = Asked { peer: run.peer, id };
+    run.lane.send(wire::request(id, question.method.as_str(), &params));
+    let key = question.key.to_string();
+    match tokio::time::timeout(run.options.answer_within, answer).await {
+        Ok(Ok(Ok(result))) if result.is_object() => Ok((key, result)),
+        Ok(Ok(Ok(_))) => Err(Error::invalid_params(format_args!("the answer to {key:?} must be an object"))),
+        // A client that refuses to show a form has said no; one that cannot sample has failed.
+        Ok(Ok(Err(_))) if question.method == Method::ElicitCreate => {
+            Ok((key, Json::trusted(r#"{"action":"cancel"}"#)))
+        }
+        Ok(Ok(Err(error))) => {
+            let said = Object::of(&error).and_then(|e| e.str("message").map(|m| m.into_owned()));
+            let what = format!("The client answered {} with an error: {}", question.method, said.unwrap_or_default());
+            Err(Error::new(Symbol::ToolExecution, what))
+        }
+        Ok(Err(_)) => Err(Error::internal()),
+        Err(_) => {
+            let secs = run.options.answer_within.as_secs();
+            Err(Error::new(Symbol::Timeout, format!("The client did not answer {} within {secs} s", question.method)))
+        }
+    }
+}
+
+/// Gives the place for the answer back when nobody waits any more.
+struct Asked<'a> {
+    peer: &'a Peer,
+    id: u64,
+}
+
+impl Drop for Asked<'_> {
+    fn drop(&mut self) {
+        self.peer.forget_question(self.id);
+    }
+}
+
+/// The parameters of the next round: the same, with answers and state.
+pub(super) fn with_answers(params: &Params, answers: &[Answer], state: Option<&str>) -> Result<Params, Error> {
+    let responses = answer_map(answers);
+    let mut next = params.object().with("inputResponses", &responses);
+    if let Some(state) = state {
+        next = Object::of(&next).ok_or_else(Error::internal)?.with("requestState", &Json::string(state));
+    }
+    Params::parse(&next, &OWN).map_err(|_| Error::internal())
+}
+
+/// `{key: answer, …}`.
+pub(super) fn answer_map(answers: &[Answer]) -> Json {
+    let mut w = ObjectWriter::new();
+    for (key, answer) in answers {
+        w.json(key, answer);
+    }
+    w.finish()
+}

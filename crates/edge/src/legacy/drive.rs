@@ -1,0 +1,223 @@
+//! One legacy request from start to answer.
+
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use tidegate_protocol::{
+    Error, Feature, Id, Json, Level, Limits, Malformed, Message, Method, Object, Params, Request, Revision, Symbol,
+    lower,
+};
+use tidegate_service::{Call, Door, Notice, Outbox, Reply};
+use tokio_util::sync::CancellationToken;
+
+use super::answers::{ask_all, with_answers};
+use super::peer::Peer;
+use super::tasks;
+use crate::options::Options;
+use crate::wire;
+
+/// Where messages that belong to a request go before its response.
+pub(crate) trait Lane: Send + Sync {
+    /// Sends one message. Never waits.
+    fn send(&self, message: Vec<u8>);
+
+    /// Closes the connection while the request runs on, where the client can come back for the rest.
+    fn close_connection(&self) {}
+}
+
+/// Answers one request. `None` if it was cancelled: a cancelled request gets no response.
+pub(crate) async fn drive<D: Door>(
+    door: D,
+    peer: Arc<Peer>,
+    request: Request,
+    lane: Arc<dyn Lane>,
+    options: Arc<Options>,
+) -> Option<Vec<u8>> {
+    let id = request.id.clone();
+    let cancel = match peer.begin(&id) {
+        Ok(cancel) => cancel,
+        Err(error) => return Some(wire::error(Some(&id), &error, Some(peer.revision))),
+    };
+    let _running = Running { peer: &peer, id: &id };
+    let run = Run { door: &door, peer: &peer, lane: &*lane, options: &options, cancel: &cancel };
+    let outcome = tokio::select! {
+        biased;
+        outcome = run.answer(request) => outcome,
+        () = cancel.cancelled() => return None,
+    };
+    Some(match outcome {
+        Ok(result) => wire::result(&id, &result),
+        Err(error) => wire::error(Some(&id), &error, Some(peer.revision)),
+    })
+}
+
+/// Answers a batch (2025-03-26): the responses, in no particular order. Empty if nothing wanted one.
+pub(crate) async fn drive_batch<D: Door>(
+    door: D,
+    peer: Arc<Peer>,
+    batch: Vec<Result<Message, Malformed>>,
+    lane: Arc<dyn Lane>,
+    options: Arc<Options>,
+) -> Vec<Vec<u8>> {
+    let mut responses = Vec::new();
+    let mut running = Vec::new();
+    for entry in batch {
+        match entry {
+            Ok(Message::Request(request)) => {
+                running.push(drive(door.clone(), peer.clone(), request, lane.clone(), options.clone()));
+            }
+            Ok(Message::Notification(notification)) => peer.notified(&notification),
+            Ok(Message::Response(response)) => peer.answered(&response.id, Ok(response.result)),
+            Ok(Message::Failure(failure)) => {
+                if let Some(id) = failure.id {
+                    peer.answered(&id, Err(failure.error));
+                }
+            }
+            Err(malformed) => {
+                responses.push(wire::error(malformed.id.as_ref(), &malformed.error, Some(peer.revision)));
+            }
+        }
+    }
+    responses.extend(join_all(running).await.into_iter().flatten());
+    responses
+}
+
+/// Takes the request off the list of running ones, however it ends.
+struct Running<'a> {
+    peer: &'a Peer,
+    id: &'a Id,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.peer.finish(self.id);
+    }
+}
+
+/// Everything that answering one request needs.
+pub(super) struct Run<'a, D> {
+    pub(super) door: &'a D,
+    pub(super) peer: &'a Peer,
+    pub(super) lane: &'a dyn Lane,
+    pub(super) options: &'a Options,
+    pub(super) cancel: &'a CancellationToken,
+}
+
+impl<D: Door> Run<'_, D> {
+    async fn answer(&self, request: Request) -> Result<Json, Error> {
+        match &request.method {
+            Method::Ping => Ok(Json::empty_object()),
+            Method::SetLevel => self.set_level(&request.params),
+            Method::ResourcesSubscribe => self.subscribe(&request, true),
+            Method::ResourcesUnsubscribe => self.subscribe(&request, false),
+            Method::TasksGet | Method::TasksCancel | Method::TasksResult | Method::TasksList
+                if self.peer.revision.allows(Feature::CoreTasks) =>
+            {
+                tasks::answer(self, request).await
+            }
+            Method::Initialize => {
+                Err(Error::new(Symbol::InvalidRequest, "Invalid request: this session is initialized already"))
+            }
+            // Methods of the other era, which this client's server has never heard of.
+            Method::Discover
+            | Method::Listen
+            | Method::TasksGet
+            | Method::TasksCancel
+            | Method::TasksUpdate
+            | Method::TasksResult
+            | Method::TasksList => Err(Error::method_not_found(request.method.as_str())),
+            _ => self.call_until_done(request).await,
+        }
+    }
+
+    fn set_level(&self, params: &Params) -> Result<Json, Error> {
+        if !self.peer.offers.logging {
+            return Err(Error::method_not_found(Method::SetLevel.as_str()));
+        }
+        let level: Level = params.str("level").and_then(|l| l.parse().ok()).ok_or_else(|| {
+            let names = Level::ALL.map(Level::as_str).join(", ");
+            Error::invalid_params(format_args!("\"level\" must be one of {names}"))
+        })?;
+        self.peer.set_level(level);
+        Ok(Json::empty_object())
+    }
+
+    fn subscribe(&self, request: &Request, on: bool) -> Result<Json, Error> {
+        if !self.peer.offers.resources {
+            return Err(Error::method_not_found(request.method.as_str()));
+        }
+        let uri = request.params.str("uri").ok_or_else(|| Error::invalid_params("\"uri\" must be a string"))?;
+        if on {
+            self.peer.subscribe(&uri)?;
+        } else {
+            self.peer.unsubscribe(&uri);
+        }
+        Ok(Json::empty_object())
+    }
+
+    /// Makes the call, answers its questions through the client, and makes it again until it is done.
+    async fn call_until_done(&self, request: Request) -> Result<Json, Error> {
+        let Request { method, mut params, .. } = request;
+        let wants_task = method == Method::ToolsCall && params.has("task");
+        for _ in 0..self.options.max_rounds {
+            match self.call(method.clone(), params.clone()).await? {
+                Reply::Complete(result) => return Ok(lower::result(&method, self.peer.revision, result)),
+                Reply::Error(error) => return Err(error),
+                Reply::Task(task) if wants_task => return tasks::created(self.peer, &task),
+                Reply::Task(task) => return tasks::wait(self, &task).await,
+                Reply::InputRequired(input) => {
+                    let answers = ask_all(self, &input.questions, None).await?;
+                    params = with_answers(&params, &answers, input.state.as_deref())?;
+                }
+                Reply::Subscription(_) => return Err(Error::internal()),
+            }
+        }
+        let what = format!("The call was stopped after asking {} times", self.options.max_rounds);
+        Err(Error::new(Symbol::Internal, what))
+    }
+
+    /// Makes one call and passes its notifications on while it runs.
+    pub(super) async fn call(&self, method: Method, params: Params) -> Result<Reply, Error> {
+        let outbox = Outbox::default();
+        let call: Call = self.peer.call(method, params, self.cancel.clone(), Some(outbox.clone()))?;
+        let mut reply = std::pin::pin!(self.door.answer(call));
+        let reply = loop {
+            tokio::select! {
+                biased;
+                notice = outbox.next() => {
+                    if let Some(notice) = notice { self.pass_on(&notice) }
+                }
+                Ok(reply) = &mut reply => break reply,
+            }
+        };
+        while let Some(notice) = outbox.try_next() {
+            self.pass_on(&notice);
+        }
+        outbox.close();
+        Ok(reply)
+    }
+
+    fn pass_on(&self, notice: &Notice) {
+        if *notice == Notice::CloseStream {
+            self.lane.close_connection();
+        } else {
+            self.lane.send(notice_for(notice, self.peer.revision));
+        }
+    }
+}
+
+/// A notification as `revision` knows it.
+pub(super) fn notice_for(notice: &Notice, revision: Revision) -> Vec<u8> {
+    let mut out = Vec::with_capacity(128);
+    match notice {
+        Notice::Progress(params) if !revision.allows(Feature::ProgressMessage) => {
+            let plain = Object::of(params).map_or_else(|| params.clone(), |p| p.without(&["message"]));
+            Notice::Progress(plain).write(&mut out, None);
+        }
+        _ => notice.write(&mut out, None),
+    }
+    out
+}
+
+/// Limits for parameters that this process put together itself.
+pub(super) const OWN: Limits = Limits { max_depth: 127, max_bytes: usize::MAX };

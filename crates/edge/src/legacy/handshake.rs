@@ -1,0 +1,101 @@
+//! The `initialize` request: which revision is spoken, and what each side can do.
+
+use std::convert::Infallible;
+
+use bytestring::ByteString;
+use tidegate_protocol::json::ObjectWriter;
+use tidegate_protocol::{ClientCapabilities, Error, Json, Method, Object, Params, Request, Revision, lower, meta};
+use tidegate_service::{Call, Context, Door, Principal, Reply};
+
+use super::peer::{Offers, Peer};
+use crate::options::Options;
+
+/// Answers `initialize`: the peer that the client has become, and the result to send it.
+pub(crate) async fn handshake<D: Door>(
+    door: &D,
+    request: &Request,
+    principal: Principal,
+    options: &Options,
+) -> Result<(Peer, Json), Error> {
+    let hello = Hello::read(&request.params)?;
+    // A legacy client never asks again, so what the service offers now is asked in the client's own revision.
+    let context = Context {
+        revision: hello.revision,
+        client_info: hello.client_info.clone(),
+        capabilities: hello.capabilities.clone(),
+        principal: principal.clone(),
+        ..Context::local()
+    };
+    let reply: Result<Reply, Infallible> = door.answer(Call::new(Method::Discover, Params::empty(), context)).await;
+    let discovered = match reply {
+        Ok(Reply::Complete(json)) => Object::of(&json).ok_or_else(Error::internal)?,
+        Ok(Reply::Error(error)) => return Err(error),
+        Ok(_) => return Err(Error::internal()),
+    };
+    let capabilities = discovered.json("capabilities").unwrap_or_else(Json::empty_object);
+    let server_info = discovered.object("_meta").and_then(|m| m.json(meta::SERVER_INFO));
+    let mut w = ObjectWriter::with_capacity(512);
+    w.str("protocolVersion", hello.revision.as_str()).json("capabilities", &capabilities);
+    w.json("serverInfo", &server_info.unwrap_or_else(|| Json::trusted(r#"{"name":"tidegate","version":"0"}"#)));
+    if let Some(instructions) = discovered.json("instructions") {
+        w.json("instructions", &instructions);
+    }
+    let result = lower::result(&Method::Initialize, hello.revision, w.finish());
+    let offers = Offers::read(&capabilities);
+    let peer = Peer::new(hello.revision, hello.client_info, hello.capabilities, principal, offers, options.max_in_flight);
+    Ok((peer, result))
+}
+
+/// What the client says in `initialize`.
+struct Hello {
+    revision: Revision,
+    client_info: Option<Json>,
+    capabilities: ClientCapabilities,
+}
+
+impl Hello {
+    fn read(params: &Params) -> Result<Hello, Error> {
+        let wanted = params
+            .str("protocolVersion")
+            .ok_or_else(|| Error::invalid_params("initialize needs a string \"protocolVersion\""))?;
+        let object = |name: &str| match params.json(name) {
+            Some(json) if json.is_object() => Ok(Some(detached(&json))),
+            None => Ok(None),
+            Some(_) => Err(Error::invalid_params(format_args!("\"{name}\" must be an object"))),
+        };
+        Ok(Hello {
+            revision: negotiate(&wanted),
+            client_info: object("clientInfo")?,
+            capabilities: object("capabilities")?
+                .map_or_else(ClientCapabilities::none, ClientCapabilities::from_json),
+        })
+    }
+}
+
+/// The client's revision if it is one with a handshake, else the newest that is (2025-11-25 basic/lifecycle).
+fn negotiate(wanted: &str) -> Revision {
+    match wanted.parse::<Revision>() {
+        Ok(revision) if !revision.is_modern() => revision,
+        _ => Revision::LATEST_LEGACY,
+    }
+}
+
+/// A copy with a buffer of its own, so that an idle session does not keep the message it came in.
+fn detached(json: &Json) -> Json {
+    Json::trusted(ByteString::from(json.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn negotiation() {
+        for revision in &Revision::ALL[..4] {
+            assert_eq!(negotiate(revision.as_str()), *revision);
+        }
+        for other in ["2026-07-28", "1999-01-01", ""] {
+            assert_eq!(negotiate(other), Revision::V2025_11_25);
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! [`Peer`]: a legacy client after its handshake.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, MutexGuard};
+
+use bytestring::ByteString;
+use tidegate_protocol::json::ObjectWriter;
+use tidegate_protocol::{
+    ClientCapabilities, Error, Id, Json, Level, Method, Notification, Object, Params, Revision, Symbol, meta,
+};
+use tidegate_service::{Call, Context, Outbox, Principal};
+use tokio::sync::{Notify, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use crate::modern::correlation;
+
+/// What the handshake established, and what has happened since.
+pub(crate) struct Peer {
+    pub(crate) revision: Revision,
+    pub(crate) client_info: Option<Json>,
+    pub(crate) capabilities: ClientCapabilities,
+    /// Who opened the session. Nobody else may use it.
+    pub(crate) principal: Principal,
+    pub(crate) offers: Offers,
+    /// Fires when the session ends: everything that runs for it stops.
+    pub(crate) ended: CancellationToken,
+    /// Rings when the client subscribes or unsubscribes.
+    pub(crate) subscriptions_changed: Notify,
+    max_in_flight: usize,
+    state: Mutex<State>,
+}
+
+struct State {
+    log_level: Level,
+    in_flight: HashMap<Id, CancellationToken>,
+    /// Questions that the client has not answered yet, by the id we gave them.
+    asked: HashMap<u64, oneshot::Sender<Result<Json, Json>>>,
+    next_question: u64,
+    subscribed: BTreeSet<ByteString>,
+    tasks: Vec<ByteString>,
+}
+
+/// Which parts of the protocol the service behind offers, as declared in the handshake.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Offers {
+    pub(crate) tools: bool,
+    pub(crate) prompts: bool,
+    pub(crate) resources: bool,
+    pub(crate) logging: bool,
+}
+
+impl Offers {
+    pub(crate) fn read(capabilities: &Json) -> Offers {
+        let Some(all) = Object::of(capabilities) else { return Offers::default() };
+        Offers {
+            tools: all.has("tools"),
+            prompts: all.has("prompts"),
+            resources: all.has("resources"),
+            logging: all.has("logging"),
+        }
+    }
+}
+
+/// Most resources that one session may subscribe to.
+const MAX_SUBSCRIPTIONS: usize = 1024;
+/// Most tasks that `tasks/list` remembers for one session.
+const MAX_TASKS: usize = 1024;
+
+impl Peer {
+    pub(crate) fn new(
+        revision: Revision,
+        client_info: Option<Json>,
+        capabilities: ClientCapabilities,
+        principal: Principal,
+        offers: Offers,
+        max_in_flight: usize,
+    ) -> Peer {
+        Peer {
+            revision,
+            client_info,
+            capabilities,
+            principal,
+            offers,
+            ended: CancellationToken::new(),
+            subscriptions_changed: Notify::new(),
+            max_in_flight,
+            state: Mutex::new(State {
+                // A client that never sets a level gets what is of interest, not everything.
+                log_level: Level::Info,
+                in_flight: HashMap::new(),
+                asked: HashMap::new(),
+                next_question: 1,
+                subscribed: BTreeSet::new(),
+                tasks: Vec::new(),
+            }),
+        }
+    }
+
+    /// A client that never shook hands and has no session: 2025-03-26 without capabilities.
+    pub(crate) fn bare(principal: Principal) -> Peer {
+        let everything = Offers { tools: true, prompts: true, resources: true, logging: true };
+        Peer::new(Revision::V2025_03_26, None, ClientCapabilities::none(), principal, everything, usize::MAX)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing that can panic happens under the lock.
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Notes that a request runs. Refuses an id that is in flight already, and more requests than allowed.
+    pub(crate) fn begin(&self, id: &Id) -> Result<CancellationToken, Error> {
+        let mut state = self.state();
+        if state.in_flight.contains_key(id) {
+            let what = format!("Invalid request: id {id} is in use by a request that is still in flight");
+            return Err(Error::new(Symbol::DuplicateId, what));
+        }
+        if state.in_flight.len() >= self.max_in_flight {
+            let what = "Too many requests of this client are in flight. Wait for some to finish";
+            return Err(Error::new(Symbol::RateLimited, what));
+        }
+        let token = self.ended.child_token();
+        state.in_flight.insert(id.detached(), token.clone());
+        Ok(token)
+    }
+
+    /// Notes that a request has ended.
+    pub(crate) fn finish(&self, id: &Id) {
+        self.state().in_flight.remove(id);
+    }
+
+    /// How many requests are in flight.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.state().in_flight.len()
+    }
+
+    /// Takes a notification from the client.
+    pub(crate) fn notified(&self, notification: &Notification) {
+        if notification.method == Method::Cancelled
+            && let Some(id) = notification.params.json("requestId").and_then(Id::from_json)
+        {
+            let token = self.state().in_flight.remove(&id);
+            if let Some(token) = token {
+                let reason = notification.params.str("reason").unwrap_or_default();
+                tracing::debug!(%id, %reason, "cancelled by the client");
+                token.cancel();
+            }
+        }
+    }
+
+    /// Takes the client's answer to a question.
+    pub(crate) fn answered(&self, id: &Id, answer: Result<Json, Json>) {
+        let waiting = id.as_json().parse().ok().and_then(|id: u64| self.state().asked.remove(&id));
+        match waiting {
+            Some(waiting) => drop(waiting.send(answer)),
+            None => tracing::debug!(%id, "an answer to nothing that was asked"),
+        }
+    }
+
+    /// Gives a question its id and a place for the answer.
+    pub(crate) fn ask(&self) -> (u64, oneshot::Receiver<Result<Json, Json>>) {
+        let (sender, receiver) = oneshot::channel();
+        let mut state = self.state();
+        let id = state.next_question;
+        state.next_question += 1;
+        state.asked.insert(id, sender);
+        (id, receiver)
+    }
+
+    /// Nobody waits for the answer any more.
+    pub(crate) fn forget_question(&self, id: u64) {
+        self.state().asked.remove(&id);
+    }
+
+    pub(crate) fn set_level(&self, level: Level) {
+        self.state().log_level = level;
+    }
+
+    pub(crate) fn subscribe(&self, uri: &str) -> Result<(), Error> {
+        let mut state = self.state();
+        if state.subscribed.len() >= MAX_SUBSCRIPTIONS && !state.subscribed.contains(uri) {
+            let what = format!("Too many subscriptions: at most {MAX_SUBSCRIPTIONS} resources per session");
+            return Err(Error::new(Symbol::RateLimited, what));
+        }
+        state.subscribed.insert(uri.into());
+        drop(state);
+        self.subscriptions_changed.notify_one();
+        Ok(())
+    }
+
+    pub(crate) fn unsubscribe(&self, uri: &str) {
+        self.state().subscribed.remove(uri);
+        self.subscriptions_changed.notify_one();
+    }
+
+    pub(crate) fn subscribed(&self) -> Vec<ByteString> {
+        self.state().subscribed.iter().cloned().collect()
+    }
+
+    /// Remembers a task for `tasks/list`. The oldest is forgotten first.
+    pub(crate) fn remember_task(&self, id: ByteString) {
+        let mut state = self.state();
+        if state.tasks.len() >= MAX_TASKS {
+            state.tasks.remove(0);
+        }
+        state.tasks.push(id);
+    }
+
+    pub(crate) fn forget_task(&self, id: &str) {
+        self.state().tasks.retain(|t| *t != id);
+    }
+
+    pub(crate) fn tasks(&self) -> Vec<ByteString> {
+        self.state().tasks.clone()
+    }
+
+    /// The modern call that a request of this client is.
+    pub(crate) fn call(
+        &self,
+        method: Method,
+        params: Params,
+        cancel: CancellationToken,
+        outbox: Option<Outbox>,
+    ) -> Result<Call, Error> {
+        let context = Context {
+            correlation: correlation(params.meta()),
+            revision: self.revision,
+            client_info: self.client_info.clone(),
+            capabilities: self.capabilities.clone(),
+            log_level: self.offers.logging.then(|| self.state().log_level),
+            progress_token: meta::progress_token(params.meta())?,
+            principal: self.principal.clone(),
+            cancel,
+            outbox,
+            ..Context::local()
+        };
+        Ok(Call::new(method, params, context))
+    }
+
+    /// The filter of the one internal subscription that feeds this client.
+    pub(crate) fn filter(&self) -> Json {
+        let mut w = ObjectWriter::new();
+        for (name, offered) in [
+            ("toolsListChanged", self.offers.tools),
+            ("promptsListChanged", self.offers.prompts),
+            ("resourcesListChanged", self.offers.resources),
+        ] {
+            if offered {
+                w.raw(name, "true");
+            }
+        }
+        let uris = self.subscribed();
+        if !uris.is_empty() {
+            let uris: Vec<&str> = uris.iter().map(|u| &**u).collect();
+            w.value("resourceSubscriptions", &uris);
+        }
+        w.finish()
+    }
+}

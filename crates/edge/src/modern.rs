@@ -1,0 +1,76 @@
+//! A modern request becomes a call: its `_meta` says all there is to know about it.
+
+use tidegate_protocol::json::ObjectWriter;
+use tidegate_protocol::{Error, Id, Json, Meta, Request, meta};
+use tidegate_service::{Call, Context, CorrelationId, Notice, Outbox, Principal, Subscription};
+
+use crate::options::Eras;
+use crate::wire;
+
+/// Reads `_meta`, or says what is wrong with it. The version is checked apart, because on HTTP a disagreement
+/// between header and body comes first (2026-07-28 streamable-http, Server Validation).
+pub(crate) fn read_meta(request: &Request) -> Result<Meta, Error> {
+    Meta::read(request.params.meta())
+}
+
+/// The call that a modern request is.
+pub(crate) fn call(request: Request, meta: Meta, eras: Eras, principal: Principal) -> Result<(Id, Call), Error> {
+    let revision = meta.revision(eras.revisions())?;
+    let params_meta = request.params.meta();
+    let progress_token = meta::progress_token(params_meta)?;
+    let context = Context {
+        correlation: correlation(params_meta),
+        revision,
+        client_info: meta.client_info,
+        capabilities: meta.capabilities,
+        log_level: meta.log_level,
+        progress_token,
+        principal,
+        ..Context::local()
+    };
+    Ok((request.id, Call::new(request.method, request.params, context)))
+}
+
+/// Gives a call a place for its notifications, if it can have any: progress needs a token, logs a level.
+pub(crate) fn open_outbox(context: &mut Context) -> Option<Outbox> {
+    if context.progress_token.is_none() && context.log_level.is_none() {
+        return None;
+    }
+    let outbox = Outbox::default();
+    context.outbox = Some(outbox.clone());
+    Some(outbox)
+}
+
+/// The correlation id: the caller's trace, or a new one.
+pub(crate) fn correlation(meta: Option<&tidegate_protocol::Object>) -> CorrelationId {
+    meta.and_then(|m| m.str("traceparent"))
+        .and_then(|t| CorrelationId::from_traceparent(&t))
+        .unwrap_or_else(CorrelationId::new)
+}
+
+/// The first message of a subscription stream (2026-07-28 basic/patterns/subscriptions).
+pub(crate) fn acknowledgement(id: &Id, subscription: &Subscription) -> Vec<u8> {
+    let mut w = ObjectWriter::with_capacity(128);
+    w.json("_meta", &subscription_tag(id)).json("notifications", &subscription.acknowledged);
+    wire::notification("notifications/subscriptions/acknowledged", &w.finish())
+}
+
+/// The last message of a subscription that the server ends.
+pub(crate) fn subscription_end(id: &Id) -> Vec<u8> {
+    let mut w = ObjectWriter::with_capacity(128);
+    w.str("resultType", "complete").json("_meta", &subscription_tag(id));
+    wire::result(id, &w.finish())
+}
+
+/// A notification on a subscription.
+pub(crate) fn subscription_notice(id: &Id, notice: &Notice) -> Vec<u8> {
+    let mut out = Vec::with_capacity(160);
+    notice.write(&mut out, Some(&id.to_json()));
+    out
+}
+
+fn subscription_tag(id: &Id) -> Json {
+    let mut w = ObjectWriter::new();
+    w.json(meta::SUBSCRIPTION_ID, &id.to_json());
+    w.finish()
+}

@@ -1,0 +1,70 @@
+//! What both transports can be told.
+
+use std::time::Duration;
+
+use tidegate_protocol::{Limits, Revision};
+
+/// Which eras an edge speaks. One that speaks a single era answers the other as a server that never heard of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Eras {
+    /// All revisions.
+    #[default]
+    Both,
+    /// 2024-11-05 to 2025-11-25.
+    Legacy,
+    /// 2026-07-28.
+    Modern,
+}
+
+impl Eras {
+    /// Whether legacy clients are served.
+    pub fn legacy(self) -> bool {
+        self != Eras::Modern
+    }
+
+    /// Whether modern clients are served.
+    pub fn modern(self) -> bool {
+        self != Eras::Legacy
+    }
+
+    /// The revisions, newest first.
+    pub fn revisions(self) -> &'static [Revision] {
+        use Revision::*;
+        const ALL: [Revision; 5] = [V2026_07_28, V2025_11_25, V2025_06_18, V2025_03_26, V2024_11_05];
+        match self {
+            Eras::Both => &ALL,
+            Eras::Legacy => &ALL[1..],
+            Eras::Modern => &ALL[..1],
+        }
+    }
+}
+
+/// Settings that stdio and HTTP share.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Which eras are spoken. Default both.
+    pub eras: Eras,
+    /// How large and how deep one message may be. Default 4 MiB, 100 levels.
+    pub limits: Limits,
+    /// How long a question to a legacy client may stay open. Default 10 minutes.
+    pub answer_within: Duration,
+    /// How often one call may ask before it is stopped. Default 32.
+    pub max_rounds: usize,
+    /// How many requests of one legacy session or one stdio connection may be in flight. Default 1024.
+    pub max_in_flight: usize,
+    /// Serve requests before the handshake on stdio. Default off; some bare clients need it.
+    pub lenient_init: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            eras: Eras::Both,
+            limits: Limits::default(),
+            answer_within: Duration::from_secs(600),
+            max_rounds: 32,
+            max_in_flight: 1024,
+            lenient_init: false,
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! One connection: reads lines, tells the eras apart, runs requests side by side.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+
+use tidegate_protocol::{Error, Feature, Id, Incoming, Json, Malformed, Message, Meta, Method, Notification, Request, Symbol};
+use tidegate_service::{Door, Notice, Reply, Subscription};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::frame::{Line, Lines};
+use super::output::Output;
+use super::{Ended, Settings};
+use crate::http::modern_only;
+use crate::legacy::{Peer, drive, drive_batch, handshake, pump};
+use crate::options::Options;
+use crate::{modern, wire};
+
+pub(super) async fn run<D: Door>(
+    door: D,
+    settings: Settings,
+    mut input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+    signal: impl Future<Output = Option<&'static str>>,
+) -> Ended {
+    let drain = settings.drain;
+    let mut lines = Lines::new(settings.edge.limits.max_bytes);
+    let out = Output::new(settings.max_backlog);
+    let writer = tokio::spawn(out.clone().write_to(output));
+    let mut connection = Connection::new(door, settings, out.clone());
+    tokio::pin!(signal);
+    let ended = loop {
+        while let Some(line) = lines.next() {
+            connection.line(line).await;
+        }
+        tokio::select! {
+            read = input.read_buf(lines.room()) => match read {
+                Ok(0) => {
+                    if let Some(line) = lines.last() {
+                        connection.line(line).await;
+                    }
+                    break Ended::Eof;
+                }
+                Ok(_) => {}
+                Err(e) => {
+                    tracing::debug!(error = %e, "the input broke off");
+                    break Ended::Eof;
+                }
+            },
+            Some(name) = &mut signal => break Ended::Signal(name),
+            () = out.broken() => break Ended::OutputClosed,
+        }
+    };
+    connection.end(drain).await;
+    out.close();
+    // A client that reads nothing must not keep the process.
+    if tokio::time::timeout(drain, writer).await.is_err() {
+        tracing::debug!("the output was not read to the end");
+    }
+    ended
+}
+
+struct Connection<D> {
+    door: D,
+    options: Arc<Options>,
+    settings: Settings,
+    out: Output,
+    running: TaskTracker,
+    /// Modern requests in flight. Those of a legacy client are its [`Peer`]'s.
+    in_flight: Arc<Mutex<HashMap<Id, CancellationToken>>>,
+    /// The legacy client, once it has shaken hands.
+    peer: Option<Arc<Peer>>,
+    over: CancellationToken,
+}
+
+impl<D: Door> Connection<D> {
+    fn new(door: D, settings: Settings, out: Output) -> Self {
+        Connection {
+            door,
+            options: Arc::new(settings.edge.clone()),
+            settings,
+            out,
+            running: TaskTracker::new(),
+            in_flight: Arc::default(),
+            peer: None,
+            over: CancellationToken::new(),
+        }
+    }
+
+    async fn line(&mut self, line: Line) {
+        let revision = self.peer.as_ref().map(|p| p.revision);
+        let incoming = match line {
+            Line::Text(bytes) => Incoming::parse_bytes(bytes, &self.options.limits),
+            Line::TooLong => {
+                let what = format!("Message too large: a line may have {} bytes", self.options.limits.max_bytes);
+                Err(Malformed { error: Error::new(Symbol::TooLarge, what), id: None })
+            }
+        };
+        match incoming {
+            Ok(Incoming::One(message)) => self.message(message).await,
+            Ok(Incoming::Batch(batch)) => self.batch(batch),
+            Err(m) => self.out.line(&wire::error(m.id.as_ref(), &m.error, revision)),
+        }
+    }
+
+    async fn message(&mut self, message: Message) {
+        match message {
+            Message::Request(request) => self.request(request).await,
+            Message::Notification(notification) => self.notification(&notification),
+            Message::Response(response) => {
+                if let Some(peer) = &self.peer {
+                    peer.answered(&response.id, Ok(response.result));
+                }
+            }
+            Message::Failure(failure) => {
+                if let (Some(peer), Some(id)) = (&self.peer, failure.id) {
+                    peer.answered(&id, Err(failure.error));
+                }
+            }
+        }
+    }
+
+    async fn request(&mut self, request: Request) {
+        let eras = self.options.eras;
+        if eras.modern() && (Meta::is_modern(request.params.meta()) || !eras.legacy()) {
+            return self.modern(request);
+        }
+        match &self.peer {
+            Some(peer) => {
+                let lane = Arc::new(self.out.clone());
+                let run = drive(self.door.clone(), peer.clone(), request, lane, self.options.clone());
+                let out = self.out.clone();
+                self.run_now_or_later(async move {
+                    if let Some(response) = run.await {
+                        out.line(&response);
+                    }
+                });
+            }
+            None if request.method == Method::Initialize => self.initialize(request).await,
+            None if request.method == Method::Ping => self.out.line(&wire::result(&request.id, &Json::empty_object())),
+            // A dual-era server is asked for its versions before anything else.
+            None if request.method == Method::Discover && eras.modern() => self.modern(request),
+            None if self.options.lenient_init => {
+                self.peer = Some(Arc::new(Peer::bare(self.settings.principal.clone())));
+                Box::pin(self.request(request)).await;
+            }
+            None => {
+                let error = Error::new(Symbol::NotInitialized, "Server not initialized: send initialize first");
+                self.out.line(&wire::error(Some(&request.id), &error, None));
+            }
+        }
+    }
+
+    async fn initialize(&mut self, request: Request) {
+        let principal = self.settings.principal.clone();
+        match handshake(&self.door, &request, principal, &self.options).await {
+            Ok((peer, result)) => {
+                let peer = Arc::new(peer);
+                self.peer = Some(peer.clone());
+                self.out.line(&wire::result(&request.id, &result));
+                let feed = pump(self.door.clone(), peer, Arc::new(self.out.clone()), false);
+                let over = self.over.clone();
+                tokio::spawn(async move { over.run_until_cancelled(feed).await });
+            }
+            Err(error) => self.out.line(&wire::error(Some(&request.id), &error, None)),
+        }
+    }
+
+    fn notification(&mut self, notification: &Notification) {
+        if notification.method == Method::Cancelled
+            && let Some(id) = notification.params.json("requestId").and_then(Id::from_json)
+            && let Some(token) = lock(&self.in_flight).remove(&id)
+        {
+            token.cancel();
+            return;
+        }
+        if let Some(peer) = &self.peer {
+            peer.notified(notification);
+        }
+    }
+
+    fn batch(&mut self, batch: Vec<Result<Message, Malformed>>) {
+        let Some(peer) = self.peer.clone().filter(|p| p.revision.allows(Feature::Batching)) else {
+            let what = "Invalid request: batches are part of revision 2025-03-26 only; send one message";
+            let revision = self.peer.as_ref().map(|p| p.revision);
+            self.out.line(&wire::error(None, &Error::new(Symbol::InvalidRequest, what), revision));
+            return;
+        };
+        let lane = Arc::new(self.out.clone());
+        let run = drive_batch(self.door.clone(), peer, batch, lane, self.options.clone());
+        let out = self.out.clone();
+        self.run_now_or_later(async move {
+            let responses = run.await;
+            if !responses.is_empty() {
+                out.line(&wire::batch(&responses));
+            }
+        });
+    }
+
+    fn modern(&mut self, request: Request) {
+        let id = request.id.clone();
+        let refuse = |out: &Output, error: &Error| {
+            out.line(&wire::error(Some(&id), error, Some(tidegate_protocol::Revision::LATEST)));
+        };
+        if request.method == Method::Initialize && !self.options.eras.legacy() {
+            return refuse(&self.out, &modern_only(&request, self.options.eras.revisions()));
+        }
+        let call = modern::read_meta(&request)
+            .and_then(|meta| modern::call(request, meta, self.options.eras, self.settings.principal.clone()));
+        let mut call = match call {
+            Ok((_, call)) => call,
+            Err(error) => return refuse(&self.out, &error),
+        };
+        {
+            let mut in_flight = lock(&self.in_flight);
+            if in_flight.contains_key(&id) {
+                let what = format!("Invalid request: id {id} is in use by a request that is still in flight");
+                drop(in_flight);
+                return refuse(&self.out, &Error::new(Symbol::DuplicateId, what));
+            }
+            if in_flight.len() >= self.options.max_in_flight {
+                drop(in_flight);
+                let what = "Too many requests are in flight. Wait for some to finish";
+                return refuse(&self.out, &Error::new(Symbol::RateLimited, what));
+            }
+            in_flight.insert(id.detached(), call.context.cancel.clone());
+        }
+        let cancel = call.context.cancel.clone();
+        let outbox = modern::open_outbox(&mut call.context);
+        let door = self.door.clone();
+        let out = self.out.clone();
+        let running = Running { in_flight: self.in_flight.clone(), id };
+        let over = self.over.clone();
+        self.run_now_or_later(async move {
+            let id = &running.id;
+            let pass_on = |notice: &Notice| {
+                if *notice != Notice::CloseStream {
+                    let mut message = Vec::with_capacity(160);
+                    notice.write(&mut message, None);
+                    out.line(&message);
+                }
+            };
+            let answer = async {
+                let Some(outbox) = outbox else {
+                    let Ok(reply) = door.answer(call).await;
+                    return reply;
+                };
+                let mut reply = std::pin::pin!(door.answer(call));
+                let reply = loop {
+                    tokio::select! {
+                        biased;
+                        Some(notice) = outbox.next() => pass_on(&notice),
+                        Ok(reply) = &mut reply => break reply,
+                    }
+                };
+                while let Some(notice) = outbox.try_next() {
+                    pass_on(&notice);
+                }
+                reply
+            };
+            // A cancelled request gets no response (2026-07-28 basic/patterns/cancellation).
+            match cancel.run_until_cancelled(answer).await {
+                None => {}
+                Some(Reply::Subscription(subscription)) => {
+                    listen(id, subscription, &out, &cancel, &over).await;
+                }
+                Some(reply) => out.line(&wire::modern_reply(id, &reply)),
+            }
+        });
+    }
+
+    /// Runs a request at once if it can be answered at once, else on a task of its own, so that the next line is
+    /// never kept waiting.
+    fn run_now_or_later(&self, run: impl Future<Output = ()> + Send + 'static) {
+        let mut run: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(run);
+        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+        // The task polls again before it waits, so that nothing hangs on the waker used here.
+        if let Poll::Pending = run.as_mut().poll(&mut cx) {
+            self.running.spawn(run);
+        }
+    }
+
+    /// No more requests: a short while for those that run, then everything stops.
+    async fn end(self, drain: std::time::Duration) {
+        self.over.cancel();
+        self.running.close();
+        if tokio::time::timeout(drain, self.running.wait()).await.is_err() {
+            let left = self.running.len();
+            tracing::warn!(left, "stopping requests that did not finish in time");
+            for (_, token) in lock(&self.in_flight).drain() {
+                token.cancel();
+            }
+        }
+        if let Some(peer) = &self.peer {
+            peer.ended.cancel();
+        }
+    }
+}
+
+/// Passes a subscription's events on until one side ends it.
+async fn listen(
+    id: &Id,
+    subscription: Subscription,
+    out: &Output,
+    cancel: &CancellationToken,
+    over: &CancellationToken,
+) {
+    out.line(&modern::acknowledgement(id, &subscription));
+    loop {
+        tokio::select! {
+            () = cancel.cancelled() => break,
+            () = over.cancelled() => {
+                out.line(&modern::subscription_end(id));
+                break;
+            }
+            notice = subscription.events.next() => match notice {
+                Some(notice) => out.line(&modern::subscription_notice(id, &notice)),
+                None => {
+                    out.line(&modern::subscription_end(id));
+                    break;
+                }
+            },
+        }
+    }
+    subscription.events.close();
+}
+
+/// Takes the request off the list of running ones, however it ends.
+struct Running {
+    in_flight: Arc<Mutex<HashMap<Id, CancellationToken>>>,
+    id: Id,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        lock(&self.in_flight).remove(&self.id);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

@@ -1,0 +1,115 @@
+//! stdio: one JSON message per line, in and out.
+//!
+//! Several requests run at once; responses go out as they are ready. Nothing but protocol is ever written to the
+//! output. The end of the input, SIGINT, SIGTERM and SIGHUP all end the connection cleanly: no new requests, a short
+//! while for running ones, everything flushed.
+
+mod connection;
+mod frame;
+mod output;
+mod streams;
+
+use std::time::Duration;
+
+use tidegate_service::{Door, Principal};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::options::Options;
+
+/// Settings of a stdio connection.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// What HTTP has too.
+    pub edge: Options,
+    /// How long running requests may go on after the end of the input or a signal. Default 5 s.
+    pub drain: Duration,
+    /// How many bytes may wait for a reader that does not read, before the connection is given up. Default 64 MiB.
+    pub max_backlog: usize,
+    /// Who is at the other end. Default nobody in particular.
+    pub principal: Principal,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            edge: Options::default(),
+            drain: Duration::from_secs(5),
+            max_backlog: 64 * 1024 * 1024,
+            principal: Principal::default(),
+        }
+    }
+}
+
+/// Why a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// The input ended.
+    Eof,
+    /// A signal asked for it.
+    Signal(&'static str),
+    /// The other side stopped reading or went away.
+    OutputClosed,
+}
+
+/// Serves the process's own standard streams until the input ends or a signal comes.
+///
+/// ```no_run
+/// # use tidegate_service::{Call, Reply};
+/// # let door = tower::service_fn(|call: Call| async move {
+/// #     Ok::<_, std::convert::Infallible>(Reply::method_not_found(&call.method))
+/// # });
+/// # async fn run(door: impl tidegate_service::Door) {
+/// use tidegate_edge::stdio::{self, Settings};
+///
+/// let ended = stdio::serve(door, Settings::default()).await;
+/// tracing::info!(?ended, "bye");
+/// # }
+/// ```
+pub async fn serve<D: Door>(door: D, settings: Settings) -> Ended {
+    let (input, output) = streams::standard();
+    let signal = signals();
+    tokio::pin!(signal);
+    connection::run(door, settings, input, output, async { Some(signal.await) }).await
+}
+
+/// Serves any pair of streams that carry one message per line, such as a socket. Ends with the input.
+pub async fn serve_streams<D: Door>(
+    door: D,
+    settings: Settings,
+    input: impl AsyncRead + Unpin + Send,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+) -> Ended {
+    connection::run(door, settings, input, output, std::future::pending()).await
+}
+
+/// The first of the signals that end a process politely.
+#[cfg(unix)]
+pub async fn signals() -> &'static str {
+    use tokio::signal::unix::{SignalKind, signal};
+    let wait = |kind: SignalKind, name: &'static str| async move {
+        match signal(kind) {
+            Ok(mut stream) => {
+                stream.recv().await;
+                name
+            }
+            Err(e) => {
+                tracing::warn!(error = %e, name, "cannot listen for a signal");
+                std::future::pending().await
+            }
+        }
+    };
+    tokio::select! {
+        name = wait(SignalKind::interrupt(), "SIGINT") => name,
+        name = wait(SignalKind::terminate(), "SIGTERM") => name,
+        name = wait(SignalKind::hangup(), "SIGHUP") => name,
+    }
+}
+
+/// The first of the signals that end a process politely.
+#[cfg(not(unix))]
+pub async fn signals() -> &'static str {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+    "Ctrl-C"
+}

@@ -1,0 +1,82 @@
+//! Writing JSON-RPC messages.
+
+use tidegate_protocol::json::write_str;
+use tidegate_protocol::{Error, Id, Json, Revision};
+use tidegate_service::Reply;
+
+/// `{"jsonrpc":"2.0","id":…,"result":…}`.
+pub(crate) fn result(id: &Id, result: &Json) -> Vec<u8> {
+    let mut out = Vec::with_capacity(32 + id.as_json().len() + result.len());
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    out.extend_from_slice(id.as_json().as_bytes());
+    out.extend_from_slice(b",\"result\":");
+    out.extend_from_slice(result.as_str().as_bytes());
+    out.push(b'}');
+    out
+}
+
+/// An error response. `revision` is that of the peer, as far as it is known.
+pub(crate) fn error(id: Option<&Id>, error: &Error, revision: Option<Revision>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(160);
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
+    match id {
+        Some(id) => {
+            out.extend_from_slice(b",\"id\":");
+            out.extend_from_slice(id.as_json().as_bytes());
+        }
+        None if Error::omits_unknown_id(revision) => {}
+        None => out.extend_from_slice(b",\"id\":null"),
+    }
+    out.extend_from_slice(b",\"error\":");
+    error.write(&mut out, revision.unwrap_or(Revision::LATEST));
+    out.push(b'}');
+    out
+}
+
+/// A request from the server to a legacy client.
+pub(crate) fn request(id: u64, method: &str, params: &Json) -> Vec<u8> {
+    let mut out = Vec::with_capacity(64 + params.len());
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    out.extend_from_slice(id.to_string().as_bytes());
+    out.extend_from_slice(b",\"method\":");
+    write_str(&mut out, method);
+    out.extend_from_slice(b",\"params\":");
+    out.extend_from_slice(params.as_str().as_bytes());
+    out.push(b'}');
+    out
+}
+
+/// A notification with parameters.
+pub(crate) fn notification(method: &str, params: &Json) -> Vec<u8> {
+    let mut out = Vec::with_capacity(64 + params.len());
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
+    write_str(&mut out, method);
+    out.extend_from_slice(b",\"params\":");
+    out.extend_from_slice(params.as_str().as_bytes());
+    out.push(b'}');
+    out
+}
+
+/// The response to a modern request. Subscriptions are streams and not written here.
+pub(crate) fn modern_reply(id: &Id, reply: &Reply) -> Vec<u8> {
+    match reply {
+        Reply::Complete(json) | Reply::Task(json) => result(id, json),
+        Reply::InputRequired(questions) => result(id, &questions.to_json()),
+        Reply::Error(e) => error(Some(id), e, Some(Revision::LATEST)),
+        Reply::Subscription(_) => error(Some(id), &Error::internal(), Some(Revision::LATEST)),
+    }
+}
+
+/// The responses to a batch as one array.
+pub(crate) fn batch(responses: &[Vec<u8>]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(responses.iter().map(|r| r.len() + 1).sum::<usize>() + 1);
+    out.push(b'[');
+    for (i, response) in responses.iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(response);
+    }
+    out.push(b']');
+    out
+}

@@ -1,0 +1,157 @@
+//! One `tools/call`, from its parameters to the handler and from the handler's result to the reply.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytestring::ByteString;
+use serde_json::{Map, Value};
+use tidegate_protocol::json::ObjectWriter;
+use tidegate_protocol::{Capability, Error, Feature, Json, Params, Symbol};
+use tidegate_service::{Call, Reply, Tag, tool_failure};
+
+use super::{TaskSupport, ToolEntry, ToolError, ToolResult, args, invalid_arguments};
+use crate::cx::Cx;
+use crate::dispatch::Started;
+use crate::run::{Run, Work};
+use crate::server::Core;
+
+/// How many names an unknown tool is answered with.
+const SUGGESTIONS: usize = 20;
+
+/// Everything up to the handler. Whatever can be refused is refused here, without a future.
+pub(crate) fn call(core: &Arc<Core>, call: Call) -> Started {
+    match prepare(core, call) {
+        Ok(started) => started,
+        Err(error) => Started::failed(error),
+    }
+}
+
+fn prepare(core: &Arc<Core>, call: Call) -> Result<Started, Error> {
+    let Some(name) = call.params.str("name") else {
+        return Err(Error::invalid_params("\"name\" must be a string"));
+    };
+    let tool = find(core, &name, &call).ok_or_else(|| unknown(core, &name, &call))?;
+    let arguments = arguments(&call.params)?;
+    if let Some(headers) = &call.context.param_headers {
+        tool.headers.check(Some(&arguments), |name| headers.get(name))?;
+    }
+    let as_task = wants_task(&tool, &call)?;
+    let problems = tool.input_check.problems(&arguments);
+    if !problems.is_empty() {
+        let error = invalid_arguments(&tool.name, &problems);
+        return Ok(Started::tool_failed(failure(core, &tool, &call, &error)));
+    }
+    tool.executions.fetch_add(1, Ordering::Relaxed);
+    let arguments = if tool.unit { Value::Null } else { arguments };
+    let cx = Cx::new(core.clone(), call)?;
+    if as_task && !tool.asks_first {
+        // In the background from the start: what the handler does until it first waits is not the caller's time.
+        return crate::tasks::start(cx, tool, arguments).map(Started::Ready);
+    }
+    if as_task {
+        cx.allow_detach();
+    }
+    let future = (tool.handler)(arguments, cx.clone());
+    Ok(Started::Running(Run::new(cx, Work::Tool(future, tool))))
+}
+
+impl ToolEntry {
+    /// The handler's future.
+    pub(crate) fn run(&self, arguments: Value, cx: Cx) -> super::ToolFuture {
+        (self.handler)(arguments, cx)
+    }
+}
+
+fn find(core: &Core, name: &str, call: &Call) -> Option<Arc<ToolEntry>> {
+    let registry = core.registry.load();
+    registry.tool(name).filter(|tool| tool.is_visible(&call.context.principal)).cloned()
+}
+
+/// The arguments as a tree. No arguments are an empty object.
+fn arguments(params: &Params) -> Result<Value, Error> {
+    match params.get("arguments") {
+        None => Ok(Value::Object(Map::new())),
+        Some(text) if !text.starts_with('{') => Err(Error::invalid_params("\"arguments\" must be an object")),
+        Some(text) => args::parse(text).map_err(|fault| Error::invalid_params(format_args!("\"arguments\": {fault}"))),
+    }
+}
+
+/// Whether this call becomes a task.
+fn wants_task(tool: &ToolEntry, call: &Call) -> Result<bool, Error> {
+    let context = &call.context;
+    if context.revision.is_modern() {
+        // SEP-2663: the server decides, for clients that declare the extension; a `task` parameter is ignored.
+        let able = context.capabilities.has(Capability::Tasks);
+        return match tool.task {
+            TaskSupport::Forbidden => Ok(false),
+            TaskSupport::Required if !able => Err(Error::missing_capabilities(&[Capability::Tasks])),
+            _ => Ok(able),
+        };
+    }
+    // 2025-11-25 basic/utilities/tasks, Tool-Level Negotiation: the client decides, with a `task` parameter.
+    let asked = context.revision.allows(Feature::CoreTasks) && call.params.has("task");
+    match tool.task {
+        TaskSupport::Forbidden if asked => Err(Error::new(
+            Symbol::MethodNotFound,
+            format!("Tool {} cannot run as a task: call it without \"task\"", tool.name),
+        )),
+        // Older revisions cannot say it, so the edge or the caller simply waits.
+        TaskSupport::Required if !asked && context.revision.allows(Feature::CoreTasks) => Err(Error::new(
+            Symbol::MethodNotFound,
+            format!("Tool {} runs only as a task: call it with \"task\"", tool.name),
+        )),
+        _ => Ok(asked),
+    }
+}
+
+/// An unknown tool, with the names that the caller may have meant.
+fn unknown(core: &Core, name: &str, call: &Call) -> Error {
+    let registry = core.registry.load();
+    let mut near: Vec<(f64, &str)> = registry
+        .tools()
+        .filter(|tool| tool.is_visible(&call.context.principal))
+        .map(|tool| (strsim::jaro_winkler(name, &tool.name), tool.name.as_str()))
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
+    let names: Vec<&str> = near.into_iter().take(SUGGESTIONS).map(|(_, name)| name).collect();
+    let mut data = ObjectWriter::new();
+    data.value("availableTools", &names).str("symbol", Symbol::ToolNotFound.as_str());
+    let name = super::schema::shorten(name.to_owned());
+    Error::new(Symbol::ToolNotFound, format!("Unknown tool: {name}")).with_data(data.finish())
+}
+
+/// What the handler returned, as the caller sees it, and whether it counts as a success.
+pub(crate) fn finish(cx: &Cx, tool: &ToolEntry, outcome: Result<ToolResult, ToolError>) -> (Reply, bool) {
+    let core = cx.core();
+    match outcome {
+        Ok(result) => {
+            if (cfg!(debug_assertions) || core.options.validate_output)
+                && !result.is_error
+                && let Err(problem) = tool.check_output(&result)
+            {
+                tracing::error!(tool = tool.name, problem, "a tool's result does not fit its output schema");
+                return (Reply::Error(Error::internal()), false);
+            }
+            let info = cx.revision().is_modern().then_some(core.info.meta_entry());
+            (Reply::Complete(result.write(info)), !result.is_error)
+        }
+        Err(error) if error.is_protocol() => {
+            tracing::debug!(tool = tool.name, error = error.message(), "a tool refused the call");
+            (Reply::Error(error.into_error()), false)
+        }
+        Err(error) => {
+            tracing::warn!(tool = tool.name, error = error.message(), "a tool failed");
+            (Reply::Complete(failure(core, tool, cx.call(), error.error())), false)
+        }
+    }
+}
+
+fn failure(core: &Core, tool: &ToolEntry, call: &Call, error: &Error) -> Json {
+    let context = &call.context;
+    let tag = Tag {
+        tool: Some(ByteString::from(tool.name.as_str())),
+        revision: context.revision,
+        correlation: context.correlation,
+    };
+    tool_failure(error, &tool.name, &tag, core.options.profile, !tool.has_output_schema())
+}

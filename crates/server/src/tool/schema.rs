@@ -1,0 +1,295 @@
+//! Schemas of tools: made from Rust types or taken as written, compiled once, checked on every call.
+
+use jsonschema::error::ValidationErrorKind;
+use jsonschema::paths::LocationSegment;
+use jsonschema::{ValidationError, Validator};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+/// How many problems of one value are told.
+const TOLD: usize = 5;
+/// How much of a problem is told: a schema error may quote the value, which may be long.
+const REASON: usize = 200;
+/// How deep a hand-written schema may nest, and how many nodes it may have. Both are far beyond what people write.
+const MAX_DEPTH: usize = 64;
+const MAX_NODES: usize = 20_000;
+
+/// The schema for values that `T` is read from.
+pub(crate) fn input_of<T: JsonSchema>() -> Value {
+    plain(SchemaSettings::draft2020_12().for_deserialize(), T::schema_name().as_ref(), |generator| {
+        generator.into_root_schema_for::<T>()
+    })
+}
+
+/// The schema of the values that `T` is written to.
+pub(crate) fn output_of<T: JsonSchema>() -> Value {
+    plain(SchemaSettings::draft2020_12().for_serialize(), T::schema_name().as_ref(), |generator| {
+        generator.into_root_schema_for::<T>()
+    })
+}
+
+/// The schema for a form: everything inline, as forms are flat.
+pub(crate) fn form_of<T: JsonSchema>() -> Value {
+    let settings = SchemaSettings::draft2020_12().for_deserialize().with(|s| s.inline_subschemas = true);
+    plain(settings, T::schema_name().as_ref(), |generator| generator.into_root_schema_for::<T>())
+}
+
+fn plain(
+    settings: SchemaSettings,
+    type_name: &str,
+    make: impl FnOnce(schemars::SchemaGenerator) -> schemars::Schema,
+) -> Value {
+    let settings = settings.with(|s| s.meta_schema = None);
+    let mut schema = make(settings.into_generator()).to_value();
+    // The name of the Rust type says nothing to a model. A title that the author chose stays.
+    if let Value::Object(root) = &mut schema
+        && root.get("title").and_then(Value::as_str) == Some(type_name)
+    {
+        root.remove("title");
+    }
+    tidy(&mut schema);
+    schema
+}
+
+/// Removes `format: "int32"` and its kin, which are no formats of JSON Schema, and turns `true` into `{}` where a
+/// property stands: 2025-11-25 and earlier want objects there.
+fn tidy(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            const SIZES: [&str; 14] = [
+                "int8", "int16", "int32", "int64", "int128", "int", "uint8", "uint16", "uint32", "uint64", "uint128",
+                "uint", "float", "double",
+            ];
+            if map.get("format").and_then(Value::as_str).is_some_and(|f| SIZES.contains(&f)) {
+                map.remove("format");
+            }
+            for (keyword, value) in map.iter_mut() {
+                match (keyword.as_str(), &mut *value) {
+                    ("enum" | "const" | "default" | "examples", _) => {}
+                    ("properties" | "$defs", Value::Object(named)) => {
+                        for schema in named.values_mut() {
+                            if *schema == Value::Bool(true) {
+                                *schema = json!({});
+                            }
+                            tidy(schema);
+                        }
+                    }
+                    _ => tidy(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        _ => {}
+    }
+}
+
+/// The schema of a tool without arguments.
+pub(crate) fn no_arguments() -> Value {
+    json!({"type": "object", "properties": {}, "additionalProperties": false})
+}
+
+/// What is wrong with one place in a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem {
+    /// The path to the place, empty for the whole.
+    pub(crate) field: String,
+    /// The reason.
+    pub(crate) reason: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.field.as_str(), self.reason.as_str()) {
+            ("", reason) => f.write_str(reason),
+            (field, reason @ ("is required" | "is not a known field")) => write!(f, "{field} {reason}"),
+            (field, reason) => write!(f, "{field}: {reason}"),
+        }
+    }
+}
+
+/// A compiled schema.
+#[derive(Debug)]
+pub(crate) struct Compiled(Validator);
+
+impl Compiled {
+    /// Compiles a schema. References are resolved inside it only: nothing is ever fetched.
+    pub(crate) fn new(schema: &Value) -> Result<Compiled, String> {
+        known_dialect(schema)?;
+        let mut nodes = 0;
+        bounded(schema, 0, &mut nodes)?;
+        let validator = jsonschema::options().offline().build(schema);
+        validator.map(Compiled).map_err(|e| format!("the schema is not valid: {}", shorten(e.to_string())))
+    }
+
+    /// What is wrong with `value`, at most [`TOLD`] things; nothing if it is valid.
+    pub(crate) fn problems(&self, value: &Value) -> Vec<Problem> {
+        // Finding out whether is much cheaper than finding out what.
+        if self.0.is_valid(value) {
+            return Vec::new();
+        }
+        let mut problems = Vec::new();
+        for error in self.0.iter_errors(value).take(TOLD) {
+            describe(&error, &mut problems);
+        }
+        problems.truncate(TOLD);
+        problems
+    }
+}
+
+fn describe(error: &ValidationError<'_>, problems: &mut Vec<Problem>) {
+    let mut field = String::new();
+    for segment in error.instance_path().segments() {
+        match segment {
+            LocationSegment::Property(name) if field.is_empty() => field.push_str(&name),
+            LocationSegment::Property(name) => {
+                field.push('.');
+                field.push_str(&name);
+            }
+            LocationSegment::Index(at) => field.push_str(&format!("[{at}]")),
+        }
+    }
+    let below = |name: &str| if field.is_empty() { name.to_owned() } else { format!("{field}.{name}") };
+    match error.kind() {
+        ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            problems.push(Problem { field: below(name), reason: "is required".into() });
+        }
+        ValidationErrorKind::AdditionalProperties { unexpected }
+        | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+            let unknown = unexpected.iter().map(|name| Problem {
+                field: shorten(below(name)),
+                reason: "is not a known field".into(),
+            });
+            problems.extend(unknown.take(TOLD));
+        }
+        _ => problems.push(Problem { field, reason: shorten(error.to_string()) }),
+    }
+}
+
+/// The text, cut where it gets long.
+pub(crate) fn shorten(mut text: String) -> String {
+    if text.len() > REASON {
+        let end = (0..=REASON).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+/// 2026-07-28 server/tools: 2020-12 unless `$schema` says otherwise; a dialect that is not supported is an error.
+fn known_dialect(schema: &Value) -> Result<(), String> {
+    const KNOWN: [&str; 5] = [
+        "json-schema.org/draft/2020-12/schema",
+        "json-schema.org/draft/2019-09/schema",
+        "json-schema.org/draft-07/schema",
+        "json-schema.org/draft-06/schema",
+        "json-schema.org/draft-04/schema",
+    ];
+    match schema.get("$schema").map(|dialect| dialect.as_str().unwrap_or_default()) {
+        None => Ok(()),
+        Some(dialect) => {
+            let name = dialect.trim_start_matches("https://").trim_start_matches("http://").trim_end_matches('#');
+            if KNOWN.contains(&name) { Ok(()) } else { Err(format!("the dialect {dialect:?} is not supported")) }
+        }
+    }
+}
+
+fn bounded(schema: &Value, depth: usize, nodes: &mut usize) -> Result<(), String> {
+    *nodes += 1;
+    if depth > MAX_DEPTH {
+        return Err(format!("the schema nests more than {MAX_DEPTH} levels deep"));
+    }
+    if *nodes > MAX_NODES {
+        return Err(format!("the schema has more than {MAX_NODES} nodes"));
+    }
+    match schema {
+        Value::Object(map) => map.values().try_for_each(|v| bounded(v, depth + 1, nodes)),
+        Value::Array(items) => items.iter().try_for_each(|v| bounded(v, depth + 1, nodes)),
+        _ => Ok(()),
+    }
+}
+
+/// Makes sure that the root of an input schema is of type object, as the protocol demands.
+pub(crate) fn object_root(schema: &mut Value) -> Result<(), String> {
+    let Value::Object(root) = schema else {
+        return Err("the input schema must be a JSON object".into());
+    };
+    match root.get("type") {
+        Some(Value::String(kind)) if kind == "object" => Ok(()),
+        Some(other) => Err(format!("the input schema must be of type \"object\", not {other}")),
+        None => {
+            let mut typed = Map::new();
+            typed.insert("type".into(), "object".into());
+            typed.append(root);
+            *root = typed;
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize, JsonSchema)]
+    #[allow(dead_code)]
+    struct Add {
+        /// The first number.
+        a: f64,
+        b: Option<i32>,
+        anything: Value,
+    }
+
+    #[test]
+    fn schemas_are_plain() {
+        assert_eq!(
+            input_of::<Add>(),
+            json!({
+                "type": "object",
+                "properties": {
+                    "a": {"type": "number", "description": "The first number."},
+                    "b": {"type": ["integer", "null"]},
+                    "anything": {},
+                },
+                "required": ["a", "anything"],
+            })
+        );
+    }
+
+    #[test]
+    fn problems_name_field_and_reason() {
+        let schema = json!({
+            "type": "object",
+            "properties": {"a": {"type": "number"}, "o": {"type": "object", "required": ["p"]}, "l": {"items": {"type": "string"}}},
+            "required": ["a", "b"],
+            "additionalProperties": false,
+        });
+        let compiled = Compiled::new(&schema).unwrap();
+        let told = |value: Value| compiled.problems(&value).iter().map(Problem::to_string).collect::<Vec<_>>();
+        assert_eq!(told(json!({"a": "x"})), ["a: \"x\" is not of type \"number\"", "b is required"]);
+        assert_eq!(told(json!({"a": 1, "b": 2})), ["b is not a known field"]);
+        assert!(told(json!({"a": 1, "b": 1, "o": {}})).contains(&"o.p is required".to_owned()));
+        assert!(told(json!({"a": 1, "b": 1, "l": ["x", 2]})).contains(&"l[1]: 2 is not of type \"string\"".to_owned()));
+        let long = told(json!({"a": "x".repeat(10_000), "b": 1}));
+        assert!(long.iter().all(|p| p.len() < 300), "{long:?}");
+    }
+
+    #[test]
+    fn bad_schemas_are_refused() {
+        for (schema, sentence) in [
+            (json!({"$schema": "https://example.com/mine"}), "dialect"),
+            (json!({"type": "nonsense"}), "not valid"),
+            (json!({"$ref": "https://example.com/schema.json"}), "not valid"),
+            ((0..100).fold(json!({}), |inner, _| json!({"not": inner})), "levels deep"),
+        ] {
+            let error = Compiled::new(&schema).unwrap_err();
+            assert!(error.contains(sentence), "{error}");
+        }
+        for dialect in ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"] {
+            Compiled::new(&json!({"$schema": dialect, "type": "object"})).unwrap();
+        }
+    }
+}
