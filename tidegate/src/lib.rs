@@ -1,1 +1,49 @@
-//! In the making.
+//! Tidegate connects any MCP client to any MCP server. This crate is the framework to write servers with.
+//!
+//! A server is a value: tools, resources and prompts are added to it, and it speaks all five revisions of the Model
+//! Context Protocol over stdio and Streamable HTTP.
+//!
+//! ```no_run
+//! use tidegate::{Cx, Server, Tool};
+//!
+//! #[derive(serde::Deserialize, schemars::JsonSchema)]
+//! struct Greet {
+//!     /// Who is greeted.
+//!     name: String,
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> std::io::Result<()> {
+//!     let server = Server::new("hello", "1.0.0")
+//!         .tool(
+//!             Tool::new("greet")
+//!                 .description("Greets somebody")
+//!                 .handler(|args: Greet, _cx: Cx| async move { format!("Hello, {}!", args.name) }),
+//!         )
+//!         .build();
+//!     tidegate::http::serve(server, "127.0.0.1:8765", Default::default()).await
+//! }
+//! ```
+//!
+//! The pieces underneath are crates of their own: [`protocol`] (what is on the wire), [`service`] (the one door that
+//! every server, policy and connection is), [`server`] (the framework) and [`edge`] (the transports).
+
+pub mod demo;
+pub mod http;
+pub mod logging;
+pub mod stdio;
+
+pub use tidegate_edge as edge;
+pub use tidegate_protocol as protocol;
+pub use tidegate_server as server;
+pub use tidegate_service as service;
+
+pub use tidegate_edge::{Eras, Options};
+pub use tidegate_macros::{prompt, resource, tool};
+pub use tidegate_protocol::{Capability, Error, Json, Level, Revision, Symbol};
+pub use tidegate_server::*;
+pub use tidegate_service::{Call, Context, Door, Principal, Reply};
+
+// What the macros' output refers to, so that their users need no dependency of their own.
+#[doc(hidden)]
+pub use {schemars, serde, serde_json};

@@ -1,8 +1,8 @@
 //! A modern request becomes a call: its `_meta` says all there is to know about it.
 
 use tidegate_protocol::json::ObjectWriter;
-use tidegate_protocol::{Error, Id, Json, Meta, Request, meta};
-use tidegate_service::{Call, Context, CorrelationId, Notice, Outbox, Principal, Subscription};
+use tidegate_protocol::{Error, Id, Json, Meta, Method, Object, Request, meta};
+use tidegate_service::{Call, Context, CorrelationId, Door, Notice, Outbox, Principal, Reply, Subscription};
 
 use crate::options::Eras;
 use crate::wire;
@@ -31,6 +31,30 @@ pub(crate) fn call(request: Request, meta: Meta, eras: Eras, principal: Principa
     Ok((request.id, Call::new(request.method, request.params, context)))
 }
 
+/// Makes the call. What `server/discover` promises through this edge is what the edge speaks; the service behind it
+/// may speak more.
+pub(crate) fn answer<D: Door>(door: &D, call: Call, eras: Eras) -> impl Future<Output = Reply> + Send + use<D> {
+    let narrowed = eras != Eras::Both && call.method == Method::Discover;
+    let reply = door.answer(call);
+    async move {
+        match reply.await {
+            Ok(Reply::Complete(result)) if narrowed => Reply::Complete(only_spoken(result, eras)),
+            Ok(reply) => reply,
+        }
+    }
+}
+
+/// A discovery result without the versions that this edge does not speak.
+fn only_spoken(discovered: Json, eras: Eras) -> Json {
+    let Some(object) = Object::of(&discovered) else { return discovered };
+    let Some(Ok(all)) = object.json("supportedVersions").map(|all| all.to::<Vec<String>>()) else { return discovered };
+    let spoken = all.iter().filter(|name| name.parse().is_ok_and(|r| eras.revisions().contains(&r)));
+    match Json::of(&spoken.collect::<Vec<_>>()) {
+        Ok(spoken) => object.with("supportedVersions", &spoken),
+        Err(_) => discovered,
+    }
+}
+
 /// Gives a call a place for its notifications, if it can have any: progress needs a token, logs a level.
 pub(crate) fn open_outbox(context: &mut Context) -> Option<Outbox> {
     if context.progress_token.is_none() && context.log_level.is_none() {
@@ -45,7 +69,7 @@ pub(crate) fn open_outbox(context: &mut Context) -> Option<Outbox> {
 pub(crate) fn correlation(meta: Option<&tidegate_protocol::Object>) -> CorrelationId {
     meta.and_then(|m| m.str("traceparent"))
         .and_then(|t| CorrelationId::from_traceparent(&t))
-        .unwrap_or_else(CorrelationId::new)
+        .unwrap_or_default()
 }
 
 /// The first message of a subscription stream (2026-07-28 basic/patterns/subscriptions).

@@ -1,5 +1,6 @@
 //! What both transports can be told.
 
+use std::str::FromStr;
 use std::time::Duration;
 
 use tidegate_protocol::{Limits, Revision};
@@ -35,6 +36,19 @@ impl Eras {
             Eras::Both => &ALL,
             Eras::Legacy => &ALL[1..],
             Eras::Modern => &ALL[..1],
+        }
+    }
+}
+
+impl FromStr for Eras {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Eras, String> {
+        match text {
+            "both" => Ok(Eras::Both),
+            "legacy" => Ok(Eras::Legacy),
+            "modern" => Ok(Eras::Modern),
+            other => Err(format!("unknown era {other:?}: use both, legacy or modern")),
         }
     }
 }

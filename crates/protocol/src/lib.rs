@@ -16,6 +16,7 @@
 //! ```
 
 mod capabilities;
+pub mod content;
 mod error;
 pub mod headers;
 mod id;
@@ -29,6 +30,7 @@ pub mod param_headers;
 mod revision;
 pub mod seal;
 pub mod sse;
+pub mod template;
 
 pub use capabilities::{Capability, ClientCapabilities, tasks_extension};
 pub use error::{Blame, Error, Profile, Symbol};

@@ -13,6 +13,7 @@ use crate::method::Method;
 
 /// What one frame holds: a message, or (2025-03-26 only) a batch of them.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // the large one is the common one, and it is moved once
 pub enum Incoming {
     /// A single message.
     One(Message),

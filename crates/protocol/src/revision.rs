@@ -66,6 +66,8 @@ pub enum Feature {
     SamplingTools,
     /// Error responses whose id may be absent.
     OptionalErrorId,
+    /// Streams that the server may close for the client to come back to: SEP-1699.
+    PolledStreams,
     /// Server-to-client requests, sessions, `ping`, `logging/setLevel`, `resources/subscribe`.
     Sessions,
     /// Version and capabilities in `_meta` of each request.
@@ -151,7 +153,7 @@ impl Feature {
             Feature::Icons | Feature::UrlElicitation | Feature::SamplingTools | Feature::OptionalErrorId => {
                 (V2025_11_25, NOW)
             }
-            Feature::CoreTasks => (V2025_11_25, V2025_11_25),
+            Feature::CoreTasks | Feature::PolledStreams => (V2025_11_25, V2025_11_25),
             Feature::Sessions => (V2024_11_05, V2025_11_25),
             Feature::StatelessMeta
             | Feature::ResultType

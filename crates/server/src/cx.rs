@@ -281,7 +281,7 @@ impl Cx {
     /// that takes longer than connections live. Only streams that can be resumed are let go of.
     pub fn close_stream(&self) {
         if let Some(outbox) = &self.context().outbox {
-            outbox.let_go();
+            outbox.push(Notice::CloseStream);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use tidegate_protocol::{Error, Json, Method, Symbol};
+use tidegate_protocol::{Error, Json, Method, Profile, Revision, Symbol};
 use tidegate_service::{Call, HOP_LIMIT, Reply};
 
 use crate::run::{Run, Step};
@@ -39,7 +39,7 @@ impl From<Result<Reply, Error>> for Started {
     }
 }
 
-/// The door without any layer around it.
+/// The door without any layer around it; see [`ServerDoor::bare`](crate::ServerDoor::bare).
 #[derive(Clone)]
 pub struct Framework(pub(crate) Arc<Core>);
 
@@ -53,7 +53,8 @@ impl tower::Service<Call> for Framework {
     }
 
     fn call(&mut self, call: Call) -> Answer {
-        Answer { core: self.0.clone(), state: Some(start(&self.0, call)) }
+        let revision = call.context.revision;
+        Answer { core: self.0.clone(), revision, state: Some(start(&self.0, call)) }
     }
 }
 
@@ -84,7 +85,21 @@ fn start(core: &Arc<Core>, call: Call) -> Started {
 /// The future of [`Framework`].
 pub struct Answer {
     core: Arc<Core>,
+    revision: Revision,
     state: Option<Started>,
+}
+
+/// An error under the number of the profile, for profiles whose clients look for it there.
+fn in_profile(profile: Profile, revision: Revision, reply: Reply) -> Reply {
+    match reply {
+        Reply::Error(error) if profile == Profile::Percolate => {
+            let symbol = error.symbol();
+            // An error with a code of its own keeps it.
+            let usual = error.code(revision) == symbol.code(revision);
+            Reply::Error(if usual { error.with_code(symbol.code_in(profile, revision)) } else { error })
+        }
+        reply => reply,
+    }
 }
 
 impl Future for Answer {
@@ -97,10 +112,7 @@ impl Future for Answer {
             Some(Started::Failed(reply)) => (reply, false),
             Some(Started::Running(mut run)) => match run.poll_call(poll) {
                 Poll::Ready(Step::Done(reply, ok)) => (reply, ok),
-                Poll::Ready(Step::Detach) => match tasks::detach(run) {
-                    Ok(reply) => (reply, true),
-                    Err(error) => (Reply::Error(error), false),
-                },
+                Poll::Ready(Step::Detach) => tasks::detach(run),
                 Poll::Pending => {
                     this.state = Some(Started::Running(run));
                     return Poll::Pending;
@@ -112,6 +124,6 @@ impl Future for Answer {
         if ok {
             this.core.counters.succeeded();
         }
-        Poll::Ready(Ok(reply))
+        Poll::Ready(Ok(in_profile(this.core.options.profile, this.revision, reply)))
     }
 }

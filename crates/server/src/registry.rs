@@ -8,6 +8,8 @@ use tidegate_protocol::Json;
 
 use crate::prompt::PromptEntry;
 use crate::resource::{ResourceEntry, TemplateEntry};
+use crate::server::{BuildError, Offer};
+use crate::stats::Counters;
 use crate::tool::{TaskSupport, ToolEntry};
 
 /// What the server offers, in the order of registration. Each entry has a number that only grows, so that a cursor
@@ -22,9 +24,21 @@ pub(crate) struct Registry {
     /// By template.
     pub(crate) templates: Shelf<TemplateEntry>,
     pub(crate) next: u64,
+    /// What all this amounts to.
+    pub(crate) kinds: Kinds,
     /// Whole lists that everybody may see, written when first asked for: tools, prompts, resources, templates; each
     /// as the modern and the two legacy forms want it.
     pub(crate) lists: [[OnceLock<Json>; 3]; 4],
+}
+
+/// Which kinds of things are on offer, and so which methods exist.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Kinds {
+    pub(crate) tools: bool,
+    pub(crate) prompts: bool,
+    pub(crate) resources: bool,
+    pub(crate) completions: bool,
+    pub(crate) tasks: bool,
 }
 
 /// Entries by name, in order.
@@ -83,6 +97,7 @@ impl Registry {
             resources: self.resources.clone(),
             templates: self.templates.clone(),
             next: self.next,
+            kinds: self.kinds,
             lists: Default::default(),
         }
     }
@@ -102,14 +117,74 @@ impl Registry {
         self.tools.iter().map(|(_, tool)| tool)
     }
 
-    /// Whether any tool can run as a task.
-    pub(crate) fn has_tasks(&self) -> bool {
-        self.tools().any(|tool| tool.task != TaskSupport::Forbidden)
+    /// Adds what is offered, or says why that cannot be.
+    pub(crate) fn add(&mut self, offer: Offer, counters: &Counters) -> Result<(), BuildError> {
+        let wrong = |kind: &str, name: &str, what: &str| BuildError(format!("{kind} {name:?}: {what}"));
+        let number = self.number();
+        match offer {
+            Offer::Tool(tool) => {
+                let name = tool.name.clone();
+                let wrong = |what: &str| wrong("tool", &name, what);
+                check_name(&name).map_err(|e| wrong(&e))?;
+                for taken in std::iter::once(&name).chain(&tool.aliases) {
+                    if self.tool(taken).is_some() {
+                        return Err(wrong(&format!("there is already a tool named {taken:?}")));
+                    }
+                }
+                let aliases = tool.aliases.clone();
+                let entry = tool.compile(counters.tool(&name)).map_err(|e| wrong(&e))?;
+                self.aliases.extend(aliases.into_iter().map(|alias| (alias, name.clone())));
+                self.tools.insert(name, number, entry);
+            }
+            Offer::Prompt(prompt) => {
+                let name = prompt.name.clone();
+                let wrong = |what: &str| wrong("prompt", &name, what);
+                if self.prompts.has(&name) {
+                    return Err(wrong("there is already one of that name"));
+                }
+                let entry = prompt.compile().map_err(|e| wrong(&e))?;
+                self.prompts.insert(name, number, entry);
+            }
+            Offer::Resource(resource) => {
+                let uri = resource.at.clone();
+                let wrong = |what: &str| wrong("resource", &uri, what);
+                if self.resources.has(&uri) {
+                    return Err(wrong("there is already one at that URI"));
+                }
+                let entry = resource.compile().map_err(|e| wrong(&e))?;
+                self.resources.insert(uri, number, entry);
+            }
+            Offer::Template(template) => {
+                let uri = template.at.clone();
+                let wrong = |what: &str| wrong("resource template", &uri, what);
+                if self.templates.has(&uri) {
+                    return Err(wrong("it is there already"));
+                }
+                let entry = template.compile().map_err(|e| wrong(&e))?;
+                self.templates.insert(uri, number, entry);
+            }
+        }
+        Ok(())
     }
 
-    /// Whether anything can be completed.
-    pub(crate) fn has_completions(&self) -> bool {
-        self.prompts.iter().any(|(_, prompt)| prompt.completes())
-            || self.templates.iter().any(|(_, template)| template.completes())
+    /// Works out what all this amounts to.
+    pub(crate) fn settle(&mut self, dynamic: bool) {
+        let kinds = Kinds {
+            tools: dynamic || !self.tools.is_empty(),
+            prompts: dynamic || !self.prompts.is_empty(),
+            resources: dynamic || !self.resources.is_empty() || !self.templates.is_empty(),
+            completions: dynamic
+                || self.prompts.iter().any(|(_, prompt)| prompt.completes())
+                || self.templates.iter().any(|(_, template)| template.completes()),
+            tasks: self.tools().any(|tool| tool.task != TaskSupport::Forbidden),
+        };
+        self.kinds = kinds;
     }
+}
+
+/// 2025-11-25 server/tools, Tool Names.
+fn check_name(name: &str) -> Result<(), String> {
+    let fits = (1..=128).contains(&name.len())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-./".contains(&b));
+    if fits { Ok(()) } else { Err("a tool's name has 1 to 128 letters, digits, or any of _ - . /".into()) }
 }

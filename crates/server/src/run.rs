@@ -53,15 +53,28 @@ impl Run {
             Poll::Pending => {}
         }
         let stopped = self.cx.replay().as_mut().and_then(|replay| replay.stop(&self.cx));
-        if let Some(reply) = stopped {
-            let ok = !matches!(reply, Reply::Error(_));
-            return Poll::Ready(Step::Done(reply, ok));
+        match stopped {
+            Some(Reply::Error(error)) => {
+                let (reply, ok) = self.failed(error);
+                return Poll::Ready(Step::Done(reply, ok));
+            }
+            Some(reply) => return Poll::Ready(Step::Done(reply, true)),
+            None => {}
         }
         let token = &self.cx.call().context.cancel;
         let cancelled = self.cancelled.get_or_insert_with(|| Box::pin(token.clone().cancelled_owned()));
         ready!(cancelled.as_mut().poll(poll));
         // Nobody reads this: a cancelled request gets no response. Returning drops the handler.
         Poll::Ready(Step::Done(Reply::Error(Error::new(Symbol::Cancelled, "The request was cancelled")), false))
+    }
+
+    /// The answer to a call that fails for a reason outside its handler: of a tool, in the tool's form where the
+    /// catalogue says so.
+    pub(crate) fn failed(&self, error: Error) -> (Reply, bool) {
+        match &self.work {
+            Work::Tool(_, tool) => tool::finish(&self.cx, tool, Err(error.into())),
+            Work::Other(_) => (Reply::Error(error), false),
+        }
     }
 
     /// Drives the handler and its timer. Registers who is to be woken.

@@ -158,6 +158,11 @@ impl Outbox {
         self.state().closed
     }
 
+    /// Whether nobody else holds this queue, so that nobody will ever read it.
+    pub fn is_abandoned(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+
     /// Takes the next notification if one waits.
     pub fn try_next(&self) -> Option<Notice> {
         let mut state = self.state();

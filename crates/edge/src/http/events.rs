@@ -144,8 +144,10 @@ impl EventLog {
     pub(super) fn take_over(&self) -> u64 {
         let mut reader = 0;
         self.change(|state| {
+            // A wish to close was for the connection before this one. If there was none, the call has let go of its
+            // stream before anybody read it, and the wish is for this one.
+            state.close_requested &= state.reader == 0;
             state.reader += 1;
-            state.close_requested = false;
             reader = state.reader;
         });
         reader
@@ -348,6 +350,18 @@ mod tests {
         let reader = log.take_over();
         log.close_connection();
         assert_eq!(next(&log, reader, 0), Some(Next::Close));
+        let reader = log.take_over();
+        assert_eq!(next(&log, reader, 0), None);
+    }
+
+    #[test]
+    fn a_stream_can_be_let_go_of_before_anybody_reads_it() {
+        let log = EventLog::new(1, 100);
+        log.close_connection();
+        let reader = log.take_over();
+        assert_eq!(next(&log, reader, 0), Some(Next::Close));
+        // The wish was for the connection that is gone, not for the one that comes back.
+        log.close_connection();
         let reader = log.take_over();
         assert_eq!(next(&log, reader, 0), None);
     }

@@ -108,7 +108,7 @@ impl Reading {
     fn new<D>(session: Arc<Session>, log: Arc<EventLog>, reader: u64, sent: u64, shared: &Shared<D>) -> Reading {
         session.streams.reader_came();
         // Clients before 2025-11-25 do not expect an event without content.
-        let primed = !session.peer.revision.allows(Feature::CoreTasks);
+        let primed = !session.peer.revision.allows(Feature::PolledStreams);
         let retry_ms = shared.settings.retry.as_millis() as u64;
         Reading { session, log, reader, sent, primed, retry_ms, over: false, feed: None }
     }

@@ -13,12 +13,13 @@ use bytestring::ByteString;
 use futures_util::stream::unfold;
 use ::http::{HeaderMap, Response};
 use tidegate_protocol::headers::{self, RequestHeaders};
-use tidegate_protocol::{Error, Id, Method, Request, Revision, Symbol};
+use tidegate_protocol::{Error, Id, Meta, Method, Request, Revision, Symbol};
 use tidegate_service::{Door, Notice, Outbox, ParamHeaders, Principal, Reply, Subscription};
 use tokio_util::sync::DropGuard;
 
 use super::{Shared, respond};
 use super::post::accepts_events;
+use crate::options::Eras;
 use crate::{modern, wire};
 
 impl<D: Door> Shared<D> {
@@ -30,8 +31,8 @@ impl<D: Door> Shared<D> {
     ) -> Response<Body> {
         let id = request.id.clone();
         let refuse = |error: Error| respond::error(Some(&id), &error, Some(Revision::LATEST));
-        if request.method == Method::Initialize && !self.settings.edge.eras.legacy() {
-            return refuse(modern_only(&request, self.settings.edge.eras.revisions()));
+        if let Some(error) = modern_only(&request, self.settings.edge.eras) {
+            return refuse(error);
         }
         let meta = match modern::read_meta(&request) {
             Ok(meta) => meta,
@@ -43,7 +44,7 @@ impl<D: Door> Shared<D> {
             method: raw(headers::METHOD),
             name: raw(headers::NAME),
         };
-        if let Err(error) = headers::check(&mirrored, &request, &meta.version) {
+        if let Err(error) = once(http).and_then(|()| headers::check(&mirrored, &request, &meta.version)) {
             return refuse(error);
         }
         let (_, mut call) = match modern::call(request, meta, self.settings.edge.eras, principal) {
@@ -58,16 +59,10 @@ impl<D: Door> Shared<D> {
         let streams = accepts_events(http);
         let outbox = if streams { modern::open_outbox(&mut call.context) } else { None };
         let Some(outbox) = outbox else {
-            let Ok(reply) = self.door.answer(call).await;
+            let reply = modern::answer(&self.door, call, self.settings.edge.eras).await;
             return self.modern_response(id, reply, streams, guard);
         };
-        let mut reply: ReplyFuture = Box::pin({
-            let reply = self.door.answer(call);
-            async move {
-                let Ok(reply) = reply.await;
-                reply
-            }
-        });
+        let mut reply: ReplyFuture = Box::pin(modern::answer(&self.door, call, self.settings.edge.eras));
         // Whatever comes first decides: a notification makes it a stream.
         tokio::select! {
             biased;
@@ -212,6 +207,16 @@ impl Drop for Listening {
     }
 }
 
+/// A mirrored header that comes twice could be read as one value here and as the other elsewhere.
+fn once(http: &HeaderMap) -> Result<(), Error> {
+    for name in [headers::PROTOCOL_VERSION, headers::METHOD, headers::NAME] {
+        if http.get_all(name).iter().nth(1).is_some() {
+            return Err(Error::new(Symbol::HeaderMismatch, format!("Header mismatch: the {name} header is there twice")));
+        }
+    }
+    Ok(())
+}
+
 /// The `Mcp-Param-*` headers of a request.
 fn param_headers(http: &HeaderMap) -> Arc<ParamHeaders> {
     static NONE: std::sync::LazyLock<Arc<ParamHeaders>> = std::sync::LazyLock::new(Arc::default);
@@ -224,9 +229,13 @@ fn param_headers(http: &HeaderMap) -> Arc<ParamHeaders> {
     if found.is_empty() { NONE.clone() } else { Arc::new(ParamHeaders(found)) }
 }
 
-/// What a server that speaks only the modern era tells a client that wants to shake hands: the versions it speaks,
-/// because the message may be all that the client can show (2026-07-28 basic/versioning).
-pub(crate) fn modern_only(request: &Request, supported: &[Revision]) -> Error {
+/// What a server that speaks only the modern era tells a legacy client that wants to shake hands: the versions it
+/// speaks, because the message may be all that the client can show (2026-07-28 basic/versioning). To a modern client
+/// `initialize` is a method like any other that does not exist.
+pub(crate) fn modern_only(request: &Request, eras: Eras) -> Option<Error> {
+    if eras.legacy() || request.method != Method::Initialize || Meta::is_modern(request.params.meta()) {
+        return None;
+    }
     let wanted = request.params.str("protocolVersion").unwrap_or_default();
-    Error::unsupported_version(&wanted, supported)
+    Some(Error::unsupported_version(&wanted, eras.revisions()))
 }

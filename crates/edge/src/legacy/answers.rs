@@ -72,7 +72,9 @@ async fn ask<D: Door>(run: &Run<'_, D>, question: &Question, params: Json) -> Re
     run.lane.send(wire::request(id, question.method.as_str(), &params));
     let key = question.key.to_string();
     match tokio::time::timeout(run.options.answer_within, answer).await {
-        Ok(Ok(Ok(result))) if result.is_object() => Ok((key, result)),
+        Ok(Ok(Ok(result))) if result.is_object() => {
+            Ok((key, lower::answer(run.peer.revision, question.method.as_str(), &question.params, result)))
+        }
         Ok(Ok(Ok(_))) => Err(Error::invalid_params(format_args!("the answer to {key:?} must be an object"))),
         // A client that refuses to show a form has said no; one that cannot sample has failed.
         Ok(Ok(Err(_))) if question.method == Method::ElicitCreate => {

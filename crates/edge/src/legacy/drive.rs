@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use tidegate_protocol::{
-    Error, Feature, Id, Json, Level, Limits, Malformed, Message, Method, Object, Params, Request, Revision, Symbol,
+    Error, Feature, Id, Json, Level, Limits, Malformed, Message, Method, Params, Request, Revision, Symbol,
     lower,
 };
 use tidegate_service::{Call, Door, Notice, Outbox, Reply};
@@ -199,7 +199,10 @@ impl<D: Door> Run<'_, D> {
 
     fn pass_on(&self, notice: &Notice) {
         if *notice == Notice::CloseStream {
-            self.lane.close_connection();
+            // An older client may have no event id yet to come back with.
+            if self.peer.revision.allows(Feature::PolledStreams) {
+                self.lane.close_connection();
+            }
         } else {
             self.lane.send(notice_for(notice, self.peer.revision));
         }
@@ -210,9 +213,8 @@ impl<D: Door> Run<'_, D> {
 pub(super) fn notice_for(notice: &Notice, revision: Revision) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);
     match notice {
-        Notice::Progress(params) if !revision.allows(Feature::ProgressMessage) => {
-            let plain = Object::of(params).map_or_else(|| params.clone(), |p| p.without(&["message"]));
-            Notice::Progress(plain).write(&mut out, None);
+        Notice::Progress(params) => {
+            Notice::Progress(lower::notification(notice.method(), revision, params.clone())).write(&mut out, None);
         }
         _ => notice.write(&mut out, None),
     }

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::Poll;
 
 use tidegate_protocol::{Error, Feature, Id, Incoming, Json, Malformed, Message, Meta, Method, Notification, Request, Symbol};
 use tidegate_service::{Door, Notice, Reply, Subscription};
@@ -206,8 +205,8 @@ impl<D: Door> Connection<D> {
         let refuse = |out: &Output, error: &Error| {
             out.line(&wire::error(Some(&id), error, Some(tidegate_protocol::Revision::LATEST)));
         };
-        if request.method == Method::Initialize && !self.options.eras.legacy() {
-            return refuse(&self.out, &modern_only(&request, self.options.eras.revisions()));
+        if let Some(error) = modern_only(&request, self.options.eras) {
+            return refuse(&self.out, &error);
         }
         let call = modern::read_meta(&request)
             .and_then(|meta| modern::call(request, meta, self.options.eras, self.settings.principal.clone()));
@@ -232,6 +231,7 @@ impl<D: Door> Connection<D> {
         let cancel = call.context.cancel.clone();
         let outbox = modern::open_outbox(&mut call.context);
         let door = self.door.clone();
+        let eras = self.options.eras;
         let out = self.out.clone();
         let running = Running { in_flight: self.in_flight.clone(), id };
         let over = self.over.clone();
@@ -246,15 +246,14 @@ impl<D: Door> Connection<D> {
             };
             let answer = async {
                 let Some(outbox) = outbox else {
-                    let Ok(reply) = door.answer(call).await;
-                    return reply;
+                    return modern::answer(&door, call, eras).await;
                 };
-                let mut reply = std::pin::pin!(door.answer(call));
+                let mut reply = std::pin::pin!(modern::answer(&door, call, eras));
                 let reply = loop {
                     tokio::select! {
                         biased;
                         Some(notice) = outbox.next() => pass_on(&notice),
-                        Ok(reply) = &mut reply => break reply,
+                        reply = &mut reply => break reply,
                     }
                 };
                 while let Some(notice) = outbox.try_next() {
@@ -279,7 +278,7 @@ impl<D: Door> Connection<D> {
         let mut run: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(run);
         let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
         // The task polls again before it waits, so that nothing hangs on the waker used here.
-        if let Poll::Pending = run.as_mut().poll(&mut cx) {
+        if run.as_mut().poll(&mut cx).is_pending() {
             self.running.spawn(run);
         }
     }

@@ -281,6 +281,7 @@ enum Seen<'a> {
 impl<'a> Seen<'a> {
     const FEW: usize = 24;
 
+    #[allow(clippy::ptr_arg)] // the set wants the name as it is, borrowed from the text or not
     fn is_new(&mut self, text: &'a str, members: &Members, name: &Cow<'a, str>) -> bool {
         if let Seen::Few = self {
             if members.len() < Self::FEW {

@@ -49,7 +49,8 @@ impl Template {
                 Part::Expression { operator, vars: specs } => {
                     let mut first = true;
                     for spec in specs {
-                        let value = vars.iter().find(|(name, _)| name.as_ref() == spec.name).map(|(_, value)| value);
+                        let value =
+                            vars.iter().find(|(name, _)| name.as_ref() == spec.name).map(|(_, value)| value);
                         if let Some(value) = value.filter(|value| is_defined(value)) {
                             out.push_str(if first { operator.first() } else { operator.separator() });
                             first = false;

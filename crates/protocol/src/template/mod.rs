@@ -6,6 +6,7 @@
 mod expand;
 mod matching;
 mod parse;
+mod program;
 
 use std::fmt;
 use std::str::FromStr;
@@ -33,7 +34,7 @@ pub use parse::{TemplateFault, TemplateFaultKind};
 pub struct Template {
     text: String,
     parts: Vec<Part>,
-    program: matching::Program,
+    program: program::Program,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +113,7 @@ impl Template {
     /// Parses a template.
     pub fn parse(text: &str) -> Result<Template, TemplateFault> {
         let parts = parse::parts(text)?;
-        let program = matching::Program::compile(&parts);
+        let program = program::Program::compile(&parts);
         Ok(Template { text: text.to_owned(), parts, program })
     }
 
@@ -123,18 +124,16 @@ impl Template {
 
     /// The names of the variables in their order, each once.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
-        let names: Vec<&str> = self.all_vars().map(|var| var.name.as_str()).collect();
-        (0..names.len()).filter(move |&i| !names[..i].contains(&names[i])).map({
-            let names: Vec<&str> = self.all_vars().map(|var| var.name.as_str()).collect();
-            move |i| names[i]
-        })
-    }
-
-    fn all_vars(&self) -> impl Iterator<Item = &Var> {
-        self.parts.iter().flat_map(|part| match part {
-            Part::Literal(_) => &[][..],
-            Part::Expression { vars, .. } => vars,
-        })
+        let mut names: Vec<&str> = Vec::new();
+        for part in &self.parts {
+            let Part::Expression { vars, .. } = part else { continue };
+            for var in vars {
+                if !names.contains(&&*var.name) {
+                    names.push(&var.name);
+                }
+            }
+        }
+        names.into_iter()
     }
 }
 

@@ -35,13 +35,22 @@ impl fmt::Display for TemplateFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = self.at;
         match &self.kind {
-            TemplateFaultKind::Unclosed => write!(f, "the expression at byte {at} is not closed: '}}' is missing"),
+            TemplateFaultKind::Unclosed => {
+                write!(f, "the expression at byte {at} is not closed: '}}' is missing")
+            }
             TemplateFaultKind::Unopened => write!(f, "'}}' at byte {at} closes nothing"),
             TemplateFaultKind::BadLiteral(c) => write!(f, "{c:?} at byte {at} must be percent-encoded"),
-            TemplateFaultKind::BadOperator(c) => write!(f, "{c:?} at byte {at} is no operator: use one of + # . / ; ? &"),
-            TemplateFaultKind::BadName(name) if name.is_empty() => write!(f, "a variable name is missing at byte {at}"),
+            TemplateFaultKind::BadOperator(c) => {
+                write!(f, "{c:?} at byte {at} is no operator: use one of + # . / ; ? &")
+            }
+            TemplateFaultKind::BadName(name) if name.is_empty() => {
+                write!(f, "a variable name is missing at byte {at}")
+            }
             TemplateFaultKind::BadName(name) => {
-                write!(f, "{name:?} at byte {at} is no variable name: use letters, digits, '_' and single '.'")
+                write!(
+                    f,
+                    "{name:?} at byte {at} is no variable name: use letters, digits, '_' and single '.'"
+                )
             }
             TemplateFaultKind::BadPrefix(text) => {
                 write!(f, "{text:?} at byte {at} is no prefix length: use a number from 1 to 9999")
@@ -82,7 +91,9 @@ fn literal(text: &str, at: usize) -> Result<String, TemplateFault> {
             '}' => return fault(TemplateFaultKind::Unopened, at + offset),
             '%' if is_triplet(&text.as_bytes()[offset..]) => out.push(c),
             c if c.is_ascii() && (is_unreserved(c as u8) || is_reserved(c as u8)) => out.push(c),
-            c if c.is_ascii() || c.is_control() => return fault(TemplateFaultKind::BadLiteral(c), at + offset),
+            c if c.is_ascii() || c.is_control() => {
+                return fault(TemplateFaultKind::BadLiteral(c), at + offset);
+            }
             c => super::expand::encode_char(&mut out, c),
         }
     }
@@ -98,7 +109,9 @@ fn expression(text: &str, at: usize) -> Result<Part, TemplateFault> {
         Some(b';') => Operator::Param,
         Some(b'?') => Operator::Query,
         Some(b'&') => Operator::QueryMore,
-        Some(b @ (b'=' | b',' | b'!' | b'@' | b'|')) => return fault(TemplateFaultKind::BadOperator(b.into()), at),
+        Some(b @ (b'=' | b',' | b'!' | b'@' | b'|')) => {
+            return fault(TemplateFaultKind::BadOperator(b.into()), at);
+        }
         _ => Operator::Simple,
     };
     let mut start = if operator == Operator::Simple { 0 } else { 1 };

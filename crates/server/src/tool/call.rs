@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use bytestring::ByteString;
 use serde_json::{Map, Value};
 use tidegate_protocol::json::ObjectWriter;
-use tidegate_protocol::{Capability, Error, Feature, Json, Params, Symbol};
+use tidegate_protocol::{Capability, Error, Feature, Json, Params, Profile, Symbol};
 use tidegate_service::{Call, Reply, Tag, tool_failure};
 
 use super::{TaskSupport, ToolEntry, ToolError, ToolResult, args, invalid_arguments};
@@ -30,12 +30,12 @@ fn prepare(core: &Arc<Core>, call: Call) -> Result<Started, Error> {
     let Some(name) = call.params.str("name") else {
         return Err(Error::invalid_params("\"name\" must be a string"));
     };
-    let tool = find(core, &name, &call).ok_or_else(|| unknown(core, &name, &call))?;
+    let Some(tool) = find(core, &name, &call) else { return unknown(core, &name, &call) };
     let arguments = arguments(&call.params)?;
     if let Some(headers) = &call.context.param_headers {
         tool.headers.check(Some(&arguments), |name| headers.get(name))?;
     }
-    let as_task = wants_task(&tool, &call)?;
+    let as_task = wants_task(core, &tool, &call)?;
     let problems = tool.input_check.problems(&arguments);
     if !problems.is_empty() {
         let error = invalid_arguments(&tool.name, &problems);
@@ -46,7 +46,10 @@ fn prepare(core: &Arc<Core>, call: Call) -> Result<Started, Error> {
     let cx = Cx::new(core.clone(), call)?;
     if as_task && !tool.asks_first {
         // In the background from the start: what the handler does until it first waits is not the caller's time.
-        return crate::tasks::start(cx, tool, arguments).map(Started::Ready);
+        return Ok(match crate::tasks::start(cx.clone(), tool.clone(), arguments) {
+            Ok(reply) => Started::Ready(reply),
+            Err(error) => Started::Failed(finish(&cx, &tool, Err(error.into())).0),
+        });
     }
     if as_task {
         cx.allow_detach();
@@ -77,7 +80,7 @@ fn arguments(params: &Params) -> Result<Value, Error> {
 }
 
 /// Whether this call becomes a task.
-fn wants_task(tool: &ToolEntry, call: &Call) -> Result<bool, Error> {
+fn wants_task(core: &Core, tool: &ToolEntry, call: &Call) -> Result<bool, Error> {
     let context = &call.context;
     if context.revision.is_modern() {
         // SEP-2663: the server decides, for clients that declare the extension; a `task` parameter is ignored.
@@ -91,7 +94,8 @@ fn wants_task(tool: &ToolEntry, call: &Call) -> Result<bool, Error> {
     // 2025-11-25 basic/utilities/tasks, Tool-Level Negotiation: the client decides, with a `task` parameter.
     let asked = context.revision.allows(Feature::CoreTasks) && call.params.has("task");
     match tool.task {
-        TaskSupport::Forbidden if asked => Err(Error::new(
+        // A server without any tasks knows nothing of the parameter and ignores it.
+        TaskSupport::Forbidden if asked && core.kinds().tasks => Err(Error::new(
             Symbol::MethodNotFound,
             format!("Tool {} cannot run as a task: call it without \"task\"", tool.name),
         )),
@@ -100,12 +104,13 @@ fn wants_task(tool: &ToolEntry, call: &Call) -> Result<bool, Error> {
             Symbol::MethodNotFound,
             format!("Tool {} runs only as a task: call it with \"task\"", tool.name),
         )),
+        TaskSupport::Forbidden => Ok(false),
         _ => Ok(asked),
     }
 }
 
 /// An unknown tool, with the names that the caller may have meant.
-fn unknown(core: &Core, name: &str, call: &Call) -> Error {
+fn unknown(core: &Core, name: &str, call: &Call) -> Result<Started, Error> {
     let registry = core.registry.load();
     let mut near: Vec<(f64, &str)> = registry
         .tools()
@@ -117,7 +122,12 @@ fn unknown(core: &Core, name: &str, call: &Call) -> Error {
     let mut data = ObjectWriter::new();
     data.value("availableTools", &names).str("symbol", Symbol::ToolNotFound.as_str());
     let name = super::schema::shorten(name.to_owned());
-    Error::new(Symbol::ToolNotFound, format!("Unknown tool: {name}")).with_data(data.finish())
+    let error = Error::new(Symbol::ToolNotFound, format!("Unknown tool: {name}")).with_data(data.finish());
+    if core.options.profile == Profile::Gbif {
+        // What that server's clients know: a result, as for any other failure.
+        return Ok(Started::tool_failed(tool_failure(&error, &name, &Tag::of(call), Profile::Gbif, true)));
+    }
+    Err(error)
 }
 
 /// What the handler returned, as the caller sees it, and whether it counts as a success.

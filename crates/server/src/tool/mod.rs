@@ -15,6 +15,7 @@ use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use tidegate_protocol::content::Icon;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::param_headers::HeaderParams;
 use tidegate_protocol::{Error, Json, Symbol};
@@ -25,7 +26,6 @@ pub use error::ToolError;
 pub(crate) use result::write_meta;
 pub use result::{IntoToolResult, Structured, ToolResult};
 
-use crate::content::Icon;
 use crate::cx::Cx;
 use schema::Compiled;
 

@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tidegate_protocol::Json;
+use tidegate_protocol::content::Content;
 use tidegate_protocol::json::ObjectWriter;
 
 use super::error::ToolError;
 use super::schema;
-use crate::content::Content;
 
 /// The result of a tool, in full.
 ///
@@ -63,7 +63,7 @@ impl ToolResult {
 
     /// The result object. `server_info` is the text of `_meta`'s entry about the server, for modern callers only.
     pub(crate) fn write(&self, server_info: Option<&str>) -> Json {
-        let size: usize = self.content.iter().map(Content::size_hint).sum();
+        let size: usize = self.content.iter().map(|content| 64 + content.as_text().map_or(128, str::len)).sum();
         let structured = self.structured.as_ref().map_or(0, Json::len);
         let mut w = ObjectWriter::with_capacity(size + structured + server_info.map_or(0, str::len) + 96);
         if server_info.is_some() {
@@ -189,7 +189,7 @@ impl<T: Serialize + JsonSchema> IntoToolResult for Structured<T> {
             tracing::error!(%error, "a tool's result cannot be written as JSON");
             ToolError::protocol(tidegate_protocol::Error::internal())
         })?;
-        Ok(ToolResult::text(json.text().clone()).structured(json))
+        Ok(ToolResult::text(json.as_str()).structured(json))
     }
 }
 

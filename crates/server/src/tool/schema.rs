@@ -9,6 +9,8 @@ use serde_json::{Map, Value, json};
 
 /// How many problems of one value are told.
 const TOLD: usize = 5;
+/// How many are looked at to choose those from.
+const LOOKED_AT: usize = 50;
 /// How much of a problem is told: a schema error may quote the value, which may be long.
 const REASON: usize = 200;
 /// How deep a hand-written schema may nest, and how many nodes it may have. Both are far beyond what people write.
@@ -129,9 +131,11 @@ impl Compiled {
             return Vec::new();
         }
         let mut problems = Vec::new();
-        for error in self.0.iter_errors(value).take(TOLD) {
+        for error in self.0.iter_errors(value).take(LOOKED_AT) {
             describe(&error, &mut problems);
         }
+        // The validator's order depends on how it compiled the schema; the caller's should not.
+        problems.sort_by(|a, b| a.field.cmp(&b.field));
         problems.truncate(TOLD);
         problems
     }

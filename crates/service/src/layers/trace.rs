@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::task::{Context, Poll};
 
+use tidegate_protocol::Method;
 use tower::{Layer, Service};
 use tracing::Instrument;
 use tracing::instrument::Instrumented;
@@ -39,11 +40,14 @@ impl<S: Door> Service<Call> for Trace<S> {
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
+        let name = call.method.name_param().and_then(|p| call.params.str(p));
+        let (tool, name) = if call.method == Method::ToolsCall { (name.as_deref(), None) } else { (None, name.as_deref()) };
         let span = tracing::info_span!(
             "call",
             correlationId = call.context.correlation.as_str(),
             method = call.method.as_str(),
-            name = call.method.name_param().and_then(|p| call.params.get(p)).unwrap_or_default(),
+            tool,
+            name,
         );
         let inner = span.in_scope(|| self.inner.call(call));
         inner.instrument(span)

@@ -1,0 +1,216 @@
+//! Clients that go away, over real connections: what stops, and what runs on.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::serve::Listener;
+use serde_json::{Value, json};
+use tidegate_edge::http::{Settings, StallGuard, router};
+use tidegate_service::Notice;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::common::*;
+
+async fn serve(stub: &Stub) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let app = router(stub.door(), Settings::default());
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    address
+}
+
+/// A connection on which one request was sent.
+struct Sent(TcpStream);
+
+impl Sent {
+    async fn new(to: SocketAddr, method: &str, headers: &[(&str, &str)], body: &str) -> Sent {
+        let mut stream = TcpStream::connect(to).await.unwrap();
+        let mut head = format!("{method} /mcp HTTP/1.1\r\nhost: {to}\r\ncontent-type: application/json\r\n");
+        head += &format!("accept: application/json, text/event-stream\r\ncontent-length: {}\r\n", body.len());
+        for (name, value) in headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        stream.write_all(format!("{head}\r\n{body}").as_bytes()).await.unwrap();
+        Sent(stream)
+    }
+
+    async fn modern(to: SocketAddr, message: &Value) -> Sent {
+        let mut headers = vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", message["method"].as_str().unwrap())];
+        headers.extend(message["params"]["name"].as_str().map(|name| ("mcp-name", name)));
+        Sent::new(to, "POST", &headers, &message.to_string()).await
+    }
+
+    /// Reads until `text` has come, and returns everything up to there.
+    #[track_caller]
+    fn until(&mut self, text: &str) -> impl Future<Output = String> {
+        in_time("bytes", async move {
+            let mut all = Vec::new();
+            loop {
+                let so_far = String::from_utf8_lossy(&all).into_owned();
+                if so_far.contains(text) {
+                    return so_far;
+                }
+                assert_ne!(self.0.read_buf(&mut all).await.unwrap(), 0, "ended after {so_far:?}");
+            }
+        })
+    }
+}
+
+/// A session over a real connection: its id.
+async fn open(to: SocketAddr) -> String {
+    let hello = initialize("2025-11-25", json!({})).to_string();
+    let head = Sent::new(to, "POST", &[], &hello).await.until("\r\n\r\n").await;
+    let line = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).expect("a session id");
+    line.to_owned()
+}
+
+fn never(id: u64, meta: Value) -> Value {
+    modern(id, "tools/call", json!({"name": "never", "_meta": meta}))
+}
+
+async fn wait_for(what: &str, done: impl Fn() -> bool) {
+    in_time(what, async {
+        while !done() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_modern_call_stops_with_its_connection() {
+    let stub = Stub::new();
+    let to = serve(&stub).await;
+    // Before anything was answered, with and without a place for notifications.
+    for meta in [json!({}), json!({"progressToken": 1})] {
+        let before = stub.counts().stopped;
+        let sent = Sent::modern(to, &never(1, meta)).await;
+        stub.until("the call to run", |c| c.running == 1).await;
+        drop(sent);
+        stub.until("the call to stop", move |c| c.stopped == before + 1).await;
+    }
+    // In the middle of its stream.
+    let message = modern(1, "tools/call", json!({"name": "progress", "arguments": {"wait": true}, "_meta": {"progressToken": 1}}));
+    let mut sent = Sent::modern(to, &message).await;
+    sent.until("notifications/progress").await;
+    drop(sent);
+    stub.until("the call to stop", |c| c.stopped == 3 && c.running == 0).await;
+}
+
+#[tokio::test]
+async fn a_subscription_ends_with_its_connection() {
+    let stub = Stub::new();
+    let to = serve(&stub).await;
+    let listen = modern(1, "subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
+    let mut sent = Sent::modern(to, &listen).await;
+    sent.until("acknowledged").await;
+    stub.tell(&Notice::ToolsChanged);
+    sent.until("list_changed").await;
+    drop(sent);
+    wait_for("the subscription to end", || stub.subscriptions() == 0).await;
+}
+
+#[tokio::test]
+async fn a_bare_call_stops_with_its_connection() {
+    let stub = Stub::new();
+    let to = serve(&stub).await;
+    let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "never"}});
+    let sent = Sent::new(to, "POST", &[], &message.to_string()).await;
+    stub.until("the call to run", |c| c.running == 1).await;
+    drop(sent);
+    stub.until("the call to stop", |c| c.stopped == 1).await;
+}
+
+#[tokio::test]
+async fn a_legacy_call_runs_on_and_can_be_resumed() {
+    let stub = Stub::new();
+    let to = serve(&stub).await;
+    let session = open(to).await;
+    let headers = [("mcp-session-id", &*session), ("mcp-protocol-version", "2025-11-25")];
+    // Nobody waits for this one any more; it is done all the same.
+    let slow = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "slow"}});
+    let sent = Sent::new(to, "POST", &headers, &slow.to_string()).await;
+    stub.until("the call to run", |c| c.running == 1).await;
+    drop(sent);
+    let params = json!({"name": "progress", "arguments": {"wait": true}, "_meta": {"progressToken": 1}});
+    let progress = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params});
+    let mut sent = Sent::new(to, "POST", &headers, &progress.to_string()).await;
+    let seen = sent.until("notifications/progress").await;
+    let id = seen.lines().rev().find_map(|line| line.strip_prefix("id: ")).unwrap().to_owned();
+    drop(sent);
+    // A ping shows that the server has had time to notice.
+    let ping = json!({"jsonrpc": "2.0", "id": 3, "method": "ping"}).to_string();
+    Sent::new(to, "POST", &headers, &ping).await.until("result").await;
+    assert_eq!((stub.counts().running, stub.counts().stopped), (2, 0));
+    stub.release(2);
+    stub.until("both to finish", |c| c.finished == 2).await;
+    let resume = [headers[0], headers[1], ("last-event-id", &*id)];
+    let rest = Sent::new(to, "GET", &resume, "").await.until("done").await;
+    assert!(!rest.contains("notifications/progress"), "only what comes after: {rest}");
+}
+
+#[tokio::test]
+async fn the_standalone_stream_ends_with_its_connection() {
+    let stub = Stub::new();
+    let to = serve(&stub).await;
+    let session = open(to).await;
+    let mut sent = Sent::new(to, "GET", &[("mcp-session-id", &session)], "").await;
+    sent.until("id: 0-0").await;
+    wait_for("the subscription", || stub.subscriptions() == 1).await;
+    stub.tell(&Notice::ToolsChanged);
+    sent.until("list_changed").await;
+    drop(sent);
+    wait_for("the subscription to end", || stub.subscriptions() == 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_whose_reader_stalls_is_closed() {
+    let stub = Stub::new();
+    let (mut reader, connection) = tokio::io::duplex(1024);
+    let listener = StallGuard::new(One(Some(connection)), Duration::from_secs(30));
+    let app = router(stub.door(), Settings::default());
+    tokio::spawn(async move { axum::serve(listener, app).await });
+    let listen = modern(1, "subscriptions/listen", json!({"notifications": {"resourceSubscriptions": ["mem:a"]}}));
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nmcp-protocol-version: 2026-07-28\r\n\
+         mcp-method: subscriptions/listen\r\ncontent-length: {}\r\n\r\n",
+        listen.to_string().len()
+    );
+    reader.write_all(format!("{head}{listen}").as_bytes()).await.unwrap();
+    settle().await;
+    // Reading slowly is not stalling.
+    for _ in 0..20 {
+        stub.tell(&Notice::ResourceUpdated("mem:a".into()));
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        assert_ne!(reader.read(&mut [0; 512]).await.unwrap(), 0);
+    }
+    assert_eq!(stub.subscriptions(), 1);
+    for _ in 0..20 {
+        stub.tell(&Notice::ResourceUpdated("mem:a".into()));
+        tokio::time::sleep(Duration::from_secs(10)).await;
+    }
+    assert_eq!(stub.subscriptions(), 0, "given up");
+    let mut rest = Vec::new();
+    in_time("the end", reader.read_to_end(&mut rest)).await.unwrap();
+}
+
+/// A listener with one connection.
+struct One(Option<DuplexStream>);
+
+impl Listener for One {
+    type Io = DuplexStream;
+    type Addr = ();
+
+    async fn accept(&mut self) -> (DuplexStream, ()) {
+        match self.0.take() {
+            Some(connection) => (connection, ()),
+            None => std::future::pending().await,
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,295 @@
+//! What a modern server asks in its reply, a legacy client is asked in a request of the server.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tidegate_edge::http::Settings;
+use tidegate_edge::{Options, stdio};
+
+use crate::common::*;
+
+fn accept(name: &str) -> Value {
+    json!({"action": "accept", "content": {"name": name}})
+}
+
+async fn session(stub: &Stub, revision: &str) -> Session {
+    Session::open(&Client::new(stub, Settings::default()), revision).await
+}
+
+/// The question on the wire, without what is random in it.
+fn shown(question: &Value) -> String {
+    let mut question = question.clone();
+    if let Some(id) = question["params"].get_mut("elicitationId") {
+        assert!(id.as_str().is_some_and(|id| id.len() >= 16));
+        *id = json!("<minted>");
+    }
+    format!("{question}\n")
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_kind_of_question() {
+    let stub = Stub::new();
+    let client = Client::new(&stub, Settings::default());
+    let capabilities = json!({"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}});
+    let session = Session::with(&client, "2025-11-25", capabilities).await;
+    let mut table = String::new();
+    for (kind, answer) in [
+        ("form", accept("Alice")),
+        ("url", json!({"action": "accept"})),
+        ("sample", json!({"role": "assistant", "content": {"type": "text", "text": "Ho"}, "model": "m"})),
+        ("roots", json!({"roots": [{"uri": "file:///x"}]})),
+    ] {
+        let mut events = session.call("q", "ask", json!({"ask": [kind]})).send().await.events();
+        let question = events.message().await;
+        table += &shown(&question);
+        session.answer(&question, answer).await;
+        let result = events.message().await;
+        assert_eq!(result["id"], "q");
+        table += &format!("  {}\n", text(&result));
+        assert_eq!(events.next().await, None);
+    }
+    insta::assert_snapshot!(table, @"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_questions_at_once_in_any_order() {
+    let stub = Stub::new();
+    let session = session(&stub, "2025-11-25").await;
+    let mut events = session.call(1, "ask", json!({"ask": ["form", "sample", "roots"]})).send().await.events();
+    let questions = [events.message().await, events.message().await, events.message().await];
+    for question in &questions {
+        assert_eq!(question["params"]["_meta"]["dev.tidegate/input"]["of"], 3);
+    }
+    for question in questions.iter().rev() {
+        assert!(events.is_quiet().await, "not before all are answered");
+        let key = question["params"]["_meta"]["dev.tidegate/input"]["key"].clone();
+        session.answer(question, json!({"answer to": key})).await;
+    }
+    insta::assert_snapshot!(text(&events.message().await), @"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn several_rounds() {
+    let stub = Stub::new();
+    let session = session(&stub, "2025-11-25").await;
+    let mut events = session.call(1, "ask", json!({"rounds": 3})).send().await.events();
+    for round in 1..=3 {
+        let question = events.message().await;
+        assert_eq!(question["params"]["_meta"]["dev.tidegate/input"]["key"], format!("form{round}"));
+        session.answer(&question, accept(&format!("name {round}"))).await;
+    }
+    // Only the newest answers and the newest state go back.
+    insta::assert_snapshot!(text(&events.message().await), @"");
+    assert_eq!(stub.calls().iter().filter(|c| *c == "tools/call ask").count(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_that_was_not_renewed_does_not_come_back() {
+    let stub = Stub::new();
+    let session = session(&stub, "2025-11-25").await;
+    let mut events = session.call(1, "ask", json!({"rounds": 1, "forget": 1})).send().await.events();
+    session.answer(&events.message().await, accept("A")).await;
+    assert!(text(&events.message().await).ends_with(r#""state":null}"#));
+    // The second round gives no state: that of the first is not good for it.
+    let mut events = session.call(2, "ask", json!({"rounds": 2, "forget": 2})).send().await.events();
+    session.answer(&events.message().await, accept("A")).await;
+    session.answer(&events.message().await, accept("B")).await;
+    // Without a state the stub is back at its first round, which gives one again.
+    let third = events.message().await;
+    assert_eq!(third["params"]["_meta"]["dev.tidegate/input"]["key"], "form2", "{third}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn prompts_ask_too() {
+    let stub = Stub::new();
+    let session = session(&stub, "2025-11-25").await;
+    let mut events = session.request(1, "prompts/get", json!({"name": "p"})).send().await.events();
+    session.answer(&events.message().await, accept("Alice")).await;
+    let result = events.message().await;
+    assert!(result["result"]["description"].as_str().unwrap().contains("Alice"), "{result}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn clients_that_refuse() {
+    let stub = Stub::new();
+    let session = session(&stub, "2025-11-25").await;
+    let mut table = String::new();
+    for kind in ["form", "sample", "roots"] {
+        let mut events = session.call(1, "ask", json!({"ask": [kind]})).send().await.events();
+        session.refuse(&events.message().await, "I would rather not").await;
+        let mut answer = events.message().await;
+        // When it was is not what this is about.
+        for at in ["/result/_meta/dev.tidegate~1error", "/result/structuredContent"] {
+            if let Some(error) = answer.pointer_mut(at) {
+                error["timestamp"] = json!("<now>");
+                error["correlationId"] = json!("<id>");
+            }
+        }
+        table += &format!("{kind}: {answer}\n");
+    }
+    insta::assert_snapshot!(table, @"");
+    assert!(session.works().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_that_are_none() {
+    let stub = Stub::new();
+    let session = session(&stub, "2025-11-25").await;
+    let mut events = session.call(1, "ask", json!({})).send().await.events();
+    let question = events.message().await;
+    // To nothing that was asked, or under another type of id.
+    for id in [json!(99), json!(question["id"].to_string()), json!("x"), json!(-1)] {
+        session.answer(&json!({"id": id}), accept("Mallory")).await;
+    }
+    assert!(events.is_quiet().await);
+    session.answer(&question, json!("yes")).await;
+    assert_eq!(code(&events.message().await).0, -32602);
+    // A second answer comes too late.
+    session.answer(&question, accept("Alice")).await;
+    assert!(session.works().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_session_does_not_answer_for_another() {
+    let stub = Stub::new();
+    let client = Client::new(&stub, Settings::default());
+    let alice = Session::open(&client, "2025-11-25").await;
+    let mallory = Session::open(&client, "2025-11-25").await;
+    let mut events = alice.call(1, "ask", json!({})).send().await.events();
+    let question = events.message().await;
+    mallory.answer(&question, accept("Mallory")).await;
+    assert!(events.is_quiet().await);
+    alice.answer(&question, accept("Alice")).await;
+    assert!(text(&events.message().await).contains("Alice"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_client_cannot_answer_is_not_asked() {
+    let stub = Stub::new();
+    let client = Client::new(&stub, Settings::default());
+    let all = json!({"elicitation": {}, "sampling": {}, "roots": {}});
+    let mut table = String::new();
+    for (revision, capabilities, ask) in [
+        ("2025-11-25", json!({}), json!(["form"])),
+        ("2025-11-25", json!({"elicitation": {"url": {}}}), json!(["form"])),
+        ("2025-11-25", all.clone(), json!(["url"])),
+        ("2025-11-25", json!({"elicitation": {}}), json!(["sample"])),
+        ("2025-11-25", json!({"elicitation": {}}), json!(["roots"])),
+        // One that can be answered is not asked either: the call could not be finished.
+        ("2025-11-25", json!({"elicitation": {}}), json!(["form", "sample"])),
+        ("2025-06-18", json!({"elicitation": {"url": {}}}), json!(["url"])),
+        ("2025-03-26", all.clone(), json!(["form"])),
+        ("2024-11-05", all, json!(["form"])),
+    ] {
+        let session = Session::with(&client, revision, capabilities).await;
+        let answer = session.call(1, "ask", json!({"ask": ask})).send().await;
+        table += &format!("{revision} {ask}: {}\n", answer.line().await);
+    }
+    insta::assert_snapshot!(table, @"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_are_lowered_and_answers_raised() {
+    let stub = Stub::new();
+    let mut table = String::new();
+    for (revision, answer) in [("2025-06-18", json!("red, green")), ("2025-11-25", json!(["red", "green"]))] {
+        let session = session(&stub, revision).await;
+        let mut events = session.call(1, "ask", json!({"ask": ["pick"]})).send().await.events();
+        let question = events.message().await;
+        session.answer(&question, json!({"action": "accept", "content": {"colours": answer}})).await;
+        table += &format!("{question}\n  {}\n", text(&events.message().await));
+    }
+    insta::assert_snapshot!(table, @"");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_nobody_answers() {
+    let stub = Stub::new();
+    let edge = Options { answer_within: Duration::from_secs(30), ..Options::default() };
+    let client = Client::new(&stub, Settings { edge, ..Settings::default() });
+    let session = Session::open(&client, "2025-11-25").await;
+    let start = tokio::time::Instant::now();
+    let mut events = session.call(1, "ask", json!({})).send().await.events();
+    let question = events.message().await;
+    let answer = events.message().await;
+    assert_eq!(start.elapsed().as_secs(), 30);
+    assert_eq!(answer["result"]["isError"], true);
+    assert_eq!(text(&answer), "The client did not answer elicitation/create within 30 s");
+    session.answer(&question, accept("too late")).await;
+    assert!(session.works().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_never_stops_asking_is_stopped() {
+    let stub = Stub::new();
+    let edge = Options { max_rounds: 3, ..Options::default() };
+    let client = Client::new(&stub, Settings { edge, ..Settings::default() });
+    let session = Session::open(&client, "2025-11-25").await;
+    let mut events = session.call(1, "ask", json!({"rounds": 99})).send().await.events();
+    for _ in 0..3 {
+        session.answer(&events.message().await, accept("again")).await;
+    }
+    let stopped = events.message().await;
+    assert_eq!(stopped["error"]["message"], "The call was stopped after asking 3 times", "{stopped}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_reads_no_streams_cannot_be_asked() {
+    let stub = Stub::new();
+    let session = session(&stub, "2025-11-25").await;
+    let start = tokio::time::Instant::now();
+    let answer = session.call(1, "ask", json!({})).header("accept", "application/json").send().await;
+    assert_eq!(start.elapsed().as_secs(), 0, "said at once and not when the time for an answer is up");
+    assert_eq!(code(&answer.json().await), (-32021, json!(1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn cancelled_while_a_question_is_open() {
+    let stub = Stub::new();
+    let session = session(&stub, "2025-11-25").await;
+    let mut events = session.call(1, "ask", json!({})).send().await.events();
+    let question = events.message().await;
+    session.notify("notifications/cancelled", json!({"requestId": 1})).await;
+    assert_eq!(events.next().await, None);
+    session.answer(&question, accept("late")).await;
+    assert_eq!(stub.calls().iter().filter(|c| *c == "tools/call ask").count(), 1, "not called again");
+    assert!(session.works().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_survives_a_broken_connection() {
+    let stub = Stub::new();
+    let session = session(&stub, "2025-11-25").await;
+    let mut events = session.call(1, "ask", json!({})).send().await.events();
+    events.event().await;
+    let primer = events.last_id().to_owned();
+    events.message().await;
+    drop(events);
+    let mut resumed = session.get_from(&primer).send().await.events();
+    session.answer(&resumed.message().await, accept("Alice")).await;
+    assert!(text(&resumed.message().await).contains("Alice"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn over_stdio() {
+    let stub = Stub::new();
+    let mut pipe = Pipe::legacy(&stub, stdio::Settings::default(), "2025-11-25").await;
+    // Two calls ask at the same time, and each gets its own answers.
+    pipe.call("a", "ask", json!({"ask": ["form", "roots"]})).await;
+    pipe.call("b", "ask", json!({"ask": ["form"]})).await;
+    let mut questions = Vec::new();
+    for _ in 0..3 {
+        questions.push(pipe.recv().await);
+    }
+    let ids: std::collections::BTreeSet<_> = questions.iter().map(|q| q["id"].to_string()).collect();
+    assert_eq!(ids.len(), 3, "{questions:?}");
+    for (question, name) in questions.iter().zip(["for a", "for a", "for b"]).rev() {
+        pipe.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": accept(name)})).await;
+    }
+    let answers = [pipe.recv().await, pipe.recv().await];
+    insta::assert_snapshot!(lines(&answers), @"");
+    pipe.call("c", "ask", json!({"ask": ["form"]})).await;
+    let question = pipe.recv().await;
+    pipe.send(&json!({"jsonrpc": "2.0", "id": question["id"], "error": {"code": 1, "message": "no"}})).await;
+    assert!(text(&pipe.recv().await).contains("cancel"));
+}

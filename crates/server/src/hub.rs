@@ -1,0 +1,167 @@
+//! Subscriptions: who wants to know of which changes, and telling them.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard};
+
+use bytestring::ByteString;
+use serde_json::{Map, Value, json};
+use tidegate_protocol::{Capability, Error, Json, Symbol};
+use tidegate_service::{Call, Notice, Outbox, Reply, Subscription};
+
+use crate::server::Core;
+
+/// How many notifications may wait in one subscription.
+const QUEUE: usize = 256;
+
+/// Which changes somebody wants to know of.
+#[derive(Debug, Default)]
+struct Filter {
+    tools: bool,
+    prompts: bool,
+    resources: bool,
+    uris: HashSet<String>,
+    tasks: HashSet<String>,
+}
+
+impl Filter {
+    fn wants(&self, notice: &Notice) -> bool {
+        match notice {
+            Notice::ToolsChanged => self.tools,
+            Notice::PromptsChanged => self.prompts,
+            Notice::ResourcesChanged => self.resources,
+            Notice::ResourceUpdated(uri) => self.uris.contains(&**uri),
+            Notice::Task { id, .. } => self.tasks.contains(&**id),
+            // These belong to a request, never to a subscription.
+            Notice::Progress(_) | Notice::Log(_) | Notice::CloseStream => false,
+        }
+    }
+}
+
+struct Subscriber {
+    filter: Filter,
+    outbox: Outbox,
+}
+
+impl Subscriber {
+    fn is_there(&self) -> bool {
+        !self.outbox.is_closed() && !self.outbox.is_abandoned()
+    }
+}
+
+/// Fans changes out to the subscriptions.
+#[derive(Default)]
+pub(crate) struct Hub(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    subscribers: Vec<Subscriber>,
+    closed: bool,
+}
+
+impl Hub {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Tells everybody who wants to know.
+    pub(crate) fn tell(&self, notice: &Notice) {
+        let mut state = self.state();
+        state.subscribers.retain(Subscriber::is_there);
+        for subscriber in state.subscribers.iter().filter(|subscriber| subscriber.filter.wants(notice)) {
+            subscriber.outbox.push(notice.clone());
+        }
+    }
+
+    /// Ends all subscriptions, and takes no more.
+    pub(crate) fn close(&self) {
+        let mut state = self.state();
+        state.closed = true;
+        for subscriber in state.subscribers.drain(..) {
+            subscriber.outbox.close();
+        }
+    }
+
+    /// How many subscriptions are open.
+    pub(crate) fn len(&self) -> usize {
+        let mut state = self.state();
+        state.subscribers.retain(Subscriber::is_there);
+        state.subscribers.len()
+    }
+
+    fn subscribe(&self, filter: Filter, max: usize) -> Result<Outbox, Error> {
+        let mut state = self.state();
+        if state.closed {
+            return Err(Error::new(Symbol::Unavailable, "The server is shutting down"));
+        }
+        if state.subscribers.len() >= max {
+            state.subscribers.retain(Subscriber::is_there);
+        }
+        if state.subscribers.len() >= max {
+            return Err(Error::new(Symbol::RateLimited, "Too many subscriptions are open: close one first"));
+        }
+        let outbox = Outbox::new(QUEUE);
+        state.subscribers.push(Subscriber { filter, outbox: outbox.clone() });
+        Ok(outbox)
+    }
+}
+
+/// `subscriptions/listen`: opens a stream of what is wanted and on offer.
+pub(crate) fn listen(core: &Core, call: &Call) -> Result<Reply, Error> {
+    let Some(wanted) = call.params.json("notifications").filter(Json::is_object) else {
+        return Err(Error::invalid_params("\"notifications\" must be an object"));
+    };
+    let wanted: Map<String, Value> = wanted.to().map_err(Error::invalid_params)?;
+    let has = core.kinds();
+    let mut honoured = Map::new();
+    let mut honour = |member: &str, on_offer: bool| -> Result<bool, Error> {
+        let yes = match wanted.get(member) {
+            None => false,
+            Some(Value::Bool(yes)) => *yes && on_offer,
+            Some(_) => return Err(Error::invalid_params(format_args!("\"notifications.{member}\" must be a boolean"))),
+        };
+        if yes {
+            honoured.insert(member.into(), yes.into());
+        }
+        Ok(yes)
+    };
+    let mut filter = Filter {
+        tools: honour("toolsListChanged", has.tools)?,
+        prompts: honour("promptsListChanged", has.prompts)?,
+        resources: honour("resourcesListChanged", has.resources)?,
+        ..Filter::default()
+    };
+    if let Some(uris) = strings(&wanted, "resourceSubscriptions")?
+        && has.resources
+    {
+        honoured.insert("resourceSubscriptions".into(), json!(uris));
+        filter.uris = uris.into_iter().collect();
+    }
+    if let Some(ids) = strings(&wanted, "taskIds")? {
+        // SEP-2663, Task Status Notifications.
+        if call.context.revision.is_modern() && !call.context.capabilities.has(Capability::Tasks) {
+            return Err(Error::missing_capabilities(&[Capability::Tasks]));
+        }
+        let ids: Vec<String> =
+            ids.into_iter().filter(|id| core.tasks.find(id, &call.context.principal).is_some()).collect();
+        if has.tasks {
+            honoured.insert("taskIds".into(), json!(ids));
+            filter.tasks = ids.into_iter().collect();
+        }
+    }
+    let events = core.hub.subscribe(filter, core.options.max_subscriptions)?;
+    Ok(Reply::Subscription(Subscription { acknowledged: Json::from(Value::Object(honoured)), events }))
+}
+
+fn strings(wanted: &Map<String, Value>, member: &str) -> Result<Option<Vec<String>>, Error> {
+    match wanted.get(member) {
+        None => Ok(None),
+        Some(list) => serde_json::from_value(list.clone()).map(Some).map_err(|_| {
+            Error::invalid_params(format_args!("\"notifications.{member}\" must be an array of strings"))
+        }),
+    }
+}
+
+/// The notice that a resource changed.
+pub(crate) fn updated(uri: &str) -> Notice {
+    Notice::ResourceUpdated(ByteString::from(uri))
+}

@@ -1,0 +1,300 @@
+//! Statistics and health: what the server has done, and how well.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use indexmap::IndexMap;
+use serde_json::{Value, json};
+use tidegate_service::{epoch_ms, rfc3339_ms};
+
+/// How many tools the periodic report names.
+const TOP_TOOLS: usize = 10;
+
+/// Counts while the server runs. No lock on the way of a call.
+pub(crate) struct Counters {
+    started_ms: u64,
+    started: Instant,
+    requests: AtomicU64,
+    finished: AtomicU64,
+    succeeded: AtomicU64,
+    tools: Mutex<IndexMap<String, Arc<AtomicU64>>>,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Counters {
+            started_ms: epoch_ms(),
+            started: Instant::now(),
+            requests: AtomicU64::new(0),
+            finished: AtomicU64::new(0),
+            succeeded: AtomicU64::new(0),
+            tools: Mutex::default(),
+        }
+    }
+}
+
+impl Counters {
+    fn tools(&self) -> MutexGuard<'_, IndexMap<String, Arc<AtomicU64>>> {
+        self.tools.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// The counter of a tool. It survives the tool's being removed and added again.
+    pub(crate) fn tool(&self, name: &str) -> Arc<AtomicU64> {
+        self.tools().entry(name.to_owned()).or_default().clone()
+    }
+
+    pub(crate) fn requested(&self) {
+        self.requests.fetch_add(1, Relaxed);
+    }
+
+    /// A call got its answer; whether a good one, [`Counters::succeeded`] tells.
+    pub(crate) fn finished(&self) {
+        self.finished.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn succeeded(&self) {
+        self.succeeded.fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn snapshot(&self) -> Stats {
+        // Finished before succeeded: a call that ends in between must not count as more successes than answers.
+        let succeeded = self.succeeded.load(Relaxed);
+        let finished = self.finished.load(Relaxed).max(succeeded);
+        let mut tool_executions: Vec<(String, u64)> = self
+            .tools()
+            .iter()
+            .map(|(name, count)| (name.clone(), count.load(Relaxed)))
+            .filter(|(_, count)| *count > 0)
+            .collect();
+        // A stable sort: among equals, the order of registration stays.
+        tool_executions.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        Stats {
+            start_time_ms: self.started_ms,
+            uptime: self.started.elapsed(),
+            request_count: self.requests.load(Relaxed).max(finished),
+            success_count: succeeded,
+            error_count: finished - succeeded,
+            tool_executions,
+        }
+    }
+}
+
+/// What the server has done so far.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stats {
+    /// When it started, in milliseconds since 1970.
+    pub start_time_ms: u64,
+    /// For how long it has been running.
+    pub uptime: Duration,
+    /// How many calls have come, those still running and those cancelled included.
+    pub request_count: u64,
+    /// How many were answered well.
+    pub success_count: u64,
+    /// How many were answered with an error, or with a tool's failure.
+    pub error_count: u64,
+    /// How often each tool ran, most often first.
+    pub tool_executions: Vec<(String, u64)>,
+}
+
+impl Stats {
+    /// The share of good answers in per cent. Nothing answered yet is 100.
+    pub fn success_rate(&self) -> f64 {
+        match self.success_count + self.error_count {
+            0 => 100.0,
+            answered => self.success_count as f64 * 100.0 / answered as f64,
+        }
+    }
+
+    /// The counters as JSON: `{startTime, requestCount, successCount, errorCount, toolExecutions}`.
+    pub fn to_json(&self) -> Value {
+        let tools: serde_json::Map<_, _> =
+            self.tool_executions.iter().map(|(name, count)| (name.clone(), Value::from(*count))).collect();
+        json!({
+            "startTime": rfc3339_ms(self.start_time_ms),
+            "requestCount": self.request_count,
+            "successCount": self.success_count,
+            "errorCount": self.error_count,
+            "toolExecutions": tools,
+        })
+    }
+
+    /// The form in which statistics are logged: `{uptime, requests, topTools}`.
+    pub fn report(&self) -> Value {
+        let top: Vec<_> = self
+            .tool_executions
+            .iter()
+            .take(TOP_TOOLS)
+            .map(|(name, count)| json!({"name": name, "count": count}))
+            .collect();
+        json!({
+            "uptime": format!("{} minutes", self.uptime.as_secs() / 60),
+            "requests": {
+                "total": self.request_count,
+                "successful": self.success_count,
+                "failed": self.error_count,
+                "successRate": format!("{:.2}%", self.success_rate()),
+            },
+            "topTools": top,
+        })
+    }
+}
+
+/// The state of a circuit breaker that the server stands behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BreakerState {
+    /// Calls go through.
+    Closed,
+    /// Calls are refused.
+    Open,
+    /// One call goes through to see.
+    HalfOpen,
+}
+
+impl BreakerState {
+    /// `CLOSED`, `OPEN` or `HALF_OPEN`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            BreakerState::Closed => "CLOSED",
+            BreakerState::Open => "OPEN",
+            BreakerState::HalfOpen => "HALF_OPEN",
+        }
+    }
+}
+
+/// How full a cache is that the server uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CacheStats {
+    /// Bytes held.
+    pub size: u64,
+    /// Entries held.
+    pub item_count: u64,
+}
+
+/// Below which success rates, in per cent, the server is how unwell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Thresholds {
+    /// Somebody should look. Default 95.
+    pub warn: f64,
+    /// Degraded, up to and including this rate. Default 90.
+    pub degraded: f64,
+    /// Unhealthy. Default 50.
+    pub unhealthy: f64,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Thresholds { warn: 95.0, degraded: 90.0, unhealthy: 50.0 }
+    }
+}
+
+/// How the server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// Well.
+    Healthy,
+    /// Not quite well.
+    Degraded,
+    /// Not well.
+    Unhealthy,
+}
+
+impl Status {
+    /// The name on the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Status::Healthy => "healthy",
+            Status::Degraded => "degraded",
+            Status::Unhealthy => "unhealthy",
+        }
+    }
+}
+
+/// How the server is, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Health {
+    /// The verdict.
+    pub status: Status,
+    /// Whether somebody should look: the success rate is below the warning threshold.
+    pub warn: bool,
+    /// What it rests on.
+    pub stats: Stats,
+    /// The state of the breaker, where there is one.
+    pub breaker: Option<BreakerState>,
+}
+
+impl Health {
+    pub(crate) fn judge(stats: Stats, breaker: Option<BreakerState>, thresholds: &Thresholds) -> Health {
+        let rate = stats.success_rate();
+        let status = match breaker {
+            Some(BreakerState::Open) => Status::Unhealthy,
+            _ if rate < thresholds.unhealthy => Status::Unhealthy,
+            Some(BreakerState::HalfOpen) => Status::Degraded,
+            _ if rate <= thresholds.degraded => Status::Degraded,
+            _ => Status::Healthy,
+        };
+        Health { status, warn: rate < thresholds.warn, stats, breaker }
+    }
+
+    /// As JSON: `{status, uptime, stats, circuitBreaker}`, uptime in seconds.
+    pub fn to_json(&self) -> Value {
+        let mut health = json!({
+            "status": self.status.as_str(),
+            "uptime": self.stats.uptime.as_secs(),
+            "stats": self.stats.to_json(),
+        });
+        if let Some(breaker) = self.breaker {
+            health["circuitBreaker"] = breaker.as_str().into();
+        }
+        health
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stats(success: u64, error: u64) -> Stats {
+        Stats {
+            start_time_ms: 0,
+            uptime: Duration::from_secs(7230),
+            request_count: success + error,
+            success_count: success,
+            error_count: error,
+            tool_executions: vec![("species_search".into(), 45), ("species_get".into(), 32)],
+        }
+    }
+
+    #[test]
+    fn the_report_has_the_form_that_operators_know() {
+        assert_eq!(
+            stats(120, 2).report(),
+            json!({
+                "uptime": "120 minutes",
+                "requests": {"total": 122, "successful": 120, "failed": 2, "successRate": "98.36%"},
+                "topTools": [{"name": "species_search", "count": 45}, {"name": "species_get", "count": 32}],
+            })
+        );
+    }
+
+    #[test]
+    fn health_follows_rate_and_breaker() {
+        use BreakerState::*;
+        use Status::*;
+        let t = Thresholds::default();
+        for (success, error, breaker, status, warn) in [
+            (0, 0, None, Healthy, false),
+            (100, 0, Some(Closed), Healthy, false),
+            (91, 9, Some(Closed), Healthy, true),
+            (90, 10, None, Degraded, true),
+            (50, 50, None, Degraded, true),
+            (49, 51, None, Unhealthy, true),
+            (100, 0, Some(HalfOpen), Degraded, false),
+            (100, 0, Some(Open), Unhealthy, false),
+            (10, 90, Some(HalfOpen), Unhealthy, true),
+        ] {
+            let health = Health::judge(stats(success, error), breaker, &t);
+            assert_eq!((health.status, health.warn), (status, warn), "{success}/{error} {breaker:?}");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! One frame, as it comes from a socket or a pipe. `cargo +nightly fuzz run frame`
+#![no_main]
+
+#[path = "../../crates/protocol/tests/fuzz_bodies/mod.rs"]
+#[allow(dead_code, reason = "each target runs one of the bodies")]
+mod fuzz_bodies;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_bodies::frame(data));

@@ -1,0 +1,8 @@
+//! An event stream, in pieces and whole. `cargo +nightly fuzz run sse`
+#![no_main]
+
+#[path = "../../crates/protocol/tests/fuzz_bodies/mod.rs"]
+#[allow(dead_code, reason = "each target runs one of the bodies")]
+mod fuzz_bodies;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_bodies::sse(data));
