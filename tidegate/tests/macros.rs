@@ -7,14 +7,23 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tidegate::protocol::{Limits, Method, Params, Symbol};
 use tidegate::{
-    Call, Completing, Context, Cx, Door, Error, Json, PromptMessage, Reply, ResourceContents, Server, ServerDoor,
-    Structured, ToolError, Vars, prompt, resource, tool,
+    Call, Completing, Context, Cx, Door, Error, Json, PromptMessage, Reply, ResourceContents, Revision,
+    Server, ServerDoor, Structured, ToolError, Vars, prompt, resource, tool,
 };
 
 /// One call, and the result object without what is the same in all of them.
 async fn answer(server: &ServerDoor, method: Method, params: Value) -> Result<Value, Error> {
+    answer_to(Context::local(), server, method, params).await
+}
+
+async fn answer_to(
+    from: Context,
+    server: &ServerDoor,
+    method: Method,
+    params: Value,
+) -> Result<Value, Error> {
     let params = Params::parse(&Json::from(params), &Limits::default()).expect("good parameters");
-    let Ok(reply) = server.answer(Call::new(method, params, Context::local())).await;
+    let Ok(reply) = server.answer(Call::new(method, params, from)).await;
     match reply {
         Reply::Complete(json) => {
             let mut result: Value = json.to().expect("good JSON");
@@ -30,7 +39,8 @@ async fn answer(server: &ServerDoor, method: Method, params: Value) -> Result<Va
 
 /// What a tool says, and whether that is a failure.
 async fn call(server: &ServerDoor, name: &str, arguments: Value) -> (String, bool) {
-    let result = answer(server, Method::ToolsCall, json!({"name": name, "arguments": arguments})).await.expect(name);
+    let result =
+        answer(server, Method::ToolsCall, json!({"name": name, "arguments": arguments})).await.expect(name);
     let text = result["content"][0]["text"].as_str().unwrap_or_default().to_owned();
     (text, result["isError"] == json!(true))
 }
@@ -149,7 +159,9 @@ mod tools {
             assert_eq!(said(&server, "search_all", arguments).await, expected);
         }
         assert!(refused(&server, "search_all", json!({"type": "x", "limit": 0})).await.contains("limit"));
-        assert!(refused(&server, "search_all", json!({"type": "x", "sortBy": "best"})).await.contains("sortBy"));
+        assert!(
+            refused(&server, "search_all", json!({"type": "x", "sortBy": "best"})).await.contains("sortBy")
+        );
     }
 
     #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -203,6 +215,9 @@ mod tools {
         }
         assert!(refused(&server, "slow", json!({"x": 1})).await.contains("not a known field"));
         assert_eq!(said(&server, "background", json!({})).await, "done");
+        let from = Context { revision: Revision::V2025_11_25, ..Context::local() };
+        let tools = answer_to(from, &server, Method::ToolsList, json!({})).await.unwrap();
+        assert_eq!(tools["tools"][1]["execution"], json!({"taskSupport": "optional"}));
     }
 
     /// Counts its calls
@@ -261,10 +276,16 @@ mod prompts {
         insta::assert_snapshot!(listed(&server(), Method::PromptsList).await);
         for (arguments, expected) in [
             (json!({"name": "Ann"}), "Greet Ann, plain, 1 times x"),
-            (json!({"name": "Ann", "style": "formal", "times": "3", "mark": "!"}), "Greet Ann, formal, 3 times !"),
+            (
+                json!({"name": "Ann", "style": "formal", "times": "3", "mark": "!"}),
+                "Greet Ann, formal, 3 times !",
+            ),
         ] {
             let filled = get(arguments).await.unwrap();
-            assert_eq!(filled["messages"], json!([{"role": "user", "content": {"type": "text", "text": expected}}]));
+            assert_eq!(
+                filled["messages"],
+                json!([{"role": "user", "content": {"type": "text", "text": expected}}])
+            );
             assert_eq!(filled["description"], "Greets somebody");
         }
     }
@@ -286,9 +307,11 @@ mod prompts {
 
     #[tokio::test]
     async fn completions_come_from_functions_and_lists() {
-        for (argument, typed, expected) in
-            [("name", "a", json!(["Ann"])), ("style", "", json!(["formal", "casual"])), ("times", "", json!([]))]
-        {
+        for (argument, typed, expected) in [
+            ("name", "a", json!(["Ann"])),
+            ("style", "", json!(["formal", "casual"])),
+            ("times", "", json!([])),
+        ] {
             let params = json!({
                 "ref": {"type": "ref/prompt", "name": "greet"},
                 "argument": {"name": argument, "value": typed},
@@ -327,7 +350,11 @@ mod resources {
     }
 
     fn server() -> ServerDoor {
-        Server::new("test", "1").resource(now("noon")).resource_template(memo()).resource_template(files()).build()
+        Server::new("test", "1")
+            .resource(now("noon"))
+            .resource_template(memo())
+            .resource_template(files())
+            .build()
     }
 
     async fn read(uri: &str) -> Result<Value, Error> {
@@ -345,10 +372,7 @@ mod resources {
                 "memo://3?lang=de&version=8",
                 json!({"uri": "memo://3?lang=de&version=8", "mimeType": "text/markdown", "text": "3 Some(\"de\") 8"}),
             ),
-            (
-                "file:///a/b/list/c/d",
-                json!({"uri": "FILE:///A/B/LIST/C/D", "text": "a/b [\"c\", \"d\"]"}),
-            ),
+            ("file:///a/b/list/c/d", json!({"uri": "FILE:///A/B/LIST/C/D", "text": "a/b [\"c\", \"d\"]"})),
         ] {
             assert_eq!(read(uri).await.unwrap()["contents"], json!([expected]), "{uri}");
         }

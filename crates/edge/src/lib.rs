@@ -6,6 +6,7 @@
 //! requests become the same kind of call. Nothing behind the edge knows the difference.
 
 pub mod http;
+mod in_flight;
 mod legacy;
 mod modern;
 mod options;

@@ -55,13 +55,15 @@ fn only_spoken(discovered: Json, eras: Eras) -> Json {
     }
 }
 
-/// Gives a call a place for its notifications, if it can have any: progress needs a token, logs a level.
-pub(crate) fn open_outbox(context: &mut Context) -> Option<Outbox> {
-    if context.progress_token.is_none() && context.log_level.is_none() {
+/// Gives a call a place for its notifications, if it can have any: progress needs a token, logs a level, and neither
+/// belongs on the stream of a subscription (2026-07-28 streamable-http, Receiving Messages).
+pub(crate) fn open_outbox(call: &mut Call) -> Option<Outbox> {
+    let silent = call.context.progress_token.is_none() && call.context.log_level.is_none();
+    if silent || call.method == Method::Listen {
         return None;
     }
     let outbox = Outbox::default();
-    context.outbox = Some(outbox.clone());
+    call.context.outbox = Some(outbox.clone());
     Some(outbox)
 }
 

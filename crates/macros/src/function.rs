@@ -13,7 +13,6 @@ use crate::attrs::{self, Options};
 use crate::params::{Allowed, Param, Role};
 
 /// A function as it was written. The body is passed on unread.
-#[derive(Clone)]
 pub(crate) struct Function {
     attrs: Vec<Attribute>,
     vis: Visibility,
@@ -42,7 +41,7 @@ impl Parse for Function {
 }
 
 /// Attributes that are about the item others see. The rest, such as lints and `#[instrument]`, is about the body.
-const OUTSIDE: [&str; 6] = ["doc", "cfg", "cfg_attr", "deprecated", "must_use", "track_caller"];
+const OUTSIDE: [&str; 4] = ["doc", "cfg", "deprecated", "must_use"];
 
 impl Function {
     /// The `name` option, or the function's name.
@@ -69,14 +68,11 @@ impl Function {
         let mut wrong: Option<Error> = None;
         for arg in &mut self.sig.inputs {
             let read = Param::take(arg, allowed).and_then(|param| {
-                let special = !matches!(param.role, Role::Argument | Role::State);
-                if special
-                    && params.iter().any(|other| discriminant(&other.role) == discriminant(&param.role))
-                {
-                    return Err(Error::new_spanned(
-                        &arg,
-                        "one parameter of this kind is enough: take one away",
-                    ));
+                let single = !matches!(param.role, Role::Argument | Role::State);
+                let same = |other: &Param| discriminant(&other.role) == discriminant(&param.role);
+                if single && params.iter().any(same) {
+                    let message = "one parameter of this kind is enough: take one away";
+                    return Err(Error::new_spanned(&arg, message));
                 }
                 Ok(param)
             });

@@ -1,7 +1,7 @@
 //! The parameters of an annotated function: what each is for, and what its attributes say about it.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote};
+use quote::quote;
 use syn::ext::IdentExt;
 use syn::{
     Attribute, Error, Expr, FnArg, GenericArgument, Lit, LitStr, Meta, Pat, PatType, PathArguments, Result,
@@ -161,13 +161,11 @@ impl Param {
                 let message = "this parameter needs a name, as it is called by it";
                 return Err(Error::new_spanned(&typed.pat, message));
             }
-            (Role::State, Type::Reference(reference)) => {
-                if reference.lifetime.as_ref().is_none_or(|lifetime| lifetime.ident != "static") {
-                    return Err(Error::new_spanned(
-                        &typed.ty,
-                        "the state outlives the call: take an `Arc` of it",
-                    ));
-                }
+            (Role::State, Type::Reference(reference))
+                if reference.lifetime.as_ref().is_none_or(|lifetime| lifetime.ident != "static") =>
+            {
+                let message = "the state outlives the call: take an `Arc` of it";
+                return Err(Error::new_spanned(&typed.ty, message));
             }
             (Role::Argument | Role::Whole, Type::Reference(reference)) => {
                 let message = match bare(&reference.elem) {
@@ -178,10 +176,8 @@ impl Param {
                 return Err(Error::new_spanned(&typed.ty, message));
             }
             (_, Type::ImplTrait(_)) => {
-                return Err(Error::new_spanned(
-                    &typed.ty,
-                    "name the type: there is nobody who could choose it",
-                ));
+                let message = "name the type: there is nobody who could choose it";
+                return Err(Error::new_spanned(&typed.ty, message));
             }
             _ => {}
         }
@@ -288,9 +284,4 @@ fn once<T>(slot: &mut Option<T>, value: T, attr: &Attribute) -> Result<()> {
         None => Ok(()),
         Some(_) => Err(Error::new_spanned(attr, "this is given twice: leave one out")),
     }
-}
-
-/// The name of the function that gives the default of the parameter at `index`.
-pub(crate) fn default_name(index: usize) -> Ident {
-    format_ident!("__default_{index}")
 }

@@ -92,6 +92,10 @@ fn bind(uri: &LitStr, variables: &[String], params: &[Param]) -> Result<()> {
                 format!("the URI has no variable `{name}`: put `{{{name}}}` into it, or mark it #[state]");
             return Err(Error::new_spanned(&param.ident, message));
         }
+        if param.several().is_some() && param.default.is_some() {
+            let message = "a `Vec` of nothing is empty: take the default away, and look whether it is";
+            return Err(Error::new_spanned(&param.ident, message));
+        }
         if param.role == Role::Vars && variables.is_empty() {
             return Err(Error::new_spanned(&param.ty, "the URI has no variables: put `{id}` into it"));
         }
@@ -192,6 +196,7 @@ mod tests {
                 ),
                 ("uri = \"m:a\"", "fn f(vars: Vars) {}", "the URI has no variables"),
                 ("uri = \"m:{a}\"", "fn f(v: Vars, w: Vars) {}", "one parameter of this kind is enough"),
+                ("uri = \"m:{a*}\"", "fn f(#[default] a: Vec<u8>) {}", "take the default away"),
                 ("uri = \"m:{a}\"", "fn f(#[args] a: String) {}", "#[args] means nothing"),
             ],
         );

@@ -1,12 +1,12 @@
 //! `#[tool]`: a function becomes a tool, its parameters the tool's arguments.
 
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::{Error, LitStr, Meta, Result};
 
 use crate::attrs::{self, Options};
 use crate::function::Function;
-use crate::params::{Allowed, Param, Role, default_name};
+use crate::params::{Allowed, Param, Role};
 
 const OPTIONS: [&str; 12] = [
     "name",
@@ -147,7 +147,7 @@ fn arguments(params: &[Param]) -> Result<(TokenStream, TokenStream)> {
         let header =
             param.header.as_ref().map(|header| quote!(#[schemars(extend("x-mcp-header" = #header))]));
         let default = param.default_value().map(|value| {
-            let name = default_name(i);
+            let name = format_ident!("__default_{i}");
             defaults.extend(quote!(fn #name() -> #ty { #value }));
             let path = LitStr::new(&name.to_string(), name.span());
             quote!(#[serde(default = #path)])

@@ -102,9 +102,10 @@ fn prepare(core: &Arc<Core>, call: Call) -> Result<Started, Error> {
     let (cx, future) = match reference.str("type").as_deref() {
         Some("ref/prompt") => {
             let which = reference.str("name").ok_or_else(|| wrong("ref.name"))?;
-            let prompt = registry.prompts.get(&which).ok_or_else(|| {
-                Error::new(Symbol::PromptNotFound, format!("Unknown prompt: {which}"))
-            })?;
+            let prompt = registry
+                .prompts
+                .get(&which)
+                .ok_or_else(|| Error::new(Symbol::PromptNotFound, format!("Unknown prompt: {which}")))?;
             let argument = prompt.argument(&name).ok_or_else(|| no_such("argument", &name))?;
             let cx = cx(call)?;
             (cx.clone(), argument.complete.as_ref().map(|complete| complete(typed, cx)))

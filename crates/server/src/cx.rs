@@ -36,6 +36,8 @@ struct Shared {
     task: OnceLock<Arc<Task>>,
     may_detach: AtomicBool,
     detach: AtomicBool,
+    /// Whoever waits for the call to become a task.
+    detaching: AtomicWaker,
 }
 
 /// No progress was told yet: a number that every other is greater than.
@@ -54,6 +56,7 @@ impl Cx {
             task: OnceLock::new(),
             may_detach: AtomicBool::new(false),
             detach: AtomicBool::new(false),
+            detaching: AtomicWaker::new(),
         })))
     }
 
@@ -86,6 +89,7 @@ impl Cx {
     pub(crate) fn become_task(&self, task: Arc<Task>) {
         // Only the runner does this, and only once.
         let _ = self.0.task.set(task);
+        self.0.detaching.wake();
     }
 
     pub(crate) fn allow_detach(&self) {
@@ -108,9 +112,9 @@ impl Cx {
             if self.task().is_some() {
                 return std::task::Poll::Ready(());
             }
+            self.0.detaching.register(poll.waker());
             self.0.detach.store(true, Ordering::Release);
-            // The runner looks after each poll, and polls again once there is a task.
-            self.0.runner.register(poll.waker());
+            self.0.runner.wake();
             std::task::Poll::Pending
         })
         .await;
@@ -132,7 +136,9 @@ impl Cx {
             }
             return;
         }
-        let (Some(token), Some(outbox)) = (&self.context().progress_token, &self.context().outbox) else { return };
+        let (Some(token), Some(outbox)) = (&self.context().progress_token, &self.context().outbox) else {
+            return;
+        };
         let increased = self.0.progress.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last| {
             (progress > f64::from_bits(last)).then_some(progress.to_bits())
         });

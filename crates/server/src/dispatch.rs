@@ -60,7 +60,8 @@ impl tower::Service<Call> for Framework {
 
 fn start(core: &Arc<Core>, call: Call) -> Started {
     if call.context.hops > HOP_LIMIT {
-        let message = format!("The call went through more than {HOP_LIMIT} gateways: they are connected in a loop");
+        let message =
+            format!("The call went through more than {HOP_LIMIT} gateways: they are connected in a loop");
         return Started::failed(Error::new(Symbol::LoopDetected, message));
     }
     let has = core.kinds();

@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 use tidegate_protocol::Revision;
 use tidegate_service::Notice;
 
+use crate::builder::{BuildError, Offer};
 use crate::hub;
 use crate::prompt::Prompt;
 use crate::registry::Registry;
 use crate::resource::{Resource, ResourceTemplate};
-use crate::server::{BuildError, Core, Offer};
+use crate::server::Core;
 use crate::stats::{Health, Stats};
 use crate::tool::Tool;
 

@@ -72,6 +72,11 @@ impl Hub {
         }
     }
 
+    /// Whether anybody wants to know of a task. A task's state is not worth writing otherwise.
+    pub(crate) fn follows(&self, task: &str) -> bool {
+        self.state().subscribers.iter().any(|subscriber| subscriber.filter.tasks.contains(task))
+    }
+
     /// Ends all subscriptions, and takes no more.
     pub(crate) fn close(&self) {
         let mut state = self.state();
@@ -117,7 +122,11 @@ pub(crate) fn listen(core: &Core, call: &Call) -> Result<Reply, Error> {
         let yes = match wanted.get(member) {
             None => false,
             Some(Value::Bool(yes)) => *yes && on_offer,
-            Some(_) => return Err(Error::invalid_params(format_args!("\"notifications.{member}\" must be a boolean"))),
+            Some(_) => {
+                return Err(Error::invalid_params(format_args!(
+                    "\"notifications.{member}\" must be a boolean"
+                )));
+            }
         };
         if yes {
             honoured.insert(member.into(), yes.into());

@@ -22,6 +22,20 @@
 //!     .build();
 //! ```
 
+//!
+//! # Asking the client
+//!
+//! A handler asks with [`Cx::elicit`] (a person), [`Cx::sample`] (a model) or [`Cx::roots`], and simply awaits the
+//! answer. Behind that, nothing waits: the handler is dropped, the questions go out with a sealed state that holds all
+//! answers so far, and when the client calls again the handler runs from its start with the answers at hand. No memory
+//! is kept on the server, and any replica can take the retry. Questions awaited together (`tokio::join!`) go out
+//! together.
+//!
+//! This brings one rule: **ask before you act.** What stands before a question runs again in each round; what must be
+//! done before asking, and once, goes into [`Cx::keep`]. Ask from the handler itself rather than from tasks it spawns,
+//! which would never end. In a task of the protocol ([`Tool::task`]) nothing is replayed, and the handler does wait.
+
+mod builder;
 mod complete;
 mod cx;
 mod discover;
@@ -41,6 +55,7 @@ mod tasks;
 mod text;
 mod tool;
 
+pub use builder::{BuildError, Server};
 pub use complete::{Completing, Completions, IntoCompletions};
 pub use cx::Cx;
 pub use dispatch::{Answer, Framework};
@@ -49,7 +64,7 @@ pub use interact::{Ask, Elicit, Elicited, Root, Sample, Sampled};
 pub use options::{CacheHint, Scope, TaskOptions};
 pub use prompt::{Argument, IntoPromptResult, Prompt, PromptArgs, PromptResult};
 pub use resource::{IntoResourceContents, Resource, ResourceTemplate, Vars};
-pub use server::{BuildError, Counted, Server, ServerDoor};
+pub use server::{Counted, ServerDoor};
 pub use stats::{BreakerState, CacheStats, Health, Stats, Status, Thresholds};
 pub use tool::{IntoToolResult, Structured, TaskSupport, Tool, ToolError, ToolResult};
 

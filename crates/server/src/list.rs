@@ -137,7 +137,10 @@ impl Page<'_> {
             content.try_into().ok().map(u64::from_le_bytes)
         };
         open().ok_or_else(|| {
-            Error::new(Symbol::InvalidCursor, "Invalid params: the cursor is not one of this list; start without one")
+            Error::new(
+                Symbol::InvalidCursor,
+                "Invalid params: the cursor is not one of this list; start without one",
+            )
         })
     }
 }

@@ -54,6 +54,9 @@ pub struct TaskOptions {
     pub max_per_principal: usize,
     /// How many tasks there may be in all. Default 10,000.
     pub max_total: usize,
+    /// How many bytes the results of finished tasks may take in all. A task whose result does not fit fails. Default
+    /// 256 MiB.
+    pub max_held_bytes: usize,
 }
 
 impl Default for TaskOptions {
@@ -64,6 +67,7 @@ impl Default for TaskOptions {
             poll_interval: Duration::from_secs(1),
             max_per_principal: 1_000,
             max_total: 10_000,
+            max_held_bytes: 256 * 1024 * 1024,
         }
     }
 }

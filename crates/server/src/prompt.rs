@@ -356,8 +356,9 @@ fn prepare(core: &Arc<Core>, call: Call) -> Result<Started, Error> {
     })?;
     let args = match call.params.get("arguments") {
         None => BTreeMap::new(),
-        Some(text) => strings(text)
-            .ok_or_else(|| Error::invalid_params("\"arguments\" must be an object whose values are strings"))?,
+        Some(text) => strings(text).ok_or_else(|| {
+            Error::invalid_params("\"arguments\" must be an object whose values are strings")
+        })?,
     };
     let missing: Vec<&str> = prompt
         .arguments

@@ -6,9 +6,9 @@ use std::sync::{Arc, OnceLock};
 use indexmap::IndexMap;
 use tidegate_protocol::Json;
 
+use crate::builder::{BuildError, Offer};
 use crate::prompt::PromptEntry;
 use crate::resource::{ResourceEntry, TemplateEntry};
-use crate::server::{BuildError, Offer};
 use crate::stats::Counters;
 use crate::tool::{TaskSupport, ToolEntry};
 

@@ -65,7 +65,10 @@ impl Run {
         let cancelled = self.cancelled.get_or_insert_with(|| Box::pin(token.clone().cancelled_owned()));
         ready!(cancelled.as_mut().poll(poll));
         // Nobody reads this: a cancelled request gets no response. Returning drops the handler.
-        Poll::Ready(Step::Done(Reply::Error(Error::new(Symbol::Cancelled, "The request was cancelled")), false))
+        Poll::Ready(Step::Done(
+            Reply::Error(Error::new(Symbol::Cancelled, "The request was cancelled")),
+            false,
+        ))
     }
 
     /// The answer to a call that fails for a reason outside its handler: of a tool, in the tool's form where the

@@ -1,18 +1,16 @@
-//! [`Server`]: says what a server offers, and makes the door of it.
+//! [`ServerDoor`]: a finished server, and the parts that its calls share.
 
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use pin_project_lite::pin_project;
 use serde_json::{Map, Value};
-use tidegate_protocol::content::Icon;
-use tidegate_protocol::seal::{Key, Sealer};
-use tidegate_protocol::{Profile, Revision};
+use tidegate_protocol::Revision;
+use tidegate_protocol::seal::Sealer;
 use tidegate_service::layers::{Limits, Standard, standard};
 use tidegate_service::{Call, Reply};
 
@@ -21,332 +19,10 @@ use crate::dispatch::Framework;
 use crate::handle::ServerHandle;
 use crate::hub::Hub;
 use crate::interact::Overflow;
-use crate::options::{CacheHint, Options, TaskOptions};
-use crate::prompt::Prompt;
+use crate::options::Options;
 use crate::registry::{Kinds, Registry};
-use crate::resource::{Resource, ResourceTemplate};
 use crate::stats::{BreakerState, CacheStats, Counters, Thresholds};
 use crate::tasks::Store;
-use crate::text::random;
-use crate::tool::Tool;
-
-/// The parts that calls share.
-pub(crate) struct Core {
-    pub(crate) info: Info,
-    pub(crate) extensions: Map<String, Value>,
-    pub(crate) options: Options,
-    pub(crate) registry: ArcSwap<Registry>,
-    /// Held while the next registry is made.
-    pub(crate) changing: Mutex<()>,
-    pub(crate) sealer: Sealer,
-    pub(crate) overflow: Overflow,
-    pub(crate) hub: Arc<Hub>,
-    pub(crate) tasks: Store,
-    pub(crate) counters: Counters,
-    pub(crate) thresholds: Thresholds,
-    pub(crate) breaker: Option<Box<dyn Fn() -> BreakerState + Send + Sync>>,
-    pub(crate) cache_stats: Option<Box<dyn Fn() -> CacheStats + Send + Sync>>,
-}
-
-impl Core {
-    /// What is on offer.
-    pub(crate) fn kinds(&self) -> Kinds {
-        self.registry.load().kinds
-    }
-}
-
-/// A server in the making.
-///
-/// ```
-/// use tidegate_server::{Cx, Server, Structured, Tool, ToolError, schemars};
-///
-/// #[derive(serde::Deserialize, schemars::JsonSchema)]
-/// struct Add {
-///     a: f64,
-///     b: f64,
-/// }
-///
-/// #[derive(serde::Serialize, schemars::JsonSchema)]
-/// struct Sum {
-///     total: f64,
-/// }
-///
-/// let server = Server::new("calc", "1.0.0")
-///     .tool(Tool::new("add").description("Adds two numbers").read_only().handler(
-///         |args: Add, _cx: Cx| async move { Ok::<_, ToolError>(Structured(Sum { total: args.a + args.b })) },
-///     ))
-///     .build();
-/// ```
-///
-/// Only the methods of what is registered exist: a server without prompts answers `prompts/list` with "method not
-/// found", as it does not declare them. One that will add some later says so with [`Server::dynamic`].
-#[must_use = "a server does nothing until it is built and given to a transport"]
-pub struct Server {
-    info: Info,
-    extensions: Map<String, Value>,
-    options: Options,
-    limits: Limits,
-    offers: Vec<Offer>,
-    key: Option<Key>,
-    old_keys: Vec<Key>,
-    thresholds: Thresholds,
-    breaker: Option<Box<dyn Fn() -> BreakerState + Send + Sync>>,
-    cache_stats: Option<Box<dyn Fn() -> CacheStats + Send + Sync>>,
-}
-
-/// Something to register.
-pub(crate) enum Offer {
-    Tool(Tool),
-    Prompt(Prompt),
-    Resource(Resource),
-    Template(ResourceTemplate),
-}
-
-impl Server {
-    /// A server with a name and a version, and nothing on offer yet.
-    pub fn new(name: impl Into<String>, version: impl Into<String>) -> Server {
-        Server {
-            info: Info::new(name.into(), version.into()),
-            extensions: Map::new(),
-            options: Options::default(),
-            limits: Limits::default(),
-            offers: Vec::new(),
-            key: None,
-            old_keys: Vec::new(),
-            thresholds: Thresholds::default(),
-            breaker: None,
-            cache_stats: None,
-        }
-    }
-
-    /// A name for people.
-    pub fn title(mut self, title: impl Into<String>) -> Server {
-        self.info.title = Some(title.into());
-        self
-    }
-
-    /// What the server is.
-    pub fn description(mut self, description: impl Into<String>) -> Server {
-        self.info.description = Some(description.into());
-        self
-    }
-
-    /// How a model should use the server.
-    pub fn instructions(mut self, instructions: impl Into<String>) -> Server {
-        self.info.instructions = Some(instructions.into());
-        self
-    }
-
-    /// An icon.
-    pub fn icon(mut self, icon: Icon) -> Server {
-        self.info.icons.push(icon);
-        self
-    }
-
-    /// Where people can read more.
-    pub fn website_url(mut self, url: impl Into<String>) -> Server {
-        self.info.website_url = Some(url.into());
-        self
-    }
-
-    /// Offers a tool.
-    pub fn tool(mut self, tool: Tool) -> Server {
-        self.offers.push(Offer::Tool(tool));
-        self
-    }
-
-    /// Offers a resource.
-    pub fn resource(mut self, resource: Resource) -> Server {
-        self.offers.push(Offer::Resource(resource));
-        self
-    }
-
-    /// Offers a family of resources.
-    pub fn resource_template(mut self, template: ResourceTemplate) -> Server {
-        self.offers.push(Offer::Template(template));
-        self
-    }
-
-    /// Offers a prompt.
-    pub fn prompt(mut self, prompt: Prompt) -> Server {
-        self.offers.push(Offer::Prompt(prompt));
-        self
-    }
-
-    /// Declares tools, prompts, resources and completions even where none are registered yet, because some will be
-    /// added while the server runs. Without this, the methods of what is not registered do not exist.
-    pub fn dynamic(mut self) -> Server {
-        self.options.dynamic = true;
-        self
-    }
-
-    /// How many entries one page of a list has. Default 1000, because some clients read only the first page.
-    pub fn page_size(mut self, entries: usize) -> Server {
-        self.options.page_size = entries.max(1);
-        self
-    }
-
-    /// How long and for whom lists and resources may be cached. Default: not at all.
-    pub fn cache(mut self, hint: CacheHint) -> Server {
-        self.options.cache = hint;
-        self
-    }
-
-    /// The limits around every call.
-    pub fn limits(mut self, limits: Limits) -> Server {
-        self.limits = limits;
-        self
-    }
-
-    /// The key that seals request states and cursors. Default: random for each process, so that states do not
-    /// survive a restart and replicas cannot take each other's retries.
-    pub fn request_state_key(mut self, key: Key) -> Server {
-        self.key = Some(key);
-        self
-    }
-
-    /// Also accepts states that an earlier key has sealed.
-    pub fn accept_request_state_key(mut self, old: Key) -> Server {
-        self.old_keys.push(old);
-        self
-    }
-
-    /// For how long a client can come back with its answers. Default ten minutes.
-    pub fn request_state_ttl(mut self, ttl: Duration) -> Server {
-        self.options.state_ttl = ttl;
-        self
-    }
-
-    /// How often one call may ask for input. Default 32.
-    pub fn max_rounds(mut self, rounds: u32) -> Server {
-        self.options.max_rounds = rounds;
-        self
-    }
-
-    /// The limits of tasks.
-    pub fn tasks(mut self, options: TaskOptions) -> Server {
-        self.options.tasks = options;
-        self
-    }
-
-    /// How many subscriptions may be open at once. Default 10,000.
-    pub fn max_subscriptions(mut self, max: usize) -> Server {
-        self.options.max_subscriptions = max;
-        self
-    }
-
-    /// The table of numbers under which this server's clients know failures.
-    pub fn error_profile(mut self, profile: Profile) -> Server {
-        self.options.profile = profile;
-        self
-    }
-
-    /// Puts all tool definitions into the `tools` capability, for clients that look there.
-    pub fn advertise_tools_in_capabilities(mut self, yes: bool) -> Server {
-        self.options.tools_in_capabilities = yes;
-        self
-    }
-
-    /// Checks results against output schemas in release builds too. Debug builds always do.
-    pub fn validate_output(mut self, yes: bool) -> Server {
-        self.options.validate_output = yes;
-        self
-    }
-
-    /// Declares an extension with its settings.
-    pub fn extension(mut self, id: impl Into<String>, settings: Value) -> Server {
-        self.extensions.insert(id.into(), settings);
-        self
-    }
-
-    /// The revisions to speak. Default: all.
-    pub fn revisions(mut self, revisions: &[Revision]) -> Server {
-        self.options.revisions = revisions.to_vec();
-        self.options.revisions.sort();
-        self.options.revisions.dedup();
-        self
-    }
-
-    /// Below which success rates the server is how unwell.
-    pub fn health_thresholds(mut self, thresholds: Thresholds) -> Server {
-        self.thresholds = thresholds;
-        self
-    }
-
-    /// Where health and statistics find the state of the circuit breaker that the server stands behind.
-    pub fn breaker(mut self, state: impl Fn() -> BreakerState + Send + Sync + 'static) -> Server {
-        self.breaker = Some(Box::new(state));
-        self
-    }
-
-    /// Where statistics find how full the server's cache is.
-    pub fn cache_stats(mut self, stats: impl Fn() -> CacheStats + Send + Sync + 'static) -> Server {
-        self.cache_stats = Some(Box::new(stats));
-        self
-    }
-
-    /// The finished server.
-    ///
-    /// # Panics
-    ///
-    /// When something that was registered is wrong; the sentence says what. See [`Server::try_build`].
-    pub fn build(self) -> ServerDoor {
-        match self.try_build() {
-            Ok(door) => door,
-            Err(error) => panic!("{error}"),
-        }
-    }
-
-    /// The finished server, or what is wrong with it.
-    pub fn try_build(mut self) -> Result<ServerDoor, BuildError> {
-        if self.options.revisions.is_empty() {
-            return Err(BuildError("the server speaks no revision".into()));
-        }
-        self.info.settle();
-        let key = self.key.unwrap_or_else(|| Key::new(random()));
-        let sealer = self.old_keys.into_iter().fold(Sealer::new(key), Sealer::accepting);
-        let counters = Counters::default();
-        let mut registry = Registry::default();
-        for offer in self.offers {
-            registry.add(offer, &counters)?;
-        }
-        registry.settle(self.options.dynamic);
-        let core = Arc::new(Core {
-            info: self.info,
-            extensions: self.extensions,
-            options: self.options,
-            registry: ArcSwap::from_pointee(registry),
-            changing: Mutex::new(()),
-            sealer,
-            overflow: Overflow::default(),
-            hub: Arc::default(),
-            tasks: Store::default(),
-            counters,
-            thresholds: self.thresholds,
-            breaker: self.breaker,
-            cache_stats: self.cache_stats,
-        });
-        Ok(ServerDoor { inner: standard(Framework(core.clone()), &self.limits), core })
-    }
-}
-
-impl std::fmt::Debug for Server {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Server").field("info", &self.info).finish_non_exhaustive()
-    }
-}
-
-/// Why a server cannot be built, or something not be added to it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BuildError(pub(crate) String);
-
-impl std::fmt::Display for BuildError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for BuildError {}
 
 /// A finished server: a door, to be given to a transport. Clones are the same server.
 #[derive(Clone)]
@@ -356,6 +32,10 @@ pub struct ServerDoor {
 }
 
 impl ServerDoor {
+    pub(crate) fn new(core: Arc<Core>, limits: &Limits) -> ServerDoor {
+        ServerDoor { inner: standard(Framework(core.clone()), limits), core }
+    }
+
     /// A handle, to look at the running server and to change it.
     pub fn handle(&self) -> ServerHandle {
         ServerHandle::new(self.core.clone())
@@ -411,5 +91,30 @@ impl Future for Counted {
         let reply = ready!(this.inner.poll(poll));
         this.core.counters.finished();
         Poll::Ready(reply)
+    }
+}
+
+/// The parts that calls share.
+pub(crate) struct Core {
+    pub(crate) info: Info,
+    pub(crate) extensions: Map<String, Value>,
+    pub(crate) options: Options,
+    pub(crate) registry: ArcSwap<Registry>,
+    /// Held while the next registry is made.
+    pub(crate) changing: Mutex<()>,
+    pub(crate) sealer: Sealer,
+    pub(crate) overflow: Overflow,
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) tasks: Store,
+    pub(crate) counters: Counters,
+    pub(crate) thresholds: Thresholds,
+    pub(crate) breaker: Option<Box<dyn Fn() -> BreakerState + Send + Sync>>,
+    pub(crate) cache_stats: Option<Box<dyn Fn() -> CacheStats + Send + Sync>>,
+}
+
+impl Core {
+    /// What is on offer.
+    pub(crate) fn kinds(&self) -> Kinds {
+        self.registry.load().kinds
     }
 }

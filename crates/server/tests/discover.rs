@@ -62,8 +62,11 @@ async fn everything_in_both_eras() {
             "instructions": "Use it.", "_meta": info,
         })
     );
-    let oldest = Client::modern(&door).revision(Revision::V2024_11_05).request("server/discover", json!({})).await;
-    assert!(oldest["capabilities"].get("completions").is_none() && oldest["capabilities"].get("tasks").is_none());
+    let oldest =
+        Client::modern(&door).revision(Revision::V2024_11_05).request("server/discover", json!({})).await;
+    assert!(
+        oldest["capabilities"].get("completions").is_none() && oldest["capabilities"].get("tasks").is_none()
+    );
 }
 
 async fn capabilities(server: Server) -> Value {
@@ -89,9 +92,22 @@ async fn methods_of_what_is_not_there_do_not_exist() {
     let door = Server::new("s", "1").tool(tool("t")).revisions(&[Revision::V2026_07_28]).build();
     let client = Client::modern(&door);
     for method in [
-        "prompts/list", "prompts/get", "resources/list", "resources/read", "resources/templates/list",
-        "completion/complete", "tasks/get", "tasks/update", "tasks/cancel", "tasks/result", "tasks/list", "ping",
-        "initialize", "logging/setLevel", "resources/subscribe", "unknown/method",
+        "prompts/list",
+        "prompts/get",
+        "resources/list",
+        "resources/read",
+        "resources/templates/list",
+        "completion/complete",
+        "tasks/get",
+        "tasks/update",
+        "tasks/cancel",
+        "tasks/result",
+        "tasks/list",
+        "ping",
+        "initialize",
+        "logging/setLevel",
+        "resources/subscribe",
+        "unknown/method",
     ] {
         let result = client.request(method, json!({})).await;
         assert_eq!(error_code(&result), Some(-32601), "{method}");

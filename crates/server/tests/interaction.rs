@@ -12,7 +12,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tidegate_protocol::Revision;
 use tidegate_server::{
-    Cx, Elicit, Elicited, Key, Prompt, PromptArgs, PromptMessage, Resource, Sample, Server, ServerDoor, Tool, ToolError,
+    Argument, Completing, Cx, Elicit, Elicited, Key, Prompt, PromptArgs, PromptMessage, Resource, Sample,
+    Server, ServerDoor, Tool, ToolError,
 };
 use tidegate_service::Reply;
 
@@ -75,7 +76,9 @@ async fn questions_awaited_together_go_out_together() {
     let door = one(Tool::new("all").handler(|(), cx: Cx| async move {
         let (user, capital, roots) = tokio::join!(
             ask_name(&cx),
-            cx.sample(Sample::new().system("Be brief.").user("Capital of France?").max_tokens(100).key("capital")),
+            cx.sample(
+                Sample::new().system("Be brief.").user("Capital of France?").max_tokens(100).key("capital")
+            ),
             cx.roots().key("roots"),
         );
         Ok::<_, ToolError>(format!("{} {} {}", user.accepted()?.name, capital.text(), roots[0].uri))
@@ -152,8 +155,10 @@ async fn declining_and_cancelling_are_answers_too() {
         assert_eq!(text_of(&result), Some(action));
     }
     let door = one(greet());
-    let (result, _) =
-        Client::modern(&door).askable().converse("greet", json!({}), json!({"user_name": {"action": "decline"}})).await;
+    let (result, _) = Client::modern(&door)
+        .askable()
+        .converse("greet", json!({}), json!({"user_name": {"action": "decline"}}))
+        .await;
     assert_eq!((text_of(&result), &result["isError"]), (Some("The user declined to answer"), &json!(true)));
 }
 
@@ -173,10 +178,8 @@ async fn answers_before_the_question_are_held_and_unknown_ones_ignored() {
 #[tokio::test]
 async fn missing_answers_are_asked_for_again_and_given_ones_kept() {
     let door = one(Tool::new("both").handler(|(), cx: Cx| async move {
-        let (user, colour) = tokio::join!(
-            ask_name(&cx),
-            cx.elicit(Elicit::<Colour>::form("Which colour?").key("colour")),
-        );
+        let (user, colour) =
+            tokio::join!(ask_name(&cx), cx.elicit(Elicit::<Colour>::form("Which colour?").key("colour")),);
         Ok::<_, ToolError>(format!("{} {}", user.accepted()?.name, colour.accepted()?.colour))
     }));
     let client = Client::modern(&door).askable();
@@ -196,13 +199,17 @@ async fn missing_answers_are_asked_for_again_and_given_ones_kept() {
 
 #[tokio::test]
 async fn answers_of_a_wrong_shape_are_refused_by_name() {
-    let door = Server::new("s", "1")
-        .tool(greet())
-        .tool(Tool::new("sample").handler(|(), cx: Cx| async move {
-            cx.sample(Sample::new().user("x").key("q")).await.text()
-        }))
-        .tool(Tool::new("roots").handler(|(), cx: Cx| async move { cx.roots().key("q").await.len().to_string() }))
-        .build();
+    let door =
+        Server::new("s", "1")
+            .tool(greet())
+            .tool(Tool::new("sample").handler(|(), cx: Cx| async move {
+                cx.sample(Sample::new().user("x").key("q")).await.text()
+            }))
+            .tool(
+                Tool::new("roots")
+                    .handler(|(), cx: Cx| async move { cx.roots().key("q").await.len().to_string() }),
+            )
+            .build();
     let client = Client::modern(&door).askable();
     for (tool, responses, sentence) in [
         ("greet", json!(null), "\"inputResponses\" must be an object"),
@@ -210,11 +217,27 @@ async fn answers_of_a_wrong_shape_are_refused_by_name() {
         ("greet", json!({"user_name": 12345}), "the answer \"user_name\" must have an \"action\""),
         ("greet", json!({"user_name": {"action": "maybe"}}), "must have an \"action\""),
         ("greet", json!({"user_name": {"action": "accept"}}), "its \"content\" is no object"),
-        ("greet", json!({"user_name": accept(json!({"name": 7}))}), "does not fit the form: name: 7 is not of type"),
+        (
+            "greet",
+            json!({"user_name": accept(json!({"name": 7}))}),
+            "does not fit the form: name: 7 is not of type",
+        ),
         ("greet", json!({"user_name": accept(json!({}))}), "name is required"),
-        ("sample", json!({"q": {"role": "assistant", "model": "m"}}), "the answer \"q\" must have \"content\""),
-        ("sample", json!({"q": {"content": {"type": "text", "text": ""}, "model": "m"}}), "must have a \"role\""),
-        ("sample", json!({"q": {"role": "assistant", "content": {"type": "text"}}}), "must name its \"model\""),
+        (
+            "sample",
+            json!({"q": {"role": "assistant", "model": "m"}}),
+            "the answer \"q\" must have \"content\"",
+        ),
+        (
+            "sample",
+            json!({"q": {"content": {"type": "text", "text": ""}, "model": "m"}}),
+            "must have a \"role\"",
+        ),
+        (
+            "sample",
+            json!({"q": {"role": "assistant", "content": {"type": "text"}}}),
+            "must name its \"model\"",
+        ),
         ("roots", json!({"q": {}}), "must have an array of \"roots\""),
         ("roots", json!({"q": {"roots": [{"name": "x"}]}}), "roots with a \"uri\""),
     ] {
@@ -228,10 +251,13 @@ async fn answers_of_a_wrong_shape_are_refused_by_name() {
 #[tokio::test]
 async fn a_state_is_good_for_one_caller_one_call_and_unchanged() {
     let door = Server::new("s", "1")
-        .tool(Tool::raw("greet", json!({"type": "object"})).handler_raw(|_: Value, cx: Cx| async move {
-            ask_name(&cx).await.action()
-        }))
-        .tool(Tool::raw("other", json!({"type": "object"})).handler_raw(|_: Value, _cx: Cx| async { "other" }))
+        .tool(
+            Tool::raw("greet", json!({"type": "object"}))
+                .handler_raw(|_: Value, cx: Cx| async move { ask_name(&cx).await.action() }),
+        )
+        .tool(
+            Tool::raw("other", json!({"type": "object"})).handler_raw(|_: Value, _cx: Cx| async { "other" }),
+        )
         .build();
     let ann = Client::modern(&door).askable().named("ann");
     let arguments = json!({"x": {"b": 1, "a": [1, 2]}});
@@ -265,7 +291,8 @@ async fn a_state_is_good_for_one_caller_one_call_and_unchanged() {
 #[tokio::test]
 async fn a_state_expires_and_survives_a_change_of_keys() {
     let server = |key: &str| Server::new("s", "1").tool(greet()).request_state_key(Key::derive(key));
-    let (old, new) = (server("old").build(), server("new").accept_request_state_key(Key::derive("old")).build());
+    let (old, new) =
+        (server("old").build(), server("new").accept_request_state_key(Key::derive("old")).build());
     let stranger = server("other").build();
     let first = Client::modern(&old).askable().asked("tools/call", json!({"name": "greet"})).await;
     let retry = json!({
@@ -425,9 +452,10 @@ async fn impossible_forms_are_the_authors_error() {
         inner: Name,
     }
     let door = Server::new("s", "1")
-        .tool(Tool::new("deep").handler(|(), cx: Cx| async move {
-            cx.elicit(Elicit::<Deep>::form("Deep?")).await.action()
-        }))
+        .tool(
+            Tool::new("deep")
+                .handler(|(), cx: Cx| async move { cx.elicit(Elicit::<Deep>::form("Deep?")).await.action() }),
+        )
         .tool(Tool::new("raw").handler(|(), cx: Cx| async move {
             cx.elicit(Elicit::form_schema("Raw?", json!({"type": "array"}))).await.action()
         }))
@@ -479,7 +507,11 @@ async fn prompts_and_resources_ask_too() {
         let result = client.request(method, params.clone()).await;
         assert!(result.to_string().contains(want), "{result}");
         params["inputResponses"] = json!({"user_name": {"action": "decline"}});
-        assert_eq!(error_code(&client.request(method, params).await), Some(-32603), "a failed handler is an error");
+        assert_eq!(
+            error_code(&client.request(method, params).await),
+            Some(-32603),
+            "a failed handler is an error"
+        );
     }
 }
 
@@ -494,6 +526,25 @@ async fn a_question_from_another_task_is_noticed() {
         asked.await.map_err(ToolError::from_error)
     }));
     let client = Client::modern(&door).askable();
-    let reply = tokio::time::timeout(Duration::from_secs(5), client.reply("tools/call", r#"{"name":"spawned"}"#)).await;
+    let reply =
+        tokio::time::timeout(Duration::from_secs(5), client.reply("tools/call", r#"{"name":"spawned"}"#))
+            .await;
     assert!(matches!(reply, Ok(Reply::InputRequired(_))), "{reply:?}");
+}
+
+#[tokio::test]
+async fn nothing_is_asked_where_nothing_may_be_asked() {
+    let door = Server::new("s", "1")
+        .prompt(
+            Prompt::new("p")
+                .argument(
+                    Argument::new("a")
+                        .complete(|_: Completing, cx: Cx| async move { vec![ask_name(&cx).await.action()] }),
+                )
+                .handler(|_: PromptArgs, _cx: Cx| async { Ok("") }),
+        )
+        .build();
+    let params = json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": ""}});
+    let result = Client::modern(&door).askable().request("completion/complete", params).await;
+    assert_eq!(error_code(&result), Some(-32603));
 }

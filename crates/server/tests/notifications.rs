@@ -65,7 +65,10 @@ async fn logs_have_a_threshold_and_are_off_without_one() {
     assert_eq!(levels(Some(Level::Debug)).await.len(), 5);
     assert_eq!(
         levels(Some(Level::Error)).await,
-        [json!({"level": "critical", "logger": "db", "data": {"code": 7}}), json!({"level": "error", "data": "e"})]
+        [
+            json!({"level": "critical", "logger": "db", "data": {"code": 7}}),
+            json!({"level": "error", "data": "e"})
+        ]
     );
 }
 

@@ -86,7 +86,8 @@ async fn a_cursor_survives_changes_without_skipping_or_repeating() {
     assert!(handle.remove_tool("t0") && handle.remove_tool("t1") && handle.remove_tool("t2"));
     handle.add_tool(Tool::new("new").handler(|(), _cx: Cx| async {})).unwrap();
     let second = client.request("tools/list", json!({"cursor": first["nextCursor"]})).await;
-    let names: Vec<_> = second["tools"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
+    let names: Vec<_> =
+        second["tools"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["t3", "t4"]);
     let third = client.request("tools/list", json!({"cursor": second["nextCursor"]})).await;
     assert_eq!(third["tools"][0]["name"], "new");

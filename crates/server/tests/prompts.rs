@@ -5,8 +5,8 @@ mod common;
 use common::{Client, error_code};
 use serde_json::{Value, json};
 use tidegate_server::{
-    Argument, Completing, Completions, Content, Cx, Prompt, PromptArgs, PromptMessage, PromptResult, Resource,
-    ResourceContents, ResourceTemplate, Server, ServerDoor, Vars,
+    Argument, Completing, Completions, Content, Cx, Prompt, PromptArgs, PromptMessage, PromptResult,
+    Resource, ResourceContents, ResourceTemplate, Server, ServerDoor, Vars,
 };
 
 fn door() -> ServerDoor {
@@ -15,14 +15,17 @@ fn door() -> ServerDoor {
             Prompt::new("greet")
                 .title("Greet")
                 .description("Greets somebody")
-                .argument(
-                    Argument::new("name").required().description("Who").complete(
-                        |typed: Completing, _cx: Cx| async move { typed.filter(["Ann", "Anton", "Bob"]) },
-                    ),
-                )
-                .argument(Argument::new("tone").title("Tone").complete(|typed: Completing, _cx: Cx| async move {
-                    vec![format!("warm to {}", typed.arguments.get("name").map_or("nobody", String::as_str))]
-                }))
+                .argument(Argument::new("name").required().description("Who").complete(
+                    |typed: Completing, _cx: Cx| async move { typed.filter(["Ann", "Anton", "Bob"]) },
+                ))
+                .argument(Argument::new("tone").title("Tone").complete(
+                    |typed: Completing, _cx: Cx| async move {
+                        vec![format!(
+                            "warm to {}",
+                            typed.arguments.get("name").map_or("nobody", String::as_str)
+                        )]
+                    },
+                ))
                 .argument(Argument::new("plain"))
                 .handler(|args: PromptArgs, _cx: Cx| async move {
                     Ok(vec![
@@ -37,12 +40,11 @@ fn door() -> ServerDoor {
         }))
         .resource(Resource::text("memo://fixed", "fixed", ""))
         .resource_template(
-            ResourceTemplate::new("memo://{id}/{part}", "memo").reader(|_: Vars, _cx: Cx| async { Ok("") }).complete(
-                "id",
-                |_: Completing, _cx: Cx| async {
+            ResourceTemplate::new("memo://{id}/{part}", "memo")
+                .reader(|_: Vars, _cx: Cx| async { Ok("") })
+                .complete("id", |_: Completing, _cx: Cx| async {
                     (0..250).map(|i| format!("id{i}")).collect::<Vec<_>>()
-                },
-            ),
+                }),
         )
         .build()
 }
@@ -151,6 +153,7 @@ async fn a_completer_can_know_of_more_than_it_tells() {
                 .handler(|_: PromptArgs, _cx: Cx| async { Ok("") }),
         )
         .build();
-    let result = completion(&Client::legacy(&door), json!({"type": "ref/prompt", "name": "p"}), "a", "").await;
+    let result =
+        completion(&Client::legacy(&door), json!({"type": "ref/prompt", "name": "p"}), "a", "").await;
     assert_eq!(result, json!({"completion": {"values": ["x"], "total": 7, "hasMore": true}}));
 }

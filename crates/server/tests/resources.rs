@@ -8,30 +8,39 @@ use common::{Client, error_code};
 use serde_json::json;
 use tidegate_protocol::Revision;
 use tidegate_server::{
-    CacheHint, Cx, Resource, ResourceContents, ResourceTemplate, Role, Scope, Server, ServerDoor, ToolError, Vars,
+    CacheHint, Cx, Resource, ResourceContents, ResourceTemplate, Role, Scope, Server, ServerDoor, ToolError,
+    Vars,
 };
 
 fn door() -> ServerDoor {
     Server::new("s", "1")
-        .resource(Resource::text("memo://hello", "hello", "Hello, world").title("Hello").audience([Role::User]))
-        .resource(Resource::blob("memo://bytes", "bytes", "image/png", [1, 2, 3]).cache(CacheHint {
-            ttl: Duration::from_secs(60),
-            scope: Scope::Public,
-        }))
-        .resource(Resource::new("memo://broken", "broken").reader(|_cx: Cx| async {
-            Err::<&str, _>(ToolError::from("The disk is full"))
-        }))
-        .resource_template(
-            ResourceTemplate::new("memo://{id}/text", "memo").mime_type("text/markdown").description("A memo").reader(
-                |vars: Vars, _cx: Cx| async move { Ok(format!("# {}", vars.get("id").unwrap_or_default())) },
-            ),
+        .resource(
+            Resource::text("memo://hello", "hello", "Hello, world").title("Hello").audience([Role::User]),
         )
-        .resource_template(ResourceTemplate::new("memo://{+path}", "anything").reader(|vars: Vars, _cx: Cx| async move {
-            Ok(vec![
-                ResourceContents::text(vars.uri(), "one").mime_type("text/x"),
-                ResourceContents::text("memo://other", "two"),
-            ])
-        }))
+        .resource(
+            Resource::blob("memo://bytes", "bytes", "image/png", [1, 2, 3])
+                .cache(CacheHint { ttl: Duration::from_secs(60), scope: Scope::Public }),
+        )
+        .resource(
+            Resource::new("memo://broken", "broken")
+                .reader(|_cx: Cx| async { Err::<&str, _>(ToolError::from("The disk is full")) }),
+        )
+        .resource_template(
+            ResourceTemplate::new("memo://{id}/text", "memo")
+                .mime_type("text/markdown")
+                .description("A memo")
+                .reader(|vars: Vars, _cx: Cx| async move {
+                    Ok(format!("# {}", vars.get("id").unwrap_or_default()))
+                }),
+        )
+        .resource_template(ResourceTemplate::new("memo://{+path}", "anything").reader(
+            |vars: Vars, _cx: Cx| async move {
+                Ok(vec![
+                    ResourceContents::text(vars.uri(), "one").mime_type("text/x"),
+                    ResourceContents::text("memo://other", "two"),
+                ])
+            },
+        ))
         .build()
 }
 
@@ -118,16 +127,21 @@ fn what_is_wrong_is_said_when_the_server_is_built() {
         (Server::new("s", "1").resource(Resource::text("no uri", "x", "")), "is not a URI"),
         (Server::new("s", "1").resource(Resource::new("x:1", "x")), "neither contents nor a reader"),
         (
-            Server::new("s", "1").resource(Resource::text("x:1", "x", "")).resource(Resource::text("x:1", "x", "")),
+            Server::new("s", "1")
+                .resource(Resource::text("x:1", "x", ""))
+                .resource(Resource::text("x:1", "x", "")),
             "already one at that URI",
         ),
-        (Server::new("s", "1").resource_template(template("x:{unclosed")), "resource template \"x:{unclosed\""),
+        (
+            Server::new("s", "1").resource_template(template("x:{unclosed")),
+            "resource template \"x:{unclosed\"",
+        ),
         (Server::new("s", "1").resource_template(ResourceTemplate::new("x:{a}", "t")), "it has no reader"),
         (
-            Server::new("s", "1")
-                .resource_template(template("x:{a}").complete("b", |_: tidegate_server::Completing, _cx: Cx| async {
-                    Vec::<String>::new()
-                })),
+            Server::new("s", "1").resource_template(
+                template("x:{a}")
+                    .complete("b", |_: tidegate_server::Completing, _cx: Cx| async { Vec::<String>::new() }),
+            ),
             "completes \"b\"",
         ),
     ] {

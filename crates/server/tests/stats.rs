@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use common::Client;
 use serde_json::json;
-use tidegate_server::{BreakerState, CacheStats, Cx, Limits, Server, Status, Thresholds, Tool, log_periodically};
+use tidegate_server::{
+    BreakerState, CacheStats, Cx, Limits, Server, Status, Thresholds, Tool, log_periodically,
+};
 
 fn tool(name: &str) -> Tool {
     Tool::raw(name, json!({"type": "object", "properties": {"n": {"type": "integer"}}}))
@@ -48,7 +50,10 @@ async fn what_the_layers_refuse_counts_as_failed_and_what_is_dropped_as_neither(
     let limits = Limits { deadline: Duration::from_millis(100), ..Limits::default() };
     let door = Server::new("s", "1")
         .limits(limits)
-        .tool(Tool::new("slow").handler(|(), _cx: Cx| async { tokio::time::sleep(Duration::from_secs(9)).await }))
+        .tool(
+            Tool::new("slow")
+                .handler(|(), _cx: Cx| async { tokio::time::sleep(Duration::from_secs(9)).await }),
+        )
         .build();
     let client = Client::modern(&door);
     assert_eq!(client.tool("slow", json!({})).await["isError"], true);
@@ -102,6 +107,9 @@ async fn handlers_can_read_the_statistics() {
         .build();
     assert_eq!(Client::modern(&door).tool_text("stats", json!({})).await, "1");
     // Nothing to see but the log; it must keep going.
-    let logging = tokio::time::timeout(Duration::from_secs(1000), log_periodically(door.handle(), Duration::from_secs(300)));
+    let logging = tokio::time::timeout(
+        Duration::from_secs(1000),
+        log_periodically(door.handle(), Duration::from_secs(300)),
+    );
     assert!(logging.await.is_err());
 }

@@ -4,7 +4,9 @@ mod common;
 
 use common::{Client, drain, error_code};
 use serde_json::{Value, json};
-use tidegate_server::{Cx, Prompt, PromptArgs, Resource, ResourceTemplate, Server, ServerDoor, TaskSupport, Tool, Vars};
+use tidegate_server::{
+    Cx, Prompt, PromptArgs, Resource, ResourceTemplate, Server, ServerDoor, TaskSupport, Tool, Vars,
+};
 use tidegate_service::{Notice, Reply};
 
 fn tool(name: &str) -> Tool {
@@ -36,7 +38,11 @@ async fn what_is_honoured_is_acknowledged() {
 
     let only_tools = Server::new("s", "1").tool(tool("t")).build();
     let tools = Client::modern(&only_tools).listen(everything()).await;
-    assert_eq!(tools.acknowledged.as_str(), r#"{"toolsListChanged":true}"#, "what is not on offer is left out");
+    assert_eq!(
+        tools.acknowledged.as_str(),
+        r#"{"toolsListChanged":true}"#,
+        "what is not on offer is left out"
+    );
 }
 
 #[tokio::test]
@@ -54,7 +60,9 @@ async fn changes_reach_those_who_asked() {
     handle.add_resource(Resource::text("x:3", "x", "")).unwrap();
     assert_eq!(drain(&all.events), [Notice::ResourcesChanged]);
     handle
-        .add_resource_template(ResourceTemplate::new("y:{z}", "y").reader(|_: Vars, _cx: Cx| async { Ok("") }))
+        .add_resource_template(
+            ResourceTemplate::new("y:{z}", "y").reader(|_: Vars, _cx: Cx| async { Ok("") }),
+        )
         .unwrap();
     assert_eq!(drain(&all.events), [Notice::ResourcesChanged]);
     assert!(handle.remove_tool("new") && handle.remove_prompt("new"));
@@ -98,8 +106,11 @@ async fn what_was_added_can_be_used_and_what_was_removed_cannot() {
 async fn who_leaves_is_forgotten() {
     let door = door();
     let (client, handle) = (Client::modern(&door), door.handle());
-    let (closed, dropped, stays) =
-        (client.listen(everything()).await, client.listen(everything()).await, client.listen(everything()).await);
+    let (closed, dropped, stays) = (
+        client.listen(everything()).await,
+        client.listen(everything()).await,
+        client.listen(everything()).await,
+    );
     assert_eq!(handle.subscriptions(), 3);
     closed.events.close();
     drop(dropped);

@@ -34,13 +34,19 @@ fn tools() -> Server {
             sleep(Duration::from_secs(5)).await;
             "done"
         }))
-        .tool(Tool::new("required").task(TaskSupport::Required).handler(|(), _cx: Cx| async {
-            Err::<(), _>(ToolError::from("It failed"))
-        }))
+        .tool(
+            Tool::new("required")
+                .task(TaskSupport::Required)
+                .handler(|(), _cx: Cx| async { Err::<(), _>(ToolError::from("It failed")) }),
+        )
         .tool(Tool::new("broken").task(TaskSupport::Optional).handler(|(), _cx: Cx| async {
             Err::<(), _>(ToolError::protocol(Error::new(Symbol::Internal, "It broke")))
         }))
-        .tool(Tool::new("panics").task(TaskSupport::Optional).handler(|(), _cx: Cx| async { if true { panic!() } }))
+        .tool(Tool::new("panics").task(TaskSupport::Optional).handler(|(), _cx: Cx| async {
+            if true {
+                panic!()
+            }
+        }))
         .tool(Tool::new("asks").task(TaskSupport::Optional).handler(|(), cx: Cx| async move {
             let (name, confirm) = tokio::join!(
                 cx.elicit(Elicit::<Name>::form("Name?").key("name")),
@@ -50,17 +56,21 @@ fn tools() -> Server {
             let (name, again) = (name.accepted()?.name, again.accepted()?.name);
             Ok::<_, ToolError>(format!("{name} {again} {}", confirm.accepted()?.confirm))
         }))
-        .tool(Tool::new("asks_first").task(TaskSupport::Required).asks_first().handler(|(), cx: Cx| async move {
-            let user = cx.elicit(Elicit::<Name>::form("Name?").key("user_name")).await.accepted()?;
-            cx.detach().await;
-            sleep(Duration::from_secs(1)).await;
-            Ok::<_, ToolError>(format!("Hello, {}!", user.name))
-        }))
-        .tool(Tool::new("maybe_first").task(TaskSupport::Optional).asks_first().handler(|(), cx: Cx| async move {
-            cx.detach().await;
-            sleep(Duration::from_secs(1)).await;
-            "done"
-        }))
+        .tool(Tool::new("asks_first").task(TaskSupport::Required).asks_first().handler(
+            |(), cx: Cx| async move {
+                let user = cx.elicit(Elicit::<Name>::form("Name?").key("user_name")).await.accepted()?;
+                cx.detach().await;
+                sleep(Duration::from_secs(1)).await;
+                Ok::<_, ToolError>(format!("Hello, {}!", user.name))
+            },
+        ))
+        .tool(Tool::new("maybe_first").task(TaskSupport::Optional).asks_first().handler(
+            |(), cx: Cx| async move {
+                cx.detach().await;
+                sleep(Duration::from_secs(1)).await;
+                "done"
+            },
+        ))
 }
 
 fn door() -> ServerDoor {
@@ -99,10 +109,14 @@ async fn a_task_from_creation_to_result() {
     let client = Client::modern(&door).able();
     let created = client.tool("slow", json!({})).await;
     let members: Vec<_> = created.as_object().unwrap().keys().map(String::as_str).collect();
-    for member in ["resultType", "taskId", "status", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs"] {
+    for member in ["resultType", "taskId", "status", "createdAt", "lastUpdatedAt", "ttlMs", "pollIntervalMs"]
+    {
         assert!(members.contains(&member), "{member}");
     }
-    assert_eq!((members.len(), &created["status"], &created["ttlMs"]), (8, &json!("working"), &json!(3600000)));
+    assert_eq!(
+        (members.len(), &created["status"], &created["ttlMs"]),
+        (8, &json!("working"), &json!(3600000))
+    );
     let created_at = created["createdAt"].as_str().unwrap();
     assert!(created_at.len() == 24 && created_at.ends_with('Z') && created_at.as_bytes()[10] == b'T');
 
@@ -178,8 +192,12 @@ async fn questions_wait_inside_the_task() {
     let open: Vec<_> = partly["inputRequests"].as_object().unwrap().keys().collect();
     assert_eq!(partly["status"], "input_required");
     assert_eq!(open, ["confirm"]);
-    update(&client, &id, json!({"confirm": accept(json!({"confirm": true})), "name": accept(json!({"name": "Eve"}))}))
-        .await;
+    update(
+        &client,
+        &id,
+        json!({"confirm": accept(json!({"confirm": true})), "name": accept(json!({"name": "Eve"}))}),
+    )
+    .await;
     let again = settled(&client, &id).await;
     let open: Vec<_> = again["inputRequests"].as_object().unwrap().keys().collect();
     assert_eq!(open, ["name-2"], "a key is never used twice");
@@ -309,6 +327,18 @@ async fn tasks_are_bounded_and_expire() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn results_that_do_not_fit_fail_their_task() {
+    let options = TaskOptions { max_held_bytes: 200, ..TaskOptions::default() };
+    let door = tools().tasks(options).build();
+    let client = Client::modern(&door).able();
+    let first = start(&client, "slow").await;
+    assert_eq!(settled(&client, &first).await["status"], "completed");
+    let second = start(&client, "slow").await;
+    let full = settled(&client, &second).await;
+    assert_eq!((&full["status"], &full["error"]["code"]), (&json!("failed"), &json!(-32603)));
+}
+
+#[tokio::test(start_paused = true)]
 async fn status_changes_reach_those_who_listen() {
     let door = door();
     let client = Client::modern(&door).able();
@@ -326,7 +356,10 @@ async fn status_changes_reach_those_who_listen() {
     assert_eq!(told, asked, "exactly what tasks/get would have said");
     client.request("tasks/cancel", json!({"taskId": id})).await;
     let notices = drain(&subscription.events);
-    assert!(matches!(&notices[..], [Notice::Task { task, .. }] if task.as_str().contains("\"cancelled\"")), "{notices:?}");
+    assert!(
+        matches!(&notices[..], [Notice::Task { task, .. }] if task.as_str().contains("\"cancelled\"")),
+        "{notices:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -343,7 +376,9 @@ async fn in_2025_11_25_the_client_decides() {
     let door = door();
     let client = Client::legacy(&door).askable();
     let with_task = |name: &str| json!({"name": name, "task": {"ttl": 5000}});
-    let Reply::Task(created) = client.reply("tools/call", &with_task("slow").to_string()).await else { panic!() };
+    let Reply::Task(created) = client.reply("tools/call", &with_task("slow").to_string()).await else {
+        panic!()
+    };
     let created: Value = created.to().unwrap();
     assert_eq!(created["ttlMs"], 5000);
     let id = created["taskId"].as_str().unwrap();
@@ -356,7 +391,8 @@ async fn in_2025_11_25_the_client_decides() {
     for params in [with_task("sync"), json!({"name": "required"})] {
         assert_eq!(error_code(&client.request("tools/call", params.clone()).await), Some(-32601), "{params}");
     }
-    let without = Server::new("s", "1").tool(Tool::new("sync").handler(|(), _cx: Cx| async { "done" })).build();
+    let without =
+        Server::new("s", "1").tool(Tool::new("sync").handler(|(), _cx: Cx| async { "done" })).build();
     let result = Client::legacy(&without).request("tools/call", with_task("sync")).await;
     assert_eq!(result["content"][0]["text"], "done", "a server without tasks ignores the wish");
 
@@ -365,7 +401,10 @@ async fn in_2025_11_25_the_client_decides() {
         let tool = listed["tools"].as_array().unwrap().iter().find(|t| t["name"] == name).unwrap();
         tool["execution"]["taskSupport"].clone()
     };
-    assert_eq!((support("sync"), support("slow"), support("required")), (Value::Null, json!("optional"), json!("required")));
+    assert_eq!(
+        (support("sync"), support("slow"), support("required")),
+        (Value::Null, json!("optional"), json!("required"))
+    );
     let modern = Client::modern(&door).request("tools/list", json!({})).await;
     assert!(!modern.to_string().contains("taskSupport"));
 }
@@ -373,9 +412,11 @@ async fn in_2025_11_25_the_client_decides() {
 #[tokio::test(start_paused = true)]
 async fn bad_arguments_make_no_task() {
     let door = tools()
-        .tool(Tool::new("typed").task(TaskSupport::Required).handler(|args: Name, _cx: Cx| async move {
-            Structured(args.name)
-        }))
+        .tool(
+            Tool::new("typed")
+                .task(TaskSupport::Required)
+                .handler(|args: Name, _cx: Cx| async move { Structured(args.name) }),
+        )
         .build();
     let client = Client::modern(&door).able();
     assert_eq!(client.tool("typed", json!({})).await["isError"], true);

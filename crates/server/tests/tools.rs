@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tidegate_protocol::{Capability, Profile, Revision, Symbol};
 use tidegate_server::{
-    Content, Cx, Icon, ResourceContents, ResourceLink, Server, ServerDoor, Structured, Tool, ToolError, ToolResult,
+    Content, Cx, Icon, ResourceContents, ResourceLink, Server, ServerDoor, Structured, Tool, ToolError,
+    ToolResult,
 };
 
 #[derive(Deserialize, JsonSchema)]
@@ -90,7 +91,10 @@ async fn bad_arguments_are_a_result_that_names_field_and_reason() {
     let door = one(add());
     let result = Client::modern(&door).tool("add", json!({"a": "x"})).await;
     assert_eq!(result["isError"], true);
-    assert_eq!(text_of(&result), Some(r#"Invalid arguments for add: a: "x" is not of type "number"; b is required"#));
+    assert_eq!(
+        text_of(&result),
+        Some(r#"Invalid arguments for add: a: "x" is not of type "number"; b is required"#)
+    );
     let machine = &result["_meta"]["dev.tidegate/error"];
     assert_eq!(machine["symbol"], "VALIDATION_ERROR");
     assert_eq!(
@@ -131,7 +135,8 @@ async fn bad_params_are_protocol_errors() {
 #[tokio::test]
 async fn unknown_tools_are_answered_with_the_nearest_names_one_may_see() {
     let plain = |name: &str| Tool::new(name).handler(|(), _cx: Cx| async {});
-    let mut server = Server::new("s", "1").tool(plain("secret_search").visible(|p| p.subject.as_deref() == Some("ann")));
+    let mut server =
+        Server::new("s", "1").tool(plain("secret_search").visible(|p| p.subject.as_deref() == Some("ann")));
     for i in 0..30 {
         server = server.tool(plain(&format!("tool_{i}")));
     }
@@ -153,7 +158,10 @@ async fn unknown_tools_are_answered_with_the_nearest_names_one_may_see() {
     assert_eq!(ann.request("tools/list", json!({})).await["tools"].as_array().unwrap().len(), 32);
     assert!(ann.tool("secret_search", json!({})).await.get("error").is_none());
 
-    assert!(client.tool("gbif_species_search", json!({})).await.get("error").is_none(), "an alias can be called");
+    assert!(
+        client.tool("gbif_species_search", json!({})).await.get("error").is_none(),
+        "an alias can be called"
+    );
     assert!(!listed.to_string().contains("gbif_species_search"), "and is not listed");
 }
 
@@ -161,7 +169,10 @@ async fn unknown_tools_are_answered_with_the_nearest_names_one_may_see() {
 async fn profiles_speak_as_their_clients_expect() {
     let server = |profile| {
         let tool = Tool::new("t").handler(|(), _cx: Cx| async {
-            Err::<(), _>(ToolError::protocol(tidegate_protocol::Error::new(Symbol::TenantNotFound, "No tenant")))
+            Err::<(), _>(ToolError::protocol(tidegate_protocol::Error::new(
+                Symbol::TenantNotFound,
+                "No tenant",
+            )))
         });
         Server::new("s", "1").tool(tool).error_profile(profile).build()
     };
@@ -211,7 +222,11 @@ async fn everything_a_tool_can_return() {
         ("unit", json!({}), json!({"content": []})),
         ("str", json!({}), json!({"content": [{"type": "text", "text": "a"}]})),
         ("string", json!({"text": "q\"\n"}), json!({"content": [{"type": "text", "text": "q\"\n"}]})),
-        ("content", json!({}), json!({"content": [{"type": "image", "data": "AAEC", "mimeType": "image/png"}]})),
+        (
+            "content",
+            json!({}),
+            json!({"content": [{"type": "image", "data": "AAEC", "mimeType": "image/png"}]}),
+        ),
         (
             "contents",
             json!({}),
@@ -228,10 +243,25 @@ async fn everything_a_tool_can_return() {
                 "content": [{"type": "text", "text": "t"}], "structuredContent": [1], "isError": true, "_meta": {"k": "v"},
             }),
         ),
-        ("list", json!({}), json!({"content": [{"type": "text", "text": "[1,2]"}], "structuredContent": [1, 2]})),
+        (
+            "list",
+            json!({}),
+            json!({"content": [{"type": "text", "text": "[1,2]"}], "structuredContent": [1, 2]}),
+        ),
     ] {
         assert_eq!(client.tool(tool, arguments).await, want, "{tool}");
     }
+}
+
+#[tokio::test]
+async fn untyped_arguments_are_an_object_all_the_same() {
+    let door = one(Tool::new("any").handler(|args: Value, _cx: Cx| async move { args.to_string() }));
+    let client = Client::modern(&door);
+    assert_eq!(
+        client.request("tools/list", json!({})).await["tools"][0]["inputSchema"],
+        json!({"type": "object"})
+    );
+    assert_eq!(client.tool_text("any", json!({"x": [1]})).await, r#"{"x":[1]}"#);
 }
 
 #[tokio::test]
@@ -268,7 +298,10 @@ async fn failures_are_results_that_the_model_can_read() {
     assert_eq!(text_of(&hidden), Some("Operation failed"));
     assert!(!hidden.to_string().contains("hunter2"));
     assert_eq!(client.tool("limited", json!({})).await["structuredContent"]["retryable"], true);
-    assert_eq!(client.tool("refused", json!({})).await["error"], json!({"code": -32603, "message": "broken"}));
+    assert_eq!(
+        client.tool("refused", json!({})).await["error"],
+        json!({"code": -32603, "message": "broken"})
+    );
     let needs = client.tool("needs", json!({})).await;
     assert_eq!(needs["error"]["code"], -32021);
     assert_eq!(needs["error"]["data"]["requiredCapabilities"], json!({"sampling": {}}));
@@ -276,11 +309,9 @@ async fn failures_are_results_that_the_model_can_read() {
 
 #[tokio::test]
 async fn a_result_that_breaks_its_schema_is_an_internal_error() {
-    let door = one(
-        Tool::new("liar")
-            .output_schema(json!({"type": "object", "required": ["x"]}))
-            .handler(|(), _cx: Cx| async { ToolResult::text("t").structured(json!({"secret": 1})) }),
-    );
+    let door = one(Tool::new("liar")
+        .output_schema(json!({"type": "object", "required": ["x"]}))
+        .handler(|(), _cx: Cx| async { ToolResult::text("t").structured(json!({"secret": 1})) }));
     let result = Client::modern(&door).tool("liar", json!({})).await;
     assert_eq!(result["error"], json!({"code": -32603, "message": "Internal error"}));
 }
@@ -288,7 +319,11 @@ async fn a_result_that_breaks_its_schema_is_an_internal_error() {
 #[tokio::test]
 async fn a_panic_is_that_callers_error_and_nothing_else() {
     let door = Server::new("s", "1")
-        .tool(Tool::new("boom").handler(|(), _cx: Cx| async { if true { panic!("boom") } }))
+        .tool(Tool::new("boom").handler(|(), _cx: Cx| async {
+            if true {
+                panic!("boom")
+            }
+        }))
         .tool(Tool::new("fine").handler(|(), _cx: Cx| async { "fine" }))
         .build();
     let client = Client::modern(&door);
@@ -369,12 +404,20 @@ fn what_is_wrong_with_a_tool_is_said_when_the_server_is_built() {
         (vec![Tool::new("a")], "tool \"a\": it has no handler"),
         (vec![raw(json!({"type": "string"}))], "must be of type \"object\""),
         (vec![raw(json!({"type": "object", "properties": 7}))], "tool \"t\": input: the schema is not valid"),
-        (vec![raw(json!({"$schema": "https://x/y", "type": "object"}))], "dialect \"https://x/y\" is not supported"),
         (
-            vec![raw(json!({"type": "object", "properties": {"p": {"type": "number", "x-mcp-header": "P"}}}))],
+            vec![raw(json!({"$schema": "https://x/y", "type": "object"}))],
+            "dialect \"https://x/y\" is not supported",
+        ),
+        (
+            vec![raw(
+                json!({"type": "object", "properties": {"p": {"type": "number", "x-mcp-header": "P"}}}),
+            )],
             "property \"p\": x-mcp-header needs type",
         ),
-        (vec![handler(Tool::raw("t", json!({"type": "object"})).output_schema(json!({"type": 7})))], "output: "),
+        (
+            vec![handler(Tool::raw("t", json!({"type": "object"})).output_schema(json!({"type": 7})))],
+            "output: ",
+        ),
     ] {
         let server = tools.into_iter().fold(Server::new("s", "1"), Server::tool);
         let error = server.try_build().expect_err(sentence).to_string();
@@ -393,10 +436,16 @@ async fn raw_schemas_reach_the_client_as_they_were_written() {
         "if": {"required": ["phone"]}, "then": {"required": ["phone"]}, "else": {"required": ["address"]},
         "additionalProperties": false,
     });
-    let door = one(Tool::raw("t", schema.clone()).handler_raw(|args: Value, _cx: Cx| async move { args.to_string() }));
+    let door =
+        one(Tool::raw("t", schema.clone())
+            .handler_raw(|args: Value, _cx: Cx| async move { args.to_string() }));
     let client = Client::modern(&door);
     assert_eq!(client.request("tools/list", json!({})).await["tools"][0]["inputSchema"], schema);
     assert_eq!(client.tool_text("t", json!({"phone": "1"})).await, r#"{"phone":"1"}"#);
     assert_eq!(client.tool("t", json!({})).await["isError"], true);
-    assert_eq!(client.tool("t", json!({"address": {"city": 7}})).await["isError"], true, "references are followed");
+    assert_eq!(
+        client.tool("t", json!({"address": {"city": 7}})).await["isError"],
+        true,
+        "references are followed"
+    );
 }

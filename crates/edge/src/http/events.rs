@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -59,6 +59,26 @@ pub(super) enum Opening {
     Stream,
 }
 
+impl State {
+    fn add(&mut self, message: Vec<u8>) {
+        self.bytes += message.len();
+        self.messages.push_back(message);
+    }
+
+    /// Makes room, but keeps the newest `keep` messages. What was delivered goes first; what nobody has read yet goes
+    /// only when it is far too much.
+    fn trim(&mut self, max: usize, keep: usize) {
+        while self.messages.len() > keep
+            && (self.bytes > max && self.first < self.delivered || self.bytes > UNREAD_FACTOR * max)
+        {
+            if let Some(old) = self.messages.pop_front() {
+                self.bytes -= old.len();
+                self.first += 1;
+            }
+        }
+    }
+}
+
 impl EventLog {
     fn new(number: u64, max_bytes: usize) -> Arc<EventLog> {
         Arc::new(EventLog { number, max_bytes, state: Mutex::default() })
@@ -80,32 +100,22 @@ impl EventLog {
     }
 
     fn push(&self, message: Vec<u8>) {
-        let max = self.max_bytes;
         self.change(|state| {
-            state.bytes += message.len();
-            state.messages.push_back(message);
-            // What was delivered goes first. What nobody has read yet goes only when it is far too much, and the
-            // newest is always kept, however large: it may be the response.
-            while state.messages.len() > 1
-                && (state.bytes > max && state.first < state.delivered || state.bytes > UNREAD_FACTOR * max)
-            {
-                if let Some(old) = state.messages.pop_front() {
-                    state.bytes -= old.len();
-                    state.first += 1;
-                }
-            }
+            state.add(message);
+            state.trim(self.max_bytes, 1);
         });
     }
 
     /// Adds the responses and ends the stream.
     pub(super) fn finish(&self, responses: Vec<Vec<u8>>) {
-        let count = responses.len();
-        for response in responses {
-            self.push(response);
-        }
         self.change(|state| {
-            state.responses = count;
+            state.responses = responses.len();
             state.done = true;
+            for response in responses {
+                state.add(response);
+            }
+            // Responses are never dropped, however large.
+            state.trim(self.max_bytes, state.responses);
         });
     }
 
@@ -117,6 +127,10 @@ impl EventLog {
     /// Waits until it is clear whether there is more to send than the responses.
     pub(super) fn poll_opening(&self, cx: &mut Context<'_>) -> Poll<Opening> {
         let mut state = self.state();
+        if state.reader > 0 {
+            // The client has come for the stream on another connection before this one knew what to say.
+            return Poll::Ready(Opening::Responses(Vec::new()));
+        }
         if state.done && state.messages.len() == state.responses {
             state.responses = 0;
             state.bytes = 0;
@@ -127,17 +141,6 @@ impl EventLog {
         }
         state.waker = Some(cx.waker().clone());
         Poll::Pending
-    }
-
-    /// Waits for the end and takes the responses, for a client that reads no streams.
-    pub(super) fn poll_responses(&self, cx: &mut Context<'_>) -> Poll<Vec<Vec<u8>>> {
-        let mut state = self.state();
-        if !state.done {
-            state.waker = Some(cx.waker().clone());
-            return Poll::Pending;
-        }
-        let at = state.messages.len() - state.responses.min(state.messages.len());
-        Poll::Ready(state.messages.split_off(at).into())
     }
 
     /// Becomes the reader of this stream; an earlier reader ends.
@@ -221,8 +224,10 @@ pub(super) fn parse_event_id(id: &str) -> Option<(u64, u64)> {
     Some((number.parse().ok()?, sent.parse().ok()?))
 }
 
-/// The streams of one session. Number 0 is the standalone stream.
+/// The streams of one session.
 pub(super) struct Streams {
+    /// For what belongs to no request. It is number 0, lasts as long as the session, and makes room for no other.
+    standalone: OnceLock<Arc<EventLog>>,
     next: AtomicU64,
     max_kept: usize,
     max_bytes: usize,
@@ -233,6 +238,7 @@ pub(super) struct Streams {
 impl Streams {
     pub(super) fn new(max_kept: usize, max_bytes: usize) -> Streams {
         Streams {
+            standalone: OnceLock::new(),
             next: AtomicU64::new(1),
             max_kept: max_kept.max(1),
             max_bytes,
@@ -278,12 +284,7 @@ impl Streams {
 
     /// The standalone stream, made when first asked for.
     pub(super) fn standalone(&self) -> Arc<EventLog> {
-        if let Some(log) = self.find(0) {
-            return log;
-        }
-        let log = EventLog::new(0, self.max_bytes);
-        self.keep(&log);
-        log
+        self.standalone.get_or_init(|| EventLog::new(0, self.max_bytes)).clone()
     }
 
     pub(super) fn has_reader(&self) -> bool {
@@ -300,7 +301,7 @@ impl Streams {
 
     /// Ends all streams.
     pub(super) fn end(&self) {
-        for log in self.kept().drain(..) {
+        for log in self.kept().drain(..).chain(self.standalone.get().cloned()) {
             log.end();
         }
     }

@@ -1,7 +1,6 @@
 //! GET and DELETE of legacy sessions: the standalone stream, resumption, and the end.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use axum::body::Body;
 use bytes::Bytes;

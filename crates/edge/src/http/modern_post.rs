@@ -57,7 +57,7 @@ impl<D: Door> Shared<D> {
             call.context.param_headers = Some(param_headers(http));
         }
         let streams = accepts_events(http);
-        let outbox = if streams { modern::open_outbox(&mut call.context) } else { None };
+        let outbox = if streams { modern::open_outbox(&mut call) } else { None };
         let Some(outbox) = outbox else {
             let reply = modern::answer(&self.door, call, self.settings.edge.eras).await;
             return self.modern_response(id, reply, streams, guard);
@@ -68,7 +68,7 @@ impl<D: Door> Shared<D> {
             biased;
             notice = outbox.next() => match notice {
                 Some(notice) => {
-                    let state = Streaming { id, outbox, reply: Some(reply), first: Some(notice), _guard: guard };
+                    let state = Streaming { id, outbox, reply: Some(reply), first: Some(notice), guard: Some(guard) };
                     respond::events(Box::pin(unfold(state, Streaming::step)), self.settings.keep_alive)
                 }
                 None => {
@@ -79,7 +79,7 @@ impl<D: Door> Shared<D> {
             reply = &mut reply => match outbox.try_next() {
                 Some(notice) => {
                     let reply: ReplyFuture = Box::pin(std::future::ready(reply));
-                    let state = Streaming { id, outbox, reply: Some(reply), first: Some(notice), _guard: guard };
+                    let state = Streaming { id, outbox, reply: Some(reply), first: Some(notice), guard: Some(guard) };
                     respond::events(Box::pin(unfold(state, Streaming::step)), self.settings.keep_alive)
                 }
                 None => self.modern_response(id, reply, streams, guard),
@@ -94,7 +94,8 @@ impl<D: Door> Shared<D> {
                 let state = Listening { id, subscription, next: Step::Acknowledge, _guard: guard };
                 respond::events(Box::pin(unfold(state, Listening::step)), self.settings.keep_alive)
             }
-            Reply::Subscription(_) => {
+            Reply::Subscription(subscription) => {
+                subscription.events.close();
                 let what = "Not acceptable: a subscription needs Accept: text/event-stream";
                 respond::json(406, wire::error(Some(&id), &Error::new(Symbol::InvalidRequest, what), None))
             }
@@ -118,7 +119,8 @@ struct Streaming {
     outbox: Outbox,
     reply: Option<ReplyFuture>,
     first: Option<Notice>,
-    _guard: DropGuard,
+    /// Cancels the call if the client goes away before the reply.
+    guard: Option<DropGuard>,
 }
 
 impl Streaming {
@@ -139,7 +141,7 @@ impl Streaming {
                             }
                             self.outbox.close();
                             bytes.extend_from_slice(&respond::event(&wire::modern_reply(&self.id, &reply)));
-                            self.reply = None;
+                            self.replied();
                             return Some((bytes.into(), self));
                         }
                     }
@@ -149,10 +151,19 @@ impl Streaming {
                 Some(Notice::CloseStream) => {}
                 Some(notice) => return Some((notice_event(&notice), self)),
                 None => {
-                    let reply = self.reply.take()?.await;
+                    let reply = self.reply.as_mut()?.await;
+                    self.replied();
                     return Some((respond::event(&wire::modern_reply(&self.id, &reply)), self));
                 }
             }
+        }
+    }
+
+    /// The call is over. A task that it started goes on, so the token must not fire any more.
+    fn replied(&mut self) {
+        self.reply = None;
+        if let Some(guard) = self.guard.take() {
+            guard.disarm();
         }
     }
 }

@@ -61,7 +61,8 @@ impl<D: Door> Shared<D> {
                 } else if let Err(response) = self.check_legacy_version(&version, Some(&request.id)) {
                     response
                 } else {
-                    self.legacy_request(http, &version, request, principal).await
+                    // Boxed, so that the future of a modern request stays small: it is moved for each request.
+                    Box::pin(self.legacy_request(http, &version, request, principal)).await
                 }
             }
             // 2026-07-28 defines no client notifications over HTTP; what comes is taken and has no effect.
@@ -77,7 +78,7 @@ impl<D: Door> Shared<D> {
             }
             other => match self.check_legacy_version(&version, None) {
                 Err(response) => response,
-                Ok(()) => self.legacy_other(http, &version, other, principal).await,
+                Ok(()) => Box::pin(self.legacy_other(http, &version, other, principal)).await,
             },
         }
     }

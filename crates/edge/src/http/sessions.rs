@@ -3,10 +3,12 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tidegate_protocol::{Error, Symbol};
 use tidegate_service::Principal;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use super::events::{EventLog, Streams};
 use crate::legacy::Peer;
@@ -15,8 +17,8 @@ use crate::legacy::Peer;
 pub(super) struct Session {
     pub(super) peer: Arc<Peer>,
     pub(super) streams: Streams,
-    /// Set once a standalone stream was open, so that a later one knows of the gap.
-    pub(super) had_stream: AtomicBool,
+    /// What feeds the standalone stream, once there was one: a later one takes its place.
+    feed: Mutex<Option<AbortHandle>>,
     /// Seconds since the store was made at which the session was last used.
     last_used: AtomicU64,
 }
@@ -60,7 +62,7 @@ impl Sessions {
         let session = Session {
             peer: Arc::new(peer),
             streams: Streams::new(kept_streams, kept_bytes),
-            had_stream: AtomicBool::new(false),
+            feed: Mutex::default(),
             last_used: AtomicU64::new(self.now()),
         };
         let mut all = self.all();
@@ -102,8 +104,10 @@ impl Sessions {
         let now = self.now();
         let idle = self.idle.as_secs().max(1);
         all.retain(|_, session| {
-            let busy = session.peer.in_flight() > 0 || session.streams.has_reader();
-            let keep = busy || now.saturating_sub(session.last_used.load(Ordering::Relaxed)) < idle;
+            if session.peer.in_flight() > 0 || session.streams.has_reader() {
+                session.last_used.store(now, Ordering::Relaxed);
+            }
+            let keep = now.saturating_sub(session.last_used.load(Ordering::Relaxed)) < idle;
             if !keep {
                 session.end();
             }
@@ -133,6 +137,13 @@ impl Session {
     fn end(&self) {
         self.peer.ended.cancel();
         self.streams.end();
+    }
+
+    /// Starts to feed the standalone stream in place of what fed it before. Returns whether something did: the client
+    /// has then been without a feed for a while.
+    pub(super) fn feed_from(&self, feed: AbortHandle) -> bool {
+        let mut current = self.feed.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        current.replace(feed).map(|before| before.abort()).is_some()
     }
 
     /// A log for the messages of one request, kept for resumption while it runs.

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::answers::{ask_all, with_answers};
 use super::peer::Peer;
 use super::tasks;
+use crate::in_flight::Turn;
 use crate::options::Options;
 use crate::wire;
 
@@ -34,17 +35,21 @@ pub(crate) async fn drive<D: Door>(
     options: Arc<Options>,
 ) -> Option<Vec<u8>> {
     let id = request.id.clone();
-    let cancel = match peer.begin(&id) {
-        Ok(cancel) => cancel,
+    let (turn, cancel) = match peer.begin(&id) {
+        Ok(begun) => begun,
         Err(error) => return Some(wire::error(Some(&id), &error, Some(peer.revision))),
     };
-    let _running = Running { peer: &peer, id: &id };
+    let _running = Running { peer: &peer, id: &id, turn };
     let run = Run { door: &door, peer: &peer, lane: &*lane, options: &options, cancel: &cancel };
     let outcome = tokio::select! {
         biased;
         outcome = run.answer(request) => outcome,
         () = cancel.cancelled() => return None,
     };
+    if cancel.is_cancelled() {
+        // A service that heard of it first may have answered all the same.
+        return None;
+    }
     Some(match outcome {
         Ok(result) => wire::result(&id, &result),
         Err(error) => wire::error(Some(&id), &error, Some(peer.revision)),
@@ -86,11 +91,12 @@ pub(crate) async fn drive_batch<D: Door>(
 struct Running<'a> {
     peer: &'a Peer,
     id: &'a Id,
+    turn: Turn,
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.peer.finish(self.id);
+        self.peer.finish(self.id, self.turn);
     }
 }
 
@@ -113,7 +119,8 @@ impl<D: Door> Run<'_, D> {
             Method::TasksGet | Method::TasksCancel | Method::TasksResult | Method::TasksList
                 if self.peer.revision.allows(Feature::CoreTasks) =>
             {
-                tasks::answer(self, request).await
+                // Boxed like everything rare here, so that the common path stays small.
+                Box::pin(tasks::answer(self, request)).await
             }
             Method::Initialize => {
                 Err(Error::new(Symbol::InvalidRequest, "Invalid request: this session is initialized already"))
@@ -166,7 +173,7 @@ impl<D: Door> Run<'_, D> {
                 Reply::Task(task) if wants_task => return tasks::created(self.peer, &task),
                 Reply::Task(task) => return tasks::wait(self, &task).await,
                 Reply::InputRequired(input) => {
-                    let answers = ask_all(self, &input.questions, None).await?;
+                    let answers = Box::pin(ask_all(self, &input.questions, None)).await?;
                     params = with_answers(&params, &answers, input.state.as_deref())?;
                 }
                 Reply::Subscription(_) => return Err(Error::internal()),
@@ -184,9 +191,8 @@ impl<D: Door> Run<'_, D> {
         let reply = loop {
             tokio::select! {
                 biased;
-                notice = outbox.next() => {
-                    if let Some(notice) = notice { self.pass_on(&notice) }
-                }
+                // A closed outbox has nothing more to say; the reply is still to come.
+                Some(notice) = outbox.next() => self.pass_on(&notice),
                 Ok(reply) = &mut reply => break reply,
             }
         };

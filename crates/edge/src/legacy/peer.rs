@@ -9,9 +9,10 @@ use tidegate_protocol::{
     ClientCapabilities, Error, Id, Json, Level, Method, Notification, Object, Params, Revision, Symbol, meta,
 };
 use tidegate_service::{Call, Context, Outbox, Principal};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::in_flight::{InFlight, Turn};
 use crate::modern::correlation;
 
 /// What the handshake established, and what has happened since.
@@ -24,15 +25,14 @@ pub(crate) struct Peer {
     pub(crate) offers: Offers,
     /// Fires when the session ends: everything that runs for it stops.
     pub(crate) ended: CancellationToken,
-    /// Rings when the client subscribes or unsubscribes.
-    pub(crate) subscriptions_changed: Notify,
-    max_in_flight: usize,
+    /// Tells when the client subscribes or unsubscribes.
+    pub(crate) subscriptions_changed: watch::Sender<()>,
+    in_flight: InFlight,
     state: Mutex<State>,
 }
 
 struct State {
     log_level: Level,
-    in_flight: HashMap<Id, CancellationToken>,
     /// Questions that the client has not answered yet, by the id we gave them.
     asked: HashMap<u64, oneshot::Sender<Result<Json, Json>>>,
     next_question: u64,
@@ -82,12 +82,11 @@ impl Peer {
             principal,
             offers,
             ended: CancellationToken::new(),
-            subscriptions_changed: Notify::new(),
-            max_in_flight,
+            subscriptions_changed: watch::Sender::new(()),
+            in_flight: InFlight::new(max_in_flight),
             state: Mutex::new(State {
                 // A client that never sets a level gets what is of interest, not everything.
                 log_level: Level::Info,
-                in_flight: HashMap::new(),
                 asked: HashMap::new(),
                 next_question: 1,
                 subscribed: BTreeSet::new(),
@@ -108,42 +107,30 @@ impl Peer {
     }
 
     /// Notes that a request runs. Refuses an id that is in flight already, and more requests than allowed.
-    pub(crate) fn begin(&self, id: &Id) -> Result<CancellationToken, Error> {
-        let mut state = self.state();
-        if state.in_flight.contains_key(id) {
-            let what = format!("Invalid request: id {id} is in use by a request that is still in flight");
-            return Err(Error::new(Symbol::DuplicateId, what));
-        }
-        if state.in_flight.len() >= self.max_in_flight {
-            let what = "Too many requests of this client are in flight. Wait for some to finish";
-            return Err(Error::new(Symbol::RateLimited, what));
-        }
+    pub(crate) fn begin(&self, id: &Id) -> Result<(Turn, CancellationToken), Error> {
         let token = self.ended.child_token();
-        state.in_flight.insert(id.detached(), token.clone());
-        Ok(token)
+        let turn = self.in_flight.begin(id, token.clone())?;
+        Ok((turn, token))
     }
 
     /// Notes that a request has ended.
-    pub(crate) fn finish(&self, id: &Id) {
-        self.state().in_flight.remove(id);
+    pub(crate) fn finish(&self, id: &Id, turn: Turn) {
+        self.in_flight.finish(id, turn);
     }
 
     /// How many requests are in flight.
     pub(crate) fn in_flight(&self) -> usize {
-        self.state().in_flight.len()
+        self.in_flight.len()
     }
 
     /// Takes a notification from the client.
     pub(crate) fn notified(&self, notification: &Notification) {
         if notification.method == Method::Cancelled
             && let Some(id) = notification.params.json("requestId").and_then(Id::from_json)
+            && self.in_flight.cancel(&id)
         {
-            let token = self.state().in_flight.remove(&id);
-            if let Some(token) = token {
-                let reason = notification.params.str("reason").unwrap_or_default();
-                tracing::debug!(%id, %reason, "cancelled by the client");
-                token.cancel();
-            }
+            let reason = notification.params.str("reason").unwrap_or_default();
+            tracing::debug!(%id, %reason, "cancelled by the client");
         }
     }
 
@@ -183,13 +170,13 @@ impl Peer {
         }
         state.subscribed.insert(uri.into());
         drop(state);
-        self.subscriptions_changed.notify_one();
+        self.subscriptions_changed.send_replace(());
         Ok(())
     }
 
     pub(crate) fn unsubscribe(&self, uri: &str) {
         self.state().subscribed.remove(uri);
-        self.subscriptions_changed.notify_one();
+        self.subscriptions_changed.send_replace(());
     }
 
     pub(crate) fn subscribed(&self) -> Vec<ByteString> {

@@ -14,20 +14,19 @@ use super::peer::Peer;
 ///
 /// After a `gap` in which nobody listened, the client is told that everything may have changed.
 pub(crate) async fn pump<D: Door>(door: D, peer: Arc<Peer>, lane: Arc<dyn Lane>, gap: bool) {
+    let mut changed = peer.subscriptions_changed.subscribe();
     let mut events = listen(&door, &peer).await;
     if gap {
         announce_everything(&peer, &*lane);
     }
     loop {
-        let changed = peer.subscriptions_changed.notified();
         tokio::select! {
             () = peer.ended.cancelled() => break,
-            () = changed => {
+            Ok(()) = changed.changed() => {
                 let next = listen(&door, &peer).await;
-                while let Some(notice) = events.as_ref().and_then(Outbox::try_next) {
+                while let Some(notice) = events.as_ref().and_then(|events| events.0.try_next()) {
                     lane.send(notice_for(&notice, peer.revision));
                 }
-                close(events);
                 events = next;
             }
             notice = next(&events) => match notice {
@@ -37,29 +36,31 @@ pub(crate) async fn pump<D: Door>(door: D, peer: Arc<Peer>, lane: Arc<dyn Lane>,
             }
         }
     }
-    close(events);
 }
 
-async fn next(events: &Option<Outbox>) -> Option<Notice> {
+async fn next(events: &Option<Events>) -> Option<Notice> {
     match events {
-        Some(events) => events.next().await,
+        Some(events) => events.0.next().await,
         None => std::future::pending().await,
     }
 }
 
-fn close(events: Option<Outbox>) {
-    if let Some(events) = events {
-        events.close();
+/// What the service tells. However the pump ends, the service hears that nobody listens any more.
+struct Events(Outbox);
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 
-async fn listen<D: Door>(door: &D, peer: &Peer) -> Option<Outbox> {
+async fn listen<D: Door>(door: &D, peer: &Peer) -> Option<Events> {
     let mut w = ObjectWriter::new();
     w.json("notifications", &peer.filter());
     let params = Params::parse(&w.finish(), &OWN).ok()?;
     let call = peer.call(Method::Listen, params, peer.ended.child_token(), None).ok()?;
     match door.answer(call).await {
-        Ok(Reply::Subscription(subscription)) => Some(subscription.events),
+        Ok(Reply::Subscription(subscription)) => Some(Events(subscription.events)),
         // A service without subscriptions simply never changes.
         Ok(_) => None,
     }

@@ -1,9 +1,9 @@
 //! One connection: reads lines, tells the eras apart, runs requests side by side.
 
-use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::time::Duration;
 
 use tidegate_protocol::{Error, Feature, Id, Incoming, Json, Malformed, Message, Meta, Method, Notification, Request, Symbol};
 use tidegate_service::{Door, Notice, Reply, Subscription};
@@ -15,6 +15,7 @@ use super::frame::{Line, Lines};
 use super::output::Output;
 use super::{Ended, Settings};
 use crate::http::modern_only;
+use crate::in_flight::{InFlight, Turn};
 use crate::legacy::{Peer, drive, drive_batch, handshake, pump};
 use crate::options::Options;
 use crate::{modern, wire};
@@ -29,18 +30,24 @@ pub(super) async fn run<D: Door>(
     let drain = settings.drain;
     let mut lines = Lines::new(settings.edge.limits.max_bytes);
     let out = Output::new(settings.max_backlog);
-    let writer = tokio::spawn(out.clone().write_to(output));
+    let mut writer = tokio::spawn(out.clone().write_to(output));
     let mut connection = Connection::new(door, settings, out.clone());
     tokio::pin!(signal);
-    let ended = loop {
+    let ended = 'serve: loop {
         while let Some(line) = lines.next() {
-            connection.line(line).await;
+            let Some(hello) = connection.line(line) else { continue };
+            // The lines behind a handshake wait for it; the end does not.
+            tokio::select! {
+                () = connection.initialize(hello) => {}
+                Some(name) = &mut signal => break 'serve Ended::Signal(name),
+                () = out.broken() => break 'serve Ended::OutputClosed,
+            }
         }
         tokio::select! {
             read = input.read_buf(lines.room()) => match read {
                 Ok(0) => {
-                    if let Some(line) = lines.last() {
-                        connection.line(line).await;
+                    if let Some(hello) = lines.last().and_then(|line| connection.line(line)) {
+                        let _ = tokio::time::timeout(drain, connection.initialize(hello)).await;
                     }
                     break Ended::Eof;
                 }
@@ -54,11 +61,14 @@ pub(super) async fn run<D: Door>(
             () = out.broken() => break Ended::OutputClosed,
         }
     };
+    // Nobody is left to answer when the output is gone.
+    let drain = if ended == Ended::OutputClosed { Duration::ZERO } else { drain };
     connection.end(drain).await;
     out.close();
     // A client that reads nothing must not keep the process.
-    if tokio::time::timeout(drain, writer).await.is_err() {
+    if tokio::time::timeout(drain, &mut writer).await.is_err() {
         tracing::debug!("the output was not read to the end");
+        writer.abort();
     }
     ended
 }
@@ -70,27 +80,32 @@ struct Connection<D> {
     out: Output,
     running: TaskTracker,
     /// Modern requests in flight. Those of a legacy client are its [`Peer`]'s.
-    in_flight: Arc<Mutex<HashMap<Id, CancellationToken>>>,
+    in_flight: Arc<InFlight>,
     /// The legacy client, once it has shaken hands.
     peer: Option<Arc<Peer>>,
+    /// Whether it really has: a lenient server takes one for granted until then.
+    shook_hands: bool,
     over: CancellationToken,
 }
 
 impl<D: Door> Connection<D> {
     fn new(door: D, settings: Settings, out: Output) -> Self {
+        let in_flight = Arc::new(InFlight::new(settings.edge.max_in_flight));
         Connection {
             door,
             options: Arc::new(settings.edge.clone()),
             settings,
             out,
             running: TaskTracker::new(),
-            in_flight: Arc::default(),
+            in_flight,
             peer: None,
+            shook_hands: false,
             over: CancellationToken::new(),
         }
     }
 
-    async fn line(&mut self, line: Line) {
+    /// Takes a line. Everything is answered or under way when this returns, except a handshake, which is given back.
+    fn line(&mut self, line: Line) -> Option<Request> {
         let revision = self.peer.as_ref().map(|p| p.revision);
         let incoming = match line {
             Line::Text(bytes) => Incoming::parse_bytes(bytes, &self.options.limits),
@@ -100,15 +115,16 @@ impl<D: Door> Connection<D> {
             }
         };
         match incoming {
-            Ok(Incoming::One(message)) => self.message(message).await,
+            Ok(Incoming::One(message)) => return self.message(message),
             Ok(Incoming::Batch(batch)) => self.batch(batch),
             Err(m) => self.out.line(&wire::error(m.id.as_ref(), &m.error, revision)),
         }
+        None
     }
 
-    async fn message(&mut self, message: Message) {
+    fn message(&mut self, message: Message) -> Option<Request> {
         match message {
-            Message::Request(request) => self.request(request).await,
+            Message::Request(request) => return self.request(request),
             Message::Notification(notification) => self.notification(&notification),
             Message::Response(response) => {
                 if let Some(peer) = &self.peer {
@@ -121,14 +137,17 @@ impl<D: Door> Connection<D> {
                 }
             }
         }
+        None
     }
 
-    async fn request(&mut self, request: Request) {
+    fn request(&mut self, request: Request) -> Option<Request> {
         let eras = self.options.eras;
         if eras.modern() && (Meta::is_modern(request.params.meta()) || !eras.legacy()) {
-            return self.modern(request);
+            self.modern(request);
+            return None;
         }
         match &self.peer {
+            _ if request.method == Method::Initialize && !self.shook_hands => return Some(request),
             Some(peer) => {
                 let lane = Arc::new(self.out.clone());
                 let run = drive(self.door.clone(), peer.clone(), request, lane, self.options.clone());
@@ -139,19 +158,19 @@ impl<D: Door> Connection<D> {
                     }
                 });
             }
-            None if request.method == Method::Initialize => self.initialize(request).await,
             None if request.method == Method::Ping => self.out.line(&wire::result(&request.id, &Json::empty_object())),
             // A dual-era server is asked for its versions before anything else.
             None if request.method == Method::Discover && eras.modern() => self.modern(request),
             None if self.options.lenient_init => {
                 self.peer = Some(Arc::new(Peer::bare(self.settings.principal.clone())));
-                Box::pin(self.request(request)).await;
+                return self.request(request);
             }
             None => {
                 let error = Error::new(Symbol::NotInitialized, "Server not initialized: send initialize first");
                 self.out.line(&wire::error(Some(&request.id), &error, None));
             }
         }
+        None
     }
 
     async fn initialize(&mut self, request: Request) {
@@ -160,6 +179,7 @@ impl<D: Door> Connection<D> {
             Ok((peer, result)) => {
                 let peer = Arc::new(peer);
                 self.peer = Some(peer.clone());
+                self.shook_hands = true;
                 self.out.line(&wire::result(&request.id, &result));
                 let feed = pump(self.door.clone(), peer, Arc::new(self.out.clone()), false);
                 let over = self.over.clone();
@@ -172,9 +192,8 @@ impl<D: Door> Connection<D> {
     fn notification(&mut self, notification: &Notification) {
         if notification.method == Method::Cancelled
             && let Some(id) = notification.params.json("requestId").and_then(Id::from_json)
-            && let Some(token) = lock(&self.in_flight).remove(&id)
+            && self.in_flight.cancel(&id)
         {
-            token.cancel();
             return;
         }
         if let Some(peer) = &self.peer {
@@ -214,26 +233,16 @@ impl<D: Door> Connection<D> {
             Ok((_, call)) => call,
             Err(error) => return refuse(&self.out, &error),
         };
-        {
-            let mut in_flight = lock(&self.in_flight);
-            if in_flight.contains_key(&id) {
-                let what = format!("Invalid request: id {id} is in use by a request that is still in flight");
-                drop(in_flight);
-                return refuse(&self.out, &Error::new(Symbol::DuplicateId, what));
-            }
-            if in_flight.len() >= self.options.max_in_flight {
-                drop(in_flight);
-                let what = "Too many requests are in flight. Wait for some to finish";
-                return refuse(&self.out, &Error::new(Symbol::RateLimited, what));
-            }
-            in_flight.insert(id.detached(), call.context.cancel.clone());
-        }
+        let turn = match self.in_flight.begin(&id, call.context.cancel.clone()) {
+            Ok(turn) => turn,
+            Err(error) => return refuse(&self.out, &error),
+        };
         let cancel = call.context.cancel.clone();
-        let outbox = modern::open_outbox(&mut call.context);
+        let outbox = modern::open_outbox(&mut call);
         let door = self.door.clone();
         let eras = self.options.eras;
         let out = self.out.clone();
-        let running = Running { in_flight: self.in_flight.clone(), id };
+        let running = Running { in_flight: self.in_flight.clone(), id, turn };
         let over = self.over.clone();
         self.run_now_or_later(async move {
             let id = &running.id;
@@ -263,11 +272,12 @@ impl<D: Door> Connection<D> {
             };
             // A cancelled request gets no response (2026-07-28 basic/patterns/cancellation).
             match cancel.run_until_cancelled(answer).await {
-                None => {}
                 Some(Reply::Subscription(subscription)) => {
                     listen(id, subscription, &out, &cancel, &over).await;
                 }
-                Some(reply) => out.line(&wire::modern_reply(id, &reply)),
+                // A service that heard of the cancellation first may have answered all the same.
+                Some(reply) if !cancel.is_cancelled() => out.line(&wire::modern_reply(id, &reply)),
+                _ => {}
             }
         });
     }
@@ -284,15 +294,13 @@ impl<D: Door> Connection<D> {
     }
 
     /// No more requests: a short while for those that run, then everything stops.
-    async fn end(self, drain: std::time::Duration) {
+    async fn end(self, drain: Duration) {
         self.over.cancel();
         self.running.close();
         if tokio::time::timeout(drain, self.running.wait()).await.is_err() {
             let left = self.running.len();
             tracing::warn!(left, "stopping requests that did not finish in time");
-            for (_, token) in lock(&self.in_flight).drain() {
-                token.cancel();
-            }
+            self.in_flight.cancel_all();
         }
         if let Some(peer) = &self.peer {
             peer.ended.cancel();
@@ -330,16 +338,13 @@ async fn listen(
 
 /// Takes the request off the list of running ones, however it ends.
 struct Running {
-    in_flight: Arc<Mutex<HashMap<Id, CancellationToken>>>,
+    in_flight: Arc<InFlight>,
     id: Id,
+    turn: Turn,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        lock(&self.in_flight).remove(&self.id);
+        self.in_flight.finish(&self.id, self.turn);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

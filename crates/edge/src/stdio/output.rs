@@ -53,7 +53,9 @@ impl Output {
                 self.break_off(&mut state);
                 return;
             }
+            let start = state.buffer.len();
             state.buffer.extend_from_slice(message);
+            one_line(&mut state.buffer[start..]);
             state.buffer.push(b'\n');
         }
         self.0.ready.notify_one();
@@ -105,6 +107,16 @@ impl Output {
             // One huge response should not pin its memory for the rest of the connection.
             writing.shrink_to(256 * 1024);
         }
+    }
+}
+
+/// Line ends inside a message would cut it in two. In JSON they can only be white space between values, so a space
+/// says the same.
+fn one_line(message: &mut [u8]) {
+    let mut rest = message;
+    while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
+        rest[at] = b' ';
+        rest = &mut rest[at + 1..];
     }
 }
 

@@ -135,7 +135,9 @@ fn decode<T: DeserializeOwned>(mut answer: Value) -> Result<Elicited<T>, String>
         Some("accept") => {
             // A visited page leaves no content; `()` is read from null.
             let content = answer.get_mut("content").map_or(Value::Null, Value::take);
-            Elicited::Accept(serde_json::from_value(content).map_err(|e| format!("does not fit the form: {e}"))?)
+            Elicited::Accept(
+                serde_json::from_value(content).map_err(|e| format!("does not fit the form: {e}"))?,
+            )
         }
         Some("decline") => Elicited::Decline,
         _ => Elicited::Cancel,

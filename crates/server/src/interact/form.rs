@@ -90,7 +90,9 @@ pub(super) fn check(schema: &Value) -> Result<(), String> {
     };
     for (name, property) in properties {
         if !is_primitive(property) {
-            return Err(format!("the field {name:?} is not a string, number, boolean or choice: forms are flat"));
+            return Err(format!(
+                "the field {name:?} is not a string, number, boolean or choice: forms are flat"
+            ));
         }
     }
     Ok(())

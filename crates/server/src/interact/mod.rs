@@ -168,6 +168,14 @@ impl<T> Future for Ask<T> {
                 return this.fail(Error::internal());
             }
         };
+        if !this.cx.call().method.may_ask() {
+            // 2026-07-28 basic/patterns/mrtr, Supported Requests.
+            tracing::error!(
+                method = this.cx.call().method.as_str(),
+                "a handler asked where nothing may be asked"
+            );
+            return this.fail(Error::internal());
+        }
         let answer = if let Some(task) = this.cx.task() {
             let key = match &mut this.put {
                 Some(key) => key,

@@ -49,7 +49,7 @@ impl Replay {
     /// What a call brings with it; `None` for the first round of a call that brings nothing, as most are.
     pub(crate) fn resume(core: &Core, call: &Call) -> Result<Option<Box<Replay>>, Error> {
         let (state, responses) = (call.params.get("requestState"), call.params.get("inputResponses"));
-        if state.is_none() && responses.is_none() {
+        if !call.method.may_ask() || (state.is_none() && responses.is_none()) {
             return Ok(None);
         }
         let mut replay = Box::<Replay>::default();

@@ -67,7 +67,10 @@ pub(super) fn open(core: &Core, call: &Call, sealed: &str) -> Result<Memory, Err
 }
 
 fn gone() -> Error {
-    Error::new(Symbol::StateRefused, "Invalid params: requestState is no longer known; start again without it")
+    Error::new(
+        Symbol::StateRefused,
+        "Invalid params: requestState is no longer known; start again without it",
+    )
 }
 
 fn binding(call: &Call, params: [u8; 32]) -> Binding<'_> {

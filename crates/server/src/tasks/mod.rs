@@ -79,13 +79,21 @@ async fn drive(mut run: Run, task: Arc<Task>) {
         }
     });
     let work = std::panic::AssertUnwindSafe(work).catch_unwind();
+    let core = cx.core();
     let failed = |error: Error| Outcome::Failed(error.to_json(cx.revision()));
     let left = task.ends_in();
     let outcome = tokio::select! {
         biased;
         () = task.cancel.cancelled() => Outcome::Cancelled,
         done = tokio::time::timeout(left, work) => match done {
-            Ok(Ok((Reply::Complete(result), _))) => Outcome::Completed(result),
+            Ok(Ok((Reply::Complete(result), _))) if core.tasks.has_room(result.len(), &core.options.tasks) => {
+                Outcome::Completed(result)
+            }
+            Ok(Ok((Reply::Complete(result), _))) => {
+                tracing::warn!(task = task.id(), size = result.len(), "there is no room for a task's result");
+                let message = "The result is too large to be kept: ask for less, or fetch other results first";
+                failed(Error::new(Symbol::TooLarge, message).with_code(-32603))
+            }
             Ok(Ok((Reply::Error(error), _))) => failed(error),
             // A handler in the background neither asks by reply nor makes further tasks.
             Ok(Ok(_)) => failed(Error::internal()),

@@ -1,6 +1,7 @@
 //! [`Store`]: all tasks, bounded, each known only to its owner.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -13,11 +14,15 @@ use crate::options::TaskOptions;
 
 /// All tasks of a server.
 #[derive(Default)]
-pub(crate) struct Store(Mutex<HashMap<String, Arc<Task>>>);
+pub(crate) struct Store {
+    tasks: Mutex<HashMap<String, Arc<Task>>>,
+    /// How many bytes the results hold.
+    held: Arc<AtomicUsize>,
+}
 
 impl Store {
     fn tasks(&self) -> MutexGuard<'_, HashMap<String, Arc<Task>>> {
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        self.tasks.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// A new task. It can be found before this returns.
@@ -45,7 +50,14 @@ impl Store {
             let message = format!("{reason}: wait until some have expired");
             return Err(Error::new(Symbol::RateLimited, message));
         }
-        let task = Arc::new(Task::new(owner.clone(), now, ttl, options.poll_interval, hub.clone()));
+        let task = Arc::new(Task::new(
+            owner.clone(),
+            now,
+            ttl,
+            options.poll_interval,
+            hub.clone(),
+            self.held.clone(),
+        ));
         tasks.insert(task.id().to_owned(), task.clone());
         Ok(task)
     }
@@ -59,6 +71,17 @@ impl Store {
             return None;
         }
         Some(task)
+    }
+
+    /// Whether a result of this size can be kept until it is asked for.
+    pub(super) fn has_room(&self, bytes: usize, options: &TaskOptions) -> bool {
+        let fits = || self.held.load(Ordering::Relaxed) + bytes <= options.max_held_bytes;
+        if fits() {
+            return true;
+        }
+        let now = epoch_ms();
+        self.tasks().retain(|_, task| !task.is_expired(now));
+        fits()
     }
 
     /// Stops everything that still runs.

@@ -1,6 +1,7 @@
 //! [`Task`]: one task's state, and the only ways in which it changes.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -26,7 +27,17 @@ pub(crate) struct Task {
     /// Fires when the task was cancelled.
     pub(crate) cancel: CancellationToken,
     hub: Arc<Hub>,
+    /// How many bytes the results of all tasks hold.
+    held: Arc<AtomicUsize>,
     state: Mutex<State>,
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        if let Some(Outcome::Completed(result)) = &self.state().outcome {
+            self.held.fetch_sub(result.len(), Ordering::Relaxed);
+        }
+    }
 }
 
 /// How a task ended. What has ended stays as it is.
@@ -58,7 +69,14 @@ struct Open {
 }
 
 impl Task {
-    pub(super) fn new(owner: Principal, now: u64, ttl: Duration, poll_interval: Duration, hub: Arc<Hub>) -> Task {
+    pub(super) fn new(
+        owner: Principal,
+        now: u64,
+        ttl: Duration,
+        poll_interval: Duration,
+        hub: Arc<Hub>,
+        held: Arc<AtomicUsize>,
+    ) -> Task {
         Task {
             // SEP-2663, Security Implications: the id may be all that protects a task.
             id: hex(&random::<16>()).into(),
@@ -68,6 +86,7 @@ impl Task {
             poll_interval,
             cancel: CancellationToken::new(),
             hub,
+            held,
             state: Mutex::new(State {
                 outcome: None,
                 message: None,
@@ -166,6 +185,9 @@ impl Task {
         self.change(|state| {
             state.open.clear();
             state.answers.clear();
+            if let Some(Outcome::Completed(result)) = &outcome {
+                self.held.fetch_add(result.len(), Ordering::Relaxed);
+            }
             state.outcome = outcome.take();
         });
         outcome.is_none()
@@ -179,6 +201,9 @@ impl Task {
         }
         change(&mut state);
         state.updated_ms = epoch_ms();
+        if !self.hub.follows(&self.id) {
+            return;
+        }
         let mut w = ObjectWriter::with_capacity(256);
         self.write_state(&state, &mut w, true);
         // Still under the lock, so that nobody hears of changes in another order than they happened.

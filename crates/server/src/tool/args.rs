@@ -202,7 +202,21 @@ mod tests {
 
     #[test]
     fn text_that_is_no_json_is_refused_without_panic() {
-        for text in ["", "{", "{\"a\"", "{\"a\":}", "[1,]", "\"abc", "\"\\", "tru", "+1", "1.", "{} x", r#""\ud800""#, "é"] {
+        for text in [
+            "",
+            "{",
+            "{\"a\"",
+            "{\"a\":}",
+            "[1,]",
+            "\"abc",
+            "\"\\",
+            "tru",
+            "+1",
+            "1.",
+            "{} x",
+            r#""\ud800""#,
+            "é",
+        ] {
             assert!(matches!(parse(text), Err(ArgsFault::Unreadable(_))), "{text}");
         }
         assert_eq!(parse(&"[".repeat(1000)), Err(ArgsFault::TooDeep));

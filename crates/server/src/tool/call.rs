@@ -9,7 +9,8 @@ use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Capability, Error, Feature, Json, Params, Profile, Symbol};
 use tidegate_service::{Call, Reply, Tag, tool_failure};
 
-use super::{TaskSupport, ToolEntry, ToolError, ToolResult, args, invalid_arguments};
+use super::entry::invalid_arguments;
+use super::{TaskSupport, ToolEntry, ToolError, ToolResult, args};
 use crate::cx::Cx;
 use crate::dispatch::Started;
 use crate::run::{Run, Work};
@@ -41,6 +42,7 @@ fn prepare(core: &Arc<Core>, call: Call) -> Result<Started, Error> {
         let error = invalid_arguments(&tool.name, &problems);
         return Ok(Started::tool_failed(failure(core, &tool, &call, &error)));
     }
+    tracing::debug!(tool = tool.name, "Tool invocation started");
     tool.executions.fetch_add(1, Ordering::Relaxed);
     let arguments = if tool.unit { Value::Null } else { arguments };
     let cx = Cx::new(core.clone(), call)?;
@@ -75,7 +77,9 @@ fn arguments(params: &Params) -> Result<Value, Error> {
     match params.get("arguments") {
         None => Ok(Value::Object(Map::new())),
         Some(text) if !text.starts_with('{') => Err(Error::invalid_params("\"arguments\" must be an object")),
-        Some(text) => args::parse(text).map_err(|fault| Error::invalid_params(format_args!("\"arguments\": {fault}"))),
+        Some(text) => {
+            args::parse(text).map_err(|fault| Error::invalid_params(format_args!("\"arguments\": {fault}")))
+        }
     }
 }
 
@@ -142,6 +146,7 @@ pub(crate) fn finish(cx: &Cx, tool: &ToolEntry, outcome: Result<ToolResult, Tool
                 tracing::error!(tool = tool.name, problem, "a tool's result does not fit its output schema");
                 return (Reply::Error(Error::internal()), false);
             }
+            tracing::debug!(tool = tool.name, failed = result.is_error, "Tool invocation completed");
             let info = cx.revision().is_modern().then_some(core.info.meta_entry());
             (Reply::Complete(result.write(info)), !result.is_error)
         }

@@ -2,13 +2,12 @@
 
 pub(crate) mod args;
 mod call;
+mod entry;
 mod error;
 mod result;
 pub(crate) mod schema;
 
 use std::future::Future;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -16,18 +15,16 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tidegate_protocol::content::Icon;
-use tidegate_protocol::json::ObjectWriter;
-use tidegate_protocol::param_headers::HeaderParams;
-use tidegate_protocol::{Error, Json, Symbol};
+use tidegate_protocol::Symbol;
 use tidegate_service::Principal;
 
 pub(crate) use call::{call, finish};
+pub(crate) use entry::{ToolEntry, sentence};
 pub use error::ToolError;
 pub(crate) use result::write_meta;
 pub use result::{IntoToolResult, Structured, ToolResult};
 
 use crate::cx::Cx;
-use schema::Compiled;
 
 pub(crate) type ToolFuture = BoxFuture<'static, Result<ToolResult, ToolError>>;
 type Handler = Box<dyn Fn(Value, Cx) -> ToolFuture + Send + Sync>;
@@ -252,7 +249,10 @@ impl Tool {
                 Box::pin(async move { future.await.into_tool_result() })
             }
             Err(error) => {
-                let error = ToolError::new(Symbol::Validation, schema::shorten(format!("Invalid arguments: {error}")));
+                let error = ToolError::new(
+                    Symbol::Validation,
+                    schema::shorten(format!("Invalid arguments: {error}")),
+                );
                 Box::pin(std::future::ready(Err(error)))
             }
         })
@@ -278,135 +278,10 @@ impl Tool {
         self.handler = Some(Box::new(handler));
         self
     }
-
-    /// Checks and compiles everything once, so that a call has little left to do.
-    pub(crate) fn compile(self, executions: Arc<AtomicU64>) -> Result<ToolEntry, String> {
-        let Some(handler) = self.handler else { return Err("it has no handler".into()) };
-        let mut input = self.input.ok_or("it has no input schema")?;
-        schema::object_root(&mut input)?;
-        let headers = HeaderParams::from_schema(&input)?;
-        let input_check = Compiled::new(&input).map_err(|e| format!("input: {e}"))?;
-        let output_check = match &self.output {
-            Some(output) => Some(Compiled::new(output).map_err(|e| format!("output: {e}"))?),
-            None => None,
-        };
-
-        let mut w = ObjectWriter::with_capacity(512);
-        w.str("name", &self.name);
-        if let Some(title) = &self.title {
-            w.str("title", title);
-        }
-        if let Some(description) = &self.description {
-            w.str("description", description);
-        }
-        if !self.icons.is_empty() {
-            w.value("icons", &self.icons);
-        }
-        w.value("inputSchema", &input);
-        if let Some(output) = &self.output {
-            w.value("outputSchema", output);
-        }
-        if !self.annotations.is_empty() {
-            w.value("annotations", &self.annotations);
-        }
-        if let Some(meta) = &self.meta {
-            w.value("_meta", meta);
-        }
-        let definition = w.finish();
-        // 2025-11-25 server/tools: `execution.taskSupport`. Later revisions leave it to the extension.
-        let with_execution = (self.task != TaskSupport::Forbidden).then(|| {
-            let mut execution = ObjectWriter::new();
-            execution.str("taskSupport", self.task.as_str());
-            tidegate_protocol::Object::of(&definition)
-                .map_or(definition.clone(), |object| object.with("execution", &execution.finish()))
-        });
-        Ok(ToolEntry {
-            name: self.name,
-            definition,
-            with_execution,
-            input_check,
-            output_check,
-            headers,
-            handler,
-            unit: self.unit,
-            timeout: self.timeout,
-            task: self.task,
-            asks_first: self.asks_first,
-            visible: self.visible,
-            executions,
-        })
-    }
 }
 
 impl std::fmt::Debug for Tool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Tool").field("name", &self.name).finish_non_exhaustive()
     }
-}
-
-/// A tool as the running server holds it.
-pub(crate) struct ToolEntry {
-    pub(crate) name: String,
-    /// The definition as it stands in a list.
-    definition: Json,
-    /// The definition for 2025-11-25, where it says more.
-    with_execution: Option<Json>,
-    input_check: Compiled,
-    output_check: Option<Compiled>,
-    headers: HeaderParams,
-    handler: Handler,
-    unit: bool,
-    pub(crate) timeout: Option<Duration>,
-    pub(crate) task: TaskSupport,
-    asks_first: bool,
-    visible: Option<Visible>,
-    executions: Arc<AtomicU64>,
-}
-
-impl ToolEntry {
-    pub(crate) fn is_visible(&self, principal: &Principal) -> bool {
-        self.visible.as_ref().is_none_or(|visible| visible(principal))
-    }
-
-    /// Whether everybody sees the tool.
-    pub(crate) fn is_public(&self) -> bool {
-        self.visible.is_none()
-    }
-
-    pub(crate) fn definition(&self, revision: tidegate_protocol::Revision) -> &Json {
-        match &self.with_execution {
-            Some(definition) if revision.allows(tidegate_protocol::Feature::CoreTasks) => definition,
-            _ => &self.definition,
-        }
-    }
-
-    /// Whether a result must be told as text only when it is a failure: a tool with an output schema must not put
-    /// anything else into its structured content.
-    pub(crate) fn has_output_schema(&self) -> bool {
-        self.output_check.is_some()
-    }
-
-    /// Checks structured content against the output schema; the sentence is for the log.
-    fn check_output(&self, result: &ToolResult) -> Result<(), String> {
-        let Some(check) = &self.output_check else { return Ok(()) };
-        let Some(structured) = &result.structured else {
-            return Err("there is an output schema but no structured content".into());
-        };
-        let value: Value = structured.to().map_err(|e| e.to_string())?;
-        let problems = check.problems(&value);
-        if problems.is_empty() { Ok(()) } else { Err(sentence(&problems)) }
-    }
-}
-
-/// Several problems in one sentence.
-pub(crate) fn sentence(problems: &[schema::Problem]) -> String {
-    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
-}
-
-/// The error for arguments that do not fit.
-fn invalid_arguments(tool: &str, problems: &[schema::Problem]) -> Error {
-    let data: Vec<_> =
-        problems.iter().map(|p| serde_json::json!({"field": p.field, "reason": p.reason})).collect();
-    Error::new(Symbol::Validation, format!("Invalid arguments for {tool}: {}", sentence(problems)))
-        .with_data(Json::from(Value::Array(data)))
 }

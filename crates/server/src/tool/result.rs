@@ -63,7 +63,8 @@ impl ToolResult {
 
     /// The result object. `server_info` is the text of `_meta`'s entry about the server, for modern callers only.
     pub(crate) fn write(&self, server_info: Option<&str>) -> Json {
-        let size: usize = self.content.iter().map(|content| 64 + content.as_text().map_or(128, str::len)).sum();
+        let size: usize =
+            self.content.iter().map(|content| 64 + content.as_text().map_or(128, str::len)).sum();
         let structured = self.structured.as_ref().map_or(0, Json::len);
         let mut w = ObjectWriter::with_capacity(size + structured + server_info.map_or(0, str::len) + 96);
         if server_info.is_some() {

@@ -60,8 +60,8 @@ fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
             const SIZES: [&str; 14] = [
-                "int8", "int16", "int32", "int64", "int128", "int", "uint8", "uint16", "uint32", "uint64", "uint128",
-                "uint", "float", "double",
+                "int8", "int16", "int32", "int64", "int128", "int", "uint8", "uint16", "uint32", "uint64",
+                "uint128", "uint", "float", "double",
             ];
             if map.get("format").and_then(Value::as_str).is_some_and(|f| SIZES.contains(&f)) {
                 map.remove("format");
@@ -161,10 +161,9 @@ fn describe(error: &ValidationError<'_>, problems: &mut Vec<Problem>) {
         }
         ValidationErrorKind::AdditionalProperties { unexpected }
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-            let unknown = unexpected.iter().map(|name| Problem {
-                field: shorten(below(name)),
-                reason: "is not a known field".into(),
-            });
+            let unknown = unexpected
+                .iter()
+                .map(|name| Problem { field: shorten(below(name)), reason: "is not a known field".into() });
             problems.extend(unknown.take(TOLD));
         }
         _ => problems.push(Problem { field, reason: shorten(error.to_string()) }),
@@ -193,8 +192,13 @@ fn known_dialect(schema: &Value) -> Result<(), String> {
     match schema.get("$schema").map(|dialect| dialect.as_str().unwrap_or_default()) {
         None => Ok(()),
         Some(dialect) => {
-            let name = dialect.trim_start_matches("https://").trim_start_matches("http://").trim_end_matches('#');
-            if KNOWN.contains(&name) { Ok(()) } else { Err(format!("the dialect {dialect:?} is not supported")) }
+            let name =
+                dialect.trim_start_matches("https://").trim_start_matches("http://").trim_end_matches('#');
+            if KNOWN.contains(&name) {
+                Ok(())
+            } else {
+                Err(format!("the dialect {dialect:?} is not supported"))
+            }
         }
     }
 }
@@ -216,6 +220,9 @@ fn bounded(schema: &Value, depth: usize, nodes: &mut usize) -> Result<(), String
 
 /// Makes sure that the root of an input schema is of type object, as the protocol demands.
 pub(crate) fn object_root(schema: &mut Value) -> Result<(), String> {
+    if *schema == Value::Bool(true) {
+        *schema = json!({});
+    }
     let Value::Object(root) = schema else {
         return Err("the input schema must be a JSON object".into());
     };
@@ -272,11 +279,15 @@ mod tests {
             "additionalProperties": false,
         });
         let compiled = Compiled::new(&schema).unwrap();
-        let told = |value: Value| compiled.problems(&value).iter().map(Problem::to_string).collect::<Vec<_>>();
+        let told =
+            |value: Value| compiled.problems(&value).iter().map(Problem::to_string).collect::<Vec<_>>();
         assert_eq!(told(json!({"a": "x"})), ["a: \"x\" is not of type \"number\"", "b is required"]);
         assert_eq!(told(json!({"a": 1, "b": 2})), ["b is not a known field"]);
         assert!(told(json!({"a": 1, "b": 1, "o": {}})).contains(&"o.p is required".to_owned()));
-        assert!(told(json!({"a": 1, "b": 1, "l": ["x", 2]})).contains(&"l[1]: 2 is not of type \"string\"".to_owned()));
+        assert!(
+            told(json!({"a": 1, "b": 1, "l": ["x", 2]}))
+                .contains(&"l[1]: 2 is not of type \"string\"".to_owned())
+        );
         let long = told(json!({"a": "x".repeat(10_000), "b": 1}));
         assert!(long.iter().all(|p| p.len() < 300), "{long:?}");
     }
@@ -292,7 +303,9 @@ mod tests {
             let error = Compiled::new(&schema).unwrap_err();
             assert!(error.contains(sentence), "{error}");
         }
-        for dialect in ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"] {
+        for dialect in
+            ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"]
+        {
             Compiled::new(&json!({"$schema": dialect, "type": "object"})).unwrap();
         }
     }

@@ -4,7 +4,9 @@
 use serde_json::{Value, json};
 use tidegate_protocol::{ClientCapabilities, Json, Level, Limits, Method, Params, Revision};
 use tidegate_server::{Principal, ServerDoor};
-use tidegate_service::{Call, Context, Door, InputRequired, Notice, Outbox, ParamHeaders, Reply, Subscription};
+use tidegate_service::{
+    Call, Context, Door, InputRequired, Notice, Outbox, ParamHeaders, Reply, Subscription,
+};
 
 pub const LEGACY: Revision = Revision::V2025_11_25;
 

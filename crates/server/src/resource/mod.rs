@@ -1,4 +1,6 @@
-//! Resources and resource templates: what they are, and how they are read.
+//! Resources and resource templates: how they are described. How they are read stands in `read`.
+
+mod read;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -344,129 +346,6 @@ impl ResourceTemplate {
 }
 
 described!(ResourceTemplate);
-
-/// A resource as the running server holds it.
-pub(crate) struct ResourceEntry {
-    pub(crate) definition: Json,
-    mime_type: Option<String>,
-    cache: Option<CacheHint>,
-    reader: Reader,
-}
-
-/// A template as the running server holds it.
-pub(crate) struct TemplateEntry {
-    pub(crate) definition: Json,
-    mime_type: Option<String>,
-    cache: Option<CacheHint>,
-    reader: Reader,
-    completers: Vec<(String, Completer)>,
-    template: Template,
-}
-
-impl TemplateEntry {
-    pub(crate) fn completes(&self) -> bool {
-        !self.completers.is_empty()
-    }
-
-    pub(crate) fn completer(&self, variable: &str) -> Option<&Completer> {
-        self.completers.iter().find(|(name, _)| name == variable).map(|(_, completer)| completer)
-    }
-
-    pub(crate) fn has_variable(&self, name: &str) -> bool {
-        self.template.variables().any(|variable| variable == name)
-    }
-}
-
-/// `resources/read`: a resource at exactly this URI, else the first template that fits.
-pub(crate) fn read(core: &Arc<Core>, call: Call) -> Started {
-    let Some(uri) = call.params.str("uri").map(|uri| uri.into_owned()) else {
-        return Started::failed(Error::invalid_params("\"uri\" must be a string"));
-    };
-    let registry = core.registry.load();
-    let (vars, mime_type, cache, entry) = if let Some(resource) = registry.resources.get(&uri) {
-        (Vec::new(), &resource.mime_type, resource.cache, Found::Resource(resource.clone()))
-    } else {
-        let fits = registry.templates.iter().find_map(|(_, t)| Some((t, t.template.matches(&uri)?)));
-        let Some((template, vars)) = fits else { return Started::failed(Error::resource_not_found(&uri)) };
-        (vars, &template.mime_type, template.cache, Found::Template(template.clone()))
-    };
-    let mime_type = mime_type.clone();
-    let cache = cache.unwrap_or(core.options.cache);
-    let cx = match Cx::new(core.clone(), call) {
-        Ok(cx) => cx,
-        Err(error) => return Started::failed(error),
-    };
-    let vars = Vars { uri: uri.clone(), vars };
-    let read = match &entry {
-        Found::Resource(resource) => (resource.reader)(vars, cx.clone()),
-        Found::Template(template) => (template.reader)(vars, cx.clone()),
-    };
-    let reader = cx.clone();
-    let work = async move {
-        let contents = read.await?;
-        Ok(Reply::Complete(write_contents(&reader, &contents, &uri, mime_type.as_deref(), cache)))
-    };
-    Started::Running(Run::new(cx, Work::Other(Box::pin(work))))
-}
-
-enum Found {
-    Resource(Arc<ResourceEntry>),
-    Template(Arc<TemplateEntry>),
-}
-
-fn write_contents(
-    cx: &Cx,
-    contents: &[ResourceContents],
-    uri: &str,
-    mime_type: Option<&str>,
-    cache: CacheHint,
-) -> Json {
-    let modern = cx.revision().is_modern();
-    let mut out = Vec::with_capacity(contents.iter().map(|one| 128 + text_of(one).len()).sum::<usize>() + 256);
-    out.extend_from_slice(if modern { b"{\"resultType\":\"complete\",\"contents\":[" } else { b"{\"contents\":[" });
-    for (i, one) in contents.iter().enumerate() {
-        if i > 0 {
-            out.push(b',');
-        }
-        write_one(one, uri, mime_type, &mut out);
-    }
-    out.push(b']');
-    if modern {
-        out.push(b',');
-        cache.write(&mut out);
-        out.extend_from_slice(b",\"_meta\":{");
-        out.extend_from_slice(cx.core().info.meta_entry().as_bytes());
-        out.push(b'}');
-    }
-    out.push(b'}');
-    text::json(out)
-}
-
-fn text_of(contents: &ResourceContents) -> &str {
-    match &contents.body {
-        Body::Text(text) | Body::Blob(text) => text,
-    }
-}
-
-/// By hand rather than by serde, because contents can be long.
-fn write_one(contents: &ResourceContents, uri: &str, mime_type: Option<&str>, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"{\"uri\":");
-    write_str(out, if contents.uri.is_empty() { uri } else { &contents.uri });
-    if let Some(mime_type) = contents.mime_type.as_deref().or(mime_type) {
-        out.extend_from_slice(b",\"mimeType\":");
-        write_str(out, mime_type);
-    }
-    out.extend_from_slice(match contents.body {
-        Body::Text(_) => b",\"text\":",
-        Body::Blob(_) => b",\"blob\":",
-    });
-    write_str(out, text_of(contents));
-    if let Some(meta) = &contents.meta {
-        out.extend_from_slice(b",\"_meta\":");
-        out.extend_from_slice(meta.to_string().as_bytes());
-    }
-    out.push(b'}');
-}
 
 /// RFC 3986: a URI starts with a scheme.
 fn check_uri(uri: &str) -> Result<(), String> {
