@@ -12,7 +12,8 @@ use tracing::{Event, Subscriber};
 use tracing::field::{Field, Visit};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::{JsonFields, Writer};
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormattedFields};
+use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
 
 /// How log lines look.
@@ -46,9 +47,56 @@ pub fn init(format: Format, level: Option<&str>) {
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // A second subscriber is the application's business, not ours.
     let _ = match format {
-        Format::Pretty => builder.with_ansi(std::io::stderr().is_terminal()).with_target(false).try_init(),
+        Format::Pretty => builder
+            .fmt_fields(PlainFields)
+            .with_ansi(std::io::stderr().is_terminal())
+            .with_target(false)
+            .try_init(),
         Format::Json => builder.fmt_fields(JsonFields::new()).event_format(JsonLines).try_init(),
     };
+}
+
+/// Writes fields as `name=value`. Every call has a span, so this is on the path of every call: texts go out as they
+/// are, without the formatting machinery, unless they hold something that could forge a log line.
+struct PlainFields;
+
+impl<'w> FormatFields<'w> for PlainFields {
+    fn format_fields<R: RecordFields>(&self, mut writer: Writer<'w>, fields: R) -> fmt::Result {
+        // Gathered first, so that what keeps them grows once.
+        let mut visitor = PlainVisitor(String::with_capacity(160));
+        fields.record(&mut visitor);
+        writer.write_str(&visitor.0)
+    }
+}
+
+struct PlainVisitor(String);
+
+impl PlainVisitor {
+    fn name(&mut self, field: &Field) {
+        if !self.0.is_empty() {
+            self.0.push(' ');
+        }
+        if field.name() != "message" {
+            self.0.push_str(field.name());
+            self.0.push('=');
+        }
+    }
+}
+
+impl Visit for PlainVisitor {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if value.bytes().any(|b| b.is_ascii_control()) {
+            return self.record_debug(field, &value);
+        }
+        self.name(field);
+        self.0.push_str(value);
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.name(field);
+        // Writing to a string does not fail.
+        let _ = fmt::Write::write_fmt(&mut self.0, format_args!("{value:?}"));
+    }
 }
 
 /// Writes an event as one flat JSON object: its own fields, then those of the spans around it.

@@ -10,6 +10,11 @@ use crate::load::{Load, Until};
 use crate::pin::Core;
 use crate::server::{Binaries, Running, Server};
 
+/// A round in which others took more than this share of the servers' core is not a good one...
+const DISTURBED: f64 = 0.1;
+/// ...and so many more are tried in its place. All servers get them, so that the comparison stays even.
+const EXTRA_ROUNDS: usize = 2;
+
 /// How long each server is loaded in one case.
 pub(crate) struct Rounds {
     pub(crate) count: usize,
@@ -49,11 +54,15 @@ pub(crate) fn measure(
         let (running, load) = start().with_context(|| format!("{server}, {case}"))?;
         subjects.push(Subject { server, running, load, seen: Vec::new() });
     }
-    for _ in 0..rounds.count {
+    for round in 0..rounds.count + EXTRA_ROUNDS {
+        if round >= rounds.count && subjects.iter().all(|subject| subject.calm_rounds() >= rounds.count) {
+            break;
+        }
         for subject in &mut subjects {
             subject.round(rounds.measured).with_context(|| format!("{}, {case}", subject.server))?;
         }
     }
+    subjects.iter_mut().for_each(|subject| subject.keep_calmest(rounds.count));
     subjects.into_iter().map(|subject| Ok((subject.server, subject.summary()?))).collect()
 }
 
@@ -97,6 +106,15 @@ impl Subject {
             disturbed: share(others),
         });
         Ok(())
+    }
+
+    fn calm_rounds(&self) -> usize {
+        self.seen.iter().filter(|round| round.disturbed <= DISTURBED).count()
+    }
+
+    fn keep_calmest(&mut self, count: usize) {
+        self.seen.sort_by(|a, b| a.disturbed.total_cmp(&b.disturbed));
+        self.seen.truncate(count);
     }
 
     fn summary(self) -> Result<Throughput> {

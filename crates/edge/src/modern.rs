@@ -18,16 +18,12 @@ pub(crate) fn call(request: Request, meta: Meta, eras: Eras, principal: Principa
     let revision = meta.revision(eras.revisions())?;
     let params_meta = request.params.meta();
     let progress_token = meta::progress_token(params_meta)?;
-    let context = Context {
-        correlation: correlation(params_meta),
-        revision,
-        client_info: meta.client_info,
-        capabilities: meta.capabilities,
-        log_level: meta.log_level,
-        progress_token,
-        principal,
-        ..Context::local()
-    };
+    let mut context = Context::new(correlation(params_meta), revision);
+    context.client_info = meta.client_info;
+    context.capabilities = meta.capabilities;
+    context.log_level = meta.log_level;
+    context.progress_token = progress_token;
+    context.principal = principal;
     Ok((request.id, Call::new(request.method, request.params, context)))
 }
 

@@ -6,12 +6,22 @@ use tidegate_service::Reply;
 
 /// `{"jsonrpc":"2.0","id":…,"result":…}`.
 pub(crate) fn result(id: &Id, result: &Json) -> Vec<u8> {
-    let mut out = Vec::with_capacity(32 + id.as_json().len() + result.len());
+    let mut out = head_with_room(id, result.len() + 1);
+    out.extend_from_slice(result.as_str().as_bytes());
+    out.push(b'}');
+    out
+}
+
+/// A response up to its result; what is left is the result and a brace.
+pub(crate) fn result_head(id: &Id) -> Vec<u8> {
+    head_with_room(id, 0)
+}
+
+fn head_with_room(id: &Id, room: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(36 + id.as_json().len() + room);
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     out.extend_from_slice(id.as_json().as_bytes());
     out.extend_from_slice(b",\"result\":");
-    out.extend_from_slice(result.as_str().as_bytes());
-    out.push(b'}');
     out
 }
 

@@ -1,5 +1,7 @@
 //! The `_meta` fields of the protocol.
 
+use bytestring::ByteString;
+
 use crate::capabilities::ClientCapabilities;
 use crate::error::{Error, Symbol};
 use crate::json::{Json, Object};
@@ -31,7 +33,7 @@ pub const INPUT: &str = "dev.tidegate/input";
 #[derive(Debug, Clone)]
 pub struct Meta {
     /// The protocol version as it stands.
-    pub version: String,
+    pub version: ByteString,
     /// Who the client says it is.
     pub client_info: Option<Json>,
     /// What the client says it can do.
@@ -52,7 +54,7 @@ impl Meta {
             Error::new(Symbol::MissingMeta, format!("Invalid params: _meta[{field:?}] is missing or of a wrong type"))
         };
         let meta = meta.ok_or_else(|| missing(PROTOCOL_VERSION))?;
-        let version = meta.str(PROTOCOL_VERSION).ok_or_else(|| missing(PROTOCOL_VERSION))?.into_owned();
+        let version = meta.text(PROTOCOL_VERSION).ok_or_else(|| missing(PROTOCOL_VERSION))?;
         let capabilities = meta
             .json(CLIENT_CAPABILITIES)
             .filter(Json::is_object)

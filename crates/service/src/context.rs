@@ -61,14 +61,16 @@ pub struct Context {
     pub hops: u8,
     /// The `Mcp-Param-*` headers, when the transport has headers and the revision checks them.
     pub param_headers: Option<Arc<ParamHeaders>>,
+    /// The tool that a `tools/call` names, filled in by the first layer that looks.
+    pub tool: Option<ByteString>,
 }
 
 impl Context {
-    /// A call from this very process, in the newest revision, with no client behind it.
-    pub fn local() -> Context {
+    /// The context of a call in `revision`, with nothing else said about it.
+    pub fn new(correlation: CorrelationId, revision: Revision) -> Context {
         Context {
-            correlation: CorrelationId::new(),
-            revision: Revision::LATEST,
+            correlation,
+            revision,
             client_info: None,
             capabilities: ClientCapabilities::none(),
             log_level: None,
@@ -79,6 +81,12 @@ impl Context {
             outbox: None,
             hops: 0,
             param_headers: None,
+            tool: None,
         }
+    }
+
+    /// A call from this very process, in the newest revision, with no client behind it.
+    pub fn local() -> Context {
+        Context::new(CorrelationId::new(), Revision::LATEST)
     }
 }

@@ -23,16 +23,12 @@ pub struct Tag {
 impl Tag {
     /// The tag of a call.
     pub fn of(call: &Call) -> Tag {
+        let context = &call.context;
         let tool = match call.method {
-            Method::ToolsCall => call.params.json("name").map(|name| match name.to_str() {
-                // Names rarely need decoding: share the message's buffer.
-                Some(std::borrow::Cow::Borrowed(plain)) => name.text().slice_ref(plain),
-                Some(std::borrow::Cow::Owned(decoded)) => decoded.into(),
-                None => ByteString::new(),
-            }),
+            Method::ToolsCall => context.tool.clone().or_else(|| call.params.text("name")),
             _ => None,
         };
-        Tag { tool, revision: call.context.revision, correlation: call.context.correlation }
+        Tag { tool, revision: context.revision, correlation: context.correlation }
     }
 
     /// The answer to the call that failed with `error`.

@@ -5,42 +5,47 @@ use std::sync::Arc;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use ::http::{HeaderMap, Response};
-use tidegate_protocol::{Error, Feature, Symbol, headers, sse};
+use ::http::Response;
+use tidegate_protocol::{Error, Feature, Id, Symbol, sse};
 use tidegate_service::{Door, Principal};
 
 use super::events::{EventLog, Next, parse_event_id};
-use super::post::{Version, accepts_events};
+use super::heads::Heads;
 use super::sessions::Session;
 use super::{Shared, respond};
 use crate::legacy::pump;
 
 impl<D: Door> Shared<D> {
-    /// The session that a request names, or the response that says why not.
-    pub(super) fn session(&self, http: &HeaderMap, principal: &Principal) -> Result<Arc<Session>, Response<Body>> {
-        let Some(id) = http.get(headers::SESSION_ID) else {
+    /// The session that a request names, or the response that says why not: to the message `id`, if it has one.
+    pub(super) fn session(
+        &self,
+        heads: &Heads<'_>,
+        principal: &Principal,
+        id: Option<&Id>,
+    ) -> Result<Arc<Session>, Response<Body>> {
+        let Some(name) = heads.session else {
             let what = "Bad request: the Mcp-Session-Id header is missing. Send initialize first";
-            return Err(respond::refused(400, &Error::new(Symbol::InvalidRequest, what)));
+            return Err(respond::error(id, &Error::new(Symbol::InvalidRequest, what), None));
         };
-        id.to_str().ok().and_then(|id| self.sessions.find(id, principal)).ok_or_else(|| {
+        name.to_str().ok().and_then(|name| self.sessions.find(name, principal)).ok_or_else(|| {
             let what = "Session not found: it has ended. Send initialize to start a new one";
-            respond::refused(404, &Error::new(Symbol::SessionNotFound, what))
+            respond::error(id, &Error::new(Symbol::SessionNotFound, what), None)
         })
     }
 
-    pub(super) fn get(&self, http: &HeaderMap, principal: &Principal) -> Response<Body> {
-        if !accepts_events(http) {
+    pub(super) fn get(&self, heads: &Heads<'_>, principal: &Principal) -> Response<Body> {
+        if !heads.accepts_events() {
             let what = "Not acceptable: a GET needs Accept: text/event-stream";
             return respond::refused(406, &Error::new(Symbol::InvalidRequest, what));
         }
-        if let Err(response) = self.check_legacy_version(&Version::of(http), None) {
+        if let Err(response) = self.check_legacy_version(&heads.version(), None) {
             return response;
         }
-        let session = match self.session(http, principal) {
+        let session = match self.session(heads, principal, None) {
             Ok(session) => session,
             Err(response) => return response,
         };
-        let Some(last) = http.get(headers::LAST_EVENT_ID) else {
+        let Some(last) = heads.last_event else {
             return self.standalone(session, None);
         };
         // 2025-11-25 transports: only what belongs to that very stream is replayed.
@@ -55,7 +60,7 @@ impl<D: Door> Shared<D> {
             }
             Some((log, sent)) => self.stream(session, log, sent),
             None => {
-                let what = "Bad request: nothing is kept for this Last-Event-ID. Make the call again";
+                let what = "Bad request: nothing is kept for this Last-Event-ID, or no longer";
                 respond::refused(400, &Error::new(Symbol::InvalidRequest, what))
             }
         }
@@ -65,9 +70,8 @@ impl<D: Door> Shared<D> {
     fn standalone(&self, session: Arc<Session>, resume: Option<u64>) -> Response<Body> {
         let log = session.streams.standalone();
         let sent = resume.unwrap_or_else(|| log.sent());
-        let gap = session.had_stream.swap(true, Ordering::Relaxed) && resume.is_none();
         let reader = log.take_over();
-        let feed = tokio::spawn(pump(self.door.clone(), session.peer.clone(), log.clone(), gap));
+        let feed = session.feed(|gap| tokio::spawn(pump(self.door.clone(), session.peer.clone(), log.clone(), gap)));
         let state = Reading::new(session, log, reader, sent, self).with_feed(feed);
         respond::events(Box::pin(unfold(state, Reading::step)), self.settings.keep_alive)
     }
@@ -79,11 +83,11 @@ impl<D: Door> Shared<D> {
         respond::events(Box::pin(unfold(state, Reading::step)), self.settings.keep_alive)
     }
 
-    pub(super) fn delete(&self, http: &HeaderMap, principal: &Principal) -> Response<Body> {
-        if let Err(response) = self.session(http, principal) {
+    pub(super) fn delete(&self, heads: &Heads<'_>, principal: &Principal) -> Response<Body> {
+        if let Err(response) = self.session(heads, principal, None) {
             return response;
         }
-        let id = http.get(headers::SESSION_ID).and_then(|id| id.to_str().ok()).unwrap_or_default();
+        let id = heads.session.and_then(|id| id.to_str().ok()).unwrap_or_default();
         self.sessions.close(id, principal);
         let mut response = Response::new(Body::empty());
         *response.status_mut() = ::http::StatusCode::NO_CONTENT;

@@ -1,22 +1,25 @@
 //! Host and Origin checks: a web page must not reach a local server through DNS rebinding.
 
-use ::http::request::Parts;
+use ::http::Uri;
 use tidegate_protocol::{Error, Symbol};
 
+use super::heads::Heads;
 use super::settings::Settings;
 
 /// Refuses requests whose `Host` or `Origin` is not ours (2026-07-28 streamable-http, Security).
-pub(super) fn check(parts: &Parts, settings: &Settings) -> Result<(), Error> {
+pub(super) fn check(heads: &Heads<'_>, uri: &Uri, settings: &Settings) -> Result<(), Error> {
     if settings.any_host {
         return Ok(());
     }
     let forbidden = |what: String| Err(Error::new(Symbol::InvalidRequest, what));
+    if heads.ambiguous {
+        return forbidden("Forbidden: the Host or Origin header is there twice".to_owned());
+    }
     // HTTP/2 carries the host in the request target.
-    let host = parts
-        .headers
-        .get(::http::header::HOST)
+    let host = heads
+        .host
         .map(|h| h.to_str().unwrap_or(""))
-        .or_else(|| parts.uri.authority().map(|a| a.as_str()));
+        .or_else(|| uri.authority().map(|a| a.as_str()));
     match host {
         Some(host) if is_ours(host_name(host), settings) => {}
         Some(host) => {
@@ -24,7 +27,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings) -> Result<(), Error> {
         }
         None => return forbidden("Forbidden: a Host header is required".to_owned()),
     }
-    match parts.headers.get(::http::header::ORIGIN) {
+    match heads.origin {
         None => Ok(()),
         Some(origin) => {
             let origin = origin.to_str().unwrap_or("");
@@ -46,11 +49,10 @@ fn is_ours(name: &str, settings: &Settings) -> bool {
         || settings.hosts.iter().any(|h| h.eq_ignore_ascii_case(name))
 }
 
-/// `host` or `[v6]` of `host:port`.
+/// `host` or `[v6]` of `host:port`. What is no such thing stays whole, and so is nobody's name.
 fn host_name(authority: &str) -> &str {
-    match authority.rfind(':') {
-        // A colon inside brackets belongs to the address.
-        Some(at) if !authority[at..].contains(']') => &authority[..at],
+    match authority.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
         _ => authority,
     }
 }
@@ -68,7 +70,7 @@ mod tests {
             request = request.header("origin", origin);
         }
         let (parts, ()) = request.body(()).unwrap().into_parts();
-        check(&parts, settings).is_ok()
+        check(&Heads::read(&parts.headers), &parts.uri, settings).is_ok()
     }
 
     #[test]

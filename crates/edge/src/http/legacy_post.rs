@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use axum::body::Body;
-use ::http::{HeaderMap, HeaderValue, Response};
+use ::http::{HeaderValue, Response};
 use tidegate_protocol::{Error, Feature, Incoming, Malformed, Message, Request, Revision, Symbol, headers};
 use tidegate_service::{Door, Principal};
 
-use super::events::Opening;
-use super::post::{Version, accepts_events, is_initialize};
+use super::events::{EventLog, Opening};
+use super::heads::{Heads, Version};
+use super::post::is_initialize;
 use super::sessions::Session;
 use super::{Shared, respond};
 use crate::legacy::{Lane, Peer, drive, drive_batch, handshake};
@@ -19,30 +20,30 @@ use crate::wire;
 impl<D: Door> Shared<D> {
     pub(super) async fn legacy_request(
         &self,
-        http: &HeaderMap,
-        version: &Version<'_>,
+        heads: &Heads<'_>,
         request: Request,
         principal: Principal,
     ) -> Response<Body> {
-        if is_initialize(&request.method) && !http.contains_key(headers::SESSION_ID) {
+        if is_initialize(&request.method) && heads.session.is_none() {
             return self.initialize(&request, principal).await;
         }
-        if self.is_bare(http, version) {
+        if self.is_bare(heads) {
             return self.bare(request, principal).await;
         }
-        let session = match self.session(http, &principal) {
+        let session = match self.session(heads, &principal, Some(&request.id)) {
             Ok(session) => session,
             Err(response) => return response,
         };
         let log = session.open_stream();
-        let run = drive(self.door.clone(), session.peer.clone(), request, log.clone(), self.options.clone());
+        let lane = lane(heads, &log);
+        let run = drive(self.door.clone(), session.peer.clone(), request, lane, self.options.clone());
         let run = async move { run.await.into_iter().collect() };
-        self.run(http, session, log, run, false).await
+        self.run(session, log, run, false).await
     }
 
     /// A POST without session, modern `_meta` and version header: REQUIREMENTS call it the bare client.
-    fn is_bare(&self, http: &HeaderMap, version: &Version<'_>) -> bool {
-        self.settings.bare && matches!(version, Version::Absent) && !http.contains_key(headers::SESSION_ID)
+    fn is_bare(&self, heads: &Heads<'_>) -> bool {
+        self.settings.bare && matches!(heads.version(), Version::Absent) && heads.session.is_none()
     }
 
     async fn initialize(&self, request: &Request, principal: Principal) -> Response<Body> {
@@ -84,12 +85,11 @@ impl<D: Door> Shared<D> {
     /// Notifications, answers and batches.
     pub(super) async fn legacy_other(
         &self,
-        http: &HeaderMap,
-        version: &Version<'_>,
+        heads: &Heads<'_>,
         incoming: Incoming,
         principal: Principal,
     ) -> Response<Body> {
-        if self.is_bare(http, version) {
+        if self.is_bare(heads) {
             return match incoming {
                 Incoming::Batch(batch) => {
                     let peer = Arc::new(Peer::bare(principal));
@@ -100,7 +100,7 @@ impl<D: Door> Shared<D> {
                 Incoming::One(_) => respond::accepted(),
             };
         }
-        let session = match self.session(http, &principal) {
+        let session = match self.session(heads, &principal, None) {
             Ok(session) => session,
             Err(response) => return response,
         };
@@ -114,14 +114,14 @@ impl<D: Door> Shared<D> {
             }
             // Requests do not come here.
             Incoming::One(Message::Request(_)) => {}
-            Incoming::Batch(batch) => return self.batch(http, session, batch).await,
+            Incoming::Batch(batch) => return self.batch(heads, session, batch).await,
         }
         respond::accepted()
     }
 
     async fn batch(
         &self,
-        http: &HeaderMap,
+        heads: &Heads<'_>,
         session: Arc<Session>,
         batch: Vec<Result<Message, Malformed>>,
     ) -> Response<Body> {
@@ -130,17 +130,17 @@ impl<D: Door> Shared<D> {
             return respond::error(None, &Error::new(Symbol::InvalidRequest, what), Some(session.peer.revision));
         }
         let log = session.open_stream();
-        let run = drive_batch(self.door.clone(), session.peer.clone(), batch, log.clone(), self.options.clone());
-        self.run(http, session, log, run, true).await
+        let lane = lane(heads, &log);
+        let run = drive_batch(self.door.clone(), session.peer.clone(), batch, lane, self.options.clone());
+        self.run(session, log, run, true).await
     }
 
     /// Runs a request to its end, whether or not its client stays: JSON if nothing but the response is sent, else a
     /// stream that the client can come back to.
     async fn run(
         &self,
-        http: &HeaderMap,
         session: Arc<Session>,
-        log: Arc<super::events::EventLog>,
+        log: Arc<EventLog>,
         run: impl Future<Output = Vec<Vec<u8>>> + Send + 'static,
         batch: bool,
     ) -> Response<Body> {
@@ -153,12 +153,7 @@ impl<D: Door> Shared<D> {
             let log = log.clone();
             tokio::spawn(async move { log.finish(run.await) });
         }
-        let opening = std::future::poll_fn(|cx| log.poll_opening(cx));
-        if !accepts_events(http) {
-            // The client reads no streams: what would be streamed is left out, and it gets the responses.
-            return self.json_only(&session, log, batch).await;
-        }
-        match opening.await {
+        match std::future::poll_fn(|cx| log.poll_opening(cx)).await {
             Opening::Responses(responses) => {
                 session.streams.drop_stream(log.number);
                 if batch { batch_json(responses) } else { single_json(responses) }
@@ -169,19 +164,22 @@ impl<D: Door> Shared<D> {
             }
         }
     }
+}
 
-    async fn json_only(&self, session: &Session, log: Arc<super::events::EventLog>, batch: bool) -> Response<Body> {
-        let responses = std::future::poll_fn(|cx| log.poll_responses(cx)).await;
-        session.streams.drop_stream(log.number);
-        if batch { batch_json(responses) } else { single_json(responses) }
-    }
+/// Where the messages of a request go before its response: to its stream, if the client reads streams.
+fn lane(heads: &Heads<'_>, log: &Arc<EventLog>) -> Arc<dyn Lane> {
+    if heads.accepts_events() { log.clone() } else { Arc::new(Nowhere) }
 }
 
 /// A client without a stream hears nothing but its response.
-pub(super) struct Nowhere;
+struct Nowhere;
 
 impl Lane for Nowhere {
     fn send(&self, _: Vec<u8>) {}
+
+    fn reaches_client(&self) -> bool {
+        false
+    }
 }
 
 fn single_json(mut responses: Vec<Vec<u8>>) -> Response<Body> {

@@ -15,15 +15,17 @@ mod body;
 mod events;
 mod get;
 mod guard;
+mod heads;
 mod legacy_post;
-mod listener;
 mod modern_post;
 pub(crate) use modern_post::modern_only;
 mod old_sse;
 mod post;
 mod respond;
+mod serve;
 mod sessions;
 mod settings;
+mod stall;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -38,9 +40,10 @@ use tidegate_protocol::{Error, Symbol};
 use tidegate_service::{Door, Principal};
 use tower::Service;
 
-pub use listener::StallGuard;
+pub use serve::serve;
 pub use settings::Settings;
 
+use heads::Heads;
 use sessions::Sessions;
 
 /// A router that serves `door` at the path of `settings` (`/mcp` unless told otherwise).
@@ -109,16 +112,20 @@ impl<D: Door> Service<Request<Body>> for Endpoint<D> {
 impl<D: Door> Shared<D> {
     async fn answer(self: Arc<Self>, request: Request<Body>) -> Response<Body> {
         let (parts, body) = request.into_parts();
-        if let Err(refused) = guard::check(&parts, &self.settings) {
+        let heads = Heads::read(&parts.headers);
+        if let Err(refused) = guard::check(&heads, &parts.uri, &self.settings) {
             return respond::refused(403, &refused);
         }
         let principal = parts.extensions.get::<Principal>().cloned().unwrap_or_default();
+        let eras = self.settings.edge.eras;
+        // 2026-07-28 streamable-http: there is no stream to open and no session to end.
+        let sessions = eras.legacy() && !(eras.modern() && heads.version().is_modern());
         match parts.method {
-            Method::POST => self.post(&parts.headers, body, principal).await,
-            Method::GET if self.settings.edge.eras.legacy() => self.get(&parts.headers, &principal),
-            Method::DELETE if self.settings.edge.eras.legacy() => self.delete(&parts.headers, &principal),
+            Method::POST => self.post(&parts.headers, &heads, body, principal).await,
+            Method::GET if sessions => self.get(&heads, &principal),
+            Method::DELETE if sessions => self.delete(&heads, &principal),
             _ => {
-                let allow = if self.settings.edge.eras.legacy() { "GET, POST, DELETE" } else { "POST" };
+                let allow = if sessions { "GET, POST, DELETE" } else { "POST" };
                 let what = format!("Method not allowed: this endpoint takes {allow}");
                 let mut response = respond::refused(405, &Error::new(Symbol::InvalidRequest, what));
                 response.headers_mut().insert(::http::header::ALLOW, ::http::HeaderValue::from_static(allow));

@@ -11,80 +11,67 @@ use axum::body::Body;
 use bytes::Bytes;
 use bytestring::ByteString;
 use futures_util::stream::unfold;
-use ::http::{HeaderMap, Response};
+use ::http::{HeaderMap, HeaderValue, Response};
 use tidegate_protocol::headers::{self, RequestHeaders};
 use tidegate_protocol::{Error, Id, Meta, Method, Request, Revision, Symbol};
 use tidegate_service::{Door, Notice, Outbox, ParamHeaders, Principal, Reply, Subscription};
 use tokio_util::sync::DropGuard;
 
 use super::{Shared, respond};
-use super::post::accepts_events;
+use super::heads::Heads;
 use crate::options::Eras;
 use crate::{modern, wire};
 
 impl<D: Door> Shared<D> {
-    pub(super) async fn modern(
+    /// Checks a modern request and starts the call that it is, or refuses it.
+    pub(super) fn start_modern(
         &self,
         http: &HeaderMap,
+        heads: &Heads<'_>,
         request: Request,
         principal: Principal,
-    ) -> Response<Body> {
+    ) -> Result<Started, Response<Body>> {
         let id = request.id.clone();
         let refuse = |error: Error| respond::error(Some(&id), &error, Some(Revision::LATEST));
         if let Some(error) = modern_only(&request, self.settings.edge.eras) {
-            return refuse(error);
+            return Err(refuse(error));
         }
-        let meta = match modern::read_meta(&request) {
-            Ok(meta) => meta,
-            Err(error) => return refuse(error),
-        };
-        let raw = |name: &str| http.get(name).map(|v| v.as_bytes());
+        let meta = modern::read_meta(&request).map_err(refuse)?;
         let mirrored = RequestHeaders {
-            version: raw(headers::PROTOCOL_VERSION),
-            method: raw(headers::METHOD),
-            name: raw(headers::NAME),
+            version: heads.version.map(HeaderValue::as_bytes),
+            method: heads.method.map(HeaderValue::as_bytes),
+            name: heads.name.map(HeaderValue::as_bytes),
         };
-        if let Err(error) = once(http).and_then(|()| headers::check(&mirrored, &request, &meta.version)) {
-            return refuse(error);
-        }
-        let (_, mut call) = match modern::call(request, meta, self.settings.edge.eras, principal) {
-            Ok(call) => call,
-            Err(error) => return refuse(error),
-        };
+        once(heads).and_then(|()| headers::check(&mirrored, &request, &meta.version)).map_err(refuse)?;
+        let (_, mut call) = modern::call(request, meta, self.settings.edge.eras, principal).map_err(refuse)?;
         // Dropping the response stops the call; work that it has handed elsewhere hears of it through the token.
         let guard = call.context.cancel.clone().drop_guard();
         if call.method == Method::ToolsCall {
-            call.context.param_headers = Some(param_headers(http));
+            call.context.param_headers = Some(param_headers(http, heads));
         }
-        let streams = accepts_events(http);
+        let streams = heads.accepts_events();
         let outbox = if streams { modern::open_outbox(&mut call) } else { None };
+        let reply: ReplyFuture = Box::pin(modern::answer(&self.door, call, self.settings.edge.eras));
+        Ok(Started { id, guard, streams, outbox, reply })
+    }
+
+    /// Waits for the reply, or for the first notification, which makes the response a stream.
+    pub(super) async fn finish_modern(&self, started: Started) -> Response<Body> {
+        let Started { id, guard, streams, outbox, mut reply } = started;
         let Some(outbox) = outbox else {
-            let reply = modern::answer(&self.door, call, self.settings.edge.eras).await;
+            let reply = reply.await;
             return self.modern_response(id, reply, streams, guard);
         };
-        let mut reply: ReplyFuture = Box::pin(modern::answer(&self.door, call, self.settings.edge.eras));
-        // Whatever comes first decides: a notification makes it a stream.
-        tokio::select! {
+        let (notice, reply) = tokio::select! {
             biased;
-            notice = outbox.next() => match notice {
-                Some(notice) => {
-                    let state = Streaming { id, outbox, reply: Some(reply), first: Some(notice), guard: Some(guard) };
-                    respond::events(Box::pin(unfold(state, Streaming::step)), self.settings.keep_alive)
-                }
-                None => {
-                    let reply = reply.await;
-                    self.modern_response(id, reply, streams, guard)
-                }
-            },
+            Some(notice) = outbox.next() => (notice, reply),
             reply = &mut reply => match outbox.try_next() {
-                Some(notice) => {
-                    let reply: ReplyFuture = Box::pin(std::future::ready(reply));
-                    let state = Streaming { id, outbox, reply: Some(reply), first: Some(notice), guard: Some(guard) };
-                    respond::events(Box::pin(unfold(state, Streaming::step)), self.settings.keep_alive)
-                }
-                None => self.modern_response(id, reply, streams, guard),
+                Some(notice) => (notice, Box::pin(std::future::ready(reply)) as ReplyFuture),
+                None => return self.modern_response(id, reply, streams, guard),
             },
-        }
+        };
+        let state = Streaming { id, outbox, reply: Some(reply), first: Some(notice), guard: Some(guard) };
+        respond::events(Box::pin(unfold(state, Streaming::step)), self.settings.keep_alive)
     }
 
     /// The response to a call that sent no notifications.
@@ -105,13 +92,24 @@ impl<D: Door> Shared<D> {
             }
             reply => {
                 guard.disarm();
-                respond::json(200, wire::modern_reply(&id, &reply))
+                respond::reply(&id, &reply)
             }
         }
     }
 }
 
 type ReplyFuture = Pin<Box<dyn Future<Output = Reply> + Send>>;
+
+/// A modern call under way.
+pub(super) struct Started {
+    id: Id,
+    /// Cancels the call if the client goes away before the reply.
+    guard: DropGuard,
+    streams: bool,
+    /// Where notifications come from, if the call can have any.
+    outbox: Option<Outbox>,
+    reply: ReplyFuture,
+}
 
 /// A call that sends notifications before its response.
 struct Streaming {
@@ -219,25 +217,28 @@ impl Drop for Listening {
 }
 
 /// A mirrored header that comes twice could be read as one value here and as the other elsewhere.
-fn once(http: &HeaderMap) -> Result<(), Error> {
-    for name in [headers::PROTOCOL_VERSION, headers::METHOD, headers::NAME] {
-        if http.get_all(name).iter().nth(1).is_some() {
-            return Err(Error::new(Symbol::HeaderMismatch, format!("Header mismatch: the {name} header is there twice")));
+fn once(heads: &Heads<'_>) -> Result<(), Error> {
+    match heads.twice {
+        None => Ok(()),
+        Some(name) => {
+            Err(Error::new(Symbol::HeaderMismatch, format!("Header mismatch: the {name} header is there twice")))
         }
     }
-    Ok(())
 }
 
 /// The `Mcp-Param-*` headers of a request.
-fn param_headers(http: &HeaderMap) -> Arc<ParamHeaders> {
+fn param_headers(http: &HeaderMap, heads: &Heads<'_>) -> Arc<ParamHeaders> {
     static NONE: std::sync::LazyLock<Arc<ParamHeaders>> = std::sync::LazyLock::new(Arc::default);
+    if !heads.has_params {
+        return NONE.clone();
+    }
     let mut found = Vec::new();
     for (name, value) in http {
         if name.as_str().starts_with(headers::PARAM_PREFIX) {
             found.push((ByteString::from(name.as_str()), value.as_bytes().to_vec()));
         }
     }
-    if found.is_empty() { NONE.clone() } else { Arc::new(ParamHeaders(found)) }
+    Arc::new(ParamHeaders(found))
 }
 
 /// What a server that speaks only the modern era tells a legacy client that wants to shake hands: the versions it

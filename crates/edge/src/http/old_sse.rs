@@ -13,7 +13,9 @@ use ::http::Response;
 use tidegate_protocol::{Error, Id, Incoming, Message, Method, Revision, Symbol, sse};
 use tidegate_service::{Door, Principal};
 use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
 
+use super::heads::Heads;
 use super::events::{EventLog, Next};
 use super::{Endpoint, Shared, body, guard, respond};
 use crate::legacy::{Lane, Peer, drive, handshake, pump};
@@ -41,6 +43,8 @@ struct Connection {
     principal: Principal,
     log: Arc<EventLog>,
     peer: OnceCell<Arc<Peer>>,
+    /// Fires when the stream is gone.
+    over: CancellationToken,
 }
 
 impl<D> Old<D> {
@@ -51,7 +55,7 @@ impl<D> Old<D> {
 
 async fn open<D: Door>(State(old): State<Arc<Old<D>>>, request: Request) -> Response<Body> {
     let (parts, _) = request.into_parts();
-    if let Err(refused) = guard::check(&parts, &old.shared.settings) {
+    if let Err(refused) = guard::check(&Heads::read(&parts.headers), &parts.uri, &old.shared.settings) {
         return respond::refused(403, &refused);
     }
     if old.open().len() >= old.shared.settings.max_sessions {
@@ -60,7 +64,9 @@ async fn open<D: Door>(State(old): State<Arc<Old<D>>>, request: Request) -> Resp
     let principal = parts.extensions.get::<Principal>().cloned().unwrap_or_default();
     // Borrow the bookkeeping of a session for its stream.
     let streams = super::events::Streams::new(1, old.shared.settings.kept_bytes);
-    let connection = Arc::new(Connection { principal, log: streams.open(), peer: OnceCell::new() });
+    let connection =
+        Connection { principal, log: streams.open(), peer: OnceCell::new(), over: CancellationToken::new() };
+    let connection = Arc::new(connection);
     let Ok(id) = super::sessions::new_id() else { return respond::refused(500, &Error::internal()) };
     old.open().insert(id.clone(), connection.clone());
     let reader = connection.log.take_over();
@@ -85,14 +91,18 @@ impl<D> Reading<D> {
             return Some((endpoint, self));
         }
         let log = &self.connection.log;
-        match std::future::poll_fn(|cx| log.poll_next(self.reader, self.sent, cx)).await {
-            Next::Message(n, message) => {
-                self.sent = n + 1;
-                let mut out = Vec::with_capacity(message.len() + 32);
-                sse::write_named_event(&mut out, "message", std::str::from_utf8(&message).unwrap_or_default());
-                Some((out.into(), self))
+        loop {
+            match std::future::poll_fn(|cx| log.poll_next(self.reader, self.sent, cx)).await {
+                Next::Message(n, message) => {
+                    self.sent = n + 1;
+                    let mut out = Vec::with_capacity(message.len() + 32);
+                    sse::write_named_event(&mut out, "message", std::str::from_utf8(&message).unwrap_or_default());
+                    return Some((out.into(), self));
+                }
+                // Nobody could come back to this stream.
+                Next::Close => {}
+                Next::End => return None,
             }
-            Next::Close | Next::End => None,
         }
     }
 }
@@ -101,6 +111,7 @@ impl<D> Drop for Reading<D> {
     fn drop(&mut self) {
         // In this transport the stream is the session.
         self.old.open().remove(&self.id);
+        self.connection.over.cancel();
         if let Some(peer) = self.connection.peer.get() {
             peer.ended.cancel();
         }
@@ -109,8 +120,12 @@ impl<D> Drop for Reading<D> {
 
 async fn message<D: Door>(State(old): State<Arc<Old<D>>>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
-    if let Err(refused) = guard::check(&parts, &old.shared.settings) {
+    let heads = Heads::read(&parts.headers);
+    if let Err(refused) = guard::check(&heads, &parts.uri, &old.shared.settings) {
         return respond::refused(403, &refused);
+    }
+    if !heads.json {
+        return respond::not_json();
     }
     let principal = parts.extensions.get::<Principal>().cloned().unwrap_or_default();
     let id = parts.uri.query().and_then(|q| q.split('&').find_map(|pair| pair.strip_prefix("sessionId=")));
@@ -129,7 +144,7 @@ async fn message<D: Door>(State(old): State<Arc<Old<D>>>, request: Request) -> R
             let what = "Invalid request: batches are not part of this transport";
             respond::refused(400, &Error::new(Symbol::InvalidRequest, what))
         }
-        Err(malformed) => respond::error(malformed.id.as_ref(), &malformed.error, None),
+        Err(malformed) => respond::malformed(&malformed),
     }
 }
 
@@ -141,9 +156,16 @@ async fn take<D: Door>(shared: &Arc<Shared<D>>, connection: &Arc<Connection>, me
             match shook {
                 Ok((peer, result)) => {
                     let peer = Arc::new(peer);
-                    if connection.peer.set(peer.clone()).is_ok() {
-                        log.send(wire::result(&request.id, &result));
-                        tokio::spawn(pump(shared.door.clone(), peer, log, false));
+                    if connection.peer.set(peer.clone()).is_err() {
+                        let error = Error::new(Symbol::InvalidRequest, "Invalid request: initialize came twice");
+                        log.send(wire::error(Some(&request.id), &error, None));
+                        return respond::accepted();
+                    }
+                    log.send(wire::result(&request.id, &result));
+                    tokio::spawn(pump(shared.door.clone(), peer.clone(), log, false));
+                    // The client may have gone while it shook hands, and then nobody else ends its session.
+                    if connection.over.is_cancelled() {
+                        peer.ended.cancel();
                     }
                 }
                 Err(error) => log.send(wire::error(Some(&request.id), &error, None)),

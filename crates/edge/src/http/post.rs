@@ -1,84 +1,89 @@
 //! POST: which era a message belongs to, and who answers it.
 
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::body::Body;
-use ::http::header::{ACCEPT, CONTENT_TYPE};
+use bytes::Bytes;
 use ::http::{HeaderMap, Response};
-use tidegate_protocol::{Error, Id, Incoming, Message, Meta, Method, Revision, Symbol, headers};
+use tidegate_protocol::{Error, Id, Incoming, Message, Meta, Method, Revision, Symbol};
 use tidegate_service::{Door, Principal};
 
-use super::Shared;
-use super::{body, respond};
+use super::heads::{Heads, Version};
+use super::modern_post::Started;
+use super::{Shared, body, respond};
 
-/// What the version header says.
-pub(super) enum Version<'a> {
-    Absent,
-    Known(Revision),
-    Unknown(&'a str),
-}
-
-impl<'a> Version<'a> {
-    pub(super) fn of(headers: &'a HeaderMap) -> Version<'a> {
-        match headers.get(headers::PROTOCOL_VERSION) {
-            None => Version::Absent,
-            Some(value) => {
-                let text = value.to_str().unwrap_or("");
-                text.trim().parse().map_or(Version::Unknown(text), Version::Known)
-            }
-        }
-    }
+/// Who answers a message.
+enum Next<'a> {
+    /// It is answered.
+    Done(Response<Body>),
+    /// A modern call that runs inside the response.
+    Modern(Started),
+    /// A legacy client's message.
+    Legacy(Pin<Box<dyn Future<Output = Response<Body>> + Send + 'a>>),
 }
 
 impl<D: Door> Shared<D> {
     pub(super) async fn post(
         self: Arc<Self>,
         http: &HeaderMap,
+        heads: &Heads<'_>,
         body: Body,
         principal: Principal,
     ) -> Response<Body> {
         // A cross-site form can send other types without asking first; JSON it cannot.
-        if !http.get(CONTENT_TYPE).is_some_and(|t| is_json(t.as_bytes())) {
-            let what = "Unsupported media type: send the message as Content-Type: application/json";
-            return respond::refused(415, &Error::new(Symbol::InvalidRequest, what));
+        if !heads.json {
+            return respond::not_json();
         }
         let bytes = match body::read(body, self.settings.edge.limits.max_bytes).await {
             Ok(bytes) => bytes,
             Err(error) => return respond::error(None, &error, None),
         };
+        match self.route(http, heads, bytes, principal) {
+            Next::Done(response) => response,
+            Next::Modern(started) => self.finish_modern(started).await,
+            Next::Legacy(answer) => answer.await,
+        }
+    }
+
+    /// Reads the message and sees to whom it goes. Not async, so that what it looks at is not kept while the call runs.
+    fn route<'a>(
+        &'a self,
+        http: &HeaderMap,
+        heads: &'a Heads<'a>,
+        bytes: Bytes,
+        principal: Principal,
+    ) -> Next<'a> {
         let incoming = match Incoming::parse_bytes(bytes, &self.settings.edge.limits) {
             Ok(incoming) => incoming,
-            Err(malformed) => return respond::error(malformed.id.as_ref(), &malformed.error, None),
+            Err(malformed) => return Next::Done(respond::malformed(&malformed)),
         };
         let eras = self.settings.edge.eras;
-        let version = Version::of(http);
+        let version = heads.version();
+        let modern = !eras.legacy() || (eras.modern() && version.is_modern());
         match incoming {
             Incoming::One(Message::Request(request)) => {
-                let speaks_modern = Meta::is_modern(request.params.meta())
-                    || matches!(version, Version::Known(r) if r.is_modern());
-                if eras.modern() && (speaks_modern || !eras.legacy()) {
-                    self.modern(http, request, principal).await
-                } else if let Err(response) = self.check_legacy_version(&version, Some(&request.id)) {
-                    response
-                } else {
-                    // Boxed, so that the future of a modern request stays small: it is moved for each request.
-                    Box::pin(self.legacy_request(http, &version, request, principal)).await
+                if modern || (eras.modern() && Meta::is_modern(request.params.meta())) {
+                    return match self.start_modern(http, heads, request, principal) {
+                        Ok(started) => Next::Modern(started),
+                        Err(response) => Next::Done(response),
+                    };
+                }
+                match self.check_legacy_version(&version, Some(&request.id)) {
+                    Err(response) => Next::Done(response),
+                    Ok(()) => Next::Legacy(Box::pin(self.legacy_request(heads, request, principal))),
                 }
             }
             // 2026-07-28 defines no client notifications over HTTP; what comes is taken and has no effect.
-            Incoming::One(Message::Notification(_)) if !eras.legacy() => respond::accepted(),
-            Incoming::One(Message::Notification(_))
-                if eras.modern() && matches!(version, Version::Known(r) if r.is_modern()) =>
-            {
-                respond::accepted()
-            }
-            Incoming::One(_) | Incoming::Batch(_) if !eras.legacy() => {
+            Incoming::One(Message::Notification(_)) if modern => Next::Done(respond::accepted()),
+            Incoming::One(_) | Incoming::Batch(_) if modern => {
                 let what = "Invalid request: the body must be a single JSON-RPC request or notification";
-                respond::refused(400, &Error::new(Symbol::InvalidRequest, what))
+                Next::Done(respond::refused(400, &Error::new(Symbol::InvalidRequest, what)))
             }
             other => match self.check_legacy_version(&version, None) {
-                Err(response) => response,
-                Ok(()) => Box::pin(self.legacy_other(http, &version, other, principal)).await,
+                Err(response) => Next::Done(response),
+                Ok(()) => Next::Legacy(Box::pin(self.legacy_other(heads, other, principal))),
             },
         }
     }
@@ -106,31 +111,6 @@ impl<D: Door> Shared<D> {
         };
         Err(respond::error(id, &error, Some(Revision::LATEST_LEGACY)))
     }
-}
-
-/// Whether a media type is JSON, parameters aside.
-pub(super) fn is_json(value: &[u8]) -> bool {
-    let kind = value.split(|b| *b == b';').next().unwrap_or_default().trim_ascii();
-    kind.eq_ignore_ascii_case(b"application/json")
-}
-
-/// Whether the client reads event streams. One that says nothing about it is taken to.
-pub(super) fn accepts_events(http: &HeaderMap) -> bool {
-    accepts(http, b"text/event-stream", b"text/*")
-}
-
-fn accepts(http: &HeaderMap, kind: &[u8], family: &[u8]) -> bool {
-    let mut said = false;
-    for value in http.get_all(ACCEPT) {
-        for one in value.as_bytes().split(|b| *b == b',') {
-            said = true;
-            let one = one.split(|b| *b == b';').next().unwrap_or_default().trim_ascii();
-            if one.eq_ignore_ascii_case(kind) || one.eq_ignore_ascii_case(family) || one == b"*/*" {
-                return true;
-            }
-        }
-    }
-    !said
 }
 
 /// Requests that open a session.

@@ -9,7 +9,8 @@ use futures_util::Stream;
 use futures_util::stream::unfold;
 use ::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use ::http::{HeaderValue, Response, StatusCode};
-use tidegate_protocol::{Error, Id, Revision, sse};
+use tidegate_protocol::{Error, Id, Malformed, Revision, Symbol, sse};
+use tidegate_service::Reply;
 
 use crate::wire;
 
@@ -24,10 +25,67 @@ pub(super) fn json(status: u16, message: Vec<u8>) -> Response<Body> {
     response
 }
 
+/// The response to a modern call. A large result goes out from where it is, between the two ends of its envelope.
+pub(super) fn reply(id: &Id, reply: &Reply) -> Response<Body> {
+    let large = match reply {
+        Reply::Complete(result) | Reply::Task(result) if result.len() >= LARGE => result,
+        _ => return json(200, wire::modern_reply(id, reply)),
+    };
+    let parts = [wire::result_head(id).into(), large.text().as_bytes().clone(), Bytes::from_static(b"}")];
+    let mut response = Response::new(Body::new(Parts { parts, next: 0 }));
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+/// From this size on a result is not copied into its envelope.
+const LARGE: usize = 16 * 1024;
+
+/// A body of known length in pieces.
+struct Parts {
+    parts: [Bytes; 3],
+    next: usize,
+}
+
+impl http_body::Body for Parts {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<http_body::Frame<Bytes>, Self::Error>>> {
+        let at = self.next;
+        self.next += 1;
+        let part = self.parts.get_mut(at).map(std::mem::take);
+        std::task::Poll::Ready(part.map(|part| Ok(http_body::Frame::data(part))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.next >= self.parts.len()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        let left: usize = self.parts.iter().map(Bytes::len).sum();
+        http_body::SizeHint::with_exact(left as u64)
+    }
+}
+
 /// A JSON-RPC error with the HTTP status it has.
 pub(super) fn error(id: Option<&Id>, error: &Error, revision: Option<Revision>) -> Response<Body> {
     let status = error.symbol().http_status(revision.unwrap_or(Revision::LATEST));
     json(status, wire::error(id, error, revision))
+}
+
+/// The answer to a body of another type.
+pub(super) fn not_json() -> Response<Body> {
+    let what = "Unsupported media type: send the message as Content-Type: application/json";
+    refused(415, &Error::new(Symbol::InvalidRequest, what))
+}
+
+/// The answer to something that is no message: the client's mistake, whatever the code.
+pub(super) fn malformed(malformed: &Malformed) -> Response<Body> {
+    let status = if malformed.error.symbol() == Symbol::TooLarge { 413 } else { 400 };
+    json(status, wire::error(malformed.id.as_ref(), &malformed.error, None))
 }
 
 /// A refusal by HTTP itself: a status, and an error without an id.

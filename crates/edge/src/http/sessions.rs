@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tidegate_protocol::{Error, Symbol};
 use tidegate_service::Principal;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
 use super::events::{EventLog, Streams};
@@ -139,11 +139,17 @@ impl Session {
         self.streams.end();
     }
 
-    /// Starts to feed the standalone stream in place of what fed it before. Returns whether something did: the client
-    /// has then been without a feed for a while.
-    pub(super) fn feed_from(&self, feed: AbortHandle) -> bool {
+    /// Feeds the standalone stream in place of what fed it before. `start` is told whether anything did: the client
+    /// may then have missed something in between.
+    pub(super) fn feed(&self, start: impl FnOnce(bool) -> JoinHandle<()>) -> JoinHandle<()> {
         let mut current = self.feed.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        current.replace(feed).map(|before| before.abort()).is_some()
+        let before = current.take();
+        if let Some(before) = &before {
+            before.abort();
+        }
+        let feed = start(before.is_some());
+        *current = Some(feed.abort_handle());
+        feed
     }
 
     /// A log for the messages of one request, kept for resumption while it runs.

@@ -33,6 +33,12 @@ pub struct Settings {
     pub kept_bytes: usize,
     /// Also serve the HTTP+SSE transport of 2024-11-05 at `/sse` and `/messages`. Default off.
     pub http_sse: bool,
+    /// Most connections at once, when serving a socket. Default 8192.
+    pub max_connections: usize,
+    /// A connection that takes or completes nothing for this long is closed, when serving a socket. Default 30 s.
+    pub stalled: Duration,
+    /// How long running requests may go on after a shutdown began, when serving a socket. Default 5 s.
+    pub drain: Duration,
 }
 
 impl Default for Settings {
@@ -51,6 +57,9 @@ impl Default for Settings {
             kept_streams: 16,
             kept_bytes: 1024 * 1024,
             http_sse: false,
+            max_connections: 8192,
+            stalled: Duration::from_secs(30),
+            drain: Duration::from_secs(5),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use futures_util::future::try_join_all;
 use tidegate_protocol::json::ObjectWriter;
-use tidegate_protocol::{Capability, Error, Json, Method, Object, Params, Symbol, lower, meta};
+use tidegate_protocol::{Capability, ClientCapabilities, Error, Json, Method, Object, Params, Symbol, lower, meta};
 use tidegate_service::{Door, Question};
 
 use super::drive::{OWN, Run};
@@ -18,6 +18,9 @@ pub(super) async fn ask_all<D: Door>(
     questions: &[Question],
     task: Option<&str>,
 ) -> Result<Vec<Answer>, Error> {
+    if !run.lane.reaches_client() && !questions.is_empty() {
+        return Err(cannot_be_asked(questions));
+    }
     // All are lowered before any is sent: a call that cannot be finished must not bother the user first.
     let lowered = questions
         .iter()
@@ -66,6 +69,15 @@ fn needs(question: &Question) -> Capability {
     }
 }
 
+/// A client that reads no stream would never see the questions.
+fn cannot_be_asked(questions: &[Question]) -> Error {
+    let needed: Vec<_> = questions.iter().map(needs).collect();
+    let mut data = ObjectWriter::new();
+    data.json("requiredCapabilities", &ClientCapabilities::required(&needed));
+    let what = "The call asks the client something, which needs a session and Accept: text/event-stream";
+    Error::new(Symbol::MissingCapability, what).with_data(data.finish())
+}
+
 async fn ask<D: Door>(run: &Run<'_, D>, question: &Question, params: Json) -> Result<Answer, Error> {
     let (id, answer) = run.peer.ask();
     let _asked = Asked { peer: run.peer, id };
@@ -107,8 +119,9 @@ impl Drop for Asked<'_> {
 
 /// The parameters of the next round: the same, with answers and state.
 pub(super) fn with_answers(params: &Params, answers: &[Answer], state: Option<&str>) -> Result<Params, Error> {
-    let responses = answer_map(answers);
-    let mut next = params.object().with("inputResponses", &responses);
+    // The state of the round before is not good for the next.
+    let next = Object::of(&params.object().without(&["requestState"])).ok_or_else(Error::internal)?;
+    let mut next = next.with("inputResponses", &answer_map(answers));
     if let Some(state) = state {
         next = Object::of(&next).ok_or_else(Error::internal)?.with("requestState", &Json::string(state));
     }

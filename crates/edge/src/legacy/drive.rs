@@ -4,16 +4,17 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use tidegate_protocol::{
-    Error, Feature, Id, Json, Level, Limits, Malformed, Message, Method, Params, Request, Revision, Symbol,
-    lower,
+    Error, Feature, Id, Json, Level, Limits, Malformed, Message, Method, Params, Profile, Request, Revision,
+    Symbol, lower,
 };
-use tidegate_service::{Call, Door, Notice, Outbox, Reply};
+use tidegate_service::{Call, Door, Notice, Outbox, Reply, Tag, tool_failure};
 use tokio_util::sync::CancellationToken;
 
 use super::answers::{ask_all, with_answers};
 use super::peer::Peer;
 use super::tasks;
 use crate::in_flight::Turn;
+use crate::modern::correlation;
 use crate::options::Options;
 use crate::wire;
 
@@ -21,6 +22,11 @@ use crate::wire;
 pub(crate) trait Lane: Send + Sync {
     /// Sends one message. Never waits.
     fn send(&self, message: Vec<u8>);
+
+    /// Whether what is sent arrives. A client that cannot be reached cannot be asked either.
+    fn reaches_client(&self) -> bool {
+        true
+    }
 
     /// Closes the connection while the request runs on, where the client can come back for the rest.
     fn close_connection(&self) {}
@@ -171,16 +177,32 @@ impl<D: Door> Run<'_, D> {
                 Reply::Complete(result) => return Ok(lower::result(&method, self.peer.revision, result)),
                 Reply::Error(error) => return Err(error),
                 Reply::Task(task) if wants_task => return tasks::created(self.peer, &task),
-                Reply::Task(task) => return tasks::wait(self, &task).await,
+                Reply::Task(task) => {
+                    let result = tasks::wait(self, &task).await;
+                    return result.or_else(|error| self.failed(&method, &params, error));
+                }
                 Reply::InputRequired(input) => {
-                    let answers = Box::pin(ask_all(self, &input.questions, None)).await?;
-                    params = with_answers(&params, &answers, input.state.as_deref())?;
+                    match Box::pin(ask_all(self, &input.questions, None)).await {
+                        Ok(answers) => params = with_answers(&params, &answers, input.state.as_deref())?,
+                        Err(error) => return self.failed(&method, &params, error),
+                    }
                 }
                 Reply::Subscription(_) => return Err(Error::internal()),
             }
         }
         let what = format!("The call was stopped after asking {} times", self.options.max_rounds);
         Err(Error::new(Symbol::Internal, what))
+    }
+
+    /// How a call ends whose questions were not answered: for a tool with a result that the model can read.
+    fn failed(&self, method: &Method, params: &Params, error: Error) -> Result<Json, Error> {
+        if *method != Method::ToolsCall || !error.symbol().in_tool() {
+            return Err(error);
+        }
+        let tool = params.str("name").unwrap_or_default();
+        let tag = Tag { tool: None, revision: self.peer.revision, correlation: correlation(params.meta()) };
+        // Whether the tool has an output schema is not known here, so there is no structured content.
+        Ok(tool_failure(&error, &tool, &tag, Profile::Strict, false))
     }
 
     /// Makes one call and passes its notifications on while it runs.

@@ -208,18 +208,14 @@ impl Peer {
         cancel: CancellationToken,
         outbox: Option<Outbox>,
     ) -> Result<Call, Error> {
-        let context = Context {
-            correlation: correlation(params.meta()),
-            revision: self.revision,
-            client_info: self.client_info.clone(),
-            capabilities: self.capabilities.clone(),
-            log_level: self.offers.logging.then(|| self.state().log_level),
-            progress_token: meta::progress_token(params.meta())?,
-            principal: self.principal.clone(),
-            cancel,
-            outbox,
-            ..Context::local()
-        };
+        let mut context = Context::new(correlation(params.meta()), self.revision);
+        context.client_info = self.client_info.clone();
+        context.capabilities = self.capabilities.clone();
+        context.log_level = self.offers.logging.then(|| self.state().log_level);
+        context.progress_token = meta::progress_token(params.meta())?;
+        context.principal = self.principal.clone();
+        context.cancel = cancel;
+        context.outbox = outbox;
         Ok(Call::new(method, params, context))
     }
 

@@ -6,6 +6,7 @@ use bytestring::ByteString;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Error, Json, Method, Object, Params, Request, Symbol, lower, meta};
 use tidegate_service::{Door, Question, Reply};
+use tokio_util::sync::CancellationToken;
 
 use super::answers::{answer_map, ask_all};
 use super::drive::{OWN, Run};
@@ -46,8 +47,31 @@ pub(super) fn created(peer: &Peer, task: &Json) -> Result<Json, Error> {
 pub(super) async fn wait<D: Door>(run: &Run<'_, D>, task: &Json) -> Result<Json, Error> {
     let task = Object::of(task).ok_or_else(Error::internal)?;
     let id = task.str("taskId").ok_or_else(Error::internal)?.into_owned();
+    let mut unwatched = Unwatched { run, id: &id, ended: false };
     let result = Box::pin(outcome(run, &id, None)).await?;
+    unwatched.ended = true;
     Ok(lower::result(&Method::ToolsCall, run.peer.revision, result))
+}
+
+/// A task that only this call knows of. When nobody waits for it any more, it is cancelled.
+struct Unwatched<'a, D: Door> {
+    run: &'a Run<'a, D>,
+    id: &'a str,
+    ended: bool,
+}
+
+impl<D: Door> Drop for Unwatched<'_, D> {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let Ok(params) = Params::parse(&id_params(self.id), &OWN) else { return };
+        // The call's own token has fired already.
+        if let Ok(call) = self.run.peer.call(Method::TasksCancel, params, CancellationToken::new(), None) {
+            runtime.spawn(self.run.door.answer(call));
+        }
+    }
 }
 
 /// `tasks/result`: waits until the task is done and answers as the original call would have.
@@ -72,6 +96,10 @@ async fn outcome<D: Door>(run: &Run<'_, D>, id: &str, related: Option<&str>) -> 
             Some("cancelled") => return Err(Error::invalid_params(format_args!("task {id} was cancelled"))),
             Some("input_required") => {
                 let questions = questions(&task);
+                if questions.is_empty() {
+                    tokio::time::sleep(POLL).await;
+                    continue;
+                }
                 let answers = ask_all(run, &questions, related).await?;
                 let mut w = ObjectWriter::new();
                 w.str("taskId", id).json("inputResponses", &answer_map(&answers));

@@ -89,7 +89,33 @@ type Answering = std::pin::Pin<Box<dyn Future<Output = Answer>>>;
 #[tokio::test(start_paused = true)]
 async fn malformed_lines() {
     let fresh = over_stdio(Pipe::open(&Stub::new(), tight_stdio())).await;
-    insta::assert_snapshot!(fresh, @"");
+    insta::assert_snapshot!(fresh, @r#"
+    broken off: {"jsonrpc":"2.0","id":1,"error":{"code":-32700,"message":"Parse error: the text ends in the middle of a value"}}
+    not JSON: {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: unexpected character at byte 0"}}
+    two messages: {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: unexpected text after the value at byte 41"}}
+    a number: {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: expected a JSON object at byte 2"}}
+    a string: {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: expected a JSON object at byte 6"}}
+    null: {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: expected a JSON object at byte 4"}}
+    an empty batch: {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: the batch is empty"}}
+    no jsonrpc: {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: \"jsonrpc\" must be \"2.0\""}}
+    jsonrpc 1.0: {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: \"jsonrpc\" must be \"2.0\""}}
+    no method: {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: \"method\" is missing"}}
+    a method of a wrong type: {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: \"method\" must be a string"}}
+    method and result: {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: only one of \"method\", \"result\" and \"error\" may be present"}}
+    id null: {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: \"id\" must be a string or an integer, not null"}}
+    a fraction as id: {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: \"id\" must be a string or an integer, not a fraction"}}
+    a boolean as id: {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: \"id\" must be a string or an integer, not a boolean"}}
+    an object as id: {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: \"id\" must be a string or an integer, not an object"}}
+    params as a list: {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid params: \"params\" must be an object"}}
+    _meta as a string: {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid params: \"_meta\" must be an object"}}
+    a key twice in the envelope: {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: duplicate key \"method\""}}
+    a key twice in params: {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: duplicate key \"name\""}}
+    a key twice in _meta: {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: duplicate key \"a\""}}
+    nested too deep: {"jsonrpc":"2.0","id":1,"error":{"code":-32700,"message":"Parse error: nested deeper than 100 levels"}}
+    a nesting bomb: {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: nested deeper than 100 levels"}}
+    over the limit: {"jsonrpc":"2.0","error":{"code":-32600,"message":"Message too large: a line may have 1000 bytes"}}
+    not UTF-8: {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the message is not UTF-8 (invalid utf-8 sequence of 1 bytes from index 34)"}}
+    "#);
     let newest = over_stdio(Pipe::legacy(&Stub::new(), tight_stdio(), "2025-11-25").await).await;
     assert_eq!(newest, fresh);
     // Before 2025-11-25 an error response had to have an id, and JSON-RPC says which.
@@ -110,7 +136,33 @@ async fn malformed_bodies() {
         (Box::pin(bad.send()), Box::pin(good.send()))
     })
     .await;
-    insta::assert_snapshot!(modern, @"");
+    insta::assert_snapshot!(modern, @r#"
+    broken off: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32700,"message":"Parse error: the text ends in the middle of a value"}}
+    not JSON: 400 {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: unexpected character at byte 0"}}
+    two messages: 400 {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: unexpected text after the value at byte 41"}}
+    a number: 400 {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: expected a JSON object at byte 2"}}
+    a string: 400 {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: expected a JSON object at byte 6"}}
+    null: 400 {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: expected a JSON object at byte 4"}}
+    an empty batch: 400 {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: the batch is empty"}}
+    no jsonrpc: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: \"jsonrpc\" must be \"2.0\""}}
+    jsonrpc 1.0: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: \"jsonrpc\" must be \"2.0\""}}
+    no method: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: \"method\" is missing"}}
+    a method of a wrong type: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: \"method\" must be a string"}}
+    method and result: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: only one of \"method\", \"result\" and \"error\" may be present"}}
+    id null: 400 {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: \"id\" must be a string or an integer, not null"}}
+    a fraction as id: 400 {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: \"id\" must be a string or an integer, not a fraction"}}
+    a boolean as id: 400 {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: \"id\" must be a string or an integer, not a boolean"}}
+    an object as id: 400 {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: \"id\" must be a string or an integer, not an object"}}
+    params as a list: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid params: \"params\" must be an object"}}
+    _meta as a string: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid params: \"_meta\" must be an object"}}
+    a key twice in the envelope: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: duplicate key \"method\""}}
+    a key twice in params: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: duplicate key \"name\""}}
+    a key twice in _meta: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: duplicate key \"a\""}}
+    nested too deep: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32700,"message":"Parse error: nested deeper than 100 levels"}}
+    a nesting bomb: 400 {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: nested deeper than 100 levels"}}
+    over the limit: 413 {"jsonrpc":"2.0","error":{"code":-32600,"message":"The request body is larger than the limit of 1000 bytes"}}
+    not UTF-8: 400 {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the message is not UTF-8 (invalid utf-8 sequence of 1 bytes from index 34)"}}
+    "#);
     let session = Session::open(&client, "2025-11-25").await;
     let legacy = over_http(|body| {
         let bad = client.post(body).header("mcp-session-id", &session.id).header("mcp-protocol-version", "2025-11-25");
@@ -124,6 +176,33 @@ async fn malformed_bodies() {
     })
     .await;
     assert_eq!(bare, modern);
+}
+
+#[tokio::test(start_paused = true)]
+async fn bodies_in_pieces() {
+    let client = Client::new(&Stub::new(), tight_http());
+    let whole = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    let by_char = whole.chars().map(|c| Some(c.to_string())).collect();
+    let forever = std::iter::repeat_with(|| Some("x".repeat(100))).take(1000).collect();
+    let mut table = String::new();
+    for (name, pieces) in [
+        ("one by one", by_char),
+        ("with nothing in between", vec![Some(String::new()), Some(whole.to_owned()), Some(String::new())]),
+        ("far too many", forever),
+        ("broken off", vec![Some(whole[..10].to_owned()), None]),
+        ("broken at the end", vec![Some(whole.to_owned()), None]),
+        ("none", vec![]),
+    ] {
+        table += &format!("{name}: {}\n", client.post("").pieces(pieces).send().await.line().await);
+    }
+    insta::assert_snapshot!(table, @r#"
+    one by one: 200 {"jsonrpc":"2.0","id":1,"result":{}}
+    with nothing in between: 200 {"jsonrpc":"2.0","id":1,"result":{}}
+    far too many: 413 {"jsonrpc":"2.0","error":{"code":-32600,"message":"The request body is larger than the limit of 1000 bytes"}}
+    broken off: 400 {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the request body broke off"}}
+    broken at the end: 400 {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the request body broke off"}}
+    none: 400 {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the text ends in the middle of a value"}}
+    "#);
 }
 
 fn modern_list() -> Value {
@@ -168,7 +247,27 @@ async fn wrong_modern_requests_over_http() {
         assert_eq!(answer.header("content-type"), "application/json");
         table += &format!("{name}: {}\n", answer.line().await);
     }
-    insta::assert_snapshot!(table, @"");
+    insta::assert_snapshot!(table, @r#"
+    unknown method: 404 {"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found: tools/fly"}}
+    no such tool: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Unknown tool: fly"}}
+    no such resource: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Resource not found: mem:b","data":{"uri":"mem:b"}}}
+    unknown version: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32022,"message":"Unsupported protocol version \"v999\": this server speaks 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05","data":{"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":"v999"}}}
+    legacy version: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32022,"message":"Unsupported protocol version \"2025-11-25\": this server speaks 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05","data":{"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":"2025-11-25"}}}
+    no version: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/protocolVersion\"] is missing or of a wrong type"}}
+    no capabilities: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/clientCapabilities\"] is missing or of a wrong type"}}
+    capabilities of a wrong type: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/clientCapabilities\"] is missing or of a wrong type"}}
+    client info of a wrong type: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/clientInfo\"] is missing or of a wrong type"}}
+    log level of a wrong name: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/logLevel\"] must be a log level, not \"loud\""}}
+    progress token of a wrong type: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: _meta.progressToken must be a string or an integer, not 0.5"}}
+    missing capability: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32021,"message":"Missing required client capability: sampling. Declare it and try again","data":{"requiredCapabilities":{"sampling":{}}}}}
+    a panic: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"Internal error"}}
+    initialize: 404 {"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found: initialize"}}
+    ping: 404 {"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found: ping"}}
+    logging/setLevel: 404 {"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found: logging/setLevel"}}
+    resources/subscribe: 404 {"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found: resources/subscribe"}}
+    tasks/result: 404 {"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found: tasks/result"}}
+    tasks/list: 404 {"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found: tasks/list"}}
+    "#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -212,7 +311,21 @@ async fn headers_must_say_what_the_body_says() {
     ] {
         table += &format!("{name}: {}\n", ask.send().await.line().await);
     }
-    insta::assert_snapshot!(table, @"");
+    insta::assert_snapshot!(table, @r#"
+    no version: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: the MCP-Protocol-Version header is missing"}}
+    another version: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: MCP-Protocol-Version header value '2025-11-25' does not match body value '2026-07-28'"}}
+    another version in the body: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: MCP-Protocol-Version header value '2026-07-28' does not match body value 'v999'"}}
+    no method: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: the Mcp-Method header is missing"}}
+    another method: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: Mcp-Method header value 'prompts/list' does not match body value 'tools/list'"}}
+    the method in capitals: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: Mcp-Method header value 'TOOLS/LIST' does not match body value 'tools/list'"}}
+    no name: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: the Mcp-Name header is missing"}}
+    another name: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: Mcp-Name header value 'slow' does not match body value 'echo'"}}
+    an encoded name that is broken: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: the Mcp-Name header cannot be read: its Base64 text is malformed"}}
+    a name that is not ASCII: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: the Mcp-Name header cannot be read: it has characters outside visible ASCII, space and tab"}}
+    two versions: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: the mcp-protocol-version header is there twice"}}
+    two methods: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: the mcp-method header is there twice"}}
+    two names: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: the mcp-name header is there twice"}}
+    "#);
     for ask in [
         list(),
         echo(),
@@ -257,7 +370,21 @@ async fn wrong_legacy_requests() {
         table += &format!("{method}: {line}\n");
         assert!(session.works().await, "{method}");
     }
-    insta::assert_snapshot!(table, @"");
+    insta::assert_snapshot!(table, @r#"
+    tools/fly: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found: tools/fly"}}
+    server/discover: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found: server/discover"}}
+    subscriptions/listen: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found: subscriptions/listen"}}
+    tasks/update: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found: tasks/update"}}
+    initialize: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"Invalid request: this session is initialized already"}}
+    tools/call: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Unknown tool: fly"}}
+    tools/call: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"Internal error"}}
+    tools/call: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: _meta.progressToken must be a string or an integer, not null"}}
+    resources/read: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32002,"message":"Resource not found: mem:b","data":{"uri":"mem:b"}}}
+    resources/subscribe: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: \"uri\" must be a string"}}
+    logging/setLevel: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: \"level\" must be one of debug, info, notice, warning, error, critical, alert, emergency"}}
+    tasks/get: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: \"taskId\" must be a string"}}
+    tasks/get: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Unknown task: task-9"}}
+    "#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -271,7 +398,23 @@ async fn calls_before_the_handshake() {
         pipe.send(&message).await;
         table += &format!("{method}:\n  {}\n  {}\n", pipe.line().await.unwrap(), over_http.line().await);
     }
-    insta::assert_snapshot!(table, @"");
+    insta::assert_snapshot!(table, @r#"
+    tools/list:
+      {"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"Server not initialized: send initialize first"}}
+      400 {"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"Bad request: the Mcp-Session-Id header is missing. Send initialize first"}}
+    tools/call:
+      {"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"Server not initialized: send initialize first"}}
+      400 {"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"Bad request: the Mcp-Session-Id header is missing. Send initialize first"}}
+    logging/setLevel:
+      {"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"Server not initialized: send initialize first"}}
+      400 {"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"Bad request: the Mcp-Session-Id header is missing. Send initialize first"}}
+    server/discover:
+      {"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/protocolVersion\"] is missing or of a wrong type"}}
+      400 {"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"Bad request: the Mcp-Session-Id header is missing. Send initialize first"}}
+    unknown/method:
+      {"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"Server not initialized: send initialize first"}}
+      400 {"jsonrpc":"2.0","id":3,"error":{"code":-32600,"message":"Bad request: the Mcp-Session-Id header is missing. Send initialize first"}}
+    "#);
     let pong = pipe.ask(&ping()).await;
     assert_eq!(pong, json!({"jsonrpc": "2.0", "id": "after", "result": {}}));
 }
@@ -295,7 +438,12 @@ async fn handshakes_that_fail() {
         assert_eq!(line.split_once(' ').unwrap().1, pipe.line().await.unwrap());
         table += &format!("{line}\n");
     }
-    insta::assert_snapshot!(table, @"");
+    insta::assert_snapshot!(table, @r#"
+    200 {"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"Invalid params: initialize needs a string \"protocolVersion\""}}
+    200 {"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"Invalid params: initialize needs a string \"protocolVersion\""}}
+    200 {"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"Invalid params: \"capabilities\" must be an object"}}
+    200 {"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"Invalid params: \"clientInfo\" must be an object"}}
+    "#);
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,23 +2,42 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::serve::Listener;
 use serde_json::{Value, json};
-use tidegate_edge::http::{Settings, StallGuard, router};
+use tidegate_edge::http::{self, Settings};
 use tidegate_service::Notice;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 
 use crate::common::*;
 
 async fn serve(stub: &Stub) -> SocketAddr {
+    serve_with(stub, Settings::default()).await.0
+}
+
+async fn serve_with(stub: &Stub, settings: Settings) -> (SocketAddr, Server) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let app = router(stub.door(), Settings::default());
-    tokio::spawn(async move { axum::serve(listener, app).await });
-    address
+    let stop = Arc::new(Notify::new());
+    let stopped = stop.clone();
+    let door = stub.door();
+    let ended = tokio::spawn(async move { http::serve(door, listener, settings, stopped.notified()).await });
+    (address, Server { stop, ended })
+}
+
+struct Server {
+    stop: Arc<Notify>,
+    ended: JoinHandle<io::Result<()>>,
+}
+
+impl Server {
+    fn shut_down(&self) {
+        self.stop.notify_one();
+    }
 }
 
 /// A connection on which one request was sent.
@@ -165,52 +184,63 @@ async fn the_standalone_stream_ends_with_its_connection() {
     wait_for("the subscription to end", || stub.subscriptions() == 0).await;
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_connection_whose_reader_stalls_is_closed() {
     let stub = Stub::new();
-    let (mut reader, connection) = tokio::io::duplex(1024);
-    let listener = StallGuard::new(One(Some(connection)), Duration::from_secs(30));
-    let app = router(stub.door(), Settings::default());
-    tokio::spawn(async move { axum::serve(listener, app).await });
-    let listen = modern(1, "subscriptions/listen", json!({"notifications": {"resourceSubscriptions": ["mem:a"]}}));
-    let head = format!(
-        "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nmcp-protocol-version: 2026-07-28\r\n\
-         mcp-method: subscriptions/listen\r\ncontent-length: {}\r\n\r\n",
-        listen.to_string().len()
-    );
-    reader.write_all(format!("{head}{listen}").as_bytes()).await.unwrap();
-    settle().await;
-    // Reading slowly is not stalling.
-    for _ in 0..20 {
-        stub.tell(&Notice::ResourceUpdated("mem:a".into()));
-        tokio::time::sleep(Duration::from_secs(10)).await;
-        assert_ne!(reader.read(&mut [0; 512]).await.unwrap(), 0);
-    }
-    assert_eq!(stub.subscriptions(), 1);
-    for _ in 0..20 {
-        stub.tell(&Notice::ResourceUpdated("mem:a".into()));
-        tokio::time::sleep(Duration::from_secs(10)).await;
-    }
-    assert_eq!(stub.subscriptions(), 0, "given up");
-    let mut rest = Vec::new();
-    in_time("the end", reader.read_to_end(&mut rest)).await.unwrap();
+    let settings = Settings { max_connections: 1, stalled: Duration::from_millis(100), ..Settings::default() };
+    let (to, _server) = serve_with(&stub, settings).await;
+    let big = modern(1, "tools/call", json!({"name": "big", "arguments": {"n": 64 << 20}}));
+    let stalled = Sent::modern(to, &big).await;
+    stub.until("the result to be there", |c| c.finished == 1).await;
+    // There is room for one connection: this one is served once the other is closed.
+    let list = modern(1, "tools/list", json!({}));
+    Sent::modern(to, &list).await.until("echo").await;
+    drop(stalled);
 }
 
-/// A listener with one connection.
-struct One(Option<DuplexStream>);
-
-impl Listener for One {
-    type Io = DuplexStream;
-    type Addr = ();
-
-    async fn accept(&mut self) -> (DuplexStream, ()) {
-        match self.0.take() {
-            Some(connection) => (connection, ()),
-            None => std::future::pending().await,
-        }
+#[tokio::test]
+async fn a_request_that_never_comes_is_not_waited_for() {
+    let stub = Stub::new();
+    let settings = Settings { max_connections: 1, stalled: Duration::from_millis(100), ..Settings::default() };
+    let (to, _server) = serve_with(&stub, settings).await;
+    let list = modern(1, "tools/list", json!({}));
+    for half in ["", "POST /mcp HTTP/1.1\r\nhost: localhost\r\n"] {
+        let mut idle = TcpStream::connect(to).await.unwrap();
+        idle.write_all(half.as_bytes()).await.unwrap();
+        Sent::modern(to, &list).await.until("echo").await;
+        drop(idle);
     }
+}
 
-    fn local_addr(&self) -> io::Result<()> {
-        Ok(())
-    }
+#[tokio::test]
+async fn a_shutdown_lets_running_calls_finish_and_closes_the_rest() {
+    let stub = Stub::new();
+    let settings = Settings { drain: Duration::from_millis(200), ..Settings::default() };
+    let (to, server) = serve_with(&stub, settings).await;
+    let mut slow = Sent::modern(to, &modern(1, "tools/call", json!({"name": "slow"}))).await;
+    let mut never = Sent::modern(to, &never(2, json!({}))).await;
+    let mut listening = Sent::modern(to, &modern(3, "subscriptions/listen", json!({"notifications": {}}))).await;
+    listening.until("acknowledged").await;
+    stub.until("both calls to run", |c| c.running == 2).await;
+    server.shut_down();
+    stub.release(1);
+    slow.until("done").await;
+    in_time("the end of the server", server.ended).await.unwrap().unwrap();
+    assert!(TcpStream::connect(to).await.is_err(), "nobody listens any more");
+    // What did not end in time is over all the same.
+    let mut rest = Vec::new();
+    let _ = in_time("the end of a connection", never.0.read_to_end(&mut rest)).await;
+    let _ = in_time("the end of a connection", listening.0.read_to_end(&mut rest)).await;
+    stub.until("the call to stop", |c| c.running == 0).await;
+    wait_for("the subscription to end", || stub.subscriptions() == 0).await;
+}
+
+#[tokio::test]
+async fn other_paths_are_not_there() {
+    let stub = Stub::new();
+    let to = serve(&stub).await;
+    let mut stream = TcpStream::connect(to).await.unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
+    let answer = Sent(stream).until("}").await;
+    assert!(answer.starts_with("HTTP/1.1 404"), "{answer}");
 }

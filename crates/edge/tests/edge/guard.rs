@@ -78,6 +78,30 @@ async fn origins() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn two_of_a_kind_are_one_too_many() {
+    let client = Client::new(&Stub::new(), settings());
+    let ask = || client.modern(&modern(1, "server/discover", json!({})));
+    let (good, evil) = ("http://localhost", "http://evil.example.com");
+    for ask in [
+        ask().header("origin", good).again("origin", evil),
+        ask().header("origin", evil).again("origin", good),
+        ask().again("host", "evil.example.com"),
+        ask().header("host", "evil.example.com").again("host", "localhost"),
+    ] {
+        assert_eq!(ask.send().await.status, 403);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_host_may_stand_in_the_target() {
+    let client = Client::new(&Stub::new(), settings());
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    for (uri, want) in [("http://localhost:80/mcp", 200), ("http://evil.example.com/mcp", 403)] {
+        assert_eq!(client.request("POST", uri).without("host").body(ping).send().await.status, want, "{uri}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn more_hosts_and_origins_on_request() {
     let public = || settings().allow_host("tools.example.com").allow_origin("https://app.example.com");
     for (host, origin, want) in [

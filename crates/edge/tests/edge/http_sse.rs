@@ -26,7 +26,7 @@ impl Old {
         Old { client: client.clone(), events, path: endpoint.data }
     }
 
-    fn post(&self, body: impl Into<Vec<u8>>) -> Ask {
+    fn post(&self, body: impl Into<axum::body::Body>) -> Ask {
         self.client.request("POST", &self.path).body(body)
     }
 
@@ -80,7 +80,17 @@ async fn from_handshake_to_calls() {
     got.push(old.recv().await);
     stub.tell(&Notice::ToolsChanged);
     got.push(old.recv().await);
-    insta::assert_snapshot!(lines(&got), @"");
+    insta::assert_snapshot!(lines(&got), @r#"
+    {"id":1,"jsonrpc":"2.0","result":{}}
+    {"error":{"code":-32600,"message":"Server not initialized: send initialize first"},"id":2,"jsonrpc":"2.0"}
+    {"id":3,"jsonrpc":"2.0","result":{"capabilities":{"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}},"instructions":"Be kind","protocolVersion":"2024-11-05","serverInfo":{"name":"stub","version":"1"}}}
+    {"error":{"code":-32600,"message":"Invalid request: this session is initialized already"},"id":4,"jsonrpc":"2.0"}
+    {"id":5,"jsonrpc":"2.0","result":{"content":[{"text":"hi","type":"text"}]}}
+    {"error":{"code":-32601,"message":"Method not found: tools/fly"},"id":6,"jsonrpc":"2.0"}
+    {"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1,"progressToken":0,"total":1}}
+    {"id":7,"jsonrpc":"2.0","result":{"content":[{"text":"done","type":"text"}]}}
+    {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
+    "#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -132,7 +142,15 @@ async fn bad_input() {
     ] {
         table += &format!("{name}: {}\n", ask.send().await.line().await);
     }
-    insta::assert_snapshot!(table, @"");
+    insta::assert_snapshot!(table, @r#"
+    broken JSON: 400 {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the text ends in the middle of a value"}}
+    not a request: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: \"method\" is missing"}}
+    a batch: 400 {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: batches are not part of this transport"}}
+    a form: 415 {"jsonrpc":"2.0","error":{"code":-32600,"message":"Unsupported media type: send the message as Content-Type: application/json"}}
+    no session: 404 {"jsonrpc":"2.0","error":{"code":-32600,"message":"Session not found: open the event stream first"}}
+    another session: 404 {"jsonrpc":"2.0","error":{"code":-32600,"message":"Session not found: open the event stream first"}}
+    another principal: 404 {"jsonrpc":"2.0","error":{"code":-32600,"message":"Session not found: open the event stream first"}}
+    "#);
     assert_eq!(old.ask(9, "ping", json!({})).await["id"], 9, "the connection goes on");
     assert_eq!(client.request("POST", "/sse").send().await.status, 405);
 }

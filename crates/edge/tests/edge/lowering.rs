@@ -28,7 +28,13 @@ async fn content() {
         ],
         "_meta": {"own": true},
     });
-    insta::assert_snapshot!(in_each("tools/call", json!({"name": "content", "arguments": arguments})).await, @"");
+    insta::assert_snapshot!(in_each("tools/call", json!({"name": "content", "arguments": arguments})).await, @r#"
+    2024-11-05: {"_meta":{"own":true},"content":[{"annotations":{"priority":1},"text":"t","type":"text"},{"text":"[Audio of type audio/wav, 3 bytes, which this revision of the protocol cannot carry]","type":"text"},{"text":"[Resource a: mem:a]","type":"text"}]}
+    2025-03-26: {"_meta":{"own":true},"content":[{"annotations":{"priority":1},"text":"t","type":"text"},{"data":"AAAA","mimeType":"audio/wav","type":"audio"},{"text":"[Resource a: mem:a]","type":"text"}]}
+    2025-06-18: {"_meta":{"own":true},"content":[{"_meta":{"k":1},"annotations":{"lastModified":"2026-01-01","priority":1},"text":"t","type":"text"},{"data":"AAAA","mimeType":"audio/wav","type":"audio"},{"name":"a","type":"resource_link","uri":"mem:a"}]}
+    2025-11-25: {"_meta":{"own":true},"content":[{"_meta":{"k":1},"annotations":{"lastModified":"2026-01-01","priority":1},"text":"t","type":"text"},{"data":"AAAA","mimeType":"audio/wav","type":"audio"},{"icons":[{"src":"https://example.com/i.png"}],"name":"a","type":"resource_link","uri":"mem:a"}]}
+    2026-07-28: {"_meta":{"own":true},"content":[{"_meta":{"k":1},"annotations":{"lastModified":"2026-01-01","priority":1},"text":"t","type":"text"},{"data":"AAAA","mimeType":"audio/wav","type":"audio"},{"icons":[{"src":"https://example.com/i.png"}],"name":"a","type":"resource_link","uri":"mem:a"}],"resultType":"complete"}
+    "#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -42,13 +48,41 @@ async fn structured_content() {
         let arguments = json!({"content": content, "structuredContent": structured});
         table += &in_each("tools/call", json!({"name": "content", "arguments": arguments})).await;
     }
-    insta::assert_snapshot!(table, @"");
+    insta::assert_snapshot!(table, @r#"
+    2024-11-05: {"content":[{"text":"{\"a\":1}","type":"text"}]}
+    2025-03-26: {"content":[{"text":"{\"a\":1}","type":"text"}]}
+    2025-06-18: {"content":[{"text":"{\"a\":1}","type":"text"}],"structuredContent":{"a":1}}
+    2025-11-25: {"content":[{"text":"{\"a\":1}","type":"text"}],"structuredContent":{"a":1}}
+    2026-07-28: {"content":[{"text":"{\"a\":1}","type":"text"}],"resultType":"complete","structuredContent":{"a":1}}
+    2024-11-05: {"content":[{"text":"{\"a\":1}","type":"text"}]}
+    2025-03-26: {"content":[{"text":"{\"a\":1}","type":"text"}]}
+    2025-06-18: {"content":[],"structuredContent":{"a":1}}
+    2025-11-25: {"content":[],"structuredContent":{"a":1}}
+    2026-07-28: {"content":[],"resultType":"complete","structuredContent":{"a":1}}
+    2024-11-05: {"content":[{"text":"[1,2]","type":"text"}]}
+    2025-03-26: {"content":[{"text":"[1,2]","type":"text"}]}
+    2025-06-18: {"content":[{"text":"[1,2]","type":"text"}]}
+    2025-11-25: {"content":[{"text":"[1,2]","type":"text"}]}
+    2026-07-28: {"content":[],"resultType":"complete","structuredContent":[1,2]}
+    "#);
 }
 
 #[tokio::test(start_paused = true)]
 async fn definitions() {
-    insta::assert_snapshot!(in_each("tools/list", json!({})).await, @"");
-    insta::assert_snapshot!(in_each("resources/list", json!({})).await, @"");
+    insta::assert_snapshot!(in_each("tools/list", json!({})).await, @r#"
+    2024-11-05: {"tools":[{"description":"Echo","inputSchema":{"type":"object"},"name":"echo"}]}
+    2025-03-26: {"tools":[{"annotations":{"readOnlyHint":true,"title":"Echo"},"inputSchema":{"type":"object"},"name":"echo"}]}
+    2025-06-18: {"tools":[{"annotations":{"readOnlyHint":true},"inputSchema":{"type":"object"},"name":"echo","outputSchema":{"type":"object"},"title":"Echo"}]}
+    2025-11-25: {"tools":[{"annotations":{"readOnlyHint":true},"icons":[{"src":"https://example.com/i.png"}],"inputSchema":{"type":"object"},"name":"echo","outputSchema":{"type":"object"},"title":"Echo"}]}
+    2026-07-28: {"cacheScope":"public","resultType":"complete","tools":[{"annotations":{"readOnlyHint":true},"icons":[{"src":"https://example.com/i.png"}],"inputSchema":{"type":"object"},"name":"echo","outputSchema":{"type":"object"},"title":"Echo"}],"ttlMs":0}
+    "#);
+    insta::assert_snapshot!(in_each("resources/list", json!({})).await, @r#"
+    2024-11-05: {"resources":[{"description":"A","name":"a","uri":"mem:a"}]}
+    2025-03-26: {"resources":[{"description":"A","name":"a","uri":"mem:a"}]}
+    2025-06-18: {"resources":[{"name":"a","title":"A","uri":"mem:a"}]}
+    2025-11-25: {"resources":[{"name":"a","title":"A","uri":"mem:a"}]}
+    2026-07-28: {"resources":[{"name":"a","title":"A","uri":"mem:a"}],"resultType":"complete"}
+    "#);
 }
 
 #[tokio::test(start_paused = true)]

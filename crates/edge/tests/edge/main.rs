@@ -15,4 +15,5 @@ mod lowering;
 mod modern_http;
 mod questions;
 mod stdio;
+mod stress;
 mod tasks;

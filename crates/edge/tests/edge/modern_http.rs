@@ -59,7 +59,13 @@ async fn progress_makes_a_stream() {
     let answer = client.modern(&call("progress", json!({"n": 2}), json!({"progressToken": 0}))).send().await;
     let headers = ["content-type", "cache-control", "x-accel-buffering"].map(|h| answer.header(h).to_owned());
     assert_eq!(headers, ["text/event-stream", "no-cache", "no"]);
-    insta::assert_snapshot!(answer.text().await, @"");
+    insta::assert_snapshot!(answer.text().await, @r#"
+    data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":0,"progress":1,"total":2,"message":"step 1"}}
+
+    data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":0,"progress":2,"total":2,"message":"step 2"}}
+
+    data: {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[{"text":"done","type":"text"}]}}
+    "#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,7 +131,7 @@ async fn what_the_call_knows() {
     });
     let ask = client.modern(&call("context", json!({}), meta)).as_subject("alice");
     let ask = ask.header("mcp-param-region", "us-west1").header("mcp-paramount", "no");
-    insta::assert_snapshot!(text(&ask.send().await.json().await), @"");
+    insta::assert_snapshot!(text(&ask.send().await.json().await), @r#"{"capabilities":{"roots":{}},"clientInfo":{"name":"test","version":"1"},"headers":["mcp-param-region=us-west1"],"logLevel":"notice","progressToken":"t","revision":"2026-07-28","subject":"alice"}"#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -133,13 +139,13 @@ async fn questions_are_results() {
     let client = client(&Stub::new());
     let arguments = json!({"ask": ["form", "sample", "roots"]});
     let asked = client.ask("tools/call", json!({"name": "ask", "arguments": arguments})).await;
-    insta::assert_snapshot!(asked["result"], @"");
+    insta::assert_snapshot!(asked["result"], @r#"{"inputRequests":{"form1":{"method":"elicitation/create","params":{"message":"Name?","requestedSchema":{"properties":{"name":{"type":"string"}},"type":"object"}}},"roots1":{"method":"roots/list","params":{}},"sample1":{"method":"sampling/createMessage","params":{"maxTokens":9,"messages":[{"content":{"text":"Hi","type":"text"},"role":"user"}]}}},"requestState":"round 1","resultType":"input_required"}"#);
     let again = json!({
         "name": "ask", "arguments": arguments, "requestState": asked["result"]["requestState"],
         "inputResponses": {"form1": {"action": "accept", "content": {"name": "Alice"}}},
     });
     let answered = client.ask("tools/call", again).await;
-    insta::assert_snapshot!(text(&answered), @"");
+    insta::assert_snapshot!(text(&answered), @r#"{"answers":{"form1":{"action":"accept","content":{"name":"Alice"}}},"state":"round 1"}"#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -182,7 +188,12 @@ async fn subscriptions() {
     stub.end_subscriptions();
     let end = events.message().await;
     assert_eq!(events.next().await, None, "the stream ends with the subscription");
-    insta::assert_snapshot!(lines(&[&told[..], &[end]].concat()), @"");
+    insta::assert_snapshot!(lines(&[&told[..], &[end]].concat()), @r#"
+    {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"s"},"notifications":{"resourceSubscriptions":["mem:a"],"toolsListChanged":true}}}
+    {"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"s"}}}
+    {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"s"},"uri":"mem:a"}}
+    {"id":"s","jsonrpc":"2.0","result":{"_meta":{"io.modelcontextprotocol/subscriptionId":"s"},"resultType":"complete"}}
+    "#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -207,7 +218,7 @@ async fn several_subscriptions_of_one_id() {
 async fn a_subscription_needs_a_stream() {
     let stub = Stub::new();
     let ask = client(&stub).modern(&listen(1, json!({}))).header("accept", "application/json");
-    insta::assert_snapshot!(ask.send().await.line().await, @"");
+    insta::assert_snapshot!(ask.send().await.line().await, @r#"406 {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Not acceptable: a subscription needs Accept: text/event-stream"}}"#);
     assert_eq!(stub.subscriptions(), 0);
 }
 
@@ -261,7 +272,7 @@ async fn only_json_is_taken() {
         assert_eq!(answer.status, status, "{kind:?}");
     }
     let answer = client.modern(&message).without("content-type").send().await;
-    insta::assert_snapshot!(answer.line().await, @"");
+    insta::assert_snapshot!(answer.line().await, @r#"415 {"jsonrpc":"2.0","error":{"code":-32600,"message":"Unsupported media type: send the message as Content-Type: application/json"}}"#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -307,7 +318,12 @@ async fn what_is_no_request() {
         assert_eq!(lines[0], lines[1], "{name}");
         table += &format!("{name}: {}\n", lines[0]);
     }
-    insta::assert_snapshot!(table, @"");
+    insta::assert_snapshot!(table, @r#"
+    a notification: 202 
+    a response: 400 {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: the body must be a single JSON-RPC request or notification"}}
+    an error: 400 {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: the body must be a single JSON-RPC request or notification"}}
+    a batch: 400 {"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid request: the body must be a single JSON-RPC request or notification"}}
+    "#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -330,7 +346,14 @@ async fn a_modern_server_and_legacy_clients() {
         assert_eq!(answer.header("mcp-session-id"), "-");
         table += &format!("{name}: {}\n", answer.line().await);
     }
-    insta::assert_snapshot!(table, @"");
+    insta::assert_snapshot!(table, @r#"
+    initialize: 400 {"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"Unsupported protocol version \"2025-11-25\": this server speaks 2026-07-28","data":{"supported":["2026-07-28"],"requested":"2025-11-25"}}}
+    initialize with a version: 400 {"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"Unsupported protocol version \"2025-11-25\": this server speaks 2026-07-28","data":{"supported":["2026-07-28"],"requested":"2025-11-25"}}}
+    a bare request: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/protocolVersion\"] is missing or of a wrong type"}}
+    a request of a session: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/protocolVersion\"] is missing or of a wrong type"}}
+    a notification: 202 
+    no version header: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: the MCP-Protocol-Version header is missing"}}
+    "#);
     assert_eq!(stub.calls(), [""; 0], "none of them got through");
 }
 
@@ -347,9 +370,22 @@ async fn a_legacy_server_and_modern_clients() {
     ] {
         table += &format!("{name}: {}\n", ask.send().await.line().await);
     }
-    insta::assert_snapshot!(table, @"");
+    insta::assert_snapshot!(table, @r#"
+    a modern request: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Bad request: unsupported protocol version \"2026-07-28\"; supported: 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05"}}
+    without headers: 200 {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found: server/discover"}}
+    a notification: 400 {"jsonrpc":"2.0","error":{"code":-32600,"message":"Bad request: unsupported protocol version \"2026-07-28\"; supported: 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05"}}
+    "#);
     let session = Session::open(&client, "2025-11-25").await;
     assert!(session.works().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_path_of_its_own() {
+    let client = Client::new(&Stub::new(), Settings::default().path("/api/tools"));
+    let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+    for (path, want) in [("/api/tools", 200), ("/mcp", 404), ("/api/tools/x", 404)] {
+        assert_eq!(client.request("POST", path).body(ping).send().await.status, want, "{path}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

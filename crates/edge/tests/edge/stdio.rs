@@ -207,7 +207,12 @@ async fn progress_and_logs_of_a_modern_request() {
     let mut got = vec![pipe.recv().await, pipe.recv().await];
     pipe.send(&with("log", json!({"io.modelcontextprotocol/logLevel": "error"}))).await;
     got.extend([pipe.recv().await, pipe.recv().await]);
-    insta::assert_snapshot!(lines(&got), @"");
+    insta::assert_snapshot!(lines(&got), @r#"
+    {"jsonrpc":"2.0","method":"notifications/progress","params":{"message":"step 1","progress":1,"progressToken":0,"total":1}}
+    {"id":1,"jsonrpc":"2.0","result":{"content":[{"text":"done","type":"text"}],"resultType":"complete"}}
+    {"jsonrpc":"2.0","method":"notifications/message","params":{"data":"a message at error","level":"error"}}
+    {"id":1,"jsonrpc":"2.0","result":{"content":[{"text":"done","type":"text"}],"resultType":"complete"}}
+    "#);
     pipe.send(&with("log", json!({}))).await;
     assert_eq!(text(&pipe.recv().await), "done", "no level, no logs");
     for name in ["close_stream", "close_outbox"] {
@@ -240,7 +245,13 @@ async fn subscriptions_share_the_pipe() {
     // Ended by the service: it says so.
     stub.end_subscriptions();
     got.push(pipe.recv().await);
-    insta::assert_snapshot!(lines(&got), @"");
+    insta::assert_snapshot!(lines(&got), @r#"
+    {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"a"},"notifications":{"toolsListChanged":true}}}
+    {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"b"},"notifications":{"resourceSubscriptions":["mem:a"]}}}
+    {"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"a"}}}
+    {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"b"},"uri":"mem:a"}}
+    {"id":"b","jsonrpc":"2.0","result":{"_meta":{"io.modelcontextprotocol/subscriptionId":"b"},"resultType":"complete"}}
+    "#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -268,7 +279,7 @@ async fn batches() {
     let mut pipe = Pipe::legacy(&stub, Settings::default(), "2025-03-26").await;
     pipe.send(&json!([ping, told, 5, slow])).await;
     stub.release(1);
-    insta::assert_snapshot!(pipe.line().await.unwrap(), @"");
+    insta::assert_snapshot!(pipe.line().await.unwrap(), @r#"[{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request: expected a JSON object at byte 1"}},{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","id":2,"result":{"content":[{"text":"done","type":"text"}]}}]"#);
     pipe.send(&json!([told])).await;
     assert!(pipe.is_quiet().await);
     // A batch of many, all of which have to wait.
@@ -340,7 +351,13 @@ async fn a_modern_server_and_legacy_clients() {
         got.push(pipe.ask(&json!({"jsonrpc": "2.0", "id": 1, "method": method})).await);
     }
     got.push(pipe.ask(&json!([{"jsonrpc": "2.0", "id": 1, "method": "ping"}])).await);
-    insta::assert_snapshot!(lines(&got), @"");
+    insta::assert_snapshot!(lines(&got), @r#"
+    {"error":{"code":-32022,"data":{"requested":"2025-11-25","supported":["2026-07-28"]},"message":"Unsupported protocol version \"2025-11-25\": this server speaks 2026-07-28"},"id":0,"jsonrpc":"2.0"}
+    {"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/protocolVersion\"] is missing or of a wrong type"},"id":1,"jsonrpc":"2.0"}
+    {"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/protocolVersion\"] is missing or of a wrong type"},"id":1,"jsonrpc":"2.0"}
+    {"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/protocolVersion\"] is missing or of a wrong type"},"id":1,"jsonrpc":"2.0"}
+    {"error":{"code":-32600,"message":"Invalid request: batches are part of revision 2025-03-26 only; send one message"},"jsonrpc":"2.0"}
+    "#);
     // What is no request has no effect and no answer.
     pipe.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
     pipe.send(&json!({"jsonrpc": "2.0", "id": 1, "result": {}})).await;
@@ -363,7 +380,13 @@ async fn a_legacy_server_and_modern_clients() {
     let served = pipe.ask(&call(5, "context", json!({}))).await;
     assert!(text(&served).contains(r#""revision":"2025-11-25""#));
     got[2]["result"].as_object_mut().unwrap().retain(|name, _| name == "protocolVersion");
-    insta::assert_snapshot!(lines(&got), @"");
+    insta::assert_snapshot!(lines(&got), @r#"
+    {"error":{"code":-32600,"message":"Server not initialized: send initialize first"},"id":1,"jsonrpc":"2.0"}
+    {"error":{"code":-32600,"message":"Server not initialized: send initialize first"},"id":2,"jsonrpc":"2.0"}
+    {"id":0,"jsonrpc":"2.0","result":{"protocolVersion":"2025-11-25"}}
+    {"error":{"code":-32601,"message":"Method not found: server/discover"},"id":3,"jsonrpc":"2.0"}
+    {"error":{"code":-32601,"message":"Method not found: subscriptions/listen"},"id":4,"jsonrpc":"2.0"}
+    "#);
 }
 
 #[tokio::test(start_paused = true)]

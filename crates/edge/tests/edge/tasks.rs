@@ -27,7 +27,14 @@ async fn from_creation_to_result() {
     for method in ["tasks/get", "tasks/list", "tasks/result", "tasks/get", "tasks/cancel"] {
         got.push(ask(&session, method, "task-1").await);
     }
-    insta::assert_snapshot!(lines(&got), @"");
+    insta::assert_snapshot!(lines(&got), @r#"
+    {"id":1,"jsonrpc":"2.0","result":{"task":{"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","pollInterval":50,"status":"working","taskId":"task-1","ttl":60000}}}
+    {"id":2,"jsonrpc":"2.0","result":{"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","pollInterval":50,"status":"working","taskId":"task-1","ttl":60000}}
+    {"id":2,"jsonrpc":"2.0","result":{"tasks":[{"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","pollInterval":50,"status":"working","taskId":"task-1","ttl":60000}]}}
+    {"id":2,"jsonrpc":"2.0","result":{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"task-1"}},"content":[{"text":"none","type":"text"}]}}
+    {"id":2,"jsonrpc":"2.0","result":{"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","pollInterval":50,"status":"completed","taskId":"task-1","ttl":60000}}
+    {"error":{"code":-32602,"message":"Invalid params: task task-1 is completed already"},"id":2,"jsonrpc":"2.0"}
+    "#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -46,7 +53,14 @@ async fn tasks_that_fail_or_are_cancelled() {
         ask(&session, "tasks/cancel", "task-2").await,
         ask(&session, "tasks/result", "task-3").await,
     ];
-    insta::assert_snapshot!(lines(&got), @"");
+    insta::assert_snapshot!(lines(&got), @r#"
+    {"error":{"code":-32603,"data":{"why":"so"},"message":"it broke"},"id":2,"jsonrpc":"2.0"}
+    {"error":{"code":-32602,"message":"Invalid params: task task-1 is failed already"},"id":2,"jsonrpc":"2.0"}
+    {"id":2,"jsonrpc":"2.0","result":{"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","pollInterval":50,"status":"cancelled","taskId":"task-2","ttl":60000}}
+    {"error":{"code":-32602,"message":"Invalid params: task task-2 was cancelled"},"id":9,"jsonrpc":"2.0"}
+    {"error":{"code":-32602,"message":"Invalid params: task task-2 is cancelled already"},"id":2,"jsonrpc":"2.0"}
+    {"error":{"code":-32602,"message":"Unknown task: task-3"},"id":2,"jsonrpc":"2.0"}
+    "#);
 }
 
 #[tokio::test(start_paused = true)]
@@ -77,7 +91,11 @@ async fn a_tasks_questions_name_their_task() {
         session.answer(got.last().unwrap(), answer).await;
     }
     got.push(events.message().await);
-    insta::assert_snapshot!(lines(&got), @"");
+    insta::assert_snapshot!(lines(&got), @r#"
+    {"id":1,"jsonrpc":"2.0","method":"elicitation/create","params":{"_meta":{"dev.tidegate/input":{"key":"form1","of":1},"io.modelcontextprotocol/related-task":{"taskId":"task-1"}},"message":"Name?","requestedSchema":{"properties":{"name":{"type":"string"}},"type":"object"}}}
+    {"id":2,"jsonrpc":"2.0","method":"roots/list","params":{"_meta":{"dev.tidegate/input":{"key":"roots1","of":1},"io.modelcontextprotocol/related-task":{"taskId":"task-1"}}}}
+    {"id":3,"jsonrpc":"2.0","result":{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"task-1"}},"content":[{"text":"{\"roots1\":{\"roots\":[]}}","type":"text"}]}}
+    "#);
 }
 
 #[tokio::test(start_paused = true)]

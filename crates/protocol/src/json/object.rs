@@ -30,7 +30,7 @@ pub struct Object {
     members: Members,
 }
 
-pub(crate) type Members = SmallVec<[Position; 6]>;
+pub(crate) type Members = SmallVec<[Position; 4]>;
 
 pub(crate) fn empty_members() -> Members {
     SmallVec::new()
@@ -53,8 +53,12 @@ impl Position {
     }
 
     fn is(&self, text: &str, name: &str) -> bool {
-        let raw = &text[self.key_start as usize..self.key_end as usize];
-        if self.escaped { unescape(raw) == name } else { raw == name }
+        let (start, end) = (self.key_start as usize, self.key_end as usize);
+        if self.escaped {
+            return unescape(&text[start..end]) == name;
+        }
+        // Lengths tell most names apart, and bytes need no care for character boundaries.
+        end - start == name.len() && text.as_bytes()[start..end] == *name.as_bytes()
     }
 }
 
@@ -123,6 +127,14 @@ impl Object {
         let raw = self.get(name)?;
         let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
         if inner.contains('\\') { serde_json::from_str::<String>(raw).ok().map(Cow::Owned) } else { Some(inner.into()) }
+    }
+
+    /// The content of a string member, sharing the buffer where it needs no decoding.
+    pub fn text(&self, name: &str) -> Option<ByteString> {
+        match self.str(name)? {
+            Cow::Borrowed(plain) => Some(self.text.slice_ref(plain)),
+            Cow::Owned(decoded) => Some(decoded.into()),
+        }
     }
 
     /// Whether there is such a member.

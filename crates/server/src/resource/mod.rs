@@ -3,23 +3,19 @@
 mod read;
 
 use std::future::Future;
-use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
-use tidegate_protocol::content::{Annotations, Body, Icon, ResourceContents, Role};
-use tidegate_protocol::json::{ObjectWriter, write_str};
+use tidegate_protocol::Json;
+use tidegate_protocol::content::{Annotations, Icon, ResourceContents, Role};
+use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::template::Template;
-use tidegate_protocol::{Error, Json};
-use tidegate_service::{Call, Reply};
+
+pub(crate) use read::{ResourceEntry, TemplateEntry, read};
 
 use crate::complete::{Completer, Completing, IntoCompletions, completer};
 use crate::cx::Cx;
-use crate::dispatch::Started;
 use crate::options::CacheHint;
-use crate::run::{Run, Work};
-use crate::server::Core;
-use crate::text;
 use crate::tool::ToolError;
 
 /// What a reader may return: contents in full, or just their text or bytes. URI and type are those of the resource that

@@ -20,19 +20,19 @@ use crate::text;
 /// A resource as the running server holds it.
 pub(crate) struct ResourceEntry {
     pub(crate) definition: Json,
-    mime_type: Option<String>,
-    cache: Option<CacheHint>,
-    reader: Reader,
+    pub(super) mime_type: Option<String>,
+    pub(super) cache: Option<CacheHint>,
+    pub(super) reader: Reader,
 }
 
 /// A template as the running server holds it.
 pub(crate) struct TemplateEntry {
     pub(crate) definition: Json,
-    mime_type: Option<String>,
-    cache: Option<CacheHint>,
-    reader: Reader,
-    completers: Vec<(String, Completer)>,
-    template: Template,
+    pub(super) mime_type: Option<String>,
+    pub(super) cache: Option<CacheHint>,
+    pub(super) reader: Reader,
+    pub(super) completers: Vec<(String, Completer)>,
+    pub(super) template: Template,
 }
 
 impl TemplateEntry {

@@ -14,8 +14,8 @@ use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use tidegate_protocol::content::Icon;
 use tidegate_protocol::Symbol;
+use tidegate_protocol::content::Icon;
 use tidegate_service::Principal;
 
 pub(crate) use call::{call, finish};

@@ -79,7 +79,8 @@ impl<S: Door> Service<Call> for Admission<S> {
         match Place::take(&self.gate) {
             Some(place) => AdmissionFuture::Waiting {
                 acquire: Box::pin(self.gate.running.clone().acquire_owned()),
-                next: Some((self.inner.clone(), call)),
+                // Boxed: waiting is rare, and the future of every call would be as large.
+                next: Some(Box::new((self.inner.clone(), call))),
                 place: Some(place),
             },
             None => {
@@ -118,7 +119,7 @@ pin_project! {
         /// Turned away.
         Refused { reply: Option<Reply> },
         /// In line.
-        Waiting { acquire: Acquire, next: Option<(S, Call)>, place: Option<Place> },
+        Waiting { acquire: Acquire, next: Option<Box<(S, Call)>>, place: Option<Place> },
         /// Let in; the permit goes back when the future ends or is dropped.
         Running { #[pin] inner: S::Future, permit: Option<OwnedSemaphorePermit> },
     }
@@ -136,7 +137,7 @@ impl<S: Door> Future for AdmissionFuture<S> {
                 Project::Running { inner, .. } => return inner.poll(cx),
                 Project::Waiting { acquire, next, .. } => {
                     let permit = ready!(acquire.as_mut().poll(cx)).ok();
-                    let Some((mut door, call)) = next.take() else {
+                    let Some((mut door, call)) = next.take().map(|next| *next) else {
                         return Poll::Ready(Ok(Reply::Error(Error::internal())));
                     };
                     AdmissionFuture::Running { inner: door.call(call), permit }

@@ -41,14 +41,12 @@ impl Client {
             uri: uri.to_owned(),
             headers,
             principal: None,
-            body: Vec::new(),
+            body: Body::empty(),
         }
     }
 
     pub(crate) fn post(&self, body: impl AsRef<[u8]>) -> Ask {
-        let mut ask = self.request("POST", "/mcp");
-        ask.body = body.as_ref().to_vec();
-        ask
+        self.request("POST", "/mcp").body(body.as_ref().to_vec())
     }
 
     /// A modern request with the headers that mirror it.
@@ -112,7 +110,7 @@ pub(crate) struct Ask {
     uri: String,
     headers: HeaderMap,
     principal: Option<Principal>,
-    body: Vec<u8>,
+    body: Body,
 }
 
 impl Ask {
@@ -131,9 +129,15 @@ impl Ask {
     }
 
     /// Sends another body than the one the headers were made for.
-    pub(crate) fn body(mut self, body: impl Into<Vec<u8>>) -> Ask {
+    pub(crate) fn body(mut self, body: impl Into<Body>) -> Ask {
         self.body = body.into();
         self
+    }
+
+    /// Sends the body in pieces, without saying how long it will be. `None` is where the connection breaks.
+    pub(crate) fn pieces(self, pieces: Vec<Option<String>>) -> Ask {
+        let pieces = pieces.into_iter().map(|piece| piece.ok_or_else(|| std::io::Error::other("broken")));
+        self.body(Body::from_stream(futures_util::stream::iter(pieces)))
     }
 
     pub(crate) fn without(mut self, name: &str) -> Ask {
@@ -149,7 +153,7 @@ impl Ask {
 
     #[track_caller]
     pub(crate) fn send(self) -> impl Future<Output = Answer> {
-        let mut request = Request::builder().method(&*self.method).uri(&self.uri).body(Body::from(self.body)).unwrap();
+        let mut request = Request::builder().method(&*self.method).uri(&self.uri).body(self.body).unwrap();
         *request.headers_mut() = self.headers;
         if let Some(principal) = self.principal {
             request.extensions_mut().insert(principal);

@@ -6,43 +6,14 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::serve::Listener;
 use pin_project_lite::pin_project;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Wraps a listener for `axum::serve`: a connection that takes no bytes for `limit` is closed.
-#[derive(Debug)]
-pub struct StallGuard<L> {
-    inner: L,
-    limit: Duration,
-}
-
-impl<L> StallGuard<L> {
-    /// Closes connections that take nothing for `limit`.
-    pub fn new(inner: L, limit: Duration) -> Self {
-        StallGuard { inner, limit }
-    }
-}
-
-impl<L: Listener> Listener for StallGuard<L> {
-    type Io = StallGuarded<L::Io>;
-    type Addr = L::Addr;
-
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        let (inner, addr) = self.inner.accept().await;
-        (StallGuarded { inner, limit: self.limit, stalled: None }, addr)
-    }
-
-    fn local_addr(&self) -> io::Result<Self::Addr> {
-        self.inner.local_addr()
-    }
-}
-
 pin_project! {
-    /// A connection under a [`StallGuard`].
+    /// A connection that fails when nothing can be written to it for `limit`.
     #[derive(Debug)]
-    pub struct StallGuarded<S> {
+    pub(super) struct StallGuarded<S> {
         #[pin]
         inner: S,
         limit: Duration,
@@ -52,6 +23,10 @@ pin_project! {
 }
 
 impl<S> StallGuarded<S> {
+    pub(super) fn new(inner: S, limit: Duration) -> Self {
+        StallGuarded { inner, limit, stalled: None }
+    }
+
     fn watch<T>(
         stalled: &mut Option<Pin<Box<Sleep>>>,
         limit: Duration,

@@ -1,0 +1,141 @@
+//! The request headers that decide anything, found in one pass over all of them.
+
+use ::http::{HeaderMap, HeaderValue};
+use tidegate_protocol::{Revision, headers};
+
+/// What the headers of a request say, as far as anybody here asks.
+#[derive(Default)]
+pub(super) struct Heads<'a> {
+    pub(super) host: Option<&'a HeaderValue>,
+    pub(super) origin: Option<&'a HeaderValue>,
+    pub(super) version: Option<&'a HeaderValue>,
+    pub(super) method: Option<&'a HeaderValue>,
+    pub(super) name: Option<&'a HeaderValue>,
+    pub(super) session: Option<&'a HeaderValue>,
+    pub(super) last_event: Option<&'a HeaderValue>,
+    /// The body is said to be JSON.
+    pub(super) json: bool,
+    /// `Host` or `Origin` is there twice, so that somebody else may have read the other.
+    pub(super) ambiguous: bool,
+    /// A mirrored header that is there twice.
+    pub(super) twice: Option<&'static str>,
+    /// There are `Mcp-Param-*` headers.
+    pub(super) has_params: bool,
+    /// Whether `Accept` names event streams; `None` without `Accept`.
+    events: Option<bool>,
+}
+
+impl<'a> Heads<'a> {
+    pub(super) fn read(map: &'a HeaderMap) -> Heads<'a> {
+        let mut heads = Heads::default();
+        for (name, value) in map {
+            let name = name.as_str();
+            match name {
+                "host" => heads.ambiguous |= heads.host.replace(value).is_some(),
+                "origin" => heads.ambiguous |= heads.origin.replace(value).is_some(),
+                "content-type" => heads.json = is_json(value.as_bytes()),
+                "accept" => heads.events = Some(heads.events == Some(true) || names_events(value.as_bytes())),
+                headers::PROTOCOL_VERSION => heads.mirrored(headers::PROTOCOL_VERSION, value, |h| &mut h.version),
+                headers::METHOD => heads.mirrored(headers::METHOD, value, |h| &mut h.method),
+                headers::NAME => heads.mirrored(headers::NAME, value, |h| &mut h.name),
+                headers::SESSION_ID => heads.session = Some(value),
+                headers::LAST_EVENT_ID => heads.last_event = Some(value),
+                _ => heads.has_params |= name.starts_with(headers::PARAM_PREFIX),
+            }
+        }
+        heads
+    }
+
+    fn mirrored(
+        &mut self,
+        name: &'static str,
+        value: &'a HeaderValue,
+        slot: impl for<'s> FnOnce(&'s mut Heads<'a>) -> &'s mut Option<&'a HeaderValue>,
+    ) {
+        if slot(self).replace(value).is_some() {
+            self.twice = Some(name);
+        }
+    }
+
+    /// Whether the client reads event streams. One that says nothing about it is taken to.
+    pub(super) fn accepts_events(&self) -> bool {
+        self.events.unwrap_or(true)
+    }
+
+    /// What the version header says.
+    pub(super) fn version(&self) -> Version<'a> {
+        match self.version {
+            None => Version::Absent,
+            Some(value) => {
+                let text = value.to_str().unwrap_or("");
+                text.trim().parse().map_or(Version::Unknown(text), Version::Known)
+            }
+        }
+    }
+}
+
+/// What the version header says.
+pub(super) enum Version<'a> {
+    Absent,
+    Known(Revision),
+    Unknown(&'a str),
+}
+
+impl Version<'_> {
+    pub(super) fn is_modern(&self) -> bool {
+        matches!(self, Version::Known(revision) if revision.is_modern())
+    }
+}
+
+/// Whether a media type is JSON, parameters aside.
+fn is_json(value: &[u8]) -> bool {
+    let kind = value.split(|b| *b == b';').next().unwrap_or_default().trim_ascii();
+    kind.eq_ignore_ascii_case(b"application/json")
+}
+
+fn names_events(value: &[u8]) -> bool {
+    value.split(|b| *b == b',').any(|one| {
+        let one = one.split(|b| *b == b';').next().unwrap_or_default().trim_ascii();
+        one.eq_ignore_ascii_case(b"text/event-stream") || one == b"*/*" || one.eq_ignore_ascii_case(b"text/*")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heads(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in pairs {
+            map.append(*name, HeaderValue::from_static(value));
+        }
+        map
+    }
+
+    #[test]
+    fn media_types() {
+        for (value, json) in [
+            ("application/json", true), ("Application/JSON; charset=utf-8", true), ("text/plain", false),
+            ("application/jsonx", false), ("", false),
+        ] {
+            let map = heads(&[("content-type", value)]);
+            assert_eq!(Heads::read(&map).json, json, "{value}");
+        }
+        for (accept, events) in [
+            (&["application/json, text/event-stream"][..], true), (&["application/json"], false), (&[], true),
+            (&["*/*"], true), (&["application/json", "text/event-stream;q=0.5"], true), (&["text/*"], true),
+            (&["text/event-stream", "application/json"], true),
+        ] {
+            let pairs: Vec<_> = accept.iter().map(|a| ("accept", *a)).collect();
+            assert_eq!(Heads::read(&heads(&pairs)).accepts_events(), events, "{accept:?}");
+        }
+    }
+
+    #[test]
+    fn mirrored_headers_once() {
+        let map = heads(&[("mcp-name", "a"), ("mcp-method", "m"), ("mcp-name", "a")]);
+        assert_eq!(Heads::read(&map).twice, Some("mcp-name"));
+        let map = heads(&[("mcp-name", "a"), ("mcp-param-x", "1")]);
+        assert!(Heads::read(&map).twice.is_none() && Heads::read(&map).has_params);
+    }
+}
