@@ -253,7 +253,8 @@ fn message(text: &ByteString, scanner: &mut Scanner<'_>, depth: usize) -> Result
     scanned.map_err(|fault| Malformed::from_fault(&fault, readable.clone()))?;
 
     let bad = |what: &'static str| Malformed::new(Symbol::InvalidRequest, what, readable.clone());
-    if envelope.jsonrpc.map(raw).as_ref().map(Json::as_str) != Some("\"2.0\"") {
+    let slice = |(start, end): (usize, usize)| &text.as_bytes()[start..end];
+    if envelope.jsonrpc.map(slice) != Some(b"\"2.0\"") {
         return Err(bad("Invalid request: \"jsonrpc\" must be \"2.0\""));
     }
     let id = match id {
@@ -282,12 +283,11 @@ fn message(text: &ByteString, scanner: &mut Scanner<'_>, depth: usize) -> Result
         Ok(Params { object, meta })
     };
 
-    match (envelope.method.map(raw), envelope.result, envelope.error) {
-        (Some(method), None, None) => {
-            let Some(method) = method.to_str() else {
+    match (envelope.method, envelope.result, envelope.error) {
+        (Some((start, end)), None, None) => {
+            let Some(method) = method_named(&text[start..end]) else {
                 return Err(bad("Invalid request: \"method\" must be a string"));
             };
-            let method = Method::from_name(&method);
             let params = split(params)?;
             Ok(match id {
                 Some(id) => Message::Request(Request { id, method, params }),
@@ -302,6 +302,15 @@ fn message(text: &ByteString, scanner: &mut Scanner<'_>, depth: usize) -> Result
         (None, None, None) => Err(bad("Invalid request: \"method\" is missing")),
         _ => Err(bad("Invalid request: only one of \"method\", \"result\" and \"error\" may be present")),
     }
+}
+
+/// The method that a raw value names, if it is a string.
+fn method_named(raw: &str) -> Option<Method> {
+    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
+    if inner.contains('\\') {
+        return Some(Method::from_name(&serde_json::from_str::<String>(raw).ok()?));
+    }
+    Some(Method::from_name(inner))
 }
 
 fn kind_of(json: &Json) -> &'static str {

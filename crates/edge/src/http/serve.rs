@@ -16,6 +16,7 @@ use tidegate_protocol::{Error, Symbol};
 use tidegate_service::Door;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 use tower::Service;
 
 use super::stall::StallGuarded;
@@ -48,6 +49,9 @@ where
 {
     let places = Arc::new(Semaphore::new(settings.max_connections));
     let connections = GracefulShutdown::new();
+    // Whatever is left when this function ends is closed.
+    let over = CancellationToken::new();
+    let _closing = over.clone().drop_guard();
     tokio::pin!(shutdown);
     loop {
         // At the limit new connections wait in the listener's queue.
@@ -68,8 +72,9 @@ where
             () = &mut shutdown => break,
         };
         let connection = connections.watch(connection(stream, service.clone(), settings.stalled));
+        let over = over.clone();
         tokio::spawn(async move {
-            if let Err(e) = connection.await {
+            if let Some(Err(e)) = over.run_until_cancelled(connection).await {
                 tracing::debug!(error = %e, "a connection ended badly");
             }
             drop(place);

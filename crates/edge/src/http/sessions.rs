@@ -133,6 +133,15 @@ impl Sessions {
     }
 }
 
+impl Drop for Sessions {
+    fn drop(&mut self) {
+        // What runs for a session must not outlive the endpoint.
+        for session in self.all().values() {
+            session.end();
+        }
+    }
+}
+
 impl Session {
     fn end(&self) {
         self.peer.ended.cancel();

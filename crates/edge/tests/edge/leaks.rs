@@ -59,6 +59,24 @@ async fn a_session_leaves_no_task() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_endpoint_leaves_no_task() {
+    let stub = Stub::new();
+    let before = tasks();
+    let client = Client::new(&stub, Settings::default());
+    let session = Session::open(&client, "2025-11-25").await;
+    let waiting = tokio::spawn(session.call(1, "never", json!({})).send());
+    stub.until("the call to run", |c| c.running == 1).await;
+    // The client's connection goes first, then the endpoint.
+    waiting.abort();
+    settle().await;
+    assert_eq!(stub.counts().running, 1);
+    drop((client, session));
+    stub.until("the call to stop", |c| c.stopped == 1).await;
+    tokio::time::sleep(Settings::default().session_idle).await;
+    assert_eq!(tasks(), before);
+}
+
+#[tokio::test(start_paused = true)]
 async fn streams_that_come_and_go_leave_no_subscription() {
     let stub = Stub::new();
     let client = Client::new(&stub, Settings::default());

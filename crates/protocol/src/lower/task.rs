@@ -26,6 +26,8 @@ pub fn task(task: &Object) -> Json {
                 Some(meta) => w.json("_meta", &meta),
                 None => continue,
             },
+            // 2025-11-25 basic/utilities/tasks: a tool that failed makes its task `failed`; SEP-2663 calls it completed.
+            "status" if is_failed_tool(task) => w.str("status", "failed"),
             name => w.raw(name, member.value),
         };
     }
@@ -34,6 +36,10 @@ pub fn task(task: &Object) -> Json {
         w.raw("ttl", task.get("ttl").unwrap_or("null"));
     }
     w.finish()
+}
+
+fn is_failed_tool(task: &Object) -> bool {
+    task.object("result").is_some_and(|result| result.get("isError") == Some("true"))
 }
 
 /// The result of a `tools/call` that became a task: flat in SEP-2663, below `task` in 2025-11-25.
@@ -58,6 +64,13 @@ fn stripped_meta(object: &Object) -> Option<Json> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_failed_tool_makes_a_failed_task() {
+        let json = Json::trusted(r#"{"taskId":"1","status":"completed","ttlMs":1,"result":{"content":[],"isError":true}}"#);
+        let old = super::task(&Object::of(&json).unwrap());
+        assert_eq!(old.as_str(), r#"{"taskId":"1","status":"failed","ttl":1}"#);
+    }
+
     use super::*;
     use crate::lower::result;
     use crate::method::Method;
