@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use crate::measure::throughput::DISTURBED;
 use crate::measure::{Measured, Results};
 
 const HEADINGS: [&str; 9] =
@@ -33,10 +34,8 @@ pub(crate) fn render(results: &Results) -> String {
             row.server, row.case
         );
     }
-    // A tenth is about what the rounds differ by anyway.
-    if let Some((row, share)) =
-        most(&results.rows, |row| row.load.disturbed).filter(|(_, share)| *share > 10.0)
-    {
+    let disturbed = most(&results.rows, |row| row.load.disturbed);
+    if let Some((row, share)) = disturbed.filter(|(row, _)| row.load.disturbed > DISTURBED) {
         let _ = writeln!(
             out,
             "others took up to {share:.0} % of the servers' core ({} {}): times and rates suffer, counts do not",

@@ -19,8 +19,8 @@ const HELP: &str = "\
 Usage: cargo xtask <command>
 
   test [--skip-conformance]
-      Formatting, clippy, unit and integration tests, doc tests, examples, documentation; and, where npm is
-      installed, the conformance suite and the MCP Inspector. Stops at the first failure.
+      Formatting, clippy, unit and integration tests, rmcp as the client, doc tests, examples, documentation; and,
+      where npm is installed, the conformance suite and the MCP Inspector. Stops at the first failure.
 
   conformance [--era both|legacy|modern] [--requirements REV] [--scenario NAME]
   conformance --url URL [--requirements REV] [--scenario NAME]

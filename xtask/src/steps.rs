@@ -36,6 +36,8 @@ fn all(report: &mut Report, skip_conformance: bool) -> Result<()> {
     report.cargo("formatting", "fmt --all --check")?;
     report.cargo("clippy", "clippy --all-targets --all-features -- -D warnings")?;
     report.cargo("unit and integration tests", "test --all-features --lib --bins --tests")?;
+    // No default member, because it brings rmcp: its features make other builds of what it shares with us.
+    report.cargo("interoperability with rmcp", "test --package tidegate-interop --tests")?;
     report.cargo("doc tests", "test --all-features --doc")?;
     report.cargo("examples", "build --all-features --examples")?;
     report.cargo("documentation", "doc --all-features --no-deps")?;

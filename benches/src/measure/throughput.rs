@@ -11,7 +11,7 @@ use crate::pin::Core;
 use crate::server::{Binaries, Running, Server};
 
 /// A round in which others took more than this share of the servers' core is not a good one...
-const DISTURBED: f64 = 0.1;
+pub(crate) const DISTURBED: f64 = 0.1;
 /// ...and so many more are tried in its place. All servers get them, so that the comparison stays even.
 const EXTRA_ROUNDS: usize = 2;
 

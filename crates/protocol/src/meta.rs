@@ -77,7 +77,11 @@ impl Meta {
     pub fn revision(&self, supported: &[Revision]) -> Result<Revision, Error> {
         match self.version.parse() {
             Ok(revision) if supported.contains(&revision) && revision.is_modern() => Ok(revision),
-            _ => Err(Error::unsupported_version(&self.version, supported)),
+            // A version that needs a handshake is not an answer to give to somebody who asked for it without one.
+            _ => {
+                let others: Vec<_> = supported.iter().copied().filter(|r| r.as_str() != &*self.version).collect();
+                Err(Error::unsupported_version(&self.version, &others))
+            }
         }
     }
 }

@@ -61,8 +61,6 @@ pub struct Context {
     pub hops: u8,
     /// The `Mcp-Param-*` headers, when the transport has headers and the revision checks them.
     pub param_headers: Option<Arc<ParamHeaders>>,
-    /// The tool that a `tools/call` names, filled in by the first layer that looks.
-    pub tool: Option<ByteString>,
 }
 
 impl Context {
@@ -81,7 +79,6 @@ impl Context {
             outbox: None,
             hops: 0,
             param_headers: None,
-            tool: None,
         }
     }
 

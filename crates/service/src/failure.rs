@@ -25,7 +25,7 @@ impl Tag {
     pub fn of(call: &Call) -> Tag {
         let context = &call.context;
         let tool = match call.method {
-            Method::ToolsCall => context.tool.clone().or_else(|| call.params.text("name")),
+            Method::ToolsCall => call.params.text("name"),
             _ => None,
         };
         Tag { tool, revision: context.revision, correlation: context.correlation }

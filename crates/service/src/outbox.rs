@@ -221,10 +221,8 @@ fn make_room(state: &mut State, notice: &Notice) -> bool {
         state.dropped += 1;
         return false;
     }
-    // Only updates of distinct resources are left. Losing one would be silent; telling that the list changed makes
-    // the client look again.
-    state.queue.clear();
-    state.queue.push_back(Notice::ResourcesChanged);
+    // Only changes are left. They collapse, so there are never more of them than the client has asked for, and losing
+    // one would be silent.
     true
 }
 
@@ -275,13 +273,17 @@ mod tests {
     }
 
     #[test]
-    fn lost_updates_become_a_list_change() {
+    fn changes_are_never_lost() {
         let outbox = Outbox::new(4);
-        for n in 0..5 {
+        outbox.push(log(1));
+        outbox.push(Notice::ToolsChanged);
+        for n in [0, 1, 2, 3, 4, 0] {
             outbox.push(Notice::ResourceUpdated(format!("r:{n}").into()));
         }
         let got: Vec<_> = std::iter::from_fn(|| outbox.try_next()).collect();
-        assert_eq!(got, [Notice::ResourcesChanged, Notice::ResourceUpdated("r:4".into())]);
+        let updated = |n: u32| Notice::ResourceUpdated(format!("r:{n}").into());
+        assert_eq!(got[..6], [Notice::ToolsChanged, updated(1), updated(2), updated(3), updated(4), updated(0)]);
+        assert!(matches!(&got[6..], [Notice::Log(_)]), "the lost log message is counted");
     }
 
     #[test]

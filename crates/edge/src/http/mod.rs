@@ -26,6 +26,7 @@ mod serve;
 mod sessions;
 mod settings;
 mod stall;
+mod watch;
 
 use std::convert::Infallible;
 use std::future::Future;

@@ -134,7 +134,7 @@ async fn message<D: Door>(State(old): State<Arc<Old<D>>>, request: Request) -> R
         let what = "Session not found: open the event stream first";
         return respond::refused(404, &Error::new(Symbol::SessionNotFound, what));
     };
-    let bytes = match body::read(body, old.shared.settings.edge.limits.max_bytes).await {
+    let bytes = match body::read(body, old.shared.settings.edge.limits.max_bytes, old.shared.settings.stalled).await {
         Ok(bytes) => bytes,
         Err(error) => return respond::error(None, &error, None),
     };

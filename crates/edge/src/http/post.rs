@@ -36,7 +36,7 @@ impl<D: Door> Shared<D> {
         if !heads.json {
             return respond::not_json();
         }
-        let bytes = match body::read(body, self.settings.edge.limits.max_bytes).await {
+        let bytes = match body::read(body, self.settings.edge.limits.max_bytes, self.settings.stalled).await {
             Ok(bytes) => bytes,
             Err(error) => return respond::error(None, &error, None),
         };

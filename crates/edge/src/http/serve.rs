@@ -10,16 +10,17 @@ use axum::body::Body;
 use ::http::{Request, Response};
 use hyper::server::conn::http1;
 use hyper::service::{HttpService, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use tidegate_protocol::{Error, Symbol};
 use tidegate_service::Door;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
-use tokio_util::sync::CancellationToken;
+use tokio::task::JoinSet;
 use tower::Service;
 
 use super::stall::StallGuarded;
+use super::watch::{Pulse, Watch};
 use super::settings::Settings;
 use super::{Endpoint, respond, router};
 
@@ -49,9 +50,9 @@ where
 {
     let places = Arc::new(Semaphore::new(settings.max_connections));
     let connections = GracefulShutdown::new();
-    // Whatever is left when this function ends is closed.
-    let over = CancellationToken::new();
-    let _closing = over.clone().drop_guard();
+    let watch = Watch::start(settings.stalled);
+    // Whatever is left when this function ends is closed with it.
+    let mut tasks = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
         // At the limit new connections wait in the listener's queue.
@@ -71,14 +72,16 @@ where
             },
             () = &mut shutdown => break,
         };
-        let connection = connections.watch(connection(stream, service.clone(), settings.stalled));
-        let over = over.clone();
-        tokio::spawn(async move {
-            if let Some(Err(e)) = over.run_until_cancelled(connection).await {
+        while tasks.try_join_next().is_some() {}
+        let pulse = Arc::new(Pulse::default());
+        let connection = connections.watch(connection(stream, service.clone(), settings.stalled, pulse.clone()));
+        let task = tasks.spawn(async move {
+            if let Err(e) = connection.await {
                 tracing::debug!(error = %e, "a connection ended badly");
             }
             drop(place);
         });
+        watch.add(&pulse, task);
     }
     drop(listener);
     if tokio::time::timeout(settings.drain, connections.shutdown()).await.is_err() {
@@ -91,18 +94,25 @@ fn connection<S>(
     stream: TcpStream,
     service: S,
     stalled: Duration,
+    pulse: Arc<Pulse>,
 ) -> http1::Connection<TokioIo<StallGuarded<TcpStream>>, impl Http + use<S>>
 where
     S: Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone + Send + 'static,
 {
     // Small responses must not wait for more to come.
     let _ = stream.set_nodelay(true);
-    let io = TokioIo::new(StallGuarded::new(stream, stalled));
+    let io = TokioIo::new(StallGuarded::new(stream, stalled, pulse.clone()));
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
-        service.clone().call(request.map(Body::new))
+        pulse.begin();
+        let answer = service.clone().call(request.map(Body::new));
+        let pulse = pulse.clone();
+        async move {
+            let answer = answer.await;
+            pulse.end();
+            answer
+        }
     });
-    // A client that never finishes its headers is sent away.
-    http1::Builder::new().timer(TokioTimer::new()).header_read_timeout(stalled).serve_connection(io, service)
+    http1::Builder::new().serve_connection(io, service)
 }
 
 /// What hyper calls a service, as far as it matters here.

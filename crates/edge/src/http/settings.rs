@@ -35,7 +35,7 @@ pub struct Settings {
     pub http_sse: bool,
     /// Most connections at once, when serving a socket. Default 8192.
     pub max_connections: usize,
-    /// A connection that takes or completes nothing for this long is closed, when serving a socket. Default 30 s.
+    /// A client that takes nothing, or sends no more of a request, for this long is sent away. Default 30 s.
     pub stalled: Duration,
     /// How long running requests may go on after a shutdown began, when serving a socket. Default 5 s.
     pub drain: Duration,

@@ -3,12 +3,15 @@
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use pin_project_lite::pin_project;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::watch::Pulse;
 
 pin_project! {
     /// A connection that fails when nothing can be written to it for `limit`.
@@ -17,14 +20,15 @@ pin_project! {
         #[pin]
         inner: S,
         limit: Duration,
+        pulse: Arc<Pulse>,
         // Runs only while a write waits.
         stalled: Option<Pin<Box<Sleep>>>,
     }
 }
 
 impl<S> StallGuarded<S> {
-    pub(super) fn new(inner: S, limit: Duration) -> Self {
-        StallGuarded { inner, limit, stalled: None }
+    pub(super) fn new(inner: S, limit: Duration, pulse: Arc<Pulse>) -> Self {
+        StallGuarded { inner, limit, pulse, stalled: None }
     }
 
     fn watch<T>(
@@ -50,7 +54,11 @@ impl<S> StallGuarded<S> {
 
 impl<S: AsyncRead> AsyncRead for StallGuarded<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        self.project().inner.poll_read(cx, buf)
+        let this = self.project();
+        let before = buf.filled().len();
+        let read = this.inner.poll_read(cx, buf);
+        this.pulse.read(buf.filled().len() - before);
+        read
     }
 }
 

@@ -120,12 +120,12 @@ impl<D: Door> Run<'_, D> {
         match &request.method {
             Method::Ping => Ok(Json::empty_object()),
             Method::SetLevel => self.set_level(&request.params),
-            Method::ResourcesSubscribe => self.subscribe(&request, true),
-            Method::ResourcesUnsubscribe => self.subscribe(&request, false),
+            // Boxed like everything rare here, so that the common path stays small.
+            Method::ResourcesSubscribe => Box::pin(self.subscribe(&request, true)).await,
+            Method::ResourcesUnsubscribe => Box::pin(self.subscribe(&request, false)).await,
             Method::TasksGet | Method::TasksCancel | Method::TasksResult | Method::TasksList
                 if self.peer.revision.allows(Feature::CoreTasks) =>
             {
-                // Boxed like everything rare here, so that the common path stays small.
                 Box::pin(tasks::answer(self, request)).await
             }
             Method::Initialize => {
@@ -155,7 +155,7 @@ impl<D: Door> Run<'_, D> {
         Ok(Json::empty_object())
     }
 
-    fn subscribe(&self, request: &Request, on: bool) -> Result<Json, Error> {
+    async fn subscribe(&self, request: &Request, on: bool) -> Result<Json, Error> {
         if !self.peer.offers.resources {
             return Err(Error::method_not_found(request.method.as_str()));
         }
@@ -165,6 +165,7 @@ impl<D: Door> Run<'_, D> {
         } else {
             self.peer.unsubscribe(&uri);
         }
+        self.peer.subscriptions_in_force().await;
         Ok(Json::empty_object())
     }
 

@@ -25,8 +25,10 @@ pub(crate) struct Peer {
     pub(crate) offers: Offers,
     /// Fires when the session ends: everything that runs for it stops.
     pub(crate) ended: CancellationToken,
-    /// Tells when the client subscribes or unsubscribes.
-    pub(crate) subscriptions_changed: watch::Sender<()>,
+    /// Counts how often the client has subscribed or unsubscribed. Who feeds a stream watches it.
+    pub(crate) subscriptions_changed: watch::Sender<u64>,
+    /// Up to which of these changes the stream is fed.
+    pub(crate) subscriptions_heard: watch::Sender<u64>,
     in_flight: InFlight,
     state: Mutex<State>,
 }
@@ -82,7 +84,8 @@ impl Peer {
             principal,
             offers,
             ended: CancellationToken::new(),
-            subscriptions_changed: watch::Sender::new(()),
+            subscriptions_changed: watch::Sender::new(0),
+            subscriptions_heard: watch::Sender::new(0),
             in_flight: InFlight::new(max_in_flight),
             state: Mutex::new(State {
                 // A client that never sets a level gets what is of interest, not everything.
@@ -170,13 +173,25 @@ impl Peer {
         }
         state.subscribed.insert(uri.into());
         drop(state);
-        self.subscriptions_changed.send_replace(());
+        self.subscriptions_changed.send_modify(|changes| *changes += 1);
         Ok(())
     }
 
     pub(crate) fn unsubscribe(&self, uri: &str) {
         self.state().subscribed.remove(uri);
-        self.subscriptions_changed.send_replace(());
+        self.subscriptions_changed.send_modify(|changes| *changes += 1);
+    }
+
+    /// Waits until the stream is fed with what the client has subscribed to, so that nothing that happens after its
+    /// subscription was confirmed is missed. Without a stream there is nothing to wait for.
+    pub(crate) async fn subscriptions_in_force(&self) {
+        let wanted = *self.subscriptions_changed.borrow();
+        let mut heard = self.subscriptions_heard.subscribe();
+        tokio::select! {
+            _ = heard.wait_for(|heard| *heard >= wanted) => {}
+            () = self.subscriptions_changed.closed() => {}
+            () = self.ended.cancelled() => {}
+        }
     }
 
     pub(crate) fn subscribed(&self) -> Vec<ByteString> {

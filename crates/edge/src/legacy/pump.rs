@@ -1,5 +1,6 @@
 //! Feeds a legacy client's stream from one internal subscription.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use tidegate_protocol::json::ObjectWriter;
@@ -13,26 +14,39 @@ use super::peer::Peer;
 /// old one is closed, so that nothing falls between them.
 ///
 /// After a `gap` in which nobody listened, the client is told that everything may have changed.
-pub(crate) async fn pump<D: Door>(door: D, peer: Arc<Peer>, lane: Arc<dyn Lane>, gap: bool) {
+pub(crate) fn pump<D: Door>(
+    door: D,
+    peer: Arc<Peer>,
+    lane: Arc<dyn Lane>,
+    gap: bool,
+) -> impl Future<Output = ()> + Send {
+    // From here on, and not from when the future first runs, subscribing waits for this stream.
     let mut changed = peer.subscriptions_changed.subscribe();
-    let mut events = listen(&door, &peer).await;
-    if gap {
-        announce_everything(&peer, &*lane);
-    }
-    loop {
-        tokio::select! {
-            () = peer.ended.cancelled() => break,
-            Ok(()) = changed.changed() => {
-                let next = listen(&door, &peer).await;
-                while let Some(notice) = events.as_ref().and_then(|events| events.0.try_next()) {
-                    lane.send(notice_for(&notice, peer.revision));
+    changed.mark_changed();
+    async move {
+        let mut events = None;
+        let mut gap = gap;
+        loop {
+            tokio::select! {
+                () = peer.ended.cancelled() => break,
+                Ok(()) = changed.changed() => {
+                    let changes = *changed.borrow_and_update();
+                    let next = listen(&door, &peer).await;
+                    while let Some(notice) = events.as_ref().and_then(|events: &Events| events.0.try_next()) {
+                        lane.send(notice_for(&notice, peer.revision));
+                    }
+                    events = next;
+                    // Never back: the feed before this one may have its last word only now.
+                    peer.subscriptions_heard.send_modify(|heard| *heard = changes.max(*heard));
+                    if std::mem::take(&mut gap) {
+                        announce_everything(&peer, &*lane);
+                    }
                 }
-                events = next;
-            }
-            notice = next(&events) => match notice {
-                Some(notice) => lane.send(notice_for(&notice, peer.revision)),
-                // The service ended the subscription; there is nothing more to pass on.
-                None => events = None,
+                notice = next(&events) => match notice {
+                    Some(notice) => lane.send(notice_for(&notice, peer.revision)),
+                    // The service ended the subscription; there is nothing more to pass on.
+                    None => events = None,
+                }
             }
         }
     }

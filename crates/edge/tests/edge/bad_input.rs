@@ -8,9 +8,14 @@ use crate::common::*;
 
 /// Messages that are wrong before anybody asks which era they belong to.
 fn malformed() -> Vec<(&'static str, Vec<u8>)> {
-    let deep = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"a":{}1{}}}}}"#, "[".repeat(200), "]".repeat(200));
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"a":{}1{}}}}}"#,
+        "[".repeat(200),
+        "]".repeat(200)
+    );
     let bomb = "[".repeat(900);
-    let long = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"a":"{}"}}}}"#, "x".repeat(1000));
+    let long =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"ping","params":{{"a":"{}"}}}}"#, "x".repeat(1000));
     let text: &[(&str, &str)] = &[
         ("broken off", r#"{"jsonrpc":"2.0","id":1,"#),
         ("not JSON", "hello"),
@@ -31,8 +36,14 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
         ("params as a list", r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[1]}"#),
         ("_meta as a string", r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":"x"}}"#),
         ("a key twice in the envelope", r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call"}"#),
-        ("a key twice in params", r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}"#),
-        ("a key twice in _meta", r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"a":1,"\u0061":2}}}"#),
+        (
+            "a key twice in params",
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}"#,
+        ),
+        (
+            "a key twice in _meta",
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"a":1,"\u0061":2}}}"#,
+        ),
         ("nested too deep", &deep),
         ("a nesting bomb", &bomb),
         ("over the limit", &long),
@@ -165,7 +176,10 @@ async fn malformed_bodies() {
     "#);
     let session = Session::open(&client, "2025-11-25").await;
     let legacy = over_http(|body| {
-        let bad = client.post(body).header("mcp-session-id", &session.id).header("mcp-protocol-version", "2025-11-25");
+        let bad = client
+            .post(body)
+            .header("mcp-session-id", &session.id)
+            .header("mcp-protocol-version", "2025-11-25");
         let good = session.post(&ping());
         (Box::pin(bad.send()), Box::pin(good.send()))
     })
@@ -228,7 +242,9 @@ fn wrong_modern_requests() -> Vec<(&'static str, Value)> {
         ("missing capability", modern(7, "tools/call", json!({"name": "needs_sampling"}))),
         ("a panic", modern(7, "tools/call", json!({"name": "panic"}))),
     ];
-    for method in ["initialize", "ping", "logging/setLevel", "resources/subscribe", "tasks/result", "tasks/list"] {
+    for method in
+        ["initialize", "ping", "logging/setLevel", "resources/subscribe", "tasks/result", "tasks/list"]
+    {
         cases.push((method, modern(7, method, json!({}))));
     }
     cases
@@ -276,11 +292,14 @@ async fn wrong_modern_requests_over_stdio() {
     let client = Client::new(&Stub::new(), http::Settings::default());
     for (name, message) in wrong_modern_requests() {
         let over_stdio = pipe.ask(&message).await;
-        let over_http = client.modern(&message).header("mcp-protocol-version", match name {
-            "unknown version" => "v999",
-            "legacy version" => "2025-11-25",
-            _ => "2026-07-28",
-        });
+        let over_http = client.modern(&message).header(
+            "mcp-protocol-version",
+            match name {
+                "unknown version" => "v999",
+                "legacy version" => "2025-11-25",
+                _ => "2026-07-28",
+            },
+        );
         assert_eq!(over_stdio, over_http.send().await.json().await, "{name}");
         assert!(pipe.ask(&modern_list()).await["result"]["tools"].is_array(), "{name}");
     }
@@ -292,12 +311,16 @@ async fn headers_must_say_what_the_body_says() {
     let list = || client.modern(&modern_list());
     let echo = modern(1, "tools/call", json!({"name": "echo"}));
     let echo = || client.modern(&echo);
-    let other_version = modern(1, "tools/list", json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "v999"}}));
+    let other_version =
+        modern(1, "tools/list", json!({"_meta": {"io.modelcontextprotocol/protocolVersion": "v999"}}));
     let mut table = String::new();
     for (name, ask) in [
         ("no version", list().without("mcp-protocol-version")),
         ("another version", list().header("mcp-protocol-version", "2025-11-25")),
-        ("another version in the body", client.modern(&other_version).header("mcp-protocol-version", "2026-07-28")),
+        (
+            "another version in the body",
+            client.modern(&other_version).header("mcp-protocol-version", "2026-07-28"),
+        ),
         ("no method", list().without("mcp-method")),
         ("another method", list().header("mcp-method", "prompts/list")),
         ("the method in capitals", list().header("mcp-method", "TOOLS/LIST")),
@@ -394,7 +417,8 @@ async fn calls_before_the_handshake() {
     let mut table = String::new();
     for method in ["tools/list", "tools/call", "logging/setLevel", "server/discover", "unknown/method"] {
         let message = json!({"jsonrpc": "2.0", "id": 3, "method": method, "params": {}});
-        let over_http = client.post(message.to_string()).header("mcp-protocol-version", "2025-11-25").send().await;
+        let over_http =
+            client.post(message.to_string()).header("mcp-protocol-version", "2025-11-25").send().await;
         pipe.send(&message).await;
         table += &format!("{method}:\n  {}\n  {}\n", pipe.line().await.unwrap(), over_http.line().await);
     }
@@ -477,7 +501,12 @@ async fn one_id_twice_in_flight() {
     let first = tokio::spawn(session.call(7, "slow", json!({})).send());
     stub.until("the first to run", |c| c.running == 1).await;
     assert_eq!(session.call(7, "echo", json!({})).send().await.json().await["error"], refused);
-    assert_eq!(text(&Session::open(&client, "2025-11-25").await.call(7, "echo", json!({})).send().await.json().await), "nothing");
+    assert_eq!(
+        text(
+            &Session::open(&client, "2025-11-25").await.call(7, "echo", json!({})).send().await.json().await
+        ),
+        "nothing"
+    );
     stub.release(1);
     assert_eq!(text(&first.await.unwrap().json().await), "done");
 

@@ -125,9 +125,14 @@ async fn more_hosts_and_origins_on_request() {
 async fn every_method_and_path_is_guarded() {
     let stub = Stub::new();
     let client = Client::new(&stub, settings());
-    for (method, path) in
-        [("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp"), ("PUT", "/mcp"), ("GET", "/sse"), ("POST", "/messages")]
-    {
+    for (method, path) in [
+        ("POST", "/mcp"),
+        ("GET", "/mcp"),
+        ("DELETE", "/mcp"),
+        ("PUT", "/mcp"),
+        ("GET", "/sse"),
+        ("POST", "/messages"),
+    ] {
         let answer = client.request(method, path).header("origin", "http://evil.example.com").send().await;
         assert_eq!(answer.status, 403, "{method} {path}");
         let refused = answer.json().await;

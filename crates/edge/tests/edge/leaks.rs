@@ -121,10 +121,14 @@ async fn many_requests_do_not_push_the_standalone_stream_out() {
 #[tokio::test(start_paused = true)]
 async fn idle_sessions_are_forgotten() {
     let stub = Stub::new();
-    let mut endpoint = Endpoint::new(stub.door(), Settings { session_idle: Duration::from_secs(60), ..Settings::default() });
+    let mut endpoint =
+        Endpoint::new(stub.door(), Settings { session_idle: Duration::from_secs(60), ..Settings::default() });
     for n in 1..=100 {
-        let hello = http::Request::post("/mcp").header("host", "localhost").header("content-type", "application/json");
-        let hello = hello.body(axum::body::Body::from(initialize("2025-11-25", json!({})).to_string())).unwrap();
+        let hello = http::Request::post("/mcp")
+            .header("host", "localhost")
+            .header("content-type", "application/json");
+        let hello =
+            hello.body(axum::body::Body::from(initialize("2025-11-25", json!({})).to_string())).unwrap();
         endpoint.call(hello).await.unwrap();
         assert_eq!(endpoint.sessions(), n);
     }
@@ -143,7 +147,8 @@ async fn a_writer_that_is_stuck_is_let_go() {
     let before = tasks();
     let dropped = Arc::new(AtomicBool::new(false));
     let (input, server_input) = tokio::io::duplex(1024);
-    let server = stdio::serve_streams(stub.door(), stdio::Settings::default(), server_input, Stuck(dropped.clone()));
+    let server =
+        stdio::serve_streams(stub.door(), stdio::Settings::default(), server_input, Stuck(dropped.clone()));
     let server = tokio::spawn(server);
     let mut input = input;
     let ping = b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";

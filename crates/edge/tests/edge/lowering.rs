@@ -93,5 +93,8 @@ async fn members_that_nobody_knows_pass_untouched() {
     // Members of tool arguments come back in their order and spelling: nothing is parsed and rebuilt on the way.
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"raw","arguments":{"z":1.0,"a":1e2,"big":123456789012345678901234567890,"u":"\u00e9"}}}"#;
     let answer = session.post(&json!({})).body(body).send().await.text().await;
-    assert!(answer.contains(r#"{"z":1.0,"a":1e2,"big":123456789012345678901234567890,"u":"\u00e9"}"#), "{answer}");
+    assert!(
+        answer.contains(r#"{"z":1.0,"a":1e2,"big":123456789012345678901234567890,"u":"\u00e9"}"#),
+        "{answer}"
+    );
 }

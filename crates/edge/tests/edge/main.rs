@@ -1,7 +1,7 @@
 //! The transports from outside: bytes in, bytes out, with a stub behind the door.
 //!
-//! Nothing here needs the network except `disconnects`, and no test depends on how fast the machine is: everything
-//! else runs on a paused clock, where waiting for something that never comes fails at once instead of hanging.
+//! No test depends on how fast the machine is. All but `disconnects` (real connections) and `stress` (several threads)
+//! run on a paused clock, where waiting for something that never comes fails at once instead of hanging.
 
 mod common;
 
@@ -11,6 +11,8 @@ mod guard;
 mod http_sse;
 mod leaks;
 mod legacy_http;
+mod legacy_sessions;
+mod legacy_streams;
 mod lowering;
 mod modern_http;
 mod questions;

@@ -129,7 +129,7 @@ async fn what_the_call_knows() {
         "io.modelcontextprotocol/logLevel": "notice",
         "progressToken": "t",
     });
-    let ask = client.modern(&call("context", json!({}), meta)).as_subject("alice");
+    let ask = client.modern(&call("context", json!({}), meta)).signed_in("alice");
     let ask = ask.header("mcp-param-region", "us-west1").header("mcp-paramount", "no");
     insta::assert_snapshot!(text(&ask.send().await.json().await), @r#"{"capabilities":{"roots":{}},"clientInfo":{"name":"test","version":"1"},"headers":["mcp-param-region=us-west1"],"logLevel":"notice","progressToken":"t","revision":"2026-07-28","subject":"alice"}"#);
 }
@@ -228,6 +228,7 @@ async fn a_subscription_with_a_log_level_is_a_subscription() {
     let message = modern(1, "subscriptions/listen", json!({"notifications": {}, "_meta": level("debug")}));
     let mut events = client(&stub).modern(&message).send().await.events();
     assert_eq!(events.message().await["method"], "notifications/subscriptions/acknowledged");
+    assert!(events.is_quiet().await, "logs do not belong here");
 }
 
 #[tokio::test(start_paused = true)]
@@ -304,7 +305,10 @@ async fn what_is_no_request() {
     let stub = Stub::new();
     let mut table = String::new();
     for (name, message) in [
-        ("a notification", json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})),
+        (
+            "a notification",
+            json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}),
+        ),
         ("a response", json!({"jsonrpc": "2.0", "id": 1, "result": {}})),
         ("an error", json!({"jsonrpc": "2.0", "id": 1, "error": {"code": 1, "message": "m"}})),
         ("a batch", json!([modern(1, "tools/list", json!({}))])),
@@ -336,11 +340,17 @@ async fn a_modern_server_and_legacy_clients() {
     let mut table = String::new();
     for (name, ask) in [
         ("initialize", client.post(hello.to_string())),
-        ("initialize with a version", client.post(hello.to_string()).header("mcp-protocol-version", "2025-11-25")),
+        (
+            "initialize with a version",
+            client.post(hello.to_string()).header("mcp-protocol-version", "2025-11-25"),
+        ),
         ("a bare request", client.post(list.to_string())),
         ("a request of a session", client.post(list.to_string()).header("mcp-session-id", "s")),
         ("a notification", client.post(told.to_string())),
-        ("no version header", client.modern(&modern(1, "tools/list", json!({}))).without("mcp-protocol-version")),
+        (
+            "no version header",
+            client.modern(&modern(1, "tools/list", json!({}))).without("mcp-protocol-version"),
+        ),
     ] {
         let answer = ask.send().await;
         assert_eq!(answer.header("mcp-session-id"), "-");
@@ -366,7 +376,10 @@ async fn a_legacy_server_and_modern_clients() {
     for (name, ask) in [
         ("a modern request", client.modern(&discover)),
         ("without headers", client.post(discover.to_string())),
-        ("a notification", client.post(r#"{"jsonrpc":"2.0","method":"x"}"#).header("mcp-protocol-version", "2026-07-28")),
+        (
+            "a notification",
+            client.post(r#"{"jsonrpc":"2.0","method":"x"}"#).header("mcp-protocol-version", "2026-07-28"),
+        ),
     ] {
         table += &format!("{name}: {}\n", ask.send().await.line().await);
     }
@@ -390,7 +403,8 @@ async fn a_path_of_its_own() {
 
 #[tokio::test(start_paused = true)]
 async fn large_results_pass() {
-    let answer = client(&Stub::new()).ask("tools/call", json!({"name": "big", "arguments": {"n": 3 << 20}})).await;
+    let answer =
+        client(&Stub::new()).ask("tools/call", json!({"name": "big", "arguments": {"n": 3 << 20}})).await;
     assert_eq!(text(&answer).len(), 3 << 20);
 }
 

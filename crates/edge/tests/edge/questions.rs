@@ -64,7 +64,8 @@ async fn each_kind_of_question() {
 async fn several_questions_at_once_in_any_order() {
     let stub = Stub::new();
     let session = session(&stub, "2025-11-25").await;
-    let mut events = session.call(1, "ask", json!({"ask": ["form", "sample", "roots"]})).send().await.events();
+    let mut events =
+        session.call(1, "ask", json!({"ask": ["form", "sample", "roots"]})).send().await.events();
     let questions = [events.message().await, events.message().await, events.message().await];
     for question in &questions {
         assert_eq!(question["params"]["_meta"]["dev.tidegate/input"]["of"], 3);

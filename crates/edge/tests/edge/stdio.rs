@@ -48,7 +48,11 @@ async fn responses_go_out_as_they_are_ready() {
             }
         }
         stub.until("all to run", |c| c.running == 64).await;
-        let quick = if legacy { json!({"jsonrpc": "2.0", "id": "q", "method": "tools/list"}) } else { modern("q", "tools/list", json!({})) };
+        let quick = if legacy {
+            json!({"jsonrpc": "2.0", "id": "q", "method": "tools/list"})
+        } else {
+            modern("q", "tools/list", json!({}))
+        };
         assert_eq!(pipe.ask(&quick).await["id"], "q", "not kept waiting");
         stub.release(64);
         let mut ids = Vec::new();
@@ -70,7 +74,13 @@ async fn a_cancelled_request_gets_no_response() {
                 true => Pipe::legacy(&stub, Settings::default(), "2025-11-25").await,
                 false => Pipe::open(&stub, Settings::default()),
             };
-            let call = |id: u64| if legacy { json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name}}) } else { call(id, name, json!({})) };
+            let call = |id: u64| {
+                if legacy {
+                    json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": name}})
+                } else {
+                    call(id, name, json!({}))
+                }
+            };
             pipe.send(&call(1)).await;
             pipe.send(&call(2)).await;
             stub.until("both to run", |c| c.running == 2).await;
@@ -103,8 +113,13 @@ async fn an_id_used_again_right_after_its_cancellation() {
             true => Pipe::legacy(&stub, Settings::default(), "2025-11-25").await,
             false => Pipe::open(&stub, Settings::default()),
         };
-        let never = if legacy { json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "never"}}) } else { call(1, "never", json!({})) };
-        let cancel = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+        let never = if legacy {
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "never"}})
+        } else {
+            call(1, "never", json!({}))
+        };
+        let cancel =
+            json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
         pipe.send(&never).await;
         stub.until("the first to run", |c| c.running == 1).await;
         // In one piece, so that the second begins before the first has noticed anything.
@@ -226,7 +241,8 @@ async fn progress_and_logs_of_a_modern_request() {
 async fn subscriptions_share_the_pipe() {
     let stub = Stub::new();
     let mut pipe = Pipe::open(&stub, Settings::default());
-    let listen = |id: &str, filter: Value| modern(id, "subscriptions/listen", json!({"notifications": filter}));
+    let listen =
+        |id: &str, filter: Value| modern(id, "subscriptions/listen", json!({"notifications": filter}));
     let mut got = vec![
         pipe.ask(&listen("a", json!({"toolsListChanged": true}))).await,
         pipe.ask(&listen("b", json!({"resourceSubscriptions": ["mem:a"]}))).await,
@@ -283,7 +299,9 @@ async fn batches() {
     pipe.send(&json!([told])).await;
     assert!(pipe.is_quiet().await);
     // A batch of many, all of which have to wait.
-    let many: Vec<_> = (0..50).map(|n| json!({"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": {"name": "slow"}})).collect();
+    let many: Vec<_> = (0..50)
+        .map(|n| json!({"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": {"name": "slow"}}))
+        .collect();
     pipe.send(&json!(many)).await;
     stub.until("all to run", |c| c.running == 50).await;
     stub.release(50);
@@ -401,7 +419,11 @@ async fn lenient_about_the_handshake_on_request() {
     assert_eq!(hello["result"]["protocolVersion"], "2025-11-25", "{hello}");
     pipe.call(2, "context", json!({})).await;
     assert!(text(&pipe.recv().await).contains(r#""revision":"2025-11-25""#));
-    assert_eq!(code(&pipe.ask(&initialize("2025-11-25", json!({}))).await), (-32600, json!(0)), "but only once");
+    assert_eq!(
+        code(&pipe.ask(&initialize("2025-11-25", json!({}))).await),
+        (-32600, json!(0)),
+        "but only once"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -51,7 +51,8 @@ async fn one_session(client: Client, seed: u64) {
     let session = Session::open(&client, "2025-11-25").await;
     let mut changes = session.get().send().await.events();
     for n in 0..60 {
-        let token = json!({"name": "progress", "arguments": {"n": 3, "wait": true}, "_meta": {"progressToken": n}});
+        let token =
+            json!({"name": "progress", "arguments": {"n": 3, "wait": true}, "_meta": {"progressToken": n}});
         match random.u8(..7) {
             0 => {
                 let got = session.call(n, "slow", json!({})).send().await.json().await;
@@ -84,7 +85,11 @@ async fn one_session(client: Client, seed: u64) {
                 assert_eq!(running.await.unwrap().text().await, "");
             }
             4 => {
-                let mut events = session.call(n, "ask", json!({"ask": ["form", "roots"], "rounds": 2})).send().await.events();
+                let mut events = session
+                    .call(n, "ask", json!({"ask": ["form", "roots"], "rounds": 2}))
+                    .send()
+                    .await
+                    .events();
                 for _ in 0..4 {
                     session.answer(&events.message().await, json!({"n": n})).await;
                 }
@@ -124,11 +129,13 @@ async fn modern_requests() {
 async fn modern_client(client: Client, seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     for n in 0..60 {
-        let with_token = json!({"name": "progress", "arguments": {"n": 3, "wait": true}, "_meta": {"progressToken": n}});
+        let with_token =
+            json!({"name": "progress", "arguments": {"n": 3, "wait": true}, "_meta": {"progressToken": n}});
         match random.u8(..4) {
             0 => assert_eq!(text(&client.ask("tools/call", json!({"name": "slow"})).await), "done"),
             1 => {
-                let got = client.modern(&modern(n, "tools/call", with_token)).send().await.events().rest().await;
+                let got =
+                    client.modern(&modern(n, "tools/call", with_token)).send().await.events().rest().await;
                 assert_eq!((got.len(), &got[3]["id"]), (4, &json!(n)));
             }
             2 => {
@@ -136,7 +143,8 @@ async fn modern_client(client: Client, seed: u64) {
                 events.message().await;
             }
             _ => {
-                let listen = modern(n, "subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
+                let listen =
+                    modern(n, "subscriptions/listen", json!({"notifications": {"toolsListChanged": true}}));
                 let mut events = client.modern(&listen).send().await.events();
                 assert_eq!(events.message().await["method"], "notifications/subscriptions/acknowledged");
                 for _ in 0..3 {

@@ -173,14 +173,21 @@ async fn each_session_lists_its_own() {
 async fn over_stdio() {
     let stub = Stub::new();
     let mut pipe = Pipe::legacy(&stub, tidegate_edge::stdio::Settings::default(), "2025-11-25").await;
-    let params = json!({"name": "task", "arguments": {"script": ["input_required form", "completed"]}, "task": {}});
+    let params =
+        json!({"name": "task", "arguments": {"script": ["input_required form", "completed"]}, "task": {}});
     pipe.request(1, "tools/call", params).await;
     assert_eq!(pipe.recv().await["result"]["task"]["taskId"], "task-1");
     pipe.request(2, "tasks/result", json!({"taskId": "task-1"})).await;
     let question = pipe.recv().await;
-    assert_eq!(question["params"]["_meta"]["io.modelcontextprotocol/related-task"], json!({"taskId": "task-1"}));
+    assert_eq!(
+        question["params"]["_meta"]["io.modelcontextprotocol/related-task"],
+        json!({"taskId": "task-1"})
+    );
     pipe.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "cancel"}})).await;
     let result = pipe.recv().await;
     assert_eq!(text(&result), r#"{"form1":{"action":"cancel"}}"#);
-    assert_eq!(result["result"]["_meta"]["io.modelcontextprotocol/related-task"], json!({"taskId": "task-1"}));
+    assert_eq!(
+        result["result"]["_meta"]["io.modelcontextprotocol/related-task"],
+        json!({"taskId": "task-1"})
+    );
 }

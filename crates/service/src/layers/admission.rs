@@ -14,7 +14,6 @@ use tower::{Layer, Service};
 
 use crate::call::Call;
 use crate::door::Door;
-use crate::failure::Tag;
 use crate::reply::Reply;
 
 /// Adds an [`Admission`].
@@ -86,7 +85,7 @@ impl<S: Door> Service<Call> for Admission<S> {
             None => {
                 let message = "The server is busy: too many calls are waiting. Try again in a moment";
                 let error = Error::new(Symbol::RateLimited, message);
-                AdmissionFuture::Refused { reply: Some(Tag::of(&call).failed(error)) }
+                AdmissionFuture::Refused { reply: Some(Reply::Error(error)) }
             }
         }
     }

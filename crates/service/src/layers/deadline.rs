@@ -7,13 +7,12 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use pin_project_lite::pin_project;
-use tidegate_protocol::{Error, Method, Symbol};
+use tidegate_protocol::{Error, Symbol};
 use tokio::time::{Instant, Sleep, sleep_until};
 use tower::{Layer, Service};
 
 use crate::call::Call;
 use crate::door::Door;
-use crate::failure::Tag;
 use crate::reply::Reply;
 
 /// Adds a [`Deadline`].
@@ -57,10 +56,8 @@ impl<S: Door> Service<Call> for Deadline<S> {
         let now = std::time::Instant::now();
         let at = *call.context.deadline.get_or_insert(now + self.default);
         let allowed = at.saturating_duration_since(now);
-        let tag = Tag::of(&call);
         // Opening a subscription is quick; what it streams afterwards is not bounded here.
-        let method = call.method.clone();
-        DeadlineFuture { inner: self.inner.call(call), at: Instant::from_std(at), sleep: None, allowed, tag, method }
+        DeadlineFuture { inner: self.inner.call(call), at: Instant::from_std(at), sleep: None, allowed }
     }
 }
 
@@ -74,8 +71,6 @@ pin_project! {
         sleep: Option<Sleep>,
         at: Instant,
         allowed: Duration,
-        tag: Tag,
-        method: Method,
     }
 }
 
@@ -93,10 +88,9 @@ impl<F: Future<Output = Result<Reply, Infallible>>> Future for DeadlineFuture<F>
         match this.sleep.as_mut().as_pin_mut().map(|sleep| sleep.poll(cx)) {
             Some(Poll::Ready(())) => {
                 let secs = this.allowed.as_secs_f32();
-                let what = this.tag.tool.as_deref().unwrap_or(this.method.as_str());
                 tracing::warn!(seconds = secs, "the deadline passed");
-                let message = format!("{what} did not finish within {secs:.1} s and was stopped");
-                Poll::Ready(Ok(this.tag.failed(Error::new(Symbol::Timeout, message))))
+                let message = format!("The call did not finish within {secs:.1} s and was stopped");
+                Poll::Ready(Ok(Reply::Error(Error::new(Symbol::Timeout, message))))
             }
             _ => Poll::Pending,
         }

@@ -6,6 +6,7 @@ mod admission;
 mod deadline;
 mod panic;
 mod size;
+mod tool_failure;
 mod trace;
 
 use std::time::Duration;
@@ -16,6 +17,7 @@ pub use admission::{Admission, AdmissionLayer};
 pub use deadline::{Deadline, DeadlineLayer};
 pub use panic::{PanicBoundary, PanicBoundaryLayer};
 pub use size::{SizeLimit, SizeLimitLayer};
+pub use tool_failure::{ToolFailureLayer, ToolFailures};
 pub use trace::{Trace, TraceLayer};
 
 use crate::door::Door;
@@ -45,7 +47,7 @@ impl Default for Limits {
 }
 
 /// What [`standard`] makes of a door.
-pub type Standard<S> = Trace<SizeLimit<Deadline<Admission<PanicBoundary<S>>>>>;
+pub type Standard<S> = Trace<ToolFailures<SizeLimit<Deadline<Admission<PanicBoundary<S>>>>>>;
 
 /// Every layer that a server needs, outermost first.
 pub fn standard<S: Door>(door: S, limits: &Limits) -> Standard<S> {
@@ -53,5 +55,6 @@ pub fn standard<S: Door>(door: S, limits: &Limits) -> Standard<S> {
     let door = AdmissionLayer::new(limits.concurrent, limits.waiting).layer(door); // bounded concurrency
     let door = DeadlineLayer::new(limits.deadline).layer(door); // waiting for admission counts
     let door = SizeLimitLayer::new(limits.result_bytes).layer(door); // nothing oversized leaves
+    let door = ToolFailureLayer.layer(door); // what failed inside a tool is for the model to read
     TraceLayer.layer(door) // every line below carries the correlation id
 }

@@ -11,7 +11,6 @@ use tower::{Layer, Service};
 
 use crate::call::Call;
 use crate::door::Door;
-use crate::failure::Tag;
 use crate::reply::Reply;
 
 /// Adds a [`SizeLimit`].
@@ -52,8 +51,7 @@ impl<S: Door> Service<Call> for SizeLimit<S> {
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        let tag = Tag::of(&call);
-        SizeFuture { inner: self.inner.call(call), max: self.max, tag }
+        SizeFuture { inner: self.inner.call(call), max: self.max }
     }
 }
 
@@ -63,7 +61,6 @@ pin_project! {
         #[pin]
         inner: F,
         max: usize,
-        tag: Tag,
     }
 }
 
@@ -87,6 +84,6 @@ impl<F: Future<Output = Result<Reply, Infallible>>> Future for SizeFuture<F> {
         );
         // The request was fine; what came of it is too large to send.
         let error = Error::new(Symbol::TooLarge, message).with_code(-32603);
-        Poll::Ready(Ok(this.tag.failed(error)))
+        Poll::Ready(Ok(Reply::Error(error)))
     }
 }

@@ -3,13 +3,13 @@
 use std::convert::Infallible;
 use std::task::{Context, Poll};
 
+use tidegate_protocol::Method;
 use tower::{Layer, Service};
 use tracing::Instrument;
 use tracing::instrument::Instrumented;
 
 use crate::call::Call;
 use crate::door::Door;
-use crate::failure::Tag;
 use crate::reply::Reply;
 
 /// Adds a [`Trace`].
@@ -39,19 +39,15 @@ impl<S: Door> Service<Call> for Trace<S> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, mut call: Call) -> Self::Future {
-        let tag = Tag::of(&call);
-        call.context.tool = tag.tool.clone();
-        let name = match tag.tool {
-            Some(_) => None,
-            None => call.method.name_param().and_then(|p| call.params.str(p)),
-        };
+    fn call(&mut self, call: Call) -> Self::Future {
+        let name = call.method.name_param().and_then(|param| call.params.str(param));
+        let tool = name.as_deref().filter(|_| call.method == Method::ToolsCall);
         let span = tracing::info_span!(
             "call",
             correlationId = call.context.correlation.as_str(),
             method = call.method.as_str(),
-            tool = tag.tool.as_deref(),
-            name = name.as_deref(),
+            tool,
+            name = name.as_deref().filter(|_| tool.is_none()),
         );
         let inner = span.in_scope(|| self.inner.call(call));
         inner.instrument(span)

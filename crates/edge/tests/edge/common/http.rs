@@ -146,7 +146,7 @@ impl Ask {
     }
 
     /// As some authentication in front of the endpoint would.
-    pub(crate) fn as_subject(mut self, subject: &str) -> Ask {
+    pub(crate) fn signed_in(mut self, subject: &str) -> Ask {
         self.principal = Some(Principal { subject: Some(subject.into()), tenant: None });
         self
     }
@@ -249,7 +249,10 @@ impl Events {
                 match self.event().await {
                     Some(event) if event.data.is_empty() => {}
                     Some(event) => {
-                        return Some(serde_json::from_str(&event.data).unwrap_or_else(|e| panic!("{at}: {e}: {event:?}")));
+                        return Some(
+                            serde_json::from_str(&event.data)
+                                .unwrap_or_else(|e| panic!("{at}: {e}: {event:?}")),
+                        );
                     }
                     None => return None,
                 }
@@ -306,7 +309,8 @@ impl Session {
         assert_eq!(answer.status, 200);
         let id = answer.header("mcp-session-id").to_owned();
         let session = Session { client: client.clone(), id, revision: revision.to_owned() };
-        let told = session.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).send().await;
+        let told =
+            session.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).send().await;
         assert_eq!((told.status, &*told.text().await), (202, ""));
         session
     }
@@ -321,7 +325,6 @@ impl Session {
         self.signed(self.client.post(message.to_string()))
     }
 
-    /// A request without parameters.
     pub(crate) fn request(&self, id: impl Into<Value>, method: &str, params: Value) -> Ask {
         self.post(&json!({"jsonrpc": "2.0", "id": id.into(), "method": method, "params": params}))
     }
@@ -329,6 +332,18 @@ impl Session {
     /// `tools/call`.
     pub(crate) fn call(&self, id: impl Into<Value>, name: &str, arguments: Value) -> Ask {
         self.request(id, "tools/call", json!({"name": name, "arguments": arguments}))
+    }
+
+    /// `tools/call` with a progress token.
+    pub(crate) fn call_with_token(
+        &self,
+        id: impl Into<Value>,
+        name: &str,
+        arguments: Value,
+        token: Value,
+    ) -> Ask {
+        let meta = json!({"progressToken": token});
+        self.request(id, "tools/call", json!({"name": name, "arguments": arguments, "_meta": meta}))
     }
 
     /// A notification, which must be accepted.
@@ -345,7 +360,8 @@ impl Session {
 
     /// Refuses a question of the server.
     pub(crate) async fn refuse(&self, question: &Value, message: &str) {
-        let message = json!({"jsonrpc": "2.0", "id": question["id"], "error": {"code": -1, "message": message}});
+        let message =
+            json!({"jsonrpc": "2.0", "id": question["id"], "error": {"code": -1, "message": message}});
         assert_eq!(self.post(&message).send().await.status, 202);
     }
 

@@ -76,7 +76,11 @@ impl Stub {
 
     /// Waits until the tools that ran are as told.
     #[track_caller]
-    pub(crate) fn until(&self, what: &'static str, done: impl Fn(Counts) -> bool) -> impl Future<Output = Counts> {
+    pub(crate) fn until(
+        &self,
+        what: &'static str,
+        done: impl Fn(Counts) -> bool,
+    ) -> impl Future<Output = Counts> {
         let mut counts = self.0.counts.subscribe();
         in_time(what, async move { *counts.wait_for(|c| done(*c)).await.expect("the stub lives") })
     }
@@ -270,7 +274,9 @@ impl Stub {
                 "state": state,
             });
             return match call.method {
-                Method::PromptsGet => complete(call.context.revision, json!({"messages": [], "description": got.to_string()})),
+                Method::PromptsGet => {
+                    complete(call.context.revision, json!({"messages": [], "description": got.to_string()}))
+                }
                 _ => said(call.context.revision, &got.to_string()),
             };
         }
@@ -284,6 +290,7 @@ impl Stub {
         let filter = call.params.object().object("notifications").unwrap_or_else(Object::empty);
         // Log messages were never something to subscribe to: the part that is honoured leaves them out.
         let acknowledged = filter.without(&["logMessages"]);
+        log(call, Level::Info);
         let events = Outbox::default();
         self.0.subscriptions.lock().unwrap().push((filter, events.clone()));
         Reply::Subscription(Subscription { acknowledged, events })
@@ -292,7 +299,8 @@ impl Stub {
     fn start(&self, call: &Call, arguments: &Value) -> Reply {
         let mut tasks = self.0.tasks.lock().unwrap();
         let id = format!("task-{}", tasks.len() + 1);
-        let script = arguments["script"].as_array().cloned().unwrap_or(vec![json!("working"), json!("completed")]);
+        let script =
+            arguments["script"].as_array().cloned().unwrap_or(vec![json!("working"), json!("completed")]);
         let script = script.iter().filter_map(|s| s.as_str().map(str::to_owned)).collect();
         if arguments["announce"] == true {
             progress(call, 1, 2);
@@ -347,7 +355,8 @@ impl Task {
         match (kind, status) {
             ("complete", "completed") => {
                 let answers = self.answers.as_ref().map_or("none".to_owned(), |a| a.as_str().to_owned());
-                task["result"] = json!({"resultType": "complete", "content": [{"type": "text", "text": answers}]});
+                task["result"] =
+                    json!({"resultType": "complete", "content": [{"type": "text", "text": answers}]});
             }
             ("complete", "failed") => {
                 task["error"] = json!({"code": -32603, "message": "it broke", "data": {"why": "so"}});
@@ -428,7 +437,8 @@ fn push(call: &Call, notice: Notice) {
 
 fn progress(call: &Call, n: u64, of: u64) {
     if let Some(token) = &call.context.progress_token {
-        let message = format!(r#"{{"progressToken":{token},"progress":{n},"total":{of},"message":"step {n}"}}"#);
+        let message =
+            format!(r#"{{"progressToken":{token},"progress":{n},"total":{of},"message":"step {n}"}}"#);
         push(call, Notice::Progress(Json::trusted(message)));
     }
 }
@@ -468,7 +478,10 @@ fn question(kind: &str, round: u64) -> Question {
             json!({"message": "Which?", "requestedSchema": {"type": "object", "properties": {
                 "colours": {"type": "array", "items": {"type": "string", "enum": ["red", "green"]}}}}}),
         ),
-        "url" => (Method::ElicitCreate, json!({"mode": "url", "message": "Sign in", "url": "https://example.com/"})),
+        "url" => (
+            Method::ElicitCreate,
+            json!({"mode": "url", "message": "Sign in", "url": "https://example.com/"}),
+        ),
         "sample" => (
             Method::SamplingCreate,
             json!({"messages": [{"role": "user", "content": {"type": "text", "text": "Hi"}}], "maxTokens": 9}),
