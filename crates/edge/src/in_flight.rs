@@ -18,6 +18,24 @@ struct State {
     next: Turn,
 }
 
+impl State {
+    fn admit(&self, id: &Id, max: usize) -> Result<(), Error> {
+        // Nothing to look up is the common case of a client that waits for its answers.
+        if self.running.is_empty() {
+            return Ok(());
+        }
+        if self.running.contains_key(id) {
+            let what = format!("Invalid request: id {id} is in use by a request that is still in flight");
+            return Err(Error::new(Symbol::DuplicateId, what));
+        }
+        if self.running.len() >= max {
+            let what = "Too many requests of this client are in flight. Wait for some to finish";
+            return Err(Error::new(Symbol::RateLimited, what));
+        }
+        Ok(())
+    }
+}
+
 struct Running {
     turn: Turn,
     token: CancellationToken,
@@ -40,18 +58,16 @@ impl InFlight {
     /// Notes that a request runs. Refuses an id that is in flight already, and more requests than allowed.
     pub(crate) fn begin(&self, id: &Id, token: CancellationToken) -> Result<Turn, Error> {
         let mut state = self.state();
-        if state.running.contains_key(id) {
-            let what = format!("Invalid request: id {id} is in use by a request that is still in flight");
-            return Err(Error::new(Symbol::DuplicateId, what));
-        }
-        if state.running.len() >= self.max {
-            let what = "Too many requests of this client are in flight. Wait for some to finish";
-            return Err(Error::new(Symbol::RateLimited, what));
-        }
+        state.admit(id, self.max)?;
         let turn = state.next;
         state.next += 1;
         state.running.insert(id.detached(), Running { turn, token });
         Ok(turn)
+    }
+
+    /// Whether a request with this id may run, without noting that it does. For requests that are answered at once.
+    pub(crate) fn admit(&self, id: &Id) -> Result<(), Error> {
+        self.state().admit(id, self.max)
     }
 
     /// Notes that a request has ended. If it was cancelled, its id may be another request's by now.

@@ -4,6 +4,8 @@ use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Error, Id, Json, Meta, Method, Object, Request, meta};
 use tidegate_service::{Call, Context, CorrelationId, Door, Notice, Outbox, Principal, Reply, Subscription};
 
+use tokio_util::sync::CancellationToken;
+
 use crate::options::Eras;
 use crate::wire;
 
@@ -14,17 +16,24 @@ pub(crate) fn read_meta(request: &Request) -> Result<Meta, Error> {
 }
 
 /// The call that a modern request is.
-pub(crate) fn call(request: Request, meta: Meta, eras: Eras, principal: Principal) -> Result<(Id, Call), Error> {
+pub(crate) fn call(request: Request, meta: Meta, eras: Eras, principal: Principal) -> Result<Call, Error> {
     let revision = meta.revision(eras.revisions())?;
-    let params_meta = request.params.meta();
-    let progress_token = meta::progress_token(params_meta)?;
-    let mut context = Context::new(correlation(params_meta), revision);
-    context.client_info = meta.client_info;
-    context.capabilities = meta.capabilities;
-    context.log_level = meta.log_level;
-    context.progress_token = progress_token;
-    context.principal = principal;
-    Ok((request.id, Call::new(request.method, request.params, context)))
+    let trace = meta.traceparent.as_deref().and_then(CorrelationId::from_traceparent);
+    let context = Context {
+        correlation: trace.unwrap_or_default(),
+        revision,
+        client_info: meta.client_info,
+        capabilities: meta.capabilities,
+        log_level: meta.log_level,
+        progress_token: meta.progress_token,
+        principal,
+        deadline: None,
+        cancel: CancellationToken::new(),
+        outbox: None,
+        hops: 0,
+        param_headers: None,
+    };
+    Ok(Call { method: request.method, params: request.params, context })
 }
 
 /// Makes the call. What `server/discover` promises through this edge is what the edge speaks; the service behind it

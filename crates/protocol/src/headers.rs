@@ -122,6 +122,7 @@ pub fn check(headers: &RequestHeaders<'_>, request: &Request, version_in_meta: &
     match (headers.name, request.params.str(param)) {
         (None, None) => Ok(()),
         (None, Some(_)) => Err(missing("Mcp-Name")),
+        (Some(raw), Some(body)) if is_verbatim(raw, &body) => Ok(()),
         (Some(raw), body) => {
             let value = decode_value(raw).map_err(|fault| malformed("Mcp-Name", fault))?;
             match body {
@@ -141,8 +142,16 @@ pub fn check(headers: &RequestHeaders<'_>, request: &Request, version_in_meta: &
 
 fn plainly(header: &str, raw: Option<&[u8]>, body: &str) -> Result<(), Error> {
     let raw = raw.ok_or_else(|| missing(header))?;
+    if is_verbatim(raw, body) {
+        return Ok(());
+    }
     let value = plain(raw).map_err(|fault| malformed(header, fault))?;
     if value == body { Ok(()) } else { Err(mismatch(header, value, body)) }
+}
+
+/// Whether a header carries `body` as it stands, which is how nearly all of them come. The rest is looked at closely.
+fn is_verbatim(raw: &[u8], body: &str) -> bool {
+    raw == body.as_bytes() && raw.is_ascii() && !body.starts_with(OPEN)
 }
 
 /// A value without the white space around it, if it consists of what a field value may consist of.

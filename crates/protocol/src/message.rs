@@ -172,7 +172,7 @@ impl Incoming {
 }
 
 fn batch(text: &ByteString, scanner: &mut Scanner<'_>) -> Result<Vec<Result<Message, Malformed>>, Malformed> {
-    let broken = |fault: Fault| Malformed::from_fault(&fault, None);
+    let broken = |fault: Box<Fault>| Malformed::from_fault(&fault, None);
     scanner.at += 1;
     let mut messages = Vec::new();
     if scanner.next_token() == Some(b']') {
@@ -212,7 +212,7 @@ fn message(text: &ByteString, scanner: &mut Scanner<'_>, depth: usize) -> Result
     if scanner.next_token() != Some(b'{') {
         // Broken JSON and JSON that is not an object are different mistakes.
         let fault = scanner.value(depth).and_then(|()| scanner.fault(FaultKind::Expected("a JSON object")));
-        return fault.map_err(|fault: Fault| Malformed::from_fault(&fault, None));
+        return fault.map_err(|fault: Box<Fault>| Malformed::from_fault(&fault, None));
     }
     let mut envelope = Envelope::default();
     let mut params = empty_members();

@@ -40,6 +40,10 @@ pub struct Meta {
     pub capabilities: ClientCapabilities,
     /// Least severe log message wanted, if any is.
     pub log_level: Option<Level>,
+    /// The token under which progress is wanted, if any is.
+    pub progress_token: Option<Json>,
+    /// The caller's W3C trace context.
+    pub traceparent: Option<ByteString>,
 }
 
 impl Meta {
@@ -54,23 +58,29 @@ impl Meta {
             Error::new(Symbol::MissingMeta, format!("Invalid params: _meta[{field:?}] is missing or of a wrong type"))
         };
         let meta = meta.ok_or_else(|| missing(PROTOCOL_VERSION))?;
-        let version = meta.text(PROTOCOL_VERSION).ok_or_else(|| missing(PROTOCOL_VERSION))?;
-        let capabilities = meta
-            .json(CLIENT_CAPABILITIES)
-            .filter(Json::is_object)
-            .map(ClientCapabilities::from_json)
-            .ok_or_else(|| missing(CLIENT_CAPABILITIES))?;
-        let client_info = meta.json(CLIENT_INFO);
-        if client_info.as_ref().is_some_and(|info| !info.is_object()) {
-            return Err(missing(CLIENT_INFO));
+        let (mut version, mut capabilities) = (None, None);
+        let (mut client_info, mut log_level, mut progress_token, mut traceparent) = (None, None, None, None);
+        // One pass, because every call goes through here.
+        for (at, member) in meta.members().enumerate() {
+            let value = || meta.json_at(at);
+            match &*member.name {
+                PROTOCOL_VERSION => version = meta.text(PROTOCOL_VERSION),
+                CLIENT_CAPABILITIES => capabilities = value().filter(Json::is_object),
+                CLIENT_INFO => client_info = Some(value().filter(Json::is_object).ok_or_else(|| missing(CLIENT_INFO))?),
+                LOG_LEVEL => log_level = Some(level(meta, member.value)?),
+                PROGRESS_TOKEN => progress_token = Some(token(value().unwrap_or_else(Json::null))?),
+                "traceparent" => traceparent = meta.text("traceparent"),
+                _ => {}
+            }
         }
-        let log_level = match meta.get(LOG_LEVEL) {
-            None => None,
-            Some(raw) => Some(meta.str(LOG_LEVEL).and_then(|name| name.parse().ok()).ok_or_else(|| {
-                Error::invalid_params(format_args!("_meta[{LOG_LEVEL:?}] must be a log level, not {raw}"))
-            })?),
-        };
-        Ok(Meta { version, client_info, capabilities, log_level })
+        Ok(Meta {
+            version: version.ok_or_else(|| missing(PROTOCOL_VERSION))?,
+            capabilities: ClientCapabilities::from_json(capabilities.ok_or_else(|| missing(CLIENT_CAPABILITIES))?),
+            client_info,
+            log_level,
+            progress_token,
+            traceparent,
+        })
     }
 
     /// The revision this `_meta` names, if it is one of `supported`.
@@ -88,11 +98,19 @@ impl Meta {
 
 /// The progress token of a request: any string or integer, 0 included.
 pub fn progress_token(meta: Option<&Object>) -> Result<Option<Json>, Error> {
-    match meta.and_then(|m| m.json(PROGRESS_TOKEN)) {
-        None => Ok(None),
-        Some(token) if token.is_string() || token.is_integer() => Ok(Some(token)),
-        Some(other) => Err(Error::invalid_params(format_args!(
-            "_meta.progressToken must be a string or an integer, not {other}"
-        ))),
+    meta.and_then(|m| m.json(PROGRESS_TOKEN)).map(token).transpose()
+}
+
+fn token(token: Json) -> Result<Json, Error> {
+    if token.is_string() || token.is_integer() {
+        return Ok(token);
     }
+    let what = format_args!("_meta.progressToken must be a string or an integer, not {token}");
+    Err(Error::invalid_params(what))
+}
+
+fn level(meta: &Object, raw: &str) -> Result<Level, Error> {
+    meta.str(LOG_LEVEL).and_then(|name| name.parse().ok()).ok_or_else(|| {
+        Error::invalid_params(format_args!("_meta[{LOG_LEVEL:?}] must be a log level, not {raw}"))
+    })
 }

@@ -43,7 +43,7 @@ impl<D: Door> Shared<D> {
             name: heads.name.map(HeaderValue::as_bytes),
         };
         once(heads).and_then(|()| headers::check(&mirrored, &request, &meta.version)).map_err(refuse)?;
-        let (_, mut call) = modern::call(request, meta, self.settings.edge.eras, principal).map_err(refuse)?;
+        let mut call = modern::call(request, meta, self.settings.edge.eras, principal).map_err(refuse)?;
         // Dropping the response stops the call; work that it has handed elsewhere hears of it through the token.
         let guard = call.context.cancel.clone().drop_guard();
         if call.method == Method::ToolsCall {

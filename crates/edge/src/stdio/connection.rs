@@ -3,10 +3,12 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tidegate_protocol::{Error, Feature, Id, Incoming, Json, Malformed, Message, Meta, Method, Notification, Request, Symbol};
-use tidegate_service::{Door, Notice, Reply, Subscription};
+use tidegate_service::{Door, Notice, Outbox, Reply, Subscription};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -30,7 +32,8 @@ pub(super) async fn run<D: Door>(
     let drain = settings.drain;
     let mut lines = Lines::new(settings.edge.limits.max_bytes);
     let out = Output::new(settings.max_backlog);
-    let mut writer = tokio::spawn(out.clone().write_to(output));
+    // Written from this very task: what a batch of lines has answered goes out in one piece, without a wake-up each.
+    let mut writer = Box::pin(out.clone().write_to(output).fuse());
     let mut connection = Connection::new(door, settings, out.clone());
     tokio::pin!(signal);
     let ended = 'serve: loop {
@@ -41,9 +44,12 @@ pub(super) async fn run<D: Door>(
                 () = connection.initialize(hello) => {}
                 Some(name) = &mut signal => break 'serve Ended::Signal(name),
                 () = out.broken() => break 'serve Ended::OutputClosed,
+                () = &mut writer => break 'serve Ended::OutputClosed,
             }
         }
         tokio::select! {
+            biased;
+            () = &mut writer => break Ended::OutputClosed,
             read = input.read_buf(lines.room()) => match read {
                 Ok(0) => {
                     if let Some(hello) = lines.last().and_then(|line| connection.line(line)) {
@@ -63,12 +69,18 @@ pub(super) async fn run<D: Door>(
     };
     // Nobody is left to answer when the output is gone.
     let drain = if ended == Ended::OutputClosed { Duration::ZERO } else { drain };
-    connection.end(drain).await;
-    out.close();
+    let ending = async {
+        connection.end(drain).await;
+        out.close();
+    };
+    if ended == Ended::OutputClosed {
+        ending.await;
+        return ended;
+    }
     // A client that reads nothing must not keep the process.
-    if tokio::time::timeout(drain, &mut writer).await.is_err() {
+    let written = async { tokio::join!(ending, &mut writer) };
+    if tokio::time::timeout(2 * drain, written).await.is_err() {
         tracing::debug!("the output was not read to the end");
-        writer.abort();
     }
     ended
 }
@@ -230,65 +242,41 @@ impl<D: Door> Connection<D> {
         let call = modern::read_meta(&request)
             .and_then(|meta| modern::call(request, meta, self.options.eras, self.settings.principal.clone()));
         let mut call = match call {
-            Ok((_, call)) => call,
+            Ok(call) => call,
             Err(error) => return refuse(&self.out, &error),
         };
-        let turn = match self.in_flight.begin(&id, call.context.cancel.clone()) {
-            Ok(turn) => turn,
-            Err(error) => return refuse(&self.out, &error),
-        };
+        if let Err(error) = self.in_flight.admit(&id) {
+            return refuse(&self.out, &error);
+        }
         let cancel = call.context.cancel.clone();
         let outbox = modern::open_outbox(&mut call);
-        let door = self.door.clone();
-        let eras = self.options.eras;
-        let out = self.out.clone();
-        let running = Running { in_flight: self.in_flight.clone(), id, turn };
-        let over = self.over.clone();
-        self.run_now_or_later(async move {
-            let id = &running.id;
-            let pass_on = |notice: &Notice| {
-                if *notice != Notice::CloseStream {
-                    let mut message = Vec::with_capacity(160);
-                    notice.write(&mut message, None);
-                    out.line(&message);
-                }
-            };
-            let answer = async {
-                let Some(outbox) = outbox else {
-                    return modern::answer(&door, call, eras).await;
-                };
-                let mut reply = std::pin::pin!(modern::answer(&door, call, eras));
-                let reply = loop {
-                    tokio::select! {
-                        biased;
-                        Some(notice) = outbox.next() => pass_on(&notice),
-                        reply = &mut reply => break reply,
-                    }
-                };
-                while let Some(notice) = outbox.try_next() {
-                    pass_on(&notice);
-                }
-                reply
-            };
-            // A cancelled request gets no response (2026-07-28 basic/patterns/cancellation).
-            match cancel.run_until_cancelled(answer).await {
-                Some(Reply::Subscription(subscription)) => {
-                    listen(id, subscription, &out, &cancel, &over).await;
-                }
-                // A service that heard of the cancellation first may have answered all the same.
-                Some(reply) if !cancel.is_cancelled() => out.line(&wire::modern_reply(id, &reply)),
-                _ => {}
+        let mut reply: ReplyFuture = Box::pin(modern::answer(&self.door, call, self.options.eras));
+        // Nothing else happens on this connection before the first poll is over: a request that is answered by then
+        // needs no place on the list, and no task.
+        let first = poll_once(reply.as_mut());
+        if let (Poll::Ready(reply), None) = (&first, &outbox)
+            && !matches!(reply, Reply::Subscription(_))
+        {
+            return self.out.line(&wire::modern_reply(&id, reply));
+        }
+        if let Poll::Ready(done) = first {
+            reply = Box::pin(std::future::ready(done));
+        }
+        match self.in_flight.begin(&id, cancel.clone()) {
+            Ok(turn) => {
+                let running = Running { in_flight: self.in_flight.clone(), id, turn };
+                let request = Modern { running, cancel, outbox, reply, out: self.out.clone(), over: self.over.clone() };
+                self.running.spawn(request.run());
             }
-        });
+            Err(error) => refuse(&self.out, &error),
+        }
     }
 
     /// Runs a request at once if it can be answered at once, else on a task of its own, so that the next line is
     /// never kept waiting.
     fn run_now_or_later(&self, run: impl Future<Output = ()> + Send + 'static) {
         let mut run: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(run);
-        let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
-        // The task polls again before it waits, so that nothing hangs on the waker used here.
-        if run.as_mut().poll(&mut cx).is_pending() {
+        if poll_once(run.as_mut()).is_pending() {
             self.running.spawn(run);
         }
     }
@@ -305,6 +293,60 @@ impl<D: Door> Connection<D> {
         if let Some(peer) = &self.peer {
             peer.ended.cancel();
         }
+    }
+}
+
+type ReplyFuture = Pin<Box<dyn Future<Output = Reply> + Send>>;
+
+/// Polls a future that somebody else will poll again before it waits, so that nothing hangs on the waker used here.
+fn poll_once<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
+}
+
+/// A modern request that is not answered at once.
+struct Modern {
+    running: Running,
+    cancel: CancellationToken,
+    outbox: Option<Outbox>,
+    reply: ReplyFuture,
+    out: Output,
+    over: CancellationToken,
+}
+
+impl Modern {
+    async fn run(mut self) {
+        // A cancelled request gets no response (2026-07-28 basic/patterns/cancellation).
+        let cancel = self.cancel.clone();
+        match cancel.run_until_cancelled(self.answer()).await {
+            Some(Reply::Subscription(subscription)) => {
+                listen(&self.running.id, subscription, &self.out, &cancel, &self.over).await;
+            }
+            // A service that heard of the cancellation first may have answered all the same.
+            Some(reply) if !cancel.is_cancelled() => self.out.line(&wire::modern_reply(&self.running.id, &reply)),
+            _ => {}
+        }
+    }
+
+    async fn answer(&mut self) -> Reply {
+        let Some(outbox) = &self.outbox else { return self.reply.as_mut().await };
+        let pass_on = |notice: &Notice| {
+            if *notice != Notice::CloseStream {
+                let mut message = Vec::with_capacity(160);
+                notice.write(&mut message, None);
+                self.out.line(&message);
+            }
+        };
+        let reply = loop {
+            tokio::select! {
+                biased;
+                Some(notice) = outbox.next() => pass_on(&notice),
+                reply = &mut self.reply => break reply,
+            }
+        };
+        while let Some(notice) = outbox.try_next() {
+            pass_on(&notice);
+        }
+        reply
     }
 }
 

@@ -67,9 +67,19 @@ pub enum Ended {
 /// ```
 pub async fn serve<D: Door>(door: D, settings: Settings) -> Ended {
     let (input, output) = streams::standard();
-    let signal = signals();
-    tokio::pin!(signal);
-    connection::run(door, settings, input, output, async { Some(signal.await) }).await
+    // On a task of its own, because a runtime wakes its tasks more cheaply than whoever waits outside of it.
+    let mut task = tokio::task::JoinSet::new();
+    task.spawn(async move {
+        let signal = std::pin::pin!(signals());
+        connection::run(door, settings, input, output, async { Some(signal.await) }).await
+    });
+    match task.join_next().await {
+        Some(Ok(ended)) => ended,
+        failed => {
+            tracing::error!(?failed, "the connection ended badly");
+            Ended::OutputClosed
+        }
+    }
 }
 
 /// Serves any pair of streams that carry one message per line, such as a socket. Ends with the input.

@@ -268,7 +268,7 @@ async fn wrong_modern_requests_over_http() {
     no such tool: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Unknown tool: fly"}}
     no such resource: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Resource not found: mem:b","data":{"uri":"mem:b"}}}
     unknown version: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32022,"message":"Unsupported protocol version \"v999\": this server speaks 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05","data":{"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":"v999"}}}
-    legacy version: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32022,"message":"Unsupported protocol version \"2025-11-25\": this server speaks 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05","data":{"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":"2025-11-25"}}}
+    legacy version: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32022,"message":"Unsupported protocol version \"2025-11-25\": this server speaks 2026-07-28, 2025-06-18, 2025-03-26, 2024-11-05","data":{"supported":["2026-07-28","2025-06-18","2025-03-26","2024-11-05"],"requested":"2025-11-25"}}}
     no version: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/protocolVersion\"] is missing or of a wrong type"}}
     no capabilities: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/clientCapabilities\"] is missing or of a wrong type"}}
     capabilities of a wrong type: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/clientCapabilities\"] is missing or of a wrong type"}}

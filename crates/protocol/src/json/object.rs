@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use bytestring::ByteString;
 use smallvec::SmallVec;
 
-use super::scan::{Fault, FaultKind, Limits, Scanner};
+use super::scan::{Fault, FaultKind, Limits, Scan, Scanner};
 use super::text::Json;
 use super::write::write_str;
 
@@ -82,9 +82,9 @@ impl Object {
         scanner.next_token();
         let start = scanner.at;
         let mut members = Members::new();
-        scan_members(&mut scanner, 0, &mut members, |_, scanner| scanner.value(1))?;
+        scan_members(&mut scanner, 0, &mut members, |_, scanner| scanner.value(1)).map_err(|fault| *fault)?;
         let end = scanner.at;
-        scanner.finish()?;
+        scanner.finish().map_err(|fault| *fault)?;
         Ok(Object { text, start: start as u32, end: end as u32, members })
     }
 
@@ -239,8 +239,8 @@ pub(crate) fn scan_members<'a>(
     scanner: &mut Scanner<'a>,
     depth: usize,
     members: &mut Members,
-    mut value: impl FnMut(&str, &mut Scanner<'a>) -> Result<(), Fault>,
-) -> Result<(), Fault> {
+    mut value: impl FnMut(&str, &mut Scanner<'a>) -> Scan<()>,
+) -> Scan<()> {
     if scanner.next_token() != Some(b'{') {
         return scanner.fault(FaultKind::Expected("an object"));
     }

@@ -77,6 +77,9 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
+/// What scanning gives. The fault is boxed, so that the good way costs a register.
+pub(crate) type Scan<T> = Result<T, Box<Fault>>;
+
 /// A position in JSON text. Methods consume one thing each and leave the position behind it.
 pub(crate) struct Scanner<'a> {
     pub(crate) text: &'a str,
@@ -98,11 +101,13 @@ impl<'a> Scanner<'a> {
         Scanner { text, bytes: text.as_bytes(), at: 0, max_depth: limits.max_depth.min(127) }
     }
 
-    pub(crate) fn fault<T>(&self, kind: FaultKind) -> Result<T, Fault> {
-        Err(Fault { kind, at: self.at })
+    #[cold]
+    pub(crate) fn fault<T>(&self, kind: FaultKind) -> Scan<T> {
+        Err(Box::new(Fault { kind, at: self.at }))
     }
 
-    fn unexpected<T>(&self) -> Result<T, Fault> {
+    #[cold]
+    fn unexpected<T>(&self) -> Scan<T> {
         self.fault(if self.at >= self.bytes.len() { FaultKind::Truncated } else { FaultKind::Unexpected })
     }
 
@@ -124,7 +129,7 @@ impl<'a> Scanner<'a> {
     }
 
     #[inline]
-    pub(crate) fn expect(&mut self, byte: u8) -> Result<(), Fault> {
+    pub(crate) fn expect(&mut self, byte: u8) -> Scan<()> {
         if self.peek() == Some(byte) {
             self.at += 1;
             Ok(())
@@ -134,7 +139,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The end of the text: only white space may be left.
-    pub(crate) fn finish(&mut self) -> Result<(), Fault> {
+    pub(crate) fn finish(&mut self) -> Scan<()> {
         match self.next_token() {
             None => Ok(()),
             Some(_) => self.fault(FaultKind::Trailing),
@@ -143,7 +148,7 @@ impl<'a> Scanner<'a> {
 
     /// Consumes a string, quotes included.
     #[inline]
-    pub(crate) fn string(&mut self) -> Result<Str, Fault> {
+    pub(crate) fn string(&mut self) -> Scan<Str> {
         self.expect(b'"')?;
         let start = self.at;
         let mut escaped = false;
@@ -165,7 +170,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn escape(&mut self) -> Result<(), Fault> {
+    fn escape(&mut self) -> Scan<()> {
         match self.bytes.get(self.at + 1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
             Some(b'u') => match self.bytes.get(self.at + 2..self.at + 6) {
@@ -180,7 +185,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Consumes a number. Returns whether it is written as an integer.
-    pub(crate) fn number(&mut self) -> Result<bool, Fault> {
+    pub(crate) fn number(&mut self) -> Scan<bool> {
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
@@ -212,13 +217,13 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn some_digits(&mut self) -> Result<(), Fault> {
+    fn some_digits(&mut self) -> Scan<()> {
         let before = self.at;
         self.digits();
         if self.at == before { self.unexpected() } else { Ok(()) }
     }
 
-    fn word(&mut self, word: &[u8]) -> Result<(), Fault> {
+    fn word(&mut self, word: &[u8]) -> Scan<()> {
         if self.bytes[self.at..].starts_with(word) {
             self.at += word.len();
             Ok(())
@@ -228,7 +233,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Consumes one value of any kind, whatever its depth. `depth` levels are open around it.
-    pub(crate) fn value(&mut self, depth: usize) -> Result<(), Fault> {
+    pub(crate) fn value(&mut self, depth: usize) -> Scan<()> {
         // One bit per open level, set for objects: a nesting bomb costs no memory.
         let mut kinds: u128 = 0;
         let mut open = 0usize;
@@ -299,7 +304,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Consumes `"key" :`.
-    pub(crate) fn key(&mut self) -> Result<Str, Fault> {
+    pub(crate) fn key(&mut self) -> Scan<Str> {
         let key = self.string()?;
         self.next_token();
         self.expect(b':')?;

@@ -25,9 +25,9 @@ impl Json {
         let mut scanner = Scanner::new(&text, limits);
         scanner.next_token();
         let start = scanner.at;
-        scanner.value(0)?;
+        scanner.value(0).map_err(|fault| *fault)?;
         let end = scanner.at;
-        scanner.finish()?;
+        scanner.finish().map_err(|fault| *fault)?;
         Ok(Json(text.slice_ref(&text[start..end])))
     }
 
