@@ -23,15 +23,19 @@ struct Confirm {
 #[tokio::main]
 async fn main() -> std::io::Result<()> {
     tidegate::logging::init(Default::default(), None);
-    let book = Tool::new("book").description("Books seats, after asking").handler(|booking: Booking, cx: Cx| async move {
-        // Looked up once and kept across the rounds: the user confirms the price that will be charged.
-        let price: u32 = cx.keep("price", async { booking.seats * 42 }).await;
-        let question = format!("{} seats cost {price} €. Book them?", booking.seats);
-        match cx.elicit(Elicit::<Confirm>::form(question).key("confirm")).await {
-            Elicited::Accept(Confirm { confirm: true }) => Ok(format!("Booked {} seats for {price} €", booking.seats)),
-            _ => Err(ToolError::from("Nothing was booked")),
-        }
-    });
+    let book = Tool::new("book").description("Books seats, after asking").handler(
+        |booking: Booking, cx: Cx| async move {
+            // Looked up once and kept across the rounds: the user confirms the price that will be charged.
+            let price: u32 = cx.keep("price", async { booking.seats * 42 }).await;
+            let question = format!("{} seats cost {price} €. Book them?", booking.seats);
+            match cx.elicit(Elicit::<Confirm>::form(question).key("confirm")).await {
+                Elicited::Accept(Confirm { confirm: true }) => {
+                    Ok(format!("Booked {} seats for {price} €", booking.seats))
+                }
+                _ => Err(ToolError::from("Nothing was booked")),
+            }
+        },
+    );
     let server = Server::new("theatre", "1.0.0").tool(book).build();
     tidegate::http::serve(server, "127.0.0.1:8765", Default::default()).await
 }

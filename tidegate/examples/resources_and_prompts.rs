@@ -6,8 +6,8 @@
 //! ```
 
 use tidegate::{
-    Argument, Completing, Cx, Prompt, PromptArgs, PromptMessage, Resource, ResourceContents, ResourceTemplate, Server,
-    Vars,
+    Argument, Completing, Cx, Prompt, PromptArgs, PromptMessage, Resource, ResourceContents,
+    ResourceTemplate, Server, Vars,
 };
 
 const CITIES: [&str; 4] = ["Bergen", "Berlin", "Bern", "Lisbon"];
@@ -16,11 +16,18 @@ const CITIES: [&str; 4] = ["Bergen", "Berlin", "Bern", "Lisbon"];
 async fn main() -> std::io::Result<()> {
     tidegate::logging::init(Default::default(), None);
     let server = Server::new("library", "1.0.0")
-        .resource(Resource::text("library://welcome", "welcome", "Welcome to the library.").mime_type("text/plain"))
-        .resource(Resource::new("library://uptime", "uptime").mime_type("text/plain").reader(|cx: Cx| async move {
-            let stats = cx.stats();
-            Ok(ResourceContents::text("library://uptime", format!("{} requests so far", stats.request_count)))
-        }))
+        .resource(
+            Resource::text("library://welcome", "welcome", "Welcome to the library.").mime_type("text/plain"),
+        )
+        .resource(Resource::new("library://uptime", "uptime").mime_type("text/plain").reader(
+            |cx: Cx| async move {
+                let stats = cx.stats();
+                Ok(ResourceContents::text(
+                    "library://uptime",
+                    format!("{} requests so far", stats.request_count),
+                ))
+            },
+        ))
         .resource_template(
             ResourceTemplate::new("weather://{city}/today", "weather")
                 .description("The weather of a city")
@@ -41,7 +48,9 @@ async fn main() -> std::io::Result<()> {
                 )
                 .handler(|args: PromptArgs, _cx: Cx| async move {
                     let city = args.get("city").unwrap_or_default();
-                    Ok(vec![PromptMessage::user(format!("Plan three days in {city}, with the weather in mind."))])
+                    Ok(vec![PromptMessage::user(format!(
+                        "Plan three days in {city}, with the weather in mind."
+                    ))])
                 }),
         )
         .build();
@@ -49,5 +58,9 @@ async fn main() -> std::io::Result<()> {
 }
 
 fn starting_with(typed: &str) -> Vec<String> {
-    CITIES.iter().filter(|city| city.to_lowercase().starts_with(&typed.to_lowercase())).map(ToString::to_string).collect()
+    CITIES
+        .iter()
+        .filter(|city| city.to_lowercase().starts_with(&typed.to_lowercase()))
+        .map(ToString::to_string)
+        .collect()
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tidegate_server::{
-    Argument, Cx, Elicit, Elicited, Prompt, PromptMessage, Resource, Server, ServerDoor, Structured, Tool, ToolError,
+    Argument, Cx, Elicit, Elicited, Prompt, PromptMessage, Resource, Server, ServerDoor, Structured, Tool,
+    ToolError,
 };
 
 #[derive(Deserialize, JsonSchema)]

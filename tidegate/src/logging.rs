@@ -8,11 +8,11 @@ use std::io::IsTerminal;
 use std::str::FromStr;
 
 use serde_json::Value;
-use tracing::{Event, Subscriber};
 use tracing::field::{Field, Visit};
+use tracing::{Event, Subscriber};
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::format::{JsonFields, Writer};
 use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::fmt::format::{JsonFields, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
 
@@ -62,10 +62,17 @@ struct PlainFields;
 
 impl<'w> FormatFields<'w> for PlainFields {
     fn format_fields<R: RecordFields>(&self, mut writer: Writer<'w>, fields: R) -> fmt::Result {
+        thread_local! {
+            static GATHERED: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) };
+        }
         // Gathered first, so that what keeps them grows once.
-        let mut visitor = PlainVisitor(String::with_capacity(160));
+        // Taken out meanwhile, because a field may log while it is written.
+        let mut visitor = PlainVisitor(GATHERED.take());
         fields.record(&mut visitor);
-        writer.write_str(&visitor.0)
+        let written = writer.write_str(&visitor.0);
+        visitor.0.clear();
+        GATHERED.set(visitor.0);
+        written
     }
 }
 
@@ -106,7 +113,12 @@ impl<S> FormatEvent<S, JsonFields> for JsonLines
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
 {
-    fn format_event(&self, ctx: &FmtContext<'_, S, JsonFields>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+    fn format_event(
+        &self,
+        ctx: &FmtContext<'_, S, JsonFields>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
         let now = tidegate_service::rfc3339_ms(tidegate_service::epoch_ms());
         let mut line = serde_json::Map::new();
         // "2026-07-28T12:00:00.000Z" as "2026-07-28 12:00:00"

@@ -89,7 +89,10 @@ async fn main() -> anyhow::Result<()> {
 
 async fn serve_http(serve: Serve) -> anyhow::Result<()> {
     let listener = tokio::net::TcpListener::bind(&serve.listen).await.with_context(|| {
-        format!("cannot listen on {}: is another program using it? Choose another with --listen", serve.listen)
+        format!(
+            "cannot listen on {}: is another program using it? Choose another with --listen",
+            serve.listen
+        )
     })?;
     let address = listener.local_addr()?;
     if !address.ip().is_loopback() && serve.hosts.is_empty() {

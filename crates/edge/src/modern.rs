@@ -38,7 +38,11 @@ pub(crate) fn call(request: Request, meta: Meta, eras: Eras, principal: Principa
 
 /// Makes the call. What `server/discover` promises through this edge is what the edge speaks; the service behind it
 /// may speak more.
-pub(crate) fn answer<D: Door>(door: &D, call: Call, eras: Eras) -> impl Future<Output = Reply> + Send + use<D> {
+pub(crate) fn answer<D: Door>(
+    door: &D,
+    call: Call,
+    eras: Eras,
+) -> impl Future<Output = Reply> + Send + use<D> {
     let narrowed = eras != Eras::Both && call.method == Method::Discover;
     let reply = door.answer(call);
     async move {
@@ -52,7 +56,9 @@ pub(crate) fn answer<D: Door>(door: &D, call: Call, eras: Eras) -> impl Future<O
 /// A discovery result without the versions that this edge does not speak.
 fn only_spoken(discovered: Json, eras: Eras) -> Json {
     let Some(object) = Object::of(&discovered) else { return discovered };
-    let Some(Ok(all)) = object.json("supportedVersions").map(|all| all.to::<Vec<String>>()) else { return discovered };
+    let Some(Ok(all)) = object.json("supportedVersions").map(|all| all.to::<Vec<String>>()) else {
+        return discovered;
+    };
     let spoken = all.iter().filter(|name| name.parse().is_ok_and(|r| eras.revisions().contains(&r)));
     match Json::of(&spoken.collect::<Vec<_>>()) {
         Ok(spoken) => object.with("supportedVersions", &spoken),

@@ -18,10 +18,14 @@ pub(crate) fn result_head(id: &Id) -> Vec<u8> {
 }
 
 fn head_with_room(id: &Id, room: usize) -> Vec<u8> {
-    let mut out = Vec::with_capacity(36 + id.as_json().len() + room);
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    out.extend_from_slice(id.as_json().as_bytes());
-    out.extend_from_slice(b",\"result\":");
+    const BEFORE_ID: &[u8] = b"{\"jsonrpc\":\"2.0\",\"id\":";
+    const BEFORE_RESULT: &[u8] = b",\"result\":";
+    let id = id.as_json().as_bytes();
+    // Exactly as much as is needed: a buffer that is full is shared without another allocation.
+    let mut out = Vec::with_capacity(BEFORE_ID.len() + id.len() + BEFORE_RESULT.len() + room);
+    out.extend_from_slice(BEFORE_ID);
+    out.extend_from_slice(id);
+    out.extend_from_slice(BEFORE_RESULT);
     out
 }
 

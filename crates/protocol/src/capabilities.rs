@@ -101,7 +101,10 @@ impl ClientCapabilities {
     }
 }
 
-fn merge(into: &mut serde_json::Map<String, serde_json::Value>, from: serde_json::Map<String, serde_json::Value>) {
+fn merge(
+    into: &mut serde_json::Map<String, serde_json::Value>,
+    from: serde_json::Map<String, serde_json::Value>,
+) {
     for (key, value) in from {
         match (into.get_mut(&key), value) {
             (Some(serde_json::Value::Object(a)), serde_json::Value::Object(b)) => merge(a, b),
@@ -128,7 +131,8 @@ mod tests {
 
     #[test]
     fn required_capabilities_are_merged() {
-        let all = ClientCapabilities::required(&[Capability::ElicitForm, Capability::ElicitUrl, Capability::Roots]);
+        let all =
+            ClientCapabilities::required(&[Capability::ElicitForm, Capability::ElicitUrl, Capability::Roots]);
         assert_eq!(all.as_str(), r#"{"elicitation":{"form":{},"url":{}},"roots":{}}"#);
     }
 }

@@ -149,7 +149,9 @@ impl Symbol {
     pub const fn code(self, revision: Revision) -> i32 {
         match self {
             Symbol::ParseError => -32700,
-            Symbol::InvalidRequest | Symbol::NotInitialized | Symbol::DuplicateId | Symbol::TooLarge => -32600,
+            Symbol::InvalidRequest | Symbol::NotInitialized | Symbol::DuplicateId | Symbol::TooLarge => {
+                -32600
+            }
             Symbol::SessionNotFound => -32600,
             Symbol::MethodNotFound => -32601,
             Symbol::InvalidParams
@@ -236,7 +238,11 @@ impl Symbol {
     pub const fn retryable(self) -> bool {
         matches!(
             self,
-            Symbol::RateLimited | Symbol::Unavailable | Symbol::CircuitOpen | Symbol::Timeout | Symbol::Internal
+            Symbol::RateLimited
+                | Symbol::Unavailable
+                | Symbol::CircuitOpen
+                | Symbol::Timeout
+                | Symbol::Internal
         )
     }
 

@@ -149,9 +149,11 @@ impl Incoming {
     pub fn parse_bytes(bytes: Bytes, limits: &Limits) -> Result<Incoming, Malformed> {
         match ByteString::try_from(bytes) {
             Ok(text) => Incoming::parse(text, limits),
-            Err(e) => {
-                Err(Malformed::new(Symbol::ParseError, format!("Parse error: the message is not UTF-8 ({e})"), None))
-            }
+            Err(e) => Err(Malformed::new(
+                Symbol::ParseError,
+                format!("Parse error: the message is not UTF-8 ({e})"),
+                None,
+            )),
         }
     }
 
@@ -163,6 +165,7 @@ impl Incoming {
         }
         let mut scanner = Scanner::new(&text, limits);
         let incoming = match scanner.next_token() {
+            None => return Err(Malformed::new(Symbol::ParseError, "Parse error: the message is empty", None)),
             Some(b'[') => Incoming::Batch(batch(&text, &mut scanner)?),
             _ => Incoming::One(message(&text, &mut scanner, 0)?),
         };
@@ -261,7 +264,8 @@ fn message(text: &ByteString, scanner: &mut Scanner<'_>, depth: usize) -> Result
         None => None,
         Some(Ok(id)) => Some(id),
         Some(Err(json)) => {
-            let what = format!("Invalid request: \"id\" must be a string or an integer, not {}", kind_of(&json));
+            let what =
+                format!("Invalid request: \"id\" must be a string or an integer, not {}", kind_of(&json));
             return Err(Malformed::new(Symbol::InvalidRequest, what, None));
         }
     };
@@ -343,9 +347,15 @@ mod tests {
     #[test]
     fn classified_by_keys() {
         assert!(matches!(parse(r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#), Ok(Message::Request(_))));
-        assert!(matches!(parse(r#"{"jsonrpc":"2.0","method":"notifications/x"}"#), Ok(Message::Notification(_))));
+        assert!(matches!(
+            parse(r#"{"jsonrpc":"2.0","method":"notifications/x"}"#),
+            Ok(Message::Notification(_))
+        ));
         assert!(matches!(parse(r#"{"jsonrpc":"2.0","id":"a","result":{}}"#), Ok(Message::Response(_))));
-        assert!(matches!(parse(r#"{"jsonrpc":"2.0","error":{"code":1,"message":""}}"#), Ok(Message::Failure(_))));
+        assert!(matches!(
+            parse(r#"{"jsonrpc":"2.0","error":{"code":1,"message":""}}"#),
+            Ok(Message::Failure(_))
+        ));
     }
 
     #[test]

@@ -55,7 +55,10 @@ impl Meta {
     /// Reads the fields that every modern request must or may carry.
     pub fn read(meta: Option<&Object>) -> Result<Meta, Error> {
         let missing = |field: &str| {
-            Error::new(Symbol::MissingMeta, format!("Invalid params: _meta[{field:?}] is missing or of a wrong type"))
+            Error::new(
+                Symbol::MissingMeta,
+                format!("Invalid params: _meta[{field:?}] is missing or of a wrong type"),
+            )
         };
         let meta = meta.ok_or_else(|| missing(PROTOCOL_VERSION))?;
         let (mut version, mut capabilities) = (None, None);
@@ -66,7 +69,9 @@ impl Meta {
             match &*member.name {
                 PROTOCOL_VERSION => version = meta.text(PROTOCOL_VERSION),
                 CLIENT_CAPABILITIES => capabilities = value().filter(Json::is_object),
-                CLIENT_INFO => client_info = Some(value().filter(Json::is_object).ok_or_else(|| missing(CLIENT_INFO))?),
+                CLIENT_INFO => {
+                    client_info = Some(value().filter(Json::is_object).ok_or_else(|| missing(CLIENT_INFO))?)
+                }
                 LOG_LEVEL => log_level = Some(level(meta, member.value)?),
                 PROGRESS_TOKEN => progress_token = Some(token(value().unwrap_or_else(Json::null))?),
                 "traceparent" => traceparent = meta.text("traceparent"),
@@ -75,7 +80,9 @@ impl Meta {
         }
         Ok(Meta {
             version: version.ok_or_else(|| missing(PROTOCOL_VERSION))?,
-            capabilities: ClientCapabilities::from_json(capabilities.ok_or_else(|| missing(CLIENT_CAPABILITIES))?),
+            capabilities: ClientCapabilities::from_json(
+                capabilities.ok_or_else(|| missing(CLIENT_CAPABILITIES))?,
+            ),
             client_info,
             log_level,
             progress_token,
@@ -89,7 +96,8 @@ impl Meta {
             Ok(revision) if supported.contains(&revision) && revision.is_modern() => Ok(revision),
             // A version that needs a handshake is not an answer to give to somebody who asked for it without one.
             _ => {
-                let others: Vec<_> = supported.iter().copied().filter(|r| r.as_str() != &*self.version).collect();
+                let others: Vec<_> =
+                    supported.iter().copied().filter(|r| r.as_str() != &*self.version).collect();
                 Err(Error::unsupported_version(&self.version, &others))
             }
         }

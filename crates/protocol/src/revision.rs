@@ -175,7 +175,8 @@ impl FromStr for Revision {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Revision, ()> {
-        Revision::ALL.into_iter().find(|r| r.as_str() == text).ok_or(())
+        // Newest first: that is what most peers will speak.
+        Revision::ALL.into_iter().rev().find(|r| r.as_str() == text).ok_or(())
     }
 }
 

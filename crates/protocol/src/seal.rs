@@ -100,7 +100,13 @@ impl Sealer {
     }
 
     /// Seals `content` until `expires_ms`. `None` if the result would be longer than [`MAX_SEALED`].
-    pub fn seal(&self, content: &[u8], binding: &Binding<'_>, expires_ms: u64, nonce: Nonce) -> Option<String> {
+    pub fn seal(
+        &self,
+        content: &[u8],
+        binding: &Binding<'_>,
+        expires_ms: u64,
+        nonce: Nonce,
+    ) -> Option<String> {
         let key = &self.keys[0];
         let mut plain = expires_ms.to_le_bytes().to_vec();
         plain.extend(miniz_oxide::deflate::compress_to_vec(content, 6));

@@ -97,9 +97,16 @@ mod tests {
     #[test]
     fn trace_context_wins() {
         let trace = "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01";
-        assert_eq!(CorrelationId::from_traceparent(trace).unwrap().as_str(), "0af7651916cd43dd8448eb211c80319c");
-        for bad in ["", "00-0af7651916cd43dd8448eb211c80319c", "é0-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01",
-            "00-00000000000000000000000000000000-00f067aa0ba902b7-01"] {
+        assert_eq!(
+            CorrelationId::from_traceparent(trace).unwrap().as_str(),
+            "0af7651916cd43dd8448eb211c80319c"
+        );
+        for bad in [
+            "",
+            "00-0af7651916cd43dd8448eb211c80319c",
+            "é0-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01",
+            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+        ] {
             assert!(CorrelationId::from_traceparent(bad).is_none(), "{bad}");
         }
     }

@@ -26,7 +26,11 @@ pub trait Door:
 }
 
 impl<S> Door for S where
-    S: Service<Call, Response = Reply, Error = Infallible, Future: Send + 'static> + Clone + Send + Sync + 'static
+    S: Service<Call, Response = Reply, Error = Infallible, Future: Send + 'static>
+        + Clone
+        + Send
+        + Sync
+        + 'static
 {
 }
 

@@ -68,7 +68,9 @@ impl Notice {
 
     fn params(&self, subscription: Option<&Json>) -> Option<Json> {
         let own = match self {
-            Notice::Progress(params) | Notice::Log(params) | Notice::Task { task: params, .. } => Some(params.clone()),
+            Notice::Progress(params) | Notice::Log(params) | Notice::Task { task: params, .. } => {
+                Some(params.clone())
+            }
             Notice::ResourceUpdated(uri) => {
                 let mut w = ObjectWriter::new();
                 w.str("uri", uri);
@@ -120,7 +122,11 @@ impl Default for Outbox {
 impl Outbox {
     /// A queue for at most `capacity` notifications.
     pub fn new(capacity: usize) -> Outbox {
-        Outbox(Arc::new(Shared { state: Mutex::default(), reader: AtomicWaker::new(), capacity: capacity.max(4) }))
+        Outbox(Arc::new(Shared {
+            state: Mutex::default(),
+            reader: AtomicWaker::new(),
+            capacity: capacity.max(4),
+        }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -282,7 +288,10 @@ mod tests {
         }
         let got: Vec<_> = std::iter::from_fn(|| outbox.try_next()).collect();
         let updated = |n: u32| Notice::ResourceUpdated(format!("r:{n}").into());
-        assert_eq!(got[..6], [Notice::ToolsChanged, updated(1), updated(2), updated(3), updated(4), updated(0)]);
+        assert_eq!(
+            got[..6],
+            [Notice::ToolsChanged, updated(1), updated(2), updated(3), updated(4), updated(0)]
+        );
         assert!(matches!(&got[6..], [Notice::Log(_)]), "the lost log message is counted");
     }
 

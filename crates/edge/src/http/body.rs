@@ -44,7 +44,10 @@ pub(super) async fn read(mut body: Body, limit: usize, stalled: Duration) -> Res
 }
 
 /// The next piece. Most are there already; for those that are not, the client has `stalled`.
-async fn next(body: &mut Body, stalled: Duration) -> Result<Option<Result<Frame<Bytes>, axum::Error>>, Error> {
+async fn next(
+    body: &mut Body,
+    stalled: Duration,
+) -> Result<Option<Result<Frame<Bytes>, axum::Error>>, Error> {
     let mut frame = body.frame();
     if let Poll::Ready(frame) = futures_util::poll!(&mut frame) {
         return Ok(frame);

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use ::http::Response;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use ::http::Response;
 use tidegate_protocol::{Error, Feature, Id, Symbol, sse};
 use tidegate_service::{Door, Principal};
 
@@ -50,7 +50,8 @@ impl<D: Door> Shared<D> {
         };
         // 2025-11-25 transports: only what belongs to that very stream is replayed.
         let resumed = last.to_str().ok().and_then(parse_event_id).and_then(|(number, sent)| {
-            let log = if number == 0 { Some(session.streams.standalone()) } else { session.streams.find(number) };
+            let log =
+                if number == 0 { Some(session.streams.standalone()) } else { session.streams.find(number) };
             log.filter(|log| log.can_resume(sent)).map(|log| (log, sent))
         });
         match resumed {
@@ -71,7 +72,8 @@ impl<D: Door> Shared<D> {
         let log = session.streams.standalone();
         let sent = resume.unwrap_or_else(|| log.sent());
         let reader = log.take_over();
-        let feed = session.feed(|gap| tokio::spawn(pump(self.door.clone(), session.peer.clone(), log.clone(), gap)));
+        let feed =
+            session.feed(|gap| tokio::spawn(pump(self.door.clone(), session.peer.clone(), log.clone(), gap)));
         let state = Reading::new(session, log, reader, sent, self).with_feed(feed);
         respond::events(Box::pin(unfold(state, Reading::step)), self.settings.keep_alive)
     }
@@ -108,7 +110,13 @@ struct Reading {
 }
 
 impl Reading {
-    fn new<D>(session: Arc<Session>, log: Arc<EventLog>, reader: u64, sent: u64, shared: &Shared<D>) -> Reading {
+    fn new<D>(
+        session: Arc<Session>,
+        log: Arc<EventLog>,
+        reader: u64,
+        sent: u64,
+        shared: &Shared<D>,
+    ) -> Reading {
         session.streams.reader_came();
         // Clients before 2025-11-25 do not expect an event without content.
         let primed = !session.peer.revision.allows(Feature::PolledStreams);

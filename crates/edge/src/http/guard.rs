@@ -16,14 +16,13 @@ pub(super) fn check(heads: &Heads<'_>, uri: &Uri, settings: &Settings) -> Result
         return forbidden("Forbidden: the Host or Origin header is there twice".to_owned());
     }
     // HTTP/2 carries the host in the request target.
-    let host = heads
-        .host
-        .map(|h| h.to_str().unwrap_or(""))
-        .or_else(|| uri.authority().map(|a| a.as_str()));
+    let host = heads.host.map(|h| h.to_str().unwrap_or("")).or_else(|| uri.authority().map(|a| a.as_str()));
     match host {
         Some(host) if is_ours(host_name(host), settings) => {}
         Some(host) => {
-            return forbidden(format!("Forbidden: the host {host:?} is not allowed here; the server must allow it"));
+            return forbidden(format!(
+                "Forbidden: the host {host:?} is not allowed here; the server must allow it"
+            ));
         }
         None => return forbidden("Forbidden: a Host header is required".to_owned()),
     }
@@ -36,7 +35,9 @@ pub(super) fn check(heads: &Heads<'_>, uri: &Uri, settings: &Settings) -> Result
             if allowed {
                 Ok(())
             } else {
-                forbidden(format!("Forbidden: the origin {origin:?} is not allowed here; the server must allow it"))
+                forbidden(format!(
+                    "Forbidden: the origin {origin:?} is not allowed here; the server must allow it"
+                ))
             }
         }
     }
@@ -80,7 +81,9 @@ mod tests {
             assert!(verdict(Some(host), None, &s), "{host}");
             assert!(verdict(Some(host), Some(&format!("http://{host}")), &s), "{host}");
         }
-        for host in ["evil.example.com", "localhost.evil.com", "127.0.0.1.evil.com", "", "[::2]:1", "localhost@evil"] {
+        for host in
+            ["evil.example.com", "localhost.evil.com", "127.0.0.1.evil.com", "", "[::2]:1", "localhost@evil"]
+        {
             assert!(!verdict(Some(host), None, &s), "{host}");
         }
         assert!(!verdict(None, None, &s));

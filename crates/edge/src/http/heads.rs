@@ -35,7 +35,9 @@ impl<'a> Heads<'a> {
                 "origin" => heads.ambiguous |= heads.origin.replace(value).is_some(),
                 "content-type" => heads.json = is_json(value.as_bytes()),
                 "accept" => heads.events = Some(heads.events == Some(true) || names_events(value.as_bytes())),
-                headers::PROTOCOL_VERSION => heads.mirrored(headers::PROTOCOL_VERSION, value, |h| &mut h.version),
+                headers::PROTOCOL_VERSION => {
+                    heads.mirrored(headers::PROTOCOL_VERSION, value, |h| &mut h.version)
+                }
                 headers::METHOD => heads.mirrored(headers::METHOD, value, |h| &mut h.method),
                 headers::NAME => heads.mirrored(headers::NAME, value, |h| &mut h.name),
                 headers::SESSION_ID => heads.session = Some(value),
@@ -115,15 +117,22 @@ mod tests {
     #[test]
     fn media_types() {
         for (value, json) in [
-            ("application/json", true), ("Application/JSON; charset=utf-8", true), ("text/plain", false),
-            ("application/jsonx", false), ("", false),
+            ("application/json", true),
+            ("Application/JSON; charset=utf-8", true),
+            ("text/plain", false),
+            ("application/jsonx", false),
+            ("", false),
         ] {
             let map = heads(&[("content-type", value)]);
             assert_eq!(Heads::read(&map).json, json, "{value}");
         }
         for (accept, events) in [
-            (&["application/json, text/event-stream"][..], true), (&["application/json"], false), (&[], true),
-            (&["*/*"], true), (&["application/json", "text/event-stream;q=0.5"], true), (&["text/*"], true),
+            (&["application/json, text/event-stream"][..], true),
+            (&["application/json"], false),
+            (&[], true),
+            (&["*/*"], true),
+            (&["application/json", "text/event-stream;q=0.5"], true),
+            (&["text/*"], true),
             (&["text/event-stream", "application/json"], true),
         ] {
             let pairs: Vec<_> = accept.iter().map(|a| ("accept", *a)).collect();

@@ -4,8 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::task::Poll;
 
-use axum::body::Body;
 use ::http::{HeaderValue, Response};
+use axum::body::Body;
 use tidegate_protocol::{Error, Feature, Incoming, Malformed, Message, Request, Revision, Symbol, headers};
 use tidegate_service::{Door, Principal};
 
@@ -106,7 +106,9 @@ impl<D: Door> Shared<D> {
         };
         match incoming {
             Incoming::One(Message::Notification(notification)) => session.peer.notified(&notification),
-            Incoming::One(Message::Response(response)) => session.peer.answered(&response.id, Ok(response.result)),
+            Incoming::One(Message::Response(response)) => {
+                session.peer.answered(&response.id, Ok(response.result))
+            }
             Incoming::One(Message::Failure(failure)) => {
                 if let Some(id) = failure.id {
                     session.peer.answered(&id, Err(failure.error));
@@ -126,8 +128,15 @@ impl<D: Door> Shared<D> {
         batch: Vec<Result<Message, Malformed>>,
     ) -> Response<Body> {
         if !session.peer.revision.allows(Feature::Batching) {
-            let what = format!("Invalid request: revision {} has no batches; send one message", session.peer.revision);
-            return respond::error(None, &Error::new(Symbol::InvalidRequest, what), Some(session.peer.revision));
+            let what = format!(
+                "Invalid request: revision {} has no batches; send one message",
+                session.peer.revision
+            );
+            return respond::error(
+                None,
+                &Error::new(Symbol::InvalidRequest, what),
+                Some(session.peer.revision),
+            );
         }
         let log = session.open_stream();
         let lane = lane(heads, &log);

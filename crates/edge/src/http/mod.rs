@@ -34,9 +34,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use ::http::{Method, Request, Response};
 use axum::Router;
 use axum::body::Body;
-use ::http::{Method, Request, Response};
 use tidegate_protocol::{Error, Symbol};
 use tidegate_service::{Door, Principal};
 use tower::Service;

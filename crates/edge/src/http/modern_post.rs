@@ -7,18 +7,18 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use ::http::{HeaderMap, HeaderValue, Response};
 use axum::body::Body;
 use bytes::Bytes;
 use bytestring::ByteString;
 use futures_util::stream::unfold;
-use ::http::{HeaderMap, HeaderValue, Response};
 use tidegate_protocol::headers::{self, RequestHeaders};
 use tidegate_protocol::{Error, Id, Meta, Method, Request, Revision, Symbol};
 use tidegate_service::{Door, Notice, Outbox, ParamHeaders, Principal, Reply, Subscription};
 use tokio_util::sync::DropGuard;
 
-use super::{Shared, respond};
 use super::heads::Heads;
+use super::{Shared, respond};
 use crate::options::Eras;
 use crate::{modern, wire};
 
@@ -220,9 +220,10 @@ impl Drop for Listening {
 fn once(heads: &Heads<'_>) -> Result<(), Error> {
     match heads.twice {
         None => Ok(()),
-        Some(name) => {
-            Err(Error::new(Symbol::HeaderMismatch, format!("Header mismatch: the {name} header is there twice")))
-        }
+        Some(name) => Err(Error::new(
+            Symbol::HeaderMismatch,
+            format!("Header mismatch: the {name} header is there twice"),
+        )),
     }
 }
 

@@ -3,20 +3,20 @@
 
 use std::sync::Arc;
 
+use ::http::Response;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::routing::{get, post};
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use ::http::Response;
 use tidegate_protocol::{Error, Id, Incoming, Message, Method, Revision, Symbol, sse};
 use tidegate_service::{Door, Principal};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use super::heads::Heads;
 use super::events::{EventLog, Next};
+use super::heads::Heads;
 use super::{Endpoint, Shared, body, guard, respond};
 use crate::legacy::{Lane, Peer, drive, handshake, pump};
 use crate::wire;
@@ -72,7 +72,8 @@ async fn open<D: Door>(State(old): State<Arc<Old<D>>>, request: Request) -> Resp
     let reader = connection.log.take_over();
     let mut endpoint = Vec::new();
     sse::write_named_event(&mut endpoint, "endpoint", &format!("{MESSAGES}?sessionId={id}"));
-    let state = Reading { old: old.clone(), id, connection, reader, sent: 0, endpoint: Some(endpoint.into()) };
+    let state =
+        Reading { old: old.clone(), id, connection, reader, sent: 0, endpoint: Some(endpoint.into()) };
     respond::events(Box::pin(unfold(state, Reading::step)), old.shared.settings.keep_alive)
 }
 
@@ -96,7 +97,11 @@ impl<D> Reading<D> {
                 Next::Message(n, message) => {
                     self.sent = n + 1;
                     let mut out = Vec::with_capacity(message.len() + 32);
-                    sse::write_named_event(&mut out, "message", std::str::from_utf8(&message).unwrap_or_default());
+                    sse::write_named_event(
+                        &mut out,
+                        "message",
+                        std::str::from_utf8(&message).unwrap_or_default(),
+                    );
                     return Some((out.into(), self));
                 }
                 // Nobody could come back to this stream.
@@ -134,7 +139,9 @@ async fn message<D: Door>(State(old): State<Arc<Old<D>>>, request: Request) -> R
         let what = "Session not found: open the event stream first";
         return respond::refused(404, &Error::new(Symbol::SessionNotFound, what));
     };
-    let bytes = match body::read(body, old.shared.settings.edge.limits.max_bytes, old.shared.settings.stalled).await {
+    let bytes = match body::read(body, old.shared.settings.edge.limits.max_bytes, old.shared.settings.stalled)
+        .await
+    {
         Ok(bytes) => bytes,
         Err(error) => return respond::error(None, &error, None),
     };
@@ -148,16 +155,22 @@ async fn message<D: Door>(State(old): State<Arc<Old<D>>>, request: Request) -> R
     }
 }
 
-async fn take<D: Door>(shared: &Arc<Shared<D>>, connection: &Arc<Connection>, message: Message) -> Response<Body> {
+async fn take<D: Door>(
+    shared: &Arc<Shared<D>>,
+    connection: &Arc<Connection>,
+    message: Message,
+) -> Response<Body> {
     let log = connection.log.clone();
     match (message, connection.peer.get()) {
         (Message::Request(request), None) if request.method == Method::Initialize => {
-            let shook = handshake(&shared.door, &request, connection.principal.clone(), &shared.options).await;
+            let shook =
+                handshake(&shared.door, &request, connection.principal.clone(), &shared.options).await;
             match shook {
                 Ok((peer, result)) => {
                     let peer = Arc::new(peer);
                     if connection.peer.set(peer.clone()).is_err() {
-                        let error = Error::new(Symbol::InvalidRequest, "Invalid request: initialize came twice");
+                        let error =
+                            Error::new(Symbol::InvalidRequest, "Invalid request: initialize came twice");
                         log.send(wire::error(Some(&request.id), &error, None));
                         return respond::accepted();
                     }

@@ -4,9 +4,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use ::http::{HeaderMap, Response};
 use axum::body::Body;
 use bytes::Bytes;
-use ::http::{HeaderMap, Response};
 use tidegate_protocol::{Error, Id, Incoming, Message, Meta, Method, Revision, Symbol};
 use tidegate_service::{Door, Principal};
 
@@ -106,7 +106,10 @@ impl<D: Door> Shared<D> {
         } else {
             // A server of the old era has never heard of -32022.
             let names: Vec<_> = supported.iter().map(|r| r.as_str()).collect();
-            let what = format!("Bad request: unsupported protocol version {named:?}; supported: {}", names.join(", "));
+            let what = format!(
+                "Bad request: unsupported protocol version {named:?}; supported: {}",
+                names.join(", ")
+            );
             Error::new(Symbol::InvalidRequest, what)
         };
         Err(respond::error(id, &error, Some(Revision::LATEST_LEGACY)))

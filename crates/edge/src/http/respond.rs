@@ -3,12 +3,12 @@
 use std::pin::Pin;
 use std::time::Duration;
 
+use ::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use ::http::{HeaderValue, Response, StatusCode};
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::stream::unfold;
-use ::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use ::http::{HeaderValue, Response, StatusCode};
 use tidegate_protocol::{Error, Id, Malformed, Revision, Symbol, sse};
 use tidegate_service::Reply;
 

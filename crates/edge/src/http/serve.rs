@@ -6,8 +6,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use ::http::{Request, Response};
+use axum::body::Body;
 use hyper::server::conn::http1;
 use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::TokioIo;
@@ -19,9 +19,9 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tower::Service;
 
+use super::settings::Settings;
 use super::stall::StallGuarded;
 use super::watch::{Pulse, Watch};
-use super::settings::Settings;
 use super::{Endpoint, respond, router};
 
 /// Serves `door` on `listener` until `shutdown` is done; then no new connections, and `settings.drain` for the rest.
@@ -46,7 +46,10 @@ async fn run<S>(
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()>
 where
-    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone + Send + 'static,
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send>
+        + Clone
+        + Send
+        + 'static,
 {
     let places = Arc::new(Semaphore::new(settings.max_connections));
     let connections = GracefulShutdown::new();
@@ -74,7 +77,8 @@ where
         };
         while tasks.try_join_next().is_some() {}
         let pulse = Arc::new(Pulse::default());
-        let connection = connections.watch(connection(stream, service.clone(), settings.stalled, pulse.clone()));
+        let connection =
+            connections.watch(connection(stream, service.clone(), settings.stalled, pulse.clone()));
         let task = tasks.spawn(async move {
             if let Err(e) = connection.await {
                 tracing::debug!(error = %e, "a connection ended badly");
@@ -97,7 +101,10 @@ fn connection<S>(
     pulse: Arc<Pulse>,
 ) -> http1::Connection<TokioIo<StallGuarded<TcpStream>>, impl Http + use<S>>
 where
-    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send> + Clone + Send + 'static,
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send>
+        + Clone
+        + Send
+        + 'static,
 {
     // Small responses must not wait for more to come.
     let _ = stream.set_nodelay(true);

@@ -56,7 +56,12 @@ impl Sessions {
     }
 
     /// Opens a session and returns its id.
-    pub(super) fn open(self: &Arc<Self>, peer: Peer, kept_streams: usize, kept_bytes: usize) -> Result<String, Error> {
+    pub(super) fn open(
+        self: &Arc<Self>,
+        peer: Peer,
+        kept_streams: usize,
+        kept_bytes: usize,
+    ) -> Result<String, Error> {
         self.sweep_regularly();
         let id = new_id()?;
         let session = Session {

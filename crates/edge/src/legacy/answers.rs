@@ -2,7 +2,9 @@
 
 use futures_util::future::try_join_all;
 use tidegate_protocol::json::ObjectWriter;
-use tidegate_protocol::{Capability, ClientCapabilities, Error, Json, Method, Object, Params, Symbol, lower, meta};
+use tidegate_protocol::{
+    Capability, ClientCapabilities, Error, Json, Method, Object, Params, Symbol, lower, meta,
+};
 use tidegate_service::{Door, Question};
 
 use super::drive::{OWN, Run};
@@ -94,13 +96,20 @@ async fn ask<D: Door>(run: &Run<'_, D>, question: &Question, params: Json) -> Re
         }
         Ok(Ok(Err(error))) => {
             let said = Object::of(&error).and_then(|e| e.str("message").map(|m| m.into_owned()));
-            let what = format!("The client answered {} with an error: {}", question.method, said.unwrap_or_default());
+            let what = format!(
+                "The client answered {} with an error: {}",
+                question.method,
+                said.unwrap_or_default()
+            );
             Err(Error::new(Symbol::ToolExecution, what))
         }
         Ok(Err(_)) => Err(Error::internal()),
         Err(_) => {
             let secs = run.options.answer_within.as_secs();
-            Err(Error::new(Symbol::Timeout, format!("The client did not answer {} within {secs} s", question.method)))
+            Err(Error::new(
+                Symbol::Timeout,
+                format!("The client did not answer {} within {secs} s", question.method),
+            ))
         }
     }
 }
@@ -118,7 +127,11 @@ impl Drop for Asked<'_> {
 }
 
 /// The parameters of the next round: the same, with answers and state.
-pub(super) fn with_answers(params: &Params, answers: &[Answer], state: Option<&str>) -> Result<Params, Error> {
+pub(super) fn with_answers(
+    params: &Params,
+    answers: &[Answer],
+    state: Option<&str>,
+) -> Result<Params, Error> {
     // The state of the round before is not good for the next.
     let next = Object::of(&params.object().without(&["requestState"])).ok_or_else(Error::internal)?;
     let mut next = next.with("inputResponses", &answer_map(answers));

@@ -128,9 +128,10 @@ impl<D: Door> Run<'_, D> {
             {
                 Box::pin(tasks::answer(self, request)).await
             }
-            Method::Initialize => {
-                Err(Error::new(Symbol::InvalidRequest, "Invalid request: this session is initialized already"))
-            }
+            Method::Initialize => Err(Error::new(
+                Symbol::InvalidRequest,
+                "Invalid request: this session is initialized already",
+            )),
             // Methods of the other era, which this client's server has never heard of.
             Method::Discover
             | Method::Listen
@@ -159,7 +160,8 @@ impl<D: Door> Run<'_, D> {
         if !self.peer.offers.resources {
             return Err(Error::method_not_found(request.method.as_str()));
         }
-        let uri = request.params.str("uri").ok_or_else(|| Error::invalid_params("\"uri\" must be a string"))?;
+        let uri =
+            request.params.str("uri").ok_or_else(|| Error::invalid_params("\"uri\" must be a string"))?;
         if on {
             self.peer.subscribe(&uri)?;
         } else {
@@ -182,12 +184,10 @@ impl<D: Door> Run<'_, D> {
                     let result = tasks::wait(self, &task).await;
                     return result.or_else(|error| self.failed(&method, &params, error));
                 }
-                Reply::InputRequired(input) => {
-                    match Box::pin(ask_all(self, &input.questions, None)).await {
-                        Ok(answers) => params = with_answers(&params, &answers, input.state.as_deref())?,
-                        Err(error) => return self.failed(&method, &params, error),
-                    }
-                }
+                Reply::InputRequired(input) => match Box::pin(ask_all(self, &input.questions, None)).await {
+                    Ok(answers) => params = with_answers(&params, &answers, input.state.as_deref())?,
+                    Err(error) => return self.failed(&method, &params, error),
+                },
                 Reply::Subscription(_) => return Err(Error::internal()),
             }
         }
@@ -243,7 +243,8 @@ pub(super) fn notice_for(notice: &Notice, revision: Revision) -> Vec<u8> {
     let mut out = Vec::with_capacity(128);
     match notice {
         Notice::Progress(params) => {
-            Notice::Progress(lower::notification(notice.method(), revision, params.clone())).write(&mut out, None);
+            Notice::Progress(lower::notification(notice.method(), revision, params.clone()))
+                .write(&mut out, None);
         }
         _ => notice.write(&mut out, None),
     }

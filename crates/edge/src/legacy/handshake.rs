@@ -4,7 +4,9 @@ use std::convert::Infallible;
 
 use bytestring::ByteString;
 use tidegate_protocol::json::ObjectWriter;
-use tidegate_protocol::{ClientCapabilities, Error, Json, Method, Object, Params, Request, Revision, lower, meta};
+use tidegate_protocol::{
+    ClientCapabilities, Error, Json, Method, Object, Params, Request, Revision, lower, meta,
+};
 use tidegate_service::{Call, Context, Door, Principal, Reply};
 
 use super::peer::{Offers, Peer};
@@ -26,7 +28,8 @@ pub(crate) async fn handshake<D: Door>(
         principal: principal.clone(),
         ..Context::local()
     };
-    let reply: Result<Reply, Infallible> = door.answer(Call::new(Method::Discover, Params::empty(), context)).await;
+    let reply: Result<Reply, Infallible> =
+        door.answer(Call::new(Method::Discover, Params::empty(), context)).await;
     let discovered = match reply {
         Ok(Reply::Complete(json)) => Object::of(&json).ok_or_else(Error::internal)?,
         Ok(Reply::Error(error)) => return Err(error),
@@ -36,13 +39,23 @@ pub(crate) async fn handshake<D: Door>(
     let server_info = discovered.object("_meta").and_then(|m| m.json(meta::SERVER_INFO));
     let mut w = ObjectWriter::with_capacity(512);
     w.str("protocolVersion", hello.revision.as_str()).json("capabilities", &capabilities);
-    w.json("serverInfo", &server_info.unwrap_or_else(|| Json::trusted(r#"{"name":"tidegate","version":"0"}"#)));
+    w.json(
+        "serverInfo",
+        &server_info.unwrap_or_else(|| Json::trusted(r#"{"name":"tidegate","version":"0"}"#)),
+    );
     if let Some(instructions) = discovered.json("instructions") {
         w.json("instructions", &instructions);
     }
     let result = lower::result(&Method::Initialize, hello.revision, w.finish());
     let offers = Offers::read(&capabilities);
-    let peer = Peer::new(hello.revision, hello.client_info, hello.capabilities, principal, offers, options.max_in_flight);
+    let peer = Peer::new(
+        hello.revision,
+        hello.client_info,
+        hello.capabilities,
+        principal,
+        offers,
+        options.max_in_flight,
+    );
     Ok((peer, result))
 }
 

@@ -82,7 +82,8 @@ async fn finished<D: Door>(run: &Run<'_, D>, id: &str) -> Result<Json, Error> {
     // 2025-11-25 basic/utilities/tasks: the result must name its task.
     let mut related = ObjectWriter::new();
     related.str("taskId", id);
-    let own = result.object("_meta").unwrap_or_else(Object::empty).with(meta::RELATED_TASK, &related.finish());
+    let own =
+        result.object("_meta").unwrap_or_else(Object::empty).with(meta::RELATED_TASK, &related.finish());
     Ok(result.with("_meta", &own))
 }
 
@@ -106,7 +107,8 @@ async fn outcome<D: Door>(run: &Run<'_, D>, id: &str, related: Option<&str>) -> 
                 call(run, Method::TasksUpdate, w.finish()).await?;
             }
             _ => {
-                let interval = task.get("pollIntervalMs").and_then(|ms| ms.parse().ok()).map(Duration::from_millis);
+                let interval =
+                    task.get("pollIntervalMs").and_then(|ms| ms.parse().ok()).map(Duration::from_millis);
                 tokio::time::sleep(interval.unwrap_or(POLL).min(POLL)).await;
             }
         }

@@ -7,7 +7,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tidegate_protocol::{Error, Feature, Id, Incoming, Json, Malformed, Message, Meta, Method, Notification, Request, Symbol};
+use tidegate_protocol::{
+    Error, Feature, Id, Incoming, Json, Malformed, Message, Meta, Method, Notification, Request, Symbol,
+};
 use tidegate_service::{Door, Notice, Outbox, Reply, Subscription};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio_util::sync::CancellationToken;
@@ -122,7 +124,8 @@ impl<D: Door> Connection<D> {
         let incoming = match line {
             Line::Text(bytes) => Incoming::parse_bytes(bytes, &self.options.limits),
             Line::TooLong => {
-                let what = format!("Message too large: a line may have {} bytes", self.options.limits.max_bytes);
+                let what =
+                    format!("Message too large: a line may have {} bytes", self.options.limits.max_bytes);
                 Err(Malformed { error: Error::new(Symbol::TooLarge, what), id: None })
             }
         };
@@ -170,7 +173,9 @@ impl<D: Door> Connection<D> {
                     }
                 });
             }
-            None if request.method == Method::Ping => self.out.line(&wire::result(&request.id, &Json::empty_object())),
+            None if request.method == Method::Ping => {
+                self.out.line(&wire::result(&request.id, &Json::empty_object()))
+            }
             // A dual-era server is asked for its versions before anything else.
             None if request.method == Method::Discover && eras.modern() => self.modern(request),
             None if self.options.lenient_init => {
@@ -178,7 +183,8 @@ impl<D: Door> Connection<D> {
                 return self.request(request);
             }
             None => {
-                let error = Error::new(Symbol::NotInitialized, "Server not initialized: send initialize first");
+                let error =
+                    Error::new(Symbol::NotInitialized, "Server not initialized: send initialize first");
                 self.out.line(&wire::error(Some(&request.id), &error, None));
             }
         }
@@ -265,7 +271,8 @@ impl<D: Door> Connection<D> {
         match self.in_flight.begin(&id, cancel.clone()) {
             Ok(turn) => {
                 let running = Running { in_flight: self.in_flight.clone(), id, turn };
-                let request = Modern { running, cancel, outbox, reply, out: self.out.clone(), over: self.over.clone() };
+                let request =
+                    Modern { running, cancel, outbox, reply, out: self.out.clone(), over: self.over.clone() };
                 self.running.spawn(request.run());
             }
             Err(error) => refuse(&self.out, &error),
@@ -322,7 +329,9 @@ impl Modern {
                 listen(&self.running.id, subscription, &self.out, &cancel, &self.over).await;
             }
             // A service that heard of the cancellation first may have answered all the same.
-            Some(reply) if !cancel.is_cancelled() => self.out.line(&wire::modern_reply(&self.running.id, &reply)),
+            Some(reply) if !cancel.is_cancelled() => {
+                self.out.line(&wire::modern_reply(&self.running.id, &reply))
+            }
             _ => {}
         }
     }

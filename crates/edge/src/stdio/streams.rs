@@ -16,7 +16,10 @@ pub(super) type Out = Pin<Box<dyn AsyncWrite + Send>>;
 pub(super) fn standard() -> (Input, Out) {
     #[cfg(unix)]
     {
-        (unix::input().unwrap_or_else(threaded_input), unix::output().unwrap_or_else(|| Box::pin(tokio::io::stdout())))
+        (
+            unix::input().unwrap_or_else(threaded_input),
+            unix::output().unwrap_or_else(|| Box::pin(tokio::io::stdout())),
+        )
     }
     #[cfg(not(unix))]
     {

@@ -126,7 +126,11 @@ impl Object {
     pub fn str(&self, name: &str) -> Option<Cow<'_, str>> {
         let raw = self.get(name)?;
         let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
-        if inner.contains('\\') { serde_json::from_str::<String>(raw).ok().map(Cow::Owned) } else { Some(inner.into()) }
+        if inner.contains('\\') {
+            serde_json::from_str::<String>(raw).ok().map(Cow::Owned)
+        } else {
+            Some(inner.into())
+        }
     }
 
     /// The content of a string member, sharing the buffer where it needs no decoding.

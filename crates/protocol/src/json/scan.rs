@@ -374,8 +374,18 @@ mod tests {
     #[test]
     fn accepts_json() {
         for text in [
-            "{}", " [ ] ", "null", "true", "false", "0", "-0", "1.5e-3", "12345678901234567890123",
-            r#"{"a":[1,{"b":"c"}],"d":{}}"#, r#""\u00e9\n\\ \"""#, "[[[]],{}]",
+            "{}",
+            " [ ] ",
+            "null",
+            "true",
+            "false",
+            "0",
+            "-0",
+            "1.5e-3",
+            "12345678901234567890123",
+            r#"{"a":[1,{"b":"c"}],"d":{}}"#,
+            r#""\u00e9\n\\ \"""#,
+            "[[[]],{}]",
         ] {
             assert_eq!(check(text), Ok(()), "{text}");
         }
@@ -385,10 +395,23 @@ mod tests {
     fn refuses_what_is_not_json() {
         use FaultKind::*;
         for (text, kind) in [
-            ("", Truncated), ("{", Truncated), (r#"{"a""#, Truncated), ("[1", Truncated), ("nul", Unexpected),
-            ("01", Trailing), ("1.", Truncated), ("+1", Unexpected), ("[1,]", Unexpected), ("{,}", Unexpected),
-            (r#"{"a":1,}"#, Unexpected), ("\"a\nb\"", ControlCharacter), (r#""\x""#, BadEscape),
-            (r#""\u12g4""#, BadEscape), ("[1}", Unexpected), ("1 2", Trailing), ("'a'", Unexpected),
+            ("", Truncated),
+            ("{", Truncated),
+            (r#"{"a""#, Truncated),
+            ("[1", Truncated),
+            ("nul", Unexpected),
+            ("01", Trailing),
+            ("1.", Truncated),
+            ("+1", Unexpected),
+            ("[1,]", Unexpected),
+            ("{,}", Unexpected),
+            (r#"{"a":1,}"#, Unexpected),
+            ("\"a\nb\"", ControlCharacter),
+            (r#""\x""#, BadEscape),
+            (r#""\u12g4""#, BadEscape),
+            ("[1}", Unexpected),
+            ("1 2", Trailing),
+            ("'a'", Unexpected),
         ] {
             assert_eq!(check(text), Err(kind), "{text}");
         }

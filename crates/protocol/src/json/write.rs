@@ -129,7 +129,9 @@ mod tests {
 
     #[test]
     fn strings_match_serde_json() {
-        for text in ["", "plain", "quote \" back \\ nl \n cr \r tab \t bell \u{7} nul \0 é 世界", "\u{8}\u{c}\u{1f}"] {
+        for text in
+            ["", "plain", "quote \" back \\ nl \n cr \r tab \t bell \u{7} nul \0 é 世界", "\u{8}\u{c}\u{1f}"]
+        {
             let mut out = Vec::new();
             write_str(&mut out, text);
             assert_eq!(String::from_utf8(out).unwrap(), serde_json::to_string(text).unwrap());

@@ -66,7 +66,9 @@ fn stripped_meta(object: &Object) -> Option<Json> {
 mod tests {
     #[test]
     fn a_failed_tool_makes_a_failed_task() {
-        let json = Json::trusted(r#"{"taskId":"1","status":"completed","ttlMs":1,"result":{"content":[],"isError":true}}"#);
+        let json = Json::trusted(
+            r#"{"taskId":"1","status":"completed","ttlMs":1,"result":{"content":[],"isError":true}}"#,
+        );
         let old = super::task(&Object::of(&json).unwrap());
         assert_eq!(old.as_str(), r#"{"taskId":"1","status":"failed","ttl":1}"#);
     }
