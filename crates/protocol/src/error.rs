@@ -289,6 +289,8 @@ struct Inner {
     symbol: Symbol,
     /// An upstream's own code, kept when its error is passed on.
     code: Option<i32>,
+    /// Stays a JSON-RPC error, even from a tool.
+    protocol: bool,
     message: Cow<'static, str>,
     data: Option<Json>,
 }
@@ -296,7 +298,7 @@ struct Inner {
 impl Error {
     /// A failure with a sentence that says what is wrong and what to do.
     pub fn new(symbol: Symbol, message: impl Into<Cow<'static, str>>) -> Error {
-        Error(Box::new(Inner { symbol, code: None, message: message.into(), data: None }))
+        Error(Box::new(Inner { symbol, code: None, protocol: false, message: message.into(), data: None }))
     }
 
     /// The same failure with data.
@@ -309,6 +311,18 @@ impl Error {
     pub fn with_code(mut self, code: i32) -> Error {
         self.0.code = Some(code);
         self
+    }
+
+    /// The same failure, meant for the program and not for the model: it stays a JSON-RPC error even when it comes from
+    /// a tool.
+    pub fn as_protocol(mut self) -> Error {
+        self.0.protocol = true;
+        self
+    }
+
+    /// Whether a `tools/call` that fails with this answers with a result that the model can read. See [`Symbol::in_tool`].
+    pub fn in_tool(&self) -> bool {
+        !self.0.protocol && self.0.symbol.in_tool()
     }
 
     /// A method that does not exist here.

@@ -165,7 +165,9 @@ impl Incoming {
         }
         let mut scanner = Scanner::new(&text, limits);
         let incoming = match scanner.next_token() {
-            None => return Err(Malformed::new(Symbol::ParseError, "Parse error: the message is empty", None)),
+            None => {
+                return Err(Malformed::new(Symbol::ParseError, "Parse error: the message is empty", None));
+            }
             Some(b'[') => Incoming::Batch(batch(&text, &mut scanner)?),
             _ => Incoming::One(message(&text, &mut scanner, 0)?),
         };

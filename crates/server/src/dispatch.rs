@@ -90,17 +90,19 @@ pub struct Answer {
     state: Option<Started>,
 }
 
-/// An error under the number of the profile, for profiles whose clients look for it there.
+/// An error that the framework has decided on, under the number of the profile for profiles whose clients look for it
+/// there.
 fn in_profile(profile: Profile, revision: Revision, reply: Reply) -> Reply {
-    match reply {
-        Reply::Error(error) if profile == Profile::Percolate => {
-            let symbol = error.symbol();
-            // An error with a code of its own keeps it.
-            let usual = error.code(revision) == symbol.code(revision);
-            Reply::Error(if usual { error.with_code(symbol.code_in(profile, revision)) } else { error })
-        }
-        reply => reply,
-    }
+    let Reply::Error(error) = reply else { return reply };
+    let symbol = error.symbol();
+    // An error with a code of its own keeps it.
+    let usual = error.code(revision) == symbol.code(revision);
+    let error = match profile {
+        Profile::Percolate if usual => error.with_code(symbol.code_in(profile, revision)),
+        _ => error,
+    };
+    // What a tool's failure looks like was settled before; a layer must not change it again.
+    Reply::Error(error.as_protocol())
 }
 
 impl Future for Answer {

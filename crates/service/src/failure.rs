@@ -34,8 +34,9 @@ impl Tag {
     /// The answer to the call that failed with `error`.
     pub fn failed(&self, error: Error) -> Reply {
         match &self.tool {
-            Some(tool) if error.symbol().in_tool() => {
-                Reply::Complete(tool_failure(&error, tool, self, Profile::Strict, true))
+            Some(tool) if error.in_tool() => {
+                // Whether the tool has an output schema is not known here, so there is no structured content.
+                Reply::Complete(tool_failure(&error, tool, self, Profile::Strict, false))
             }
             _ => Reply::Error(error),
         }

@@ -197,7 +197,7 @@ impl<D: Door> Run<'_, D> {
 
     /// How a call ends whose questions were not answered: for a tool with a result that the model can read.
     fn failed(&self, method: &Method, params: &Params, error: Error) -> Result<Json, Error> {
-        if *method != Method::ToolsCall || !error.symbol().in_tool() {
+        if *method != Method::ToolsCall || !error.in_tool() {
             return Err(error);
         }
         let tool = params.str("name").unwrap_or_default();

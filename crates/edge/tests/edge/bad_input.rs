@@ -215,7 +215,7 @@ async fn bodies_in_pieces() {
     far too many: 413 {"jsonrpc":"2.0","error":{"code":-32600,"message":"The request body is larger than the limit of 1000 bytes"}}
     broken off: 400 {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the request body broke off"}}
     broken at the end: 400 {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the request body broke off"}}
-    none: 400 {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the text ends in the middle of a value"}}
+    none: 400 {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the message is empty"}}
     "#);
 }
 
