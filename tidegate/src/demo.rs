@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tidegate_protocol::Profile;
 use tidegate_server::{
     Argument, Cx, Elicit, Elicited, Prompt, PromptMessage, Resource, Server, ServerDoor, Structured, Tool,
     ToolError,
@@ -45,10 +46,11 @@ struct Visitor {
     name: String,
 }
 
-/// The demonstration server.
-pub fn server() -> ServerDoor {
+/// The demonstration server, with the error numbers of `profile`.
+pub fn server(profile: Profile) -> ServerDoor {
     Server::new("tidegate-demo", env!("CARGO_PKG_VERSION"))
         .title("Tidegate demonstration")
+        .error_profile(profile)
         .instructions("A small server to try a client with: echo, add, count (with progress) and greet (asks a question).")
         .tool(
             Tool::new("echo")

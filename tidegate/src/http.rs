@@ -6,7 +6,7 @@ pub use tidegate_edge::http::{Endpoint, Settings, router};
 use tidegate_server::ServerDoor;
 use tokio::net::{TcpListener, ToSocketAddrs};
 
-use crate::stdio::log_final_statistics;
+use crate::stdio::{log_final_statistics, with_statistics};
 
 /// Serves at `address` until SIGINT, SIGTERM or SIGHUP, then lets running requests finish and returns.
 pub async fn serve(server: ServerDoor, address: impl ToSocketAddrs, settings: Settings) -> io::Result<()> {
@@ -22,7 +22,8 @@ pub async fn serve_on(server: ServerDoor, listener: TcpListener, settings: Setti
         // Subscriptions end here; else they would keep their connections open.
         handle.shut_down();
     };
-    let served = tidegate_edge::http::serve(server.clone(), listener, settings, shutdown).await;
+    let serving = tidegate_edge::http::serve(server.clone(), listener, settings, shutdown);
+    let served = with_statistics(&server, serving).await;
     log_final_statistics(&server);
     served
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use anyhow::{Context, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tidegate::protocol::Profile;
 use tidegate::{Eras, demo, http, logging, stdio};
 
 /// Connects any MCP client to any MCP server.
@@ -50,6 +51,14 @@ struct Serve {
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     origins: Vec<String>,
 
+    /// Which numbers errors have: those of the specification, or those that clients of an older server look for.
+    #[arg(long = "legacy-errors", value_enum, default_value = "strict", value_name = "PROFILE")]
+    errors: Errors,
+
+    /// With --stdio: answer requests before the handshake too.
+    #[arg(long, requires = "stdio")]
+    lenient_init: bool,
+
     /// Also serve the HTTP+SSE transport of 2024-11-05 at /sse.
     #[arg(long)]
     http_sse: bool,
@@ -60,6 +69,25 @@ enum Era {
     Both,
     Legacy,
     Modern,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Errors {
+    Strict,
+    Gbif,
+    Percolate,
+    Docling,
+}
+
+impl From<Errors> for Profile {
+    fn from(errors: Errors) -> Profile {
+        match errors {
+            Errors::Strict => Profile::Strict,
+            Errors::Gbif => Profile::Gbif,
+            Errors::Percolate => Profile::Percolate,
+            Errors::Docling => Profile::Docling,
+        }
+    }
 }
 
 impl From<Era> for Eras {
@@ -80,7 +108,8 @@ async fn main() -> anyhow::Result<()> {
         Command::Serve(serve) if serve.stdio => {
             let mut settings = stdio::Settings::default();
             settings.edge.eras = serve.era.into();
-            stdio::serve(demo::server(), settings).await;
+            settings.edge.lenient_init = serve.lenient_init;
+            stdio::serve(demo::server(serve.errors.into()), settings).await;
             Ok(())
         }
         Command::Serve(serve) => serve_http(serve).await,
@@ -108,7 +137,7 @@ async fn serve_http(serve: Serve) -> anyhow::Result<()> {
         ..http::Settings::default().eras(serve.era.into())
     };
     greet(&format!("http://{address}{}", settings.path))?;
-    Ok(http::serve_on(demo::server(), listener, settings).await?)
+    Ok(http::serve_on(demo::server(serve.errors.into()), listener, settings).await?)
 }
 
 /// Says where the server is and how to connect a client.

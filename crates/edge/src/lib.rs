@@ -11,6 +11,7 @@ mod legacy;
 mod modern;
 mod options;
 pub mod stdio;
+mod trace;
 mod wire;
 
 pub use options::{Eras, Options};

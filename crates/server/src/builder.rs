@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use serde_json::{Map, Value};
+use tidegate_protocol::Profile;
 use tidegate_protocol::content::Icon;
 use tidegate_protocol::seal::{Key, Sealer};
-use tidegate_protocol::{Profile, Revision};
 use tidegate_service::layers::Limits;
 
 use crate::discover::Info;
@@ -226,14 +226,6 @@ impl Server {
         self
     }
 
-    /// The revisions to speak. Default: all.
-    pub fn revisions(mut self, revisions: &[Revision]) -> Server {
-        self.options.revisions = revisions.to_vec();
-        self.options.revisions.sort();
-        self.options.revisions.dedup();
-        self
-    }
-
     /// Below which success rates the server is how unwell.
     pub fn health_thresholds(mut self, thresholds: Thresholds) -> Server {
         self.thresholds = thresholds;
@@ -266,9 +258,6 @@ impl Server {
 
     /// The finished server, or what is wrong with it.
     pub fn try_build(mut self) -> Result<ServerDoor, BuildError> {
-        if self.options.revisions.is_empty() {
-            return Err(BuildError("the server speaks no revision".into()));
-        }
         self.info.settle();
         let key = self.key.unwrap_or_else(|| Key::new(random()));
         let sealer = self.old_keys.into_iter().fold(Sealer::new(key), Sealer::accepting);

@@ -59,7 +59,8 @@ impl Info {
 /// Answers in every revision, because the legacy edge asks on behalf of its clients.
 pub(crate) fn discover(core: &Core, call: &Call) -> Reply {
     let revision = call.context.revision;
-    let versions: Vec<&str> = core.options.revisions.iter().map(|r| r.as_str()).collect();
+    // All of them: which are spoken is the edge's business, and an edge that speaks fewer says so.
+    let versions = Revision::ALL.map(Revision::as_str);
     let mut w = ObjectWriter::with_capacity(512);
     if revision.is_modern() {
         w.str("resultType", "complete");

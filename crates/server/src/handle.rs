@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_protocol::Revision;
 use tidegate_service::Notice;
 
 use crate::builder::{BuildError, Offer};
@@ -115,11 +114,6 @@ impl ServerHandle {
     /// How many subscriptions are open.
     pub fn subscriptions(&self) -> usize {
         self.0.hub.len()
-    }
-
-    /// The revisions that the server speaks, oldest first.
-    pub fn revisions(&self) -> &[Revision] {
-        &self.0.options.revisions
     }
 
     /// What the server has done so far.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use tidegate_protocol::Profile;
 use tidegate_protocol::json::ObjectWriter;
-use tidegate_protocol::{Profile, Revision};
 
 /// Who may share a cached result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -81,7 +81,6 @@ pub(crate) struct Options {
     pub(crate) validate_output: bool,
     pub(crate) tools_in_capabilities: bool,
     pub(crate) dynamic: bool,
-    pub(crate) revisions: Vec<Revision>,
     pub(crate) tasks: TaskOptions,
     pub(crate) state_ttl: Duration,
     pub(crate) max_rounds: u32,
@@ -97,7 +96,6 @@ impl Default for Options {
             validate_output: false,
             tools_in_capabilities: false,
             dynamic: false,
-            revisions: Revision::ALL.to_vec(),
             tasks: TaskOptions::default(),
             state_ttl: Duration::from_secs(600),
             max_rounds: 32,

@@ -9,7 +9,6 @@ use std::task::{Context, Poll, ready};
 use arc_swap::ArcSwap;
 use pin_project_lite::pin_project;
 use serde_json::{Map, Value};
-use tidegate_protocol::Revision;
 use tidegate_protocol::seal::Sealer;
 use tidegate_service::layers::{Limits, Standard, standard};
 use tidegate_service::{Call, Reply};
@@ -44,11 +43,6 @@ impl ServerDoor {
     /// The server without any layer around it, for those who stack their own.
     pub fn bare(&self) -> Framework {
         Framework(self.core.clone())
-    }
-
-    /// The revisions that the server speaks, oldest first.
-    pub fn revisions(&self) -> &[Revision] {
-        &self.core.options.revisions
     }
 }
 

@@ -89,7 +89,7 @@ async fn only_what_is_there_is_declared() {
 
 #[tokio::test]
 async fn methods_of_what_is_not_there_do_not_exist() {
-    let door = Server::new("s", "1").tool(tool("t")).revisions(&[Revision::V2026_07_28]).build();
+    let door = Server::new("s", "1").tool(tool("t")).build();
     let client = Client::modern(&door);
     for method in [
         "prompts/list",
@@ -113,8 +113,6 @@ async fn methods_of_what_is_not_there_do_not_exist() {
         assert_eq!(error_code(&result), Some(-32601), "{method}");
     }
     assert!(client.request("tools/list", json!({})).await.get("tools").is_some());
-    let discover = client.request("server/discover", json!({})).await;
-    assert_eq!(discover["supportedVersions"], json!(["2026-07-28"]));
 
     let dynamic = Server::new("s", "1").dynamic().build();
     let client = Client::modern(&dynamic);

@@ -14,6 +14,7 @@ use super::heads::Heads;
 use super::sessions::Session;
 use super::{Shared, respond};
 use crate::legacy::pump;
+use crate::trace;
 
 impl<D: Door> Shared<D> {
     /// The session that a request names, or the response that says why not: to the message `id`, if it has one.
@@ -141,6 +142,7 @@ impl Reading {
         match next {
             Next::Message(n, message) => {
                 self.sent = n + 1;
+                trace::sent(&message);
                 let mut out = Vec::with_capacity(message.len() + 32);
                 let id = self.log.event_id(self.sent);
                 sse::write_event(&mut out, Some(&id), std::str::from_utf8(&message).unwrap_or_default());

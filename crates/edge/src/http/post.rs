@@ -13,6 +13,7 @@ use tidegate_service::{Door, Principal};
 use super::heads::{Heads, Version};
 use super::modern_post::Started;
 use super::{Shared, body, respond};
+use crate::trace;
 
 /// Who answers a message.
 enum Next<'a> {
@@ -40,6 +41,7 @@ impl<D: Door> Shared<D> {
             Ok(bytes) => bytes,
             Err(error) => return respond::error(None, &error, None),
         };
+        trace::received(&bytes);
         match self.route(http, heads, bytes, principal) {
             Next::Done(response) => response,
             Next::Modern(started) => self.finish_modern(started).await,

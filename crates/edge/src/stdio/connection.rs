@@ -22,7 +22,7 @@ use crate::http::modern_only;
 use crate::in_flight::{InFlight, Turn};
 use crate::legacy::{Peer, drive, drive_batch, handshake, pump};
 use crate::options::Options;
-use crate::{modern, wire};
+use crate::{modern, trace, wire};
 
 pub(super) async fn run<D: Door>(
     door: D,
@@ -122,7 +122,10 @@ impl<D: Door> Connection<D> {
     fn line(&mut self, line: Line) -> Option<Request> {
         let revision = self.peer.as_ref().map(|p| p.revision);
         let incoming = match line {
-            Line::Text(bytes) => Incoming::parse_bytes(bytes, &self.options.limits),
+            Line::Text(bytes) => {
+                trace::received(&bytes);
+                Incoming::parse_bytes(bytes, &self.options.limits)
+            }
             Line::TooLong => {
                 let what =
                     format!("Message too large: a line may have {} bytes", self.options.limits.max_bytes);

@@ -7,6 +7,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 
 use crate::legacy::Lane;
+use crate::trace;
 
 /// The output of a connection. Sending never waits; many messages go out in one write.
 #[derive(Clone)]
@@ -42,6 +43,7 @@ impl Output {
 
     /// Queues one message as a line.
     pub(super) fn line(&self, message: &[u8]) {
+        trace::sent(message);
         {
             let mut state = self.state();
             if state.broken {

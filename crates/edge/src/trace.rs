@@ -1,0 +1,98 @@
+//! Every message in and out, in the log at debug level: masked, and cut where it would drown the rest.
+
+use serde_json::Value;
+
+/// How much of a message is shown.
+const MOST: usize = 2_000;
+
+/// Members whose values are nobody's business. Whole names, so that a `taxonKey` or a `progressToken` stays readable.
+const SECRET: [&str; 16] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "client_secret",
+    "clientsecret",
+    "token",
+    "access_token",
+    "accesstoken",
+    "refresh_token",
+    "refreshtoken",
+    "api_key",
+    "apikey",
+    "authorization",
+    "credentials",
+    "private_key",
+];
+
+/// A message came in.
+pub(crate) fn received(message: &[u8]) {
+    if tracing::enabled!(tracing::Level::DEBUG) {
+        tracing::debug!(bytes = message.len(), message = shown(message), "received");
+    }
+}
+
+/// A message goes out.
+pub(crate) fn sent(message: &[u8]) {
+    if tracing::enabled!(tracing::Level::DEBUG) {
+        tracing::debug!(bytes = message.len(), message = shown(message), "sent");
+    }
+}
+
+fn shown(message: &[u8]) -> String {
+    let mut text = match serde_json::from_slice::<Value>(message) {
+        Ok(mut value) => {
+            mask(&mut value);
+            value.to_string()
+        }
+        // What cannot be read cannot be masked either.
+        Err(_) => return format!("({} bytes that are not JSON)", message.len()),
+    };
+    if text.len() > MOST {
+        let end = (0..=MOST).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
+fn mask(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                if SECRET.iter().any(|secret| name.eq_ignore_ascii_case(secret)) && !value.is_object() {
+                    *value = Value::from("***");
+                } else {
+                    mask(value);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(mask),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_masked_and_the_rest_is_shown() {
+        for (message, want) in [
+            (
+                r#"{"arguments":{"Password":"p","taxonKey":5}}"#,
+                r#"{"arguments":{"Password":"***","taxonKey":5}}"#,
+            ),
+            (r#"[{"api_key":["a","b"],"progressToken":0}]"#, r#"[{"api_key":"***","progressToken":0}]"#),
+            (
+                r#"{"properties":{"token":{"type":"string"}}}"#,
+                r#"{"properties":{"token":{"type":"string"}}}"#,
+            ),
+            ("{broken", "(7 bytes that are not JSON)"),
+        ] {
+            assert_eq!(shown(message.as_bytes()), want);
+        }
+        let long = format!("[\"{}\"]", "é".repeat(MOST));
+        assert!(shown(long.as_bytes()).len() <= MOST + 3);
+    }
+}
