@@ -41,7 +41,7 @@ impl<D: Door> Shared<D> {
         self.run(session, log, run, false).await
     }
 
-    /// A POST without session, modern `_meta` and version header: REQUIREMENTS call it the bare client.
+    /// A POST without session, modern `_meta` and version header comes from a plain HTTP client that knows no handshake.
     fn is_bare(&self, heads: &Heads<'_>) -> bool {
         self.settings.bare && matches!(heads.version(), Version::Absent) && heads.session.is_none()
     }
