@@ -214,6 +214,15 @@ impl Server {
         self
     }
 
+    /// Offers `tools/call_batch {calls: [{name, arguments}]}`, which answers `{results: [{index, name, result | error}]}`.
+    ///
+    /// No revision of the protocol has it; clients find it as `dev.tidegate/call-batch` among the extensions (2026-07-28)
+    /// or the experimental capabilities (before).
+    pub fn call_batch(mut self, yes: bool) -> Server {
+        self.options.call_batch = yes;
+        self
+    }
+
     /// Checks results against output schemas in release builds too. Debug builds always do.
     pub fn validate_output(mut self, yes: bool) -> Server {
         self.options.validate_output = yes;

@@ -6,6 +6,7 @@ use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Feature, Json, Revision, meta, tasks_extension};
 use tidegate_service::{Call, Reply};
 
+use crate::batch;
 use crate::server::Core;
 
 /// Who the server is.
@@ -105,8 +106,15 @@ fn capabilities(core: &Core, revision: Revision) -> Json {
     if has.tasks && revision.allows(Feature::CoreTasks) {
         all.insert("tasks".into(), json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}));
     }
+    let batch = core.options.call_batch && has.tools;
+    if batch && !revision.allows(Feature::Extensions) {
+        all.insert("experimental".into(), json!({batch::EXTENSION: {}}));
+    }
     if revision.allows(Feature::Extensions) {
         let mut extensions = core.extensions.clone();
+        if batch {
+            extensions.insert(batch::EXTENSION.into(), json!({}));
+        }
         if has.tasks {
             extensions.insert(tasks_extension().into(), json!({}));
         }

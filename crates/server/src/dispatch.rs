@@ -11,7 +11,7 @@ use tidegate_service::{Call, HOP_LIMIT, Reply};
 
 use crate::run::{Run, Step};
 use crate::server::Core;
-use crate::{complete, discover, hub, list, prompt, resource, tasks, tool};
+use crate::{batch, complete, discover, hub, list, prompt, resource, tasks, tool};
 
 /// What became of a call before anything had to wait.
 pub(crate) enum Started {
@@ -79,6 +79,9 @@ fn start(core: &Arc<Core>, call: Call) -> Started {
         Method::TasksGet if has.tasks => tasks::get(core, &call).into(),
         Method::TasksUpdate if has.tasks => tasks::update(core, &call).into(),
         Method::TasksCancel if has.tasks => tasks::cancel(core, &call).into(),
+        Method::Other(ref name) if core.options.call_batch && has.tools && *name == batch::METHOD => {
+            batch::call(core, call)
+        }
         other => Started::Failed(Reply::method_not_found(&other)),
     }
 }

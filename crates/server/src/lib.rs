@@ -35,6 +35,7 @@
 //! done before asking, and once, goes into [`Cx::keep`]. Ask from the handler itself rather than from tasks it spawns,
 //! which would never end. In a task of the protocol ([`Tool::task`]) nothing is replayed, and the handler does wait.
 
+mod batch;
 mod builder;
 mod complete;
 mod cx;
