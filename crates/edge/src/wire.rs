@@ -52,18 +52,19 @@ pub(crate) fn request(id: u64, method: &str, params: &Json) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 + params.len());
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     out.extend_from_slice(id.to_string().as_bytes());
-    out.extend_from_slice(b",\"method\":");
-    write_str(&mut out, method);
-    out.extend_from_slice(b",\"params\":");
-    out.extend_from_slice(params.as_str().as_bytes());
-    out.push(b'}');
-    out
+    out.push(b',');
+    end_with(out, method, params)
 }
 
 /// A notification with parameters.
 pub(crate) fn notification(method: &str, params: &Json) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 + params.len());
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",");
+    end_with(out, method, params)
+}
+
+fn end_with(mut out: Vec<u8>, method: &str, params: &Json) -> Vec<u8> {
+    out.extend_from_slice(b"\"method\":");
     write_str(&mut out, method);
     out.extend_from_slice(b",\"params\":");
     out.extend_from_slice(params.as_str().as_bytes());

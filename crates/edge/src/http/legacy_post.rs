@@ -6,12 +6,13 @@ use std::task::Poll;
 
 use ::http::{HeaderValue, Response};
 use axum::body::Body;
-use tidegate_protocol::{Error, Feature, Incoming, Malformed, Message, Request, Revision, Symbol, headers};
+use tidegate_protocol::{
+    Error, Feature, Incoming, Malformed, Message, Method, Request, Revision, Symbol, headers,
+};
 use tidegate_service::{Door, Principal};
 
 use super::events::{EventLog, Opening};
 use super::heads::{Heads, Version};
-use super::post::is_initialize;
 use super::sessions::Session;
 use super::{Shared, respond};
 use crate::legacy::{Lane, Peer, drive, drive_batch, handshake};
@@ -24,7 +25,7 @@ impl<D: Door> Shared<D> {
         request: Request,
         principal: Principal,
     ) -> Response<Body> {
-        if is_initialize(&request.method) && heads.session.is_none() {
+        if request.method == Method::Initialize && heads.session.is_none() {
             return self.initialize(&request, principal).await;
         }
         if self.is_bare(heads) {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ::http::{HeaderMap, Response};
 use axum::body::Body;
 use bytes::Bytes;
-use tidegate_protocol::{Error, Id, Incoming, Message, Meta, Method, Revision, Symbol};
+use tidegate_protocol::{Error, Id, Incoming, Message, Meta, Revision, Symbol};
 use tidegate_service::{Door, Principal};
 
 use super::heads::{Heads, Version};
@@ -116,9 +116,4 @@ impl<D: Door> Shared<D> {
         };
         Err(respond::error(id, &error, Some(Revision::LATEST_LEGACY)))
     }
-}
-
-/// Requests that open a session.
-pub(super) fn is_initialize(method: &Method) -> bool {
-    *method == Method::Initialize
 }
