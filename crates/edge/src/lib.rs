@@ -11,7 +11,6 @@ mod legacy;
 mod modern;
 mod options;
 pub mod stdio;
-mod trace;
 mod wire;
 
 pub use options::{Eras, Options};

@@ -27,6 +27,7 @@ pub(crate) fn call(request: Request, meta: Meta, eras: Eras, principal: Principa
         log_level: meta.log_level,
         progress_token: meta.progress_token,
         principal,
+        caller: None,
         deadline: None,
         cancel: CancellationToken::new(),
         outbox: None,

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::time::Duration;
 
 use crate::capabilities::{Capability, ClientCapabilities};
 use crate::json::{Json, ObjectWriter, write_str};
@@ -64,6 +65,8 @@ pub enum Symbol {
     HeaderMismatch,
     /// The client lacks a capability that the request needs.
     MissingCapability,
+    /// The server lacks a capability that its caller needs. Never on the wire: a client finds out by itself.
+    MissingServerCapability,
     /// The protocol version is not supported.
     UnsupportedVersion,
     /// No such tool.
@@ -80,6 +83,8 @@ pub enum Symbol {
     ToolExecution,
     /// The tool's arguments are wrong.
     Validation,
+    /// The server behind wants to know who is asking.
+    Unauthorized,
     /// Too many requests.
     RateLimited,
     /// What is behind this cannot be reached.
@@ -122,6 +127,7 @@ impl Symbol {
             Symbol::Internal => "INTERNAL_ERROR",
             Symbol::HeaderMismatch => "HEADER_MISMATCH",
             Symbol::MissingCapability => "MISSING_CAPABILITY",
+            Symbol::MissingServerCapability => "MISSING_SERVER_CAPABILITY",
             Symbol::UnsupportedVersion => "UNSUPPORTED_VERSION",
             Symbol::ToolNotFound => "TOOL_NOT_FOUND",
             Symbol::PromptNotFound => "PROMPT_NOT_FOUND",
@@ -130,6 +136,7 @@ impl Symbol {
             Symbol::SessionNotFound => "SESSION_NOT_FOUND",
             Symbol::ToolExecution => "TOOL_EXECUTION_ERROR",
             Symbol::Validation => "VALIDATION_ERROR",
+            Symbol::Unauthorized => "UNAUTHORIZED",
             Symbol::RateLimited => "RATE_LIMIT_ERROR",
             Symbol::Unavailable => "SERVICE_UNAVAILABLE",
             Symbol::CircuitOpen => "CIRCUIT_BREAKER_OPEN",
@@ -182,6 +189,8 @@ impl Symbol {
             },
             Symbol::Internal
             | Symbol::ToolExecution
+            | Symbol::MissingServerCapability
+            | Symbol::Unauthorized
             | Symbol::RateLimited
             | Symbol::Unavailable
             | Symbol::CircuitOpen
@@ -267,6 +276,7 @@ impl Symbol {
             self,
             Symbol::ToolExecution
                 | Symbol::Validation
+                | Symbol::Unauthorized
                 | Symbol::RateLimited
                 | Symbol::Unavailable
                 | Symbol::CircuitOpen
@@ -291,6 +301,10 @@ struct Inner {
     code: Option<i32>,
     /// Stays a JSON-RPC error, even from a tool.
     protocol: bool,
+    /// What was asked for has surely not been done. Not on the wire.
+    unexecuted: bool,
+    /// When to come back, if the other side said so. Not on the wire.
+    retry_after: Option<Duration>,
     message: Cow<'static, str>,
     data: Option<Json>,
 }
@@ -298,7 +312,15 @@ struct Inner {
 impl Error {
     /// A failure with a sentence that says what is wrong and what to do.
     pub fn new(symbol: Symbol, message: impl Into<Cow<'static, str>>) -> Error {
-        Error(Box::new(Inner { symbol, code: None, protocol: false, message: message.into(), data: None }))
+        Error(Box::new(Inner {
+            symbol,
+            code: None,
+            protocol: false,
+            unexecuted: false,
+            retry_after: None,
+            message: message.into(),
+            data: None,
+        }))
     }
 
     /// The same failure with data.
@@ -318,6 +340,28 @@ impl Error {
     pub fn as_protocol(mut self) -> Error {
         self.0.protocol = true;
         self
+    }
+
+    /// The same failure of a call that was surely not executed, so that making it again is safe.
+    pub fn unexecuted(mut self) -> Error {
+        self.0.unexecuted = true;
+        self
+    }
+
+    /// Whether the call was surely not executed. `false` means that nobody knows.
+    pub fn is_unexecuted(&self) -> bool {
+        self.0.unexecuted
+    }
+
+    /// The same failure, with the time after which the other side wants to be asked again.
+    pub fn with_retry_after(mut self, after: Duration) -> Error {
+        self.0.retry_after = Some(after);
+        self
+    }
+
+    /// After which time the other side wants to be asked again, if it said so.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.0.retry_after
     }
 
     /// Whether a `tools/call` that fails with this answers with a result that the model can read. See [`Symbol::in_tool`].

@@ -22,6 +22,7 @@ pub mod headers;
 mod id;
 pub mod json;
 mod level;
+pub mod lines;
 pub mod lower;
 mod message;
 pub mod meta;

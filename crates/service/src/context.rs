@@ -1,6 +1,7 @@
 //! [`Context`]: everything about a call that is not its method and parameters.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use bytestring::ByteString;
@@ -20,6 +21,20 @@ pub struct Principal {
     pub subject: Option<Arc<str>>,
     /// The tenant the subject belongs to.
     pub tenant: Option<Arc<str>>,
+}
+
+/// One peer as the transport tells it from others: a legacy session, or a stdio connection. A stateless HTTP request
+/// comes from nobody in particular.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct CallerId(u64);
+
+impl CallerId {
+    /// A caller that is none of those before.
+    #[allow(clippy::new_without_default)] // two defaults would differ
+    pub fn new() -> CallerId {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        CallerId(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 /// The `Mcp-Param-*` headers that came with a call, for tools that mirror parameters into headers.
@@ -51,6 +66,8 @@ pub struct Context {
     pub progress_token: Option<Json>,
     /// Who is calling.
     pub principal: Principal,
+    /// Which session or connection the call came over, where there is such a thing.
+    pub caller: Option<CallerId>,
     /// When the caller stops waiting.
     pub deadline: Option<Instant>,
     /// Fires when the caller no longer wants the answer.
@@ -74,6 +91,7 @@ impl Context {
             log_level: None,
             progress_token: None,
             principal: Principal::default(),
+            caller: None,
             deadline: None,
             cancel: CancellationToken::new(),
             outbox: None,

@@ -32,9 +32,10 @@ pub mod layers;
 mod outbox;
 mod reply;
 mod time;
+pub mod wire_trace;
 
 pub use call::Call;
-pub use context::{Context, HOP_LIMIT, ParamHeaders, Principal};
+pub use context::{CallerId, Context, HOP_LIMIT, ParamHeaders, Principal};
 pub use correlation::CorrelationId;
 pub use door::{BoxDoor, Door};
 pub use failure::{Tag, tool_failure};

@@ -7,14 +7,13 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use tidegate_protocol::{Error, Feature, Id, Symbol, sse};
-use tidegate_service::{Door, Principal};
+use tidegate_service::{Door, Principal, wire_trace};
 
 use super::events::{EventLog, Next, parse_event_id};
 use super::heads::Heads;
 use super::sessions::Session;
 use super::{Shared, respond};
 use crate::legacy::pump;
-use crate::trace;
 
 impl<D: Door> Shared<D> {
     /// The session that a request names, or the response that says why not: to the message `id`, if it has one.
@@ -142,7 +141,7 @@ impl Reading {
         match next {
             Next::Message(n, message) => {
                 self.sent = n + 1;
-                trace::sent(&message);
+                wire_trace::sent(&message);
                 let mut out = Vec::with_capacity(message.len() + 32);
                 let id = self.log.event_id(self.sent);
                 sse::write_event(&mut out, Some(&id), std::str::from_utf8(&message).unwrap_or_default());

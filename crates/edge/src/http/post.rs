@@ -8,12 +8,11 @@ use ::http::{HeaderMap, Response};
 use axum::body::Body;
 use bytes::Bytes;
 use tidegate_protocol::{Error, Id, Incoming, Message, Meta, Revision, Symbol};
-use tidegate_service::{Door, Principal};
+use tidegate_service::{Door, Principal, wire_trace};
 
 use super::heads::{Heads, Version};
 use super::modern_post::Started;
 use super::{Shared, body, respond};
-use crate::trace;
 
 /// Who answers a message.
 enum Next<'a> {
@@ -41,7 +40,7 @@ impl<D: Door> Shared<D> {
             Ok(bytes) => bytes,
             Err(error) => return respond::error(None, &error, None),
         };
-        trace::received(&bytes);
+        wire_trace::received(&bytes);
         match self.route(http, heads, bytes, principal) {
             Next::Done(response) => response,
             Next::Modern(started) => self.finish_modern(started).await,

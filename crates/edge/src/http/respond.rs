@@ -10,16 +10,16 @@ use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::stream::unfold;
 use tidegate_protocol::{Error, Id, Malformed, Revision, Symbol, sse};
-use tidegate_service::Reply;
+use tidegate_service::{Reply, wire_trace};
 
-use crate::{trace, wire};
+use crate::wire;
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(super) const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 
 /// A JSON body.
 pub(super) fn json(status: u16, message: Vec<u8>) -> Response<Body> {
-    trace::sent(&message);
+    wire_trace::sent(&message);
     let mut response = Response::new(Body::from(message));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(CONTENT_TYPE, JSON);
@@ -32,7 +32,7 @@ pub(super) fn reply(id: &Id, reply: &Reply) -> Response<Body> {
         Reply::Complete(result) | Reply::Task(result) if result.len() >= LARGE => result,
         _ => return json(200, wire::modern_reply(id, reply)),
     };
-    trace::sent(large.as_str().as_bytes());
+    wire_trace::sent(large.as_str().as_bytes());
     let parts = [wire::result_head(id).into(), large.text().as_bytes().clone(), Bytes::from_static(b"}")];
     let mut response = Response::new(Body::new(Parts { parts, next: 0 }));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
@@ -130,7 +130,7 @@ pub(super) fn events(stream: Events, keep_alive: Duration) -> Response<Body> {
 
 /// One event without an id.
 pub(super) fn event(message: &[u8]) -> Bytes {
-    trace::sent(message);
+    wire_trace::sent(message);
     let mut out = Vec::with_capacity(message.len() + 16);
     sse::write_event(&mut out, None, std::str::from_utf8(message).unwrap_or_default());
     out.into()

@@ -7,7 +7,7 @@ use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{
     ClientCapabilities, Error, Json, Method, Object, Params, Request, Revision, lower, meta,
 };
-use tidegate_service::{Call, Context, Door, Principal, Reply};
+use tidegate_service::{Call, CallerId, Context, Door, Principal, Reply};
 
 use super::peer::{Offers, Peer};
 use crate::options::Options;
@@ -20,12 +20,14 @@ pub(crate) async fn handshake<D: Door>(
     options: &Options,
 ) -> Result<(Peer, Json), Error> {
     let hello = Hello::read(&request.params)?;
+    let caller = Some(CallerId::new());
     // A legacy client never asks again, so what the service offers now is asked in the client's own revision.
     let context = Context {
         revision: hello.revision,
         client_info: hello.client_info.clone(),
         capabilities: hello.capabilities.clone(),
         principal: principal.clone(),
+        caller,
         ..Context::local()
     };
     let reply: Result<Reply, Infallible> =
@@ -53,6 +55,7 @@ pub(crate) async fn handshake<D: Door>(
         hello.client_info,
         hello.capabilities,
         principal,
+        caller,
         offers,
         options.max_in_flight,
     );

@@ -8,7 +8,7 @@ use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{
     ClientCapabilities, Error, Id, Json, Level, Method, Notification, Object, Params, Revision, Symbol, meta,
 };
-use tidegate_service::{Call, Context, Outbox, Principal};
+use tidegate_service::{Call, CallerId, Context, Outbox, Principal};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +22,8 @@ pub(crate) struct Peer {
     pub(crate) capabilities: ClientCapabilities,
     /// Who opened the session. Nobody else may use it.
     pub(crate) principal: Principal,
+    /// The session as services know it; none when the client has no session.
+    pub(crate) caller: Option<CallerId>,
     pub(crate) offers: Offers,
     /// Fires when the session ends: everything that runs for it stops.
     pub(crate) ended: CancellationToken,
@@ -74,6 +76,7 @@ impl Peer {
         client_info: Option<Json>,
         capabilities: ClientCapabilities,
         principal: Principal,
+        caller: Option<CallerId>,
         offers: Offers,
         max_in_flight: usize,
     ) -> Peer {
@@ -82,6 +85,7 @@ impl Peer {
             client_info,
             capabilities,
             principal,
+            caller,
             offers,
             ended: CancellationToken::new(),
             subscriptions_changed: watch::Sender::new(0),
@@ -101,7 +105,8 @@ impl Peer {
     /// A client that never shook hands and has no session: 2025-03-26 without capabilities.
     pub(crate) fn bare(principal: Principal) -> Peer {
         let everything = Offers { tools: true, prompts: true, resources: true, logging: true };
-        Peer::new(Revision::V2025_03_26, None, ClientCapabilities::none(), principal, everything, usize::MAX)
+        let revision = Revision::V2025_03_26;
+        Peer::new(revision, None, ClientCapabilities::none(), principal, None, everything, usize::MAX)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -229,6 +234,7 @@ impl Peer {
         context.log_level = self.offers.logging.then(|| self.state().log_level);
         context.progress_token = meta::progress_token(params.meta())?;
         context.principal = self.principal.clone();
+        context.caller = self.caller;
         context.cancel = cancel;
         context.outbox = outbox;
         Ok(Call::new(method, params, context))

@@ -7,22 +7,22 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use tidegate_protocol::lines::{Line, Lines};
 use tidegate_protocol::{
     Error, Feature, Id, Incoming, Json, Malformed, Message, Meta, Method, Notification, Request, Symbol,
 };
-use tidegate_service::{Door, Notice, Outbox, Reply, Subscription};
+use tidegate_service::{CallerId, Door, Notice, Outbox, Reply, Subscription, wire_trace};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::frame::{Line, Lines};
 use super::output::Output;
 use super::{Ended, Settings};
 use crate::http::modern_only;
 use crate::in_flight::{InFlight, Turn};
 use crate::legacy::{Peer, drive, drive_batch, handshake, pump};
 use crate::options::Options;
-use crate::{modern, trace, wire};
+use crate::{modern, wire};
 
 pub(super) async fn run<D: Door>(
     door: D,
@@ -100,6 +100,8 @@ struct Connection<D> {
     /// Whether it really has: a lenient server takes one for granted until then.
     shook_hands: bool,
     over: CancellationToken,
+    /// This connection as services know it.
+    caller: CallerId,
 }
 
 impl<D: Door> Connection<D> {
@@ -115,6 +117,7 @@ impl<D: Door> Connection<D> {
             peer: None,
             shook_hands: false,
             over: CancellationToken::new(),
+            caller: CallerId::new(),
         }
     }
 
@@ -123,10 +126,10 @@ impl<D: Door> Connection<D> {
         let revision = self.peer.as_ref().map(|p| p.revision);
         let incoming = match line {
             Line::Text(bytes) => {
-                trace::received(&bytes);
+                wire_trace::received(&bytes);
                 Incoming::parse_bytes(bytes, &self.options.limits)
             }
-            Line::TooLong => {
+            Line::TooLong { .. } => {
                 let what =
                     format!("Message too large: a line may have {} bytes", self.options.limits.max_bytes);
                 Err(Malformed { error: Error::new(Symbol::TooLarge, what), id: None })
@@ -257,6 +260,7 @@ impl<D: Door> Connection<D> {
         if let Err(error) = self.in_flight.admit(&id) {
             return refuse(&self.out, &error);
         }
+        call.context.caller = Some(self.caller);
         let cancel = call.context.cancel.clone();
         let outbox = modern::open_outbox(&mut call);
         let mut reply: ReplyFuture = Box::pin(modern::answer(&self.door, call, self.options.eras));

@@ -5,7 +5,6 @@
 //! while for running ones, everything flushed.
 
 mod connection;
-mod frame;
 mod output;
 mod streams;
 

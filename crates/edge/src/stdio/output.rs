@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 
+use tidegate_protocol::lines::one_line;
+use tidegate_service::wire_trace;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 
 use crate::legacy::Lane;
-use crate::trace;
 
 /// The output of a connection. Sending never waits; many messages go out in one write.
 #[derive(Clone)]
@@ -43,7 +44,7 @@ impl Output {
 
     /// Queues one message as a line.
     pub(super) fn line(&self, message: &[u8]) {
-        trace::sent(message);
+        wire_trace::sent(message);
         {
             let mut state = self.state();
             if state.broken {
@@ -109,16 +110,6 @@ impl Output {
             // One huge response should not pin its memory for the rest of the connection.
             writing.shrink_to(256 * 1024);
         }
-    }
-}
-
-/// Line ends inside a message would cut it in two. In JSON they can only be white space between values, so a space
-/// says the same.
-fn one_line(message: &mut [u8]) {
-    let mut rest = message;
-    while let Some(at) = memchr::memchr2(b'\n', b'\r', rest) {
-        rest[at] = b' ';
-        rest = &mut rest[at + 1..];
     }
 }
 

@@ -3,8 +3,10 @@
 //! [`standard`] stacks the ones that every server needs, in the order in which a request meets them.
 
 mod admission;
+mod breaker;
 mod deadline;
 mod panic;
+mod retry;
 mod size;
 mod tool_failure;
 mod trace;
@@ -14,8 +16,12 @@ use std::time::Duration;
 use tower::Layer;
 
 pub use admission::{Admission, AdmissionLayer};
+pub use breaker::{
+    Breaker, BreakerLayer, BreakerMode, BreakerReport, BreakerSettings, BreakerState, Circuit, Pass,
+};
 pub use deadline::{Deadline, DeadlineLayer};
 pub use panic::{PanicBoundary, PanicBoundaryLayer};
+pub use retry::{Retry, RetryLayer, RetryPolicy, is_safe};
 pub use size::{SizeLimit, SizeLimitLayer};
 pub use tool_failure::{ToolFailureLayer, ToolFailures};
 pub use trace::{Trace, TraceLayer};

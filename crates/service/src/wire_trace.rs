@@ -1,4 +1,6 @@
-//! Every message in and out, in the log at debug level: masked, and cut where it would drown the rest.
+//! Every message on the wire, in the log at debug level: masked, and cut where it would drown the rest.
+//!
+//! For transports. Where nobody listens at debug level, a call costs one load.
 
 use serde_json::Value;
 
@@ -25,20 +27,39 @@ const SECRET: [&str; 16] = [
     "private_key",
 ];
 
-/// A message came in.
-pub(crate) fn received(message: &[u8]) {
+/// A message came in from a client.
+#[inline]
+pub fn received(message: &[u8]) {
     if tracing::enabled!(tracing::Level::DEBUG) {
         tracing::debug!(bytes = message.len(), message = shown(message), "received");
     }
 }
 
-/// A message goes out.
-pub(crate) fn sent(message: &[u8]) {
+/// A message goes out to a client.
+#[inline]
+pub fn sent(message: &[u8]) {
     if tracing::enabled!(tracing::Level::DEBUG) {
         tracing::debug!(bytes = message.len(), message = shown(message), "sent");
     }
 }
 
+/// A message came in from a server.
+#[inline]
+pub fn received_from(server: &str, message: &[u8]) {
+    if tracing::enabled!(tracing::Level::DEBUG) {
+        tracing::debug!(server, bytes = message.len(), message = shown(message), "received");
+    }
+}
+
+/// A message goes out to a server.
+#[inline]
+pub fn sent_to(server: &str, message: &[u8]) {
+    if tracing::enabled!(tracing::Level::DEBUG) {
+        tracing::debug!(server, bytes = message.len(), message = shown(message), "sent");
+    }
+}
+
+#[cold]
 fn shown(message: &[u8]) -> String {
     let mut text = match serde_json::from_slice::<Value>(message) {
         Ok(mut value) => {

@@ -1,0 +1,103 @@
+//! What comes from the child: cut into lines, read, delivered.
+
+use std::sync::Arc;
+
+use tidegate_protocol::lines::{Line, Lines};
+use tidegate_protocol::{Error, Incoming, Limits, Malformed, Message, Symbol};
+use tidegate_service::wire_trace;
+use tokio::io::AsyncReadExt;
+use tokio::process::ChildStdout;
+
+use super::excerpt::excerpt;
+use super::input::Input;
+use super::salvage::{Remains, salvage};
+use crate::inbox::Inbox;
+
+/// Takes what the child writes to standard output.
+pub(super) struct Output {
+    pub(super) name: Arc<str>,
+    pub(super) limits: Limits,
+    pub(super) inbox: Arc<dyn Inbox>,
+    /// Wants to know when the child has answered.
+    pub(super) input: Input,
+    /// Whether a line came before that was no message.
+    pub(super) noisy: bool,
+}
+
+impl Output {
+    /// Reads and delivers to the end. What has been read is always delivered, also when this is stopped while it waits.
+    pub(super) async fn read(mut self, mut stdout: ChildStdout) {
+        let mut lines = Lines::new(self.limits.max_bytes);
+        loop {
+            match stdout.read_buf(lines.room()).await {
+                Ok(0) => break,
+                Ok(_) => self.input.answered(),
+                Err(e) => {
+                    tracing::debug!(server = &*self.name, error = %e, "cannot read standard output");
+                    break;
+                }
+            }
+            while let Some(line) = lines.next() {
+                self.line(line);
+            }
+        }
+        if let Some(line) = lines.last() {
+            self.line(line);
+        }
+    }
+
+    fn line(&mut self, line: Line) {
+        let text = match line {
+            Line::Text(text) => text,
+            Line::TooLong { head, tail } => {
+                let what = format!(
+                    "the server process {:?} sent a message that is too large: it may have {} bytes",
+                    self.name, self.limits.max_bytes
+                );
+                let id = match salvage(&head, &tail) {
+                    Remains::Answer(id) => Some(id),
+                    Remains::Message | Remains::Noise => None,
+                };
+                return self.inbox.spoiled(id.as_ref(), Error::new(Symbol::TooLarge, what));
+            }
+        };
+        wire_trace::received_from(&self.name, &text);
+        match Incoming::parse_bytes(text.clone(), &self.limits) {
+            Ok(Incoming::One(message)) => self.deliver(message),
+            Ok(Incoming::Batch(batch)) => {
+                for message in batch {
+                    match message {
+                        Ok(message) => self.deliver(message),
+                        Err(malformed) => {
+                            self.inbox.spoiled(malformed.id.as_ref(), self.unreadable(&malformed))
+                        }
+                    }
+                }
+            }
+            Err(malformed) => match salvage(&text, &text[text.len().saturating_sub(256)..]) {
+                Remains::Answer(id) => self.inbox.spoiled(Some(&id), self.unreadable(&malformed)),
+                Remains::Message => self.inbox.spoiled(None, self.unreadable(&malformed)),
+                Remains::Noise => self.noise(&text),
+            },
+        }
+    }
+
+    fn deliver(&self, message: Message) {
+        self.inbox.message(message, None);
+    }
+
+    fn unreadable(&self, malformed: &Malformed) -> Error {
+        let what = format!("the server process {:?} sent a broken message: {}", self.name, malformed.error);
+        Error::new(malformed.error.symbol(), what)
+    }
+
+    /// Programs print banners and logs where only messages belong. Told once, so that somebody can set it right.
+    fn noise(&mut self, line: &[u8]) {
+        let (server, line) = (&*self.name, excerpt(line));
+        if std::mem::replace(&mut self.noisy, true) {
+            tracing::debug!(server, line, "not a message on standard output");
+        } else {
+            tracing::warn!(server, line, "not a message on standard output; lines like this are skipped");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! [`ClientBuilder`]: what can be said about a connection before it is made.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidegate_protocol::{ClientCapabilities, Error, Json, Level, Method, Revision, Symbol};
+use tidegate_service::layers::{BreakerLayer, BreakerSettings, RetryLayer};
+use tidegate_service::{Call, CallerId, Door, Notice, Principal};
+use tower::Layer;
+
+use super::{Client, Inner, OnLog, Policed, Server};
+use crate::app_error::AppError;
+use crate::auth::Authorizer;
+use crate::cache::ToolCache;
+use crate::changes::Changes;
+use crate::dial::{Dialer, To};
+use crate::handlers::Handlers;
+use crate::http::{HttpClient, HttpSettings};
+use crate::ids::Ids;
+use crate::options::Options;
+use crate::target::Target;
+use crate::upstream::{Upstream, UpstreamDoor};
+
+/// Builds a [`Client`].
+#[must_use = "a builder does nothing until it connects"]
+pub struct ClientBuilder {
+    target: Target,
+    options: Options,
+    handlers: Option<Handlers>,
+    auth: Option<Arc<dyn Authorizer>>,
+    log_level: Option<Level>,
+    on_log: Option<OnLog>,
+    on_change: Option<OnChange>,
+    on_stderr: Option<Arc<dyn Fn(&str) + Send + Sync>>,
+}
+
+/// Told of every change.
+type OnChange = Arc<dyn Fn(&Notice) + Send + Sync>;
+
+impl ClientBuilder {
+    pub(super) fn new(target: Target) -> ClientBuilder {
+        ClientBuilder {
+            target,
+            options: Options::from_env(),
+            handlers: None,
+            auth: None,
+            log_level: None,
+            on_log: None,
+            on_change: None,
+            on_stderr: None,
+        }
+    }
+
+    /// Other options than the defaults.
+    pub fn options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Changes some options.
+    pub fn configure(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        change(&mut self.options);
+        self
+    }
+
+    /// How long a call may take.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.options.timeout = timeout;
+        self
+    }
+
+    /// Answers what the server asks. Without handlers the server is told that nobody can be asked; behind
+    /// [`Client::door`] its questions are then the caller's.
+    pub fn handlers(mut self, handlers: Handlers) -> Self {
+        self.handlers = Some(handlers);
+        self
+    }
+
+    /// Where the credentials of HTTP requests come from.
+    pub fn authorizer(mut self, auth: Arc<dyn Authorizer>) -> Self {
+        self.auth = Some(auth);
+        self
+    }
+
+    /// Asks the server for log messages of this severity and above, and gives them to `handler`: the parameters of
+    /// `notifications/message`.
+    pub fn on_log(mut self, level: Level, handler: impl Fn(Json) + Send + Sync + 'static) -> Self {
+        self.log_level = Some(level);
+        self.on_log = Some(Arc::new(handler));
+        self
+    }
+
+    /// Called when the server tells that something has changed. A modern server tells only those who
+    /// [subscribe](Client::subscribe).
+    pub fn on_change(mut self, handler: impl Fn(&Notice) + Send + Sync + 'static) -> Self {
+        self.on_change = Some(Arc::new(handler));
+        self
+    }
+
+    /// Called with each line that the server's process writes to standard error. They go to the log too.
+    pub fn on_stderr(mut self, handler: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.on_stderr = Some(Arc::new(handler));
+        self
+    }
+
+    /// The client, without connecting yet: the first call does.
+    pub fn lazy(self) -> Result<Client, AppError> {
+        let profile = self.options.profile;
+        self.build()
+            .map_err(|error| AppError::from_error(&error, &Method::Initialize, profile, Revision::LATEST))
+    }
+
+    /// Connects.
+    pub async fn connect(self) -> Result<Client, AppError> {
+        let client = self.lazy()?;
+        let facts = client.server().await?;
+        if client.0.options.require_tools && !facts.has_capability("tools") {
+            client.close().await;
+            let what = "MCP server does not support tools capability";
+            let error = Error::new(Symbol::MissingServerCapability, what).unexecuted();
+            return Err(client.app_error(&error, &Method::Initialize));
+        }
+        Ok(client)
+    }
+
+    fn build(self) -> Result<Client, Error> {
+        let options = Arc::new(self.options);
+        let name: Arc<str> = options.name.clone().unwrap_or_else(|| self.target.name()).into();
+        let cache = ToolCache::new(options.cache_ttl);
+        let breaker = options.breaker.clone();
+        let breaker = breaker.unwrap_or_else(|| BreakerSettings::consecutive(u32::MAX, Duration::ZERO));
+        let breaker = BreakerLayer::new(name.to_string(), breaker);
+        let circuit = breaker.circuit().clone();
+        let changes = Arc::new(Changes::default());
+        if let Some(on_log) = self.on_log.clone() {
+            changes.log_to(Arc::new(move |params| on_log(params.to_json())));
+        }
+        if let Some(on_change) = self.on_change {
+            changes.watch(move |notice| on_change(notice));
+        }
+        let handlers = self.handlers.map(Arc::new);
+        let capabilities = handlers.as_ref().map_or_else(ClientCapabilities::none, |h| h.capabilities());
+        let retry = {
+            let (cache, trusted) = (cache.clone(), options.trust_annotations);
+            RetryLayer::new(options.retry.clone())
+                .idempotent(move |call| trusted && is_idempotent(&cache, call))
+        };
+        let to = match self.target {
+            Target::Local(door) => {
+                let door: Policed<_> = retry.layer(breaker.layer(door));
+                return Ok(Client(Arc::new(Inner {
+                    server: Server::Local { door },
+                    options,
+                    cache,
+                    circuit,
+                    handlers,
+                    capabilities,
+                    caller: CallerId::new(),
+                    log_level: self.log_level,
+                    on_log: self.on_log,
+                })));
+            }
+            Target::Command(command) => To::Command(command),
+            Target::Url(remote) => {
+                let settings = HttpSettings {
+                    connect_timeout: options.connect_timeout,
+                    max_body: options.limits.max_bytes,
+                    ..HttpSettings::default()
+                };
+                To::Http { http: HttpClient::new(&remote, self.auth, &settings)?, sse: remote.sse }
+            }
+        };
+        let ids = Arc::new(Ids::new(options.ids));
+        let dialer = Dialer {
+            name,
+            to,
+            options: options.clone(),
+            ids,
+            changes,
+            handlers: handlers.clone(),
+            on_stderr: self.on_stderr,
+        };
+        let upstream = Upstream::new(Arc::new(dialer), cache.clone());
+        let door = retry.layer(breaker.layer(UpstreamDoor(upstream.clone())));
+        assert_door(&door);
+        Ok(Client(Arc::new(Inner {
+            server: Server::Remote { upstream, door },
+            options,
+            cache,
+            circuit,
+            handlers,
+            capabilities,
+            caller: CallerId::new(),
+            log_level: self.log_level,
+            on_log: self.on_log,
+        })))
+    }
+}
+
+fn assert_door<D: Door>(_: &D) {}
+
+/// Whether a call may be made twice, as far as its tool says.
+fn is_idempotent(cache: &ToolCache, call: &Call) -> bool {
+    if call.method != Method::ToolsCall {
+        return false;
+    }
+    let principal: &Principal = &call.context.principal;
+    let Some(name) = call.params.str("name") else { return false };
+    cache
+        .stale(principal)
+        .and_then(|table| table.get(&name).map(|tool| tool.is_idempotent()))
+        .unwrap_or(false)
+}

@@ -1,0 +1,313 @@
+//! [`Dialer`]: reaches a server, and finds out which era it speaks.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tidegate_protocol::{Error, Json, Method, Object, Params, Revision, Symbol};
+use tidegate_service::{Call, Context};
+
+use crate::allowance::Allowance;
+use crate::cache::ToolCache;
+use crate::changes::Changes;
+use crate::child::{Child, ChildSettings, OnStderr};
+use crate::facts::ServerFacts;
+use crate::handlers::Handlers;
+use crate::http::HttpClient;
+use crate::ids::Ids;
+use crate::legacy::{Lane, LaneKey, Line, OldSse, Session, Terms};
+use crate::modern::{Link, Modern, Trouble};
+use crate::options::{EraChoice, Options};
+use crate::peer::{Desk, Peer};
+use crate::target::Command;
+use crate::upstream_error::{is_modern_error, upstream_error};
+
+/// How a legacy server is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// A process.
+    Stdio,
+    /// Streamable HTTP.
+    Http,
+    /// HTTP+SSE.
+    Sse,
+}
+
+/// Where the server is.
+pub(crate) enum To {
+    Command(Command),
+    Http { http: HttpClient, sse: bool },
+}
+
+/// Reaches one server.
+pub(crate) struct Dialer {
+    pub(crate) name: Arc<str>,
+    pub(crate) to: To,
+    pub(crate) options: Arc<Options>,
+    pub(crate) ids: Arc<Ids>,
+    pub(crate) changes: Arc<Changes>,
+    pub(crate) handlers: Option<Arc<Handlers>>,
+    /// Who sees what the server's process writes to standard error.
+    pub(crate) on_stderr: Option<OnStderr>,
+}
+
+/// What a server turned out to be.
+#[derive(Clone)]
+pub(crate) enum Found {
+    Modern(Arc<Modern>),
+    /// A legacy one, with the session that was opened on the way.
+    Legacy(Reach, Arc<Lane>),
+}
+
+impl Dialer {
+    fn desk(&self, terms: &Terms) -> Arc<Desk> {
+        let owned = terms.key != LaneKey::Shared;
+        Desk::new(
+            self.name.clone(),
+            self.changes.clone(),
+            self.handlers.clone(),
+            terms.capabilities.clone(),
+            owned,
+            self.options.max_in_flight,
+        )
+    }
+
+    fn peer(&self, desk: Arc<Desk>, line: Line) -> Arc<Peer> {
+        let line = Arc::new(line);
+        desk.attach(&line);
+        Arc::new(Peer { desk, line, ids: self.ids.clone() })
+    }
+
+    /// Starts the server's process.
+    fn start(&self, command: &Command, terms: &Terms) -> Result<Arc<Peer>, Error> {
+        let desk = self.desk(terms);
+        let (limits, on_stderr) = (self.options.limits, self.on_stderr.clone());
+        let settings = ChildSettings { limits, on_stderr, ..ChildSettings::default() };
+        let child = Child::spawn(&self.name, command, &settings, desk.clone())?;
+        Ok(self.peer(desk, Line::Child(child)))
+    }
+
+    /// Opens a session with a legacy server.
+    pub(crate) async fn lane(&self, reach: Reach, terms: &Terms) -> Result<Arc<Lane>, Error> {
+        let peer = match (&self.to, reach) {
+            (To::Command(command), _) => self.start(command, terms)?,
+            (To::Http { http, .. }, Reach::Sse) => {
+                let desk = self.desk(terms);
+                let old = OldSse::open(http, desk.clone(), self.options.limits).await?;
+                self.peer(desk, Line::Sse(old))
+            }
+            (To::Http { http, .. }, _) => {
+                let desk = self.desk(terms);
+                let session = Session::new(http.clone(), desk.clone(), self.options.limits);
+                self.peer(desk, Line::Http(session))
+            }
+        };
+        Lane::open(peer, terms, &self.options).await
+    }
+
+    /// Finds out which era the server speaks. `known` is what it turned out to be the last time.
+    pub(crate) async fn find(
+        self: &Arc<Self>,
+        cache: &Arc<ToolCache>,
+        terms: &Terms,
+        known: Option<Reach>,
+    ) -> Result<Found, Error> {
+        let usual = match &self.to {
+            To::Command(_) => Reach::Stdio,
+            To::Http { sse: true, .. } => Reach::Sse,
+            To::Http { .. } => Reach::Http,
+        };
+        let legacy_only = self.options.era == EraChoice::Legacy || usual == Reach::Sse;
+        if let Some(reach) = known.or(legacy_only.then_some(usual)) {
+            match self.lane(reach, terms).await {
+                Ok(lane) => return Ok(Found::Legacy(reach, lane)),
+                // It has said no, so perhaps it has become another.
+                Err(error) if known.is_some() && !legacy_only && says_no(&error) => {}
+                Err(error) if usual == Reach::Http && legacy_only && says_no(&error) => {
+                    return self.old_sse_or(error, terms).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        match &self.to {
+            To::Command(command) => self.find_process(command, cache, terms).await,
+            To::Http { http, .. } => self.find_remote(http, cache, terms).await,
+        }
+    }
+
+    fn modern(self: &Arc<Self>, link: Link, facts: ServerFacts, cache: &Arc<ToolCache>) -> Arc<Modern> {
+        Arc::new(Modern { link, facts, dialer: self.clone(), cache: cache.clone() })
+    }
+
+    /// 2026-07-28 stdio, Backward Compatibility: a discovery or a modern error means modern; any other error, or
+    /// silence, means legacy.
+    async fn find_process(
+        self: &Arc<Self>,
+        command: &Command,
+        cache: &Arc<ToolCache>,
+        terms: &Terms,
+    ) -> Result<Found, Error> {
+        let peer = self.start(command, terms)?;
+        let probe = self.modern(Link::Pipe(peer.clone()), unknown("stdio"), cache);
+        let allowance = Allowance::new(Instant::now(), self.options.init_timeout, false, None);
+        let mut answer = std::pin::pin!(self.discover(&probe, terms, allowance));
+        let patience = if self.options.era == EraChoice::Modern {
+            self.options.init_timeout
+        } else {
+            self.options.probe_timeout
+        };
+        let discovered = match tokio::time::timeout(patience, answer.as_mut()).await {
+            Ok(discovered) => discovered,
+            Err(_) if self.options.era == EraChoice::Modern => return Err(allowance.over()),
+            Err(_) => {
+                // Silence may be that of a legacy server, or of one that is still starting. Whatever it answers first
+                // decides.
+                tokio::select! {
+                    lane = Lane::open(peer.clone(), terms, &self.options) => return Ok(Found::Legacy(Reach::Stdio, lane?)),
+                    discovered = answer => match discovered {
+                        Discovered::Modern(facts) => Discovered::Modern(facts),
+                        // It has answered our first request, and the second is on its way: but an answer may have been
+                        // dropped with it, so that the handshake begins anew.
+                        _ => Discovered::Gone(Error::internal()),
+                    },
+                }
+            }
+        };
+        match discovered {
+            Discovered::Modern(facts) => Ok(Found::Modern(self.modern(Link::Pipe(peer), *facts, cache))),
+            Discovered::Failed(error) => Err(error),
+            Discovered::Legacy(error) if self.options.era == EraChoice::Modern => Err(error),
+            Discovered::Gone(error) if self.options.era == EraChoice::Modern => Err(error),
+            Discovered::Legacy(_) => {
+                Ok(Found::Legacy(Reach::Stdio, Lane::open(peer, terms, &self.options).await?))
+            }
+            // Some legacy servers end at the first request that they do not know.
+            Discovered::Gone(_) => Ok(Found::Legacy(Reach::Stdio, self.lane(Reach::Stdio, terms).await?)),
+        }
+    }
+
+    /// 2026-07-28 streamable-http, Backward Compatibility: only a refusal without a modern error means legacy.
+    async fn find_remote(
+        self: &Arc<Self>,
+        http: &HttpClient,
+        cache: &Arc<ToolCache>,
+        terms: &Terms,
+    ) -> Result<Found, Error> {
+        let probe = self.modern(Link::Http(http.clone()), unknown("http"), cache);
+        let allowance = Allowance::new(Instant::now(), self.options.init_timeout, false, None);
+        let refusal = match self.discover(&probe, terms, allowance).await {
+            Discovered::Modern(facts) => {
+                return Ok(Found::Modern(self.modern(Link::Http(http.clone()), *facts, cache)));
+            }
+            Discovered::Failed(error) | Discovered::Gone(error) => return Err(error),
+            Discovered::Legacy(error) => error,
+        };
+        if self.options.era == EraChoice::Modern {
+            return Err(refusal);
+        }
+        match self.lane(Reach::Http, terms).await {
+            Ok(lane) => Ok(Found::Legacy(Reach::Http, lane)),
+            Err(error) if says_no(&error) => self.old_sse_or(error, terms).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The oldest transport, for servers that know no other; else the error that led here.
+    async fn old_sse_or(self: &Arc<Self>, error: Error, terms: &Terms) -> Result<Found, Error> {
+        match self.lane(Reach::Sse, terms).await {
+            Ok(lane) => Ok(Found::Legacy(Reach::Sse, lane)),
+            Err(_) => Err(error),
+        }
+    }
+
+    async fn discover(&self, probe: &Arc<Modern>, terms: &Terms, allowance: Allowance) -> Discovered {
+        let mut context = Context::local();
+        context.capabilities = terms.capabilities.clone();
+        context.client_info = Some(terms.info.clone());
+        let call = Call::new(Method::Discover, Params::empty(), context);
+        // A server that refuses the version although it lists it is asked once more.
+        for again in [true, false] {
+            let transport = if matches!(probe.link, Link::Http(_)) { "http" } else { "stdio" };
+            match probe.exchange(&call, allowance).await {
+                Ok(Ok(result)) => return read_discovery(&result, transport, &self.name),
+                Ok(Err(error)) if is_modern_error(&error) => match retry_version(&error) {
+                    Some(true) if again => {}
+                    Some(false) => {
+                        return Discovered::Legacy(upstream_error(&Method::Discover, None, &error));
+                    }
+                    _ => return Discovered::Failed(upstream_error(&Method::Discover, None, &error)),
+                },
+                Ok(Err(error)) => return Discovered::Legacy(upstream_error(&Method::Discover, None, &error)),
+                Err(Trouble::WrongEra(error)) => return Discovered::Legacy(error),
+                Err(Trouble::Error(error))
+                    if transport == "stdio" && error.symbol() == Symbol::Unavailable =>
+                {
+                    return Discovered::Gone(error);
+                }
+                Err(Trouble::Error(error)) => return Discovered::Failed(error),
+            }
+        }
+        Discovered::Failed(Error::internal())
+    }
+}
+
+/// What `server/discover` led to.
+enum Discovered {
+    Modern(Box<ServerFacts>),
+    /// The server does not know the question.
+    Legacy(Error),
+    /// The server's process has ended.
+    Gone(Error),
+    /// Nothing can be said.
+    Failed(Error),
+}
+
+fn read_discovery(result: &Json, transport: &'static str, server: &str) -> Discovered {
+    let what = format!("{server} answered server/discover with something that is no discovery");
+    let strange = || Discovered::Legacy(Error::new(Symbol::Unavailable, what.clone()));
+    let Some(object) = Object::of(result) else { return strange() };
+    let Some(Ok(versions)) = object.json("supportedVersions").map(|v| v.to::<Vec<String>>()) else {
+        return strange();
+    };
+    let modern = versions.iter().filter_map(|v| v.parse::<Revision>().ok()).filter(|r| r.is_modern()).max();
+    match modern {
+        Some(revision) => {
+            let facts = ServerFacts::discovered(&object, revision, transport);
+            let (name, version) = (facts.name().unwrap_or_default(), facts.version().unwrap_or_default());
+            tracing::info!(server, version = %revision, "Connected to {name} v{version}");
+            Discovered::Modern(Box::new(facts))
+        }
+        None => Discovered::Legacy(unsupported(&versions)),
+    }
+}
+
+/// What an unsupported-version error means: the same version again (`true`), a legacy one (`false`), or nothing we speak.
+fn retry_version(error: &Json) -> Option<bool> {
+    let supported = Object::of(error)?.object("data")?.json("supported")?.to::<Vec<String>>().ok()?;
+    let known: Vec<Revision> = supported.iter().filter_map(|v| v.parse().ok()).collect();
+    known.iter().max().map(|revision| revision.is_modern())
+}
+
+fn unsupported(versions: &[String]) -> Error {
+    let what = format!("The server speaks only {}, which this client does not", versions.join(", "));
+    Error::new(Symbol::UnsupportedVersion, what)
+}
+
+/// Facts about a server before it has said anything.
+fn unknown(transport: &'static str) -> ServerFacts {
+    ServerFacts {
+        revision: Revision::LATEST,
+        supported: Vec::new(),
+        capabilities: Json::empty_object(),
+        info: None,
+        instructions: None,
+        transport,
+    }
+}
+
+/// Whether the server is there and refused, as opposed to not being there.
+fn says_no(error: &Error) -> bool {
+    !matches!(
+        error.symbol(),
+        Symbol::Unavailable | Symbol::Timeout | Symbol::RateLimited | Symbol::Unauthorized | Symbol::TooLarge
+    )
+}

@@ -1,0 +1,208 @@
+//! [`Connector`]: how to get a connection to one origin: directly or through a proxy, plain or with TLS.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use ::http::{HeaderValue, Uri};
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::proxy::Tunnel;
+use hyper_util::client::proxy::matcher::Matcher;
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls_platform_verifier::BuilderVerifierExt;
+use tidegate_protocol::{Error, Symbol};
+use tokio::net::TcpStream;
+use tower::ServiceExt;
+use url::{Host, Url};
+
+use super::connection::{Connection, Io};
+use super::failure::{self, BoxError};
+
+/// Quiet streams may last for hours; this finds out when the other side is gone without a word.
+const KEEP_ALIVE: Duration = Duration::from_secs(60);
+
+/// What the process and the system around it say about connecting.
+pub(super) struct Outside {
+    proxies: Matcher,
+    /// The certificates to trust; those of the system if not set.
+    tls: Option<Arc<ClientConfig>>,
+}
+
+impl Outside {
+    /// `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, and the system's certificates.
+    pub(super) fn from_env() -> Outside {
+        Outside { proxies: Matcher::from_env(), tls: None }
+    }
+
+    #[cfg(test)]
+    pub(super) fn of(proxies: Matcher, tls: Option<Arc<ClientConfig>>) -> Outside {
+        Outside { proxies, tls }
+    }
+
+    fn tls(&self) -> Result<Arc<ClientConfig>, Error> {
+        self.tls.clone().map_or_else(system_tls, Ok)
+    }
+}
+
+/// TLS with the certificates of the system. Reading them takes a while, so all clients share one configuration.
+fn system_tls() -> Result<Arc<ClientConfig>, Error> {
+    static SHARED: OnceLock<Arc<ClientConfig>> = OnceLock::new();
+    if let Some(config) = SHARED.get() {
+        return Ok(config.clone());
+    }
+    // Named here, because a process may have no default provider, or another one.
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .and_then(BuilderVerifierExt::with_platform_verifier)
+        .map_err(|e| {
+            Error::new(Symbol::Unavailable, format!("cannot check the certificates of servers: {e}"))
+                .unexecuted()
+        })?
+        .with_no_client_auth();
+    Ok(SHARED.get_or_init(|| Arc::new(config)).clone())
+}
+
+/// How requests get to the server.
+enum Way {
+    Direct,
+    /// A proxy takes plain requests and passes them on.
+    Forward {
+        proxy: Uri,
+        credentials: Option<HeaderValue>,
+    },
+    /// A proxy passes on bytes, so that TLS reaches the server itself.
+    Tunnel {
+        proxy: Uri,
+        credentials: Option<HeaderValue>,
+    },
+}
+
+/// Makes connections to one origin.
+pub(super) struct Connector {
+    /// The server, for error messages: the host, with the port where that is not the usual one.
+    host: Arc<str>,
+    uri: Uri,
+    way: Way,
+    http: HttpConnector,
+    /// Only where there is TLS to do.
+    tls: Option<Arc<ClientConfig>>,
+    timeout: Duration,
+}
+
+impl Connector {
+    /// A connector to where `url` is. `uri` is the same address.
+    pub(super) fn new(
+        url: &Url,
+        uri: &Uri,
+        outside: &Outside,
+        timeout: Duration,
+    ) -> Result<Connector, Error> {
+        let way = way(url, uri, outside)?;
+        let over_tls = |uri: &Uri| uri.scheme_str() == Some("https");
+        let needs_tls = match &way {
+            Way::Forward { proxy, .. } => over_tls(proxy),
+            Way::Direct | Way::Tunnel { .. } => over_tls(uri),
+        };
+        let mut http = HttpConnector::new();
+        http.enforce_http(false);
+        // Small requests must not wait for more to come.
+        http.set_nodelay(true);
+        http.set_keepalive(Some(KEEP_ALIVE));
+        http.set_keepalive_interval(Some(KEEP_ALIVE / 4));
+        http.set_connect_timeout(Some(timeout));
+        Ok(Connector {
+            host: uri.authority().map_or("", |a| a.as_str()).into(),
+            uri: uri.clone(),
+            way,
+            http,
+            tls: if needs_tls { Some(outside.tls()?) } else { None },
+            timeout,
+        })
+    }
+
+    /// The server, for error messages.
+    pub(super) fn host(&self) -> &Arc<str> {
+        &self.host
+    }
+
+    /// Whether requests go to a proxy that forwards them, and with which credentials for it.
+    pub(super) fn forwards(&self) -> Option<Option<&HeaderValue>> {
+        match &self.way {
+            Way::Forward { credentials, .. } => Some(credentials.as_ref()),
+            Way::Direct | Way::Tunnel { .. } => None,
+        }
+    }
+
+    /// A new connection. Whatever goes wrong here, no request was sent.
+    pub(super) async fn open(&self) -> Result<Box<Connection>, Error> {
+        let failed = |e: BoxError| failure::connect(&self.host, self.proxy(), &*e);
+        let io = match tokio::time::timeout(self.timeout, self.stream()).await {
+            Ok(stream) => stream.map_err(failed)?,
+            Err(_) => return Err(failure::connect_timeout(&self.host, self.proxy(), self.timeout)),
+        };
+        Connection::new(io).await.map_err(|e| failed(e.into()))
+    }
+
+    async fn stream(&self) -> Result<Io, BoxError> {
+        match (&self.way, &self.tls) {
+            (Way::Direct, _) => self.near(&self.uri).await.map(MaybeHttpsStream::Http),
+            (Way::Forward { proxy, .. }, _) => self.near(proxy).await.map(MaybeHttpsStream::Http),
+            (Way::Tunnel { proxy, credentials }, Some(tls)) => {
+                let mut tunnel = Tunnel::new(proxy.clone(), self.over(tls));
+                if let Some(credentials) = credentials {
+                    tunnel = tunnel.with_auth(credentials.clone());
+                }
+                HttpsConnector::from((tunnel, tls.clone())).oneshot(self.uri.clone()).await
+            }
+            (Way::Tunnel { .. }, None) => Err("a tunnel without TLS".into()),
+        }
+    }
+
+    /// A connection to where the first hop goes.
+    async fn near(&self, to: &Uri) -> Result<MaybeHttpsStream<TokioIo<TcpStream>>, BoxError> {
+        match &self.tls {
+            Some(tls) => self.over(tls).oneshot(to.clone()).await,
+            None => Ok(MaybeHttpsStream::Http(self.http.clone().oneshot(to.clone()).await?)),
+        }
+    }
+
+    fn over(&self, tls: &Arc<ClientConfig>) -> HttpsConnector<HttpConnector> {
+        HttpsConnector::from((self.http.clone(), tls.clone()))
+    }
+
+    /// The proxy on the way, for error messages.
+    fn proxy(&self) -> Option<&str> {
+        match &self.way {
+            Way::Direct => None,
+            Way::Forward { proxy, .. } | Way::Tunnel { proxy, .. } => proxy.authority().map(|a| a.as_str()),
+        }
+    }
+}
+
+/// Which way to go to `url`. This machine is never behind a proxy, whatever the environment says: a proxy could not
+/// find it.
+fn way(url: &Url, uri: &Uri, outside: &Outside) -> Result<Way, Error> {
+    let local = match url.host() {
+        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    };
+    let Some(found) = outside.proxies.intercept(uri).filter(|_| !local) else { return Ok(Way::Direct) };
+    let proxy = found.uri().clone();
+    if !matches!(proxy.scheme_str(), Some("http" | "https")) {
+        let what = format!(
+            "the proxy {proxy} cannot be used, only those that start with http:// or https:// can; change the \
+             environment variable that names it, or add {} to NO_PROXY",
+            url.host_str().unwrap_or_default()
+        );
+        return Err(Error::new(Symbol::InvalidParams, what));
+    }
+    let credentials = found.basic_auth().cloned();
+    Ok(match url.scheme() {
+        "https" => Way::Tunnel { proxy, credentials },
+        _ => Way::Forward { proxy, credentials },
+    })
+}

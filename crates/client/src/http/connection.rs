@@ -1,0 +1,69 @@
+//! [`Connection`]: one HTTP/1.1 connection, driven by whoever waits for its answer.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+use ::http::{Request, Response};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::TrySendError;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_rustls::MaybeHttpsStream;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+/// What a connection runs over: TCP, perhaps with TLS to a proxy, perhaps with TLS to the server inside of that.
+pub(super) type Io = MaybeHttpsStream<MaybeHttpsStream<TokioIo<TcpStream>>>;
+
+pub(super) struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    /// Does the reading and writing when polled. Gone once it is done: what still waits for it then fails.
+    driver: Option<http1::Connection<Io, Full<Bytes>>>,
+}
+
+impl Connection {
+    /// A connection over `io`. In a box, because it is large and goes from hand to hand.
+    pub(super) async fn new(io: Io) -> Result<Box<Connection>, hyper::Error> {
+        let (sender, driver) = http1::handshake(io).await?;
+        Ok(Box::new(Connection { sender, driver: Some(driver) }))
+    }
+
+    /// Reads and writes as far as possible without waiting.
+    pub(super) fn drive(&mut self, cx: &mut Context<'_>) {
+        drive(&mut self.driver, cx);
+    }
+
+    /// Whether the connection is open and ready for a request. Notices that the server has closed it.
+    pub(super) fn is_idle(&mut self) -> bool {
+        // Nobody is to be woken on behalf of an idle connection.
+        self.drive(&mut Context::from_waker(Waker::noop()));
+        self.driver.is_some() && self.sender.is_ready()
+    }
+
+    /// Sends a request and waits for the head of the answer. The error has the request if none of it was sent.
+    pub(super) async fn send(
+        &mut self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>> {
+        let mut answer = pin!(self.sender.try_send_request(request));
+        let driver = &mut self.driver;
+        poll_fn(|cx| {
+            drive(driver, cx);
+            answer.as_mut().poll(cx)
+        })
+        .await
+    }
+}
+
+fn drive(driver: &mut Option<http1::Connection<Io, Full<Bytes>>>, cx: &mut Context<'_>) {
+    if let Some(running) = driver
+        && let Poll::Ready(done) = Pin::new(running).poll(cx)
+    {
+        if let Err(e) = done {
+            tracing::debug!(error = %e, "an HTTP connection ended badly");
+        }
+        *driver = None;
+    }
+}

@@ -1,0 +1,55 @@
+//! [`Events`]: an event stream that is being read.
+
+use std::time::Duration;
+
+use tidegate_protocol::sse::{SseDecoder, SseEvent, SseFault};
+use tidegate_protocol::{Error, Symbol};
+
+use super::failure;
+use super::flow::Flow;
+
+/// An event stream. Dropping it closes its connection, unless the stream has ended.
+pub(crate) struct Events {
+    flow: Flow,
+    decoder: SseDecoder,
+}
+
+impl Events {
+    pub(super) fn new(flow: Flow, limit: usize) -> Events {
+        Events { flow, decoder: SseDecoder::new(limit) }
+    }
+
+    /// The next event; `None` at the end of the stream. May be dropped and called again without loss.
+    ///
+    /// An event that is too large is an error of its own, and the stream goes on behind it. A broken connection is an
+    /// error as well, and then the stream has ended.
+    pub(crate) async fn next(&mut self) -> Result<Option<SseEvent>, Error> {
+        loop {
+            match self.decoder.next_event() {
+                Some(Ok(event)) => return Ok(Some(event)),
+                Some(Err(SseFault::TooLarge(limit))) => {
+                    let host = self.flow.host();
+                    let what = format!("an event from {host} is larger than the limit of {limit} bytes");
+                    return Err(Error::new(Symbol::TooLarge, what));
+                }
+                Some(Err(other)) => return Err(Error::new(Symbol::Unavailable, other.to_string())),
+                None => {}
+            }
+            match self.flow.data().await {
+                Some(Ok(data)) => self.decoder.push(&data),
+                Some(Err(e)) => return Err(failure::broken(self.flow.host(), &e)),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// The id of the last event that had one, to resume behind it.
+    pub(crate) fn last_event_id(&self) -> Option<&str> {
+        self.decoder.last_event_id()
+    }
+
+    /// How long the server wants us to wait before we come back, if it said so.
+    pub(crate) fn retry(&self) -> Option<Duration> {
+        self.decoder.retry().map(Duration::from_millis)
+    }
+}

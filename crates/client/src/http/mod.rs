@@ -1,0 +1,242 @@
+//! The outbound HTTP layer: requests to one server over pooled HTTP/1.1 connections, plain or with TLS.
+//!
+//! This is about HTTP and nothing above it: credentials, redirects, proxies, bounded bodies, event streams, and errors
+//! that say whether the request may have been executed. Every status goes back to the caller.
+//!
+//! Connections are driven by the very task that waits for the answer, not by tasks of their own. That saves two
+//! switches between tasks per call, and dropping a request or a stream closes its connection at once, which is how a
+//! request is cancelled in 2026-07-28.
+
+mod answer;
+mod connect;
+mod connection;
+mod events;
+mod failure;
+mod flow;
+mod headers;
+mod place;
+mod pool;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::http::{HeaderName, HeaderValue, StatusCode, header, response};
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use tidegate_protocol::{Error, Limits, Symbol};
+use url::Url;
+
+use crate::auth::{Authorizer, Challenge};
+use crate::target::Remote;
+
+pub(crate) use answer::{Answered, Body};
+pub(crate) use events::Events;
+pub(crate) use headers::Headers;
+
+use connect::Outside;
+use headers::Configured;
+use place::{Place, Verb, same_origin};
+
+const DPOP: HeaderName = HeaderName::from_static("dpop");
+/// How often one request follows a redirect.
+const MAX_HOPS: usize = 5;
+/// How often one request answers a challenge: credentials renewed, scope raised, and once more for good measure.
+const MAX_CHALLENGES: usize = 3;
+
+/// What holds for all requests of one client.
+#[derive(Debug, Clone)]
+pub(crate) struct HttpSettings {
+    /// How long connecting may take, TLS and proxy included. Default 10 s.
+    pub(crate) connect_timeout: Duration,
+    /// Most bytes of one JSON body, or of one event of a stream. Default 4 MiB.
+    pub(crate) max_body: usize,
+    /// Most connections that are kept open while nobody uses them. Default 256.
+    pub(crate) max_idle: usize,
+    /// The `User-Agent`, unless the user configured one. Default `tidegate/<version>`.
+    pub(crate) user_agent: HeaderValue,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        HttpSettings {
+            connect_timeout: Duration::from_secs(10),
+            max_body: Limits::default().max_bytes,
+            max_idle: 256,
+            user_agent: HeaderValue::from_static(concat!("tidegate/", env!("CARGO_PKG_VERSION"))),
+        }
+    }
+}
+
+/// A client for one address. Clones share everything.
+#[derive(Clone)]
+pub(crate) struct HttpClient(Arc<Inner>);
+
+struct Inner {
+    shared: Arc<Shared>,
+    /// The address as it was given.
+    home: Arc<Place>,
+    /// Where requests go: home, or where the server sent us from there.
+    place: ArcSwap<Place>,
+}
+
+/// What all addresses of one server have in common.
+struct Shared {
+    settings: HttpSettings,
+    configured: Configured,
+    outside: Outside,
+    auth: Option<Arc<dyn Authorizer>>,
+}
+
+impl fmt::Debug for HttpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the whole address: its query may hold a key.
+        f.debug_tuple("HttpClient").field(&self.0.home.pool.host()).finish()
+    }
+}
+
+impl HttpClient {
+    /// A client for `remote`. Nothing is sent yet.
+    pub(crate) fn new(
+        remote: &Remote,
+        auth: Option<Arc<dyn Authorizer>>,
+        settings: &HttpSettings,
+    ) -> Result<HttpClient, Error> {
+        HttpClient::with(remote, auth, settings, Outside::from_env())
+    }
+
+    fn with(
+        remote: &Remote,
+        auth: Option<Arc<dyn Authorizer>>,
+        settings: &HttpSettings,
+        outside: Outside,
+    ) -> Result<HttpClient, Error> {
+        let configured = Configured::read(&remote.headers)?;
+        let shared = Shared { settings: settings.clone(), configured, outside, auth };
+        let home = shared.place(remote.url.clone(), None)?;
+        Ok(HttpClient::of(Arc::new(shared), home))
+    }
+
+    fn of(shared: Arc<Shared>, home: Place) -> HttpClient {
+        let home = Arc::new(home);
+        HttpClient(Arc::new(Inner { shared, place: ArcSwap::new(home.clone()), home }))
+    }
+
+    /// The same client for another address of the same server, for example the `endpoint` of HTTP+SSE. It shares
+    /// connections and credentials, and therefore refuses another origin.
+    pub(crate) fn at(&self, url: &Url) -> Result<HttpClient, Error> {
+        let here = self.0.place.load_full();
+        let mut url = url.clone();
+        if !same_origin(&here.url, &url) {
+            // After an upgrade to https the server's addresses may still be given with http.
+            let moved = same_origin(&self.0.home.url, &url)
+                && url.set_scheme(here.url.scheme()).is_ok()
+                && url.set_port(here.url.port()).is_ok();
+            if !moved {
+                let what = format!(
+                    "{} names an address at another origin, {}, which is not followed",
+                    here.pool.host(),
+                    url.origin().ascii_serialization()
+                );
+                return Err(Error::new(Symbol::Unavailable, what));
+            }
+        }
+        let place = self.0.shared.place(url, Some(&here))?;
+        Ok(HttpClient::of(self.0.shared.clone(), place))
+    }
+
+    /// The address as it was given, whatever redirects said since.
+    pub(crate) fn url(&self) -> &Url {
+        &self.0.home.url
+    }
+
+    /// Posts a JSON message.
+    pub(crate) async fn post(&self, body: Bytes, headers: Headers) -> Result<Answered, Error> {
+        self.send(Verb::Post, body, headers).await
+    }
+
+    /// Asks for an event stream.
+    pub(crate) async fn get(&self, headers: Headers) -> Result<Answered, Error> {
+        self.send(Verb::Get, Bytes::new(), headers).await
+    }
+
+    /// Ends a session.
+    pub(crate) async fn delete(&self, headers: Headers) -> Result<Answered, Error> {
+        self.send(Verb::Delete, Bytes::new(), headers).await
+    }
+
+    async fn send(&self, verb: Verb, body: Bytes, headers: Headers) -> Result<Answered, Error> {
+        let shared = &*self.0.shared;
+        let mut place = self.0.place.load_full();
+        let (mut hops, mut challenges) = (0, 0);
+        loop {
+            let authorization = match &shared.auth {
+                Some(auth) => auth.authorization().await.map_err(Error::unexecuted)?,
+                None => None,
+            };
+            let mut request = place.request(verb, &body, &headers, authorization.as_ref());
+            let own = shared.auth.as_ref().zip(authorization.as_ref());
+            if let Some((auth, own)) = own
+                && let Some(proof) = auth.proof(request.method(), &place.url, own)
+            {
+                request.headers_mut().insert(DPOP, proof);
+            }
+            let (head, flow) = place.pool.exchange(request).await?;
+            if let Some((auth, own)) = own {
+                auth.answered(own, head.status, &head.headers);
+            }
+            if hops < MAX_HOPS
+                && let Some(next) = shared.redirected(&place, &head)
+            {
+                hops += 1;
+                flow.discard().await;
+                place = Arc::new(next);
+                continue;
+            }
+            self.remember(&place, head.status);
+            if challenges < MAX_CHALLENGES
+                && let Some(auth) = &shared.auth
+                && answer::is_challenge(&head)
+            {
+                challenges += 1;
+                flow.discard().await;
+                let challenge = Challenge {
+                    status: head.status.as_u16(),
+                    www_authenticate: answer::www_authenticate(&head.headers),
+                    refused: authorization.or_else(|| shared.configured.authorization().cloned()),
+                };
+                // The server refused the request, so it was not executed.
+                auth.challenged(challenge).await.map_err(Error::unexecuted)?;
+                continue;
+            }
+            return answer::read(head, flow, shared.settings.max_body).await;
+        }
+    }
+
+    /// Later requests go straight to where this one was answered. A place that knows nothing (any more) is forgotten.
+    fn remember(&self, place: &Arc<Place>, status: StatusCode) {
+        let best = if status == StatusCode::NOT_FOUND { &self.0.home } else { place };
+        if !Arc::ptr_eq(&self.0.place.load(), best) {
+            self.0.place.store(best.clone());
+        }
+    }
+}
+
+impl Shared {
+    /// A place at `url`, with the connections of `beside` if that is at the same origin.
+    fn place(&self, url: Url, beside: Option<&Place>) -> Result<Place, Error> {
+        Place::new(url, beside, &self.configured, &self.outside, &self.settings)
+    }
+
+    /// Where the server sends us, if that is somewhere to go: the same server, with body and method kept.
+    fn redirected(&self, from: &Place, head: &response::Parts) -> Option<Place> {
+        if !matches!(head.status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
+            return None;
+        }
+        let location = head.headers.get(header::LOCATION)?.to_str().ok()?;
+        let to = place::redirect(&from.url, location)?;
+        self.place(to, Some(from)).ok()
+    }
+}

@@ -1,0 +1,156 @@
+//! [`Pool`]: the connections to one origin.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use ::http::{Request, response};
+use bytes::Bytes;
+use http_body_util::Full;
+use tidegate_protocol::Error;
+
+use super::connect::Connector;
+use super::connection::Connection;
+use super::failure;
+use super::flow::Flow;
+
+/// A connection that nobody used for this long is closed.
+const MAX_IDLE_TIME: Duration = Duration::from_secs(90);
+/// How often the idle connections are looked through.
+const SWEEP: Duration = Duration::from_secs(15);
+
+/// Open connections that nobody uses, and how to get more. The one used last is used next, so that those that are too
+/// many grow old and go.
+pub(super) struct Pool {
+    connector: Connector,
+    max_idle: usize,
+    idle: Mutex<Vec<Idle>>,
+    /// Whether a task looks through the idle connections.
+    swept: AtomicBool,
+}
+
+struct Idle {
+    connection: Box<Connection>,
+    since: Instant,
+}
+
+impl Pool {
+    pub(super) fn new(connector: Connector, max_idle: usize) -> Arc<Pool> {
+        Arc::new(Pool { connector, max_idle, idle: Mutex::default(), swept: AtomicBool::new(false) })
+    }
+
+    /// Whose connections they are, for error messages.
+    pub(super) fn host(&self) -> &Arc<str> {
+        self.connector.host()
+    }
+
+    pub(super) fn connector(&self) -> &Connector {
+        &self.connector
+    }
+
+    /// Sends a request and waits for the head of the answer.
+    pub(super) async fn exchange(
+        self: &Arc<Self>,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<(response::Parts, Flow), Error> {
+        loop {
+            let (mut connection, fresh) = match self.take() {
+                Some(connection) => (connection, false),
+                // In a box, so that requests over an open connection do not carry the state of connecting around.
+                None => (Box::pin(self.connector.open()).await?, true),
+            };
+            match connection.send(request).await {
+                Ok(answer) => {
+                    let (head, body) = answer.into_parts();
+                    return Ok((head, Flow::new(body, connection, self.clone())));
+                }
+                Err(mut failed) => match failed.take_message() {
+                    // The server had closed the connection before anything was sent: no harm done.
+                    Some(unsent) if !fresh => request = unsent,
+                    Some(_) => return Err(failure::lost(self.host(), failed.error()).unexecuted()),
+                    None => return Err(failure::lost(self.host(), failed.error())),
+                },
+            }
+        }
+    }
+
+    /// An idle connection that is still open.
+    fn take(&self) -> Option<Box<Connection>> {
+        loop {
+            let Idle { mut connection, since } = self.idle().pop()?;
+            if since.elapsed() < MAX_IDLE_TIME && connection.is_idle() {
+                return Some(connection);
+            }
+        }
+    }
+
+    /// Takes a connection back, if it is any good.
+    pub(super) fn put(self: &Arc<Self>, mut connection: Box<Connection>) {
+        if !connection.is_idle() {
+            return;
+        }
+        let mut idle = self.idle();
+        if idle.len() < self.max_idle {
+            idle.push(Idle { connection, since: Instant::now() });
+            drop(idle);
+            self.start_sweeping();
+        }
+    }
+
+    /// Idle connections have no task of their own that would notice their end; one task does it for all, as long as
+    /// there are any.
+    fn start_sweeping(self: &Arc<Self>) {
+        if self.swept.load(Ordering::Relaxed) || self.swept.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let mut sweeper = Sweeper(Arc::downgrade(self));
+        // Outside of a runtime the sweeper is dropped at once, and the next chance is taken.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                loop {
+                    tokio::time::sleep(SWEEP).await;
+                    if sweeper.sweep().is_none() {
+                        break;
+                    }
+                }
+            });
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn idle_count(&self) -> usize {
+        self.idle().len()
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Looks through the idle connections. When it goes, however that comes, another can start.
+struct Sweeper(Weak<Pool>);
+
+impl Sweeper {
+    /// Closes connections that are old or that the server has closed. `None` if nothing is left to watch.
+    fn sweep(&mut self) -> Option<()> {
+        let pool = self.0.upgrade()?;
+        let mut idle = pool.idle();
+        idle.retain_mut(|one| one.since.elapsed() < MAX_IDLE_TIME && one.connection.is_idle());
+        if idle.is_empty() {
+            // While the lock is held, so that whoever puts the next one sees it; and only once, because that may start
+            // another sweeper.
+            pool.swept.store(false, Ordering::Release);
+            self.0 = Weak::new();
+            return None;
+        }
+        Some(())
+    }
+}
+
+impl Drop for Sweeper {
+    fn drop(&mut self) {
+        if let Some(pool) = self.0.upgrade() {
+            pool.swept.store(false, Ordering::Release);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Request ids.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use tidegate_protocol::{Id, Json};
+
+/// How requests are numbered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IdStrategy {
+    /// Random UUIDs (version 4), which nobody else on the same connection will use.
+    #[default]
+    UuidV4,
+    /// 1, 2, 3: shorter, and enough where one client has a connection to itself.
+    Counter,
+}
+
+/// Hands out request ids.
+#[derive(Debug)]
+pub(crate) struct Ids {
+    strategy: IdStrategy,
+    next: AtomicI64,
+}
+
+impl Ids {
+    pub(crate) fn new(strategy: IdStrategy) -> Ids {
+        Ids { strategy, next: AtomicI64::new(1) }
+    }
+
+    /// An id that was not handed out before.
+    pub(crate) fn next(&self) -> Id {
+        match self.strategy {
+            IdStrategy::Counter => Id::from(self.next.fetch_add(1, Ordering::Relaxed)),
+            IdStrategy::UuidV4 => {
+                let mut text = String::with_capacity(38);
+                text.push('"');
+                write_uuid(&mut text, fastrand::u128(..));
+                text.push('"');
+                Id::from_json(Json::trusted(text)).unwrap_or_else(|| Id::from(0))
+            }
+        }
+    }
+}
+
+/// RFC 9562 section 5.4: random but for the version and the variant.
+fn write_uuid(out: &mut String, random: u128) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let bits = (random & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
+    for (i, byte) in bits.to_be_bytes().into_iter().enumerate() {
+        if matches!(i, 4 | 6 | 8 | 10) {
+            out.push('-');
+        }
+        out.push(char::from(HEX[usize::from(byte >> 4)]));
+        out.push(char::from(HEX[usize::from(byte & 15)]));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uuids_are_of_version_4() {
+        let mut out = String::new();
+        write_uuid(&mut out, u128::MAX);
+        assert_eq!(out, "ffffffff-ffff-4fff-bfff-ffffffffffff");
+        out.clear();
+        write_uuid(&mut out, 0);
+        assert_eq!(out, "00000000-0000-4000-8000-000000000000");
+        let ids = Ids::new(IdStrategy::UuidV4);
+        assert_ne!(ids.next(), ids.next());
+        assert_eq!(ids.next().as_json().len(), 38);
+    }
+
+    #[test]
+    fn counters_count() {
+        let ids = Ids::new(IdStrategy::Counter);
+        assert_eq!([ids.next(), ids.next()], [Id::from(1), Id::from(2)]);
+    }
+}

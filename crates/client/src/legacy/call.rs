@@ -1,0 +1,255 @@
+//! Calls to a legacy server: a modern call in, a reply out, and questions in between.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use futures_util::future::FutureExt;
+use tidegate_protocol::{ClientCapabilities, Error, Json, Method, Symbol};
+use tidegate_service::{Call, Reply, Subscription};
+use tokio::sync::Semaphore;
+
+use super::keep;
+use super::lane::{Lane, LaneKey, Terms};
+use super::lanes::Lanes;
+use super::parked::{self, Bound, Found, Outcome, Parked, check_shape};
+use super::run::{Guard, Run, held};
+use crate::allowance::Allowance;
+use crate::changes::{Changes, Filter};
+use crate::dial::{Dialer, Reach};
+use crate::facts::ServerFacts;
+use crate::options::{Instances, Options};
+use crate::ticket::Sink;
+use crate::wire;
+
+/// A legacy server.
+pub(crate) struct Legacy {
+    pub(crate) dialer: Arc<Dialer>,
+    pub(crate) reach: Reach,
+    pub(crate) lanes: Arc<Lanes>,
+    pub(crate) parked: Arc<Parked>,
+    pub(crate) changes: Arc<Changes>,
+    pub(crate) options: Arc<Options>,
+    /// With a single session, who may be asked something goes one after the other.
+    pub(crate) turns: Arc<Semaphore>,
+    /// Whether somebody sees to it that the server is listened to.
+    pub(crate) listening: Arc<AtomicBool>,
+}
+
+impl Legacy {
+    /// On which terms a call is made: whose session it uses.
+    pub(crate) fn terms(options: &Options, call: &Call) -> Terms {
+        if options.lanes.instances == Instances::One {
+            return Terms { capabilities: everything(), ..Terms::shared(options) };
+        }
+        let asks = call.method.may_ask() && call.context.capabilities.as_json().as_str() != "{}";
+        if options.lanes.shared && !asks {
+            return Terms::shared(options);
+        }
+        Terms::of(&call.context, options)
+    }
+
+    /// A lane for a call.
+    pub(crate) async fn lane(&self, terms: &Terms) -> Result<Arc<Lane>, Error> {
+        self.lanes.get(&self.dialer, self.reach, terms).await
+    }
+
+    /// What the server says about itself.
+    pub(crate) async fn facts(&self, terms: &Terms) -> Result<ServerFacts, Error> {
+        Ok(self.lane(terms).await?.facts.clone())
+    }
+
+    /// Answers a call.
+    pub(crate) async fn call(self: &Arc<Self>, call: &Call, allowance: Allowance) -> Result<Reply, Error> {
+        let terms = Legacy::terms(&self.options, call);
+        match call.method {
+            Method::Discover => Ok(Reply::Complete(self.facts(&terms).await?.to_discovery())),
+            Method::Listen => self.listen(call, &terms, &allowance).await,
+            _ if call.method.may_ask()
+                && self.dialer.handlers.is_none()
+                && call.params.str("requestState").is_some() =>
+            {
+                self.resume(call, allowance).await
+            }
+            _ => {
+                let once = matches!(terms.key, LaneKey::Once(_));
+                let (reply, lane) = self.start(call, &terms, allowance).await;
+                if let (true, Some(lane), Ok(Reply::Complete(_) | Reply::Error(_)) | Err(_)) =
+                    (once, lane, &reply)
+                {
+                    self.lanes.forget(&lane);
+                }
+                reply
+            }
+        }
+    }
+
+    /// Makes a call. A session that the server has forgotten is opened anew, once: nothing was executed.
+    async fn start(
+        &self,
+        call: &Call,
+        terms: &Terms,
+        allowance: Allowance,
+    ) -> (Result<Reply, Error>, Option<Arc<Lane>>) {
+        let mut last = None;
+        for again in [true, false] {
+            let lane = match self.lane(terms).await {
+                Ok(lane) => lane,
+                Err(error) => return (Err(error), last),
+            };
+            last = Some(lane.clone());
+            let reply = self.run(call, lane.clone(), allowance).await;
+            match &reply {
+                Err(error) if again && error.symbol() == Symbol::SessionNotFound => {
+                    tracing::info!(server = %lane.peer.desk.name, "the session has expired; opening another");
+                    self.lanes.forget(&lane);
+                    self.changes.gap();
+                }
+                _ => return (reply, last),
+            }
+        }
+        (Err(Error::internal()), last)
+    }
+
+    async fn run(&self, call: &Call, lane: Arc<Lane>, allowance: Allowance) -> Result<Reply, Error> {
+        let interactive = call.method.may_ask();
+        let turn = match interactive && self.options.lanes.instances == Instances::One {
+            true => self.turns.clone().acquire_owned().await.ok(),
+            false => None,
+        };
+        lane.want_logs(call.context.log_level, &allowance).await;
+        let sink = Sink {
+            outbox: call.context.outbox.clone(),
+            token: call.context.progress_token.clone(),
+            level: call.context.log_level,
+        };
+        let wants_progress = sink.outbox.is_some() && sink.token.is_some() || self.options.extend_on_progress;
+        let params = &call.params;
+        let room = params.as_str().len() + 64;
+        let ticket = lane.peer.send(call.method.clone(), sink, room, |out, id| {
+            let own = |out: &mut Vec<u8>| {
+                if wants_progress {
+                    out.extend_from_slice(b"\"progressToken\":");
+                    out.extend_from_slice(id.as_json().as_bytes());
+                }
+            };
+            wire::params(out, params, &["inputResponses", "requestState"], wire::is_terms, own);
+        })?;
+        lane.touch();
+        let mut run = Run {
+            held: if interactive { held(params) } else { HashMap::new() },
+            guard: Guard { lane, ticket, armed: true },
+            capabilities: call.context.capabilities.clone(),
+            revision: call.context.revision,
+            method: call.method.clone(),
+            params: params.clone(),
+            bound: Bound::new(&call.context.principal, &call.method, params),
+            allowance,
+            round: 0,
+            name: None,
+            turn,
+        };
+        match &self.dialer.handlers {
+            Some(handlers) => run.answered_by_handlers(handlers).await,
+            None => Ok(run.until_parked(&self.parked, &self.options).await.into()),
+        }
+    }
+
+    /// A retry with answers: delivers them and goes on with the call.
+    async fn resume(&self, call: &Call, allowance: Allowance) -> Result<Reply, Error> {
+        let context = &call.context;
+        let bound = Bound::new(&context.principal, &call.method, &call.params);
+        let state = call.params.str("requestState").unwrap_or_default();
+        let (name, parked) = match self.parked.find(&state, &bound)? {
+            (_, Found::Running(round)) => return Ok(round.await.into()),
+            (name, Found::Waiting(parked)) => (name, parked),
+        };
+        let given = held(&call.params);
+        for question in &parked.open {
+            if let Some(answer) = given.get(&*question.key)
+                && let Err(error) = check_shape(&question.method, &question.key, answer)
+            {
+                self.parked.put_back(name, parked);
+                return Err(error);
+            }
+        }
+        let parked::Call { lane, ticket, round, open, turn, owner } = *parked;
+        let (answered, missing): (Vec<_>, Vec<_>) =
+            open.into_iter().partition(|q| given.contains_key(&*q.key));
+        ticket.redirect(Sink {
+            outbox: context.outbox.clone(),
+            token: context.progress_token.clone(),
+            level: context.log_level,
+        });
+        lane.touch();
+        for question in &answered {
+            let answer = given.get(&*question.key).cloned().unwrap_or_else(Json::null);
+            lane.peer.desk.answer(&question.id, &Ok(answer));
+        }
+        if !missing.is_empty() {
+            // What was not answered is asked again.
+            let call = parked::Call { lane, ticket, round: round + 1, open: missing, turn, owner };
+            return Ok(Reply::InputRequired(self.parked.park(Some(name), call, &bound)?));
+        }
+        let mut run = Run {
+            held: given,
+            guard: Guard { lane, ticket, armed: true },
+            capabilities: context.capabilities.clone(),
+            revision: context.revision,
+            method: call.method.clone(),
+            params: call.params.clone(),
+            bound,
+            allowance,
+            round,
+            name: Some(name),
+            turn,
+        };
+        let (all, options, owner) = (self.parked.clone(), self.options.clone(), context.principal.clone());
+        let (parked, lanes) = (self.parked.clone(), self.lanes.clone());
+        let going_on = async move {
+            let outcome = run.until_parked(&parked, &options).await;
+            parked.ended(name);
+            // A session that was opened for this one call.
+            if let (LaneKey::Once(_), Outcome::Done(_) | Outcome::Failed(_)) = (&run.guard.lane.key, &outcome)
+            {
+                lanes.forget(&run.guard.lane);
+            }
+            outcome
+        };
+        let going_on = going_on.boxed().shared();
+        all.resumed(name, round, &going_on, owner);
+        Ok(going_on.await.into())
+    }
+
+    /// Subscribes on behalf of a caller.
+    async fn listen(
+        self: &Arc<Self>,
+        call: &Call,
+        terms: &Terms,
+        within: &Allowance,
+    ) -> Result<Reply, Error> {
+        let mut filter = Filter::read(call.params.object())?;
+        let lane = self.lane(terms).await?;
+        let facts = &lane.facts;
+        filter.tools &= facts.has_capability("tools");
+        filter.prompts &= facts.has_capability("prompts");
+        filter.resources &= facts.has_capability("resources");
+        if !facts.has_capability("resources.subscribe") {
+            filter.uris.clear();
+        }
+        filter.tasks.clear();
+        let acknowledged = filter.to_json();
+        let wanted: HashSet<String> = self.changes.uris().union(&filter.uris).cloned().collect();
+        lane.subscribe(wanted, within).await?;
+        let events = self.changes.subscribe(filter);
+        keep::listening(self, terms);
+        Ok(Reply::Subscription(Subscription { acknowledged, events }))
+    }
+}
+
+/// Everything that a caller can be asked, for the one session that all callers share.
+fn everything() -> ClientCapabilities {
+    ClientCapabilities::from_json(Json::trusted(
+        r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}"#,
+    ))
+}

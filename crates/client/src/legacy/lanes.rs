@@ -1,0 +1,257 @@
+//! [`Lanes`]: all sessions with one legacy server.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+use tidegate_protocol::{Error, Symbol};
+
+use super::lane::{Lane, LaneKey, Terms};
+use crate::backoff::Backoff;
+use crate::dial::{Dialer, Reach};
+use crate::options::LaneOptions;
+
+type Opening = Shared<BoxFuture<'static, Result<Arc<Lane>, Error>>>;
+
+/// A process that dies sooner than this after its start has not really started.
+const HEALTHY_AFTER: Duration = Duration::from_secs(5);
+/// The longest that a caller is made to wait for a pause to be over; a longer one fails at once.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How often idle lanes are looked for.
+const SWEEP: Duration = Duration::from_secs(5);
+
+/// The sessions, by whose they are.
+pub(crate) struct Lanes {
+    options: LaneOptions,
+    table: Mutex<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    slots: HashMap<LaneKey, Slot>,
+    backoff: Backoff,
+    last_failure: Option<Error>,
+    sweeping: bool,
+    closed: bool,
+}
+
+enum Slot {
+    Opening(Opening),
+    Open { lane: Arc<Lane>, since: Instant },
+}
+
+impl Lanes {
+    pub(crate) fn new(options: LaneOptions) -> Arc<Lanes> {
+        Arc::new(Lanes { options, table: Mutex::default() })
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// The lane with these terms; opened if there is none. However many ask at once, one handshake is made.
+    pub(crate) async fn get(
+        self: &Arc<Self>,
+        dialer: &Arc<Dialer>,
+        reach: Reach,
+        terms: &Terms,
+    ) -> Result<Arc<Lane>, Error> {
+        let pause = self.table().backoff.wait(Instant::now());
+        if pause > Duration::ZERO && self.find(&terms.key).is_none() {
+            self.bear(pause).await?;
+        }
+        let opening = match self.enter(dialer, reach, terms)? {
+            Entered::Open(lane) => return Ok(lane),
+            Entered::Opening(opening) => opening,
+        };
+        opening.await
+    }
+
+    /// Waits for a short pause; a long one is an error.
+    async fn bear(&self, pause: Duration) -> Result<(), Error> {
+        if pause <= PATIENCE {
+            tokio::time::sleep(pause).await;
+            return Ok(());
+        }
+        let last = self.table().last_failure.clone();
+        let why = last.as_ref().map_or("it keeps failing", |e| e.message());
+        let what = format!("The server is not started again for another {:.1} s: {why}", pause.as_secs_f32());
+        Err(Error::new(Symbol::Unavailable, what).unexecuted().with_retry_after(pause))
+    }
+
+    /// A lane that is open.
+    fn find(&self, key: &LaneKey) -> Option<Arc<Lane>> {
+        match self.table().slots.get(key) {
+            Some(Slot::Open { lane, .. }) if lane.peer.is_open() => Some(lane.clone()),
+            _ => None,
+        }
+    }
+
+    /// Takes in a lane that was opened while the server's era was looked for.
+    pub(crate) fn adopt(self: &Arc<Self>, lane: Arc<Lane>) {
+        let mut table = self.table();
+        table.backoff.succeeded();
+        table.slots.insert(lane.key.clone(), Slot::Open { lane, since: Instant::now() });
+        self.sweep_later(&mut table);
+    }
+
+    fn enter(self: &Arc<Self>, dialer: &Arc<Dialer>, reach: Reach, terms: &Terms) -> Result<Entered, Error> {
+        let mut table = self.table();
+        if table.closed {
+            return Err(Error::new(Symbol::Unavailable, "The client is closed").unexecuted());
+        }
+        match table.slots.get(&terms.key) {
+            Some(Slot::Opening(opening)) => return Ok(Entered::Opening(opening.clone())),
+            Some(Slot::Open { lane, .. }) if lane.peer.is_open() => {
+                lane.touch();
+                return Ok(Entered::Open(lane.clone()));
+            }
+            Some(Slot::Open { since, .. }) => {
+                if since.elapsed() < HEALTHY_AFTER && reach == Reach::Stdio {
+                    table.backoff.failed(Instant::now());
+                }
+                table.slots.remove(&terms.key);
+            }
+            None => {}
+        }
+        self.make_room(&mut table)?;
+        let (lanes, dialer, terms) = (self.clone(), dialer.clone(), terms.clone());
+        let (key, owner) = (terms.key.clone(), self.clone());
+        // A task of its own: a caller who gives up does not take the handshake away from the others.
+        let task = tokio::spawn(async move {
+            let opened = dialer.lane(reach, &terms).await;
+            lanes.opened(&terms.key, &opened, reach);
+            opened
+        });
+        let name = key.clone();
+        let opening = async move {
+            task.await.unwrap_or_else(|_| {
+                let stopped = Err(Error::new(Symbol::Unavailable, "The handshake was stopped").unexecuted());
+                owner.opened(&name, &stopped, reach);
+                stopped
+            })
+        };
+        let opening = opening.boxed().shared();
+        table.slots.insert(key, Slot::Opening(opening.clone()));
+        Ok(Entered::Opening(opening))
+    }
+
+    fn opened(self: &Arc<Self>, key: &LaneKey, opened: &Result<Arc<Lane>, Error>, reach: Reach) {
+        let mut table = self.table();
+        match opened {
+            Ok(lane) if !table.closed => {
+                table.backoff.succeeded();
+                table.slots.insert(key.clone(), Slot::Open { lane: lane.clone(), since: Instant::now() });
+                self.sweep_later(&mut table);
+            }
+            Ok(_) => _ = table.slots.remove(key),
+            Err(error) => {
+                table.slots.remove(key);
+                if reach == Reach::Stdio {
+                    table.backoff.failed(Instant::now());
+                }
+                table.last_failure = Some(error.clone());
+            }
+        }
+    }
+
+    /// Ends the lane that has been idle longest if there are too many.
+    fn make_room(&self, table: &mut Table) -> Result<(), Error> {
+        if table.slots.len() < self.options.max {
+            return Ok(());
+        }
+        let now = Instant::now();
+        let idlest = table.slots.iter().filter_map(|(key, slot)| match slot {
+            Slot::Open { lane, .. } if Arc::strong_count(lane) == 1 => Some((lane.idle(now), key.clone())),
+            _ => None,
+        });
+        let idlest = idlest.filter(|(idle, _)| *idle > Duration::ZERO).max_by_key(|(idle, _)| *idle);
+        match idlest {
+            Some((_, key)) => _ = table.slots.remove(&key),
+            None => {
+                let what = format!(
+                    "All {} sessions with the server are in use. Try again in a moment",
+                    self.options.max
+                );
+                return Err(Error::new(Symbol::RateLimited, what).unexecuted());
+            }
+        }
+        Ok(())
+    }
+
+    /// The session is over: the next call opens another.
+    pub(crate) fn forget(&self, lane: &Arc<Lane>) {
+        let mut table = self.table();
+        if let Some(Slot::Open { lane: known, .. }) = table.slots.get(&lane.key)
+            && Arc::ptr_eq(known, lane)
+        {
+            table.slots.remove(&lane.key);
+        }
+    }
+
+    /// Every lane that is open.
+    pub(crate) fn all(&self) -> Vec<Arc<Lane>> {
+        let table = self.table();
+        let open = table.slots.values().filter_map(|slot| match slot {
+            Slot::Open { lane, .. } if lane.peer.is_open() => Some(lane.clone()),
+            _ => None,
+        });
+        open.collect()
+    }
+
+    fn sweep_later(self: &Arc<Self>, table: &mut Table) {
+        if std::mem::replace(&mut table.sweeping, true) {
+            return;
+        }
+        let lanes = Arc::downgrade(self);
+        tokio::spawn(async move { sweep(lanes).await });
+    }
+
+    /// Ends every session.
+    pub(crate) async fn close(&self) {
+        let lanes = {
+            let mut table = self.table();
+            table.closed = true;
+            std::mem::take(&mut table.slots)
+        };
+        let closing = lanes.into_values().map(|slot| async move {
+            match slot {
+                Slot::Open { lane, .. } => lane.peer.line.close().await,
+                Slot::Opening(opening) => {
+                    if let Ok(lane) = opening.await {
+                        lane.peer.line.close().await;
+                    }
+                }
+            }
+        });
+        futures_util::future::join_all(closing).await;
+    }
+}
+
+enum Entered {
+    Open(Arc<Lane>),
+    Opening(Opening),
+}
+
+/// Ends lanes that nobody uses, until there are none.
+async fn sweep(lanes: Weak<Lanes>) {
+    loop {
+        tokio::time::sleep(SWEEP).await;
+        let Some(lanes) = lanes.upgrade() else { return };
+        let now = Instant::now();
+        let mut table = lanes.table();
+        let idle = lanes.options.idle;
+        table.slots.retain(|_, slot| match slot {
+            Slot::Open { lane, .. } => {
+                lane.peer.is_open() && !(lane.idle(now) >= idle && Arc::strong_count(lane) == 1)
+            }
+            Slot::Opening(_) => true,
+        });
+        if table.slots.is_empty() {
+            table.sweeping = false;
+            return;
+        }
+    }
+}

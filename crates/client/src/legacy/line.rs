@@ -1,0 +1,111 @@
+//! [`Line`]: the connection under a legacy session, whichever transport it is.
+
+use std::sync::Arc;
+
+use tidegate_protocol::{Error, Id, Revision};
+
+use super::old_sse::OldSse;
+use super::session::Session;
+use crate::child::Child;
+use crate::inbox::Inbox;
+
+/// A connection. What comes back goes to the inbox that it was opened with.
+pub(crate) enum Line {
+    Child(Child),
+    Http(Arc<Session>),
+    Sse(Arc<OldSse>),
+}
+
+impl Line {
+    /// The transport's name.
+    pub(crate) fn transport(&self) -> &'static str {
+        match self {
+            Line::Child(_) => "stdio",
+            Line::Http(_) => "http",
+            Line::Sse(_) => "sse",
+        }
+    }
+
+    /// Sends a request. Its answer, or why there is none, comes to the inbox.
+    pub(crate) fn request(&self, id: &Id, body: Vec<u8>, inbox: &dyn Inbox) {
+        match self {
+            Line::Child(child) => {
+                if let Err(error) = child.send(&body) {
+                    inbox.spoiled(Some(id), error);
+                }
+            }
+            Line::Http(session) => session.request(id, body),
+            Line::Sse(old) => old.request(id, body),
+        }
+    }
+
+    /// Sends a notification or an answer and waits until it was taken, as far as the transport tells.
+    pub(crate) async fn tell(&self, body: Vec<u8>) -> Result<(), Error> {
+        match self {
+            Line::Child(child) => child.send(&body),
+            Line::Http(session) => session.tell(body).await,
+            Line::Sse(old) => old.tell(body).await,
+        }
+    }
+
+    /// Sends a notification or an answer without waiting.
+    pub(crate) fn tell_soon(&self, body: Vec<u8>) {
+        let sent = match self {
+            Line::Child(child) => child.send(&body),
+            Line::Http(session) => {
+                let session = session.clone();
+                return spawn(async move { session.tell(body).await });
+            }
+            Line::Sse(old) => {
+                let old = old.clone();
+                return spawn(async move { old.tell(body).await });
+            }
+        };
+        report(sent);
+    }
+
+    /// The handshake is over.
+    pub(crate) fn established(&self, revision: Revision) {
+        if let Line::Http(session) = self {
+            session.speaks(revision);
+        }
+    }
+
+    /// Hears what the server says without being asked, from now on.
+    pub(crate) async fn listen(&self) {
+        if let Line::Http(session) = self {
+            session.listen().await;
+        }
+    }
+
+    /// Ends the connection properly.
+    pub(crate) async fn close(&self) {
+        match self {
+            Line::Child(child) => child.close().await,
+            Line::Http(session) => session.close().await,
+            Line::Sse(old) => old.abandon(),
+        }
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        match self {
+            Line::Child(_) => {} // ends itself
+            Line::Http(session) => session.abandon(),
+            Line::Sse(old) => old.abandon(),
+        }
+    }
+}
+
+fn spawn(telling: impl Future<Output = Result<(), Error>> + Send + 'static) {
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(async move { report(telling.await) });
+    }
+}
+
+fn report(sent: Result<(), Error>) {
+    if let Err(error) = sent {
+        tracing::debug!(%error, "a message to the server was lost");
+    }
+}

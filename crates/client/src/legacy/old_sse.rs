@@ -1,0 +1,120 @@
+//! The transport of 2024-11-05: one stream from the server, messages to it by POST.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tidegate_protocol::{Error, Id, Incoming, Limits, Symbol};
+use tokio_util::sync::CancellationToken;
+
+use super::session::{cut_off, garbled};
+use crate::http::{Body, Events, Headers, HttpClient};
+use crate::inbox::Inbox;
+use crate::status;
+
+/// How long the server may take to say where messages go.
+const ENDPOINT: Duration = Duration::from_secs(10);
+
+/// A connection to a server of the old kind. Everything that comes from it goes to the inbox.
+pub(crate) struct OldSse {
+    /// Where messages go.
+    endpoint: HttpClient,
+    inbox: Arc<dyn Inbox>,
+    limits: Limits,
+    ended: CancellationToken,
+}
+
+impl OldSse {
+    /// Opens the stream and waits until the server has said where messages go.
+    pub(crate) async fn open(
+        http: &HttpClient,
+        inbox: Arc<dyn Inbox>,
+        limits: Limits,
+    ) -> Result<Arc<OldSse>, Error> {
+        let answered = http.get(Headers::new()).await?;
+        let mut events = match answered {
+            crate::http::Answered { status, body: Body::Events(events), .. } if status.is_success() => events,
+            answered if answered.status.is_success() => match answered.body {
+                Body::Other { content_type, excerpt } => {
+                    return Err(status::not_mcp(&content_type, &excerpt));
+                }
+                _ => return Err(status::not_mcp("", "")),
+            },
+            answered => return Err(status::error(http.url(), &answered, &limits)),
+        };
+        let endpoint = tokio::time::timeout(ENDPOINT, first_endpoint(http, &mut events)).await;
+        let endpoint = endpoint.map_err(|_| no_endpoint())??;
+        let ended = CancellationToken::new();
+        let old = Arc::new(OldSse { endpoint, inbox, limits, ended });
+        let reader = old.clone();
+        tokio::spawn(async move {
+            let ended = reader.ended.clone();
+            let why = tokio::select! {
+                why = reader.read(events) => why,
+                () = ended.cancelled() => cut_off(),
+            };
+            reader.inbox.closed(why);
+        });
+        Ok(old)
+    }
+
+    async fn read(&self, mut events: Events) -> Error {
+        loop {
+            match events.next().await {
+                Ok(Some(event)) if event.event.as_deref().is_none_or(|kind| kind == "message") => {
+                    match Incoming::parse(event.data.into(), &self.limits) {
+                        Ok(Incoming::One(message)) => self.inbox.message(message, None),
+                        Ok(Incoming::Batch(batch)) => {
+                            for message in batch.into_iter().filter_map(Result::ok) {
+                                self.inbox.message(message, None);
+                            }
+                        }
+                        Err(bad) => self.inbox.spoiled(bad.id.as_ref(), garbled(&bad.error)),
+                    }
+                }
+                Ok(Some(_)) => {}
+                Ok(None) => return cut_off(),
+                Err(error) if error.symbol() == Symbol::TooLarge => self.inbox.spoiled(None, error),
+                Err(error) => return error,
+            }
+        }
+    }
+
+    /// Sends a request; its answer comes to the inbox.
+    pub(crate) fn request(self: &Arc<Self>, id: &Id, body: Vec<u8>) {
+        let (old, id) = (self.clone(), id.clone());
+        tokio::spawn(async move {
+            if let Err(error) = old.tell(body).await {
+                old.inbox.spoiled(Some(&id), error);
+            }
+        });
+    }
+
+    /// Sends a message and waits until the server has taken it.
+    pub(crate) async fn tell(&self, body: Vec<u8>) -> Result<(), Error> {
+        let answered = self.endpoint.post(Bytes::from(body), Headers::new()).await?;
+        if answered.status.is_success() {
+            return Ok(());
+        }
+        Err(status::error(self.endpoint.url(), &answered, &self.limits))
+    }
+
+    pub(crate) fn abandon(&self) {
+        self.ended.cancel();
+    }
+}
+
+async fn first_endpoint(http: &HttpClient, events: &mut Events) -> Result<HttpClient, Error> {
+    while let Some(event) = events.next().await? {
+        if event.event.as_deref() == Some("endpoint") {
+            let url = http.url().join(event.data.trim()).map_err(|_| no_endpoint())?;
+            return http.at(&url);
+        }
+    }
+    Err(no_endpoint())
+}
+
+fn no_endpoint() -> Error {
+    let what = "The stream of the old HTTP+SSE transport did not begin with the address for messages";
+    Error::new(Symbol::Unavailable, what).unexecuted()
+}

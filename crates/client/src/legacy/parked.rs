@@ -1,0 +1,319 @@
+//! [`Parked`]: calls to legacy servers that wait for their caller to answer a question.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use bytestring::ByteString;
+use futures_util::future::{BoxFuture, Shared, WeakShared};
+use tidegate_protocol::seal::{Binding, Key, Sealer, digest};
+use tidegate_protocol::{Error, Id, Json, Method, Object, Params, Symbol};
+use tidegate_service::{InputRequired, Principal, Question, Reply, epoch_ms};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::lane::Lane;
+use crate::options::ParkOptions;
+use crate::ticket::Ticket;
+
+/// What a round of a parked call came to. Like a reply, but it can be given to everybody who asked.
+#[derive(Debug, Clone)]
+pub(crate) enum Outcome {
+    Done(Json),
+    Asks(InputRequired),
+    Failed(Error),
+}
+
+impl From<Outcome> for Reply {
+    fn from(outcome: Outcome) -> Reply {
+        match outcome {
+            Outcome::Done(result) => Reply::Complete(result),
+            Outcome::Asks(input) => Reply::InputRequired(input),
+            Outcome::Failed(error) => Reply::Error(error),
+        }
+    }
+}
+
+/// A round that runs. Whoever makes the same retry again joins it.
+pub(crate) type Round = Shared<BoxFuture<'static, Outcome>>;
+
+/// A question that the server has asked and nobody has answered yet.
+#[derive(Debug, Clone)]
+pub(crate) struct Open {
+    /// The key under which the caller answers.
+    pub(crate) key: ByteString,
+    /// The id under which the server asked.
+    pub(crate) id: Id,
+    pub(crate) method: Method,
+    pub(crate) params: Json,
+}
+
+/// A call that waits for answers.
+pub(crate) struct Call {
+    pub(crate) lane: Arc<Lane>,
+    pub(crate) ticket: Arc<Ticket>,
+    /// Counts how often the call has asked.
+    pub(crate) round: u32,
+    pub(crate) open: Vec<Open>,
+    /// The call's turn on a session that callers share.
+    pub(crate) turn: Option<OwnedSemaphorePermit>,
+    pub(crate) owner: Principal,
+}
+
+enum Entry {
+    /// Waits for its caller.
+    Waiting(Box<Call>),
+    /// Its caller has answered this round, and it goes on.
+    Running { round: u32, outcome: WeakShared<BoxFuture<'static, Outcome>>, owner: Principal },
+}
+
+/// What a retry finds.
+pub(crate) enum Found {
+    /// The call, to be resumed.
+    Waiting(Box<Call>),
+    /// The same retry is under way already.
+    Running(Round),
+}
+
+/// The calls that wait, and the seal on what names them.
+pub(crate) struct Parked {
+    options: ParkOptions,
+    sealer: Sealer,
+    calls: Mutex<HashMap<u64, Entry>>,
+}
+
+impl Parked {
+    pub(crate) fn new(options: ParkOptions) -> Parked {
+        let mut key = [0; 32];
+        // Without randomness from the system nothing could be sealed; what is sealed with a guess is only refused.
+        if getrandom::fill(&mut key).is_err() {
+            fastrand::fill(&mut key);
+        }
+        Parked { options, sealer: Sealer::new(Key::new(key)), calls: Mutex::default() }
+    }
+
+    fn calls(&self) -> MutexGuard<'_, HashMap<u64, Entry>> {
+        self.calls.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Whether a call of this caller may wait. Nobody else's is thrown out for it.
+    fn room_for(&self, owner: &Principal, name: u64) -> Result<(), Error> {
+        let calls = self.calls();
+        if calls.contains_key(&name) {
+            return Ok(());
+        }
+        let theirs = calls.values().filter(|entry| match entry {
+            Entry::Waiting(call) => call.owner == *owner,
+            Entry::Running { owner: other, .. } => other == owner,
+        });
+        if theirs.count() >= self.options.per_caller || calls.len() >= self.options.total {
+            let what =
+                "Too many calls wait for an answer to their questions. Answer or give up some of them first";
+            return Err(Error::new(Symbol::RateLimited, what));
+        }
+        Ok(())
+    }
+
+    /// Parks a call: what its caller gets, with the questions and the sealed name of the call. On an error the call is
+    /// given up.
+    pub(crate) fn park(
+        self: &Arc<Self>,
+        name: Option<u64>,
+        call: Call,
+        bound: &Bound,
+    ) -> Result<InputRequired, Error> {
+        let name = name.unwrap_or_else(|| fastrand::u64(..));
+        let room = self.room_for(&bound.principal, name);
+        let state = match room.and_then(|()| self.seal(name, call.round, bound)) {
+            Ok(state) => state,
+            Err(error) => {
+                call.lane.peer.cancel(&call.ticket, "too many calls wait");
+                self.calls().remove(&name);
+                return Err(error);
+            }
+        };
+        let asked = |q: &Open| Question {
+            key: q.key.clone(),
+            method: q.method.clone(),
+            params: q.params.clone(),
+        };
+        let questions = call.open.iter().map(asked).collect();
+        // Between rounds nobody listens.
+        call.ticket.redirect(Default::default());
+        let round = call.round;
+        self.calls().insert(name, Entry::Waiting(Box::new(call)));
+        self.give_up_later(name, round);
+        Ok(InputRequired { questions, state: Some(state.into()) })
+    }
+
+    fn seal(&self, name: u64, round: u32, bound: &Bound) -> Result<String, Error> {
+        let mut nonce = [0; 24];
+        getrandom::fill(&mut nonce).map_err(|_| Error::internal())?;
+        let expires = epoch_ms() + self.options.time.as_millis() as u64;
+        let content = [&name.to_le_bytes()[..], &round.to_le_bytes()].concat();
+        self.sealer.seal(&content, &bound.binding(), expires, nonce).ok_or_else(Error::internal)
+    }
+
+    /// A parked call that nobody resumes in time is cancelled upstream.
+    fn give_up_later(self: &Arc<Self>, name: u64, round: u32) {
+        let (parked, time) = (Arc::downgrade(self), self.options.time);
+        tokio::spawn(async move {
+            tokio::time::sleep(time).await;
+            let Some(parked) = parked.upgrade() else { return };
+            let call = {
+                let mut calls = parked.calls();
+                match calls.get(&name) {
+                    Some(Entry::Waiting(call)) if call.round == round => calls.remove(&name),
+                    _ => None,
+                }
+            };
+            if let Some(Entry::Waiting(call)) = call {
+                tracing::info!(method = %call.ticket.method, "a call was given up because its questions were not answered");
+                call.lane.peer.cancel(&call.ticket, "the questions were not answered in time");
+            }
+        });
+    }
+
+    /// Opens the state of a retry. `None` if it is not one of ours.
+    fn open(&self, state: &str, bound: &Bound) -> Result<(u64, u32), Error> {
+        let content = self.sealer.open(state, &bound.binding(), epoch_ms())?;
+        let (name, round) = content.split_at_checked(8).ok_or_else(Error::internal)?;
+        let name = u64::from_le_bytes(name.try_into().map_err(|_| Error::internal())?);
+        Ok((name, u32::from_le_bytes(round.try_into().map_err(|_| Error::internal())?)))
+    }
+
+    /// The call that a retry is about. A waiting one is taken off the list: [`Parked::resumed`] puts it back.
+    pub(crate) fn find(&self, state: &str, bound: &Bound) -> Result<(u64, Found), Error> {
+        let (name, round) = self.open(state, bound)?;
+        let mut calls = self.calls();
+        match calls.get(&name) {
+            Some(Entry::Running { round: now, outcome, .. }) if *now == round => {
+                if let Some(running) = outcome.upgrade() {
+                    return Ok((name, Found::Running(running)));
+                }
+            }
+            Some(Entry::Waiting(call)) if call.round == round => {
+                if let Some(Entry::Waiting(call)) = calls.remove(&name) {
+                    return Ok((name, Found::Waiting(call)));
+                }
+            }
+            Some(_) => {
+                let what = "Invalid params: requestState is of a round that is over; use the latest one";
+                return Err(Error::new(Symbol::StateRefused, what));
+            }
+            None => {}
+        }
+        let what = "Invalid params: the call that requestState names is over (it ended, was given up, or this process \
+                    was restarted). Start again without it";
+        Err(Error::new(Symbol::StateRefused, what))
+    }
+
+    /// Puts back what [`Parked::find`] has taken, as it was.
+    pub(crate) fn put_back(&self, name: u64, call: Box<Call>) {
+        self.calls().insert(name, Entry::Waiting(call));
+    }
+
+    /// A retry goes on under this name.
+    pub(crate) fn resumed(&self, name: u64, round: u32, outcome: &Round, owner: Principal) {
+        if let Some(outcome) = outcome.downgrade() {
+            self.calls().insert(name, Entry::Running { round, outcome, owner });
+        }
+    }
+
+    /// The call has ended.
+    pub(crate) fn ended(&self, name: u64) {
+        let mut calls = self.calls();
+        if let Some(Entry::Running { .. }) = calls.get(&name) {
+            calls.remove(&name);
+        }
+    }
+
+    /// How many calls wait.
+    pub(crate) fn len(&self) -> usize {
+        self.calls().len()
+    }
+
+    /// Gives up every call.
+    pub(crate) fn close(&self) {
+        for (_, entry) in self.calls().drain() {
+            if let Entry::Waiting(call) = entry {
+                call.lane.peer.cancel(&call.ticket, "the client is closing");
+            }
+        }
+    }
+}
+
+/// What a request state is bound to: who asked what.
+#[derive(Debug, Clone)]
+pub(crate) struct Bound {
+    pub(crate) principal: Principal,
+    method: Method,
+    params: [u8; 32],
+}
+
+impl Bound {
+    pub(crate) fn new(principal: &Principal, method: &Method, params: &Params) -> Bound {
+        let parts =
+            params.members().filter(|m| !matches!(&*m.name, "_meta" | "inputResponses" | "requestState"));
+        let parts: Vec<_> = parts.flat_map(|m| [m.name.into_owned(), m.value.to_owned()]).collect();
+        Bound {
+            principal: principal.clone(),
+            method: method.clone(),
+            params: digest(parts.iter().map(String::as_str)),
+        }
+    }
+
+    fn binding(&self) -> Binding<'_> {
+        Binding {
+            principal: self.principal.subject.as_deref().unwrap_or(""),
+            tenant: self.principal.tenant.as_deref().unwrap_or(""),
+            method: self.method.as_str(),
+            params: self.params,
+        }
+    }
+}
+
+/// Whether an answer has the shape of an answer to this question (2026-07-28 schema: `ElicitResult`,
+/// `CreateMessageResult`, `ListRootsResult`), and what is wrong with it if not.
+pub(crate) fn check_shape(method: &Method, key: &str, answer: &Json) -> Result<(), Error> {
+    let wrong = |what: &str| Err(Error::invalid_params(format_args!("the answer to {key:?} {what}")));
+    let Some(object) = Object::of(answer) else { return wrong("must be an object") };
+    match method {
+        Method::ElicitCreate => match object.str("action").as_deref() {
+            Some("accept") if object.json("content").is_some_and(|c| !c.is_object()) => {
+                wrong("must have an object as \"content\"")
+            }
+            Some("accept" | "decline" | "cancel") => Ok(()),
+            _ => wrong("must have \"action\": accept, decline or cancel"),
+        },
+        Method::SamplingCreate => {
+            let content = object.get("content").is_some_and(|c| c.starts_with(['{', '[']));
+            match object.str("role").as_deref() {
+                Some("user" | "assistant") if content && object.str("model").is_some() => Ok(()),
+                _ => wrong("must have \"role\", \"content\" and \"model\""),
+            }
+        }
+        Method::RootsList => match object.get("roots") {
+            Some(roots) if roots.starts_with('[') => Ok(()),
+            _ => wrong("must have an array \"roots\""),
+        },
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes() {
+        let ok = |method: Method, text: &'static str| check_shape(&method, "k", &Json::trusted(text)).is_ok();
+        assert!(ok(Method::ElicitCreate, r#"{"action":"accept","content":{}}"#));
+        assert!(ok(Method::ElicitCreate, r#"{"action":"decline"}"#));
+        assert!(!ok(Method::ElicitCreate, r#"{"action":"maybe"}"#));
+        assert!(!ok(Method::ElicitCreate, r#"{"action":"accept","content":"x"}"#));
+        assert!(!ok(Method::ElicitCreate, r#""accept""#));
+        assert!(ok(Method::SamplingCreate, r#"{"role":"assistant","content":{},"model":"m"}"#));
+        assert!(!ok(Method::SamplingCreate, r#"{"content":{}}"#));
+        assert!(ok(Method::RootsList, r#"{"roots":[]}"#));
+        assert!(!ok(Method::RootsList, r#"{"roots":{}}"#));
+    }
+}

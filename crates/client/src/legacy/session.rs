@@ -1,0 +1,322 @@
+//! A legacy session over Streamable HTTP (2025-03-26 to 2025-11-25).
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode};
+use tidegate_protocol::{Error, Feature, Id, Incoming, Limits, Message, Revision, Symbol, headers};
+use tokio_util::sync::CancellationToken;
+
+use crate::http::{Answered, Body, Events, Headers, HttpClient};
+use crate::inbox::Inbox;
+use crate::status;
+
+/// How often a broken stream is taken up again before the request on it is given up.
+const MAX_RESUMES: usize = 8;
+/// How long to wait before coming back to a stream when the server does not say.
+const COME_BACK: Duration = Duration::from_secs(1);
+/// How long the stream of the session may take to open before the first request goes out all the same.
+const STREAM_OPENS: Duration = Duration::from_millis(300);
+
+/// One session. Everything that comes from the server goes to the inbox.
+pub(crate) struct Session {
+    http: HttpClient,
+    inbox: Arc<dyn Inbox>,
+    limits: Limits,
+    id: OnceLock<HeaderValue>,
+    revision: OnceLock<Revision>,
+    ended: CancellationToken,
+}
+
+impl Session {
+    pub(crate) fn new(http: HttpClient, inbox: Arc<dyn Inbox>, limits: Limits) -> Arc<Session> {
+        let ended = CancellationToken::new();
+        Arc::new(Session { http, inbox, limits, id: OnceLock::new(), revision: OnceLock::new(), ended })
+    }
+
+    /// The handshake is over: from now on every request names the revision.
+    pub(crate) fn speaks(&self, revision: Revision) {
+        _ = self.revision.set(revision);
+    }
+
+    fn headers(&self) -> Headers {
+        let mut headers = Headers::new();
+        if let Some(id) = self.id.get() {
+            headers.push(http::HeaderName::from_static(headers::SESSION_ID), id.clone());
+        }
+        if let Some(revision) = self.revision.get().filter(|r| r.allows(Feature::VersionHeader)) {
+            let name = http::HeaderName::from_static(headers::PROTOCOL_VERSION);
+            headers.push(name, HeaderValue::from_static(revision.as_str()));
+        }
+        headers
+    }
+
+    /// Sends a request; its answer comes to the inbox.
+    pub(crate) fn request(self: &Arc<Self>, id: &Id, body: Vec<u8>) {
+        let (session, id) = (self.clone(), id.clone());
+        tokio::spawn(async move {
+            let ended = session.ended.clone();
+            tokio::select! {
+                () = session.exchange(&id, body) => {}
+                () = ended.cancelled() => session.inbox.spoiled(Some(&id), session_over()),
+            }
+        });
+    }
+
+    async fn exchange(&self, id: &Id, body: Vec<u8>) {
+        let answered = match self.http.post(Bytes::from(body), self.headers()).await {
+            Ok(answered) => answered,
+            Err(error) => return self.inbox.spoiled(Some(id), error),
+        };
+        if let Some(session) = &answered.session {
+            _ = self.id.set(session.clone());
+        }
+        if let Err(error) = self.take_answer(id, answered).await {
+            self.inbox.spoiled(Some(id), error);
+        }
+    }
+
+    async fn take_answer(&self, id: &Id, answered: Answered) -> Result<(), Error> {
+        if !answered.status.is_success() {
+            return self.refused(id, answered);
+        }
+        match answered.body {
+            Body::Json(bytes) => self.deliver(bytes, id),
+            Body::Events(events) => self.follow(id, events).await,
+            Body::Empty => Err(Error::new(
+                Symbol::Unavailable,
+                format!(
+                    "The server took the request without answering it (HTTP {})",
+                    answered.status.as_u16()
+                ),
+            )),
+            Body::Other { content_type, excerpt } => Err(status::not_mcp(&content_type, &excerpt)),
+        }
+    }
+
+    /// A status that says no. A JSON-RPC error in its body is the answer; else the status speaks for itself.
+    fn refused(&self, id: &Id, answered: Answered) -> Result<(), Error> {
+        if answered.status == StatusCode::NOT_FOUND && self.id.get().is_some() {
+            let what = "The server no longer knows the session (HTTP 404)";
+            return Err(Error::new(Symbol::SessionNotFound, what).unexecuted());
+        }
+        if let Some(error) = status::error_in(&answered.body, &self.limits)
+            && answered.status.is_client_error()
+            && !matches!(answered.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
+        {
+            let failure = tidegate_protocol::Failure { id: Some(id.clone()), error };
+            self.inbox.message(Message::Failure(failure), Some(id));
+            return Ok(());
+        }
+        Err(status::error(self.http.url(), &answered, &self.limits))
+    }
+
+    /// A whole body: one message, or (2025-03-26) several.
+    fn deliver(&self, bytes: Bytes, id: &Id) -> Result<(), Error> {
+        let incoming = Incoming::parse_bytes(bytes, &self.limits).map_err(|bad| garbled(&bad.error))?;
+        let mut answered = false;
+        let mut take = |message: Message| {
+            answered |= is_answer_to(&message, id);
+            self.inbox.message(message, Some(id));
+        };
+        match incoming {
+            Incoming::One(message) => take(message),
+            Incoming::Batch(batch) => batch.into_iter().filter_map(Result::ok).for_each(take),
+        }
+        if answered { Ok(()) } else { Err(wrong_answer()) }
+    }
+
+    /// Reads the stream of a request up to its answer, and takes it up again where it breaks.
+    async fn follow(&self, id: &Id, mut events: Events) -> Result<(), Error> {
+        for _ in 0..MAX_RESUMES {
+            let broken = match self.read_until_answer(id, &mut events).await {
+                Ok(true) => return Ok(()),
+                Ok(false) => None,
+                Err(error) => Some(error),
+            };
+            // 2025-11-25 transports, Resumability: only an event with an id can be come back to.
+            let Some(last) = events.last_event_id().and_then(|id| HeaderValue::from_str(id).ok()) else {
+                return Err(broken.unwrap_or_else(cut_off));
+            };
+            tokio::time::sleep(events.retry().unwrap_or(COME_BACK)).await;
+            events = match self.resume(last).await? {
+                Some(events) => events,
+                None => return Err(broken.unwrap_or_else(cut_off)),
+            };
+        }
+        Err(cut_off())
+    }
+
+    async fn resume(&self, last: HeaderValue) -> Result<Option<Events>, Error> {
+        let mut headers = self.headers();
+        headers.push(http::HeaderName::from_static(headers::LAST_EVENT_ID), last);
+        let answered = self.http.get(headers).await?;
+        Ok(match answered.body {
+            Body::Events(events) if answered.status.is_success() => Some(events),
+            _ => None,
+        })
+    }
+
+    /// Whether the answer came before the stream ended.
+    async fn read_until_answer(&self, id: &Id, events: &mut Events) -> Result<bool, Error> {
+        while let Some(event) = events.next().await? {
+            if event.data.is_empty() {
+                continue;
+            }
+            match Incoming::parse(event.data.into(), &self.limits) {
+                Ok(Incoming::One(message)) => {
+                    let answer = is_answer_to(&message, id);
+                    self.inbox.message(message, Some(id));
+                    if answer {
+                        return Ok(true);
+                    }
+                }
+                Ok(Incoming::Batch(batch)) => {
+                    let mut answer = false;
+                    for message in batch.into_iter().filter_map(Result::ok) {
+                        answer |= is_answer_to(&message, id);
+                        self.inbox.message(message, Some(id));
+                    }
+                    if answer {
+                        return Ok(true);
+                    }
+                }
+                Err(bad) if bad.id.as_ref() == Some(id) => return Err(garbled(&bad.error)),
+                Err(bad) => {
+                    tracing::warn!(error = %bad.error, "the server sent something that is no message")
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// Sends a notification or an answer and waits until the server has taken it.
+    pub(crate) async fn tell(&self, body: Vec<u8>) -> Result<(), Error> {
+        let answered = self.http.post(Bytes::from(body), self.headers()).await?;
+        if answered.status.is_success() {
+            return Ok(());
+        }
+        Err(status::error(self.http.url(), &answered, &self.limits))
+    }
+
+    /// Opens the stream on which the server speaks without being asked, and keeps it open. Waits a moment for it,
+    /// because a server may ask its questions there.
+    pub(crate) async fn listen(self: &Arc<Self>) {
+        let (opened, open) = tokio::sync::oneshot::channel();
+        let session = self.clone();
+        tokio::spawn(async move {
+            let ended = session.ended.clone();
+            tokio::select! {
+                () = session.keep_listening(opened) => {}
+                () = ended.cancelled() => {}
+            }
+        });
+        _ = tokio::time::timeout(STREAM_OPENS, open).await;
+    }
+
+    async fn keep_listening(&self, opened: tokio::sync::oneshot::Sender<()>) {
+        let mut opened = Some(opened);
+        let mut last: Option<HeaderValue> = None;
+        let mut pause = COME_BACK;
+        let mut before = false;
+        loop {
+            let mut headers = self.headers();
+            if let Some(last) = last.clone() {
+                headers.push(http::HeaderName::from_static(headers::LAST_EVENT_ID), last);
+            }
+            let answered = self.http.get(headers).await;
+            opened.take();
+            match answered {
+                Ok(Answered { status, body: Body::Events(mut events), .. }) if status.is_success() => {
+                    pause = COME_BACK;
+                    // Without an event to come back to, what was said in the meantime is lost.
+                    if std::mem::replace(&mut before, true) && last.is_none() {
+                        self.inbox.missed();
+                    }
+                    self.read_all(&mut events).await;
+                    if let Some(id) = events.last_event_id().and_then(|id| HeaderValue::from_str(id).ok()) {
+                        last = Some(id);
+                    }
+                    pause = events.retry().unwrap_or(pause);
+                }
+                // What was there before is gone, and so is the session (2025-11-25 transports, Session Management).
+                Ok(answered) if before && answered.status == StatusCode::NOT_FOUND => {
+                    let what = "The server no longer knows the session (HTTP 404)";
+                    return self.inbox.closed(Error::new(Symbol::SessionNotFound, what));
+                }
+                // 2025-11-25 transports: a server that has no such stream answers 405. Whatever else it says, it will
+                // say again.
+                Ok(answered) if answered.status.is_client_error() => return,
+                Ok(_) | Err(_) => pause = (pause * 2).min(Duration::from_secs(60)),
+            }
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    async fn read_all(&self, events: &mut Events) {
+        loop {
+            match events.next().await {
+                Ok(Some(event)) if event.data.is_empty() => {}
+                Ok(Some(event)) => match Incoming::parse(event.data.into(), &self.limits) {
+                    Ok(Incoming::One(message)) => self.inbox.message(message, None),
+                    Ok(Incoming::Batch(batch)) => {
+                        for message in batch.into_iter().filter_map(Result::ok) {
+                            self.inbox.message(message, None);
+                        }
+                    }
+                    Err(bad) => self.inbox.spoiled(bad.id.as_ref(), garbled(&bad.error)),
+                },
+                Ok(None) => return,
+                Err(error) if error.symbol() == Symbol::TooLarge => self.inbox.spoiled(None, error),
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// Ends the session: the server may forget it.
+    pub(crate) async fn close(&self) {
+        self.ended.cancel();
+        if self.id.get().is_some() {
+            _ = tokio::time::timeout(Duration::from_secs(2), self.http.delete(self.headers())).await;
+        }
+    }
+
+    /// Ends what runs, without waiting for anything.
+    pub(crate) fn abandon(self: &Arc<Self>) {
+        self.ended.cancel();
+        if self.id.get().is_some()
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let session = self.clone();
+            runtime.spawn(async move { session.close().await });
+        }
+    }
+}
+
+fn is_answer_to(message: &Message, id: &Id) -> bool {
+    match message {
+        Message::Response(response) => response.id == *id,
+        Message::Failure(failure) => failure.id.as_ref().is_none_or(|f| f == id),
+        _ => false,
+    }
+}
+
+pub(crate) fn garbled(error: &Error) -> Error {
+    let what = format!("The server's answer cannot be read: {}", error.message());
+    let symbol = if error.symbol() == Symbol::TooLarge { Symbol::TooLarge } else { Symbol::Unavailable };
+    Error::new(symbol, what)
+}
+
+fn wrong_answer() -> Error {
+    Error::new(Symbol::Unavailable, "The server answered another request than the one it was asked")
+}
+
+pub(crate) fn cut_off() -> Error {
+    Error::new(Symbol::Unavailable, "The server's stream ended before the answer")
+}
+
+fn session_over() -> Error {
+    Error::new(Symbol::Unavailable, "The session was closed")
+}

@@ -1,0 +1,202 @@
+//! Modern servers: every request stands alone.
+
+mod exchange;
+mod feed;
+mod request;
+
+use std::sync::Arc;
+
+use tidegate_protocol::{Error, Json, Method, Object, Symbol};
+use tidegate_service::{Call, InputRequired, Question, Reply};
+
+use crate::allowance::Allowance;
+use crate::cache::{Fetch, ToolCache};
+use crate::dial::Dialer;
+use crate::facts::ServerFacts;
+use crate::http::HttpClient;
+use crate::legacy::result as raised;
+use crate::peer::Peer;
+use crate::upstream_error::{is_modern_error, upstream_error};
+
+pub(crate) use exchange::Trouble;
+pub(crate) use feed::{Fed, Feed};
+pub(crate) use request::Terms;
+
+/// A modern server.
+pub(crate) struct Modern {
+    pub(crate) link: Link,
+    pub(crate) facts: ServerFacts,
+    pub(crate) dialer: Arc<Dialer>,
+    pub(crate) cache: Arc<ToolCache>,
+}
+
+/// How it is reached.
+pub(crate) enum Link {
+    /// A process: one connection for everything.
+    Pipe(Arc<Peer>),
+    /// HTTP: each request has a connection to itself.
+    Http(HttpClient),
+}
+
+impl Modern {
+    /// Whether it can still be reached over this link.
+    pub(crate) fn is_open(&self) -> bool {
+        match &self.link {
+            Link::Pipe(peer) => peer.is_open(),
+            Link::Http(_) => true,
+        }
+    }
+
+    /// Answers a call.
+    pub(crate) async fn call(self: &Arc<Self>, call: &Call, allowance: Allowance) -> Result<Reply, Trouble> {
+        if call.method == Method::Ping {
+            // There is no `ping` any more; what was asked is whether the server answers.
+            let discover = Call { method: Method::Discover, ..call.clone() };
+            return Ok(match self.exchange(&discover, allowance).await? {
+                Ok(_) => Reply::complete(call.context.revision, ""),
+                Err(error) => Reply::Error(passed_on(call, &error)),
+            });
+        }
+        let result = match self.exchange(call, allowance).await? {
+            Ok(result) => result,
+            Err(error) => match self.second_try(call, &error, allowance).await? {
+                Some(result) => result,
+                None => return Ok(Reply::Error(passed_on(call, &error))),
+            },
+        };
+        let result = self.edited(&call.method, result);
+        reply(call, result).map_err(Trouble::Error)
+    }
+
+    /// What can be mended and tried once more: nothing was executed.
+    async fn second_try(
+        self: &Arc<Self>,
+        call: &Call,
+        error: &Json,
+        allowance: Allowance,
+    ) -> Result<Option<Json>, Trouble> {
+        let code = Object::of(error).and_then(|e| e.json("code")).and_then(|code| code.to::<i64>().ok());
+        match code {
+            // 2026-07-28 streamable-http, Client Behavior: the tool's schema may have changed.
+            Some(-32020) if call.method == Method::ToolsCall => {
+                tracing::info!(server = %self.dialer.name, "headers did not match; fetching the tools again");
+                let principal = &call.context.principal;
+                self.cache.refresh(principal, self.fetch(call)).await.map_err(Trouble::Error)?;
+            }
+            // 2026-07-28 versioning: choose from the versions that the server supports and try again.
+            Some(-32022) => {
+                let supported =
+                    Object::of(error).and_then(|e| e.object("data")).and_then(|d| d.json("supported"));
+                let supported: Vec<String> = supported.and_then(|s| s.to().ok()).unwrap_or_default();
+                if !supported.iter().any(|version| version == self.facts.revision.as_str()) {
+                    return Err(Trouble::WrongEra(passed_on(call, error)));
+                }
+            }
+            _ => return Ok(None),
+        }
+        match self.exchange(call, allowance).await? {
+            Ok(result) => Ok(Some(result)),
+            Err(again) => Err(Trouble::Error(passed_on(call, &again))),
+        }
+    }
+
+    /// Fetches pages of the list of tools for whoever made this call.
+    pub(crate) fn fetch(self: &Arc<Self>, call: &Call) -> Fetch {
+        let (modern, context) = (self.clone(), call.context.clone());
+        let options = self.dialer.options.clone();
+        Arc::new(move |cursor| {
+            let (modern, mut context) = (modern.clone(), context.clone());
+            let allowance = Allowance::new(std::time::Instant::now(), options.timeout, false, None);
+            context.outbox = None;
+            Box::pin(async move {
+                let params = crate::page_params(cursor)?;
+                let call = Call::new(Method::ToolsList, params, context);
+                match modern.exchange(&call, allowance).await {
+                    Ok(Ok(result)) => Ok(modern.edited(&Method::ToolsList, result)),
+                    Ok(Err(error)) => Err(upstream_error(&Method::ToolsList, None, &error)),
+                    Err(Trouble::Error(error) | Trouble::WrongEra(error)) => Err(error),
+                }
+            })
+        })
+    }
+
+    /// A list of tools without those that may not be offered over HTTP. Everything else is left as it came.
+    fn edited(&self, method: &Method, result: Json) -> Json {
+        let marked = || memchr::memmem::find(result.as_str().as_bytes(), b"x-mcp-header").is_some();
+        let as_it_came = self.dialer.options.list_faulty_tools || !matches!(self.link, Link::Http(_));
+        if *method != Method::ToolsList || as_it_came || !marked() {
+            return result;
+        }
+        without_bad_headers(&self.dialer.name, &result).unwrap_or(result)
+    }
+}
+
+/// 2026-07-28 streamable-http, Schema Extension: a tool whose marks are wrong is left out, with a warning.
+fn without_bad_headers(server: &str, result: &Json) -> Option<Json> {
+    let object = Object::of(result)?;
+    let tools = object.json("tools")?.elements()?;
+    let count = tools.len();
+    let good: Vec<Json> = tools
+        .into_iter()
+        .filter(|definition| match crate::tool::Tool::read(definition.clone()) {
+            Some(tool) => match &tool.headers {
+                Ok(_) => true,
+                Err(fault) => {
+                    tracing::warn!(server, tool = tool.name(), %fault, "a tool with a wrong x-mcp-header was left out");
+                    false
+                }
+            },
+            None => true,
+        })
+        .collect();
+    (good.len() < count).then(|| object.with("tools", &Json::array(&good)))
+}
+
+fn passed_on(call: &Call, error: &Json) -> Error {
+    let passed = upstream_error(&call.method, Some(&call.params), error);
+    // These are found before anything is done.
+    if is_modern_error(error) { passed.unexecuted() } else { passed }
+}
+
+/// The reply that a result is.
+fn reply(call: &Call, result: Json) -> Result<Reply, Error> {
+    // How nearly all of them begin, ours included; no need to take a large one apart.
+    if result.as_str().starts_with(r#"{"resultType":"complete""#) {
+        return Ok(Reply::Complete(result));
+    }
+    let broken =
+        || Error::new(Symbol::Unavailable, "The server answered with a result that is not an object");
+    let object = Object::of(&result).ok_or_else(broken)?;
+    match object.str("resultType").as_deref() {
+        Some("input_required") if call.method.may_ask() => input_required(&object).map(Reply::InputRequired),
+        Some("input_required") => {
+            let what = format!("The server asks for input in answer to {}, which it may not", call.method);
+            Err(Error::new(Symbol::Unavailable, what))
+        }
+        Some("task") => Ok(Reply::Task(result)),
+        _ => Ok(Reply::Complete(raised(&call.method, call.context.revision, result))),
+    }
+}
+
+fn input_required(object: &Object) -> Result<InputRequired, Error> {
+    let broken =
+        |what: &str| Error::new(Symbol::Unavailable, format!("The server asks for input, but {what}"));
+    let mut questions = Vec::new();
+    if let Some(asked) = object.object("inputRequests") {
+        for (at, member) in asked.members().enumerate() {
+            let question = asked.json_at(at).and_then(|q| Object::of(&q));
+            let question = question.ok_or_else(|| broken("a question is not an object"))?;
+            let method = question.str("method").ok_or_else(|| broken("a question has no method"))?;
+            questions.push(Question {
+                key: member.name.as_ref().into(),
+                method: Method::from_name(&method),
+                params: question.json("params").unwrap_or_else(Json::empty_object),
+            });
+        }
+    }
+    let state = object.text("requestState");
+    if questions.is_empty() && state.is_none() {
+        return Err(broken("with neither questions nor a state"));
+    }
+    Ok(InputRequired { questions, state })
+}

@@ -1,0 +1,101 @@
+//! Writing modern requests: the terms on which they are made, and the headers that mirror them.
+
+use http::{HeaderName, HeaderValue};
+use serde_json::Value;
+use tidegate_protocol::json::write_str;
+use tidegate_protocol::{Id, Method, Revision, headers, meta};
+use tidegate_service::Call;
+
+use crate::http::Headers;
+use crate::options::Options;
+use crate::tool::Tool;
+use crate::wire;
+
+/// On which terms a request is made: what its `_meta` says.
+pub(crate) struct Terms<'a> {
+    pub(crate) call: &'a Call,
+    pub(crate) options: &'a Options,
+    pub(crate) revision: Revision,
+}
+
+impl Terms<'_> {
+    /// Whether progress is wanted: by the caller, or to know that the server is alive.
+    fn wants_progress(&self) -> bool {
+        let context = &self.call.context;
+        (context.outbox.is_some() && context.progress_token.is_some())
+            || (self.options.extend_on_progress && self.call.method != Method::Listen)
+    }
+
+    /// The whole request.
+    pub(crate) fn write(&self, id: &Id) -> Vec<u8> {
+        let room = self.call.params.as_str().len() + 320;
+        wire::request(id, self.call.method.as_str(), room, |out| self.write_params(out, id))
+    }
+
+    /// Its parameters.
+    pub(crate) fn write_params(&self, out: &mut Vec<u8>, id: &Id) {
+        let context = &self.call.context;
+        wire::params(out, &self.call.params, &[], wire::is_terms, |out| {
+            let mut member = |name: &str, raw: &str| {
+                wire::comma(out);
+                write_str(out, name);
+                out.push(b':');
+                out.extend_from_slice(raw.as_bytes());
+            };
+            member(meta::PROTOCOL_VERSION, quoted(self.revision));
+            let info = context.client_info.as_ref().unwrap_or(&self.options.client_info);
+            member(meta::CLIENT_INFO, info.as_str());
+            member(meta::CLIENT_CAPABILITIES, context.capabilities.as_json().as_str());
+            if let Some(level) = context.log_level {
+                wire::comma(out);
+                write_str(out, meta::LOG_LEVEL);
+                out.push(b':');
+                write_str(out, level.as_str());
+            }
+            if self.wants_progress() {
+                wire::comma(out);
+                out.extend_from_slice(b"\"progressToken\":");
+                out.extend_from_slice(id.as_json().as_bytes());
+            }
+        });
+    }
+
+    /// The headers that mirror the request (2026-07-28 streamable-http, Request Metadata).
+    pub(crate) fn headers(&self, tool: Option<&Tool>) -> Headers {
+        let mut all = Headers::new();
+        let mut push =
+            |name: &'static str, value: HeaderValue| all.push(HeaderName::from_static(name), value);
+        push(headers::PROTOCOL_VERSION, HeaderValue::from_static(self.revision.as_str()));
+        if let Ok(value) = HeaderValue::from_str(self.call.method.as_str()) {
+            push(headers::METHOD, value);
+        }
+        let named = self.call.method.name_param().and_then(|param| self.call.params.str(param));
+        if let Some(value) = named.and_then(|name| HeaderValue::from_str(&headers::encode_value(&name)).ok())
+        {
+            push(headers::NAME, value);
+        }
+        if let Some(Ok(mirrored)) = tool.map(|tool| &tool.headers)
+            && !mirrored.is_empty()
+        {
+            let arguments = self.call.params.json("arguments").and_then(|a| a.to::<Value>().ok());
+            for (name, value) in mirrored.headers_for(arguments.as_ref()) {
+                if let (Ok(name), Ok(value)) =
+                    (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(&value))
+                {
+                    all.push(name, value);
+                }
+            }
+        }
+        all
+    }
+}
+
+fn quoted(revision: Revision) -> &'static str {
+    match revision {
+        Revision::V2024_11_05 => "\"2024-11-05\"",
+        Revision::V2025_03_26 => "\"2025-03-26\"",
+        Revision::V2025_06_18 => "\"2025-06-18\"",
+        Revision::V2025_11_25 => "\"2025-11-25\"",
+        Revision::V2026_07_28 => "\"2026-07-28\"",
+    }
+}

@@ -1,0 +1,60 @@
+//! Logging in to MCP servers that ask for it: OAuth 2.1 as 2026-07-28 basic/authorization has it, and its extensions.
+//!
+//! [`OAuth`] is an [`Authorizer`](crate::Authorizer). Requests go through these rooms:
+//!
+//! ```text
+//!  refused request ─ challenge ─ discovery ─ registration ─ code | grants ─ store ─ held ─ next request
+//!                    what is     whom to     who we are     a login or      for     as a
+//!                    asked for   ask                        another grant   later   header
+//! ```
+//!
+//! `authorizer` and `flight` see to it that one of many refused requests does this and the others wait, `attempts` that
+//! it is not done for ever, `reach` that no server sends us to places that are none of its business.
+//!
+//! rmcp's OAuth client does the authorization code and refresh grants (`code`) and the enterprise one (`grants`), over
+//! our HTTP (`bridge`). What it does not do, or not as the specification wants it, is ours; the modules say why.
+//!
+//! Tokens, codes, keys and secrets appear in no log, no error and no `Debug` output.
+
+mod attempts;
+mod authorizer;
+mod bridge;
+mod browser;
+mod builder;
+mod challenge;
+mod client;
+mod code;
+mod dial;
+mod discovery;
+mod dpop;
+mod fault;
+mod flight;
+mod grants;
+mod held;
+mod http;
+mod jwt;
+mod login;
+mod metadata;
+mod obtain;
+mod reach;
+mod registration;
+mod scopes;
+mod secret;
+mod settings;
+mod store;
+#[cfg(test)]
+mod tests;
+mod token;
+
+pub use authorizer::OAuth;
+pub use browser::{Browser, BrowserFn, FollowRedirect, LoopbackBrowser, Visit};
+pub use builder::OAuthBuilder;
+pub use client::{Client, ClientAuth};
+pub use jwt::SigningKey;
+pub use login::{LoginReport, login, logout};
+pub use scopes::Scopes;
+pub use secret::Secret;
+pub use settings::{Assertion, Enterprise, Grant};
+pub use store::{
+    Credentials, FileStore, MemoryStore, Origin, Registration, StoreGuard, TokenKind, TokenStore, Tokens,
+};

@@ -1,0 +1,219 @@
+//! [`Options`]: how a client behaves.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tidegate_protocol::json::ObjectWriter;
+use tidegate_protocol::{Json, Limits, Revision};
+use tidegate_service::layers::{BreakerSettings, RetryPolicy};
+
+use crate::app_error::ErrorProfile;
+use crate::ids::IdStrategy;
+
+/// Which era a server is spoken to in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EraChoice {
+    /// Whichever it speaks, the modern one first.
+    #[default]
+    Auto,
+    /// 2025-11-25 and earlier, without asking.
+    Legacy,
+    /// 2026-07-28, without asking.
+    Modern,
+}
+
+/// How many legacy sessions (over stdio: processes) a server may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Instances {
+    /// One for each caller that a server may ask something, so that what it remembers of one never meets another.
+    #[default]
+    PerCaller,
+    /// One in all: callers that may be asked take turns.
+    One,
+}
+
+/// The legacy sessions with a server.
+#[derive(Debug, Clone)]
+pub struct LaneOptions {
+    /// One for all, or one for each. Default one for each.
+    pub instances: Instances,
+    /// Whether lists and callers that cannot be asked share one session. A client that calls for itself has no use
+    /// for it; a gateway saves sessions. Default off.
+    pub shared: bool,
+    /// How many sessions there may be. Default 64.
+    pub max: usize,
+    /// After which time without a call a session ends. Default 10 minutes.
+    pub idle: Duration,
+}
+
+/// Calls to a legacy server that wait for the caller to answer a question.
+#[derive(Debug, Clone)]
+pub struct ParkOptions {
+    /// How long a call waits for its answers. Default 5 minutes.
+    pub time: Duration,
+    /// How many calls of one caller may wait. Default 32.
+    pub per_caller: usize,
+    /// How many calls may wait in all. Default 1024.
+    pub total: usize,
+    /// How long to wait for more questions after one has come. Default 30 ms.
+    pub settle: Duration,
+}
+
+/// How a client behaves. The defaults suit a program that calls tools for itself.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The name under which the server appears in the log. Default: made from the target.
+    pub name: Option<String>,
+    /// What the client says about itself: an object with `name` and `version`.
+    pub client_info: Json,
+    /// Which era to speak. Default: whichever the server speaks.
+    pub era: EraChoice,
+    /// The legacy revision that is offered. Default 2025-11-25.
+    pub offer: Revision,
+    /// How requests are numbered. Default UUIDs.
+    pub ids: IdStrategy,
+    /// How long a call may take. Default 60 s.
+    pub timeout: Duration,
+    /// How long calls of certain tools may take.
+    pub tool_timeouts: HashMap<String, Duration>,
+    /// Whether progress gives a call as much time again. Default off.
+    pub extend_on_progress: bool,
+    /// How long a call may take with all its extensions. Default 1 hour.
+    pub max_timeout: Duration,
+    /// How long a server on stdio may take to answer the question which era it speaks. Default 5 s.
+    pub probe_timeout: Duration,
+    /// How long a server may take to start and shake hands. Default 60 s, because some install themselves first.
+    pub init_timeout: Duration,
+    /// How long a connection may take to open. Default 10 s.
+    pub connect_timeout: Duration,
+    /// How large and how deep one message may be. Default 16 MiB, 100 levels.
+    pub limits: Limits,
+    /// How many calls may be in flight at once. Default 1024.
+    pub max_in_flight: usize,
+    /// When to stop calling a server that fails. Default: 5 failures in a row, 30 s. `None` for never.
+    pub breaker: Option<BreakerSettings>,
+    /// When to call again. Default: 3 times, 1 s, 2 s, 4 s.
+    pub retry: RetryPolicy,
+    /// Whether what tools say about themselves (idempotent, read-only) is believed, so that such calls are made again
+    /// when nobody knows what became of them. Default off, as the specification calls annotations untrusted.
+    pub trust_annotations: bool,
+    /// How long a list of tools is good when the server does not say. Default 5 minutes.
+    pub cache_ttl: Duration,
+    /// Whether a server without tools is refused (E205). Default off.
+    pub require_tools: bool,
+    /// Whether results of tools are checked against their output schema. Default off.
+    pub validate_output: bool,
+    /// Whether tools that may not be offered, because their `x-mcp-header` marks are wrong, are listed all the same: for
+    /// whoever looks for faults. Default off.
+    pub list_faulty_tools: bool,
+    /// What error numbers mean. Default: what the specification says.
+    pub profile: ErrorProfile,
+    /// How often one call may ask before it is given up. Default 16.
+    pub max_rounds: usize,
+    /// The legacy sessions.
+    pub lanes: LaneOptions,
+    /// Calls that wait for answers.
+    pub park: ParkOptions,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        let mut info = ObjectWriter::new();
+        info.str("name", "tidegate").str("version", env!("CARGO_PKG_VERSION"));
+        Options {
+            name: None,
+            client_info: info.finish(),
+            era: EraChoice::Auto,
+            offer: Revision::LATEST_LEGACY,
+            ids: IdStrategy::default(),
+            timeout: Duration::from_secs(60),
+            tool_timeouts: HashMap::new(),
+            extend_on_progress: false,
+            max_timeout: Duration::from_secs(3600),
+            probe_timeout: Duration::from_secs(5),
+            init_timeout: Duration::from_secs(60),
+            connect_timeout: Duration::from_secs(10),
+            limits: Limits { max_bytes: 16 * 1024 * 1024, ..Limits::default() },
+            max_in_flight: 1024,
+            breaker: Some(BreakerSettings::default()),
+            retry: RetryPolicy::default(),
+            trust_annotations: false,
+            cache_ttl: Duration::from_millis(300_000),
+            require_tools: false,
+            validate_output: false,
+            list_faulty_tools: false,
+            profile: ErrorProfile::default(),
+            max_rounds: 16,
+            lanes: LaneOptions {
+                instances: Instances::PerCaller,
+                shared: false,
+                max: 64,
+                idle: Duration::from_secs(600),
+            },
+            park: ParkOptions {
+                time: Duration::from_secs(300),
+                per_caller: 32,
+                total: 1024,
+                settle: Duration::from_millis(30),
+            },
+        }
+    }
+}
+
+impl Options {
+    /// The defaults, with what `MCP_PROTOCOL_VERSION` (the revision to offer) and `MCP_TOOL_CACHE_TTL` (milliseconds)
+    /// say. A value that makes no sense is reported in the log and passed over.
+    pub fn from_env() -> Options {
+        Options::with_env(|name| std::env::var(name).ok())
+    }
+
+    fn with_env(get: impl Fn(&str) -> Option<String>) -> Options {
+        let mut options = Options::default();
+        if let Some(version) = get("MCP_PROTOCOL_VERSION").filter(|v| !v.is_empty()) {
+            match version.parse::<Revision>() {
+                Ok(revision) => options.offer_revision(revision),
+                Err(()) => {
+                    let known = Revision::ALL.map(Revision::as_str).join(", ");
+                    tracing::warn!(%version, %known, "MCP_PROTOCOL_VERSION names no revision of the protocol");
+                }
+            }
+        }
+        if let Some(ttl) = get("MCP_TOOL_CACHE_TTL").filter(|v| !v.is_empty()) {
+            match ttl.parse() {
+                Ok(ms) => options.cache_ttl = Duration::from_millis(ms),
+                Err(_) => tracing::warn!(%ttl, "MCP_TOOL_CACHE_TTL must be a number of milliseconds"),
+            }
+        }
+        options
+    }
+
+    /// Offers this revision and, if it is a legacy one, speaks no newer era.
+    pub fn offer_revision(&mut self, revision: Revision) {
+        if revision.is_modern() {
+            self.era = EraChoice::Auto;
+        } else {
+            self.era = EraChoice::Legacy;
+            self.offer = revision;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(name: &'static str, value: &'static str) -> Options {
+        Options::with_env(|asked| (asked == name).then(|| value.to_owned()))
+    }
+
+    #[test]
+    fn the_environment_decides_what_is_offered() {
+        let options = with("MCP_PROTOCOL_VERSION", "2025-06-18");
+        assert_eq!((options.era, options.offer), (EraChoice::Legacy, Revision::V2025_06_18));
+        let options = with("MCP_PROTOCOL_VERSION", "2026-07-28");
+        assert_eq!((options.era, options.offer), (EraChoice::Auto, Revision::V2025_11_25));
+        assert_eq!(with("MCP_PROTOCOL_VERSION", "1999").era, EraChoice::Auto);
+        assert_eq!(with("MCP_TOOL_CACHE_TTL", "1500").cache_ttl, Duration::from_millis(1500));
+        assert_eq!(with("MCP_TOOL_CACHE_TTL", "soon").cache_ttl, Duration::from_secs(300));
+    }
+}

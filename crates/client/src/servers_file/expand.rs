@@ -1,0 +1,279 @@
+//! Variables in `mcpServers` files. [`ServersFile`](super::ServersFile) lists the forms.
+//!
+//! All forms are understood in every file. What looks like none of them is left as it is, since it may be meant for
+//! the program.
+
+use std::path::{MAIN_SEPARATOR_STR, Path, PathBuf};
+
+use super::Input;
+use super::error::Fault;
+use crate::target::is_variable;
+
+/// What variables are taken from.
+pub(super) struct Surroundings<'a> {
+    /// The environment.
+    pub(super) variable: &'a dyn Fn(&str) -> Option<String>,
+    /// The home directory.
+    pub(super) home: Option<PathBuf>,
+    /// The current directory.
+    pub(super) here: PathBuf,
+}
+
+impl Surroundings<'static> {
+    /// Those of this process.
+    pub(super) fn here() -> Surroundings<'static> {
+        Surroundings {
+            variable: &|name| std::env::var(name).ok(),
+            home: std::env::home_dir(),
+            here: std::env::current_dir().unwrap_or_default(),
+        }
+    }
+}
+
+impl Surroundings<'_> {
+    /// The folder that a file belongs to: the one around `.vscode` or `.cursor`, else the one that it is in. Files in
+    /// the home directory belong to whatever is worked on, so for them it is the current directory.
+    pub(super) fn workspace(&self, file: &Path) -> PathBuf {
+        let file = self.here.join(file);
+        let Some(mut folder) = file.parent() else { return self.here.clone() };
+        let of_a_program = folder.file_name().is_some_and(|name| {
+            [".vscode", ".cursor", ".gemini", ".windsurf", ".idea"].iter().any(|known| name == *known)
+        });
+        if of_a_program {
+            folder = folder.parent().unwrap_or(folder);
+        }
+        if self.home.as_deref() == Some(folder) { self.here.clone() } else { tidy(folder) }
+    }
+}
+
+/// The path without `.` parts.
+fn tidy(path: &Path) -> PathBuf {
+    path.components().collect()
+}
+
+/// Fills in the variables of one file.
+pub(super) struct Expander<'a> {
+    around: &'a Surroundings<'a>,
+    workspace: PathBuf,
+    inputs: &'a [Input],
+    dollars: bool,
+}
+
+impl<'a> Expander<'a> {
+    pub(super) fn new(around: &'a Surroundings<'a>, file: &Path, inputs: &'a [Input]) -> Expander<'a> {
+        let dollars = file.components().any(|part| part.as_os_str() == ".gemini");
+        Expander { around, workspace: around.workspace(file), inputs, dollars }
+    }
+
+    /// The text with its variables filled in. What is filled in is not looked at again.
+    pub(super) fn text(&self, text: &str) -> Result<String, Fault> {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find('$') {
+            out.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let Some((inner, length)) = braced(rest).or_else(|| self.unbraced(rest)) else {
+                out.push('$');
+                rest = &rest[1..];
+                continue;
+            };
+            match self.variable(inner)? {
+                Some(value) => out.push_str(&value),
+                None => out.push_str(&rest[..length]),
+            }
+            rest = &rest[length..];
+        }
+        out.push_str(rest);
+        Ok(out)
+    }
+
+    /// A path: variables, `~/` for the home directory, and relative to the folder that the file belongs to.
+    pub(super) fn path(&self, text: &str) -> Result<PathBuf, Fault> {
+        Ok(self.workspace.join(self.untilded(self.text(text)?)))
+    }
+
+    /// A program: variables and `~/`, but otherwise as it is, because it may be one in `PATH`.
+    pub(super) fn program(&self, text: &str) -> Result<String, Fault> {
+        Ok(self.untilded(self.text(text)?))
+    }
+
+    fn untilded(&self, text: String) -> String {
+        match (text.strip_prefix("~/"), &self.around.home) {
+            (Some(rest), Some(home)) => home.join(rest).to_string_lossy().into_owned(),
+            _ => text,
+        }
+    }
+
+    /// What stands between `${` and `}` as its value; `None` if that is no variable.
+    fn variable(&self, inner: &str) -> Result<Option<String>, Fault> {
+        let known = match inner {
+            "userHome" => match &self.around.home {
+                Some(home) => home.to_string_lossy().into_owned(),
+                None => return Err(Fault::Unset("HOME".to_owned())),
+            },
+            "workspaceFolder" => self.workspace.to_string_lossy().into_owned(),
+            "workspaceFolderBasename" => {
+                self.workspace.file_name().unwrap_or_default().to_string_lossy().into_owned()
+            }
+            "pathSeparator" | "/" => MAIN_SEPARATOR_STR.to_owned(),
+            _ => {
+                if let Some(id) = inner.strip_prefix("input:") {
+                    return self.input(id).map(Some);
+                }
+                return self.environment(inner);
+            }
+        };
+        Ok(Some(known))
+    }
+
+    fn environment(&self, inner: &str) -> Result<Option<String>, Fault> {
+        let inner = inner.strip_prefix("env:").unwrap_or(inner);
+        let (name, default) = match inner.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (inner, None),
+        };
+        if !is_variable(name) {
+            return match name.split_once(':') {
+                Some((kind @ ("command" | "config" | "workspaceFolder"), _)) => Err(Fault::Other(format!(
+                    "${{{kind}:…}} can be filled in only by an editor, so write the value itself"
+                ))),
+                _ => Ok(None),
+            };
+        }
+        match ((self.around.variable)(name), default) {
+            (Some(value), _) => Ok(Some(value)),
+            (None, Some(default)) => self.text(default).map(Some),
+            (None, None) => Err(Fault::Unset(name.to_owned())),
+        }
+    }
+
+    /// `github-token` is taken from that variable or, since no shell can set one of that name, from `GITHUB_TOKEN`.
+    fn input(&self, id: &str) -> Result<String, Fault> {
+        let shouted: String = id
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
+            .collect();
+        let known = self.inputs.iter().find(|input| input.id == id);
+        [id, &shouted]
+            .iter()
+            .find_map(|name| (self.around.variable)(name))
+            .or_else(|| known.and_then(|input| input.default.clone()))
+            .ok_or_else(|| Fault::Input {
+                id: id.to_owned(),
+                variable: if is_variable(id) { id.to_owned() } else { shouted.clone() },
+                description: known.and_then(|input| input.description.clone()),
+            })
+    }
+
+    /// `$NAME`, where that is understood.
+    fn unbraced<'t>(&self, text: &'t str) -> Option<(&'t str, usize)> {
+        let name = text.get(1..).filter(|_| self.dollars)?;
+        let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
+        is_variable(&name[..end]).then(|| (&name[..end], end + 1))
+    }
+}
+
+/// What stands between `${` and its `}`, and how long all of it is. Defaults may hold variables of their own.
+fn braced(text: &str) -> Option<(&str, usize)> {
+    let inner = text.strip_prefix("${")?;
+    let mut depth = 1;
+    let mut before = ' ';
+    for (at, c) in inner.char_indices() {
+        match c {
+            '{' if before == '$' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return Some((&inner[..at], at + 3));
+        }
+        before = c;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn around() -> Surroundings<'static> {
+        Surroundings {
+            variable: &|name| match name {
+                "A" => Some("one".to_owned()),
+                "EMPTY" => Some(String::new()),
+                "DOLLAR" => Some("${A}".to_owned()),
+                "GITHUB_TOKEN" => Some("hush".to_owned()),
+                _ => None,
+            },
+            home: Some("/home/me".into()),
+            here: "/work/here".into(),
+        }
+    }
+
+    fn expand(file: &str, text: &str) -> Result<String, Fault> {
+        let input = |id: &str, default: Option<&str>| Input {
+            id: id.to_owned(),
+            description: Some("Say it".to_owned()),
+            default: default.map(str::to_owned),
+        };
+        let inputs = [input("other-key", None), input("with-default", Some("d"))];
+        Expander::new(&around(), Path::new(file), &inputs).text(text)
+    }
+
+    #[test]
+    fn servers_file_variables() {
+        for (text, value) in [
+            ("plain $5 $ ${", "plain $5 $ ${"),
+            ("a${A}b${env:A}", "aonebone"),
+            ("${EMPTY}", ""),
+            ("${EMPTY:-x}", ""),
+            ("${NONE:-}", ""),
+            ("${NONE:-x y}", "x y"),
+            ("${env:NONE:-x}", "x"),
+            ("${NONE:-${A}}/b", "one/b"),
+            ("${NONE:-${NONE:-{}}}", "{}"),
+            ("${DOLLAR}", "${A}"),
+            ("${x.y} ${} ${a b}", "${x.y} ${} ${a b}"),
+            ("$A", "$A"),
+            ("${userHome}/x", "/home/me/x"),
+            ("${workspaceFolder}|${workspaceFolderBasename}", "/work/app|app"),
+            ("a${/}b${pathSeparator}", if cfg!(windows) { "a\\b\\" } else { "a/b/" }),
+            ("${input:github-token}", "hush"),
+            ("${input:with-default}", "d"),
+        ] {
+            assert_eq!(expand("/work/app/.cursor/mcp.json", text).unwrap(), value, "{text}");
+        }
+        assert_eq!(expand("/home/me/.gemini/settings.json", "$A-${A} $5").unwrap(), "one-one $5");
+    }
+
+    #[test]
+    fn servers_file_missing_variables() {
+        let unset = |name: &str| Fault::Unset(name.to_owned());
+        assert_eq!(expand("f", "${A} ${NONE}").unwrap_err(), unset("NONE"));
+        assert_eq!(expand("f", "${env:NONE}").unwrap_err(), unset("NONE"));
+        assert_eq!(expand("f", "${NONE:-${INNER}}").unwrap_err(), unset("INNER"));
+        assert_eq!(expand(".gemini/settings.json", "$NONE").unwrap_err(), unset("NONE"));
+        let input = Fault::Input {
+            id: "other-key".to_owned(),
+            variable: "OTHER_KEY".to_owned(),
+            description: Some("Say it".to_owned()),
+        };
+        assert_eq!(expand("f", "${input:other-key}").unwrap_err(), input);
+        assert!(matches!(expand("f", "${command:x}"), Err(Fault::Other(_))));
+    }
+
+    #[test]
+    fn servers_file_workspaces() {
+        for (file, folder) in [
+            ("/work/app/.mcp.json", "/work/app"),
+            ("/work/app/.vscode/mcp.json", "/work/app"),
+            (".vscode/mcp.json", "/work/here"),
+            ("./.mcp.json", "/work/here"),
+            ("sub/.mcp.json", "/work/here/sub"),
+            ("/home/me/.cursor/mcp.json", "/work/here"),
+            ("/home/me/.claude.json", "/work/here"),
+        ] {
+            assert_eq!(around().workspace(Path::new(file)), Path::new(folder), "{file}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+use super::*;
+use crate::target::{Command, Remote};
+
+fn around() -> Surroundings<'static> {
+    Surroundings {
+        variable: &|name| match name {
+            "TOKEN" => Some("hush".to_owned()),
+            "BASE" => Some("https://example.com".to_owned()),
+            "NEWLINE" => Some("hush\nhush".to_owned()),
+            _ => None,
+        },
+        home: Some("/home/me".into()),
+        here: "/work/app".into(),
+    }
+}
+
+fn file(text: &str) -> Result<ServersFile, ServersFileError> {
+    parse::parse(text, Path::new("/work/app/.mcp.json"), &around())
+}
+
+fn get(text: &str, name: &str) -> Result<Entry, ServersFileError> {
+    file(text)?.get_in(name, &around())
+}
+
+/// The entry `x` of a file whose servers are `{"x": …}`.
+fn entry(description: &str) -> Result<Entry, ServersFileError> {
+    get(&format!("{{\"mcpServers\": {{\"x\": {description}}}}}"), "x")
+}
+
+fn command(entry: Entry) -> Command {
+    match entry.target {
+        Target::Command(command) => command,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn remote(entry: Entry) -> Remote {
+    match entry.target {
+        Target::Url(remote) => remote,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn servers_are_found_in_every_form_of_file() {
+    let x = r#"{"x": {"command": "a"}}"#;
+    for text in [
+        format!(r#"{{"mcpServers": {x}}}"#),
+        format!(r#"{{"mcpServers": {x}, "mcp": {{"allowed": []}}, "theme": "dark"}}"#),
+        format!(r#"{{"servers": {x}, "inputs": []}}"#),
+        format!(r#"{{"editor.fontSize": 12, "mcp": {{"inputs": [], "servers": {x}}}}}"#),
+        format!(r#"{{"numStartups": 3, "projects": {{"/work/app": {{"mcpServers": {x}}}}}}}"#),
+        format!("// mine\n{{\"mcpServers\": /* all */ {x},}}"),
+        x.to_owned(),
+        r#"{"$schema": "https://example.com", "x": {"command": "a"}}"#.to_owned(),
+    ] {
+        assert_eq!(command(get(&text, "x").unwrap()).program, "a", "{text}");
+    }
+    let claude = r#"{"mcpServers": {"x": {"command": "user"}, "y": {"command": "user"}},
+        "projects": {"/work/app": {"mcpServers": {"x": {"command": "local"}}}, "/else": {"mcpServers": {"z": {}}}}}"#;
+    assert_eq!(command(get(claude, "x").unwrap()).program, "local");
+    assert_eq!(file(claude).unwrap().names().collect::<Vec<_>>(), ["x", "y"]);
+    for empty in ["", " \n", "{\"mcpServers\": {}}", "{\"servers\": {},}", "{\"projects\": {}}"] {
+        assert_eq!(file(empty).unwrap().names().len(), 0, "{empty}");
+    }
+}
+
+#[test]
+fn files_without_servers_are_refused() {
+    for (text, part) in [
+        ("{", "is not valid JSON (EOF while parsing an object at line 1 column 1)"),
+        ("{\n// comment\n\"a\": x}", "line 3 column 6"),
+        ("[]", "it is not a JSON object"),
+        ("{}", r#"write {"mcpServers""#),
+        (r#"{"mcpServers": []}"#, "must be an object that maps names"),
+        (r#"{"command": "a"}"#, "one server without a name"),
+        (r#"{"name": "package", "version": "1"}"#, "names no servers"),
+    ] {
+        let error = file(text).unwrap_err().to_string();
+        assert!(error.contains(part) && error.contains(".mcp.json"), "{text}: {error}");
+    }
+    let error = ServersFile::load("/does/not/exist.json").unwrap_err().to_string();
+    assert!(error.starts_with("cannot read /does/not/exist.json: "), "{error}");
+}
+
+#[test]
+fn programs() {
+    let read = command(
+        entry(
+            r#"{"type": "stdio", "command": "~/bin/a", "args": ["-t", "${TOKEN}", 5, true, "$TOKEN"],
+                "env": {"T": "Bearer ${env:TOKEN}", "N": 3, "GONE": null}, "cwd": "sub"}"#,
+        )
+        .unwrap(),
+    );
+    assert_eq!(read.program, "/home/me/bin/a");
+    assert_eq!(read.args, ["-t", "hush", "5", "true", "$TOKEN"]);
+    let env: Vec<_> = read.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(env, [("N", "3"), ("T", "Bearer hush")]);
+    assert_eq!(read.cwd.as_deref(), Some(Path::new("/work/app/sub")));
+    assert_eq!(command(entry(r#"{"command": "a"}"#).unwrap()).cwd, None);
+}
+
+#[test]
+fn addresses() {
+    for (description, url, sse) in [
+        (r#"{"url": "https://a.example/mcp"}"#, "https://a.example/mcp", false),
+        (r#"{"type": "http", "url": "${BASE}/mcp"}"#, "https://example.com/mcp", false),
+        (r#"{"url": "https://a.example/", "transport": "http"}"#, "https://a.example/", false),
+        (r#"{"type": "streamableHttp", "url": "https://a.example/"}"#, "https://a.example/", false),
+        (r#"{"type": "streamable-http", "url": "https://a.example/"}"#, "https://a.example/", false),
+        (r#"{"type": "sse", "url": "https://a.example/sse"}"#, "https://a.example/sse", true),
+        (r#"{"transport": "sse", "url": "https://a.example/sse"}"#, "https://a.example/sse", true),
+        (r#"{"serverUrl": "https://a.example/"}"#, "https://a.example/", false),
+        (r#"{"httpUrl": "https://a.example/", "url": "https://b.example/"}"#, "https://a.example/", false),
+        (r#"{"type": "http", "command": "x", "url": "https://a.example/"}"#, "https://a.example/", false),
+    ] {
+        let read = remote(entry(description).unwrap());
+        assert_eq!((read.url.as_str(), read.sse), (url, sse), "{description}");
+    }
+    let headers =
+        r#"{"url": "https://a.example", "headers": {"Authorization": "Bearer ${TOKEN}", "X-N": 1}}"#;
+    let headers = remote(entry(headers).unwrap()).headers;
+    assert_eq!((headers["Authorization"].as_str(), headers["X-N"].as_str()), ("Bearer hush", "1"));
+}
+
+#[test]
+fn what_is_ignored_is_noted() {
+    let cline = entry(
+        r#"{"command": "a", "disabled": true, "autoApprove": ["t"], "timeout": 60, "headers": {"A": "${UNSET}"}}"#,
+    )
+    .unwrap();
+    assert!(cline.disabled);
+    assert_eq!(cline.notes[0], "\"autoApprove\" is ignored");
+    assert!(cline.notes[1].starts_with("\"headers\" is ignored: "), "{:?}", cline.notes);
+    assert_eq!(cline.notes[2], "\"timeout\" is ignored");
+    let code =
+        entry(r#"{"url": "https://a.example", "dev": {}, "env": {"A": "1"}, "enabled": false}"#).unwrap();
+    assert!(code.disabled);
+    assert_eq!(code.notes.len(), 2);
+    let plain =
+        entry(r#"{"command": "a", "args": [], "env": {}, "disabled": false, "enabled": true}"#).unwrap();
+    assert!(!plain.disabled && plain.notes.is_empty());
+}
+
+#[test]
+fn bad_entries_are_explained_without_secrets() {
+    for (description, part) in [
+        ("5", "must be an object"),
+        ("{}", "needs a \"command\" or a \"url\""),
+        (r#"{"command": 5}"#, "\"command\" must be a text"),
+        (r#"{"command": ""}"#, "\"command\" is empty"),
+        (r#"{"command": "a", "args": "b"}"#, "\"args\" must be a list of texts"),
+        (r#"{"command": "a", "args": [{}]}"#, "\"args\" must be a list of texts"),
+        (r#"{"command": "a", "env": ["A=hush"]}"#, "\"env\" must map names to texts"),
+        (r#"{"command": "a", "disabled": "yes"}"#, "\"disabled\" must be true or false"),
+        (r#"{"command": "a", "type": "hush"}"#, "\"type\" must be \"stdio\", \"http\" or \"sse\""),
+        (r#"{"type": "stdio", "url": "https://a.example"}"#, "needs a \"command\""),
+        (r#"{"type": "sse", "command": "a"}"#, "needs a \"url\""),
+        (r#"{"url": "${TOKEN}"}"#, "\"url\" is not a valid URL"),
+        (r#"{"url": "ws://${TOKEN}"}"#, "must start with http:// or https://"),
+        (r#"{"url": "https://a", "headers": {"a b": "hush"}}"#, "\"a b\" is no name for an HTTP header"),
+        (r#"{"url": "https://a", "headers": {"a": "${NEWLINE}"}}"#, "the value of the header \"a\""),
+        (r#"{"command": "a", "env": {"A": "${TOKEN}${UNSET}"}}"#, "variable UNSET, which is not set: set it"),
+        (
+            r#"{"url": "https://a", "headers": {"A": "${env:UNSET}"}}"#,
+            "variable UNSET, which is not set: set it",
+        ),
+        (r#"{"command": "a", "env": {"A": "${input:my-key}"}}"#, "input \"my-key\""),
+        (
+            r#"{"command": "a", "env": {"A": "${input:my-key}"}}"#,
+            "set the environment variable MY_KEY instead",
+        ),
+        (r#"{"command": "a", "envFile": "/does/not/exist"}"#, "\"envFile\" /does/not/exist cannot be read"),
+    ] {
+        let error = entry(description).unwrap_err().to_string();
+        assert!(error.contains(part), "{description}: {error}");
+        assert!(error.contains("server \"x\" in /work/app/.mcp.json"), "{description}: {error}");
+        assert!(!error.contains("hush"), "{description}: {error}");
+    }
+}
+
+#[test]
+fn one_bad_entry_spoils_no_other() {
+    let text = r#"{"servers": {
+        "bad": {"command": "a", "env": {"A": "${TIDEGATE_TEST_NEVER_SET}"}}, "good": {"command": "b"}, "worse": 5}}"#;
+    let file = file(text).unwrap();
+    let entries: Vec<_> = file.entries().map(|(name, entry)| (name, entry.is_ok())).collect();
+    assert_eq!(entries, [("bad", false), ("good", true), ("worse", false)]);
+    assert!(format!("{file:?}").contains("good"));
+}
+
+#[test]
+fn inputs_say_what_they_are() {
+    let text = r#"{"inputs": [{"type": "promptString", "id": "key", "description": "API key", "password": true},
+        {"id": "region", "default": "eu"}],
+        "servers": {"a": {"command": "a", "args": ["${input:key}"]}, "b": {"command": "b", "args": ["${input:region}"]}}}"#;
+    assert_eq!(
+        get(text, "a").unwrap_err().to_string(),
+        "server \"a\" in /work/app/.mcp.json asks for the input \"key\" (API key), which only VS Code can prompt \
+         for: set the environment variable key instead"
+    );
+    assert_eq!(command(get(text, "b").unwrap()).args, ["eu"]);
+}
+
+#[test]
+fn names_that_are_not_there() {
+    let text = r#"{"mcpServers": {"github": {"command": "a"}, "time": {"command": "b"}}}"#;
+    assert_eq!(
+        get(text, "githb").unwrap_err().to_string(),
+        "no server \"githb\" in /work/app/.mcp.json; did you mean \"github\"? It has: github, time"
+    );
+    assert_eq!(
+        get(text, "zzz").unwrap_err().to_string(),
+        "no server \"zzz\" in /work/app/.mcp.json. It has: github, time"
+    );
+    assert!(file(text).unwrap().only().unwrap_err().to_string().contains("github, time"));
+}
+
+#[test]
+fn variables_from_files_come_before_none_but_after_env() {
+    let path = std::env::temp_dir().join(format!("tidegate-env-{}.env", std::process::id()));
+    std::fs::write(&path, "A=file\nB=file\n").unwrap();
+    let read = entry(&format!(r#"{{"command": "a", "envFile": {path:?}, "env": {{"B": "own"}}}}"#));
+    std::fs::write(&path, "A=file\nhush\n").unwrap();
+    let error = entry(&format!(r#"{{"command": "a", "envFile": {path:?}}}"#)).unwrap_err().to_string();
+    std::fs::remove_file(&path).unwrap();
+    let env = command(read.unwrap()).env;
+    assert_eq!((env["A"].as_str(), env["B"].as_str()), ("file", "own"));
+    assert!(error.contains("line 2 of its \"envFile\"") && !error.contains("hush"), "{error}");
+}

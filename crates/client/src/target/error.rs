@@ -1,0 +1,74 @@
+//! What can be wrong with a target.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::servers_file::ServersFileError;
+
+/// Why a text names no server. No variant repeats the text, which may hold secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TargetError {
+    /// There is no text.
+    Empty,
+    /// A quote is not closed, or the text ends in a backslash.
+    Quotes,
+    /// There are only variables, and no program.
+    NoProgram,
+    /// An address that is none, and why.
+    Url(String),
+    /// An address that is not `http` or `https`.
+    Scheme(String),
+    /// The text is the path of a `.json` file, and there is no such file.
+    NoFile(PathBuf),
+    /// A word that is neither a program nor an entry, but nearly an entry.
+    NearMiss {
+        /// The word.
+        word: String,
+        /// The entry that may be meant.
+        meant: String,
+        /// The file that has it.
+        file: PathBuf,
+    },
+    /// The `mcpServers` file, or the entry in it, is no good.
+    File(ServersFileError),
+}
+
+impl fmt::Display for TargetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TargetError::Empty => f.write_str(
+                "no server is named: give a URL, a command line, or the name of an entry in an mcpServers file",
+            ),
+            TargetError::Quotes => f.write_str(
+                "the command line ends inside quotes or after a backslash: close the quote, or double the backslash",
+            ),
+            TargetError::NoProgram => {
+                f.write_str("the command line sets variables but names no program: add the program after them")
+            }
+            TargetError::Url(reason) => {
+                write!(f, "the URL is not valid ({reason}): write it like https://example.com/mcp")
+            }
+            TargetError::Scheme(scheme) => {
+                write!(f, "MCP servers are reached over http or https, not {scheme:?}: check the start of the URL")
+            }
+            TargetError::NoFile(path) => {
+                write!(f, "there is no file {}: check its path", path.display())
+            }
+            TargetError::NearMiss { word, meant, file } => write!(
+                f,
+                "there is no program or server named {word:?}: did you mean {meant:?} from {}?",
+                file.display()
+            ),
+            TargetError::File(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for TargetError {}
+
+impl From<ServersFileError> for TargetError {
+    fn from(error: ServersFileError) -> TargetError {
+        TargetError::File(error)
+    }
+}

@@ -1,0 +1,300 @@
+//! Requests in flight: [`Ticket`] is one that waits for its answer, [`Tickets`] all of one connection.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use futures_util::task::AtomicWaker;
+use tidegate_protocol::{Error, Id, Json, Level, Method, Object, Request, Symbol};
+use tidegate_service::{Notice, Outbox};
+
+/// What happens to a request that was sent.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// The server asks something before it goes on (legacy).
+    Question(Request),
+    /// A notification on the request's own stream that is not progress or a log message.
+    Notified(tidegate_protocol::Notification),
+    /// The server answered: its result, or its error object.
+    Answer(Result<Json, Json>),
+    /// There will be no answer.
+    Lost(Error),
+}
+
+/// Where progress and log messages of a call go.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sink {
+    /// Nobody listens if there is none.
+    pub(crate) outbox: Option<Outbox>,
+    /// The caller's own token.
+    pub(crate) token: Option<Json>,
+    /// Least severe log message wanted.
+    pub(crate) level: Option<Level>,
+}
+
+/// A request that was sent and has no answer yet.
+#[derive(Debug)]
+pub(crate) struct Ticket {
+    pub(crate) id: Id,
+    pub(crate) method: Method,
+    state: Mutex<State>,
+    reader: AtomicWaker,
+}
+
+#[derive(Debug)]
+struct State {
+    events: VecDeque<Event>,
+    sink: Sink,
+    /// When the last sign of life came.
+    alive: Option<Instant>,
+    done: bool,
+}
+
+/// Most notifications of one request that wait for somebody to read them.
+const MAX_WAITING: usize = 1024;
+
+impl Ticket {
+    pub(crate) fn new(id: Id, method: Method, sink: Sink) -> Ticket {
+        let state = State { events: VecDeque::new(), sink, alive: None, done: false };
+        Ticket { id, method, state: Mutex::new(state), reader: AtomicWaker::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Notes what happened. Nothing follows the answer.
+    pub(crate) fn push(&self, event: Event) {
+        {
+            let mut state = self.state();
+            let last = matches!(event, Event::Answer(_) | Event::Lost(_));
+            if state.done || (!last && state.events.len() >= MAX_WAITING) {
+                return;
+            }
+            state.done = last;
+            state.events.push_back(event);
+        }
+        self.reader.wake();
+    }
+
+    /// Waits for the next event. There is one reader at a time.
+    pub(crate) async fn next(&self) -> Event {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// The next event if there is one.
+    pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Event> {
+        if let Some(event) = self.state().events.pop_front() {
+            return Poll::Ready(event);
+        }
+        self.reader.register(cx.waker());
+        match self.state().events.pop_front() {
+            Some(event) => Poll::Ready(event),
+            None => Poll::Pending,
+        }
+    }
+
+    /// From now on somebody else wants the progress: the retry of a parked call, or nobody.
+    pub(crate) fn redirect(&self, sink: Sink) {
+        self.state().sink = sink;
+    }
+
+    /// `notifications/progress` for this request: the caller gets it under its own token.
+    pub(crate) fn progressed(&self, params: &Object) {
+        let mut state = self.state();
+        state.alive = Some(Instant::now());
+        if let (Some(outbox), Some(token)) = (&state.sink.outbox, &state.sink.token) {
+            outbox.push(Notice::Progress(params.with("progressToken", token)));
+        }
+    }
+
+    /// `notifications/message` that belongs to this request. Returns whether its caller wanted it.
+    pub(crate) fn logged(&self, params: &Object) -> bool {
+        let state = self.state();
+        let (Some(outbox), Some(wanted)) = (&state.sink.outbox, state.sink.level) else { return false };
+        let level = params.str("level").and_then(|l| l.parse::<Level>().ok());
+        if level.is_some_and(|level| level >= wanted) {
+            outbox.push(Notice::Log(params.to_json()));
+        }
+        true
+    }
+
+    /// Whether the caller wants log messages at all.
+    pub(crate) fn wants_logs(&self) -> bool {
+        let state = self.state();
+        state.sink.outbox.is_some() && state.sink.level.is_some()
+    }
+
+    /// When the last sign of life came.
+    pub(crate) fn alive(&self) -> Option<Instant> {
+        self.state().alive
+    }
+}
+
+/// The requests of one connection that have no answer yet.
+#[derive(Debug)]
+pub(crate) struct Tickets {
+    table: Mutex<Table>,
+    max: usize,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    open: HashMap<Id, Arc<Ticket>>,
+    /// In the order in which they were sent.
+    order: VecDeque<Id>,
+    closed: Option<Error>,
+}
+
+impl Tickets {
+    pub(crate) fn new(max: usize) -> Tickets {
+        Tickets { table: Mutex::default(), max }
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Takes a request that is about to be sent.
+    pub(crate) fn open(&self, ticket: &Arc<Ticket>) -> Result<(), Error> {
+        let mut table = self.table();
+        if let Some(why) = &table.closed {
+            return Err(why.clone().unexecuted());
+        }
+        if table.open.len() >= self.max {
+            let what = format!("Too many calls to this server are in flight: it may have {}", self.max);
+            return Err(Error::new(Symbol::RateLimited, what).unexecuted());
+        }
+        table.order.push_back(ticket.id.clone());
+        table.open.insert(ticket.id.clone(), ticket.clone());
+        Ok(())
+    }
+
+    /// The request with this id.
+    pub(crate) fn get(&self, id: &Id) -> Option<Arc<Ticket>> {
+        self.table().open.get(id).cloned()
+    }
+
+    /// Takes the request off the table. Returns whether it was there.
+    pub(crate) fn forget(&self, id: &Id) -> Option<Arc<Ticket>> {
+        let mut table = self.table();
+        let ticket = table.open.remove(id)?;
+        match table.order.front() {
+            Some(first) if first == id => _ = table.order.pop_front(),
+            _ => table.order.retain(|other| other != id),
+        }
+        Some(ticket)
+    }
+
+    /// The answer to a request. An answer that nobody waits for, a second one for example, is reported and dropped.
+    pub(crate) fn answered(&self, id: &Id, answer: Result<Json, Json>) {
+        match self.forget(id) {
+            Some(ticket) => ticket.push(Event::Answer(answer)),
+            None => tracing::debug!(%id, "an answer to no request in flight was dropped"),
+        }
+    }
+
+    /// A request that will have no answer.
+    pub(crate) fn lost(&self, id: &Id, why: Error) {
+        if let Some(ticket) = self.forget(id) {
+            ticket.push(Event::Lost(why));
+        }
+    }
+
+    /// Nothing will be answered any more.
+    pub(crate) fn close(&self, why: &Error) {
+        let open: Vec<_> = {
+            let mut table = self.table();
+            table.closed.get_or_insert_with(|| why.clone());
+            table.order.clear();
+            table.open.drain().collect()
+        };
+        for (_, ticket) in open {
+            ticket.push(Event::Lost(why.clone()));
+        }
+    }
+
+    /// Why nothing will be answered any more, if that is so.
+    pub(crate) fn closed(&self) -> Option<Error> {
+        self.table().closed.clone()
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.table().open.len()
+    }
+
+    /// The one request that fits, if there is just one.
+    pub(crate) fn only(&self, fits: impl Fn(&Ticket) -> bool) -> Option<Arc<Ticket>> {
+        let table = self.table();
+        let mut fitting = table.open.values().filter(|ticket| fits(ticket));
+        let first = fitting.next()?;
+        fitting.next().is_none().then(|| first.clone())
+    }
+
+    /// The latest request that fits.
+    pub(crate) fn newest(&self, fits: impl Fn(&Ticket) -> bool) -> Option<Arc<Ticket>> {
+        let table = self.table();
+        table.order.iter().rev().filter_map(|id| table.open.get(id)).find(|ticket| fits(ticket)).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt;
+
+    fn ticket(n: i64) -> Arc<Ticket> {
+        Arc::new(Ticket::new(Id::from(n), Method::ToolsCall, Sink::default()))
+    }
+
+    #[test]
+    fn one_answer_each_and_nothing_after_it() {
+        let tickets = Tickets::new(2);
+        let first = ticket(1);
+        tickets.open(&first).unwrap();
+        tickets.answered(&Id::from(1), Ok(Json::empty_object()));
+        tickets.answered(&Id::from(1), Ok(Json::null()));
+        tickets.answered(&Id::from(7), Ok(Json::null()));
+        first.push(Event::Lost(Error::internal()));
+        assert!(matches!(first.next().now_or_never(), Some(Event::Answer(Ok(j))) if j.is_object()));
+        assert!(first.next().now_or_never().is_none());
+        assert_eq!(tickets.len(), 0);
+    }
+
+    #[test]
+    fn bounded_and_closed() {
+        let tickets = Tickets::new(1);
+        let (first, second) = (ticket(1), ticket(2));
+        tickets.open(&first).unwrap();
+        assert_eq!(tickets.open(&second).unwrap_err().symbol(), Symbol::RateLimited);
+        tickets.close(&Error::new(Symbol::Unavailable, "gone"));
+        assert!(matches!(first.next().now_or_never(), Some(Event::Lost(_))));
+        let refused = tickets.open(&second).unwrap_err();
+        assert!(refused.is_unexecuted(), "what was never sent was not executed");
+    }
+
+    #[test]
+    fn the_newest_that_fits() {
+        let tickets = Tickets::new(8);
+        for n in 1..=3 {
+            tickets.open(&ticket(n)).unwrap();
+        }
+        tickets.forget(&Id::from(3));
+        assert_eq!(tickets.newest(|_| true).unwrap().id, Id::from(2));
+        assert!(tickets.newest(|t| t.method == Method::Ping).is_none());
+    }
+
+    #[test]
+    fn progress_comes_under_the_callers_token() {
+        let outbox = Outbox::default();
+        let sink = Sink { outbox: Some(outbox.clone()), token: Some(Json::trusted("7")), level: None };
+        let ticket = Ticket::new(Id::from(1), Method::ToolsCall, sink);
+        let params = Json::trusted(r#"{"progressToken":"x","progress": 1.0}"#);
+        ticket.progressed(&Object::of(&params).unwrap());
+        let Some(Notice::Progress(params)) = outbox.try_next() else { panic!() };
+        assert_eq!(params.as_str(), r#"{"progressToken":7,"progress": 1.0}"#);
+        assert!(ticket.alive().is_some());
+    }
+}

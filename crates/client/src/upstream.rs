@@ -1,0 +1,385 @@
+//! [`Upstream`]: one server behind the door, whichever era it speaks.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context as Poller, Poll};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+use tidegate_protocol::{Error, Json, Method, Object, Symbol};
+use tidegate_service::{Call, HOP_LIMIT, Reply};
+use tokio::sync::Semaphore;
+
+use crate::allowance::Allowance;
+use crate::backoff::Backoff;
+use crate::cache::{Fetch, ToolCache};
+use crate::dial::{Dialer, Found, Reach};
+use crate::facts::ServerFacts;
+use crate::legacy::{Lanes, Legacy, Parked};
+use crate::modern::{Modern, Trouble};
+use crate::rounds;
+
+type Finding = Shared<BoxFuture<'static, Result<Known, Error>>>;
+
+/// A process that ends sooner than this after its start has not really started.
+const HEALTHY_AFTER: Duration = Duration::from_secs(5);
+/// The longest that a caller is made to wait for a pause to be over; a longer one fails at once.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// One server.
+pub(crate) struct Upstream {
+    pub(crate) dialer: Arc<Dialer>,
+    pub(crate) cache: Arc<ToolCache>,
+    lanes: Arc<Lanes>,
+    pub(crate) parked: Arc<Parked>,
+    turns: Arc<Semaphore>,
+    listening: Arc<AtomicBool>,
+    era: Mutex<Era>,
+}
+
+/// What is known about the server's era.
+#[derive(Default)]
+struct Era {
+    known: Option<(Known, Instant)>,
+    finding: Option<Finding>,
+    /// What it was the last time it was legacy, to be tried first.
+    was: Option<Reach>,
+    backoff: Backoff,
+    last_failure: Option<Error>,
+    closed: bool,
+}
+
+/// The server as it is spoken to.
+#[derive(Clone)]
+pub(crate) enum Known {
+    Modern(Arc<Modern>),
+    Legacy(Arc<Legacy>),
+}
+
+impl Upstream {
+    pub(crate) fn new(dialer: Arc<Dialer>, cache: Arc<ToolCache>) -> Arc<Upstream> {
+        let options = dialer.options.clone();
+        let invalidated = Arc::downgrade(&cache);
+        dialer.changes.watch(move |notice| {
+            if let (tidegate_service::Notice::ToolsChanged, Some(cache)) = (notice, invalidated.upgrade()) {
+                cache.invalidate();
+            }
+        });
+        Arc::new(Upstream {
+            lanes: Lanes::new(options.lanes.clone()),
+            parked: Arc::new(Parked::new(options.park.clone())),
+            turns: Arc::new(Semaphore::new(1)),
+            listening: Arc::default(),
+            era: Mutex::default(),
+            dialer,
+            cache,
+        })
+    }
+
+    fn era(&self) -> MutexGuard<'_, Era> {
+        self.era.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// How long a call may take.
+    pub(crate) fn allowance(&self, call: &Call) -> Allowance {
+        let options = &self.dialer.options;
+        let now = Instant::now();
+        let special = match call.method {
+            Method::ToolsCall if !options.tool_timeouts.is_empty() => {
+                call.params.str("name").and_then(|name| options.tool_timeouts.get(&*name).copied())
+            }
+            _ => None,
+        };
+        let at_most = now + options.max_timeout;
+        let at_most = call.context.deadline.map_or(at_most, |deadline| deadline.min(at_most));
+        Allowance::new(now, special.unwrap_or(options.timeout), options.extend_on_progress, Some(at_most))
+    }
+
+    /// The server, found if it is not known. However many ask at once, it is looked for once.
+    pub(crate) async fn known(self: &Arc<Self>, call: &Call) -> Result<Known, Error> {
+        let pause = {
+            let mut era = self.era();
+            match &era.known {
+                Some((known, _)) if known.is_open() => return Ok(known.clone()),
+                Some((_, since)) => {
+                    if since.elapsed() < HEALTHY_AFTER {
+                        era.backoff.failed(Instant::now());
+                    }
+                    era.known = None;
+                }
+                None => {}
+            }
+            era.backoff.wait(Instant::now())
+        };
+        self.bear(pause).await?;
+        let finding = {
+            let mut era = self.era();
+            if era.closed {
+                return Err(Error::new(Symbol::Unavailable, "The client is closed").unexecuted());
+            }
+            match (&era.known, &era.finding) {
+                (Some((known, _)), _) if known.is_open() => return Ok(known.clone()),
+                (_, Some(finding)) => finding.clone(),
+                _ => {
+                    let finding = self.find(call, era.was);
+                    era.finding = Some(finding.clone());
+                    finding
+                }
+            }
+        };
+        finding.await
+    }
+
+    async fn bear(&self, pause: Duration) -> Result<(), Error> {
+        if pause == Duration::ZERO {
+            return Ok(());
+        }
+        if pause <= PATIENCE {
+            tokio::time::sleep(pause).await;
+            return Ok(());
+        }
+        let last = self.era().last_failure.clone();
+        let why = last.as_ref().map_or("it ended right after its start", |e| e.message());
+        let what = format!("The server is not started again for another {:.1} s: {why}", pause.as_secs_f32());
+        Err(Error::new(Symbol::Unavailable, what).unexecuted().with_retry_after(pause))
+    }
+
+    fn find(self: &Arc<Self>, call: &Call, was: Option<Reach>) -> Finding {
+        let terms = Legacy::terms(&self.dialer.options, call);
+        let (upstream, dialer, cache) = (self.clone(), self.dialer.clone(), self.cache.clone());
+        // A task of its own: a caller who gives up does not take the connection away from the others.
+        let task = tokio::spawn(async move {
+            let found = dialer.find(&cache, &terms, was).await;
+            upstream.found(found)
+        });
+        let upstream = self.clone();
+        let finding = async move {
+            let stopped = || Error::new(Symbol::Unavailable, "Connecting was stopped");
+            task.await.unwrap_or_else(|_| upstream.found(Err(stopped())))
+        };
+        finding.boxed().shared()
+    }
+
+    fn found(self: &Arc<Self>, found: Result<Found, Error>) -> Result<Known, Error> {
+        let is_process = matches!(self.dialer.to, crate::dial::To::Command(_));
+        let result = found.map(|found| match found {
+            Found::Modern(modern) => Known::Modern(modern),
+            Found::Legacy(reach, lane) => {
+                self.lanes.adopt(lane);
+                Known::Legacy(Arc::new(self.legacy(reach)))
+            }
+        });
+        let mut era = self.era();
+        era.finding = None;
+        match &result {
+            Ok(known) => {
+                era.was = match known {
+                    Known::Legacy(legacy) => Some(legacy.reach),
+                    Known::Modern(_) => None,
+                };
+                era.backoff.succeeded();
+                era.known = (!era.closed).then(|| (known.clone(), Instant::now()));
+            }
+            Err(error) => {
+                if is_process {
+                    era.backoff.failed(Instant::now());
+                }
+                era.last_failure = Some(error.clone());
+            }
+        }
+        drop(era);
+        // What was never begun was not executed.
+        result.map_err(Error::unexecuted)
+    }
+
+    fn legacy(&self, reach: Reach) -> Legacy {
+        Legacy {
+            dialer: self.dialer.clone(),
+            reach,
+            lanes: self.lanes.clone(),
+            parked: self.parked.clone(),
+            changes: self.dialer.changes.clone(),
+            options: self.dialer.options.clone(),
+            turns: self.turns.clone(),
+            listening: self.listening.clone(),
+        }
+    }
+
+    /// What was known about the server proved wrong.
+    fn forget(&self) {
+        let mut era = self.era();
+        era.known = None;
+        era.was = None;
+    }
+
+    /// What the server says about itself.
+    pub(crate) async fn facts(self: &Arc<Self>, call: &Call) -> Result<ServerFacts, Error> {
+        match self.known(call).await? {
+            Known::Modern(modern) => Ok(modern.facts.clone()),
+            Known::Legacy(legacy) => legacy.facts(&Legacy::terms(&self.dialer.options, call)).await,
+        }
+    }
+
+    /// Fetches pages of the list of tools.
+    pub(crate) fn fetch(self: &Arc<Self>, call: &Call) -> Fetch {
+        let (upstream, context) = (self.clone(), call.context.clone());
+        Arc::new(move |cursor| {
+            let (upstream, mut context) = (upstream.clone(), context.clone());
+            context.outbox = None;
+            Box::pin(async move {
+                let call = Call::new(Method::ToolsList, crate::page_params(cursor)?, context);
+                match upstream.once(&call).await? {
+                    Reply::Complete(page) => Ok(page),
+                    Reply::Error(error) => Err(error),
+                    _ => Err(Error::internal()),
+                }
+            })
+        })
+    }
+
+    /// Answers a call. With handlers, questions are answered on the way.
+    pub(crate) async fn call(self: &Arc<Self>, call: Call) -> Reply {
+        if call.context.hops > HOP_LIMIT {
+            let what =
+                format!("The call went through more than {HOP_LIMIT} gateways: they are connected in a loop");
+            return Reply::Error(Error::new(Symbol::LoopDetected, what));
+        }
+        let cancel = call.context.cancel.clone();
+        let answered = async {
+            match &self.dialer.handlers {
+                Some(handlers) if call.method.may_ask() => {
+                    let max = self.dialer.options.max_rounds;
+                    let upstream = self.clone();
+                    rounds::until_done(call, handlers, max, move |call| {
+                        let upstream = upstream.clone();
+                        Box::pin(async move { upstream.once(call).await })
+                    })
+                    .await
+                }
+                _ => self.once(&call).await,
+            }
+        };
+        tokio::select! {
+            biased;
+            reply = answered => reply.unwrap_or_else(Reply::Error),
+            () = cancel.cancelled() => {
+                Reply::Error(Error::new(Symbol::Cancelled, "The call was cancelled"))
+            }
+        }
+    }
+
+    /// Answers one round of a call. A server that turns out to be of the other era is found anew, once.
+    async fn once(self: &Arc<Self>, call: &Call) -> Result<Reply, Error> {
+        let allowance = self.allowance(call);
+        for again in [true, false] {
+            let known = match tokio::time::timeout_at(allowance.ends(None).into(), self.known(call)).await {
+                Ok(known) => known?,
+                Err(_) => return Err(allowance.over().unexecuted()),
+            };
+            let wrong = match known {
+                Known::Modern(modern) => match self.modern(&modern, call, allowance).await {
+                    Ok(reply) => return Ok(reply),
+                    Err(Trouble::Error(error)) => return Err(error),
+                    Err(Trouble::WrongEra(error)) => error,
+                },
+                Known::Legacy(legacy) => match legacy.call(call, allowance).await {
+                    Err(error) if is_other_era(&error) => error,
+                    other => return other,
+                },
+            };
+            if !again {
+                return Err(wrong);
+            }
+            tracing::info!(server = %self.dialer.name, error = %wrong, "the server seems to speak another era now; looking again");
+            self.forget();
+        }
+        Err(Error::internal())
+    }
+
+    async fn modern(
+        self: &Arc<Self>,
+        modern: &Arc<Modern>,
+        call: &Call,
+        allowance: Allowance,
+    ) -> Result<Reply, Trouble> {
+        match call.method {
+            Method::Listen => crate::subscribe::listen(self, modern, call, allowance).await,
+            Method::Discover => match modern.call(call, allowance).await? {
+                Reply::Complete(result) => Ok(Reply::Complete(spoken_here(result))),
+                other => Ok(other),
+            },
+            _ => modern.call(call, allowance).await,
+        }
+    }
+
+    /// Ends everything: sessions, processes, parked calls.
+    pub(crate) async fn close(&self) {
+        let known = {
+            let mut era = self.era();
+            era.closed = true;
+            era.known.take()
+        };
+        self.dialer.changes.close();
+        self.parked.close();
+        if let Some((Known::Modern(modern), _)) = known
+            && let crate::modern::Link::Pipe(peer) = &modern.link
+        {
+            peer.line.close().await;
+        }
+        self.lanes.close().await;
+    }
+
+    /// Sends a notification to every legacy session.
+    pub(crate) fn tell_legacy(&self, method: &str) {
+        for lane in self.lanes.all() {
+            lane.peer.line.tell_soon(crate::wire::notification(method, None));
+        }
+    }
+}
+
+impl Known {
+    fn is_open(&self) -> bool {
+        match self {
+            Known::Modern(modern) => modern.is_open(),
+            // Sessions are opened and closed below.
+            Known::Legacy(_) => true,
+        }
+    }
+}
+
+/// Whether a legacy server that refused a handshake may have become a modern one.
+fn is_other_era(error: &Error) -> bool {
+    matches!(error.symbol(), Symbol::UnsupportedVersion | Symbol::HeaderMismatch)
+}
+
+/// A discovery that promises what Tidegate speaks: all revisions, whatever the server behind it speaks.
+fn spoken_here(discovered: Json) -> Json {
+    let Some(object) = Object::of(&discovered) else { return discovered };
+    let all: Vec<_> = tidegate_protocol::Revision::ALL.iter().rev().map(|r| r.as_str()).collect();
+    match Json::of(&all) {
+        Ok(all) => object.with("supportedVersions", &all),
+        Err(_) => discovered,
+    }
+}
+
+/// An [`Upstream`] as a service.
+#[derive(Clone)]
+pub(crate) struct UpstreamDoor(pub(crate) Arc<Upstream>);
+
+impl tower::Service<Call> for UpstreamDoor {
+    type Response = Reply;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Reply, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Poller<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: Call) -> Self::Future {
+        let upstream = self.0.clone();
+        Box::pin(async move { Ok(upstream.call(call).await) })
+    }
+}

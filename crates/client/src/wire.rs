@@ -1,0 +1,145 @@
+//! Writing JSON-RPC messages.
+
+use tidegate_protocol::json::write_str;
+use tidegate_protocol::{Error, Id, Json, Object, Params, Revision, meta};
+
+/// A request whose parameters are written by `params`.
+pub(crate) fn request(id: &Id, method: &str, room: usize, params: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::with_capacity(64 + id.as_json().len() + method.len() + room);
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    out.extend_from_slice(id.as_json().as_bytes());
+    out.extend_from_slice(b",\"method\":");
+    write_str(&mut out, method);
+    out.extend_from_slice(b",\"params\":");
+    params(&mut out);
+    out.push(b'}');
+    out
+}
+
+/// A notification.
+pub(crate) fn notification(method: &str, params: Option<&Json>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(64 + params.map_or(0, Json::len));
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
+    write_str(&mut out, method);
+    if let Some(params) = params {
+        out.extend_from_slice(b",\"params\":");
+        out.extend_from_slice(params.as_str().as_bytes());
+    }
+    out.push(b'}');
+    out
+}
+
+/// `notifications/cancelled` for a request that is no longer wanted.
+pub(crate) fn cancelled(id: &Id, why: &str) -> Vec<u8> {
+    let mut params = tidegate_protocol::json::ObjectWriter::new();
+    params.json("requestId", &id.to_json()).str("reason", why);
+    notification("notifications/cancelled", Some(&params.finish()))
+}
+
+/// The answer to a question of a legacy server.
+pub(crate) fn answer(id: &Id, answer: &Result<Json, Error>, revision: Revision) -> Vec<u8> {
+    let mut out = Vec::with_capacity(128);
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
+    out.extend_from_slice(id.as_json().as_bytes());
+    match answer {
+        Ok(result) => {
+            out.extend_from_slice(b",\"result\":");
+            out.extend_from_slice(result.as_str().as_bytes());
+        }
+        Err(error) => {
+            out.extend_from_slice(b",\"error\":");
+            error.write(&mut out, revision);
+        }
+    }
+    out.push(b'}');
+    out
+}
+
+/// Writes parameters as they are but for `_meta` and the members in `without`; `meta` writes members of `_meta`
+/// (each after [`comma`]) in front of those that stay. `drops` says which of the caller's `_meta` keys do not.
+pub(crate) fn params(
+    out: &mut Vec<u8>,
+    params: &Params,
+    without: &[&str],
+    drops: impl Fn(&str) -> bool,
+    meta: impl FnOnce(&mut Vec<u8>),
+) {
+    out.push(b'{');
+    members(out, params.object(), |name| name == "_meta" || without.contains(&name));
+    let before = out.len();
+    comma(out);
+    out.extend_from_slice(b"\"_meta\":{");
+    let empty = out.len();
+    meta(out);
+    if let Some(own) = params.meta() {
+        members(out, own, drops);
+    }
+    if out.len() == empty {
+        out.truncate(before);
+    } else {
+        out.push(b'}');
+    }
+    out.push(b'}');
+}
+
+fn members(out: &mut Vec<u8>, object: &Object, skip: impl Fn(&str) -> bool) {
+    for member in object.members() {
+        if skip(&member.name) {
+            continue;
+        }
+        comma(out);
+        write_str(out, &member.name);
+        out.push(b':');
+        out.extend_from_slice(member.value.as_bytes());
+    }
+}
+
+/// A comma, unless the object has just begun.
+pub(crate) fn comma(out: &mut Vec<u8>) {
+    if out.last() != Some(&b'{') {
+        out.push(b',');
+    }
+}
+
+/// The members of `_meta` that say on which terms a modern request is made. They are the client's own, not what a
+/// caller of another revision sent along.
+pub(crate) fn is_terms(key: &str) -> bool {
+    matches!(
+        key,
+        meta::PROTOCOL_VERSION
+            | meta::CLIENT_INFO
+            | meta::CLIENT_CAPABILITIES
+            | meta::LOG_LEVEL
+            | meta::PROGRESS_TOKEN
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_protocol::Limits;
+
+    fn written(text: &'static str, without: &[&str], own: &str) -> String {
+        let given = Params::parse(&Json::trusted(text), &Limits::default()).unwrap();
+        let mut out = Vec::new();
+        params(&mut out, &given, without, is_terms, |out| {
+            if !own.is_empty() {
+                comma(out);
+                out.extend_from_slice(own.as_bytes());
+            }
+        });
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn parameters_keep_their_bytes() {
+        let text = r#"{"name":"x","_meta":{"progressToken":1,"vendor/k": 1.0},"arguments":{"a" : 1e2}}"#;
+        assert_eq!(
+            written(text, &[], r#""progressToken":"t""#),
+            r#"{"name":"x","arguments":{"a" : 1e2},"_meta":{"progressToken":"t","vendor/k":1.0}}"#
+        );
+        assert_eq!(written(r#"{"a":1,"b":2,"_meta":{"progressToken":1}}"#, &["a"], ""), r#"{"b":2}"#);
+        assert_eq!(written("{}", &[], ""), "{}");
+        assert_eq!(written("{}", &[], r#""k":1"#), r#"{"_meta":{"k":1}}"#);
+    }
+}

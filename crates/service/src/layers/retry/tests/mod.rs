@@ -1,0 +1,2 @@
+mod layer;
+mod policy;
