@@ -1,10 +1,12 @@
-//! `cargo xtask conformance`: the official suite against the fixture server, and the MCP Inspector after it.
+//! `cargo xtask conformance`: both legs of the official suite against the fixtures, and the MCP Inspector after them.
 
 use anyhow::{Result, bail};
 
-use crate::fixture::Fixture;
+use crate::fixture::{self, Fixture};
+use crate::inspector;
+use crate::leg::Leg;
 use crate::npm::Tools;
-use crate::{inspector, suite};
+use crate::suite::{self, Subject};
 
 /// The revisions that have a requirement set, with the era they belong to.
 const REVISIONS: [(&str, Era); 2] = [("2025-11-25", Era::Legacy), ("2026-07-28", Era::Modern)];
@@ -52,6 +54,7 @@ impl Era {
 /// What to run, and against what.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
+    leg: Option<Leg>,
     url: Option<String>,
     era: Era,
     scenario: Option<String>,
@@ -66,6 +69,7 @@ impl Options {
         while let Some(name) = args.next() {
             let Some(value) = args.next() else { bail!("`{name}` needs a value, or is unknown") };
             match name.as_str() {
+                "--leg" => options.leg = Some(Leg::parse(value)?),
                 "--url" => options.url = Some(value.clone()),
                 "--era" => era = Some(Era::parse(value)?),
                 "--scenario" => options.scenario = Some(value.clone()),
@@ -75,6 +79,9 @@ impl Options {
         }
         if era.is_some() && options.url.is_some() {
             bail!("--era is for the server that we start; one at --url speaks what it speaks");
+        }
+        if options.leg == Some(Leg::Client) && options.url.is_some() {
+            bail!("--url is for the server leg; in the client leg the suite is the server");
         }
         options.era = era.unwrap_or_default();
         if options.revisions().is_empty() {
@@ -96,9 +103,24 @@ impl Options {
             .collect()
     }
 
+    /// The legs that are asked for.
+    fn legs(&self) -> Vec<Leg> {
+        let only = if self.url.is_some() { Some(Leg::Server) } else { self.leg };
+        Leg::ALL.into_iter().filter(|leg| only.is_none_or(|only| only == *leg)).collect()
+    }
+
+    /// What a leg is to test.
+    fn subject(&self, leg: Leg) -> Result<Subject> {
+        Ok(match (leg, &self.url) {
+            (Leg::Client, _) => Subject::Client(fixture::build(leg)?),
+            (Leg::Server, Some(url)) => Subject::Remote(url.clone()),
+            (Leg::Server, None) => Subject::Server(Fixture::start(self.era)?),
+        })
+    }
+
     /// Whether this is a run of everything, and so includes the inspector.
     fn is_complete(&self) -> bool {
-        self.url.is_none() && self.scenario.is_none() && self.revision.is_none()
+        self.leg.is_none() && self.url.is_none() && self.scenario.is_none() && self.revision.is_none()
     }
 }
 
@@ -115,22 +137,18 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 /// The suite alone: every requirement set is run and reported before any failure counts.
 pub(crate) fn suites(options: &Options) -> Result<()> {
     let tools = Tools::install()?;
-    // Held until the end of the function: dropping it ends the server.
-    let fixture = if options.url.is_none() { Some(Fixture::start(options.era)?) } else { None };
-    let url = match (&options.url, &fixture) {
-        (Some(url), _) => url.clone(),
-        (None, Some(fixture)) => fixture.url(),
-        (None, None) => bail!("no server to test"),
-    };
-
     let (mut ran, mut failures) = (0, Vec::new());
-    for revision in options.revisions() {
-        let outcome = suite::run(&tools, &url, revision, options.scenario.as_deref())?;
-        ran += outcome.ran;
-        failures.extend(outcome.failures.into_iter().map(|scenario| format!("{scenario} ({revision})")));
+    for leg in options.legs() {
+        let subject = options.subject(leg)?;
+        for revision in options.revisions() {
+            let outcome = suite::run(&tools, &subject, revision, options.scenario.as_deref())?;
+            ran += outcome.ran;
+            let described = |scenario| format!("{scenario} ({} {revision})", leg.name());
+            failures.extend(outcome.failures.into_iter().map(described));
+        }
     }
     if ran == 0 {
-        bail!("no scenario of that name in the server leg of {}", options.revisions().join(" or "));
+        bail!("no scenario of that name in {}", options.revisions().join(" or "));
     }
     if !failures.is_empty() {
         let named = failures[..failures.len().min(NAMED_FAILURES)].join(", ");
@@ -162,10 +180,24 @@ mod tests {
     }
 
     #[test]
+    fn both_legs_are_run_unless_one_is_asked_for() {
+        for (line, legs) in [
+            ("", &[Leg::Server, Leg::Client][..]),
+            ("--leg client", &[Leg::Client]),
+            ("--leg server --era modern", &[Leg::Server]),
+            ("--url http://localhost:1/mcp", &[Leg::Server]),
+        ] {
+            assert_eq!(parse(line).expect(line).legs(), legs, "{line}");
+        }
+    }
+
+    #[test]
     fn contradictions_are_refused() {
         for line in [
             "--era modern --requirements 2025-11-25",
             "--url x --era modern",
+            "--url x --leg client",
+            "--leg middle",
             "--requirements 2024-11-05",
             "--era",
             "--x y",

@@ -1,4 +1,5 @@
-//! The fixture server, `conformance-server`: building it, starting it, and making sure that it ends with us.
+//! The fixtures, `conformance-server` and `conformance-client`: building them; and starting the server, and making
+//! sure that it ends with us.
 
 use std::fs::{self, File};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -10,15 +11,17 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use crate::conformance::Era;
+use crate::leg::Leg;
 use crate::shell;
 
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
 
-/// Builds the fixture server and returns its path.
-pub(crate) fn build() -> Result<PathBuf> {
+/// Builds the fixture for a leg of the suite and returns its path.
+pub(crate) fn build(leg: Leg) -> Result<PathBuf> {
+    let name = format!("conformance-{}", leg.name());
     // No `--package`: that would build its dependencies once more with fewer features.
-    shell::check(&mut shell::cargo(&["build", "--quiet", "--all-features", "--bin", "conformance-server"]))?;
-    Ok(shell::binaries()?.join(format!("conformance-server{}", std::env::consts::EXE_SUFFIX)))
+    shell::check(&mut shell::cargo(&["build", "--quiet", "--all-features", "--bin", &name]))?;
+    Ok(shell::binaries()?.join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
 }
 
 /// A running fixture server, killed when dropped.
@@ -30,7 +33,7 @@ pub(crate) struct Fixture {
 impl Fixture {
     /// Builds and starts the server, and waits until it accepts connections. Its output goes to a log file.
     pub(crate) fn start(era: Era) -> Result<Self> {
-        let program = build()?;
+        let program = build(Leg::Server)?;
         let dir = shell::conformance_dir()?;
         fs::create_dir_all(&dir)?;
         let log_path = dir.join("server.log");

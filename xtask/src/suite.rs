@@ -1,18 +1,58 @@
-//! One requirement set of the official suite: run it, read what it wrote, print a table.
+//! One leg of one requirement set of the official suite: run it, read what it wrote, print a table.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::fixture::Fixture;
+use crate::leg::Leg;
 use crate::npm::Tools;
 use crate::shell;
 
-/// Unscored scenarios that are known to fail: revision, scenario, and why that is right.
+/// Unscored scenarios that are known to fail: leg, revision, scenario, and why that is right.
 ///
 /// A scored scenario can never be listed here.
-const KNOWN_UNSCORED_FAILURES: &[(&str, &str, &str)] = &[];
+const KNOWN_UNSCORED_FAILURES: &[(Leg, &str, &str, &str)] = &[];
+
+/// What is tested.
+pub(crate) enum Subject {
+    /// A server that runs somewhere.
+    Remote(String),
+    /// Our own server, for as long as this value lives.
+    Server(Fixture),
+    /// The program of our own client.
+    Client(PathBuf),
+}
+
+impl Subject {
+    fn leg(&self) -> Leg {
+        match self {
+            Subject::Remote(_) | Subject::Server(_) => Leg::Server,
+            Subject::Client(_) => Leg::Client,
+        }
+    }
+
+    /// What to tell the suite.
+    fn add_to(&self, command: &mut Command) -> Result<()> {
+        match self {
+            Subject::Remote(url) => command.args(["server", "--url", url]),
+            Subject::Server(fixture) => command.args(["server", "--url", &fixture.url()]),
+            Subject::Client(program) => {
+                // The suite splits the command at spaces, so the path to it must not be part of it.
+                let (Some(directory), Some(name)) = (program.parent(), program.file_name()) else {
+                    bail!("{} is no path of a program", program.display());
+                };
+                let mut here = OsString::from("./");
+                here.push(name);
+                command.args(["client", "--command"]).arg(here).current_dir(directory)
+            }
+        };
+        Ok(())
+    }
+}
 
 /// What came of a requirement set.
 pub(crate) struct Outcome {
@@ -22,43 +62,53 @@ pub(crate) struct Outcome {
     pub(crate) failures: Vec<String>,
 }
 
-/// Runs the server leg of a requirement set, or only one scenario of it, against a URL.
-pub(crate) fn run(tools: &Tools, url: &str, revision: &str, only: Option<&str>) -> Result<Outcome> {
-    let results = shell::conformance_dir()?.join("results").join(revision);
+/// Runs a leg of a requirement set, or only one scenario of it.
+pub(crate) fn run(tools: &Tools, subject: &Subject, revision: &str, only: Option<&str>) -> Result<Outcome> {
+    let leg = subject.leg();
+    let results = shell::conformance_dir()?.join("results").join(leg.name()).join(revision);
     if results.exists() {
         fs::remove_dir_all(&results).with_context(|| format!("clearing {}", results.display()))?;
     }
     fs::create_dir_all(&results).with_context(|| format!("creating {}", results.display()))?;
 
-    let mut scenarios = report(tools, revision, &results)?.scenarios;
+    let mut scenarios = report(tools, leg, revision, &results)?.scenarios;
+    let scored = scenarios.iter().filter(|scenario| scenario.scored()).count();
+    if leg.scored(revision).is_some_and(|expected| expected != scored) {
+        bail!(
+            "the suite scores {scored} scenarios in the {} leg of {revision}: see xtask/src/leg.rs",
+            leg.name()
+        );
+    }
     scenarios.retain(|scenario| only.is_none_or(|name| name == scenario.name));
     if scenarios.is_empty() {
         return Ok(Outcome { ran: 0, failures: Vec::new() });
     }
 
     let mut command = tools.suite();
-    command.args(["server", "--url", url, "--output-dir"]).arg(&results);
+    subject.add_to(&mut command)?;
+    command.arg("--output-dir").arg(&results);
     match only {
         None => command.args(["--requirements", revision]),
         // The suite does not take a scenario and a set; forced, because an extension belongs to no revision.
         Some(name) => command.args(["--scenario", name, "--spec-version", revision, "--force"]),
     };
-    println!("\nconformance {revision}: {} scenarios against {url}", scenarios.len());
+    println!("\nconformance of the {}, {revision}: {} scenarios", leg.name(), scenarios.len());
     let log = results.join("suite.log");
     run_logged(&mut command, &log)?;
 
-    let mut report = report(tools, revision, &results)?;
+    let mut report = report(tools, leg, revision, &results)?;
     report.scenarios.retain(|scenario| only.is_none_or(|name| name == scenario.name));
+    report.checks.retain(|check| only.is_none_or(|name| name == check.scenario));
     if report.scenarios.iter().all(|scenario| !scenario.ran) {
         bail!("the conformance suite ran nothing; its output is in {}", log.display());
     }
-    print(&report, revision);
+    print(&report, leg, revision);
     println!("details: {}", results.display());
 
     let failures = report
         .scenarios
         .iter()
-        .filter(|scenario| !scenario.passed() && known_failure(revision, scenario).is_none())
+        .filter(|scenario| !scenario.passed(leg) && known_failure(leg, revision, scenario).is_none())
         .map(|scenario| scenario.name.clone())
         .collect();
     Ok(Outcome { ran: report.scenarios.len(), failures })
@@ -94,8 +144,8 @@ impl Scenario {
         self.standing == "scored"
     }
 
-    fn passed(&self) -> bool {
-        self.ran && self.failed == 0
+    fn passed(&self, leg: Leg) -> bool {
+        self.ran && self.failed == 0 && self.passed >= leg.least_successes(&self.name)
     }
 }
 
@@ -107,19 +157,20 @@ struct Check {
     message: String,
 }
 
-fn known_failure(revision: &str, scenario: &Scenario) -> Option<&'static str> {
-    KNOWN_UNSCORED_FAILURES
-        .iter()
-        .find(|(set, name, _)| !scenario.scored() && *set == revision && *name == scenario.name)
-        .map(|(_, _, why)| *why)
+fn known_failure(leg: Leg, revision: &str, scenario: &Scenario) -> Option<&'static str> {
+    let is = |known: &&(Leg, &str, &str, &str)| {
+        (known.0, known.1, known.2) == (leg, revision, scenario.name.as_str())
+    };
+    KNOWN_UNSCORED_FAILURES.iter().find(is).filter(|_| !scenario.scored()).map(|(.., why)| *why)
 }
 
 /// Reads the requirement set and the results. The suite writes YAML and JSON, so Node.js reads them for us and
 /// hands over lines of fields.
-fn report(tools: &Tools, revision: &str, results: &Path) -> Result<Report> {
+fn report(tools: &Tools, leg: Leg, revision: &str, results: &Path) -> Result<Report> {
     let script = shell::root().join("xtask").join("src").join("report.mjs");
-    let text = shell::output(tools.node().arg(script).arg(tools.suite_dir()).arg(revision).arg(results))
-        .context("reading the results of the conformance suite")?;
+    let mut node = tools.node();
+    node.arg(script).arg(tools.suite_dir()).args([leg.name(), revision]).arg(results);
+    let text = shell::output(&mut node).context("reading the results of the conformance suite")?;
     parse(&text)
 }
 
@@ -151,7 +202,7 @@ fn parse(text: &str) -> Result<Report> {
     Ok(report)
 }
 
-fn print(report: &Report, revision: &str) {
+fn print(report: &Report, leg: Leg, revision: &str) {
     let width =
         report.scenarios.iter().map(|scenario| scenario.name.len()).max().unwrap_or(0).max("scenario".len());
     println!(
@@ -160,10 +211,11 @@ fn print(report: &Report, revision: &str) {
     );
     for scenario in &report.scenarios {
         let Scenario { name, standing, passed, failed, warnings, skipped, .. } = scenario;
-        let note = match (scenario.passed(), known_failure(revision, scenario)) {
+        let note = match (scenario.passed(leg), known_failure(leg, revision, scenario)) {
             (false, Some(why)) => format!("  known: {why}"),
             (true, Some(_)) => "  passes: remove it from KNOWN_UNSCORED_FAILURES".to_owned(),
             (false, None) if !scenario.ran => "  DID NOT FINISH".to_owned(),
+            (false, None) if scenario.failed == 0 => "  FAILED: too few checks".to_owned(),
             (false, None) => "  FAILED".to_owned(),
             (true, None) => String::new(),
         };
@@ -174,9 +226,9 @@ fn print(report: &Report, revision: &str) {
     }
     for (kind, scored) in [("scored", true), ("unscored", false)] {
         let of_kind = || report.scenarios.iter().filter(|scenario| scenario.scored() == scored);
-        let (passed, all) = (of_kind().filter(|scenario| scenario.passed()).count(), of_kind().count());
+        let (passed, all) = (of_kind().filter(|scenario| scenario.passed(leg)).count(), of_kind().count());
         if all > 0 {
-            println!("{revision}: {passed} of {all} {kind} scenarios pass");
+            println!("{} {revision}: {passed} of {all} {kind} scenarios pass", leg.name());
         }
     }
 }
@@ -192,9 +244,21 @@ mod tests {
                     check\ttasks\tFAILURE\tsome-id\tit is: broken\n\
                     scenario\tcaching\tscored\tfalse\t0\t0\t0\t0\n";
         let report = parse(text).expect("well-formed lines");
-        let passed: Vec<bool> = report.scenarios.iter().map(Scenario::passed).collect();
-        assert_eq!(passed, [true, false, false]);
+        for leg in Leg::ALL {
+            let passed: Vec<bool> = report.scenarios.iter().map(|scenario| scenario.passed(leg)).collect();
+            assert_eq!(passed, [true, false, false], "{leg:?}");
+        }
         assert_eq!(report.checks[0].message, "it is: broken");
+    }
+
+    #[test]
+    fn a_client_that_does_nothing_fails() {
+        let text = "scenario\tinitialize\tscored\ttrue\t0\t0\t0\t0\n\
+                    scenario\thttp-standard-headers\tscored\ttrue\t8\t0\t0\t3\n";
+        let report = parse(text).expect("well-formed lines");
+        for scenario in &report.scenarios {
+            assert!(!scenario.passed(Leg::Client), "{}", scenario.name);
+        }
     }
 
     #[test]

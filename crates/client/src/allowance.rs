@@ -23,8 +23,9 @@ impl Allowance {
     pub(crate) fn new(now: Instant, stretch: Duration, extend: bool, at_most: Option<Instant>) -> Allowance {
         let far = now + Duration::from_secs(365 * 24 * 3600);
         let at_most = at_most.unwrap_or(far);
-        let until = now.checked_add(stretch).unwrap_or(far).min(at_most);
-        Allowance { until, stretch, extend, at_most }
+        // The shorter of both is also what the error says.
+        let stretch = stretch.min(at_most.saturating_duration_since(now));
+        Allowance { until: now + stretch, stretch, extend, at_most }
     }
 
     /// The same allowance, beginning now.
@@ -88,6 +89,9 @@ mod tests {
         assert_eq!(extended.ends(None), now + s(10));
         assert_eq!(extended.ends(Some(now + s(3))), now + s(13));
         assert_eq!(extended.ends(Some(now + s(9))), now + s(15));
-        assert_eq!(Allowance::new(now, s(10), true, Some(now + s(2))).ends(None), now + s(2));
+        let short = Allowance::new(now, s(10), true, Some(now + s(2)));
+        assert_eq!(short.ends(None), now + s(2));
+        assert!(short.over().message().contains("within 2.0 s"), "{}", short.over());
+        assert!(Allowance::new(now, Duration::MAX, false, None).ends(None) > now);
     }
 }

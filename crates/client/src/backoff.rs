@@ -15,6 +15,10 @@ impl Backoff {
 
     /// It failed. The first failure costs nothing: what worked yesterday may work at once.
     pub(crate) fn failed(&mut self, now: Instant) {
+        // What failed long ago says nothing about today.
+        if self.until.is_some_and(|until| now.saturating_duration_since(until) > Self::MOST) {
+            self.failures = 0;
+        }
         self.failures += 1;
         let pause = match self.failures {
             1 => Duration::ZERO,
@@ -49,6 +53,9 @@ mod tests {
         }
         assert_eq!(pauses, [0, 250, 500, 1000, 2000, 4000, 8000, 16000, 30000, 30000, 30000, 30000]);
         assert_eq!(backoff.wait(now + Duration::from_secs(29)), Duration::from_secs(1));
+        let later = now + Duration::from_secs(61);
+        backoff.failed(later);
+        assert_eq!(backoff.wait(later), Duration::ZERO, "what failed long ago does not count");
         backoff.succeeded();
         assert_eq!(backoff.wait(now), Duration::ZERO);
     }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use tidegate_protocol::{Error, Json, Method, Object, Params, Revision, Symbol};
 use tidegate_service::{Call, Context};
+use tokio_util::sync::CancellationToken;
 
 use crate::allowance::Allowance;
 use crate::cache::ToolCache;
@@ -46,6 +47,8 @@ pub(crate) struct Dialer {
     pub(crate) ids: Arc<Ids>,
     pub(crate) changes: Arc<Changes>,
     pub(crate) handlers: Option<Arc<Handlers>>,
+    /// Fires when the client is closed.
+    pub(crate) over: CancellationToken,
     /// Who sees what the server's process writes to standard error.
     pub(crate) on_stderr: Option<OnStderr>,
 }
@@ -92,7 +95,10 @@ impl Dialer {
             (To::Command(command), _) => self.start(command, terms)?,
             (To::Http { http, .. }, Reach::Sse) => {
                 let desk = self.desk(terms);
-                let old = OldSse::open(http, desk.clone(), self.options.limits).await?;
+                let within = Allowance::new(Instant::now(), self.options.init_timeout, false, None);
+                let opening = OldSse::open(http, desk.clone(), self.options.limits);
+                let old = tokio::time::timeout_at(within.ends(None).into(), opening).await;
+                let old = old.map_err(|_| within.over().unexecuted())??;
                 self.peer(desk, Line::Sse(old))
             }
             (To::Http { http, .. }, _) => {
@@ -159,15 +165,14 @@ impl Dialer {
             Ok(discovered) => discovered,
             Err(_) if self.options.era == EraChoice::Modern => return Err(allowance.over()),
             Err(_) => {
-                // Silence may be that of a legacy server, or of one that is still starting. Whatever it answers first
-                // decides.
+                // Silence may be that of a legacy server, or of one that is still starting: both are asked, and what it
+                // says decides.
+                let mut lane = std::pin::pin!(Lane::open(peer.clone(), terms, &self.options));
                 tokio::select! {
-                    lane = Lane::open(peer.clone(), terms, &self.options) => return Ok(Found::Legacy(Reach::Stdio, lane?)),
+                    lane = lane.as_mut() => return Ok(Found::Legacy(Reach::Stdio, lane?)),
                     discovered = answer => match discovered {
-                        Discovered::Modern(facts) => Discovered::Modern(facts),
-                        // It has answered our first request, and the second is on its way: but an answer may have been
-                        // dropped with it, so that the handshake begins anew.
-                        _ => Discovered::Gone(Error::internal()),
+                        Discovered::Legacy(_) => return Ok(Found::Legacy(Reach::Stdio, lane.await?)),
+                        discovered => discovered,
                     },
                 }
             }

@@ -1,4 +1,38 @@
 //! Outbound MCP: one client for any server, whichever era it speaks and however it misbehaves.
+//!
+//! [`Client::connect`] takes a command line, an address, an entry of an `mcpServers` file or a service in this process,
+//! finds out which revision of the protocol the server speaks, and keeps working when it crashes, hangs, forgets its
+//! session or sends garbage. Every call gets exactly one answer, within its deadline.
+//!
+//! ```
+//! use serde_json::json;
+//! use tidegate_client::{Client, ElicitAnswer, Handlers, Target};
+//! # use tidegate_server::{Cx, Server, Tool, ToolError};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tidegate_client::AppError> {
+//! # let greet = Tool::new("greet").description("Greets").handler(|_: (), _: Cx| async { Ok::<_, ToolError>("Hello!") });
+//! # let server = Server::new("here", "1.0").tool(greet).build();
+//! // A server in this process; `Client::connect("npx -y some-server")` or a URL work the same.
+//! let client = Client::builder(Target::from_door(server))?
+//!     .handlers(Handlers::new().on_elicit(false, |question| async move {
+//!         println!("{}", question.message);
+//!         ElicitAnswer::Accept(question.defaults())
+//!     }))
+//!     .connect()
+//!     .await?;
+//! let result = client.call("greet", json!({})).await?;
+//! assert_eq!(result.text(), "Hello!");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What a server asks in the middle of a call (elicitation, sampling, roots) is answered by [`Handlers`], in both eras.
+//! Without handlers the client can stand in front of the server for others: [`Client::door`] answers modern calls, and
+//! the questions become the callers'.
+//!
+//! Failures are [`AppError`]s: a code of the catalogue, a sentence for people, what to do, and whether trying again can
+//! help. What a tool says about its own failure is not one of them: that is a result whose
+//! [`is_error`](ToolResult::is_error) is true.
 
 mod allowance;
 mod app_error;

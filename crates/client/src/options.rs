@@ -80,7 +80,8 @@ pub struct Options {
     pub extend_on_progress: bool,
     /// How long a call may take with all its extensions. Default 1 hour.
     pub max_timeout: Duration,
-    /// How long a server on stdio may take to answer the question which era it speaks. Default 5 s.
+    /// How long a server on stdio may take to answer the question which era it speaks before it is taken for
+    /// a legacy one. Default 3 s.
     pub probe_timeout: Duration,
     /// How long a server may take to start and shake hands. Default 60 s, because some install themselves first.
     pub init_timeout: Duration,
@@ -130,7 +131,7 @@ impl Default for Options {
             tool_timeouts: HashMap::new(),
             extend_on_progress: false,
             max_timeout: Duration::from_secs(3600),
-            probe_timeout: Duration::from_secs(5),
+            probe_timeout: Duration::from_secs(3),
             init_timeout: Duration::from_secs(60),
             connect_timeout: Duration::from_secs(10),
             limits: Limits { max_bytes: 16 * 1024 * 1024, ..Limits::default() },

@@ -48,14 +48,18 @@ impl Peer {
     /// Nobody waits for this request any more.
     pub(crate) fn cancel(&self, ticket: &Ticket, why: &str) {
         // An `initialize` may not be cancelled (2025-11-25 cancellation), and what is answered need not be.
-        if self.desk.tickets.forget(&ticket.id).is_some() && ticket.method != Method::Initialize {
+        if self.desk.tickets.forget(&ticket.id).is_none() {
+            return;
+        }
+        self.line.give_up(&ticket.id);
+        if ticket.method != Method::Initialize {
             self.line.tell_soon(wire::cancelled(&ticket.id, why));
         }
     }
 
     /// Whether the connection is of any more use.
     pub(crate) fn is_open(&self) -> bool {
-        self.desk.tickets.closed().is_none()
+        self.desk.tickets.closed().is_none() && self.line.is_open()
     }
 }
 

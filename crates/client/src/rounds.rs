@@ -21,8 +21,13 @@ pub(crate) async fn until_done(
             done => return Ok(done),
         }
     }
+    Err(too_many(max))
+}
+
+/// The error of a call that does not stop asking.
+pub(crate) fn too_many(max: usize) -> Error {
     let what = format!("The call asked for input {max} times without coming to an end, and was given up");
-    Err(Error::new(Symbol::ToolExecution, what).as_protocol())
+    Error::new(Symbol::ToolExecution, what).as_protocol()
 }
 
 /// The parameters of the next round.

@@ -19,6 +19,11 @@ pub(crate) fn error_in(body: &Body, limits: &Limits) -> Option<Json> {
     }
 }
 
+/// The code of a JSON-RPC error object.
+pub(crate) fn code_of(error: &Json) -> Option<i64> {
+    Object::of(error)?.json("code")?.to().ok()
+}
+
 /// A status that says no, as an error: what it means, and whether the request was surely not executed.
 pub(crate) fn error(url: &Url, answered: &Answered, limits: &Limits) -> Error {
     let status = answered.status;
@@ -87,6 +92,12 @@ fn challenged(headers: &[String]) -> String {
     };
     let reason = named("error_description").or_else(|| named("error"));
     reason.map_or_else(String::new, |reason| format!(": {reason}"))
+}
+
+/// Whether a refusal is about the session: "No valid session ID provided", "Server not initialized".
+pub(crate) fn speaks_of_a_session(body: &Body, limits: &Limits) -> bool {
+    let said = said(body, limits).to_ascii_lowercase();
+    said.contains("session") || said.contains("not initialized")
 }
 
 /// What the body adds to the status, for people.

@@ -27,9 +27,11 @@ pub(crate) async fn listen(
     let filter = Filter::read(call.params.object())?;
     let (feed, acknowledged) = modern.feed(call, &allowance).await?;
     let events = Outbox::new(256);
+    let over = upstream.over.clone();
     let (upstream, outbox, mut call) = (Arc::downgrade(upstream), events.clone(), call.clone());
     call.context.outbox = None;
-    tokio::spawn(async move {
+    let listening = events.clone();
+    let keeping = async move {
         let mut feed = Some(feed);
         let mut pause = Duration::from_millis(250);
         loop {
@@ -58,6 +60,12 @@ pub(crate) async fn listen(
                     pause = (pause * 2).min(MAX_PAUSE);
                 }
             }
+        }
+    };
+    tokio::spawn(async move {
+        tokio::select! {
+            () = keeping => {}
+            () = over.cancelled() => listening.close(),
         }
     });
     Ok(Reply::Subscription(Subscription { acknowledged, events }))

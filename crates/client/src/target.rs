@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use tidegate_service::BoxDoor;
+use tidegate_service::{BoxDoor, Door};
 use url::Url;
 
 pub use error::TargetError;
@@ -165,6 +165,13 @@ fn assignment(word: &str) -> Option<(&str, &str)> {
 pub(crate) fn is_variable(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+impl Target {
+    /// A service in this very process, for example a server of the framework.
+    pub fn from_door(door: impl Door) -> Target {
+        Target::Local(door.boxed())
+    }
 }
 
 impl TryFrom<&str> for Target {

@@ -9,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
-use tidegate_protocol::{Error, Json, Method, Object, Symbol};
-use tidegate_service::{Call, HOP_LIMIT, Reply};
+use tidegate_protocol::{Error, Json, Method, Object, Revision, Symbol};
+use tidegate_service::{Call, CallerId, HOP_LIMIT, Reply};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 use crate::allowance::Allowance;
 use crate::backoff::Backoff;
-use crate::cache::{Fetch, ToolCache};
+use crate::cache::ToolCache;
 use crate::dial::{Dialer, Found, Reach};
 use crate::facts::ServerFacts;
 use crate::legacy::{Lanes, Legacy, Parked};
@@ -38,6 +39,10 @@ pub(crate) struct Upstream {
     turns: Arc<Semaphore>,
     listening: Arc<AtomicBool>,
     era: Mutex<Era>,
+    /// Whose calls are the client's own, with times of their own.
+    own: CallerId,
+    /// Fires when the client is closed.
+    pub(crate) over: CancellationToken,
 }
 
 /// What is known about the server's era.
@@ -60,7 +65,7 @@ pub(crate) enum Known {
 }
 
 impl Upstream {
-    pub(crate) fn new(dialer: Arc<Dialer>, cache: Arc<ToolCache>) -> Arc<Upstream> {
+    pub(crate) fn new(dialer: Arc<Dialer>, cache: Arc<ToolCache>, own: CallerId) -> Arc<Upstream> {
         let options = dialer.options.clone();
         let invalidated = Arc::downgrade(&cache);
         dialer.changes.watch(move |notice| {
@@ -68,12 +73,15 @@ impl Upstream {
                 cache.invalidate();
             }
         });
+        let over = dialer.over.clone();
         Arc::new(Upstream {
-            lanes: Lanes::new(options.lanes.clone()),
-            parked: Arc::new(Parked::new(options.park.clone())),
+            lanes: Lanes::new(options.lanes.clone(), over.clone()),
+            parked: Arc::new(Parked::new(options.park.clone(), over.clone())),
             turns: Arc::new(Semaphore::new(1)),
             listening: Arc::default(),
             era: Mutex::default(),
+            own,
+            over,
             dialer,
             cache,
         })
@@ -93,9 +101,17 @@ impl Upstream {
             }
             _ => None,
         };
-        let at_most = now + options.max_timeout;
-        let at_most = call.context.deadline.map_or(at_most, |deadline| deadline.min(at_most));
-        Allowance::new(now, special.unwrap_or(options.timeout), options.extend_on_progress, Some(at_most))
+        let mut stretch = special.unwrap_or(options.timeout);
+        let mut at_most = now + options.max_timeout;
+        if let Some(deadline) = call.context.deadline {
+            // The client's own user knows how long to wait; anybody else is heard as far as the options go.
+            if call.context.caller == Some(self.own) {
+                stretch = deadline.saturating_duration_since(now);
+                at_most = deadline;
+            }
+            at_most = at_most.min(deadline);
+        }
+        Allowance::new(now, stretch, options.extend_on_progress, Some(at_most))
     }
 
     /// The server, found if it is not known. However many ask at once, it is looked for once.
@@ -104,10 +120,14 @@ impl Upstream {
             let mut era = self.era();
             match &era.known {
                 Some((known, _)) if known.is_open() => return Ok(known.clone()),
-                Some((_, since)) => {
-                    if since.elapsed() < HEALTHY_AFTER {
+                Some((known, since)) => {
+                    let (lived, why) = (since.elapsed(), known.end());
+                    if lived < HEALTHY_AFTER {
                         era.backoff.failed(Instant::now());
+                    } else {
+                        era.backoff.succeeded();
                     }
+                    era.last_failure = why.or(era.last_failure.take());
                     era.known = None;
                 }
                 None => {}
@@ -118,7 +138,7 @@ impl Upstream {
         let finding = {
             let mut era = self.era();
             if era.closed {
-                return Err(Error::new(Symbol::Unavailable, "The client is closed").unexecuted());
+                return Err(closed().unexecuted());
             }
             match (&era.known, &era.finding) {
                 (Some((known, _)), _) if known.is_open() => return Ok(known.clone()),
@@ -152,7 +172,10 @@ impl Upstream {
         let (upstream, dialer, cache) = (self.clone(), self.dialer.clone(), self.cache.clone());
         // A task of its own: a caller who gives up does not take the connection away from the others.
         let task = tokio::spawn(async move {
-            let found = dialer.find(&cache, &terms, was).await;
+            let found = tokio::select! {
+                found = dialer.find(&cache, &terms, was) => found,
+                () = upstream.over.cancelled() => Err(closed()),
+            };
             upstream.found(found)
         });
         let upstream = self.clone();
@@ -180,7 +203,7 @@ impl Upstream {
                     Known::Legacy(legacy) => Some(legacy.reach),
                     Known::Modern(_) => None,
                 };
-                era.backoff.succeeded();
+                // Whether it really works shows when it ends.
                 era.known = (!era.closed).then(|| (known.clone(), Instant::now()));
             }
             Err(error) => {
@@ -223,23 +246,6 @@ impl Upstream {
         }
     }
 
-    /// Fetches pages of the list of tools.
-    pub(crate) fn fetch(self: &Arc<Self>, call: &Call) -> Fetch {
-        let (upstream, context) = (self.clone(), call.context.clone());
-        Arc::new(move |cursor| {
-            let (upstream, mut context) = (upstream.clone(), context.clone());
-            context.outbox = None;
-            Box::pin(async move {
-                let call = Call::new(Method::ToolsList, crate::page_params(cursor)?, context);
-                match upstream.once(&call).await? {
-                    Reply::Complete(page) => Ok(page),
-                    Reply::Error(error) => Err(error),
-                    _ => Err(Error::internal()),
-                }
-            })
-        })
-    }
-
     /// Answers a call. With handlers, questions are answered on the way.
     pub(crate) async fn call(self: &Arc<Self>, call: Call) -> Reply {
         if call.context.hops > HOP_LIMIT {
@@ -268,6 +274,7 @@ impl Upstream {
             () = cancel.cancelled() => {
                 Reply::Error(Error::new(Symbol::Cancelled, "The call was cancelled"))
             }
+            () = self.over.cancelled() => Reply::Error(closed()),
         }
     }
 
@@ -322,6 +329,7 @@ impl Upstream {
             era.closed = true;
             era.known.take()
         };
+        self.over.cancel();
         self.dialer.changes.close();
         self.parked.close();
         if let Some((Known::Modern(modern), _)) = known
@@ -330,6 +338,9 @@ impl Upstream {
             peer.line.close().await;
         }
         self.lanes.close().await;
+        if let crate::dial::To::Http { http, .. } = &self.dialer.to {
+            http.close();
+        }
     }
 
     /// Sends a notification to every legacy session.
@@ -348,6 +359,22 @@ impl Known {
             Known::Legacy(_) => true,
         }
     }
+
+    /// Why the connection has ended, as far as that is known.
+    fn end(&self) -> Option<Error> {
+        match self {
+            Known::Modern(modern) => match &modern.link {
+                crate::modern::Link::Pipe(peer) => peer.desk.tickets.closed(),
+                crate::modern::Link::Http(_) => None,
+            },
+            Known::Legacy(_) => None,
+        }
+    }
+}
+
+/// Why there are no calls any more.
+pub(crate) fn closed() -> Error {
+    Error::new(Symbol::Unavailable, "The client is closed")
 }
 
 /// Whether a legacy server that refused a handshake may have become a modern one.
@@ -358,7 +385,7 @@ fn is_other_era(error: &Error) -> bool {
 /// A discovery that promises what Tidegate speaks: all revisions, whatever the server behind it speaks.
 fn spoken_here(discovered: Json) -> Json {
     let Some(object) = Object::of(&discovered) else { return discovered };
-    let all: Vec<_> = tidegate_protocol::Revision::ALL.iter().rev().map(|r| r.as_str()).collect();
+    let all: Vec<_> = Revision::ALL.iter().rev().map(|r| r.as_str()).collect();
     match Json::of(&all) {
         Ok(all) => object.with("supportedVersions", &all),
         Err(_) => discovered,

@@ -61,8 +61,7 @@ fn symbol_of(method: &Method, code: i64, message: &str, data: Option<&Json>) -> 
 
 /// Whether an error object is one that only modern servers send (2026-07-28 versioning, Backward Compatibility).
 pub(crate) fn is_modern_error(error: &Json) -> bool {
-    let code = Object::of(error).and_then(|e| e.json("code")).and_then(|c| c.to::<i64>().ok());
-    matches!(code, Some(-32022..=-32020))
+    matches!(crate::status::code_of(error), Some(-32022..=-32020))
 }
 
 #[cfg(test)]

@@ -65,8 +65,6 @@ pub enum Symbol {
     HeaderMismatch,
     /// The client lacks a capability that the request needs.
     MissingCapability,
-    /// The server lacks a capability that its caller needs. Never on the wire: a client finds out by itself.
-    MissingServerCapability,
     /// The protocol version is not supported.
     UnsupportedVersion,
     /// No such tool.
@@ -127,7 +125,6 @@ impl Symbol {
             Symbol::Internal => "INTERNAL_ERROR",
             Symbol::HeaderMismatch => "HEADER_MISMATCH",
             Symbol::MissingCapability => "MISSING_CAPABILITY",
-            Symbol::MissingServerCapability => "MISSING_SERVER_CAPABILITY",
             Symbol::UnsupportedVersion => "UNSUPPORTED_VERSION",
             Symbol::ToolNotFound => "TOOL_NOT_FOUND",
             Symbol::PromptNotFound => "PROMPT_NOT_FOUND",
@@ -189,7 +186,6 @@ impl Symbol {
             },
             Symbol::Internal
             | Symbol::ToolExecution
-            | Symbol::MissingServerCapability
             | Symbol::Unauthorized
             | Symbol::RateLimited
             | Symbol::Unavailable

@@ -106,7 +106,6 @@ impl Input {
         self.0.ready.notify_one();
     }
 
-    #[cfg(test)]
     pub(super) fn is_open(&self) -> bool {
         self.state().closed.is_none()
     }

@@ -127,7 +127,6 @@ impl Child {
     }
 
     /// Whether it still takes messages.
-    #[cfg(test)]
     pub(crate) fn is_alive(&self) -> bool {
         self.input.is_open()
     }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_protocol::{ClientCapabilities, Error, Json, Level, Method, Revision, Symbol};
+use tidegate_protocol::{ClientCapabilities, Error, Json, Level, Method, Revision};
 use tidegate_service::layers::{BreakerLayer, BreakerSettings, RetryLayer};
 use tidegate_service::{Call, CallerId, Door, Notice, Principal};
+use tokio_util::sync::CancellationToken;
 use tower::Layer;
 
 use super::{Client, Inner, OnLog, Policed, Server};
@@ -13,6 +14,7 @@ use crate::app_error::AppError;
 use crate::auth::Authorizer;
 use crate::cache::ToolCache;
 use crate::changes::Changes;
+use crate::child::OnStderr;
 use crate::dial::{Dialer, To};
 use crate::handlers::Handlers;
 use crate::http::{HttpClient, HttpSettings};
@@ -31,7 +33,7 @@ pub struct ClientBuilder {
     log_level: Option<Level>,
     on_log: Option<OnLog>,
     on_change: Option<OnChange>,
-    on_stderr: Option<Arc<dyn Fn(&str) + Send + Sync>>,
+    on_stderr: Option<OnStderr>,
 }
 
 /// Told of every change.
@@ -116,9 +118,7 @@ impl ClientBuilder {
         let facts = client.server().await?;
         if client.0.options.require_tools && !facts.has_capability("tools") {
             client.close().await;
-            let what = "MCP server does not support tools capability";
-            let error = Error::new(Symbol::MissingServerCapability, what).unexecuted();
-            return Err(client.app_error(&error, &Method::Initialize));
+            return Err(AppError::missing_server_capability("tools"));
         }
         Ok(client)
     }
@@ -178,9 +178,11 @@ impl ClientBuilder {
             ids,
             changes,
             handlers: handlers.clone(),
+            over: CancellationToken::new(),
             on_stderr: self.on_stderr,
         };
-        let upstream = Upstream::new(Arc::new(dialer), cache.clone());
+        let caller = CallerId::new();
+        let upstream = Upstream::new(Arc::new(dialer), cache.clone(), caller);
         let door = retry.layer(breaker.layer(UpstreamDoor(upstream.clone())));
         assert_door(&door);
         Ok(Client(Arc::new(Inner {
@@ -190,7 +192,7 @@ impl ClientBuilder {
             circuit,
             handlers,
             capabilities,
-            caller: CallerId::new(),
+            caller,
             log_level: self.log_level,
             on_log: self.on_log,
         })))

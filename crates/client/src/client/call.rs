@@ -105,9 +105,11 @@ impl CallTool {
             let result = loop {
                 tokio::select! {
                     biased;
-                    Some(notice) = outbox.next() => tell(notice),
                     result = result.as_mut() => break result,
+                    Some(notice) = outbox.next() => tell(notice),
                 }
+                // However many come, clocks and other tasks get their turn.
+                tokio::task::consume_budget().await;
             };
             while let Some(notice) = outbox.try_next() {
                 tell(notice);

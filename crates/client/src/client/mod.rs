@@ -198,7 +198,12 @@ impl Client {
 
     /// Whether the server answers.
     pub async fn ping(&self) -> Result<(), AppError> {
-        self.result(self.own_call(Method::Ping, Params::empty())).await.map(drop)
+        // What is in this process has no session to ping in; what is asked is whether it answers.
+        let method = match &self.0.server {
+            Server::Remote { .. } => Method::Ping,
+            Server::Local { .. } => Method::Discover,
+        };
+        self.result(self.own_call(method, Params::empty())).await.map(drop)
     }
 
     /// How far the client has come.
@@ -252,25 +257,23 @@ impl Client {
 
     /// Fetches pages of the list of tools for a caller.
     fn fetch_for(&self, context: &Context) -> Fetch {
-        match &self.0.server {
-            Server::Remote { upstream, .. } => {
-                upstream.fetch(&Call::new(Method::ToolsList, Params::empty(), context.clone()))
-            }
-            Server::Local { door } => {
-                let (door, context) = (door.clone(), context.clone());
-                Arc::new(move |cursor| {
-                    let (door, context) = (door.clone(), context.clone());
-                    Box::pin(async move {
-                        let call = Call::new(Method::ToolsList, crate::page_params(cursor)?, context);
-                        match door.answer(call).await {
-                            Ok(Reply::Complete(page)) => Ok(page),
-                            Ok(Reply::Error(error)) => Err(error),
-                            Ok(_) => Err(Error::internal()),
-                        }
-                    })
-                })
-            }
+        let (client, mut context) = (self.clone(), context.clone());
+        context.outbox = None;
+        if let Server::Remote { .. } = &self.0.server {
+            // As it came: what a legacy server does not say must not look as if it had said it.
+            context.revision = Revision::LATEST_LEGACY;
         }
+        Arc::new(move |cursor| {
+            let (client, context) = (client.clone(), context.clone());
+            Box::pin(async move {
+                // Like any other call: with retries, and counted by the breaker.
+                match client.make(Call::new(Method::ToolsList, crate::page_params(cursor)?, context)).await {
+                    Reply::Complete(page) => Ok(page),
+                    Reply::Error(error) => Err(error),
+                    _ => Err(Error::internal()),
+                }
+            })
+        })
     }
 }
 

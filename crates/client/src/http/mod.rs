@@ -152,6 +152,12 @@ impl HttpClient {
         &self.0.home.url
     }
 
+    /// Closes the connections that nobody uses, and keeps none from now on.
+    pub(crate) fn close(&self) {
+        self.0.home.pool.close();
+        self.0.place.load().pool.close();
+    }
+
     /// Posts a JSON message.
     pub(crate) async fn post(&self, body: Bytes, headers: Headers) -> Result<Answered, Error> {
         self.send(Verb::Post, body, headers).await

@@ -8,6 +8,7 @@ use ::http::{Request, response};
 use bytes::Bytes;
 use http_body_util::Full;
 use tidegate_protocol::Error;
+use tokio::sync::Notify;
 
 use super::connect::Connector;
 use super::connection::Connection;
@@ -27,6 +28,16 @@ pub(super) struct Pool {
     idle: Mutex<Vec<Idle>>,
     /// Whether a task looks through the idle connections.
     swept: AtomicBool,
+    /// Makes that task look at once.
+    look: Arc<Notify>,
+    /// Whether no connection is kept any more.
+    closed: AtomicBool,
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.look.notify_one();
+    }
 }
 
 struct Idle {
@@ -36,7 +47,8 @@ struct Idle {
 
 impl Pool {
     pub(super) fn new(connector: Connector, max_idle: usize) -> Arc<Pool> {
-        Arc::new(Pool { connector, max_idle, idle: Mutex::default(), swept: AtomicBool::new(false) })
+        let (swept, closed) = (AtomicBool::new(false), AtomicBool::new(false));
+        Arc::new(Pool { connector, max_idle, idle: Mutex::default(), swept, look: Arc::default(), closed })
     }
 
     /// Whose connections they are, for error messages.
@@ -84,13 +96,20 @@ impl Pool {
         }
     }
 
+    /// Closes the connections that nobody uses, and keeps none from now on.
+    pub(super) fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.idle().clear();
+        self.look.notify_one();
+    }
+
     /// Takes a connection back, if it is any good.
     pub(super) fn put(self: &Arc<Self>, mut connection: Box<Connection>) {
         if !connection.is_idle() {
             return;
         }
         let mut idle = self.idle();
-        if idle.len() < self.max_idle {
+        if idle.len() < self.max_idle && !self.closed.load(Ordering::Acquire) {
             idle.push(Idle { connection, since: Instant::now() });
             drop(idle);
             self.start_sweeping();
@@ -103,12 +122,12 @@ impl Pool {
         if self.swept.load(Ordering::Relaxed) || self.swept.swap(true, Ordering::AcqRel) {
             return;
         }
-        let mut sweeper = Sweeper(Arc::downgrade(self));
+        let (mut sweeper, look) = (Sweeper(Arc::downgrade(self)), self.look.clone());
         // Outside of a runtime the sweeper is dropped at once, and the next chance is taken.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
                 loop {
-                    tokio::time::sleep(SWEEP).await;
+                    let _ = tokio::time::timeout(SWEEP, look.notified()).await;
                     if sweeper.sweep().is_none() {
                         break;
                     }

@@ -54,6 +54,12 @@ impl Legacy {
         self.lanes.get(&self.dialer, self.reach, terms).await
     }
 
+    /// The same for a call that has only so much time.
+    async fn lane_within(&self, terms: &Terms, allowance: &Allowance) -> Result<Arc<Lane>, Error> {
+        let lane = tokio::time::timeout_at(allowance.ends(None).into(), self.lane(terms)).await;
+        lane.unwrap_or_else(|_| Err(allowance.over().unexecuted()))
+    }
+
     /// What the server says about itself.
     pub(crate) async fn facts(&self, terms: &Terms) -> Result<ServerFacts, Error> {
         Ok(self.lane(terms).await?.facts.clone())
@@ -63,7 +69,9 @@ impl Legacy {
     pub(crate) async fn call(self: &Arc<Self>, call: &Call, allowance: Allowance) -> Result<Reply, Error> {
         let terms = Legacy::terms(&self.options, call);
         match call.method {
-            Method::Discover => Ok(Reply::Complete(self.facts(&terms).await?.to_discovery())),
+            Method::Discover => {
+                Ok(Reply::Complete(self.lane_within(&terms, &allowance).await?.facts.to_discovery()))
+            }
             Method::Listen => self.listen(call, &terms, &allowance).await,
             _ if call.method.may_ask()
                 && self.dialer.handlers.is_none()
@@ -93,14 +101,16 @@ impl Legacy {
     ) -> (Result<Reply, Error>, Option<Arc<Lane>>) {
         let mut last = None;
         for again in [true, false] {
-            let lane = match self.lane(terms).await {
+            let lane = match self.lane_within(terms, &allowance).await {
                 Ok(lane) => lane,
                 Err(error) => return (Err(error), last),
             };
             last = Some(lane.clone());
             let reply = self.run(call, lane.clone(), allowance).await;
             match &reply {
-                Err(error) if again && error.symbol() == Symbol::SessionNotFound => {
+                Err(error) | Ok(Reply::Error(error))
+                    if again && error.symbol() == Symbol::SessionNotFound && error.is_unexecuted() =>
+                {
                     tracing::info!(server = %lane.peer.desk.name, "the session has expired; opening another");
                     self.lanes.forget(&lane);
                     self.changes.gap();
@@ -114,7 +124,11 @@ impl Legacy {
     async fn run(&self, call: &Call, lane: Arc<Lane>, allowance: Allowance) -> Result<Reply, Error> {
         let interactive = call.method.may_ask();
         let turn = match interactive && self.options.lanes.instances == Instances::One {
-            true => self.turns.clone().acquire_owned().await.ok(),
+            true => {
+                let turn = self.turns.clone().acquire_owned();
+                let turn = tokio::time::timeout_at(allowance.ends(None).into(), turn).await;
+                turn.map_err(|_| allowance.over().unexecuted())?.ok()
+            }
             false => None,
         };
         lane.want_logs(call.context.log_level, &allowance).await;
@@ -150,8 +164,11 @@ impl Legacy {
             turn,
         };
         match &self.dialer.handlers {
-            Some(handlers) => run.answered_by_handlers(handlers).await,
-            None => Ok(run.until_parked(&self.parked, &self.options).await.into()),
+            Some(handlers) => run.answered_by_handlers(handlers, self.options.max_rounds).await,
+            None => match run.until_parked(&self.parked, &self.options).await {
+                Outcome::Failed(error) => Err(error),
+                outcome => Ok(outcome.into()),
+            },
         }
     }
 
@@ -229,7 +246,7 @@ impl Legacy {
         within: &Allowance,
     ) -> Result<Reply, Error> {
         let mut filter = Filter::read(call.params.object())?;
-        let lane = self.lane(terms).await?;
+        let lane = self.lane_within(terms, within).await?;
         let facts = &lane.facts;
         filter.tools &= facts.has_capability("tools");
         filter.prompts &= facts.has_capability("prompts");

@@ -83,9 +83,11 @@ impl Lane {
     /// Shakes hands over a connection: `initialize`, a look at the answer, `notifications/initialized`, and only then
     /// anything else.
     pub(crate) async fn open(peer: Arc<Peer>, terms: &Terms, options: &Options) -> Result<Arc<Lane>, Error> {
-        let facts = shake_hands(&peer, terms, options).await?;
+        let within = Allowance::new(Instant::now(), options.init_timeout, false, None);
+        let facts = shake_hands(&peer, terms, options, &within).await?;
         peer.line.established(facts.revision);
-        peer.line.tell(wire::notification("notifications/initialized", None)).await?;
+        let told = peer.line.tell(wire::notification("notifications/initialized", None));
+        tokio::time::timeout_at(within.ends(None).into(), told).await.map_err(|_| within.over().unexecuted())??;
         peer.line.listen().await;
         let state = State { used: Instant::now(), level: None, subscribed: HashSet::new() };
         Ok(Arc::new(Lane { peer, facts, key: terms.key.clone(), state: Mutex::new(state) }))
@@ -181,9 +183,13 @@ pub(crate) async fn ask(
     }
 }
 
-async fn shake_hands(peer: &Peer, terms: &Terms, options: &Options) -> Result<ServerFacts, Error> {
-    let within = Allowance::new(Instant::now(), options.init_timeout, false, None);
+async fn shake_hands(
+    peer: &Peer,
+    terms: &Terms,
+    options: &Options,
+    within: &Allowance,
+) -> Result<ServerFacts, Error> {
     let params = hello(options.offer, &terms.capabilities, &terms.info);
-    let result = ask(peer, Method::Initialize, &params, &within).await?;
+    let result = ask(peer, Method::Initialize, &params, within).await?;
     welcome(&peer.desk.name, options.offer, &result, peer.line.transport())
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use tidegate_protocol::{Error, Symbol};
+use tokio_util::sync::CancellationToken;
 
 use super::lane::{Lane, LaneKey, Terms};
 use crate::backoff::Backoff;
@@ -26,6 +27,8 @@ const SWEEP: Duration = Duration::from_secs(5);
 pub(crate) struct Lanes {
     options: LaneOptions,
     table: Mutex<Table>,
+    /// Fires when the client is closed.
+    over: CancellationToken,
 }
 
 #[derive(Default)]
@@ -43,8 +46,8 @@ enum Slot {
 }
 
 impl Lanes {
-    pub(crate) fn new(options: LaneOptions) -> Arc<Lanes> {
-        Arc::new(Lanes { options, table: Mutex::default() })
+    pub(crate) fn new(options: LaneOptions, over: CancellationToken) -> Arc<Lanes> {
+        Arc::new(Lanes { options, table: Mutex::default(), over })
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {
@@ -58,7 +61,11 @@ impl Lanes {
         reach: Reach,
         terms: &Terms,
     ) -> Result<Arc<Lane>, Error> {
-        let pause = self.table().backoff.wait(Instant::now());
+        let pause = {
+            let mut table = self.table();
+            table.bury(&terms.key, reach);
+            table.backoff.wait(Instant::now())
+        };
         if pause > Duration::ZERO && self.find(&terms.key).is_none() {
             self.bear(pause).await?;
         }
@@ -92,7 +99,9 @@ impl Lanes {
     /// Takes in a lane that was opened while the server's era was looked for.
     pub(crate) fn adopt(self: &Arc<Self>, lane: Arc<Lane>) {
         let mut table = self.table();
-        table.backoff.succeeded();
+        if table.closed {
+            return;
+        }
         table.slots.insert(lane.key.clone(), Slot::Open { lane, since: Instant::now() });
         self.sweep_later(&mut table);
     }
@@ -100,19 +109,14 @@ impl Lanes {
     fn enter(self: &Arc<Self>, dialer: &Arc<Dialer>, reach: Reach, terms: &Terms) -> Result<Entered, Error> {
         let mut table = self.table();
         if table.closed {
-            return Err(Error::new(Symbol::Unavailable, "The client is closed").unexecuted());
+            return Err(closed());
         }
+        table.bury(&terms.key, reach);
         match table.slots.get(&terms.key) {
             Some(Slot::Opening(opening)) => return Ok(Entered::Opening(opening.clone())),
-            Some(Slot::Open { lane, .. }) if lane.peer.is_open() => {
+            Some(Slot::Open { lane, .. }) => {
                 lane.touch();
                 return Ok(Entered::Open(lane.clone()));
-            }
-            Some(Slot::Open { since, .. }) => {
-                if since.elapsed() < HEALTHY_AFTER && reach == Reach::Stdio {
-                    table.backoff.failed(Instant::now());
-                }
-                table.slots.remove(&terms.key);
             }
             None => {}
         }
@@ -121,7 +125,10 @@ impl Lanes {
         let (key, owner) = (terms.key.clone(), self.clone());
         // A task of its own: a caller who gives up does not take the handshake away from the others.
         let task = tokio::spawn(async move {
-            let opened = dialer.lane(reach, &terms).await;
+            let opened = tokio::select! {
+                opened = dialer.lane(reach, &terms) => opened,
+                () = lanes.over.cancelled() => Err(closed()),
+            };
             lanes.opened(&terms.key, &opened, reach);
             opened
         });
@@ -142,7 +149,7 @@ impl Lanes {
         let mut table = self.table();
         match opened {
             Ok(lane) if !table.closed => {
-                table.backoff.succeeded();
+                // Whether it really works shows when it ends.
                 table.slots.insert(key.clone(), Slot::Open { lane: lane.clone(), since: Instant::now() });
                 self.sweep_later(&mut table);
             }
@@ -205,8 +212,13 @@ impl Lanes {
         if std::mem::replace(&mut table.sweeping, true) {
             return;
         }
-        let lanes = Arc::downgrade(self);
-        tokio::spawn(async move { sweep(lanes).await });
+        let (lanes, over) = (Arc::downgrade(self), self.over.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = sweep(lanes) => {}
+                () = over.cancelled() => {}
+            }
+        });
     }
 
     /// Ends every session.
@@ -228,6 +240,29 @@ impl Lanes {
         });
         futures_util::future::join_all(closing).await;
     }
+}
+
+impl Table {
+    /// Takes away a lane that has ended, and notes whether it lived long enough to be of use.
+    fn bury(&mut self, key: &LaneKey, reach: Reach) {
+        let Some(Slot::Open { lane, since }) = self.slots.get(key) else { return };
+        if lane.peer.is_open() {
+            return;
+        }
+        let (lived, why) = (since.elapsed(), lane.peer.desk.tickets.closed());
+        if lived >= HEALTHY_AFTER {
+            self.backoff.succeeded();
+        } else if reach == Reach::Stdio {
+            self.backoff.failed(Instant::now());
+        }
+        self.last_failure = why.or(self.last_failure.take());
+        self.slots.remove(key);
+    }
+}
+
+/// Why there are no sessions any more.
+fn closed() -> Error {
+    Error::new(Symbol::Unavailable, "The client is closed").unexecuted()
 }
 
 enum Entered {

@@ -1,6 +1,7 @@
 //! [`Line`]: the connection under a legacy session, whichever transport it is.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tidegate_protocol::{Error, Id, Revision};
 
@@ -8,6 +9,9 @@ use super::old_sse::OldSse;
 use super::session::Session;
 use crate::child::Child;
 use crate::inbox::Inbox;
+
+/// How long a server may take to take a notification.
+const TAKEN: Duration = Duration::from_secs(30);
 
 /// A connection. What comes back goes to the inbox that it was opened with.
 pub(crate) enum Line {
@@ -36,6 +40,21 @@ impl Line {
             }
             Line::Http(session) => session.request(id, body),
             Line::Sse(old) => old.request(id, body),
+        }
+    }
+
+    /// Nobody waits for the answer to this request any more.
+    pub(crate) fn give_up(&self, id: &Id) {
+        if let Line::Http(session) = self {
+            session.give_up(id);
+        }
+    }
+
+    /// Whether anything can be sent.
+    pub(crate) fn is_open(&self) -> bool {
+        match self {
+            Line::Child(child) => child.is_alive(),
+            Line::Http(_) | Line::Sse(_) => true,
         }
     }
 
@@ -100,7 +119,11 @@ impl Drop for Line {
 
 fn spawn(telling: impl Future<Output = Result<(), Error>> + Send + 'static) {
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-        runtime.spawn(async move { report(telling.await) });
+        runtime.spawn(async move {
+            if let Ok(told) = tokio::time::timeout(TAKEN, telling).await {
+                report(told);
+            }
+        });
     }
 }
 

@@ -92,7 +92,10 @@ impl OldSse {
 
     /// Sends a message and waits until the server has taken it.
     pub(crate) async fn tell(&self, body: Vec<u8>) -> Result<(), Error> {
-        let answered = self.endpoint.post(Bytes::from(body), Headers::new()).await?;
+        let answered = tokio::select! {
+            answered = self.endpoint.post(Bytes::from(body), Headers::new()) => answered?,
+            () = self.ended.cancelled() => return Err(cut_off()),
+        };
         if answered.status.is_success() {
             return Ok(());
         }

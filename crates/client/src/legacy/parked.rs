@@ -9,6 +9,7 @@ use tidegate_protocol::seal::{Binding, Key, Sealer, digest};
 use tidegate_protocol::{Error, Id, Json, Method, Object, Params, Symbol};
 use tidegate_service::{InputRequired, Principal, Question, Reply, epoch_ms};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
 
 use super::lane::Lane;
 use crate::options::ParkOptions;
@@ -78,16 +79,18 @@ pub(crate) struct Parked {
     options: ParkOptions,
     sealer: Sealer,
     calls: Mutex<HashMap<u64, Entry>>,
+    /// Fires when the client is closed.
+    over: CancellationToken,
 }
 
 impl Parked {
-    pub(crate) fn new(options: ParkOptions) -> Parked {
+    pub(crate) fn new(options: ParkOptions, over: CancellationToken) -> Parked {
         let mut key = [0; 32];
         // Without randomness from the system nothing could be sealed; what is sealed with a guess is only refused.
         if getrandom::fill(&mut key).is_err() {
             fastrand::fill(&mut key);
         }
-        Parked { options, sealer: Sealer::new(Key::new(key)), calls: Mutex::default() }
+        Parked { options, sealer: Sealer::new(Key::new(key)), calls: Mutex::default(), over }
     }
 
     fn calls(&self) -> MutexGuard<'_, HashMap<u64, Entry>> {
@@ -154,9 +157,12 @@ impl Parked {
 
     /// A parked call that nobody resumes in time is cancelled upstream.
     fn give_up_later(self: &Arc<Self>, name: u64, round: u32) {
-        let (parked, time) = (Arc::downgrade(self), self.options.time);
+        let (parked, time, over) = (Arc::downgrade(self), self.options.time, self.over.clone());
         tokio::spawn(async move {
-            tokio::time::sleep(time).await;
+            tokio::select! {
+                () = tokio::time::sleep(time) => {}
+                () = over.cancelled() => return,
+            }
             let Some(parked) = parked.upgrade() else { return };
             let call = {
                 let mut calls = parked.calls();

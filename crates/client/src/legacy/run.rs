@@ -20,6 +20,7 @@ use crate::allowance::Allowance;
 use crate::handlers::Handlers;
 use crate::options::Options;
 use crate::peer::needed;
+use crate::rounds;
 use crate::ticket::{Event, Ticket};
 use crate::upstream_error::upstream_error;
 
@@ -149,8 +150,13 @@ impl Run {
 
     /// Goes on until there is a result; the client's own handlers answer the questions. While they do, no clock runs:
     /// people take their time.
-    pub(super) async fn answered_by_handlers(&mut self, handlers: &Arc<Handlers>) -> Result<Reply, Error> {
+    pub(super) async fn answered_by_handlers(
+        &mut self,
+        handlers: &Arc<Handlers>,
+        max: usize,
+    ) -> Result<Reply, Error> {
         let mut answering = FuturesUnordered::new();
+        let mut asked = 0;
         loop {
             let event = if answering.is_empty() {
                 self.allowance.next(&self.guard.ticket).await?
@@ -167,9 +173,16 @@ impl Run {
             };
             match event {
                 Event::Lost(error) => return Err(error),
-                Event::Answer(answer) => return Ok(self.finished(answer).into()),
+                Event::Answer(answer) => match self.finished(answer) {
+                    Outcome::Failed(error) => return Err(error),
+                    outcome => return Ok(outcome.into()),
+                },
                 Event::Notified(_) => {}
                 Event::Question(question) => {
+                    if asked == max {
+                        return Err(rounds::too_many(max));
+                    }
+                    asked += 1;
                     if self.may_ask(&question) {
                         let handlers = handlers.clone();
                         answering.push(async move {

@@ -1,17 +1,21 @@
 //! A legacy session over Streamable HTTP (2025-03-26 to 2025-11-25).
 
-use std::sync::Arc;
-use std::sync::OnceLock;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderValue, StatusCode};
-use tidegate_protocol::{Error, Feature, Id, Incoming, Limits, Message, Revision, Symbol, headers};
+use tidegate_protocol::{
+    Error, Feature, Id, Incoming, Json, Limits, Message, Method, Revision, Symbol, headers, meta,
+};
+use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::http::{Answered, Body, Events, Headers, HttpClient};
 use crate::inbox::Inbox;
 use crate::status;
+use crate::upstream_error::{is_modern_error, upstream_error};
 
 /// How often a broken stream is taken up again before the request on it is given up.
 const MAX_RESUMES: usize = 8;
@@ -28,12 +32,15 @@ pub(crate) struct Session {
     id: OnceLock<HeaderValue>,
     revision: OnceLock<Revision>,
     ended: CancellationToken,
+    /// Requests under way, so that none goes on when nobody waits for it any more.
+    running: Mutex<HashMap<Id, AbortHandle>>,
 }
 
 impl Session {
     pub(crate) fn new(http: HttpClient, inbox: Arc<dyn Inbox>, limits: Limits) -> Arc<Session> {
         let ended = CancellationToken::new();
-        Arc::new(Session { http, inbox, limits, id: OnceLock::new(), revision: OnceLock::new(), ended })
+        let (id, revision) = (OnceLock::new(), OnceLock::new());
+        Arc::new(Session { http, inbox, limits, id, revision, ended, running: Mutex::default() })
     }
 
     /// The handshake is over: from now on every request names the revision.
@@ -55,14 +62,28 @@ impl Session {
 
     /// Sends a request; its answer comes to the inbox.
     pub(crate) fn request(self: &Arc<Self>, id: &Id, body: Vec<u8>) {
-        let (session, id) = (self.clone(), id.clone());
-        tokio::spawn(async move {
+        let (session, own) = (self.clone(), id.clone());
+        let mut running = self.running();
+        let task = tokio::spawn(async move {
             let ended = session.ended.clone();
             tokio::select! {
-                () = session.exchange(&id, body) => {}
-                () = ended.cancelled() => session.inbox.spoiled(Some(&id), session_over()),
+                () = session.exchange(&own, body) => {}
+                () = ended.cancelled() => session.inbox.spoiled(Some(&own), session_over()),
             }
+            session.running().remove(&own);
         });
+        running.insert(id.clone(), task.abort_handle());
+    }
+
+    /// Nobody waits for the answer to this request any more.
+    pub(crate) fn give_up(&self, id: &Id) {
+        if let Some(task) = self.running().remove(id) {
+            task.abort();
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, HashMap<Id, AbortHandle>> {
+        self.running.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     async fn exchange(&self, id: &Id, body: Vec<u8>) {
@@ -98,11 +119,16 @@ impl Session {
 
     /// A status that says no. A JSON-RPC error in its body is the answer; else the status speaks for itself.
     fn refused(&self, id: &Id, answered: Answered) -> Result<(), Error> {
-        if answered.status == StatusCode::NOT_FOUND && self.id.get().is_some() {
-            let what = "The server no longer knows the session (HTTP 404)";
-            return Err(Error::new(Symbol::SessionNotFound, what).unexecuted());
+        if self.is_forgotten(&answered) {
+            return Err(forgotten(answered.status).unexecuted());
         }
-        if let Some(error) = status::error_in(&answered.body, &self.limits)
+        let error = status::error_in(&answered.body, &self.limits);
+        if let Some(error) = error.as_ref().filter(|error| is_modern(error)) {
+            // It misses what only modern requests have, so it is not the server that this session was opened with.
+            let error = upstream_error(&Method::Initialize, None, error);
+            return Err(Error::new(Symbol::UnsupportedVersion, error.message().to_owned()).unexecuted());
+        }
+        if let Some(error) = error
             && answered.status.is_client_error()
             && !matches!(answered.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
         {
@@ -111,6 +137,17 @@ impl Session {
             return Ok(());
         }
         Err(status::error(self.http.url(), &answered, &self.limits))
+    }
+
+    /// Whether this answer says that the server does not know the session (any more). 2025-11-25 transports, Session
+    /// Management: that is a 404. The reference servers and servers on old SDKs answer 400 and say it in words.
+    fn is_forgotten(&self, answered: &Answered) -> bool {
+        self.id.get().is_some()
+            && match answered.status {
+                StatusCode::NOT_FOUND => true,
+                StatusCode::BAD_REQUEST => status::speaks_of_a_session(&answered.body, &self.limits),
+                _ => false,
+            }
     }
 
     /// A whole body: one message, or (2025-03-26) several.
@@ -130,16 +167,18 @@ impl Session {
 
     /// Reads the stream of a request up to its answer, and takes it up again where it breaks.
     async fn follow(&self, id: &Id, mut events: Events) -> Result<(), Error> {
+        let mut last = None;
         for _ in 0..MAX_RESUMES {
             let broken = match self.read_until_answer(id, &mut events).await {
                 Ok(true) => return Ok(()),
                 Ok(false) => None,
+                // It would be as large the next time.
+                Err(error) if error.symbol() == Symbol::TooLarge => return Err(error),
                 Err(error) => Some(error),
             };
             // 2025-11-25 transports, Resumability: only an event with an id can be come back to.
-            let Some(last) = events.last_event_id().and_then(|id| HeaderValue::from_str(id).ok()) else {
-                return Err(broken.unwrap_or_else(cut_off));
-            };
+            last = events.last_event_id().and_then(|id| HeaderValue::from_str(id).ok()).or(last);
+            let Some(last) = last.clone() else { return Err(broken.unwrap_or_else(cut_off)) };
             tokio::time::sleep(events.retry().unwrap_or(COME_BACK)).await;
             events = match self.resume(last).await? {
                 Some(events) => events,
@@ -194,7 +233,10 @@ impl Session {
 
     /// Sends a notification or an answer and waits until the server has taken it.
     pub(crate) async fn tell(&self, body: Vec<u8>) -> Result<(), Error> {
-        let answered = self.http.post(Bytes::from(body), self.headers()).await?;
+        let answered = tokio::select! {
+            answered = self.http.post(Bytes::from(body), self.headers()) => answered?,
+            () = self.ended.cancelled() => return Err(session_over()),
+        };
         if answered.status.is_success() {
             return Ok(());
         }
@@ -242,9 +284,8 @@ impl Session {
                     pause = events.retry().unwrap_or(pause);
                 }
                 // What was there before is gone, and so is the session (2025-11-25 transports, Session Management).
-                Ok(answered) if before && answered.status == StatusCode::NOT_FOUND => {
-                    let what = "The server no longer knows the session (HTTP 404)";
-                    return self.inbox.closed(Error::new(Symbol::SessionNotFound, what));
+                Ok(answered) if before && self.is_forgotten(&answered) => {
+                    return self.inbox.closed(forgotten(answered.status));
                 }
                 // 2025-11-25 transports: a server that has no such stream answers 405. Whatever else it says, it will
                 // say again.
@@ -285,6 +326,9 @@ impl Session {
 
     /// Ends what runs, without waiting for anything.
     pub(crate) fn abandon(self: &Arc<Self>) {
+        if self.ended.is_cancelled() {
+            return;
+        }
         self.ended.cancel();
         if self.id.get().is_some()
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
@@ -293,6 +337,11 @@ impl Session {
             runtime.spawn(async move { session.close().await });
         }
     }
+}
+
+/// Whether an error is one of a server that expects modern requests.
+fn is_modern(error: &Json) -> bool {
+    is_modern_error(error) || error.as_str().contains(meta::PROTOCOL_VERSION)
 }
 
 fn is_answer_to(message: &Message, id: &Id) -> bool {
@@ -315,6 +364,11 @@ fn wrong_answer() -> Error {
 
 pub(crate) fn cut_off() -> Error {
     Error::new(Symbol::Unavailable, "The server's stream ended before the answer")
+}
+
+fn forgotten(status: StatusCode) -> Error {
+    let what = format!("The server no longer knows the session (HTTP {})", status.as_u16());
+    Error::new(Symbol::SessionNotFound, what)
 }
 
 fn session_over() -> Error {

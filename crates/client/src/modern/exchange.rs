@@ -14,6 +14,7 @@ use crate::peer::Waiting;
 use crate::status;
 use crate::ticket::{Event, Sink, Ticket};
 use crate::tool::Tool;
+use crate::upstream_error::upstream_error;
 
 /// Why a request has no answer.
 #[derive(Debug)]
@@ -40,8 +41,9 @@ impl Modern {
         match &self.link {
             Link::Pipe(_) => Ok(self.over_pipe(call, allowance).await?),
             Link::Http(http) => {
-                let tool = self.tool_for_headers(call).await?;
                 let ticket = Ticket::new(self.dialer.ids.next(), call.method.clone(), sink(call));
+                let listed = tokio::time::timeout_at(allowance.ends(None).into(), self.tool_for_headers(call));
+                let tool = listed.await.unwrap_or_else(|_| Err(allowance.over().unexecuted()))?;
                 let work = self.over_http(http, call, tool.as_deref(), &ticket);
                 allowance.within(&ticket, work).await.map_err(Trouble::Error)?
             }
@@ -138,10 +140,11 @@ impl Modern {
         let code = answered.status.as_u16();
         let talks = answered.status.is_client_error() && !matches!(code, 401 | 403 | 429);
         if talks && let Some(error) = status::error_in(&answered.body, limits) {
-            // A session is something that only legacy servers miss.
-            let said = error.as_str().to_ascii_lowercase();
-            if !crate::upstream_error::is_modern_error(&error) && said.contains("session") {
-                return Err(Trouble::WrongEra(status::error(http.url(), &answered, limits)));
+            // A modern server says what is wrong in its own terms. A bare "invalid request" is how legacy servers talk,
+            // which miss a session or do not know the version.
+            let bare = matches!(status::code_of(&error), Some(-32600 | -32000));
+            if code == 400 && bare {
+                return Err(Trouble::WrongEra(upstream_error(&Method::Discover, None, &error).unexecuted()));
             }
             return Ok(Err(error));
         }

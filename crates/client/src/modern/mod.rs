@@ -75,13 +75,14 @@ impl Modern {
         error: &Json,
         allowance: Allowance,
     ) -> Result<Option<Json>, Trouble> {
-        let code = Object::of(error).and_then(|e| e.json("code")).and_then(|code| code.to::<i64>().ok());
-        match code {
+        match crate::status::code_of(error) {
             // 2026-07-28 streamable-http, Client Behavior: the tool's schema may have changed.
             Some(-32020) if call.method == Method::ToolsCall => {
                 tracing::info!(server = %self.dialer.name, "headers did not match; fetching the tools again");
                 let principal = &call.context.principal;
-                self.cache.refresh(principal, self.fetch(call)).await.map_err(Trouble::Error)?;
+                let listed = self.cache.refresh(principal, self.fetch(call));
+                let listed = tokio::time::timeout_at(allowance.ends(None).into(), listed).await;
+                listed.unwrap_or_else(|_| Err(allowance.over().unexecuted())).map_err(Trouble::Error)?;
             }
             // 2026-07-28 versioning: choose from the versions that the server supports and try again.
             Some(-32022) => {
@@ -111,7 +112,11 @@ impl Modern {
             Box::pin(async move {
                 let params = crate::page_params(cursor)?;
                 let call = Call::new(Method::ToolsList, params, context);
-                match modern.exchange(&call, allowance).await {
+                let exchange = tokio::select! {
+                    exchange = modern.exchange(&call, allowance) => exchange,
+                    () = modern.dialer.over.cancelled() => return Err(crate::upstream::closed()),
+                };
+                match exchange {
                     Ok(Ok(result)) => Ok(modern.edited(&Method::ToolsList, result)),
                     Ok(Err(error)) => Err(upstream_error(&Method::ToolsList, None, &error)),
                     Err(Trouble::Error(error) | Trouble::WrongEra(error)) => Err(error),

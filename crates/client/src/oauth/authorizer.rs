@@ -145,7 +145,7 @@ impl Inner {
         if let Some(error) = flight.failed_since(seen, None) {
             return Err(error);
         }
-        let outcome = self.renew(&mut flight).await.map_err(Error::from);
+        let outcome = Box::pin(self.renew(&mut flight)).await.map_err(Error::from);
         self.end(&mut flight, None, &outcome);
         outcome.map(|()| header())
     }
@@ -156,7 +156,8 @@ impl Inner {
         if let Some(error) = flight.failed_since(seen, question.as_ref()) {
             return Err(error);
         }
-        let outcome = self.respond(&mut flight, &challenge).await.map_err(Error::from);
+        // In a box, because a whole login is in it.
+        let outcome = Box::pin(self.respond(&mut flight, &challenge)).await.map_err(Error::from);
         self.end(&mut flight, question, &outcome);
         outcome
     }

@@ -15,6 +15,9 @@ use super::http::Http;
 use super::metadata::{ResourceMetadata, ServerMetadata};
 use super::settings::Server;
 
+/// How many of the authorization servers that a server names are tried.
+const MAX_SERVERS: usize = 5;
+
 /// Whom to ask for a token, and what for.
 #[derive(Debug, Clone)]
 pub(super) struct Found {
@@ -42,7 +45,7 @@ pub(super) async fn discover(
     let is_known = |issuer: &&String| known.contains(&issuer.as_str());
     let (first, then): (Vec<_>, Vec<_>) = resource.servers.iter().partition(is_known);
     let mut trouble = None;
-    for issuer in first.into_iter().chain(then) {
+    for issuer in first.into_iter().chain(then).take(MAX_SERVERS) {
         match server_metadata(http, issuer).await {
             Ok(server) => return Ok(Found { resource, server, described: true }),
             // The first one is the one that is meant; that the others fail too says less.

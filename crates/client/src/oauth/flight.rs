@@ -85,8 +85,14 @@ impl Inner {
         };
         let _guard = self.lock(self.settings.interactive).await?;
         let mut kept = self.kept().await?;
-        if scopes.is_empty() && self.adopt_newer(flight, &kept)? {
+        let helps = kept.first().is_some_and(|newest| newest.requested.covers(&scopes));
+        if helps && self.adopt_newer(flight, &kept)? {
             return Ok(());
+        }
+        let renewable = scopes.is_empty() && kept.iter().any(|own| self.refreshes(own));
+        if !renewable && !self.may_ask(self.settings.interactive) {
+            // Before anybody else is asked anything, as this may happen with each request.
+            return Err(self.login_needed(&scopes));
         }
         let found = self.discover(flight, &asked, &kept).await?;
         let mut mine = kept.iter().find(|own| own.issuer == found.server.issuer).cloned();
@@ -179,8 +185,10 @@ impl Inner {
             return;
         }
         let kept = self.kept().await;
-        let newest = |kept: Vec<Credentials>| kept.into_iter().find(|own| own.tokens.is_some() && self.knows(own));
-        let adopted = kept.map(newest).and_then(|own| own.map_or(Ok(()), |own| self.adopt(flight, own, None)));
+        let newest =
+            |kept: Vec<Credentials>| kept.into_iter().find(|own| own.tokens.is_some() && self.knows(own));
+        let adopted =
+            kept.map(newest).and_then(|own| own.map_or(Ok(()), |own| self.adopt(flight, own, None)));
         if let Err(fault) = adopted {
             tracing::warn!(%fault, "stored tokens cannot be used");
         }

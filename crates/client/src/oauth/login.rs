@@ -53,7 +53,7 @@ pub async fn logout(url: &str) -> Result<usize, Error> {
 impl OAuth {
     /// Logs in now, whether there are tokens already or not, and whether the settings say interactive or not.
     pub async fn login(&self) -> Result<LoginReport, Error> {
-        Ok(self.0.log_in().await?)
+        Ok(Box::pin(self.0.log_in()).await?)
     }
 }
 

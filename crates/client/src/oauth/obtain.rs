@@ -5,7 +5,6 @@ use std::sync::Arc;
 use super::authorizer::Inner;
 use super::browser::Visit;
 use super::challenge::Asked;
-use super::client::Proof;
 use super::discovery::Found;
 use super::dpop::Dpop;
 use super::fault::{Fault, quote};
@@ -36,14 +35,11 @@ impl Inner {
         want: Want,
         kept: &[Credentials],
     ) -> Result<(), Fault> {
-        let server = &self.settings.server;
-        if matches!(self.settings.grant, Grant::User) && !want.interactive {
-            let why =
-                (!want.more.is_empty()).then(|| format!("for the scopes {}", quote(&want.more.to_string())));
-            return Err(Fault::LoginNeeded { server: server.plain(), why });
+        if !self.may_ask(want.interactive) {
+            return Err(self.login_needed(&want.more));
         }
         if !self.attempts().may() {
-            return Err(Fault::TooManyLogins { host: server.host() });
+            return Err(Fault::TooManyLogins { host: self.settings.server.host() });
         }
         let outcome = self.mint(flight, want, kept).await;
         // A person who was bothered counts, and a token that was given out. A server that is down does not.
@@ -55,6 +51,16 @@ impl Inner {
             self.attempts().made();
         }
         outcome
+    }
+
+    /// Whether a new token can be asked for at all.
+    pub(super) fn may_ask(&self, interactive: bool) -> bool {
+        interactive || !matches!(self.settings.grant, Grant::User)
+    }
+
+    pub(super) fn login_needed(&self, scopes: &Scopes) -> Fault {
+        let why = (!scopes.is_empty()).then(|| format!("for the scopes {}", quote(&scopes.to_string())));
+        Fault::LoginNeeded { server: self.settings.server.plain(), why }
     }
 
     /// Gets a token.
@@ -114,7 +120,6 @@ impl Inner {
     async fn prepare(&self, want: &Want, kept: &[Credentials]) -> Result<Box<dyn Visit>, Fault> {
         let issuer = &want.found.server.issuer;
         let registered = kept.iter().find(|own| own.issuer == *issuer).map(|own| &own.registration);
-        let registered = registered.filter(|own| own.origin == Origin::Dynamic);
         let redirect_uri = registered.and_then(|own| own.redirect_uri.as_deref());
         let visit = self.settings.browser.prepare(redirect_uri).await;
         visit.map_err(|error| Fault::Browser(error.message().to_owned()))
@@ -164,21 +169,12 @@ impl Inner {
 
     /// What is to be stored, without tokens yet.
     fn entry(&self, want: &Want, identity: &Identity, scopes: &Scopes) -> Result<Credentials, Fault> {
-        let mut registration = identity.registration.clone();
-        if registration.origin == Origin::Configured {
-            // How a secret was sent is remembered, so that a renewal needs no discovery.
-            registration.auth_method = match identity.proof {
-                Proof::Basic(_) => Some("client_secret_basic".to_owned()),
-                Proof::Post(_) => Some("client_secret_post".to_owned()),
-                Proof::None | Proof::Jwt(_) => None,
-            };
-        }
         Ok(Credentials {
             server: self.settings.server.key().to_owned(),
             issuer: want.found.server.issuer.clone(),
             token_endpoint: want.found.server.token_endpoint()?.to_owned(),
             resource: want.found.resource.resource.clone(),
-            registration,
+            registration: identity.registration.clone(),
             tokens: None,
             requested: scopes.clone(),
             granted: Scopes::default(),

@@ -21,6 +21,9 @@ use super::secret::Secret;
 use super::settings::Settings;
 use super::store::{Credentials, Origin, Registration};
 
+/// The method of proving with a key.
+const KEY: &str = "private_key_jwt";
+
 /// Who we are, and how we prove it.
 #[derive(Debug, Clone)]
 pub(super) struct Identity {
@@ -62,45 +65,43 @@ impl Identity {
                 quote(bound)
             )));
         }
+        let proof = client.auth.proof(found.server.token_endpoint_auth_methods_supported.as_deref());
+        let (auth_method, secret) = match &proof {
+            Proof::None => ("none", None),
+            Proof::Basic(secret) => ("client_secret_basic", Some(secret.clone())),
+            Proof::Post(secret) => ("client_secret_post", Some(secret.clone())),
+            Proof::Jwt(_) => (KEY, None),
+        };
         let registration = Registration {
             client_id: client.id.clone(),
             origin: Origin::Configured,
-            secret: None,
-            auth_method: None,
+            secret,
+            auth_method: Some(auth_method.to_owned()),
             expires_at: None,
             redirect_uri: None,
         };
-        let methods = found.server.token_endpoint_auth_methods_supported.as_deref();
-        Ok(Identity { registration, proof: client.auth.proof(methods) })
+        Ok(Identity { registration, proof })
     }
 
     /// The client as which somebody logged in earlier, if it still is one.
     pub(super) fn recall(settings: &Settings, registration: &Registration) -> Option<Identity> {
-        let proof = match registration.origin {
-            Origin::Configured => {
-                let client = settings.client.as_ref().filter(|own| own.id == registration.client_id)?;
-                let methods = registration.auth_method.clone().map(|method| vec![method]);
-                client.auth.proof(methods.as_deref())
-            }
-            Origin::Document => Proof::None,
-            Origin::Dynamic => {
-                if registration.expires_at.is_some_and(|at| at <= now()) {
-                    return None;
-                }
-                match (&registration.secret, registration.auth_method.as_deref()) {
-                    (None, _) | (_, Some("none")) => Proof::None,
-                    (Some(secret), method) => {
-                        let methods = method.map(|method| vec![method.to_owned()]);
-                        ClientAuth::Secret(secret.clone()).proof(methods.as_deref())
-                    }
-                }
-            }
+        if registration.expires_at.is_some_and(|at| at <= now()) {
+            return None;
+        }
+        let auth = match (&settings.client, &registration.secret, registration.auth_method.as_deref()) {
+            (Some(client), ..) if client.id == registration.client_id => client.auth.clone(),
+            (Some(_), ..) => return None,
+            // A client that was given for one login is good for all that follows from it. But keys are not kept.
+            (None, _, Some(KEY)) => return None,
+            (None, None, _) | (None, _, Some("none")) => ClientAuth::None,
+            (None, Some(secret), _) => ClientAuth::Secret(secret.clone()),
         };
-        Some(Identity { registration: registration.clone(), proof })
+        let methods = registration.auth_method.clone().map(|method| vec![method]);
+        Some(Identity { registration: registration.clone(), proof: auth.proof(methods.as_deref()) })
     }
 
-    /// The client for a login with a browser, in the order of 2026-07-28 client-registration: the configured one, the
-    /// one that a document describes, the one that we registered, a new one.
+    /// The client for a login with a browser, in the order of 2026-07-28 client-registration: the one that is or was
+    /// configured, the one that a document describes, the one that we registered, a new one.
     pub(super) async fn for_user(
         http: &Arc<Http>,
         settings: &Settings,
@@ -109,10 +110,22 @@ impl Identity {
         redirect_uri: &str,
         scopes: &Scopes,
     ) -> Result<Identity, Fault> {
-        if settings.client.is_some() {
-            return Identity::configured(settings, found, kept);
-        }
         let server = &found.server;
+        let earlier = |origin| {
+            let mut ours = kept.iter().map(|own| (&own.issuer, &own.registration));
+            let (_, own) = ours.find(|(issuer, own)| **issuer == server.issuer && own.origin == origin)?;
+            // A registration includes where the browser comes back to.
+            let fits = origin == Origin::Configured || own.redirect_uri.as_deref() == Some(redirect_uri);
+            Identity::recall(settings, own).filter(|_| fits)
+        };
+        let configured = match &settings.client {
+            Some(_) => Some(Identity::configured(settings, found, kept)?),
+            None => earlier(Origin::Configured),
+        };
+        if let Some(mut identity) = configured {
+            identity.registration.redirect_uri = Some(redirect_uri.to_owned());
+            return Ok(identity);
+        }
         if let (Some(url), Some(true)) =
             (&settings.client_metadata_url, server.client_id_metadata_document_supported)
         {
@@ -126,11 +139,7 @@ impl Identity {
             };
             return Ok(Identity { registration, proof: Proof::None });
         }
-        let ours =
-            |own: &&Credentials| own.issuer == server.issuer && is_usable(&own.registration, redirect_uri);
-        if let Some(identity) =
-            kept.iter().find(ours).and_then(|own| Identity::recall(settings, &own.registration))
-        {
+        if let Some(identity) = earlier(Origin::Dynamic) {
             return Ok(identity);
         }
         let registration = register(http, settings, found, redirect_uri, scopes).await?;
@@ -140,10 +149,6 @@ impl Identity {
             )
         })
     }
-}
-
-fn is_usable(registration: &Registration, redirect_uri: &str) -> bool {
-    registration.origin == Origin::Dynamic && registration.redirect_uri.as_deref() == Some(redirect_uri)
 }
 
 /// Dynamic client registration (RFC 7591).

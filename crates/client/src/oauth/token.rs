@@ -134,7 +134,9 @@ impl TokenEndpoint {
         let status = answer.status.as_u16();
         Some(match code {
             // Trouble of its own, whatever it calls it.
-            _ if status >= 500 || status == 429 => Fault::Network { host, why: format!("it answers HTTP {status}") },
+            _ if status >= 500 || status == 429 => {
+                Fault::Network { host, why: format!("it answers HTTP {status}") }
+            }
             Some(code) => {
                 Fault::Denied { host, code, description: field("error_description").unwrap_or_default() }
             }

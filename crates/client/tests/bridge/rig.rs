@@ -13,14 +13,14 @@ use tidegate_service::{Call, CallerId, Context, Door, Principal, Reply};
 use tower::service_fn;
 
 /// A server, and what it has seen.
-pub struct Rig {
-    pub address: SocketAddr,
+pub(crate) struct Rig {
+    pub(crate) address: SocketAddr,
     /// The capabilities that each handshake declared.
-    pub handshakes: Arc<Mutex<Vec<String>>>,
+    pub(crate) handshakes: Arc<Mutex<Vec<String>>>,
     /// Which session each tool call came over.
-    pub sessions: Arc<Mutex<Vec<Option<CallerId>>>>,
+    pub(crate) sessions: Arc<Mutex<Vec<Option<CallerId>>>>,
     /// How often `act` was executed, and how often it was stopped.
-    pub acted: Arc<Mutex<Vec<&'static str>>>,
+    pub(crate) acted: Arc<Mutex<Vec<&'static str>>>,
 }
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -72,7 +72,7 @@ fn server(acted: Arc<Mutex<Vec<&'static str>>>) -> Server {
 }
 
 impl Rig {
-    pub async fn start(eras: Eras) -> Rig {
+    pub(crate) async fn start(eras: Eras) -> Rig {
         let rig = Rig {
             address: ([127, 0, 0, 1], 0).into(),
             handshakes: Arc::default(),
@@ -99,34 +99,34 @@ impl Rig {
         Rig { address, ..rig }
     }
 
-    pub fn client(&self, change: impl FnOnce(&mut Options)) -> Client {
+    pub(crate) fn client(&self, change: impl FnOnce(&mut Options)) -> Client {
         let url = format!("http://{}/mcp", self.address);
         let builder = Client::builder(url.as_str()).unwrap().options(Options::default());
         builder.configure(change).lazy().unwrap()
     }
 
-    pub fn door(&self, change: impl FnOnce(&mut Options)) -> ClientDoor {
+    pub(crate) fn door(&self, change: impl FnOnce(&mut Options)) -> ClientDoor {
         self.client(change).door()
     }
 }
 
 /// Who calls.
 #[derive(Clone, Default)]
-pub struct Who {
-    pub caller: Option<CallerId>,
-    pub subject: Option<&'static str>,
+pub(crate) struct Who {
+    pub(crate) caller: Option<CallerId>,
+    pub(crate) subject: Option<&'static str>,
 }
 
-pub fn session() -> Who {
+pub(crate) fn session() -> Who {
     Who { caller: Some(CallerId::new()), subject: None }
 }
 
-pub fn person(subject: &'static str) -> Who {
+pub(crate) fn person(subject: &'static str) -> Who {
     Who { caller: None, subject: Some(subject) }
 }
 
 /// A modern tool call of somebody who can be asked to fill in forms.
-pub fn call(who: &Who, tool: &str, rest: Value) -> Call {
+pub(crate) fn call(who: &Who, tool: &str, rest: Value) -> Call {
     let mut params = json!({"name": tool, "arguments": {}});
     for (name, value) in rest.as_object().unwrap() {
         params[name] = value.clone();
@@ -140,13 +140,13 @@ pub fn call(who: &Who, tool: &str, rest: Value) -> Call {
 
 /// What a call came to, for comparison.
 #[derive(Debug, PartialEq)]
-pub enum Got {
+pub(crate) enum Got {
     Text(String),
     Failed(String),
     Asks(Vec<String>, String),
 }
 
-pub async fn make(door: &ClientDoor, call: Call) -> Got {
+pub(crate) async fn make(door: &ClientDoor, call: Call) -> Got {
     let reply = tokio::time::timeout(Duration::from_secs(10), door.answer(call)).await.expect("an answer");
     match reply.unwrap() {
         Reply::Complete(result) => {
@@ -165,14 +165,14 @@ pub async fn make(door: &ClientDoor, call: Call) -> Got {
 
 impl Got {
     /// The state that the call has to be made again with.
-    pub fn state(self, keys: &[&str]) -> String {
+    pub(crate) fn state(self, keys: &[&str]) -> String {
         match self {
             Got::Asks(asked, state) if asked == keys => state,
             other => panic!("{other:?}"),
         }
     }
 
-    pub fn failure(self) -> String {
+    pub(crate) fn failure(self) -> String {
         match self {
             Got::Failed(sentence) => sentence,
             other => panic!("{other:?}"),
@@ -181,12 +181,12 @@ impl Got {
 }
 
 /// The answer to a form.
-pub fn named(name: &str) -> Value {
+pub(crate) fn named(name: &str) -> Value {
     json!({"action": "accept", "content": {"name": name}})
 }
 
 /// Waits until something is so.
-pub async fn until(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) async fn until(what: &str, is_so: impl Fn() -> bool) {
     for _ in 0..200 {
         if is_so() {
             return;

@@ -55,6 +55,7 @@ impl std::fmt::Debug for StoreGuard {
 
 /// What one authorization server gave for one MCP server. Its `Debug` shows no secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Credentials {
     /// The address of the MCP server.
     pub server: String,
@@ -85,12 +86,13 @@ pub struct Credentials {
 
 /// A client as an authorization server knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Registration {
     /// The id of the client.
     pub client_id: String,
     /// How it came to be known.
     pub origin: Origin,
-    /// The secret that a dynamic registration gave. Those that the user configured stay in the configuration.
+    /// The secret of the client, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<Secret>,
     /// How the client proves who it is, for example `none` or `client_secret_basic`.
@@ -118,6 +120,7 @@ pub enum Origin {
 
 /// Tokens and how long they are good.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Tokens {
     /// The access token.
     pub access: Secret,

@@ -37,7 +37,10 @@ async fn a_login_through_a_browser() {
     assert_eq!(world.call(&build()).await.unwrap(), 200);
     let page = world.last("/authorize");
     let redirect_uri = page.field("redirect_uri").to_owned();
-    assert!(redirect_uri.starts_with("http://127.0.0.1:") && redirect_uri.ends_with("/callback"), "{redirect_uri}");
+    assert!(
+        redirect_uri.starts_with("http://127.0.0.1:") && redirect_uri.ends_with("/callback"),
+        "{redirect_uri}"
+    );
 
     // The next login comes back to the same address, so that the client need not be registered again.
     world.revoke();
@@ -107,7 +110,9 @@ async fn a_function_will_do() {
 
 #[tokio::test]
 async fn an_answer_to_another_question_is_refused() {
-    for answer in ["code=c", "code=c&state=other", "code=c&state={s}&state={s}", "state={s}", "code=&state={s}"] {
+    for answer in
+        ["code=c", "code=c&state=other", "code=c&state={s}&state={s}", "state={s}", "code=&state={s}"]
+    {
         let world = World::new().await;
         world.plan().iss = None;
         let browser = BrowserFn::new("http://127.0.0.1:1/back", move |url| {

@@ -39,7 +39,10 @@ async fn names_are_kept_to_the_letter() {
     }
     // Nor to the address of a server that does not describe itself.
     world.plan().issuers.clear();
-    world.call(&OAuth::builder(&format!("{}#x", world.mcp)).browser(browser()).build().unwrap()).await.unwrap();
+    world
+        .call(&OAuth::builder(&format!("{}#x", world.mcp)).browser(browser()).build().unwrap())
+        .await
+        .unwrap();
     assert_eq!(world.last("/token").field("resource"), world.mcp);
 }
 
@@ -87,12 +90,11 @@ async fn servers_of_2025_03_26_are_their_own_authorization_servers() {
 
 #[tokio::test]
 async fn a_wrong_pointer_costs_nothing_but_time() {
-    for place in ["http://192.0.2.7/prm", "https://10.0.0.1/prm", "javascript:alert(1)", "{prm}/missing"] {
+    for place in ["http://192.0.2.7/prm", "https://169.254.169.254/", "javascript:alert(1)", "{prm}/missing"]
+    {
         let world = World::new().await;
         world.plan().challenge = format!(r#"Bearer resource_metadata="{place}""#);
-        if place.ends_with("missing") || !place.starts_with("https://10.") {
-            assert_eq!(world.call(&world.builder().build().unwrap()).await.unwrap(), 200, "{place}");
-        }
+        assert_eq!(world.call(&world.builder().build().unwrap()).await.unwrap(), 200, "{place}");
     }
 }
 
@@ -115,7 +117,10 @@ async fn endpoints_are_checked_before_anything_is_sent_there() {
     for issuer in ["http://as.example", "https://169.254.169.254", "http://127.0.0.1:1/?x=1"] {
         let world = World::new().await;
         world.plan().issuers = vec![issuer.to_owned()];
-        says(&world.call(&world.builder().build().unwrap()).await.unwrap_err(), &["is not used, because", issuer]);
+        says(
+            &world.call(&world.builder().build().unwrap()).await.unwrap_err(),
+            &["is not used, because", issuer],
+        );
     }
 }
 

@@ -46,7 +46,8 @@ fn credentials(server: &str, issuer: &str, saved_at: u64) -> Credentials {
 #[tokio::test]
 async fn stores_keep_servers_and_issuers_apart() {
     let directory = scratch("keep");
-    let stores: [Box<dyn TokenStore>; 2] = [Box::new(MemoryStore::new()), Box::new(FileStore::at(&directory))];
+    let stores: [Box<dyn TokenStore>; 2] =
+        [Box::new(MemoryStore::new()), Box::new(FileStore::at(&directory))];
     for store in stores {
         assert!(store.load(SERVER).await.unwrap().is_empty());
         assert_eq!(store.remove(SERVER).await.unwrap(), 0);
@@ -65,7 +66,7 @@ async fn stores_keep_servers_and_issuers_apart() {
         assert!(store.load(SERVER).await.unwrap().is_empty());
         assert_eq!(store.load(&other.server).await.unwrap(), [other]);
     }
-    std::fs::remove_dir_all(directory).unwrap();
+    std::fs::remove_dir_all(directory.parent().unwrap()).unwrap();
 }
 
 #[cfg(unix)]
@@ -92,19 +93,17 @@ async fn only_the_owner_can_read_files() {
         assert_eq!(mode(file), 0o600, "{file:?}");
     }
     drop(guard);
-    std::fs::remove_dir_all(directory).unwrap();
+    std::fs::remove_dir_all(directory.parent().unwrap()).unwrap();
 }
 
 #[tokio::test]
 async fn only_one_at_a_time_gets_tokens() {
     let directory = scratch("lock");
-    let stores: [[Box<dyn TokenStore>; 2]; 2] = [
-        [Box::new(FileStore::at(&directory)), Box::new(FileStore::at(&directory))],
-        {
+    let stores: [[Box<dyn TokenStore>; 2]; 2] =
+        [[Box::new(FileStore::at(&directory)), Box::new(FileStore::at(&directory))], {
             let store = MemoryStore::new();
             [Box::new(store.clone()), Box::new(store)]
-        },
-    ];
+        }];
     for [one, other] in stores {
         let guard = one.lock(SERVER, Duration::ZERO).await.unwrap();
         let error = other.lock(SERVER, Duration::from_millis(60)).await.unwrap_err();
@@ -112,7 +111,7 @@ async fn only_one_at_a_time_gets_tokens() {
         drop(guard);
         other.lock(SERVER, Duration::from_secs(1)).await.unwrap();
     }
-    std::fs::remove_dir_all(directory).unwrap();
+    std::fs::remove_dir_all(directory.parent().unwrap()).unwrap();
 }
 
 #[tokio::test]
@@ -125,7 +124,7 @@ async fn damaged_files_are_passed_over_and_replaced() {
     assert!(store.load(SERVER).await.unwrap().is_empty());
     store.save(&own).await.unwrap();
     assert_eq!(store.load(SERVER).await.unwrap(), [own]);
-    std::fs::remove_dir_all(directory).unwrap();
+    std::fs::remove_dir_all(directory.parent().unwrap()).unwrap();
 }
 
 #[tokio::test]
@@ -137,7 +136,7 @@ async fn trouble_with_files_is_explained() {
     let store = FileStore::at(&directory);
     let error = store.save(&credentials(SERVER, "https://one.example", 1)).await.unwrap_err();
     assert!(error.message().contains("check the permissions of"), "{error}");
-    std::fs::remove_file(directory).unwrap();
+    std::fs::remove_dir_all(directory.parent().unwrap()).unwrap();
 }
 
 #[tokio::test]
@@ -158,5 +157,5 @@ async fn readers_never_see_half_a_file() {
         assert_eq!(store.load(SERVER).await.unwrap().len(), 1);
     }
     writer.await.unwrap();
-    std::fs::remove_dir_all(directory).unwrap();
+    std::fs::remove_dir_all(directory.parent().unwrap()).unwrap();
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::says;
-use super::world::World;
+use super::world::{Special, World};
 use crate::oauth::jwt::tests::{es256_pem, verify_es256};
 use crate::oauth::jwt::{SigningKey as Key, encode, now};
 use crate::oauth::{Assertion, Client, ClientAuth, Enterprise, Grant, MemoryStore, SigningKey};
@@ -21,7 +21,8 @@ async fn programs_with_a_secret() {
         {
             let mut plan = world.plan();
             // A server for programs has no login page.
-            plan.server = json!({"token_endpoint_auth_methods_supported": takes, "authorization_endpoint": null});
+            plan.server =
+                json!({"token_endpoint_auth_methods_supported": takes, "authorization_endpoint": null});
             plan.challenge = r#"Bearer scope="read""#.to_owned();
         }
         let oauth = world.builder().client(Client::new("me", auth)).grant(Grant::Client).build().unwrap();
@@ -102,8 +103,7 @@ async fn enterprises() {
         {
             let mut plan = world.plan();
             plan.refreshes = false;
-            let special = super::world::Special { status: 200, location: None, body: answer.to_string() };
-            plan.special.insert("/idp", special);
+            plan.special.insert("/idp", Special { status: 200, location: None, body: answer.to_string() });
         }
         let enterprise = Enterprise {
             idp_issuer: world.other.clone(),
@@ -150,7 +150,8 @@ async fn tokens_bound_to_a_key() {
         let again = world.builder().store(store).interactive(false).build().unwrap();
         assert_eq!(world.call(&again).await.unwrap(), 200);
         let proofs: Vec<_> = [world.seen("/token"), world.seen("/mcp")].concat();
-        let proofs: Vec<_> = proofs.iter().map(|seen| seen.header("dpop")).filter(|proof| !proof.is_empty()).collect();
+        let proofs: Vec<_> =
+            proofs.iter().map(|seen| seen.header("dpop")).filter(|proof| !proof.is_empty()).collect();
         let jwk = |proof: &str| {
             let header = crate::oauth::jwt::decode(proof.split('.').next().unwrap()).unwrap();
             serde_json::from_slice::<Value>(&header).unwrap()["jwk"].clone()

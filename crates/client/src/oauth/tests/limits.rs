@@ -4,8 +4,9 @@ use serde_json::json;
 use tidegate_protocol::Symbol;
 
 use super::says;
-use super::world::World;
+use super::world::{Special, World};
 use crate::oauth::{Client, Grant, MemoryStore, OAuth, Scopes};
+use crate::{Authorizer, Challenge};
 
 #[tokio::test]
 async fn the_background_opens_no_browser() {
@@ -16,6 +17,7 @@ async fn the_background_opens_no_browser() {
     says(&error, &[&format!("run: tidegate login {}", world.mcp)]);
     assert!(error.is_unexecuted());
     assert!(world.seen("/authorize").is_empty() && world.seen("/register").is_empty());
+    assert!(world.seen("/.well-known/oauth-authorization-server").is_empty());
 }
 
 #[tokio::test]
@@ -35,17 +37,11 @@ async fn more_scope_means_all_scopes_so_far() {
 }
 
 #[tokio::test]
-async fn scopes_that_were_not_granted_are_not_asked_for_again() {
+async fn a_no_without_scopes_is_final() {
     let world = World::new().await;
-    world.plan().challenge = r#"Bearer scope="read""#.to_owned();
     let oauth = world.builder().build().unwrap();
     world.call(&oauth).await.unwrap();
-    // The login page grants nothing of this.
-    world.plan().needs = Scopes::parse("admin");
-    world.plan().special.insert(
-        "/mcp",
-        super::world::Special { status: 403, location: None, body: String::new() },
-    );
+    world.plan().special.insert("/mcp", Special { status: 403, location: None, body: String::new() });
     says(&world.call(&oauth).await.unwrap_err(), &["does not allow this (HTTP 403)"]);
     assert_eq!(world.seen("/authorize").len(), 1);
 }
@@ -56,11 +52,10 @@ async fn a_server_that_always_wants_more_is_given_up() {
     let oauth = world.builder().build().unwrap();
     world.call(&oauth).await.unwrap();
     let mut logins = world.seen("/authorize").len();
-    // A scope that the token has is named once more.
     let refused = || async {
-        let refused = crate::Authorizer::authorization(&oauth).await.unwrap();
+        let refused = oauth.authorization().await.unwrap();
         let www_authenticate = vec![r#"Bearer error="insufficient_scope", scope="admin""#.to_owned()];
-        crate::Authorizer::challenged(&oauth, crate::Challenge { status: 403, www_authenticate, refused }).await
+        oauth.challenged(Challenge { status: 403, www_authenticate, refused }).await
     };
     refused().await.unwrap();
     logins += 1;
@@ -134,7 +129,8 @@ async fn refused_scopes_are_forgotten() {
 #[tokio::test]
 async fn what_servers_say_is_shown_in_one_line() {
     let world = World::new().await;
-    world.plan().registration = json!({"client_id": null, "error": "no\nway", "error_description": "x".repeat(1000)});
+    world.plan().registration =
+        json!({"client_id": null, "error": "no\nway", "error_description": "x".repeat(1000)});
     let error = world.call(&world.builder().build().unwrap()).await.unwrap_err();
     says(&error, &["noway", "register one there"]);
     assert!(error.message().len() < 500 && !error.message().contains('\n'), "{error}");

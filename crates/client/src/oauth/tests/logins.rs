@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::says;
-use super::world::{REDIRECT_URI, World};
+use super::world::{REDIRECT_URI, Special, World};
 use crate::Authorizer;
 use crate::oauth::{Client, ClientAuth, MemoryStore, Scopes, Secret, TokenStore};
 
@@ -125,6 +125,30 @@ async fn a_configured_client_belongs_to_whom_it_was_first_shown() {
     world.revoke();
     says(&world.call(&oauth).await.unwrap_err(), &["known", &world.issuer, &world.other]);
     assert_eq!(world.seen("/token").len(), 1);
+}
+
+#[tokio::test]
+async fn a_client_that_was_given_for_one_login_is_remembered() {
+    let world = World::new().await;
+    world.plan().server = json!({"registration_endpoint": null});
+    let store = MemoryStore::new();
+    let client = Client::with_secret("known", "s");
+    world.builder().client(client).store(store.clone()).build().unwrap().login().await.unwrap();
+    // For using the token, for renewing it, and for logging in again.
+    let later = || world.builder().store(store.clone()).build().unwrap();
+    assert_eq!(world.call(&later()).await.unwrap(), 200);
+    assert_eq!(world.seen("/token").len(), 1);
+    world.revoke();
+    assert_eq!(world.call(&later()).await.unwrap(), 200);
+    assert_eq!(world.last("/token").field("grant_type"), "refresh_token");
+    world.revoke();
+    world.revoke_refresh();
+    assert_eq!(world.call(&later()).await.unwrap(), 200);
+    assert_eq!(world.last("/token").field("grant_type"), "authorization_code");
+    assert!(world.seen("/token").iter().all(|seen| seen.header("authorization") == "Basic a25vd246cw=="));
+    // Another client does not use it.
+    let other = world.builder().store(store.clone()).client(Client::public("other")).interactive(false);
+    says(&world.call(&other.build().unwrap()).await.unwrap_err(), &["run: tidegate login"]);
 }
 
 #[tokio::test]
@@ -275,8 +299,7 @@ async fn servers_without_login_say_so() {
     {
         let mut plan = world.plan();
         plan.issuers.clear();
-        let open = super::world::Special { status: 200, location: None, body: String::new() };
-        plan.special.insert("/mcp", open);
+        plan.special.insert("/mcp", Special { status: 200, location: None, body: String::new() });
     }
     let error = world.builder().build().unwrap().login().await.unwrap_err();
     says(&error, &["does not ask for a login"]);

@@ -6,6 +6,7 @@ mod files;
 mod grants;
 mod limits;
 mod logins;
+mod logs;
 mod renewal;
 mod world;
 

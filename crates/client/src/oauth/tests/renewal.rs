@@ -61,7 +61,8 @@ async fn a_renewal_says_who_and_what_for() {
 #[tokio::test]
 async fn a_secret_is_not_lost_over_a_restart() {
     let world = World::new().await;
-    world.plan().registration = json!({"client_secret": "s", "token_endpoint_auth_method": "client_secret_basic"});
+    world.plan().registration =
+        json!({"client_secret": "s", "token_endpoint_auth_method": "client_secret_basic"});
     let store = MemoryStore::new();
     world.call(&world.builder().store(store.clone()).build().unwrap()).await.unwrap();
     age(&store, &world.mcp, 4000).await;
@@ -153,7 +154,7 @@ async fn processes_that_share_a_store_renew_once() {
     let calls = all.iter().map(|oauth| world.call(oauth));
     assert!(futures_util::future::join_all(calls).await.into_iter().all(|outcome| outcome.unwrap() == 200));
     assert_eq!(refreshes(&world), 2);
-    std::fs::remove_dir_all(directory).unwrap();
+    std::fs::remove_dir_all(directory.parent().unwrap()).unwrap();
 }
 
 #[tokio::test]

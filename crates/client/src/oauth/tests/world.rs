@@ -308,7 +308,8 @@ impl Shared {
     }
 
     fn token(&self, plan: &Plan, seen: &Seen) -> Response<Body> {
-        let deny = |status, error: &str| reply(status, &json!({"error": error, "error_description": "said so"}));
+        let deny =
+            |status, error: &str| reply(status, &json!({"error": error, "error_description": "said so"}));
         if let Some((status, error)) = plan.trouble {
             return deny(status, error);
         }
@@ -336,7 +337,8 @@ impl Shared {
         issued.count += 1;
         let number = issued.count;
         let (access, refresh) = (format!("secret-access-{number}"), format!("secret-refresh-{number}"));
-        let mut answer = json!({"access_token": access, "token_type": if plan.dpop { "DPoP" } else { "Bearer" }});
+        let mut answer =
+            json!({"access_token": access, "token_type": if plan.dpop { "DPoP" } else { "Bearer" }});
         if let Some(life) = plan.life {
             answer["expires_in"] = life.into();
         }
