@@ -26,13 +26,17 @@
 //! ```
 //!
 //! The pieces underneath are crates of their own: [`protocol`] (what is on the wire), [`service`] (the one door that
-//! every server, policy and connection is), [`server`] (the framework) and [`edge`] (the transports).
+//! every server, policy and connection is), [`server`] (the framework), [`edge`] (the transports) and `client` (the
+//! other side: calling any server; with the feature `client`). A server that wants none of that takes this crate with
+//! `default-features = false`.
 
 pub mod demo;
 pub mod http;
 pub mod logging;
 pub mod stdio;
 
+#[cfg(feature = "client")]
+pub use tidegate_client as client;
 pub use tidegate_edge as edge;
 pub use tidegate_protocol as protocol;
 pub use tidegate_server as server;

@@ -1,7 +1,7 @@
 //! [`Dialer`]: reaches a server, and finds out which era it speaks.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tidegate_protocol::{Error, Json, Method, Object, Params, Revision, Symbol};
 use tidegate_service::{Call, Context};
@@ -107,7 +107,11 @@ impl Dialer {
                 self.peer(desk, Line::Http(session))
             }
         };
-        Lane::open(peer, terms, &self.options).await
+        let opened = Lane::open(peer.clone(), terms, &self.options).await;
+        match opened {
+            Err(error) if matches!(peer.line.as_ref(), Line::Child(_)) => Err(reason(&peer, error).await),
+            opened => opened,
+        }
     }
 
     /// Finds out which era the server speaks. `known` is what it turned out to be the last time.
@@ -182,9 +186,10 @@ impl Dialer {
             Discovered::Failed(error) => Err(error),
             Discovered::Legacy(error) if self.options.era == EraChoice::Modern => Err(error),
             Discovered::Gone(error) if self.options.era == EraChoice::Modern => Err(error),
-            Discovered::Legacy(_) => {
-                Ok(Found::Legacy(Reach::Stdio, Lane::open(peer, terms, &self.options).await?))
-            }
+            Discovered::Legacy(refusal) => match Lane::open(peer, terms, &self.options).await {
+                Ok(lane) => Ok(Found::Legacy(Reach::Stdio, lane)),
+                Err(error) => Err(clearer(refusal, error)),
+            },
             // Some legacy servers end at the first request that they do not know.
             Discovered::Gone(_) => Ok(Found::Legacy(Reach::Stdio, self.lane(Reach::Stdio, terms).await?)),
         }
@@ -211,7 +216,7 @@ impl Dialer {
         }
         match self.lane(Reach::Http, terms).await {
             Ok(lane) => Ok(Found::Legacy(Reach::Http, lane)),
-            Err(error) if says_no(&error) => self.old_sse_or(error, terms).await,
+            Err(error) if says_no(&error) => self.old_sse_or(clearer(refusal, error), terms).await,
             Err(error) => Err(error),
         }
     }
@@ -295,6 +300,31 @@ fn retry_version(error: &Json) -> Option<bool> {
 fn unsupported(versions: &[String]) -> Error {
     let what = format!("The server speaks only {}, which this client does not", versions.join(", "));
     Error::new(Symbol::UnsupportedVersion, what)
+}
+
+/// Why a process failed at the handshake. That it reads no more is noticed at once; how it ended, and its last words, a
+/// moment later.
+async fn reason(peer: &Peer, error: Error) -> Error {
+    const MOMENT: Duration = Duration::from_millis(10);
+    for _ in 0..50 {
+        if error.symbol() != Symbol::Unavailable {
+            break;
+        }
+        if let Some(why) = peer.desk.tickets.closed() {
+            return why.unexecuted();
+        }
+        tokio::time::sleep(MOMENT).await;
+    }
+    error
+}
+
+/// Which of two refusals to tell, that of the discovery or that of the handshake after it: a server that has said which
+/// versions it speaks has said why.
+fn clearer(discovery: Error, handshake: Error) -> Error {
+    match discovery.symbol() {
+        Symbol::UnsupportedVersion if says_no(&handshake) => discovery,
+        _ => handshake,
+    }
 }
 
 /// Facts about a server before it has said anything.

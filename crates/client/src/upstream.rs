@@ -114,6 +114,11 @@ impl Upstream {
         Allowance::new(now, stretch, options.extend_on_progress, Some(at_most))
     }
 
+    /// The server, if it is known and can be reached.
+    fn known_already(&self) -> Option<Known> {
+        self.era().known.as_ref().map(|(known, _)| known).filter(|known| known.is_open()).cloned()
+    }
+
     /// The server, found if it is not known. However many ask at once, it is looked for once.
     pub(crate) async fn known(self: &Arc<Self>, call: &Call) -> Result<Known, Error> {
         let pause = {
@@ -282,9 +287,17 @@ impl Upstream {
     async fn once(self: &Arc<Self>, call: &Call) -> Result<Reply, Error> {
         let allowance = self.allowance(call);
         for again in [true, false] {
-            let known = match tokio::time::timeout_at(allowance.ends(None).into(), self.known(call)).await {
-                Ok(known) => known?,
-                Err(_) => return Err(allowance.over().unexecuted()),
+            let known = match self.known_already() {
+                Some(known) => known,
+                // Boxed like everything rare here, so that the common path stays small.
+                None => {
+                    match tokio::time::timeout_at(allowance.ends(None).into(), Box::pin(self.known(call)))
+                        .await
+                    {
+                        Ok(known) => known?,
+                        Err(_) => return Err(allowance.over().unexecuted()),
+                    }
+                }
             };
             let wrong = match known {
                 Known::Modern(modern) => match self.modern(&modern, call, allowance).await {
@@ -292,7 +305,7 @@ impl Upstream {
                     Err(Trouble::Error(error)) => return Err(error),
                     Err(Trouble::WrongEra(error)) => error,
                 },
-                Known::Legacy(legacy) => match legacy.call(call, allowance).await {
+                Known::Legacy(legacy) => match Box::pin(legacy.call(call, allowance)).await {
                     Err(error) if is_other_era(&error) => error,
                     other => return other,
                 },
@@ -313,12 +326,13 @@ impl Upstream {
         allowance: Allowance,
     ) -> Result<Reply, Trouble> {
         match call.method {
-            Method::Listen => crate::subscribe::listen(self, modern, call, allowance).await,
-            Method::Discover => match modern.call(call, allowance).await? {
-                Reply::Complete(result) => Ok(Reply::Complete(spoken_here(result))),
-                other => Ok(other),
+            Method::Listen => Box::pin(crate::subscribe::listen(self, modern, call, allowance)).await,
+            _ => match modern.call(call, allowance).await? {
+                Reply::Complete(result) if call.method == Method::Discover => {
+                    Ok(Reply::Complete(spoken_here(result)))
+                }
+                reply => Ok(reply),
             },
-            _ => modern.call(call, allowance).await,
         }
     }
 

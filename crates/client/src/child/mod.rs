@@ -104,7 +104,12 @@ impl Child {
             input: input.clone(),
             writer: Task::spawn(input.clone().write_to(patient)),
             output: Task::spawn(output.read(stdout)),
-            errors: Task::spawn(stderr::read(name.clone(), stderr, last_words.clone(), settings.on_stderr.clone())),
+            errors: Task::spawn(stderr::read(
+                name.clone(),
+                stderr,
+                last_words.clone(),
+                settings.on_stderr.clone(),
+            )),
             last_words,
             grace: settings.grace,
             asked: asked.clone(),

@@ -8,10 +8,10 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Json, Level, Limits, Method, Params};
-use tidegate_service::{Notice, Outbox};
+use tidegate_service::{Call, Notice, Outbox};
 use tokio_util::sync::CancellationToken;
 
-use super::{Client, ToolResult};
+use super::{Client, OnLog, ToolResult};
 use crate::app_error::AppError;
 
 type OnProgress = Arc<dyn Fn(Json) + Send + Sync>;
@@ -90,40 +90,51 @@ impl CallTool {
         if let Some(cancel) = self.cancel {
             call.context.cancel = cancel;
         }
-        let on_log = client.0.on_log.clone();
-        let result = if self.on_progress.is_some() || (on_log.is_some() && self.log_level.is_some()) {
-            let outbox = Outbox::default();
-            call.context.outbox = Some(outbox.clone());
-            call.context.progress_token = self.on_progress.is_some().then(|| Json::trusted("0"));
+        let on_log = client.0.on_log.clone().filter(|_| self.log_level.is_some());
+        // Boxed like everything rare here, so that the common path stays small.
+        let result = if self.on_progress.is_some() || on_log.is_some() {
             call.context.log_level = self.log_level.filter(|_| on_log.is_some());
-            let tell = |notice: Notice| match (notice, &self.on_progress, &on_log) {
-                (Notice::Progress(params), Some(on_progress), _) => on_progress(params),
-                (Notice::Log(params), _, Some(on_log)) => on_log(params),
-                _ => {}
-            };
-            let mut result = std::pin::pin!(client.result(call));
-            let result = loop {
-                tokio::select! {
-                    biased;
-                    result = result.as_mut() => break result,
-                    Some(notice) = outbox.next() => tell(notice),
-                }
-                // However many come, clocks and other tasks get their turn.
-                tokio::task::consume_budget().await;
-            };
-            while let Some(notice) = outbox.try_next() {
-                tell(notice);
-            }
-            result?
+            Box::pin(told(&client, call, self.on_progress, on_log)).await?
         } else {
             client.result(call).await?
         };
         if self.validate {
-            let tool = client.get_tool_schema(&self.name).await?;
+            let tool = Box::pin(client.get_tool_schema(&self.name)).await?;
             tool.check_output(&result).map_err(|error| client.app_error(&error, &Method::ToolsCall))?;
         }
         Ok(ToolResult::new(result))
     }
+}
+
+/// Makes a call whose caller wants to be told how it goes on.
+async fn told(
+    client: &Client,
+    mut call: Call,
+    on_progress: Option<OnProgress>,
+    on_log: Option<OnLog>,
+) -> Result<Json, AppError> {
+    let outbox = Outbox::default();
+    call.context.outbox = Some(outbox.clone());
+    call.context.progress_token = on_progress.is_some().then(|| Json::trusted("0"));
+    let tell = |notice: Notice| match (notice, &on_progress, &on_log) {
+        (Notice::Progress(params), Some(on_progress), _) => on_progress(params),
+        (Notice::Log(params), _, Some(on_log)) => on_log(params),
+        _ => {}
+    };
+    let mut result = std::pin::pin!(client.result(call));
+    let result = loop {
+        tokio::select! {
+            biased;
+            result = result.as_mut() => break result,
+            Some(notice) = outbox.next() => tell(notice),
+        }
+        // However many come, clocks and other tasks get their turn.
+        tokio::task::consume_budget().await;
+    };
+    while let Some(notice) = outbox.try_next() {
+        tell(notice);
+    }
+    result
 }
 
 impl IntoFuture for CallTool {

@@ -113,6 +113,10 @@ impl Client {
         context.client_info = Some(self.0.options.client_info.clone());
         context.capabilities = self.0.capabilities.clone();
         context.caller = Some(self.0.caller);
+        if let Server::Remote { .. } = &self.0.server {
+            // Results as they came, without what would make a modern one of a legacy one.
+            context.revision = Revision::LATEST_LEGACY;
+        }
         context
     }
 

@@ -87,7 +87,9 @@ impl Lane {
         let facts = shake_hands(&peer, terms, options, &within).await?;
         peer.line.established(facts.revision);
         let told = peer.line.tell(wire::notification("notifications/initialized", None));
-        tokio::time::timeout_at(within.ends(None).into(), told).await.map_err(|_| within.over().unexecuted())??;
+        tokio::time::timeout_at(within.ends(None).into(), told)
+            .await
+            .map_err(|_| within.over().unexecuted())??;
         peer.line.listen().await;
         let state = State { used: Instant::now(), level: None, subscribed: HashSet::new() };
         Ok(Arc::new(Lane { peer, facts, key: terms.key.clone(), state: Mutex::new(state) }))

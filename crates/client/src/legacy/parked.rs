@@ -133,11 +133,8 @@ impl Parked {
                 return Err(error);
             }
         };
-        let asked = |q: &Open| Question {
-            key: q.key.clone(),
-            method: q.method.clone(),
-            params: q.params.clone(),
-        };
+        let asked =
+            |q: &Open| Question { key: q.key.clone(), method: q.method.clone(), params: q.params.clone() };
         let questions = call.open.iter().map(asked).collect();
         // Between rounds nobody listens.
         call.ticket.redirect(Default::default());

@@ -8,6 +8,7 @@ use tidegate_service::Call;
 
 use super::{Link, Modern, Terms};
 use crate::allowance::Allowance;
+use crate::cache::ToolTable;
 use crate::http::{Answered, Body, Events, HttpClient};
 use crate::legacy::{cut_off, garbled};
 use crate::peer::Waiting;
@@ -42,8 +43,7 @@ impl Modern {
             Link::Pipe(_) => Ok(self.over_pipe(call, allowance).await?),
             Link::Http(http) => {
                 let ticket = Ticket::new(self.dialer.ids.next(), call.method.clone(), sink(call));
-                let listed = tokio::time::timeout_at(allowance.ends(None).into(), self.tool_for_headers(call));
-                let tool = listed.await.unwrap_or_else(|_| Err(allowance.over().unexecuted()))?;
+                let tool = self.tool_for_headers(call, &allowance).await?;
                 let work = self.over_http(http, call, tool.as_deref(), &ticket);
                 allowance.within(&ticket, work).await.map_err(Trouble::Error)?
             }
@@ -76,7 +76,11 @@ impl Modern {
 
     /// The definition of the tool that is called, to know which arguments are mirrored into headers. An old one will
     /// do: a server that has changed its mind says so, and then it is fetched again.
-    async fn tool_for_headers(self: &Arc<Self>, call: &Call) -> Result<Option<Arc<Tool>>, Error> {
+    async fn tool_for_headers(
+        self: &Arc<Self>,
+        call: &Call,
+        allowance: &Allowance,
+    ) -> Result<Option<Arc<Tool>>, Error> {
         if call.method != Method::ToolsCall {
             return Ok(None);
         }
@@ -84,7 +88,7 @@ impl Modern {
         let principal = &call.context.principal;
         let table = match self.cache.stale(principal) {
             Some(table) => table,
-            None => match self.cache.refresh(principal, self.fetch(call)).await {
+            None => match self.list_within(call, allowance).await {
                 Ok(table) => table,
                 // A server whose tools cannot be listed may still let them be called.
                 Err(error) if error.symbol() == Symbol::MethodNotFound => return Ok(None),
@@ -100,6 +104,17 @@ impl Modern {
             }
             found => Ok(found.cloned()),
         }
+    }
+
+    /// Fetches the list of tools, within the time of the call that needs it.
+    pub(super) async fn list_within(
+        self: &Arc<Self>,
+        call: &Call,
+        allowance: &Allowance,
+    ) -> Result<Arc<ToolTable>, Error> {
+        let listed = Box::pin(self.cache.refresh(&call.context.principal, self.fetch(call)));
+        let listed = tokio::time::timeout_at(allowance.ends(None).into(), listed).await;
+        listed.unwrap_or_else(|_| Err(allowance.over().unexecuted()))
     }
 
     async fn over_http(

@@ -52,14 +52,14 @@ impl Modern {
         if call.method == Method::Ping {
             // There is no `ping` any more; what was asked is whether the server answers.
             let discover = Call { method: Method::Discover, ..call.clone() };
-            return Ok(match self.exchange(&discover, allowance).await? {
+            return Ok(match Box::pin(self.exchange(&discover, allowance)).await? {
                 Ok(_) => Reply::complete(call.context.revision, ""),
                 Err(error) => Reply::Error(passed_on(call, &error)),
             });
         }
         let result = match self.exchange(call, allowance).await? {
             Ok(result) => result,
-            Err(error) => match self.second_try(call, &error, allowance).await? {
+            Err(error) => match Box::pin(self.second_try(call, &error, allowance)).await? {
                 Some(result) => result,
                 None => return Ok(Reply::Error(passed_on(call, &error))),
             },
@@ -79,10 +79,7 @@ impl Modern {
             // 2026-07-28 streamable-http, Client Behavior: the tool's schema may have changed.
             Some(-32020) if call.method == Method::ToolsCall => {
                 tracing::info!(server = %self.dialer.name, "headers did not match; fetching the tools again");
-                let principal = &call.context.principal;
-                let listed = self.cache.refresh(principal, self.fetch(call));
-                let listed = tokio::time::timeout_at(allowance.ends(None).into(), listed).await;
-                listed.unwrap_or_else(|_| Err(allowance.over().unexecuted())).map_err(Trouble::Error)?;
+                self.list_within(call, &allowance).await?;
             }
             // 2026-07-28 versioning: choose from the versions that the server supports and try again.
             Some(-32022) => {

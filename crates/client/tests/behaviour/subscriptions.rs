@@ -8,7 +8,10 @@ use tidegate_edge::Eras;
 use crate::world::{World, plain};
 
 async fn next(subscribed: &Subscribed) -> Change {
-    tokio::time::timeout(Duration::from_secs(10), subscribed.next()).await.expect("a change").expect("still open")
+    tokio::time::timeout(Duration::from_secs(10), subscribed.next())
+        .await
+        .expect("a change")
+        .expect("still open")
 }
 
 #[tokio::test]

@@ -43,7 +43,8 @@ async fn one_call_may_have_a_limit_of_its_own() {
     assert_eq!(client.call("slow", Value::Null).timeout(SHORT).await.unwrap_err().code, "E202");
     let steps = Arc::new(AtomicUsize::new(0));
     let counted = steps.clone();
-    let call = client.call("slow", Value::Null).on_progress(move |_| _ = counted.fetch_add(1, Ordering::Relaxed));
+    let call =
+        client.call("slow", Value::Null).on_progress(move |_| _ = counted.fetch_add(1, Ordering::Relaxed));
     assert_eq!(call.await.unwrap().text(), "done");
     assert_eq!(steps.load(Ordering::Relaxed), 5);
 }

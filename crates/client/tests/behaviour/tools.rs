@@ -64,7 +64,10 @@ async fn a_server_without_tools_is_refused_where_they_are_needed() {
     let target = tidegate_client::Target::from_door(door);
     let builder = Client::builder(target).unwrap().configure(|options| options.require_tools = true);
     let error = builder.connect().await.unwrap_err();
-    assert_eq!((error.code, error.message.as_str()), ("E205", "MCP server does not support tools capability"));
+    assert_eq!(
+        (error.code, error.message.as_str()),
+        ("E205", "MCP server does not support tools capability")
+    );
 }
 
 #[tokio::test]

@@ -27,12 +27,15 @@ pub(crate) struct World {
 
 /// A tool that says its name.
 pub(crate) fn plain(name: &'static str) -> Tool {
-    Tool::new(name).description("Says its name").handler(move |_: (), _: Cx| async move { Ok::<_, ToolError>(name) })
+    Tool::new(name)
+        .description("Says its name")
+        .handler(move |_: (), _: Cx| async move { Ok::<_, ToolError>(name) })
 }
 
 /// A tool that mirrors `region` into a header of this name.
 pub(crate) fn mirrored(header: &'static str) -> Tool {
-    let schema = json!({"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": header}}});
+    let schema =
+        json!({"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": header}}});
     Tool::raw("mirrored", schema).description("Mirrors its argument").handler_raw(|arguments, _| async move {
         Ok::<_, ToolError>(arguments["region"].as_str().unwrap_or("").to_owned())
     })
@@ -48,7 +51,8 @@ fn server() -> Server {
     });
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
     let honest = Tool::new("honest").description("Keeps to its schema").output_schema(schema);
-    let honest = honest.handler(|_: (), _: Cx| async move { Ok::<_, ToolError>(Structured(json!({"n": 1}))) });
+    let honest =
+        honest.handler(|_: (), _: Cx| async move { Ok::<_, ToolError>(Structured(json!({"n": 1}))) });
     Server::new("world", "1.0").tool(plain("plain")).tool(slow).tool(honest).tool(mirrored("Region"))
 }
 

@@ -1,0 +1,35 @@
+//! `tidegate completions`: what a shell needs to complete the commands and options.
+
+use clap::{Args, CommandFactory, ValueEnum};
+use clap_complete::Shell;
+
+use super::failure::Failure;
+use super::output;
+
+/// Print a script that lets a shell complete commands and options.
+#[derive(Args)]
+#[command(
+    after_help = "For example: tidegate completions bash > ~/.local/share/bash-completion/completions/tidegate"
+)]
+pub(crate) struct Completions {
+    /// Which shell.
+    shell: Known,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Known {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+pub(crate) fn run(completions: &Completions) -> Result<(), Failure> {
+    let shell = match completions.shell {
+        Known::Bash => Shell::Bash,
+        Known::Zsh => Shell::Zsh,
+        Known::Fish => Shell::Fish,
+    };
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut crate::Cli::command(), "tidegate", &mut script);
+    output::bytes(&script)
+}

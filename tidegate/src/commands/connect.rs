@@ -1,0 +1,46 @@
+//! `tidegate connect`: a stdio server for local clients in front of any one server, either era on either side.
+
+use clap::Args;
+use tidegate::edge::stdio;
+
+use super::connection::builder;
+use super::exit::Exit;
+use super::failure::Failure;
+use super::target::{Common, Words};
+
+/// Stand in front of a server, as a local stdio server for any client.
+///
+/// Clients of either era can connect to servers of either era. Logs go to standard error; it ends when standard input
+/// does.
+#[derive(Args)]
+#[command(
+    override_usage = "tidegate connect [OPTIONS] TARGET\n       tidegate connect [OPTIONS] -- COMMAND [ARG]...",
+    after_help = format!("{IN_A_FILE}\n\n{}", super::exit::after_help())
+)]
+pub(crate) struct Connect {
+    #[command(flatten)]
+    words: Words,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+const IN_A_FILE: &str = r#"In an mcpServers file:
+  "example": {"command": "tidegate", "args": ["connect", "https://example.com/mcp"]}"#;
+
+pub(crate) async fn run(connect: Connect) -> Result<Exit, Failure> {
+    let Connect { words, common } = connect;
+    let (place, rest) = words.split(&common)?;
+    super::nothing_more(rest)?;
+    let (builder, _) = builder(&place, common.options(&place.name), common.login)?;
+    // The first message of the client opens the connection, on that client's terms. A server that cannot be reached is
+    // then an error that the client shows to its user, and may be reached later.
+    let client = builder.lazy()?;
+    tracing::info!(server = place.name, target = %place.target, "waiting for a client on standard input");
+    let ended = stdio::serve(client.door(), stdio::Settings::default()).await;
+    tracing::info!(?ended, "closing the connection");
+    client.close().await;
+    Ok(match ended {
+        stdio::Ended::Signal(_) => Exit::Cancelled,
+        stdio::Ended::Eof | stdio::Ended::OutputClosed => Exit::Fine,
+    })
+}

@@ -1,0 +1,68 @@
+//! Faults of lists, and of the resources and prompts on them.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::lists::{Fault, Listed};
+use super::report::{Level, Report};
+use crate::commands::failure::Failure;
+
+/// What is wrong with a list as such.
+pub(super) fn list(report: &mut Report, method: &str, member: &str, listed: &Listed) {
+    let about = method;
+    match &listed.fault {
+        None => {}
+        Some(Fault::Failed(error)) => {
+            report.add(
+                Level::Broken,
+                about,
+                Failure::from(error.clone()).line(),
+                "the server declares this, so it must answer; otherwise it must not declare it",
+            );
+        }
+        Some(Fault::NoArray) => report.add(
+            Level::Broken,
+            about,
+            format!("the answer has no array {member:?}"),
+            format!("answer with {{\"{member}\": [...]}}"),
+        ),
+        Some(Fault::Circle) => report.add(
+            Level::Broken,
+            about,
+            "the list never ends: a cursor leads back to a page that was there before",
+            "leave out nextCursor on the last page",
+        ),
+        Some(Fault::Endless) => report.add(
+            Level::Broken,
+            about,
+            "the list never ends: more than 500 pages",
+            "leave out nextCursor on the last page, and make pages larger",
+        ),
+    }
+}
+
+/// What is wrong with resources, templates or prompts: `key` is what tells them apart.
+pub(super) fn entries(report: &mut Report, kind: &str, key: &str, items: &[Value]) {
+    let mut seen = HashSet::new();
+    for (at, item) in items.iter().enumerate() {
+        let text = |member: &str| item.get(member).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let Some(own) = text(key) else {
+            let about = format!("{kind} {}", at + 1);
+            report.add(
+                Level::Broken,
+                &about,
+                format!("it has no {key}, so nobody can ask for it"),
+                format!("give it a {key}"),
+            );
+            continue;
+        };
+        let about = format!("{kind} {own}");
+        if text("name").is_none() {
+            report.add(Level::Broken, &about, "it has no name, which clients refuse", "give it a name");
+        }
+        if !seen.insert(own.to_owned()) {
+            report.add(Level::Broken, &about, "it is listed more than once", "list it once");
+        }
+    }
+}

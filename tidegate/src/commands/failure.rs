@@ -1,0 +1,237 @@
+//! [`Failure`]: why a command did not do what it was asked for: a sentence, what to do next, and the exit code.
+
+use std::fmt::Display;
+use std::io::Write;
+
+use serde_json::{Value, json};
+use tidegate::protocol::{Error, Method, Revision, Symbol};
+use tidegate_client::{AppError, TargetError};
+
+use super::exit::Exit;
+use crate::term::args::ArgsError;
+use crate::term::clean;
+use crate::term::style::Paint;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// What the process ends with.
+    pub(crate) exit: Exit,
+    sentence: String,
+    /// What to do next.
+    next: Option<String>,
+    /// The last lines that the server's process wrote to standard error.
+    said: Vec<String>,
+    error: Option<Box<AppError>>,
+}
+
+impl Failure {
+    /// A failure with a code of the command itself.
+    pub(crate) fn new(exit: Exit, sentence: impl Display) -> Failure {
+        Failure { exit, sentence: sentence.to_string(), next: None, said: Vec::new(), error: None }
+    }
+
+    /// Something about the command line is wrong.
+    pub(crate) fn usage(sentence: impl Display) -> Failure {
+        Failure::new(Exit::Usage, sentence)
+    }
+
+    /// Ctrl-C.
+    pub(crate) fn cancelled() -> Failure {
+        Failure::new(Exit::Cancelled, "cancelled")
+    }
+
+    /// An error that did not come out of a client.
+    pub(crate) fn of(error: &Error) -> Failure {
+        AppError::from_error(error, &Method::Initialize, Default::default(), Revision::LATEST).into()
+    }
+
+    /// The same, with another piece of advice.
+    pub(crate) fn next(mut self, advice: impl Display) -> Failure {
+        self.next = Some(advice.to_string());
+        self
+    }
+
+    /// The same, with the last words of the server's process, where those can be the reason.
+    pub(crate) fn said(mut self, lines: Vec<String>) -> Failure {
+        let known = matches!(lines.as_slice(), [only] if self.sentence.contains(only.trim()));
+        if matches!(self.exit, Exit::Unavailable | Exit::TimedOut) && !known {
+            self.said = lines;
+        }
+        self
+    }
+
+    /// What it is to the rest of Tidegate.
+    pub(crate) fn symbol(&self) -> Option<Symbol> {
+        self.error.as_ref().map(|error| error.symbol)
+    }
+
+    /// One line: the sentence, and the code in parentheses.
+    pub(crate) fn line(&self) -> String {
+        let sentence = clean::line(&self.sentence);
+        match &self.error {
+            Some(error) => format!("{sentence} ({})", error.code),
+            None => sentence,
+        }
+    }
+
+    /// The advice, if there is any.
+    pub(crate) fn advice(&self) -> Option<&str> {
+        self.next.as_deref()
+    }
+
+    /// The last words of the server's process.
+    pub(crate) fn last_words(&self) -> &[String] {
+        &self.said
+    }
+
+    /// For scripts.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut object = match &self.error {
+            Some(error) => serde_json::to_value(error).unwrap_or_else(|_| json!({})),
+            None => json!({}),
+        };
+        object["message"] = self.sentence.clone().into();
+        object["exitCode"] = self.exit.number().into();
+        if let Some(next) = &self.next {
+            object["suggestedAction"] = next.clone().into();
+        }
+        if !self.said.is_empty() {
+            object["stderr"] = self.said.clone().into();
+        }
+        json!({ "error": object })
+    }
+
+    /// Tells the user, on standard error.
+    pub(crate) fn show(&self) {
+        let paint = Paint::stderr();
+        let mut out = std::io::stderr().lock();
+        // Nobody is there to be told that this failed too.
+        let _ = if self.exit == Exit::Cancelled {
+            writeln!(out, "{}", self.line())
+        } else {
+            writeln!(out, "{} {}", paint.bad("error:"), self.line())
+        };
+        if let Some(next) = &self.next {
+            let _ = writeln!(out, "  {}", clean::text(next).replace('\n', "\n  "));
+        }
+        if !self.said.is_empty() {
+            let _ = writeln!(out, "  The server wrote on standard error:");
+            for line in &self.said {
+                let _ = writeln!(out, "  {} {}", paint.dim("|"), clean::text(line));
+            }
+        }
+    }
+}
+
+impl From<AppError> for Failure {
+    fn from(error: AppError) -> Failure {
+        let sentence =
+            if error.message.is_empty() { error.user_message.to_string() } else { error.message.clone() };
+        Failure {
+            exit: exit_of(&error),
+            sentence,
+            next: advice(&error),
+            said: Vec::new(),
+            error: Some(Box::new(error)),
+        }
+    }
+}
+
+impl From<TargetError> for Failure {
+    fn from(error: TargetError) -> Failure {
+        Failure::usage(error)
+    }
+}
+
+impl From<ArgsError> for Failure {
+    fn from(error: ArgsError) -> Failure {
+        Failure::usage(error)
+    }
+}
+
+fn exit_of(error: &AppError) -> Exit {
+    match error.symbol {
+        Symbol::Unauthorized => Exit::LoginNeeded,
+        Symbol::Timeout => Exit::TimedOut,
+        // A number came with it, so the server is there and has said so.
+        _ if error.original_code.is_some() => Exit::Refused,
+        Symbol::Unavailable | Symbol::CircuitOpen | Symbol::RateLimited => Exit::Unavailable,
+        _ => Exit::Refused,
+    }
+}
+
+fn advice(error: &AppError) -> Option<String> {
+    let advice = match error.symbol {
+        Symbol::Unavailable | Symbol::CircuitOpen if error.original_code.is_none() => {
+            "For more, run tidegate doctor with the same target."
+        }
+        Symbol::Timeout => "Give it more time with --timeout, such as --timeout 5m.",
+        Symbol::ToolNotFound => "To see what there is, run tidegate tools with the same target.",
+        Symbol::PromptNotFound => "To see what there is, run tidegate prompts with the same target.",
+        Symbol::ResourceNotFound => "To see what there is, run tidegate resources with the same target.",
+        Symbol::MethodNotFound => {
+            "To see what the server can do, run tidegate discover with the same target."
+        }
+        Symbol::Unauthorized if error.message.contains("tidegate login") => {
+            "Servers that take a key instead want it with --header 'Authorization: Bearer KEY'."
+        }
+        Symbol::Unauthorized => {
+            "Log in with tidegate login URL, or give a key with --header 'Authorization: Bearer KEY'."
+        }
+        Symbol::UnsupportedVersion => {
+            "Leave out --era and --protocol-version to speak what the server speaks."
+        }
+        Symbol::MissingCapability => "The server needs something that this command does not offer.",
+        Symbol::RateLimited => return Some(wait(error)),
+        Symbol::UrlElicitationRequired => return pages(error),
+        _ => return None,
+    };
+    Some(advice.to_owned())
+}
+
+fn wait(error: &AppError) -> String {
+    match error.retry_after {
+        Some(time) => format!("Try again in {} s.", time.as_secs().max(1)),
+        None => "Wait a moment and try again.".to_owned(),
+    }
+}
+
+/// 2025-11-25 client/elicitation: the error names the pages to visit.
+fn pages(error: &AppError) -> Option<String> {
+    let data: Value = error.data.as_ref()?.to().ok()?;
+    let asked = data.get("elicitations")?.as_array()?.iter();
+    let pages: Vec<&str> = asked.filter_map(|page| page.get("url")?.as_str()).collect();
+    Some(format!("If you trust the server, visit this page, then try again:\n{}", pages.join("\n")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(error: Error) -> Failure {
+        AppError::from_error(&error, &Method::ToolsCall, Default::default(), Revision::LATEST).into()
+    }
+
+    #[test]
+    fn exit_codes_follow_from_errors() {
+        for (error, exit) in [
+            (Error::new(Symbol::Unavailable, "x"), Exit::Unavailable),
+            (Error::new(Symbol::Unavailable, "x").with_code(-32000), Exit::Refused),
+            (Error::new(Symbol::CircuitOpen, "x"), Exit::Unavailable),
+            (Error::new(Symbol::Timeout, "x"), Exit::TimedOut),
+            (Error::new(Symbol::Unauthorized, "x"), Exit::LoginNeeded),
+            (Error::new(Symbol::ToolNotFound, "x"), Exit::Refused),
+            (Error::new(Symbol::Internal, "x").with_code(-31999), Exit::Refused),
+        ] {
+            assert_eq!(failure(error.clone()).exit, exit, "{error:?}");
+        }
+    }
+
+    #[test]
+    fn one_clean_line_with_the_code() {
+        let failure = failure(Error::new(Symbol::Timeout, "too\nslow\u{1b}[2J"));
+        assert_eq!(failure.line(), "too slow (E202)");
+        assert_eq!(failure.to_json()["error"]["exitCode"], 6);
+    }
+}

@@ -1,0 +1,162 @@
+//! The commands, one file each, and what they share.
+//!
+//! `target` says which server is meant, `connection` talks to it, `interrupt` ends it on Ctrl-C, `display` shows that
+//! something is going on, `elicit` asks the user, `output` is standard output, `failure` and `exit` are the ways out.
+
+mod call;
+mod completions;
+mod connect;
+mod connection;
+mod discover;
+mod display;
+mod doctor;
+mod elicit;
+mod exit;
+mod failure;
+mod interrupt;
+mod login;
+mod output;
+mod prompts;
+mod resources;
+mod save;
+mod serve;
+mod target;
+mod tools;
+
+use clap::Subcommand;
+use serde_json::Value;
+use tidegate::protocol::Json;
+
+pub(crate) use exit::{EXAMPLES, Exit};
+pub(crate) use failure::Failure;
+
+/// What the command can do.
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    Serve(serve::Serve),
+    Tools(tools::Tools),
+    Call(Box<call::Call>),
+    Resources(resources::Resources),
+    Read(resources::Read),
+    Prompts(prompts::Prompts),
+    Prompt(prompts::Prompt),
+    Discover(discover::Discover),
+    Doctor(doctor::Doctor),
+    Connect(connect::Connect),
+    Login(login::Login),
+    Logout(login::Logout),
+    Completions(completions::Completions),
+}
+
+impl Command {
+    /// Does it.
+    pub(crate) async fn run(self) -> Result<Exit, Failure> {
+        let fine = |()| Exit::Fine;
+        match self {
+            Command::Serve(serve) => serve::run(serve).await.map(fine),
+            Command::Tools(tools) => tools::run(tools).await.map(fine),
+            Command::Call(call) => call::run(*call).await,
+            Command::Resources(resources) => resources::list(resources).await.map(fine),
+            Command::Read(read) => resources::read(read).await.map(fine),
+            Command::Prompts(prompts) => prompts::list(prompts).await.map(fine),
+            Command::Prompt(prompt) => prompts::get(prompt).await.map(fine),
+            Command::Discover(discover) => discover::run(discover).await.map(fine),
+            Command::Doctor(doctor) => doctor::run(doctor).await,
+            Command::Connect(connect) => connect::run(connect).await,
+            Command::Login(login) => login::login(login).await.map(fine),
+            Command::Logout(logout) => login::logout(logout).await.map(fine),
+            Command::Completions(completions) => completions::run(&completions).map(fine),
+        }
+    }
+
+    /// The options that all commands have that talk to a server.
+    fn common(&self) -> Option<&target::Common> {
+        Some(match self {
+            Command::Tools(tools) => &tools.common,
+            Command::Call(call) => &call.common,
+            Command::Resources(resources) => &resources.common,
+            Command::Read(read) => &read.common,
+            Command::Prompts(prompts) => &prompts.common,
+            Command::Prompt(prompt) => &prompt.common,
+            Command::Discover(discover) => &discover.common,
+            Command::Doctor(doctor) => &doctor.common,
+            Command::Connect(connect) => &connect.common,
+            Command::Serve(_) | Command::Login(_) | Command::Logout(_) | Command::Completions(_) => {
+                return None;
+            }
+        })
+    }
+
+    /// Which log lines are wanted if nobody says so: servers tell what they do, and so does what stands in front of
+    /// one; a command that somebody waits for says only what it was asked for.
+    pub(crate) fn log_level(&self) -> Option<&'static str> {
+        match self {
+            Command::Serve(_) => None,
+            Command::Connect(connect) => connect.common.log_level(),
+            other => other.common().and_then(target::Common::log_level).or(Some("warn")),
+        }
+    }
+
+    /// Whether programs read the output.
+    pub(crate) fn is_json(&self) -> bool {
+        match self {
+            Command::Call(call) => call.common.json || call.raw,
+            Command::Login(login) => login.json,
+            Command::Logout(logout) => logout.json,
+            // Its report holds the failures.
+            Command::Doctor(_) => false,
+            other => other.common().is_some_and(|common| common.json),
+        }
+    }
+}
+
+/// Tells programs why there is nothing else on standard output.
+pub(crate) fn show_json(failure: &Failure) {
+    // The exit code says the rest.
+    let _ = output::text(&failure.to_json().to_string());
+}
+
+/// A note that the server does not have this at all.
+fn none_of(what: &str) {
+    output::note(&format!("note: the server does not offer {what}"));
+}
+
+/// Texts of JSON as values; the server's own ones are always readable.
+fn values(list: &[Json]) -> Vec<Value> {
+    list.iter().filter_map(|json| json.to().ok()).collect()
+}
+
+/// The name that is most likely meant, if any is likely.
+fn near<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
+    const LIKELY: f64 = 0.75;
+    let wanted = wanted.to_lowercase();
+    names
+        .map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name))
+        .filter(|(likeness, _)| *likeness >= LIKELY)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| crate::term::clean::line(name))
+}
+
+fn nothing_more(rest: Vec<String>) -> Result<(), Failure> {
+    match rest.first() {
+        Some(word) => Err(Failure::usage(format!(
+            "{word:?} is one word too many: a command line with spaces is one argument in quotes, or goes behind --"
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn at_most_one(mut rest: Vec<String>, what: &str) -> Result<Option<String>, Failure> {
+    if rest.len() > 1 {
+        return Err(Failure::usage(format!(
+            "{:?} is one word too many behind {what}: a command line with spaces is one argument in quotes, or goes behind --",
+            rest[1]
+        )));
+    }
+    Ok(rest.pop())
+}
+
+fn exactly_one(rest: Vec<String>, what: &str, lister: &str) -> Result<String, Failure> {
+    at_most_one(rest, what)?
+        .ok_or_else(|| Failure::usage(format!("{what} is missing; {lister} lists what there is")))
+}

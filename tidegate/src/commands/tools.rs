@@ -1,0 +1,95 @@
+//! `tidegate tools`: which tools a server has, and all about one of them.
+
+use clap::Args;
+use serde_json::Value;
+use tidegate::protocol::json::ObjectWriter;
+use tidegate::protocol::{Json, Object};
+use tidegate_client::AppError;
+
+use super::connection::{Session, with_server};
+use super::display::Display;
+use super::failure::Failure;
+use super::target::{Common, Words};
+use super::{near, none_of, output};
+use crate::term::render;
+use crate::term::style::Paint;
+
+/// List a server's tools, or show everything about one.
+#[derive(Args)]
+#[command(
+    override_usage = "tidegate tools [OPTIONS] TARGET [NAME]\n       tidegate tools [OPTIONS] [NAME] -- COMMAND [ARG]...",
+    after_help = super::exit::after_help()
+)]
+pub(crate) struct Tools {
+    #[command(flatten)]
+    words: Words,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+pub(crate) async fn run(tools: Tools) -> Result<(), Failure> {
+    let Tools { words, common } = tools;
+    let (place, rest) = words.split(&common)?;
+    let name = super::at_most_one(rest, "NAME")?;
+    let display = Display::new(common.verbose);
+    with_server(
+        &place,
+        &common,
+        &display,
+        |builder| builder,
+        async |session: &Session| match name {
+            Some(name) => one(session, &name, common.json).await,
+            None => all(session, common.json).await,
+        },
+    )
+    .await
+}
+
+async fn all(session: &Session, json: bool) -> Result<(), Failure> {
+    let tools = if session.facts.has_capability("tools") {
+        session.client.tools().await?
+    } else {
+        none_of("tools");
+        Vec::new()
+    };
+    if json {
+        let definitions: Vec<Json> = tools.iter().map(|tool| tool.definition().clone()).collect();
+        let mut object = ObjectWriter::new();
+        object.json("tools", &Json::array(&definitions));
+        return output::text(object.finish().as_str());
+    }
+    let definitions: Vec<Value> = tools.iter().filter_map(|tool| tool.definition().to().ok()).collect();
+    output::text(&render::tools(&definitions, crate::term::width(), Paint::stdout()))
+}
+
+async fn one(session: &Session, name: &str, json: bool) -> Result<(), Failure> {
+    let tool = match session.client.get_tool_schema(name).await {
+        Ok(tool) => tool,
+        Err(error) => return Err(unknown(session, error, name)),
+    };
+    if json {
+        return output::text(tool.definition().as_str());
+    }
+    let definition: Value = tool.definition().to().unwrap_or_default();
+    let mut shown = render::tool(&definition, crate::term::width(), Paint::stdout());
+    let object = Object::of(tool.definition());
+    for (member, title) in [("inputSchema", "Input schema"), ("outputSchema", "Output schema")] {
+        if let Some(schema) = object.as_ref().and_then(|object| object.json(member)) {
+            let schema = render::indented_json(schema.as_str());
+            shown.push_str(&format!("\n{}\n{schema}\n", Paint::stdout().bold(title)));
+        }
+    }
+    output::text(&shown)
+}
+
+/// The failure of a tool that the server does not have, with the name that may be meant.
+pub(crate) fn unknown(session: &Session, error: AppError, name: &str) -> Failure {
+    let failure = Failure::from(error);
+    let tools = session.client.stale_tools().unwrap_or_default();
+    match near(name, tools.iter().map(|tool| tool.name())) {
+        Some(meant) if failure.symbol() == Some(tidegate::Symbol::ToolNotFound) => {
+            failure.next(format!("Did you mean {meant:?}?"))
+        }
+        _ => failure,
+    }
+}

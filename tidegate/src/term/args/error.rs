@@ -1,0 +1,107 @@
+//! What can be wrong with arguments on the command line.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::term::clean;
+use crate::term::schema;
+
+/// Why words of the command line are not the arguments of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ArgsError {
+    /// A word without a key.
+    NoEquals { word: String },
+    /// A key that the tool does not have.
+    Unknown { key: String, near: Option<String>, names: Vec<String> },
+    /// A dotted key that leads into something that has no members.
+    NotAnObject { key: String, kind: String },
+    /// Several values for something that takes one.
+    Twice { key: String },
+    /// A text that does not fit.
+    Type { key: String, kind: String, text: String, is_object: bool },
+    /// Not JSON after `:=`.
+    Json { key: String, reason: String },
+    /// A file that cannot be read.
+    File { key: String, path: String, reason: String },
+    /// Nothing for what must be given: names and types.
+    Missing { missing: Vec<(String, String)> },
+}
+
+impl ArgsError {
+    /// There is no `name` in the object that `at` describes; `key` is the whole dotted key.
+    pub(super) fn unknown(key: &str, name: &str, at: &Value, root: &Value) -> ArgsError {
+        const LIKELY: f64 = 0.75;
+        let prefix = key.strip_suffix(name).filter(|prefix| prefix.ends_with('.')).unwrap_or_default();
+        let names = schema::property_names(at, root);
+        let near = names
+            .iter()
+            .map(|known| (strsim::jaro_winkler(&name.to_lowercase(), &known.to_lowercase()), *known))
+            .filter(|(likeness, _)| *likeness >= LIKELY)
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, known)| known);
+        let full = |name: &str| format!("{prefix}{}", clean::line(name));
+        ArgsError::Unknown {
+            key: key.to_owned(),
+            near: near.map(full),
+            names: names.iter().map(|name| full(name)).collect(),
+        }
+    }
+}
+
+impl fmt::Display for ArgsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoEquals { word } => {
+                write!(f, "{word:?} is no argument: write name=value, or name:=json")
+            }
+            Self::Unknown { key, near, names } => {
+                write!(f, "there is no argument {key:?}")?;
+                match near {
+                    Some(near) => write!(f, "; did you mean {near:?}? ")?,
+                    None => f.write_str(". ")?,
+                }
+                match names.as_slice() {
+                    [] => f.write_str("The tool takes none"),
+                    names => write!(f, "There are: {}", names.join(", ")),
+                }
+            }
+            Self::NotAnObject { key, kind } => {
+                write!(f, "{key:?} is of type {kind} and has no members: write {key}=value")
+            }
+            Self::Twice { key } => {
+                write!(f, "{key:?} is given more than once, but takes one value: keep one of them")
+            }
+            Self::Type { key, kind, text, is_object } => {
+                write!(f, "{key:?} must be of type {kind}, not {:?}", shortened(text))?;
+                if *is_object { write!(f, ": write {key}='{{…}}' or {key}.member=value") } else { Ok(()) }
+            }
+            Self::Json { key, reason } => {
+                write!(f, "what follows {key}:= is not JSON ({reason}): for a plain text write {key}=…")
+            }
+            Self::File { key, path, reason } => write!(
+                f,
+                "cannot read the file {path:?} for {key:?} ({reason}): for a text that starts with @ write \
+                 {key}:='\"@…\"'"
+            ),
+            Self::Missing { missing } => {
+                let named: Vec<String> =
+                    missing.iter().map(|(name, kind)| format!("{} ({kind})", clean::line(name))).collect();
+                let example: Vec<String> =
+                    missing.iter().map(|(name, _)| format!("{}=…", clean::line(name))).collect();
+                write!(f, "still needed: {}. Add {}", named.join(", "), example.join(" "))
+            }
+        }
+    }
+}
+
+impl std::error::Error for ArgsError {}
+
+/// The start of a text, which may be a whole file.
+fn shortened(text: &str) -> String {
+    const MOST: usize = 40;
+    match text.char_indices().nth(MOST) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}

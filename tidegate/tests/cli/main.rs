@@ -1,0 +1,19 @@
+//! The `tidegate` command as its users meet it: the built program, its output, its exit codes, its signals.
+//!
+//! [`rig`] runs it. The servers are the program itself (`tidegate serve`), one in this process ([`server`]) for what the
+//! demonstration server does not do, and a shell script ([`rig::CANNED`]) for what no server of ours would do.
+//!
+//! No test asserts how fast anything is; the bounds are there so that nothing hangs.
+#![cfg(unix)]
+
+mod rig;
+mod server;
+
+mod calls;
+mod connect;
+mod doctor;
+mod errors;
+mod interrupts;
+mod lists;
+mod login;
+mod terminal;

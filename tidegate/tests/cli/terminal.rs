@@ -1,0 +1,81 @@
+//! At a terminal: forms, colours, progress. `script` (util-linux) provides one; where it is missing, these are left out.
+
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
+
+use crate::rig::{Folder, PATIENCE, TIDEGATE, command};
+
+/// Runs a command line in a terminal; sends each answer when its prompt has come. Gives the screen and the exit code.
+fn at_a_terminal(line: &str, answers: &[(&str, &str)]) -> Option<(String, i32)> {
+    let util_linux = Command::new("script").arg("--version").output().ok()?;
+    if !String::from_utf8_lossy(&util_linux.stdout).contains("util-linux") {
+        return None;
+    }
+    let folder = Folder::new();
+    let mut script = Command::new("script");
+    script.args(["-q", "-e", "-c", line, "/dev/null"]).current_dir(&folder.0);
+    script.env_clear().envs(command(&folder.0).get_envs().filter_map(|(name, value)| Some((name, value?))));
+    script.env("TERM", "xterm").env("SHELL", "/bin/sh");
+    let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let (sender, pieces) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut piece = [0; 4096];
+        while let Ok(count @ 1..) = output.read(&mut piece) {
+            let _ = sender.send(String::from_utf8_lossy(&piece[..count]).into_owned());
+        }
+    });
+    let (mut screen, mut seen) = (String::new(), 0);
+    for (prompt, answer) in answers {
+        while !screen[seen..].contains(prompt) {
+            match pieces.recv_timeout(PATIENCE) {
+                Ok(piece) => screen.push_str(&piece),
+                Err(error) => panic!("{error} while waiting for {prompt:?} in\n{screen}"),
+            }
+        }
+        seen = screen.len();
+        input.write_all(answer.as_bytes()).unwrap();
+    }
+    while let Ok(piece) = pieces.recv_timeout(PATIENCE) {
+        screen.push_str(&piece);
+    }
+    Some((screen.replace("\r\n", "\n"), child.wait().unwrap().code().unwrap_or(-1)))
+}
+
+#[test]
+fn questions_are_asked_as_a_form() {
+    for era in ["legacy", "modern"] {
+        let line = format!("{TIDEGATE} call greet -- {TIDEGATE} serve --stdio --era {era}");
+        let answers = [("Answer? ", "y\n"), ("> ", "Ada\n"), ("Send? ", "y\n")];
+        let Some((screen, code)) = at_a_terminal(&line, &answers) else { return };
+        assert_eq!(code, 0, "{screen}");
+        assert!(screen.contains("asks:") && screen.contains("| What is your name?"), "{screen}");
+        assert!(screen.contains("\nHello, Ada!\n"), "{screen}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_a_form() {
+    let line = format!("{TIDEGATE} call greet -- {TIDEGATE} serve --stdio");
+    let Some((screen, code)) = at_a_terminal(&line, &[("Answer? ", "\u{3}")]) else { return };
+    assert_eq!(code, 130, "{screen}");
+    assert!(screen.contains("Cancelling; press Ctrl-C again to stop at once.\n"), "{screen}");
+}
+
+#[test]
+fn progress_is_a_bar() {
+    let line = format!("{TIDEGATE} call count to=5 -- {TIDEGATE} serve --stdio");
+    let Some((screen, code)) = at_a_terminal(&line, &[]) else { return };
+    assert_eq!(code, 0, "{screen}");
+    assert!(screen.contains("60% counted to 3") && screen.contains('━'), "{screen}");
+    assert!(screen.ends_with("Counted to 5\n"), "{screen}");
+}
+
+#[test]
+fn colours_only_where_they_help() {
+    let line = format!("{TIDEGATE} tools -- {TIDEGATE} serve --stdio");
+    let Some((screen, _)) = at_a_terminal(&line, &[]) else { return };
+    assert!(screen.contains("\u{1b}[1mNAME\u{1b}[0m"), "{screen}");
+    let (screen, _) = at_a_terminal(&format!("NO_COLOR=1 {line}"), &[]).unwrap();
+    assert!(screen.contains("NAME   PARAMETERS"), "{screen}");
+}
