@@ -170,12 +170,22 @@ impl Dialer {
             Err(_) if self.options.era == EraChoice::Modern => return Err(allowance.over()),
             Err(_) => {
                 // Silence may be that of a legacy server, or of one that is still starting: both are asked, and what it
-                // says decides.
+                // says decides. One that speaks both eras stays with the handshake once it has shaken hands.
                 let mut lane = std::pin::pin!(Lane::open(peer.clone(), terms, &self.options));
                 tokio::select! {
-                    lane = lane.as_mut() => return Ok(Found::Legacy(Reach::Stdio, lane?)),
-                    discovered = answer => match discovered {
+                    lane = lane.as_mut() => match lane {
+                        Ok(lane) => return Ok(Found::Legacy(Reach::Stdio, lane)),
+                        Err(refused) => match answer.await {
+                            Discovered::Legacy(_) => return Err(refused),
+                            discovered => discovered,
+                        },
+                    },
+                    discovered = answer.as_mut() => match discovered {
                         Discovered::Legacy(_) => return Ok(Found::Legacy(Reach::Stdio, lane.await?)),
+                        Discovered::Modern(facts) => match tokio::time::timeout(patience, lane).await {
+                            Ok(Ok(lane)) => return Ok(Found::Legacy(Reach::Stdio, lane)),
+                            Ok(Err(_)) | Err(_) => Discovered::Modern(facts),
+                        },
                         discovered => discovered,
                     },
                 }

@@ -67,7 +67,6 @@ mod wire;
 
 pub use app_error::{AppError, CATALOGUE, CatalogueEntry, ErrorProfile, catalogue_entry, map_mcp_error};
 pub use auth::{Authorizer, Challenge};
-pub use changes::Filter;
 pub use client::{CallTool, Change, Client, ClientBuilder, ClientDoor, ClientState, Subscribed, ToolResult};
 pub use facts::ServerFacts;
 pub use handlers::{ElicitAnswer, ElicitKind, Elicitation, Handlers, Root};
@@ -75,6 +74,7 @@ pub use ids::IdStrategy;
 pub use options::{EraChoice, Instances, LaneOptions, Options, ParkOptions};
 pub use servers_file::{Entry, Found, ServersFile, ServersFileError, well_known_files};
 pub use target::{Command, Remote, Target, TargetError};
+pub use tidegate_service::Filter;
 pub use tool::Tool;
 
 /// The parameters of a request for one page of a list.

@@ -161,11 +161,28 @@ impl Desk {
             let what = format!("Method not found: this client did not declare {}", needed.name());
             return self.answer(&request.id, &Err(Error::new(Symbol::MethodNotFound, what)));
         }
-        let ticket =
-            on.and_then(|id| self.tickets.get(id)).or_else(|| self.tickets.newest(|t| t.method.may_ask()));
-        match (ticket, &self.handlers) {
-            (Some(ticket), _) => ticket.push(Event::Question(request)),
-            (None, Some(handlers)) => {
+        if let Some(ticket) = on.and_then(|id| self.tickets.get(id)) {
+            match ticket.ask(request) {
+                Ok(()) => {}
+                Err(request) => self.ask_any(request),
+            }
+        } else {
+            self.ask_any(request);
+        }
+    }
+
+    /// Asks the newest call, for over a pipe nothing says which one a question belongs to. Also for what came to a call
+    /// that is over now: it may be about another one.
+    pub(crate) fn ask_any(&self, mut request: Request) {
+        while let Some(ticket) = self.tickets.newest(|t| t.method.may_ask()) {
+            match ticket.ask(request) {
+                Ok(()) => return,
+                // It was over just now, and is the newest no more.
+                Err(back) => request = back,
+            }
+        }
+        match &self.handlers {
+            Some(handlers) => {
                 // Outside of any call: nobody's clock runs.
                 let (handlers, line) = (handlers.clone(), self.line.get().cloned());
                 tokio::spawn(async move {
@@ -175,7 +192,7 @@ impl Desk {
                     }
                 });
             }
-            (None, None) => self.asked_early(request),
+            None => self.asked_early(request),
         }
     }
 

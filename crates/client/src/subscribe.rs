@@ -7,10 +7,10 @@ use tidegate_protocol::{Error, Symbol};
 use tidegate_service::{Call, Outbox, Reply, Subscription};
 
 use crate::allowance::Allowance;
-use crate::changes::Filter;
 use crate::modern::{Fed, Feed, Modern, Trouble};
 use crate::peer::notice_of;
 use crate::upstream::{Known, Upstream};
+use tidegate_service::Filter;
 
 /// How often to see whether anybody still listens, where nothing tells.
 const LOOK: Duration = Duration::from_millis(500);

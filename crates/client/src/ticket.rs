@@ -78,6 +78,26 @@ impl Ticket {
         self.reader.wake();
     }
 
+    /// A question of the server. Comes back if the request is over.
+    pub(crate) fn ask(&self, question: Request) -> Result<(), Request> {
+        if self.state().done {
+            return Err(question);
+        }
+        self.push(Event::Question(question));
+        Ok(())
+    }
+
+    /// Nobody reads any more: the questions that nobody has read.
+    pub(crate) fn abandon(&self) -> Vec<Request> {
+        let mut state = self.state();
+        state.done = true;
+        let events = std::mem::take(&mut state.events);
+        events
+            .into_iter()
+            .filter_map(|event| if let Event::Question(q) = event { Some(q) } else { None })
+            .collect()
+    }
+
     /// Waits for the next event. There is one reader at a time.
     pub(crate) async fn next(&self) -> Event {
         std::future::poll_fn(|cx| self.poll_next(cx)).await

@@ -1,41 +1,16 @@
 //! Subscriptions: who wants to know of which changes, and telling them.
 
-use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard};
 
 use bytestring::ByteString;
 use serde_json::{Map, Value, json};
 use tidegate_protocol::{Capability, Error, Json, Symbol};
-use tidegate_service::{Call, Notice, Outbox, Reply, Subscription};
+use tidegate_service::{Call, Filter, Notice, Outbox, Reply, Subscription};
 
 use crate::server::Core;
 
 /// How many notifications may wait in one subscription.
 const QUEUE: usize = 256;
-
-/// Which changes somebody wants to know of.
-#[derive(Debug, Default)]
-struct Filter {
-    tools: bool,
-    prompts: bool,
-    resources: bool,
-    uris: HashSet<String>,
-    tasks: HashSet<String>,
-}
-
-impl Filter {
-    fn wants(&self, notice: &Notice) -> bool {
-        match notice {
-            Notice::ToolsChanged => self.tools,
-            Notice::PromptsChanged => self.prompts,
-            Notice::ResourcesChanged => self.resources,
-            Notice::ResourceUpdated(uri) => self.uris.contains(&**uri),
-            Notice::Task { id, .. } => self.tasks.contains(&**id),
-            // These belong to a request, never to a subscription.
-            Notice::Progress(_) | Notice::Log(_) | Notice::CloseStream => false,
-        }
-    }
-}
 
 struct Subscriber {
     filter: Filter,

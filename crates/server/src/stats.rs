@@ -8,6 +8,8 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 use tidegate_service::{epoch_ms, rfc3339_ms};
 
+pub use tidegate_service::layers::BreakerState;
+
 /// How many tools the periodic report names.
 const TOP_TOOLS: usize = 10;
 
@@ -137,28 +139,6 @@ impl Stats {
             },
             "topTools": top,
         })
-    }
-}
-
-/// The state of a circuit breaker that the server stands behind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum BreakerState {
-    /// Calls go through.
-    Closed,
-    /// Calls are refused.
-    Open,
-    /// One call goes through to see.
-    HalfOpen,
-}
-
-impl BreakerState {
-    /// `CLOSED`, `OPEN` or `HALF_OPEN`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            BreakerState::Closed => "CLOSED",
-            BreakerState::Open => "OPEN",
-            BreakerState::HalfOpen => "HALF_OPEN",
-        }
     }
 }
 

@@ -6,7 +6,7 @@ use tidegate_service::{Notice, Outbox, Reply};
 
 use super::Client;
 use crate::app_error::AppError;
-use crate::changes::Filter;
+use tidegate_service::Filter;
 
 /// Something that has changed at the server.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -46,7 +46,7 @@ impl Outside {
 }
 
 /// TLS with the certificates of the system. Reading them takes a while, so all clients share one configuration.
-fn system_tls() -> Result<Arc<ClientConfig>, Error> {
+pub(crate) fn system_tls() -> Result<Arc<ClientConfig>, Error> {
     static SHARED: OnceLock<Arc<ClientConfig>> = OnceLock::new();
     if let Some(config) = SHARED.get() {
         return Ok(config.clone());

@@ -24,6 +24,8 @@ impl Events {
     /// An event that is too large is an error of its own, and the stream goes on behind it. A broken connection is an
     /// error as well, and then the stream has ended.
     pub(crate) async fn next(&mut self) -> Result<Option<SseEvent>, Error> {
+        // However many come at once, others get their turn, and whoever wants to end this does.
+        tokio::task::consume_budget().await;
         loop {
             match self.decoder.next_event() {
                 Some(Ok(event)) => return Ok(Some(event)),

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use futures_util::future::FutureExt;
 use tidegate_protocol::{ClientCapabilities, Error, Json, Method, Symbol};
-use tidegate_service::{Call, Reply, Subscription};
+use tidegate_service::{Call, Filter, Reply, Subscription};
 use tokio::sync::Semaphore;
 
 use super::keep;
@@ -15,7 +15,7 @@ use super::lanes::Lanes;
 use super::parked::{self, Bound, Found, Outcome, Parked, check_shape};
 use super::run::{Guard, Run, held};
 use crate::allowance::Allowance;
-use crate::changes::{Changes, Filter};
+use crate::changes::Changes;
 use crate::dial::{Dialer, Reach};
 use crate::facts::ServerFacts;
 use crate::options::{Instances, Options};

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytestring::ByteString;
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
 use tidegate_protocol::{
-    Capability, ClientCapabilities, Error, Json, Method, Object, Params, Request, Revision, Symbol, meta,
+    Capability, ClientCapabilities, Error, Id, Json, Method, Object, Params, Request, Revision, Symbol, meta,
 };
 use tidegate_service::{InputRequired, Reply};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::JoinSet;
 
 use super::lane::Lane;
 use super::parked::{self, Bound, Open, Outcome, Parked, check_shape};
@@ -19,7 +18,7 @@ use super::raise;
 use crate::allowance::Allowance;
 use crate::handlers::Handlers;
 use crate::options::Options;
-use crate::peer::needed;
+use crate::peer::{Desk, needed};
 use crate::rounds;
 use crate::ticket::{Event, Ticket};
 use crate::upstream_error::upstream_error;
@@ -42,6 +41,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         if self.armed {
             self.lane.peer.cancel(&self.ticket, "the caller no longer waits");
+            self.ticket.abandon().into_iter().for_each(|question| self.lane.peer.desk.ask_any(question));
         }
         self.lane.touch();
     }
@@ -93,6 +93,7 @@ impl Run {
     /// Goes on until there is a result, or questions that the caller has to answer.
     pub(super) async fn until_parked(&mut self, parked: &Arc<Parked>, options: &Options) -> Outcome {
         let mut open: Vec<Open> = Vec::new();
+        let mut unanswered = Unanswered { desk: self.guard.lane.peer.desk.clone(), questions: Vec::new() };
         let mut expected = None;
         loop {
             let event = if open.is_empty() {
@@ -101,7 +102,10 @@ impl Run {
                 // One question has come; more may follow at its heels.
                 match tokio::time::timeout(options.park.settle, self.guard.ticket.next()).await {
                     Ok(event) => Ok(event),
-                    Err(_) => return self.park(parked, open),
+                    Err(_) => {
+                        unanswered.questions.clear();
+                        return self.park(parked, open);
+                    }
                 }
             };
             match event {
@@ -122,9 +126,11 @@ impl Run {
                         expected = of.map(|of| of.saturating_sub(1)).or(expected);
                     } else {
                         expected = expected.or(of);
+                        unanswered.questions.push(question.clone());
                         open.push(opened(key, question));
                     }
                     if expected.is_some_and(|expected| expected > 0 && open.len() >= expected) {
+                        unanswered.questions.clear();
                         return self.park(parked, open);
                     }
                 }
@@ -155,17 +161,17 @@ impl Run {
         handlers: &Arc<Handlers>,
         max: usize,
     ) -> Result<Reply, Error> {
-        let mut answering = FuturesUnordered::new();
+        let (desk, own) = (self.guard.lane.peer.desk.clone(), self.guard.ticket.id.clone());
+        let mut answering = Answering { tasks: JoinSet::new(), desk, own };
         let mut asked = 0;
         loop {
-            let event = if answering.is_empty() {
+            let event = if answering.tasks.is_empty() {
                 self.allowance.next(&self.guard.ticket).await?
             } else {
                 tokio::select! {
                     biased;
                     event = self.guard.ticket.next() => event,
-                    Some((id, answer)) = answering.next() => {
-                        self.guard.lane.peer.desk.answer(&id, &answer);
+                    Some(_) = answering.tasks.join_next() => {
                         self.allowance = self.allowance.restarted(Instant::now());
                         continue;
                     }
@@ -180,18 +186,50 @@ impl Run {
                 Event::Notified(_) => {}
                 Event::Question(question) => {
                     if asked == max {
+                        answering.desk.answer(&question.id, &Err(rounds::too_many(max)));
                         return Err(rounds::too_many(max));
                     }
                     asked += 1;
                     if self.may_ask(&question) {
-                        let handlers = handlers.clone();
-                        answering.push(async move {
+                        let (handlers, desk) = (handlers.clone(), answering.desk.clone());
+                        answering.tasks.spawn(async move {
                             let question = opened(ByteString::new(), question);
-                            (question.id, handlers.answer(&question.method, question.params).await)
+                            let answer = handlers.answer(&question.method, question.params).await;
+                            desk.answer(&question.id, &answer);
                         });
                     }
                 }
             }
+        }
+    }
+}
+
+/// Questions that nobody has been asked yet. If the call is over before that, they were about another one: over a pipe
+/// nothing says which.
+struct Unanswered {
+    desk: Arc<Desk>,
+    questions: Vec<Request>,
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        self.questions.drain(..).for_each(|question| self.desk.ask_any(question));
+    }
+}
+
+/// Questions that the client's handlers are answering. When the call is over they may still be about another one, if
+/// there is one.
+struct Answering {
+    tasks: JoinSet<()>,
+    desk: Arc<Desk>,
+    /// The call.
+    own: Id,
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        if self.desk.tickets.newest(|t| t.method.may_ask() && t.id != self.own).is_some() {
+            self.tasks.detach_all();
         }
     }
 }

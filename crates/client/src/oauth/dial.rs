@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use ::http::Uri;
@@ -13,13 +13,12 @@ use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::TokioIo;
-use rustls::ClientConfig;
-use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::net::TcpStream;
 use tower::{Service, ServiceExt};
 use url::Host;
 
 use super::reach::{Reach, is_local};
+use crate::http::system_tls;
 
 /// What a connection runs over: TCP, perhaps with TLS to a proxy, perhaps with TLS to the server inside of that.
 pub(super) type Io = MaybeHttpsStream<MaybeHttpsStream<TokioIo<TcpStream>>>;
@@ -44,7 +43,7 @@ impl Dialer {
         if uri.scheme_str() == Some("http") {
             return Ok(Io::Http(MaybeHttpsStream::Http(http.oneshot(uri.clone()).await?)));
         }
-        let tls = tls()?;
+        let tls = system_tls()?;
         // This machine is never behind a proxy: a proxy could not find it.
         let here = Host::parse(uri.host().unwrap_or_default()).is_ok_and(|host| match &host {
             Host::Domain(name) => is_local(&Host::Domain(name)),
@@ -63,21 +62,6 @@ impl Dialer {
         }
         HttpsConnector::from((tunnel, tls)).oneshot(uri.clone()).await
     }
-}
-
-/// TLS with the certificates of the system. Reading them takes a while, so it is done once.
-fn tls() -> Result<Arc<ClientConfig>, BoxError> {
-    static SHARED: OnceLock<Arc<ClientConfig>> = OnceLock::new();
-    if let Some(config) = SHARED.get() {
-        return Ok(config.clone());
-    }
-    // Named here, because a process may have no default provider, or another one.
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .and_then(BuilderVerifierExt::with_platform_verifier)?
-        .with_no_client_auth();
-    Ok(SHARED.get_or_init(|| Arc::new(config)).clone())
 }
 
 /// Looks up names, and forgets the addresses that are out of reach. Checking the name alone would not do: who owns a
