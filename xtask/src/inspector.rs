@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::conformance::Era;
 use crate::fixture::{self, Fixture};
+use crate::leg::Leg;
 use crate::npm::Tools;
 use crate::shell;
 
@@ -17,7 +18,7 @@ const TEXT: &str = "This is a simple text response for testing.";
 /// Runs all combinations that a server of this era answers.
 pub(crate) fn run(era: Era) -> Result<()> {
     let tools = Tools::install()?;
-    let program = fixture::build()?;
+    let program = fixture::build(Leg::Server)?;
     let server = Fixture::start(era)?;
     for client in [Era::Legacy, Era::Modern].into_iter().filter(|client| era.includes(*client)) {
         for target in [Target::Stdio { program: &program, era }, Target::Http { url: &server.url() }] {

@@ -1,14 +1,18 @@
 //! `cargo xtask …`: the commands that are about the repository rather than the product.
 //!
 //! Each command is a room: `steps` runs all tests, `conformance` the official suite, `inspector` the MCP Inspector,
-//! `bench` the benchmarks. `npm`, `fixture`, `suite` and `shell` are what they share.
+//! `servers` our client against servers of others, `bench` the benchmarks. `npm`, `packages`, `fixture`,
+//! `suite`, `leg` and `shell` are what they share.
 #![allow(clippy::print_stdout, reason = "a command-line tool talks on stdout")]
 
 mod bench;
 mod conformance;
 mod fixture;
 mod inspector;
+mod leg;
 mod npm;
+mod packages;
+mod servers;
 mod shell;
 mod steps;
 mod suite;
@@ -19,13 +23,19 @@ const HELP: &str = "\
 Usage: cargo xtask <command>
 
   test [--skip-conformance]
-      Formatting, clippy, unit and integration tests, rmcp as the client, doc tests, examples, documentation; and,
-      where npm is installed, the conformance suite and the MCP Inspector. Stops at the first failure.
+      Formatting, clippy, unit and integration tests, rmcp as the client, servers of others, doc tests, examples,
+      documentation, the conformance suite and the MCP Inspector. Stops at the first failure. What needs npm or Python
+      is skipped where they are not installed; with CI set in the environment that is a failure.
 
-  conformance [--era both|legacy|modern] [--requirements REV] [--scenario NAME]
+  conformance [--leg server|client] [--era both|legacy|modern] [--requirements REV] [--scenario NAME]
   conformance --url URL [--requirements REV] [--scenario NAME]
-      The official MCP conformance suite (server leg) and the MCP Inspector's command line against
-      `conformance-server`, or the suite alone against a server that already runs at URL.
+      The official MCP conformance suite against `conformance-server` (server leg) and `conformance-client` (client
+      leg), and the MCP Inspector's command line against the server; or the server leg alone against a server that
+      already runs at URL.
+
+  servers [rust|npm|pypi…]
+      Our client against servers of others: rmcp, the reference servers and the TypeScript SDK from npm, the Python SDK
+      and FastMCP from PyPI. Installs them into target/interop.
 
   bench [ARGS…]
       The side-by-side benchmarks.";
@@ -41,6 +51,7 @@ fn main() -> ExitCode {
         }
         Some("test") => steps::run(&rest),
         Some("conformance") => conformance::run(&rest).map(|()| ExitCode::SUCCESS),
+        Some("servers") => servers::run(&rest).map(|()| ExitCode::SUCCESS),
         Some("bench") => bench::run(&rest).map(|()| ExitCode::SUCCESS),
         Some(other) => Err(anyhow::anyhow!("unknown command `{other}`\n\n{HELP}")),
     };

@@ -19,12 +19,16 @@ pub(crate) fn binaries() -> Result<PathBuf> {
     Ok(this.parent().context("xtask has no parent directory")?.to_owned())
 }
 
-/// Where the conformance tools, their results and their logs live: `target/conformance`.
-pub(crate) fn conformance_dir() -> Result<PathBuf> {
+/// The target directory.
+pub(crate) fn target_dir() -> Result<PathBuf> {
     // Asked of our own path and not of CARGO_TARGET_DIR, so that every way of moving the target directory works.
     let binaries = binaries()?;
-    let target = binaries.parent().context("xtask lies outside a target directory")?;
-    Ok(target.join("conformance"))
+    Ok(binaries.parent().context("xtask lies outside a target directory")?.to_owned())
+}
+
+/// Where the conformance tools, their results and their logs live: `target/conformance`.
+pub(crate) fn conformance_dir() -> Result<PathBuf> {
+    Ok(target_dir()?.join("conformance"))
 }
 
 /// A cargo command in the root of the repository, with the toolchain that built us.

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::packages::NO_NPM;
+use crate::servers::Origin;
 use crate::{conformance, inspector, shell};
 
 /// Runs all steps and prints a table of them; stops at the first that fails.
@@ -37,18 +39,23 @@ fn all(report: &mut Report, skip_conformance: bool) -> Result<()> {
     report.cargo("clippy", "clippy --all-targets --all-features -- -D warnings")?;
     report.cargo("unit and integration tests", "test --all-features --lib --bins --tests")?;
     // No default member, because it brings rmcp: its features make other builds of what it shares with us.
-    report.cargo("interoperability with rmcp", "test --package tidegate-interop --tests")?;
+    report.cargo("interoperability with rmcp", "test --package tidegate-interop --test rmcp")?;
+    for origin in Origin::ALL {
+        match origin.lacks() {
+            None => report.step(origin.step(), || origin.test())?,
+            Some(why) => report.lacking(origin.step(), why)?,
+        }
+    }
     report.cargo("doc tests", "test --all-features --doc")?;
     report.cargo("examples", "build --all-features --examples")?;
     report.cargo("documentation", "doc --all-features --no-deps")?;
 
     if skip_conformance {
-        report.leave_out("conformance suite", "--skip-conformance was given");
-        report.leave_out("MCP Inspector", "--skip-conformance was given");
+        report.skip("conformance suite", "--skip-conformance was given");
+        report.skip("MCP Inspector", "--skip-conformance was given");
     } else if !shell::installed("npm") {
-        let why = "npm was not found in the PATH; install Node.js with npm (Debian: apt-get install npm)";
-        report.leave_out("conformance suite", why);
-        report.leave_out("MCP Inspector", why);
+        report.lacking("conformance suite", NO_NPM)?;
+        report.lacking("MCP Inspector", NO_NPM)?;
     } else {
         report.step("conformance suite", || conformance::suites(&conformance::Options::default()))?;
         report.step("MCP Inspector", || inspector::run(conformance::Era::Both))?;
@@ -65,7 +72,7 @@ struct Report {
 enum Outcome {
     Passed(Duration),
     Failed(Duration),
-    LeftOut(&'static str),
+    Skipped(&'static str),
 }
 
 impl Report {
@@ -84,14 +91,23 @@ impl Report {
         result.with_context(|| format!("the step \"{name}\" failed, so the steps after it were not run"))
     }
 
-    fn leave_out(&mut self, name: &'static str, why: &'static str) {
-        println!("\n=== {name}: left out: {why}");
-        self.steps.push((name, Outcome::LeftOut(why)));
+    fn skip(&mut self, name: &'static str, why: &'static str) {
+        println!("\n=== {name}: SKIPPED: {why}");
+        self.steps.push((name, Outcome::Skipped(why)));
+    }
+
+    /// A step that this machine lacks something for: skipped, but in continuous integration nothing may be.
+    fn lacking(&mut self, name: &'static str, why: &'static str) -> Result<()> {
+        if std::env::var_os("CI").is_some_and(|ci| !ci.is_empty()) {
+            return self.step(name, || bail!(why));
+        }
+        self.skip(name, why);
+        Ok(())
     }
 
     fn print(&self) {
         println!("\n{:<28} {:>8}  result", "step", "time");
-        let (mut passed, mut failed) = (0, 0);
+        let (mut passed, mut failed, mut skipped) = (0, 0, 0);
         for (name, outcome) in &self.steps {
             let (time, result) = match outcome {
                 Outcome::Passed(took) => {
@@ -102,11 +118,15 @@ impl Report {
                     failed += 1;
                     (seconds(*took), "FAILED".to_owned())
                 }
-                Outcome::LeftOut(why) => ("-".to_owned(), format!("left out: {why}")),
+                Outcome::Skipped(why) => {
+                    skipped += 1;
+                    ("-".to_owned(), format!("SKIPPED: {why}"))
+                }
             };
             println!("{name:<28} {time:>8}  {result}");
         }
-        println!("\n{passed} passed, {failed} failed");
+        let skipped = if skipped == 0 { String::new() } else { format!(", {skipped} SKIPPED") };
+        println!("\n{passed} passed, {failed} failed{skipped}");
     }
 }
 

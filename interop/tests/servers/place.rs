@@ -1,0 +1,55 @@
+//! Where the servers of others are, and the programs that run them.
+
+use std::path::{Path, PathBuf};
+
+/// `target/interop`, wherever the target directory is.
+fn installed() -> PathBuf {
+    let built = Path::new(env!("CARGO_BIN_EXE_rmcp-server"));
+    built.ancestors().nth(2).expect("binaries are in a target directory").join("interop")
+}
+
+fn text(path: PathBuf) -> String {
+    assert!(path.exists(), "{} is not there; `cargo xtask servers` installs it", path.display());
+    path.to_str().expect("the path of this repository is UTF-8").to_owned()
+}
+
+/// Where npm has put its packages.
+pub(crate) fn npm() -> PathBuf {
+    installed().join("npm")
+}
+
+/// A file of an npm package.
+pub(crate) fn package(path: &str) -> String {
+    text(npm().join("node_modules").join(path))
+}
+
+/// Node.js: the one that was installed because the machine's is too old, or the machine's.
+pub(crate) fn node() -> String {
+    std::fs::read_to_string(npm().join("node.txt")).unwrap_or_else(|_| "node".to_owned())
+}
+
+/// Python, with the packages from PyPI.
+pub(crate) fn python() -> String {
+    text(installed().join("pypi").join("bin").join("python"))
+}
+
+/// A server that we wrote on somebody's SDK.
+pub(crate) fn own(path: &str) -> String {
+    text(Path::new(env!("CARGO_MANIFEST_DIR")).join("servers").join(path))
+}
+
+/// Where the servers that listen write what they have to say.
+pub(crate) fn log() -> std::fs::File {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("servers.log");
+    let opened = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    opened.expect("a writable target directory")
+}
+
+/// A directory for what a server writes, empty at first.
+pub(crate) fn scratch(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    // It may not be there yet.
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).expect("a writable target directory");
+    dir
+}

@@ -1,0 +1,156 @@
+//! `cargo xtask servers`: our client against servers of others (`interop/tests/servers`), and what those need.
+//!
+//! All of it is pinned, and installed once into `target/interop`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::packages::{NO_NPM, Package, Packages};
+use crate::shell;
+
+const FROM_NPM: &[Package] = &[
+    ("@modelcontextprotocol/server-everything", "2026.8.31"),
+    ("@modelcontextprotocol/server-memory", "2026.8.31"),
+    ("@modelcontextprotocol/server", "2.4.0"),
+    ("@modelcontextprotocol/node", "2.1.2"),
+    ("zod", "4.6.7"),
+];
+const NODE_AT_LEAST: (u32, u32) = (20, 0);
+
+const FROM_PYPI: &[&str] = &["fastmcp==4.1.2", "mcp==2.3.0"];
+const NO_PYTHON: &str =
+    "no Python 3.10 or newer that can make a virtual environment (Debian: apt-get install python3-venv)";
+
+/// Where servers come from. The tests of each are a module of that name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Built by cargo.
+    Rust,
+    /// Installed by npm.
+    Npm,
+    /// Installed by pip.
+    PyPi,
+}
+
+impl Origin {
+    /// All of them.
+    pub(crate) const ALL: [Self; 3] = [Self::Rust, Self::Npm, Self::PyPi];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Rust => "rust",
+            Self::Npm => "npm",
+            Self::PyPi => "pypi",
+        }
+    }
+
+    /// The step in the table of all steps.
+    pub(crate) fn step(self) -> &'static str {
+        match self {
+            Self::Rust => "client with Rust servers",
+            Self::Npm => "client with npm servers",
+            Self::PyPi => "client with PyPI servers",
+        }
+    }
+
+    /// What this machine lacks for it, if anything.
+    pub(crate) fn lacks(self) -> Option<&'static str> {
+        match self {
+            Self::Rust => None,
+            Self::Npm => (!shell::installed("npm")).then_some(NO_NPM),
+            Self::PyPi => python().is_none().then_some(NO_PYTHON),
+        }
+    }
+
+    /// Installs what is missing and runs the tests.
+    pub(crate) fn test(self) -> Result<()> {
+        if let Some(lacks) = self.lacks() {
+            bail!(lacks);
+        }
+        match self {
+            Self::Rust => {}
+            Self::Npm => install_from_npm(directory()?.join("npm"))?,
+            Self::PyPi => install_from_pypi(&directory()?.join("pypi"))?,
+        }
+        let module = format!("{}::", self.name());
+        // The tests wait for processes more than they compute.
+        let test = ["test", "--package", "tidegate-interop", "--test", "servers", "--"];
+        shell::check(shell::cargo(&test).args([&module, "--test-threads=4"]))
+    }
+}
+
+/// The command: all origins, or those that are named.
+pub(crate) fn run(args: &[String]) -> Result<()> {
+    if let Some(unknown) = args.iter().find(|arg| Origin::ALL.iter().all(|origin| origin.name() != **arg)) {
+        bail!("`{unknown}` is not where servers come from; there are rust, npm and pypi");
+    }
+    let wanted = |origin: &Origin| args.is_empty() || args.iter().any(|arg| arg == origin.name());
+    Origin::ALL.into_iter().filter(wanted).try_for_each(Origin::test)
+}
+
+/// `target/interop`.
+fn directory() -> Result<PathBuf> {
+    Ok(shell::target_dir()?.join("interop"))
+}
+
+fn install_from_npm(dir: PathBuf) -> Result<()> {
+    let packages = Packages::install(dir, FROM_NPM, NODE_AT_LEAST)?;
+    // The tests read it there.
+    let path = packages.node_path().to_str().context("the path of Node.js is not UTF-8")?;
+    fs::write(packages.dir().join("node.txt"), path).context("noting where Node.js is")
+}
+
+fn install_from_pypi(dir: &Path) -> Result<()> {
+    let (python, version) = python().context(NO_PYTHON)?;
+    let wanted = format!("{version} {}", FROM_PYPI.join(" "));
+    // Written last: a stamp that says this means that an installation of just this went through.
+    let stamp = dir.join("installed.txt");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(());
+    }
+    println!("installing {}", FROM_PYPI.join(", "));
+    if dir.exists() {
+        fs::remove_dir_all(dir).with_context(|| format!("clearing {}", dir.display()))?;
+    }
+    shell::check(Command::new(python).args(["-m", "venv"]).arg(dir).stdin(Stdio::null()))
+        .context("making a virtual environment")?;
+    let mut pip = Command::new(dir.join("bin").join("python"));
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"])
+        .args(FROM_PYPI);
+    shell::check(pip.stdin(Stdio::null())).context("installing packages through pip")?;
+    fs::write(&stamp, wanted).with_context(|| format!("writing {}", stamp.display()))
+}
+
+/// A Python that will do, and its version.
+fn python() -> Option<(&'static str, String)> {
+    let question =
+        "import ensurepip, sys, venv; assert sys.version_info >= (3, 10); print(sys.version.split()[0])";
+    ["python3", "python"].into_iter().find_map(|python| {
+        let version = shell::output(Command::new(python).args(["-c", question])).ok()?;
+        Some((python, version.trim().to_owned()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_origin_is_refused() {
+        let error = run(&["cpan".to_owned()]).expect_err("nothing comes from there");
+        assert!(error.to_string().contains("cpan"), "{error}");
+    }
+
+    #[test]
+    fn everything_is_pinned() {
+        for package in FROM_PYPI {
+            assert!(package.contains("=="), "{package}");
+        }
+        for (package, version) in FROM_NPM {
+            assert!(version.starts_with(|c: char| c.is_ascii_digit()), "{package} {version}");
+        }
+    }
+}
