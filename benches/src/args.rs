@@ -7,7 +7,7 @@ use clap::Parser;
 use crate::measure::throughput::Rounds;
 use crate::server::Server;
 
-/// Measures the echo servers side by side and prints one table.
+/// Measures echo servers and their clients side by side and prints what it saw in tables.
 #[derive(Parser)]
 #[command(name = "bench")]
 pub(crate) struct Args {
@@ -15,7 +15,7 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// Only rows whose name ("server transport concurrency payload", as in the table) contains this.
+    /// Only rows whose name contains this: "ours stdio x1 32B" of a server, "ours client stdio x1 32B" of a client.
     #[arg(long, value_name = "SUBSTR")]
     pub(crate) only: Option<String>,
 
@@ -26,6 +26,10 @@ pub(crate) struct Args {
     /// Only the memory of idle legacy sessions (part of a full run anyway).
     #[arg(long)]
     pub(crate) sessions: bool,
+
+    /// Only the clients (part of a full run anyway).
+    #[arg(long, conflicts_with = "sessions")]
+    pub(crate) clients: bool,
 
     /// Which servers to measure.
     #[arg(long, value_delimiter = ',', default_values_t = Server::ALL)]

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-/// One line of comparison between the servers.
+/// One line of comparison between the servers, or between the clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Case {
     pub(crate) transport: Transport,
-    /// Connections over HTTP with one request in flight on each, requests in flight over stdio.
+    /// Connections over HTTP with one request in flight on each, requests in flight over stdio and of clients.
     pub(crate) concurrency: usize,
     pub(crate) payload: Payload,
 }
@@ -35,6 +35,17 @@ impl Case {
                 for &concurrency in transport.concurrencies() {
                     cases.push(Self { transport, concurrency, payload });
                 }
+            }
+        }
+        cases
+    }
+
+    /// The cases in which clients are compared: 2026-07-28, which all of them speak, with small messages.
+    pub(crate) fn of_clients() -> Vec<Self> {
+        let mut cases = Vec::new();
+        for transport in [Transport::Stdio, Transport::ModernHttp] {
+            for concurrency in [1, 64] {
+                cases.push(Self { transport, concurrency, payload: Payload::Small });
             }
         }
         cases

@@ -1,12 +1,13 @@
-//! `bench`: the floor, this framework and rmcp side by side, in one run and one table.
+//! `bench`: the floor, this framework and rmcp side by side, in one run.
 //!
-//! The way of a run: [`server`] builds the three echo servers in release; for each [`case`] (transport, concurrency,
-//! payload) all of them are started, checked once, and then loaded in turn, so that noise on a shared machine hits all
-//! alike ([`measure::throughput`]). Instructions and allocations come from separate runs under callgrind
-//! ([`measure::callgrind`]), the memory of idle sessions from [`measure::sessions`]. [`table`] prints what was seen and
-//! [`wanted`] holds it against the figures that the project set itself.
+//! The way of a run: [`binaries`] builds the programs in release; for each [`case`] (transport, concurrency, payload)
+//! all [servers](server) are started, checked once, and then loaded in turn, so that noise on a shared machine hits all
+//! alike ([`measure::throughput`]). The [clients](client) are programs too, run in turn against our own server
+//! ([`measure::clients`]). Instructions and allocations come from separate runs under callgrind
+//! ([`measure::callgrind`]), the memory of idle sessions from [`measure::sessions`]. [`table`] prints what was seen,
+//! [`ratios`] compares, and [`wanted`] holds it against the figures that the project set itself.
 //!
-//! Servers are pinned to core 0 and this process, which is the load generator, to core 1.
+//! Servers are pinned to core 0; this process, which is the load generator, and the clients to core 1.
 
 #![allow(
     clippy::print_stdout,
@@ -15,10 +16,14 @@
 )]
 
 mod args;
+mod binaries;
 mod case;
+mod client;
 mod load;
 mod measure;
 mod pin;
+mod plan;
+mod ratios;
 mod request;
 mod server;
 mod table;
@@ -28,73 +33,58 @@ use anyhow::Result;
 use clap::Parser;
 
 use crate::args::Args;
-use crate::case::Case;
-use crate::measure::{Measured, Results, callgrind, sessions, throughput};
-use crate::server::{Binaries, Server};
+use crate::binaries::Binaries;
+use crate::measure::{Measured, Results, callgrind, clients, sessions, throughput};
+use crate::plan::Plan;
 
 fn main() -> Result<()> {
     let args = Args::parse();
-    let plan = plan(&args);
-    anyhow::ensure!(args.sessions || !plan.is_empty(), "nothing left to measure: see --only and --servers");
+    let plan = Plan::of(&args)?;
+    let binaries = Binaries::build(&plan.programs())?;
 
-    let binaries = Binaries::build(&args.servers)?;
-    let notes = pin::pin_load_generator();
-
-    let mut results = Results { notes, ..Results::default() };
-    if !args.sessions {
-        measure_cases(&args, &binaries, &plan, &mut results)?;
+    let mut results = Results { notes: pin::pin_load_generator(), ..Results::default() };
+    measure_rates(&args, &binaries, &plan, &mut results)?;
+    if args.no_callgrind {
+        results.notes.push("instructions and allocations: left out (--no-callgrind)".into());
+    } else if let Err(why) = callgrind::available() {
+        results.notes.push(format!("instructions and allocations: not measured, {why}"));
+    } else {
+        count(&args, &binaries, &mut results)?;
     }
-    if args.sessions || (args.only.is_none() && !args.quick) {
-        for &server in &args.servers {
-            if let Some(seen) = sessions::measure(&binaries, server)? {
-                results.sessions.push(seen);
-            }
+    for &server in &plan.sessions {
+        if let Some(seen) = sessions::measure(&binaries, server)? {
+            results.sessions.push(seen);
         }
     }
     print!("{}", table::render(&results));
+    print!("{}", ratios::render(&results));
     print!("{}", wanted::render(&results));
     Ok(())
 }
 
-/// The rows of the table, case by case, with the servers that are measured in each.
-fn plan(args: &Args) -> Vec<(Case, Vec<Server>)> {
-    Case::all()
-        .into_iter()
-        .map(|case| {
-            let wanted = |server: &Server| match &args.only {
-                Some(only) => format!("{} {case}", server.label()).contains(only.as_str()),
-                None => true,
-            };
-            (case, args.servers.iter().copied().filter(wanted).collect::<Vec<_>>())
-        })
-        .filter(|(_, servers)| !servers.is_empty())
-        .collect()
-}
-
-fn measure_cases(
-    args: &Args,
-    binaries: &Binaries,
-    plan: &[(Case, Vec<Server>)],
-    results: &mut Results,
-) -> Result<()> {
+fn measure_rates(args: &Args, binaries: &Binaries, plan: &Plan, results: &mut Results) -> Result<()> {
     let rounds = args.rounds();
-    for (case, servers) in plan {
+    for (case, servers) in &plan.servers {
         eprintln!("load       {case}");
         for (server, load) in throughput::measure(binaries, servers, *case, &rounds)? {
             results.rows.push(Measured { case: *case, server, load, counts: None });
         }
     }
-    if args.no_callgrind {
-        results.notes.push("instructions and allocations: left out (--no-callgrind)".into());
-        return Ok(());
+    for (case, callers) in &plan.clients {
+        eprintln!("clients    {case}");
+        results.clients.extend(clients::measure(binaries, callers, *case, &rounds)?);
     }
-    if let Err(why) = callgrind::available() {
-        results.notes.push(format!("instructions and allocations: not measured, {why}"));
-        return Ok(());
-    }
+    Ok(())
+}
+
+fn count(args: &Args, binaries: &Binaries, results: &mut Results) -> Result<()> {
     for row in &mut results.rows {
-        eprintln!("callgrind  {} {}", row.case, row.server.label());
-        row.counts = Some(callgrind::measure(binaries, row.server, row.case, args.quick)?);
+        eprintln!("callgrind  {} {}", row.case, row.server);
+        row.counts = Some(callgrind::of_server(binaries, row.server, row.case, args.quick)?);
+    }
+    for row in &mut results.clients {
+        eprintln!("callgrind  {} {} client", row.case, row.client);
+        row.counts = callgrind::of_client(binaries, row.client, row.case, args.quick)?;
     }
     Ok(())
 }

@@ -1,34 +1,8 @@
-//! Keeps the load generator and the servers off each other's core.
+//! Keeps this process, which is the load generator, off the servers' core.
 
-use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 
-#[derive(Clone, Copy)]
-pub(crate) enum Core {
-    Server,
-    Load,
-}
-
-impl Core {
-    pub(crate) fn number(self) -> &'static str {
-        match self {
-            Self::Server => "0",
-            Self::Load => "1",
-        }
-    }
-
-    /// A command that runs on this core, or just a command where it cannot be pinned.
-    pub(crate) fn command(self, program: &OsStr) -> Command {
-        let possible =
-            Command::new("taskset").args(["-c", self.number(), "true"]).stderr(Stdio::null()).status();
-        if !possible.is_ok_and(|status| status.success()) {
-            return Command::new(program);
-        }
-        let mut command = Command::new("taskset");
-        command.args(["-c", self.number()]).arg(program);
-        command
-    }
-}
+use tidegate_benches_common::core::Core;
 
 /// Moves this process to its core; what cannot be done becomes a note under the table.
 pub(crate) fn pin_load_generator() -> Vec<String> {

@@ -1,22 +1,21 @@
-//! The servers that are compared: how they are built, started and stopped.
+//! The servers that are compared: how they are started and stopped.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
-use serde_json::Value;
+use tidegate_benches_common::core::Core;
 
+use crate::binaries::{Binaries, Program};
 use crate::case::{Case, Transport};
 use crate::load::Load;
 use crate::load::http::HttpLoad;
 use crate::load::stdio::StdioLoad;
-use crate::pin::Core;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Server {
@@ -39,18 +38,11 @@ impl Server {
         }
     }
 
-    fn package(self) -> &'static str {
+    pub(crate) fn program(self) -> Program {
         match self {
-            Self::Ours => "tidegate-benches",
-            Self::Floor | Self::Rmcp => "tidegate-benches-peers",
-        }
-    }
-
-    fn binary(self) -> &'static str {
-        match self {
-            Self::Floor => "floor",
-            Self::Ours => "tidegate-echo",
-            Self::Rmcp => "rmcp-echo",
+            Self::Floor => Program::peer("floor"),
+            Self::Ours => Program::OUR_SERVER,
+            Self::Rmcp => Program::peer("rmcp-echo"),
         }
     }
 }
@@ -58,41 +50,6 @@ impl Server {
 impl fmt::Display for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.label())
-    }
-}
-
-/// Where the release binaries of the servers are.
-pub(crate) struct Binaries(Vec<(Server, PathBuf)>);
-
-impl Binaries {
-    /// Builds in release what is asked for. Cargo itself says where it put the result, so that no target directory
-    /// has to be guessed.
-    pub(crate) fn build(servers: &[Server]) -> Result<Self> {
-        let mut found = Vec::new();
-        for &server in servers {
-            let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
-                .current_dir(env!("CARGO_MANIFEST_DIR"))
-                .args(["build", "--release", "--message-format=json-render-diagnostics"])
-                .args(["-p", server.package(), "--bin", server.binary()])
-                .stderr(Stdio::inherit())
-                .output()
-                .context("running cargo")?;
-            anyhow::ensure!(output.status.success(), "building {} failed", server.binary());
-            let path = output
-                .stdout
-                .split(|&byte| byte == b'\n')
-                .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
-                .filter(|message| message["target"]["name"] == server.binary())
-                .find_map(|message| message["executable"].as_str().map(PathBuf::from))
-                .with_context(|| format!("cargo did not name the binary {}", server.binary()))?;
-            found.push((server, path));
-        }
-        Ok(Self(found))
-    }
-
-    fn path(&self, server: Server) -> Result<&OsStr> {
-        let found = self.0.iter().find(|(there, _)| *there == server);
-        Ok(found.with_context(|| format!("{server} was not built"))?.1.as_os_str())
     }
 }
 
@@ -111,7 +68,7 @@ impl Running {
         core: Core,
         wrapper: &[OsString],
     ) -> Result<Self> {
-        let binary = binaries.path(server)?;
+        let binary = binaries.path(server.program())?;
         let mut command = match wrapper {
             [program, arguments @ ..] => {
                 let mut command = core.command(program);

@@ -1,19 +1,29 @@
-//! The one table.
+//! The tables: one of servers, one of clients.
 
 use std::fmt::Write;
 use std::time::Duration;
 
+use crate::measure::callgrind::Counts;
+use crate::measure::clients::Called;
 use crate::measure::throughput::DISTURBED;
 use crate::measure::{Measured, Results};
+use crate::request::MODERN;
 
-const HEADINGS: [&str; 9] =
+const SERVERS: [&str; 9] =
     ["case", "server", "req/s", "p50", "p99", "CPU/req", "instr/req", "alloc/req", "resident"];
+const CLIENTS: [&str; 9] =
+    ["case", "client", "calls/s", "p50", "p99", "CPU/call", "instr/call", "alloc/call", "server's CPU"];
 
 pub(crate) fn render(results: &Results) -> String {
     let mut out = String::new();
     if !results.rows.is_empty() {
         let rows: Vec<_> = results.rows.iter().map(cells).collect();
-        out.push_str(&align(&rows));
+        out.push_str(&align(SERVERS, &rows));
+    }
+    if !results.clients.is_empty() {
+        let rows: Vec<_> = results.clients.iter().map(client_cells).collect();
+        let _ = writeln!(out, "clients of our echo server, {MODERN}\n");
+        out.push_str(&align(CLIENTS, &rows));
     }
     for idle in &results.sessions {
         let each = idle.after.saturating_sub(idle.before) / idle.sessions as u64;
@@ -42,6 +52,14 @@ pub(crate) fn render(results: &Results) -> String {
             row.server, row.case
         );
     }
+    let disturbed = most(&results.clients, |row| row.calls.disturbed);
+    if let Some((row, share)) = disturbed.filter(|(row, _)| row.calls.disturbed > DISTURBED) {
+        let _ = writeln!(
+            out,
+            "others took up to {share:.0} % of a core from a client or its server ({} client {})",
+            row.client, row.case
+        );
+    }
     for note in &results.notes {
         let _ = writeln!(out, "{note}");
     }
@@ -49,17 +67,13 @@ pub(crate) fn render(results: &Results) -> String {
 }
 
 /// The row with the largest share, and that share in percent.
-fn most(rows: &[Measured], share: impl Fn(&Measured) -> f64) -> Option<(&Measured, f64)> {
+fn most<R>(rows: &[R], share: impl Fn(&R) -> f64) -> Option<(&R, f64)> {
     let row = rows.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
     Some((row, share(row) * 100.0))
 }
 
 fn cells(row: &Measured) -> [String; 9] {
-    let count = |value: Option<f64>, decimals: bool| match value {
-        Some(value) if decimals => format!("{value:.1}"),
-        Some(value) => thousands(value),
-        None => "-".into(),
-    };
+    let [instructions, allocations] = counted(row.counts);
     [
         row.case.to_string(),
         row.server.to_string(),
@@ -67,27 +81,49 @@ fn cells(row: &Measured) -> [String; 9] {
         duration(row.load.p50),
         duration(row.load.p99),
         duration(row.load.cpu_per_request),
-        count(row.counts.map(|counts| counts.instructions), false),
-        count(row.counts.map(|counts| counts.allocations), true),
+        instructions,
+        allocations,
         megabytes(row.load.resident),
     ]
 }
 
+fn client_cells(row: &Called) -> [String; 9] {
+    let [instructions, allocations] = counted(row.counts);
+    [
+        row.case.to_string(),
+        row.client.to_string(),
+        thousands(row.calls.per_second),
+        duration(row.calls.p50),
+        duration(row.calls.p99),
+        duration(row.calls.client_cpu),
+        instructions,
+        allocations,
+        duration(row.calls.server_cpu),
+    ]
+}
+
+fn counted(counts: Option<Counts>) -> [String; 2] {
+    match counts {
+        Some(counts) => [thousands(counts.instructions), format!("{:.1}", counts.allocations)],
+        None => ["-".into(), "-".into()],
+    }
+}
+
 /// Text to the left, numbers to the right, an empty line between cases.
-fn align(rows: &[[String; 9]]) -> String {
-    let mut widths = HEADINGS.map(str::len);
+fn align<const COLUMNS: usize>(headings: [&str; COLUMNS], rows: &[[String; COLUMNS]]) -> String {
+    let mut widths = headings.map(str::len);
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.chars().count());
         }
     }
-    let line = |cells: &[String; 9]| {
+    let line = |cells: &[String; COLUMNS]| {
         let padded = cells.iter().zip(widths).enumerate().map(|(column, (cell, width))| {
             if column < 2 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
         });
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
     };
-    let mut out = line(&HEADINGS.map(str::to_owned));
+    let mut out = line(&headings.map(str::to_owned));
     let mut previous = "";
     for row in rows {
         if row[0] != previous {

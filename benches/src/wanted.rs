@@ -1,16 +1,17 @@
-//! Ratios between the servers, and the figures that the project wants to reach.
+//! The figures that the project wants to reach.
 
 use std::fmt::Write;
 
 use crate::case::{Case, Payload, Transport};
+use crate::client::Client;
+use crate::measure::Results;
 use crate::measure::throughput::DISTURBED;
-use crate::measure::{Measured, Results};
+use crate::ratios;
 use crate::server::Server;
 use crate::table::{megabytes, thousands};
 
 pub(crate) fn render(results: &Results) -> String {
     let mut out = String::new();
-    ratios(results, &mut out);
     let verdicts: Vec<_> = all().iter().filter_map(|wanted| wanted.judge(results)).collect();
     if !verdicts.is_empty() {
         let _ = writeln!(out, "\nwanted");
@@ -21,33 +22,6 @@ pub(crate) fn render(results: &Results) -> String {
     out
 }
 
-fn ratios(results: &Results, out: &mut String) {
-    for (peer, heading) in [(Server::Floor, "ours against the floor"), (Server::Rmcp, "ours against rmcp")] {
-        let mut lines = String::new();
-        for case in Case::all() {
-            let (Some(ours), Some(peer)) = (results.row(Server::Ours, case), results.row(peer, case)) else {
-                continue;
-            };
-            let _ = write!(lines, "  {:<20}", case.to_string());
-            let _ = write!(lines, "  throughput x{:.2}", ours.load.per_second / peer.load.per_second);
-            // Steadier than throughput when others use the machine too.
-            let cpu = ours.load.cpu_per_request.as_secs_f64() / peer.load.cpu_per_request.as_secs_f64();
-            let _ = write!(lines, "  CPU time x{cpu:.2}");
-            if let Some(ratio) = instruction_ratio(ours, peer) {
-                let _ = write!(lines, "  instructions x{ratio:.2}");
-            }
-            lines.push('\n');
-        }
-        if !lines.is_empty() {
-            let _ = write!(out, "\n{heading}\n{lines}");
-        }
-    }
-}
-
-fn instruction_ratio(ours: &Measured, peer: &Measured) -> Option<f64> {
-    Some(ours.counts?.instructions / peer.counts?.instructions)
-}
-
 /// One wanted figure.
 enum Wanted {
     InstructionsAtMost(Case, f64),
@@ -55,6 +29,7 @@ enum Wanted {
     ThroughputAtLeast(Case, f64, Server),
     InstructionsAgainstAtMost(Case, f64, Server),
     IdleSessionsBelow(u64),
+    ClientCallsAtLeast(Case, f64),
 }
 
 fn all() -> Vec<Wanted> {
@@ -63,7 +38,7 @@ fn all() -> Vec<Wanted> {
     use Wanted::*;
 
     let case = |transport, concurrency, payload| Case { transport, concurrency, payload };
-    vec![
+    let mut all = vec![
         InstructionsAtMost(case(ModernHttp, 16, Small), 40_000.0),
         AllocationsAtMost(case(ModernHttp, 16, Small), 40.0),
         ThroughputAtLeast(case(ModernHttp, 16, Small), 0.6, Server::Floor),
@@ -73,21 +48,38 @@ fn all() -> Vec<Wanted> {
         ThroughputAtLeast(case(Stdio, 64, Small), 3.0, Server::Rmcp),
         InstructionsAgainstAtMost(case(ModernHttp, 16, Large), 1.5, Server::Floor),
         IdleSessionsBelow(100_000_000),
-    ]
+    ];
+    all.extend(Case::of_clients().into_iter().map(|case| ClientCallsAtLeast(case, 2.0)));
+    all
 }
 
 impl Wanted {
     /// The verdict and why; `None` when this run did not measure it.
     fn judge(&self, results: &Results) -> Option<(&'static str, String)> {
         let (met, why) = self.compare(results)?;
-        if let Self::ThroughputAtLeast(case, _, peer) = *self {
-            let (ours, peer) = (&results.row(Server::Ours, case)?.load, &results.row(peer, case)?.load);
-            if ours.disturbed.max(peer.disturbed) > DISTURBED {
-                let by_cpu = peer.cpu_per_request.as_secs_f64() / ours.cpu_per_request.as_secs_f64();
-                return Some(("unsure", format!("{why} (others used the core; by CPU time {by_cpu:.2})")));
-            }
+        if let Some((disturbed, by_cpu)) = self.doubt(results)
+            && disturbed > DISTURBED
+        {
+            return Some(("unsure", format!("{why} (others used the core; by CPU time {by_cpu:.2})")));
         }
         Some((if met { "met" } else { "missed" }, why))
+    }
+
+    /// Of a rate: how much others disturbed it, and the ratio that the CPU time shows instead.
+    fn doubt(&self, results: &Results) -> Option<(f64, f64)> {
+        let (disturbed, [peer, ours]) = match *self {
+            Self::ThroughputAtLeast(case, _, peer) => {
+                let (ours, peer) = (&results.row(Server::Ours, case)?.load, &results.row(peer, case)?.load);
+                (ours.disturbed.max(peer.disturbed), [peer.cpu_per_request, ours.cpu_per_request])
+            }
+            Self::ClientCallsAtLeast(case, _) => {
+                let ours = &results.client(Client::Ours, case)?.calls;
+                let peer = &results.client(Client::Rmcp, case)?.calls;
+                (ours.disturbed.max(peer.disturbed), [peer.client_cpu, ours.client_cpu])
+            }
+            _ => return None,
+        };
+        Some((disturbed, peer.as_secs_f64() / ours.as_secs_f64()))
     }
 
     fn compare(&self, results: &Results) -> Option<(bool, String)> {
@@ -110,11 +102,18 @@ impl Wanted {
                 )
             }
             Self::InstructionsAgainstAtMost(case, factor, peer) => {
-                let seen = instruction_ratio(ours(case)?, results.row(peer, case)?)?;
+                let seen = ratios::of_instructions(ours(case)?.counts, results.row(peer, case)?.counts)?;
                 (
                     seen <= factor,
                     format!("{case}: {seen:.2} times the instructions of {peer}, at most {factor}"),
                 )
+            }
+            Self::ClientCallsAtLeast(case, factor) => {
+                let (ours, peer) = (results.client(Client::Ours, case)?, results.client(Client::Rmcp, case)?);
+                let seen = ours.calls.per_second / peer.calls.per_second;
+                let line =
+                    format!("client {case}: {seen:.2} times the calls of rmcp's client, at least {factor}");
+                (seen >= factor, line)
             }
             Self::IdleSessionsBelow(limit) => {
                 let idle = results.sessions.iter().find(|idle| idle.server == Server::Ours)?;

@@ -1,25 +1,31 @@
 //! Instructions and allocations per request, counted by callgrind.
 //!
-//! Each server is run twice with different numbers of requests, and the difference is divided, so that start-up,
+//! Each program is run twice with different numbers of requests, and the difference is divided, so that start-up,
 //! handshake and shutdown cancel out. Unlike times, the counts hardly change on a busy machine. They are of user space
 //! only, and callgrind counts `rep movsb`, with which the C library copies from 2 KB up, as one instruction per byte:
 //! at 64 KB a copy weighs more here than on the clock.
 //!
 //! Allocations are read from the same profile, as calls of the C library's allocator. So the very binaries whose
-//! throughput was measured are counted, without a counting allocator in them; a server with an allocator of its own
+//! throughput was measured are counted, without a counting allocator in them; a program with an allocator of its own
 //! would need its names added to [`ALLOCATORS`].
+//!
+//! Of a client and the server that it starts only the client is counted: callgrind does not follow children.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
+use tidegate_benches_common::core::Core;
 
+use crate::binaries::Binaries;
 use crate::case::{Case, Payload};
+use crate::client::program::{self, Length};
+use crate::client::{Callee, Client};
 use crate::load::Until;
-use crate::pin::Core;
-use crate::server::{Binaries, Running, Server};
+use crate::server::{Running, Server};
 
 const ALLOCATORS: [&str; 6] = ["malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", "memalign"];
 
@@ -39,17 +45,51 @@ pub(crate) fn available() -> Result<(), String> {
     }
 }
 
-pub(crate) fn measure(binaries: &Binaries, server: Server, case: Case, quick: bool) -> Result<Counts> {
-    let (few, many) = match (case.payload, quick) {
-        (Payload::Small, false) => (200, 1000),
-        (Payload::Large, false) => (80, 240),
-        (Payload::Small, true) => (100, 300),
-        (Payload::Large, true) => (64, 128),
+/// Counts what a server does for a request.
+pub(crate) fn of_server(binaries: &Binaries, server: Server, case: Case, quick: bool) -> Result<Counts> {
+    let requests = match (case.payload, quick) {
+        (Payload::Small, false) => [200, 1000],
+        (Payload::Large, false) => [80, 240],
+        (Payload::Small, true) => [100, 300],
+        (Payload::Large, true) => [64, 128],
     };
-    // Both at once: counts do not mind that the shorter run shares its core with the load generator.
+    difference(requests, |requests, core| {
+        profile(|wrapper| {
+            let mut running = Running::start(binaries, server, case.transport, core, wrapper)?;
+            let mut load = running.connect(case)?;
+            load.run(Until::requests(requests))?;
+            // The load stays open meanwhile: whether pipes or sockets close first would only add noise.
+            running.stop()?;
+            drop(load);
+            Ok(())
+        })
+        .with_context(|| format!("{server} under callgrind, {case}"))
+    })
+}
+
+/// Counts what a client does for a call; `None` for one that runs in this process.
+pub(crate) fn of_client(
+    binaries: &Binaries,
+    client: Client,
+    case: Case,
+    quick: bool,
+) -> Result<Option<Counts>> {
+    let Some(program) = client.program() else { return Ok(None) };
+    let callee = Callee::start(binaries, case.transport)?;
+    let calls = if quick { [100, 300] } else { [500, 2500] };
+    let counts = difference(calls, |calls, _| {
+        let length = Length::Calls(calls);
+        profile(|wrapper| program::run(binaries, program, case, &callee, length, wrapper).map(drop))
+            .with_context(|| format!("the client {client} under callgrind, {case}"))
+    })?;
+    Ok(Some(counts))
+}
+
+/// Both at once: counts do not mind that the shorter run shares its core with the load generator.
+fn difference([few, many]: [u64; 2], profile: impl Fn(u64, Core) -> Result<Totals> + Sync) -> Result<Counts> {
     let (less, more) = std::thread::scope(|scope| {
-        let less = scope.spawn(|| profile(binaries, server, case, few, Core::Load));
-        let more = profile(binaries, server, case, many, Core::Server);
+        let less = scope.spawn(|| profile(few, Core::Load));
+        let more = profile(many, Core::Server);
         (less.join().expect("the shorter run does not panic"), more)
     });
     let (less, more) = (less?, more?);
@@ -60,31 +100,27 @@ pub(crate) fn measure(binaries: &Binaries, server: Server, case: Case, quick: bo
     })
 }
 
-fn profile(binaries: &Binaries, server: Server, case: Case, requests: u64, core: Core) -> Result<Totals> {
-    let file = ProfileFile::new(requests);
+/// What was counted while something ran under the given wrapper.
+fn profile(run: impl FnOnce(&[OsString]) -> Result<()>) -> Result<Totals> {
+    let file = ProfileFile::new();
     let wrapper = [
         OsString::from("valgrind"),
+        "--quiet".into(),
         "--tool=callgrind".into(),
         format!("--callgrind-out-file={}", file.0.display()).into(),
     ];
-    let count = || -> Result<Totals> {
-        let mut running = Running::start(binaries, server, case.transport, core, &wrapper)?;
-        let mut load = running.connect(case)?;
-        load.run(Until::requests(requests))?;
-        // The load stays open meanwhile: whether pipes or sockets close first would only add noise.
-        running.stop()?;
-        drop(load);
-        Totals::parse(&std::fs::read_to_string(&file.0).context("callgrind left no profile")?)
-    };
-    count().with_context(|| format!("{server} under callgrind, {case}"))
+    run(&wrapper)?;
+    Totals::parse(&std::fs::read_to_string(&file.0).context("callgrind left no profile")?)
 }
 
 /// A temporary profile, removed when done with.
 struct ProfileFile(PathBuf);
 
 impl ProfileFile {
-    fn new(requests: u64) -> Self {
-        let name = format!("tidegate-bench-{}-{requests}.callgrind", std::process::id());
+    fn new() -> Self {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tidegate-bench-{}-{count}.callgrind", std::process::id());
         Self(std::env::temp_dir().join(name))
     }
 }

@@ -1,23 +1,25 @@
 //! The measurements, and what they yield.
 
 pub(crate) mod callgrind;
-pub(crate) mod process;
+pub(crate) mod clients;
 pub(crate) mod sessions;
 pub(crate) mod throughput;
 
 use crate::case::Case;
+use crate::client::Client;
 use crate::server::Server;
 
 /// Everything one run has to report.
 #[derive(Default)]
 pub(crate) struct Results {
     pub(crate) rows: Vec<Measured>,
+    pub(crate) clients: Vec<clients::Called>,
     pub(crate) sessions: Vec<sessions::Idle>,
     /// What a reader must know about this run, such as what could not be measured.
     pub(crate) notes: Vec<String>,
 }
 
-/// One row of the table.
+/// One row of the table of servers.
 pub(crate) struct Measured {
     pub(crate) case: Case,
     pub(crate) server: Server,
@@ -29,4 +31,14 @@ impl Results {
     pub(crate) fn row(&self, server: Server, case: Case) -> Option<&Measured> {
         self.rows.iter().find(|row| row.server == server && row.case == case)
     }
+
+    pub(crate) fn client(&self, client: Client, case: Case) -> Option<&clients::Called> {
+        self.clients.iter().find(|row| row.client == client && row.case == case)
+    }
+}
+
+fn median<R, T: PartialOrd>(rounds: &[R], value: impl Fn(&R) -> T) -> T {
+    let mut values: Vec<T> = rounds.iter().map(value).collect();
+    values.sort_by(|a, b| a.partial_cmp(b).expect("measurements are numbers"));
+    values.swap_remove(values.len() / 2)
 }

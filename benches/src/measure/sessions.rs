@@ -1,12 +1,13 @@
 //! Resident memory of legacy sessions that were opened and then left alone, without a GET stream.
 
 use anyhow::{Context, Result};
+use tidegate_benches_common::core::Core;
+use tidegate_benches_common::process;
 
-use super::process;
+use crate::binaries::Binaries;
 use crate::case::Transport;
 use crate::load::session::Blocking;
-use crate::pin::Core;
-use crate::server::{Binaries, Running, Server};
+use crate::server::{Running, Server};
 
 /// What idle sessions cost.
 pub(crate) struct Idle {

@@ -3,17 +3,19 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use tidegate_benches_common::core::Core;
+use tidegate_benches_common::process;
 
-use super::process;
+use super::median;
+use crate::binaries::Binaries;
 use crate::case::Case;
 use crate::load::{Load, Until};
-use crate::pin::Core;
-use crate::server::{Binaries, Running, Server};
+use crate::server::{Running, Server};
 
 /// A round in which others took more than this share of the servers' core is not a good one...
 pub(crate) const DISTURBED: f64 = 0.1;
-/// ...and so many more are tried in its place. All servers get them, so that the comparison stays even.
-const EXTRA_ROUNDS: usize = 2;
+/// ...and so many more are tried in its place. All servers or clients get them, so that the comparison stays even.
+pub(crate) const EXTRA_ROUNDS: usize = 2;
 
 /// How long each server is loaded in one case.
 pub(crate) struct Rounds {
@@ -128,10 +130,4 @@ impl Subject {
             resident: process::resident(self.running.pid())?,
         })
     }
-}
-
-fn median<T: PartialOrd>(rounds: &[Round], value: impl Fn(&Round) -> T) -> T {
-    let mut values: Vec<T> = rounds.iter().map(value).collect();
-    values.sort_by(|a, b| a.partial_cmp(b).expect("measurements are numbers"));
-    values.swap_remove(values.len() / 2)
 }

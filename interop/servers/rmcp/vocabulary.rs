@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use rmcp::ServerHandler;
 use rmcp::model::*;
@@ -39,6 +40,9 @@ struct Shared {
     /// Resources that legacy clients subscribed to.
     watched: Mutex<HashSet<String>>,
     changes: broadcast::Sender<Change>,
+    /// Subscriptions that were accepted, and those of them that hear of changes: rmcp acknowledges in between.
+    accepted: AtomicUsize,
+    listening: AtomicUsize,
 }
 
 /// Counts a call that is dropped before it has come to its end.
@@ -57,6 +61,8 @@ impl Vocabulary {
             grown: AtomicBool::new(false),
             watched: Mutex::default(),
             changes: broadcast::Sender::new(16),
+            accepted: AtomicUsize::new(0),
+            listening: AtomicUsize::new(0),
         };
         Vocabulary { legacy_only, shared: Arc::new(shared) }
     }
@@ -102,6 +108,10 @@ impl Vocabulary {
 
     /// Tells those who listen, and legacy clients that listen anyway.
     async fn changed(&self, change: Change, context: &RequestContext<RoleServer>) {
+        let shared = &self.shared;
+        while shared.listening.load(Ordering::SeqCst) < shared.accepted.load(Ordering::SeqCst) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         // Nobody may be listening.
         let _ = self.shared.changes.send(change);
         if context.protocol_version().is_none_or(|version| version < ProtocolVersion::V_2026_07_28) {
@@ -311,11 +321,13 @@ impl ServerHandler for Vocabulary {
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        self.shared.accepted.fetch_add(1, Ordering::SeqCst);
         Some(requested.clone())
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
         let mut changes = self.shared.changes.subscribe();
+        self.shared.listening.fetch_add(1, Ordering::SeqCst);
         loop {
             tokio::select! {
                 () = subscription.cancelled() => return Ok(()),
