@@ -21,7 +21,8 @@ pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
         }
     }
 
-    let mut report = Report::default();
+    let is_ci = std::env::var_os("CI").is_some_and(|ci| !ci.is_empty());
+    let mut report = Report { is_ci, ..Report::default() };
     let code = match all(&mut report, skip_conformance) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -67,6 +68,8 @@ fn all(report: &mut Report, skip_conformance: bool) -> Result<()> {
 #[derive(Default)]
 struct Report {
     steps: Vec<(&'static str, Outcome)>,
+    /// Whether this is continuous integration.
+    is_ci: bool,
 }
 
 enum Outcome {
@@ -98,7 +101,7 @@ impl Report {
 
     /// A step that this machine lacks something for: skipped, but in continuous integration nothing may be.
     fn lacking(&mut self, name: &'static str, why: &'static str) -> Result<()> {
-        if std::env::var_os("CI").is_some_and(|ci| !ci.is_empty()) {
+        if self.is_ci {
             return self.step(name, || bail!(why));
         }
         self.skip(name, why);
@@ -132,4 +135,20 @@ impl Report {
 
 fn seconds(took: Duration) -> String {
     format!("{:.1} s", took.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_lacking_is_skipped_but_not_in_continuous_integration() {
+        let mut here = Report::default();
+        here.lacking("a step", "npm is not there").expect("skipped");
+        assert!(matches!(here.steps[..], [("a step", Outcome::Skipped("npm is not there"))]));
+
+        let mut there = Report { is_ci: true, ..Report::default() };
+        there.lacking("a step", "npm is not there").expect_err("a failure");
+        assert!(matches!(there.steps[..], [("a step", Outcome::Failed(_))]));
+    }
 }

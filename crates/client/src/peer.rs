@@ -97,6 +97,8 @@ pub(crate) struct Desk {
     /// Questions that came between the handshake and the first call, which they belong to.
     early: Mutex<Vec<Request>>,
     called: AtomicBool,
+    /// Whether the server has asked more than anybody can bear.
+    pestered: AtomicBool,
     /// Fires when the connection is over.
     pub(crate) over: CancellationToken,
 }
@@ -123,6 +125,7 @@ impl Desk {
             line: OnceLock::new(),
             early: Mutex::default(),
             called: AtomicBool::new(false),
+            pestered: AtomicBool::new(false),
             over: CancellationToken::new(),
         })
     }
@@ -182,7 +185,7 @@ impl Desk {
             }
         }
         match &self.handlers {
-            Some(handlers) => {
+            Some(handlers) if !self.pestered.load(Ordering::Relaxed) => {
                 // Outside of any call: nobody's clock runs.
                 let (handlers, line) = (handlers.clone(), self.line.get().cloned());
                 tokio::spawn(async move {
@@ -192,13 +195,18 @@ impl Desk {
                     }
                 });
             }
-            None => self.asked_early(request),
+            _ => self.asked_early(request),
         }
+    }
+
+    /// The server does not stop asking: from now on nobody is asked outside of a call.
+    pub(crate) fn pestered(&self) {
+        self.pestered.store(true, Ordering::Relaxed);
     }
 
     fn asked_early(&self, request: Request) {
         let mut early = self.early.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if self.owned && !self.called.load(Ordering::Relaxed) && early.len() < MAX_EARLY {
+        if self.owned && self.handlers.is_none() && !self.called.load(Ordering::Relaxed) && early.len() < MAX_EARLY {
             return early.push(request);
         }
         drop(early);

@@ -186,6 +186,7 @@ impl Run {
                 Event::Notified(_) => {}
                 Event::Question(question) => {
                     if asked == max {
+                        answering.desk.pestered();
                         answering.desk.answer(&question.id, &Err(rounds::too_many(max)));
                         return Err(rounds::too_many(max));
                     }
