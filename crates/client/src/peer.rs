@@ -206,7 +206,11 @@ impl Desk {
 
     fn asked_early(&self, request: Request) {
         let mut early = self.early.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if self.owned && self.handlers.is_none() && !self.called.load(Ordering::Relaxed) && early.len() < MAX_EARLY {
+        if self.owned
+            && self.handlers.is_none()
+            && !self.called.load(Ordering::Relaxed)
+            && early.len() < MAX_EARLY
+        {
             return early.push(request);
         }
         drop(early);
