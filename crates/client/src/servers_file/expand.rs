@@ -206,7 +206,7 @@ mod tests {
                 _ => None,
             },
             home: Some("/home/me".into()),
-            here: "/work/here".into(),
+            here: "/srv/here".into(),
         }
     }
 
@@ -236,12 +236,12 @@ mod tests {
             ("${x.y} ${} ${a b}", "${x.y} ${} ${a b}"),
             ("$A", "$A"),
             ("${userHome}/x", "/home/me/x"),
-            ("${workspaceFolder}|${workspaceFolderBasename}", "/work/app|app"),
+            ("${workspaceFolder}|${workspaceFolderBasename}", "/srv/app|app"),
             ("a${/}b${pathSeparator}", if cfg!(windows) { "a\\b\\" } else { "a/b/" }),
             ("${input:github-token}", "hush"),
             ("${input:with-default}", "d"),
         ] {
-            assert_eq!(expand("/work/app/.cursor/mcp.json", text).unwrap(), value, "{text}");
+            assert_eq!(expand("/srv/app/.cursor/mcp.json", text).unwrap(), value, "{text}");
         }
         assert_eq!(expand("/home/me/.gemini/settings.json", "$A-${A} $5").unwrap(), "one-one $5");
     }
@@ -265,13 +265,13 @@ mod tests {
     #[test]
     fn servers_file_workspaces() {
         for (file, folder) in [
-            ("/work/app/.mcp.json", "/work/app"),
-            ("/work/app/.vscode/mcp.json", "/work/app"),
-            (".vscode/mcp.json", "/work/here"),
-            ("./.mcp.json", "/work/here"),
-            ("sub/.mcp.json", "/work/here/sub"),
-            ("/home/me/.cursor/mcp.json", "/work/here"),
-            ("/home/me/.claude.json", "/work/here"),
+            ("/srv/app/.mcp.json", "/srv/app"),
+            ("/srv/app/.vscode/mcp.json", "/srv/app"),
+            (".vscode/mcp.json", "/srv/here"),
+            ("./.mcp.json", "/srv/here"),
+            ("sub/.mcp.json", "/srv/here/sub"),
+            ("/home/me/.cursor/mcp.json", "/srv/here"),
+            ("/home/me/.claude.json", "/srv/here"),
         ] {
             assert_eq!(around().workspace(Path::new(file)), Path::new(folder), "{file}");
         }
