@@ -10,12 +10,12 @@ fn around() -> Surroundings<'static> {
             _ => None,
         },
         home: Some("/home/me".into()),
-        here: "/work/app".into(),
+        here: "/srv/app".into(),
     }
 }
 
 fn file(text: &str) -> Result<ServersFile, ServersFileError> {
-    parse::parse(text, Path::new("/work/app/.mcp.json"), &around())
+    parse::parse(text, Path::new("/srv/app/.mcp.json"), &around())
 }
 
 fn get(text: &str, name: &str) -> Result<Entry, ServersFileError> {
@@ -49,7 +49,7 @@ fn servers_are_found_in_every_form_of_file() {
         format!(r#"{{"mcpServers": {x}, "mcp": {{"allowed": []}}, "theme": "dark"}}"#),
         format!(r#"{{"servers": {x}, "inputs": []}}"#),
         format!(r#"{{"editor.fontSize": 12, "mcp": {{"inputs": [], "servers": {x}}}}}"#),
-        format!(r#"{{"numStartups": 3, "projects": {{"/work/app": {{"mcpServers": {x}}}}}}}"#),
+        format!(r#"{{"numStartups": 3, "projects": {{"/srv/app": {{"mcpServers": {x}}}}}}}"#),
         format!("// mine\n{{\"mcpServers\": /* all */ {x},}}"),
         x.to_owned(),
         r#"{"$schema": "https://example.com", "x": {"command": "a"}}"#.to_owned(),
@@ -57,7 +57,7 @@ fn servers_are_found_in_every_form_of_file() {
         assert_eq!(command(get(&text, "x").unwrap()).program, "a", "{text}");
     }
     let claude = r#"{"mcpServers": {"x": {"command": "user"}, "y": {"command": "user"}},
-        "projects": {"/work/app": {"mcpServers": {"x": {"command": "local"}}}, "/else": {"mcpServers": {"z": {}}}}}"#;
+        "projects": {"/srv/app": {"mcpServers": {"x": {"command": "local"}}}, "/else": {"mcpServers": {"z": {}}}}}"#;
     assert_eq!(command(get(claude, "x").unwrap()).program, "local");
     assert_eq!(file(claude).unwrap().names().collect::<Vec<_>>(), ["x", "y"]);
     for empty in ["", " \n", "{\"mcpServers\": {}}", "{\"servers\": {},}", "{\"projects\": {}}"] {
@@ -96,7 +96,7 @@ fn programs() {
     assert_eq!(read.args, ["-t", "hush", "5", "true", "$TOKEN"]);
     let env: Vec<_> = read.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(env, [("N", "3"), ("T", "Bearer hush")]);
-    assert_eq!(read.cwd.as_deref(), Some(Path::new("/work/app/sub")));
+    assert_eq!(read.cwd.as_deref(), Some(Path::new("/srv/app/sub")));
     assert_eq!(command(entry(r#"{"command": "a"}"#).unwrap()).cwd, None);
 }
 
@@ -174,7 +174,7 @@ fn bad_entries_are_explained_without_secrets() {
     ] {
         let error = entry(description).unwrap_err().to_string();
         assert!(error.contains(part), "{description}: {error}");
-        assert!(error.contains("server \"x\" in /work/app/.mcp.json"), "{description}: {error}");
+        assert!(error.contains("server \"x\" in /srv/app/.mcp.json"), "{description}: {error}");
         assert!(!error.contains("hush"), "{description}: {error}");
     }
 }
@@ -196,7 +196,7 @@ fn inputs_say_what_they_are() {
         "servers": {"a": {"command": "a", "args": ["${input:key}"]}, "b": {"command": "b", "args": ["${input:region}"]}}}"#;
     assert_eq!(
         get(text, "a").unwrap_err().to_string(),
-        "server \"a\" in /work/app/.mcp.json asks for the input \"key\" (API key), which only VS Code can prompt \
+        "server \"a\" in /srv/app/.mcp.json asks for the input \"key\" (API key), which only VS Code can prompt \
          for: set the environment variable key instead"
     );
     assert_eq!(command(get(text, "b").unwrap()).args, ["eu"]);
@@ -207,11 +207,11 @@ fn names_that_are_not_there() {
     let text = r#"{"mcpServers": {"github": {"command": "a"}, "time": {"command": "b"}}}"#;
     assert_eq!(
         get(text, "githb").unwrap_err().to_string(),
-        "no server \"githb\" in /work/app/.mcp.json; did you mean \"github\"? It has: github, time"
+        "no server \"githb\" in /srv/app/.mcp.json; did you mean \"github\"? It has: github, time"
     );
     assert_eq!(
         get(text, "zzz").unwrap_err().to_string(),
-        "no server \"zzz\" in /work/app/.mcp.json. It has: github, time"
+        "no server \"zzz\" in /srv/app/.mcp.json. It has: github, time"
     );
     assert!(file(text).unwrap().only().unwrap_err().to_string().contains("github, time"));
 }
