@@ -1,6 +1,15 @@
-//! [`Backoff`]: how long to wait before starting again what keeps failing.
+//! [`Backoff`]: how long to wait before starting again what keeps failing; [`Pace`]: who has to.
 
 use std::time::{Duration, Instant};
+
+/// Who starts something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// A call: it keeps to the pause, and its failures count.
+    Caller,
+    /// A probe: it goes at once, and its failures make the pause no longer.
+    Probe,
+}
 
 /// Grows with every failure in a row, from nothing to half a minute.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tidegate_protocol::Object;
-use tidegate_service::{Filter, Notice, Outbox};
+use tidegate_service::{CallerId, Context, Filter, Notice, Outbox, Principal};
 
 use crate::peer::own_log;
 
@@ -16,15 +16,36 @@ type Logger = Arc<dyn Fn(&Object) + Send + Sync>;
 /// Fans out what a server says has changed.
 #[derive(Default)]
 pub(crate) struct Changes {
-    subscribers: Mutex<Vec<(Filter, Outbox)>>,
+    subscribers: Mutex<Vec<Subscriber>>,
     watchers: Mutex<Vec<Watcher>>,
     logger: Mutex<Option<Logger>>,
 }
 
+/// Who a session or a subscription belongs to, where that can be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Owner {
+    pub(crate) caller: Option<CallerId>,
+    pub(crate) principal: Principal,
+}
+
+impl Owner {
+    /// Whoever makes a call; `None` if it could be anybody.
+    pub(crate) fn of(context: &Context) -> Option<Owner> {
+        let known = context.caller.is_some() || context.principal.subject.is_some();
+        known.then(|| Owner { caller: context.caller, principal: context.principal.clone() })
+    }
+}
+
+struct Subscriber {
+    filter: Filter,
+    outbox: Outbox,
+    owner: Option<Owner>,
+}
+
 impl Changes {
-    fn subscribers(&self) -> MutexGuard<'_, Vec<(Filter, Outbox)>> {
+    fn subscribers(&self) -> MutexGuard<'_, Vec<Subscriber>> {
         let mut subscribers = self.subscribers.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        subscribers.retain(|(_, outbox)| !outbox.is_closed() && !outbox.is_abandoned());
+        subscribers.retain(|one| !one.outbox.is_closed() && !one.outbox.is_abandoned());
         subscribers
     }
 
@@ -43,9 +64,17 @@ impl Changes {
         for watcher in self.watchers.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).iter() {
             watcher(notice);
         }
-        for (_, outbox) in self.subscribers().iter().filter(|(filter, _)| filter.wants(notice)) {
-            outbox.push(notice.clone());
+        for one in self.subscribers().iter().filter(|one| one.filter.wants(notice)) {
+            one.outbox.push(notice.clone());
         }
+    }
+
+    /// Tells what somebody in particular has subscribed with, whatever they want to know. Returns whether that was
+    /// anything.
+    pub(crate) fn tell_owner(&self, owner: &Owner, notice: &Notice) -> bool {
+        let subscribers = self.subscribers();
+        let theirs = subscribers.iter().filter(|one| one.owner.as_ref() == Some(owner));
+        theirs.map(|one| one.outbox.push(notice.clone())).fold(false, |heard, taken| heard | taken)
     }
 
     /// For a while nobody listened to the server: whatever somebody wants to know of may have changed.
@@ -59,9 +88,9 @@ impl Changes {
 
     /// Tells every subscriber that anything may have changed.
     pub(crate) fn tell_everything(&self) {
-        for (filter, outbox) in self.subscribers().iter() {
-            for notice in filter.everything() {
-                outbox.push(notice);
+        for one in self.subscribers().iter() {
+            for notice in one.filter.everything() {
+                one.outbox.push(notice);
             }
         }
     }
@@ -75,15 +104,15 @@ impl Changes {
         }
     }
 
-    pub(crate) fn subscribe(&self, filter: Filter) -> Outbox {
+    pub(crate) fn subscribe(&self, filter: Filter, owner: Option<Owner>) -> Outbox {
         let outbox = Outbox::new(256);
-        self.subscribers().push((filter, outbox.clone()));
+        self.subscribers().push(Subscriber { filter, outbox: outbox.clone(), owner });
         outbox
     }
 
     /// The resources that somebody wants to know of.
     pub(crate) fn uris(&self) -> HashSet<String> {
-        self.subscribers().iter().flat_map(|(filter, _)| filter.uris.iter().cloned()).collect()
+        self.subscribers().iter().flat_map(|one| one.filter.uris.iter().cloned()).collect()
     }
 
     /// Whether anybody listens.
@@ -93,8 +122,8 @@ impl Changes {
 
     /// Ends all subscriptions.
     pub(crate) fn close(&self) {
-        for (_, outbox) in self.subscribers().drain(..) {
-            outbox.close();
+        for one in self.subscribers().drain(..) {
+            one.outbox.close();
         }
     }
 }

@@ -19,6 +19,7 @@ use crate::legacy::{Lane, LaneKey, Line, OldSse, Session, Terms};
 use crate::modern::{Link, Modern, Trouble};
 use crate::options::{EraChoice, Options};
 use crate::peer::{Desk, Peer};
+use crate::streams::{Pair, Streams};
 use crate::target::Command;
 use crate::upstream_error::{is_modern_error, upstream_error};
 
@@ -36,6 +37,7 @@ pub(crate) enum Reach {
 /// Where the server is.
 pub(crate) enum To {
     Command(Command),
+    Streams(Streams),
     Http { http: HttpClient, sse: bool },
 }
 
@@ -80,6 +82,13 @@ impl Dialer {
         Arc::new(Peer { desk, line, ids: self.ids.clone() })
     }
 
+    /// Opens streams to the server.
+    fn open(&self, streams: &Streams, terms: &Terms) -> Result<Arc<Peer>, Error> {
+        let desk = self.desk(terms);
+        let pair = Pair::open(&self.name, streams, self.options.limits, desk.clone())?;
+        Ok(self.peer(desk, Line::Streams(pair)))
+    }
+
     /// Starts the server's process.
     fn start(&self, command: &Command, terms: &Terms) -> Result<Arc<Peer>, Error> {
         let desk = self.desk(terms);
@@ -93,6 +102,7 @@ impl Dialer {
     pub(crate) async fn lane(&self, reach: Reach, terms: &Terms) -> Result<Arc<Lane>, Error> {
         let peer = match (&self.to, reach) {
             (To::Command(command), _) => self.start(command, terms)?,
+            (To::Streams(streams), _) => self.open(streams, terms)?,
             (To::Http { http, .. }, Reach::Sse) => {
                 let desk = self.desk(terms);
                 let within = Allowance::new(Instant::now(), self.options.init_timeout, false, None);
@@ -122,7 +132,7 @@ impl Dialer {
         known: Option<Reach>,
     ) -> Result<Found, Error> {
         let usual = match &self.to {
-            To::Command(_) => Reach::Stdio,
+            To::Command(_) | To::Streams(_) => Reach::Stdio,
             To::Http { sse: true, .. } => Reach::Sse,
             To::Http { .. } => Reach::Http,
         };
@@ -139,7 +149,8 @@ impl Dialer {
             }
         }
         match &self.to {
-            To::Command(command) => self.find_process(command, cache, terms).await,
+            To::Command(command) => self.find_process(self.start(command, terms)?, cache, terms).await,
+            To::Streams(streams) => self.find_process(self.open(streams, terms)?, cache, terms).await,
             To::Http { http, .. } => self.find_remote(http, cache, terms).await,
         }
     }
@@ -152,11 +163,10 @@ impl Dialer {
     /// silence, means legacy.
     async fn find_process(
         self: &Arc<Self>,
-        command: &Command,
+        peer: Arc<Peer>,
         cache: &Arc<ToolCache>,
         terms: &Terms,
     ) -> Result<Found, Error> {
-        let peer = self.start(command, terms)?;
         let probe = self.modern(Link::Pipe(peer.clone()), unknown("stdio"), cache);
         let allowance = Allowance::new(Instant::now(), self.options.init_timeout, false, None);
         let mut answer = std::pin::pin!(self.discover(&probe, terms, allowance));

@@ -1,7 +1,7 @@
 //! [`ServerFacts`]: what a server says about itself.
 
 use tidegate_protocol::json::ObjectWriter;
-use tidegate_protocol::{Era, Json, Object, Revision, meta};
+use tidegate_protocol::{Era, Feature, Json, Object, Revision, meta, tasks_extension};
 
 /// What a server said about itself when it was first spoken to.
 #[derive(Debug, Clone)]
@@ -77,12 +77,18 @@ impl ServerFacts {
         }
     }
 
-    /// The result of `server/discover` that stands for this server behind Tidegate, which speaks every revision.
-    pub(crate) fn to_discovery(&self) -> Json {
+    /// Whether a legacy server lets tools be called as tasks.
+    pub(crate) fn offers_tasks(&self) -> bool {
+        self.revision.allows(Feature::CoreTasks) && self.has_capability("tasks.requests.tools.call")
+    }
+
+    /// The result of `server/discover` that stands for this legacy server behind Tidegate, which speaks every revision,
+    /// as a caller of `revision` gets it.
+    pub(crate) fn to_discovery(&self, revision: Revision) -> Json {
         let mut w = ObjectWriter::with_capacity(512);
         let versions: Vec<_> = Revision::ALL.iter().rev().map(|r| r.as_str()).collect();
         w.str("resultType", "complete").value("supportedVersions", &versions);
-        w.json("capabilities", &self.capabilities_for_callers());
+        w.json("capabilities", &self.capabilities_for(revision));
         if let Some(info) = &self.info {
             let mut tag = ObjectWriter::new();
             tag.json(meta::SERVER_INFO, info);
@@ -95,12 +101,29 @@ impl ServerFacts {
         w.finish()
     }
 
-    /// Capabilities without the tasks of 2025-11-25, which work differently today.
-    fn capabilities_for_callers(&self) -> Json {
-        match Object::of(&self.capabilities) {
-            Some(all) if self.revision.era() == Era::Legacy => all.without(&["tasks"]),
-            _ => self.capabilities.clone(),
+    /// Capabilities with tasks in the words of the caller: an extension today, part of the core in 2025-11-25.
+    fn capabilities_for(&self, revision: Revision) -> Json {
+        let Some(all) = Object::of(&self.capabilities) else { return self.capabilities.clone() };
+        match revision.is_modern() {
+            true => with_extension(&all, self.offers_tasks()),
+            false if self.offers_tasks() => all.with("tasks", &Json::trusted(CORE_TASKS)),
+            false => all.without(&["tasks"]),
         }
+    }
+}
+
+/// What is offered to callers of 2025-11-25 that want tasks: the edge knows how to list them.
+pub(crate) const CORE_TASKS: &str = r#"{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#;
+
+/// Capabilities without the tasks of 2025-11-25, and with those of today if there are any.
+fn with_extension(all: &Object, tasks: bool) -> Json {
+    let rest = all.without(&["tasks"]);
+    match Object::of(&rest) {
+        Some(rest) if tasks => {
+            let extensions = rest.object("extensions").unwrap_or_else(Object::empty);
+            rest.with("extensions", &extensions.with(tasks_extension(), &Json::empty_object()))
+        }
+        _ => rest,
     }
 }
 
@@ -129,5 +152,23 @@ mod tests {
             assert_eq!(facts.has_capability(path), has, "{path}");
         }
         assert_eq!(facts.name().as_deref(), Some("s"));
+    }
+
+    #[test]
+    fn tasks_in_the_words_of_the_caller() {
+        let offered = |capabilities: &str, spoken, asked| {
+            let result = Json::trusted(format!(r#"{{"capabilities":{capabilities}}}"#));
+            let facts = ServerFacts::initialized(&Object::of(&result).unwrap(), spoken, "stdio");
+            facts.capabilities_for(asked).as_str().to_owned()
+        };
+        let (old, new) = (Revision::V2025_11_25, Revision::LATEST);
+        let tasks = r#"{"tools": {},"tasks":{"requests":{"tools":{"call":{}}}}}"#;
+        let today = r#"{"tools": {},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+        assert_eq!(offered(tasks, old, new), today);
+        assert!(offered(tasks, old, old).contains(CORE_TASKS));
+        // Whoever lets nothing be called as a task, or speaks a revision without tasks, has none.
+        assert_eq!(offered(r#"{"tasks":{"list":{}}}"#, old, new), "{}");
+        assert_eq!(offered(r#"{"tasks":{"list":{}}}"#, old, old), "{}");
+        assert_eq!(offered(tasks, Revision::V2025_06_18, new), r#"{"tools": {}}"#);
     }
 }

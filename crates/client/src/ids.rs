@@ -31,27 +31,29 @@ impl Ids {
         match self.strategy {
             IdStrategy::Counter => Id::from(self.next.fetch_add(1, Ordering::Relaxed)),
             IdStrategy::UuidV4 => {
-                let mut text = String::with_capacity(38);
-                text.push('"');
-                write_uuid(&mut text, fastrand::u128(..));
-                text.push('"');
+                let text = quoted_uuid(fastrand::u128(..));
+                let text = std::str::from_utf8(&text).unwrap_or("0");
                 Id::from_json(Json::trusted(text)).unwrap_or_else(|| Id::from(0))
             }
         }
     }
 }
 
-/// RFC 9562 section 5.4: random but for the version and the variant.
-fn write_uuid(out: &mut String, random: u128) {
+/// RFC 9562 section 5.4: random but for the version and the variant. As JSON, in quotes.
+fn quoted_uuid(random: u128) -> [u8; 38] {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let bits = (random & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
+    let mut out = *b"\"........-....-....-....-............\"";
+    let mut at = 1;
     for (i, byte) in bits.to_be_bytes().into_iter().enumerate() {
         if matches!(i, 4 | 6 | 8 | 10) {
-            out.push('-');
+            at += 1;
         }
-        out.push(char::from(HEX[usize::from(byte >> 4)]));
-        out.push(char::from(HEX[usize::from(byte & 15)]));
+        out[at] = HEX[usize::from(byte >> 4)];
+        out[at + 1] = HEX[usize::from(byte & 15)];
+        at += 2;
     }
+    out
 }
 
 #[cfg(test)]
@@ -60,12 +62,8 @@ mod tests {
 
     #[test]
     fn uuids_are_of_version_4() {
-        let mut out = String::new();
-        write_uuid(&mut out, u128::MAX);
-        assert_eq!(out, "ffffffff-ffff-4fff-bfff-ffffffffffff");
-        out.clear();
-        write_uuid(&mut out, 0);
-        assert_eq!(out, "00000000-0000-4000-8000-000000000000");
+        assert_eq!(&quoted_uuid(u128::MAX), b"\"ffffffff-ffff-4fff-bfff-ffffffffffff\"");
+        assert_eq!(&quoted_uuid(0), b"\"00000000-0000-4000-8000-000000000000\"");
         let ids = Ids::new(IdStrategy::UuidV4);
         assert_ne!(ids.next(), ids.next());
         assert_eq!(ids.next().as_json().len(), 38);

@@ -50,16 +50,20 @@ mod ids;
 mod inbox;
 mod legacy;
 mod modern;
+mod notices;
 #[cfg(feature = "oauth")]
 pub mod oauth;
 mod options;
 mod peer;
+mod related;
 mod rounds;
 mod servers_file;
 mod status;
+mod streams;
 mod subscribe;
 mod target;
 mod ticket;
+mod timer;
 mod tool;
 mod upstream;
 mod upstream_error;
@@ -71,8 +75,11 @@ pub use client::{CallTool, Change, Client, ClientBuilder, ClientDoor, ClientStat
 pub use facts::ServerFacts;
 pub use handlers::{ElicitAnswer, ElicitKind, Elicitation, Handlers, Root};
 pub use ids::IdStrategy;
-pub use options::{EraChoice, Instances, LaneOptions, Options, ParkOptions};
-pub use servers_file::{Entry, Found, ServersFile, ServersFileError, well_known_files};
+pub use options::{EraChoice, Instances, LaneOptions, Options, ParkOptions, TaskOptions};
+pub use servers_file::{
+    Entry, Found, ServersFile, ServersFileError, fill_in, parse_env_file, well_known_files,
+};
+pub use streams::Streams;
 pub use target::{Command, Remote, Target, TargetError};
 pub use tidegate_service::Filter;
 pub use tool::Tool;

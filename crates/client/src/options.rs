@@ -59,6 +59,30 @@ pub struct ParkOptions {
     pub settle: Duration,
 }
 
+/// Tasks of legacy servers.
+#[derive(Debug, Clone)]
+pub struct TaskOptions {
+    /// For how long a task is asked for, where the caller does not say. Default 1 hour.
+    pub ttl: Duration,
+    /// How long a task is kept at most, whatever the server says: its session lives as long. Default 24 hours.
+    pub max_ttl: Duration,
+    /// How many tasks one caller may have. Default 64.
+    pub per_caller: usize,
+    /// How many tasks there may be in all. Default 1024.
+    pub total: usize,
+}
+
+impl Default for TaskOptions {
+    fn default() -> TaskOptions {
+        TaskOptions {
+            ttl: Duration::from_secs(3600),
+            max_ttl: Duration::from_secs(24 * 3600),
+            per_caller: 64,
+            total: 1024,
+        }
+    }
+}
+
 /// How a client behaves. The defaults suit a program that calls tools for itself.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -115,6 +139,8 @@ pub struct Options {
     pub lanes: LaneOptions,
     /// Calls that wait for answers.
     pub park: ParkOptions,
+    /// Tasks.
+    pub tasks: TaskOptions,
 }
 
 impl Default for Options {
@@ -157,6 +183,7 @@ impl Default for Options {
                 total: 1024,
                 settle: Duration::from_millis(30),
             },
+            tasks: TaskOptions::default(),
         }
     }
 }

@@ -7,14 +7,15 @@ use tidegate_protocol::{
     Capability, ClientCapabilities, Error, Id, Json, Level, Message, Method, Notification, Object, Request,
     Revision, Symbol, meta,
 };
-use tidegate_service::Notice;
 use tokio_util::sync::CancellationToken;
 
-use crate::changes::Changes;
+use crate::changes::{Changes, Owner};
 use crate::handlers::Handlers;
 use crate::ids::Ids;
 use crate::inbox::Inbox;
 use crate::legacy::Line;
+use crate::notices::{notice_of, other_notice};
+use crate::related::{Related, task_of};
 use crate::ticket::{Event, Sink, Ticket, Tickets};
 use crate::wire;
 
@@ -86,6 +87,8 @@ impl Drop for Waiting<'_> {
 pub(crate) struct Desk {
     pub(crate) name: Arc<str>,
     pub(crate) tickets: Tickets,
+    /// The tasks that live on this connection.
+    pub(crate) related: Related,
     changes: Arc<Changes>,
     /// Answers questions on the client's behalf; without it they are passed on to the caller.
     pub(crate) handlers: Option<Arc<Handlers>>,
@@ -94,6 +97,8 @@ pub(crate) struct Desk {
     /// Whether all calls on this connection are one caller's.
     owned: bool,
     line: OnceLock<Weak<Line>>,
+    /// Whose legacy session this is, if it is somebody's.
+    owner: OnceLock<Owner>,
     /// Questions that came between the handshake and the first call, which they belong to.
     early: Mutex<Vec<Request>>,
     called: AtomicBool,
@@ -118,16 +123,23 @@ impl Desk {
         Arc::new(Desk {
             name,
             tickets: Tickets::new(max_in_flight),
+            related: Related::default(),
             changes,
             handlers,
             capabilities,
             owned,
             line: OnceLock::new(),
+            owner: OnceLock::new(),
             early: Mutex::default(),
             called: AtomicBool::new(false),
             pestered: AtomicBool::new(false),
             over: CancellationToken::new(),
         })
+    }
+
+    /// From now on this is a session of somebody in particular.
+    pub(crate) fn belongs_to(&self, owner: Owner) {
+        _ = self.owner.set(owner);
     }
 
     /// Where answers to questions go.
@@ -164,13 +176,24 @@ impl Desk {
             let what = format!("Method not found: this client did not declare {}", needed.name());
             return self.answer(&request.id, &Err(Error::new(Symbol::MethodNotFound, what)));
         }
-        if let Some(ticket) = on.and_then(|id| self.tickets.get(id)) {
-            match ticket.ask(request) {
-                Ok(()) => {}
-                Err(request) => self.ask_any(request),
+        let task = task_of(&request.params);
+        let related = task.as_deref().and_then(|task| self.related.asked(task));
+        let ticket = related.or_else(|| on.and_then(|id| self.tickets.get(id)));
+        let request = match ticket {
+            Some(ticket) => match ticket.ask(request) {
+                Ok(()) => return,
+                Err(request) => request,
+            },
+            None => request,
+        };
+        match task {
+            // It was made just now, and who made it has not read that yet.
+            Some(task) if self.handlers.is_none() => {
+                if let Some(oldest) = self.related.keep(task, request) {
+                    self.refuse(&oldest);
+                }
             }
-        } else {
-            self.ask_any(request);
+            _ => self.ask_any(request),
         }
     }
 
@@ -214,6 +237,10 @@ impl Desk {
             return early.push(request);
         }
         drop(early);
+        self.refuse(&request);
+    }
+
+    fn refuse(&self, request: &Request) {
         let what =
             format!("{} was asked outside of any call, so there is nobody to answer it", request.method);
         self.answer(&request.id, &Err(Error::new(Symbol::InvalidRequest, what)));
@@ -223,8 +250,9 @@ impl Desk {
         let Notification { method, params } = &notification;
         match method.as_str() {
             "notifications/progress" => {
+                let token = params.json("progressToken").and_then(Id::from_json);
                 let ticket =
-                    params.json("progressToken").and_then(Id::from_json).and_then(|id| self.tickets.get(&id));
+                    token.and_then(|id| self.tickets.get(&id).or_else(|| self.related.progress(&id)));
                 match ticket {
                     Some(ticket) => ticket.progressed(params.object()),
                     None => tracing::trace!(server = %self.name, "progress of no call in flight was dropped"),
@@ -242,6 +270,7 @@ impl Desk {
                     Some(ticket) => ticket.push(Event::Notified(notification)),
                     None => match notice_of(&notification) {
                         Some(notice) => self.changes.tell(&notice),
+                        None if self.passed_on(&notification, on) => {}
                         None => {
                             tracing::debug!(server = %self.name, %method, "a notification was passed over")
                         }
@@ -249,6 +278,19 @@ impl Desk {
                 }
             }
         }
+    }
+
+    /// What nobody here knows goes to the call on whose stream it came, else to the only call of whoever this connection
+    /// belongs to, else to what they have subscribed to. Returns whether somebody heard it.
+    fn passed_on(&self, notification: &Notification, on: Option<&Id>) -> bool {
+        let Some(notice) = other_notice(notification) else { return false };
+        let owner = self.owner.get();
+        let ticket = match on {
+            Some(id) => self.tickets.get(id),
+            None => owner.and_then(|_| self.tickets.only(Ticket::is_heard)),
+        };
+        ticket.is_some_and(|ticket| ticket.told(&notice))
+            || owner.is_some_and(|owner| self.changes.tell_owner(owner, &notice))
     }
 
     /// A log message goes to a call that it certainly belongs to, else to our own log.
@@ -310,23 +352,6 @@ pub(crate) fn needed(method: &Method, params: &Json) -> Option<Capability> {
         Method::ElicitCreate => match params().is_some_and(|p| p.str("mode").as_deref() == Some("url")) {
             true => Capability::ElicitUrl,
             false => Capability::ElicitForm,
-        },
-        _ => return None,
-    })
-}
-
-/// A change notification.
-pub(crate) fn notice_of(notification: &Notification) -> Option<Notice> {
-    Some(match notification.method.as_str() {
-        "notifications/tools/list_changed" => Notice::ToolsChanged,
-        "notifications/prompts/list_changed" => Notice::PromptsChanged,
-        "notifications/resources/list_changed" => Notice::ResourcesChanged,
-        "notifications/resources/updated" => {
-            Notice::ResourceUpdated(notification.params.str("uri")?.as_ref().into())
-        }
-        "notifications/tasks" => Notice::Task {
-            id: notification.params.str("taskId")?.as_ref().into(),
-            task: notification.params.without(&["_meta"]),
         },
         _ => return None,
     })

@@ -1,14 +1,16 @@
 //! Subscriptions with a modern server: one stream, taken up again when it breaks.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tidegate_protocol::{Error, Symbol};
 use tidegate_service::{Call, Outbox, Reply, Subscription};
 
 use crate::allowance::Allowance;
+use crate::backoff::Pace;
 use crate::modern::{Fed, Feed, Modern, Trouble};
-use crate::peer::notice_of;
+use crate::notices::{notice_of, other_notice};
 use crate::upstream::{Known, Upstream};
 use tidegate_service::Filter;
 
@@ -27,53 +29,72 @@ pub(crate) async fn listen(
     let filter = Filter::read(call.params.object())?;
     let (feed, acknowledged) = modern.feed(call, &allowance).await?;
     let events = Outbox::new(256);
-    let over = upstream.over.clone();
+    let (over, open) = (upstream.over.clone(), Open::one_more(&upstream.feeds));
     let (upstream, outbox, mut call) = (Arc::downgrade(upstream), events.clone(), call.clone());
     call.context.outbox = None;
-    let listening = events.clone();
-    let keeping = async move {
-        let mut feed = Some(feed);
-        let mut pause = Duration::from_millis(250);
-        loop {
-            if let Some(feed) = feed.take() {
-                match pump(feed, &outbox).await {
-                    Ended::ByServer | Ended::Unwanted => return outbox.close(),
-                    Ended::Broken => {}
-                }
-            }
-            if unwanted(&outbox) {
-                return outbox.close();
-            }
-            tokio::time::sleep(pause).await;
-            let Some(upstream) = upstream.upgrade() else { return outbox.close() };
-            match again(&upstream, &call).await {
-                Ok(opened) => {
-                    feed = Some(opened);
-                    pause = Duration::from_millis(250);
-                    // What happened in the meantime nobody knows.
-                    for notice in filter.everything() {
-                        outbox.push(notice);
-                    }
-                }
-                Err(error) => {
-                    tracing::debug!(server = %upstream.dialer.name, %error, "the subscription is still broken");
-                    pause = (pause * 2).min(MAX_PAUSE);
-                }
-            }
-        }
-    };
     tokio::spawn(async move {
+        let _open = open;
         tokio::select! {
-            () = keeping => {}
-            () = over.cancelled() => listening.close(),
+            () = keep(feed, &outbox, &upstream, &call, &filter) => {}
+            () = over.cancelled() => {}
         }
+        outbox.close();
     });
     Ok(Reply::Subscription(Subscription { acknowledged, events }))
 }
 
+/// Counts for as long as the subscription is open.
+struct Open(Arc<AtomicUsize>);
+
+impl Open {
+    fn one_more(feeds: &Arc<AtomicUsize>) -> Open {
+        feeds.fetch_add(1, Ordering::AcqRel);
+        Open(feeds.clone())
+    }
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Passes on what the server tells, and opens the stream again when it breaks, until one side wants no more.
+async fn keep(feed: Feed, outbox: &Outbox, upstream: &Weak<Upstream>, call: &Call, filter: &Filter) {
+    let mut feed = Some(feed);
+    let mut pause = Duration::from_millis(250);
+    loop {
+        if let Some(feed) = feed.take() {
+            match pump(feed, outbox).await {
+                Ended::ByServer | Ended::Unwanted => return,
+                Ended::Broken => {}
+            }
+        }
+        if unwanted(outbox) {
+            return;
+        }
+        tokio::time::sleep(pause).await;
+        let Some(upstream) = upstream.upgrade() else { return };
+        match again(&upstream, call).await {
+            Ok(opened) => {
+                feed = Some(opened);
+                pause = Duration::from_millis(250);
+                // What happened in the meantime nobody knows.
+                for notice in filter.everything() {
+                    outbox.push(notice);
+                }
+            }
+            Err(error) => {
+                tracing::debug!(server = %upstream.dialer.name, %error, "the subscription is still broken");
+                pause = (pause * 2).min(MAX_PAUSE);
+            }
+        }
+    }
+}
+
 async fn again(upstream: &Arc<Upstream>, call: &Call) -> Result<Feed, Error> {
     let allowance = upstream.allowance(call);
-    match upstream.known(call).await? {
+    match upstream.known(call, Pace::Caller).await? {
         Known::Modern(modern) => match modern.feed(call, &allowance).await {
             Ok((feed, _)) => Ok(feed),
             Err(Trouble::Error(error) | Trouble::WrongEra(error)) => Err(error),
@@ -94,7 +115,7 @@ async fn pump(mut feed: Feed, outbox: &Outbox) -> Ended {
         tokio::select! {
             told = feed.next() => match told {
                 Ok(Fed::Told(told)) => {
-                    if let Some(notice) = notice_of(&told) {
+                    if let Some(notice) = notice_of(&told).or_else(|| other_notice(&told)) {
                         outbox.push(notice);
                     }
                 }

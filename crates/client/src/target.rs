@@ -15,6 +15,8 @@ use url::Url;
 
 pub use error::TargetError;
 
+use crate::streams::Streams;
+
 /// A server to connect to.
 ///
 /// Its `Display` and `Debug` are fit for logs: they leave out the values of variables and headers, what looks like a
@@ -26,6 +28,8 @@ pub enum Target {
     Command(Command),
     /// An address: Streamable HTTP, or HTTP+SSE where that is all the server has.
     Url(Remote),
+    /// A server behind a pair of streams.
+    Streams(Streams),
     /// A service in this very process.
     Local(BoxDoor),
 }
@@ -104,6 +108,7 @@ impl Target {
         match self {
             Target::Command(command) => name::of_command(&command.program, &command.args),
             Target::Url(remote) => name::of_url(&remote.url),
+            Target::Streams(_) => "streams".to_owned(),
             Target::Local(_) => "local".to_owned(),
         }
     }

@@ -1,6 +1,7 @@
 //! Requests in flight: [`Ticket`] is one that waits for its answer, [`Tickets`] all of one connection.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 use std::time::Instant;
@@ -140,6 +141,17 @@ impl Ticket {
         true
     }
 
+    /// A notification that nobody here knows and that belongs to this request. Returns whether somebody hears it.
+    pub(crate) fn told(&self, notice: &Notice) -> bool {
+        let outbox = self.state().sink.outbox.clone();
+        outbox.is_some_and(|outbox| outbox.push(notice.clone()))
+    }
+
+    /// Whether anybody hears what is told.
+    pub(crate) fn is_heard(&self) -> bool {
+        self.state().sink.outbox.is_some()
+    }
+
     /// Whether the caller wants log messages at all.
     pub(crate) fn wants_logs(&self) -> bool {
         let state = self.state();
@@ -161,10 +173,32 @@ pub(crate) struct Tickets {
 
 #[derive(Debug, Default)]
 struct Table {
-    open: HashMap<Id, Arc<Ticket>>,
+    open: HashMap<Id, Arc<Ticket>, BuildHasherDefault<Fnv>>,
     /// In the order in which they were sent.
     order: VecDeque<Id>,
     closed: Option<Error>,
+}
+
+/// FNV-1a: quick, and good enough, because only ids that we made ourselves are in the table.
+#[derive(Debug)]
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Fnv {
+        Fnv(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 impl Tickets {

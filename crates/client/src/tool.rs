@@ -13,9 +13,20 @@ pub struct Tool {
     definition: Json,
     read_only: bool,
     idempotent: bool,
+    /// Whether a legacy server lets it run as a task, or insists.
+    pub(crate) task: TaskSupport,
     /// The parameters that are mirrored into headers, or what is wrong with their marks.
     pub(crate) headers: Result<HeaderParams, String>,
     output: OnceLock<Option<Result<Validator, String>>>,
+}
+
+/// What `execution.taskSupport` says (2025-11-25 basic/utilities/tasks, Tool-Level Negotiation).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum TaskSupport {
+    #[default]
+    Forbidden,
+    Optional,
+    Required,
 }
 
 impl Tool {
@@ -26,6 +37,12 @@ impl Tool {
         let hints = object.object("annotations");
         let hint = |name: &str| hints.as_ref().and_then(|h| h.get(name)) == Some("true");
         let (read_only, idempotent) = (hint("readOnlyHint"), hint("idempotentHint"));
+        let execution = object.object("execution");
+        let task = match execution.as_ref().and_then(|e| e.str("taskSupport")).as_deref() {
+            Some("required") => TaskSupport::Required,
+            Some("optional") => TaskSupport::Optional,
+            _ => TaskSupport::Forbidden,
+        };
         let marked =
             |schema: &Json| memchr::memmem::find(schema.as_str().as_bytes(), b"x-mcp-header").is_some();
         let headers = match object.json("inputSchema").filter(marked).map(|schema| schema.to::<Value>()) {
@@ -34,7 +51,7 @@ impl Tool {
         };
         // A buffer of its own: a tool outlives the page it came on.
         let definition = Json::trusted(bytestring::ByteString::from(definition.as_str()));
-        Some(Tool { name, definition, read_only, idempotent, headers, output: OnceLock::new() })
+        Some(Tool { name, definition, read_only, idempotent, task, headers, output: OnceLock::new() })
     }
 
     /// Its name.

@@ -1,34 +1,35 @@
 //! [`Upstream`]: one server behind the door, whichever era it speaks.
 
+mod end;
+mod known;
+mod notify;
+mod old_callers;
+mod probe;
+
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, Mutex};
 use std::task::{Context as Poller, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use futures_util::FutureExt;
-use futures_util::future::{BoxFuture, Shared};
-use tidegate_protocol::{Error, Json, Method, Object, Revision, Symbol};
+use tidegate_protocol::{Error, Method, Symbol};
 use tidegate_service::{Call, CallerId, HOP_LIMIT, Reply};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::allowance::Allowance;
-use crate::backoff::Backoff;
+use crate::backoff::Pace;
 use crate::cache::ToolCache;
-use crate::dial::{Dialer, Found, Reach};
+use crate::dial::Dialer;
 use crate::facts::ServerFacts;
-use crate::legacy::{Lanes, Legacy, Parked};
+use crate::legacy::{Lanes, Legacy, Parked, Tasks, sealer};
 use crate::modern::{Modern, Trouble};
 use crate::rounds;
 
-type Finding = Shared<BoxFuture<'static, Result<Known, Error>>>;
-
-/// A process that ends sooner than this after its start has not really started.
-const HEALTHY_AFTER: Duration = Duration::from_secs(5);
-/// The longest that a caller is made to wait for a pause to be over; a longer one fails at once.
-const PATIENCE: Duration = Duration::from_secs(1);
+use known::Era;
+pub(crate) use known::Known;
+use old_callers::spoken_here;
 
 /// One server.
 pub(crate) struct Upstream {
@@ -36,32 +37,18 @@ pub(crate) struct Upstream {
     pub(crate) cache: Arc<ToolCache>,
     lanes: Arc<Lanes>,
     pub(crate) parked: Arc<Parked>,
+    tasks: Arc<Tasks>,
     turns: Arc<Semaphore>,
     listening: Arc<AtomicBool>,
     era: Mutex<Era>,
     /// Whose calls are the client's own, with times of their own.
     own: CallerId,
+    /// How many calls are under way.
+    in_flight: AtomicUsize,
+    /// How many subscriptions with a modern server are open.
+    pub(crate) feeds: Arc<AtomicUsize>,
     /// Fires when the client is closed.
     pub(crate) over: CancellationToken,
-}
-
-/// What is known about the server's era.
-#[derive(Default)]
-struct Era {
-    known: Option<(Known, Instant)>,
-    finding: Option<Finding>,
-    /// What it was the last time it was legacy, to be tried first.
-    was: Option<Reach>,
-    backoff: Backoff,
-    last_failure: Option<Error>,
-    closed: bool,
-}
-
-/// The server as it is spoken to.
-#[derive(Clone)]
-pub(crate) enum Known {
-    Modern(Arc<Modern>),
-    Legacy(Arc<Legacy>),
 }
 
 impl Upstream {
@@ -73,22 +60,21 @@ impl Upstream {
                 cache.invalidate();
             }
         });
-        let over = dialer.over.clone();
+        let (over, sealer) = (dialer.over.clone(), sealer());
         Arc::new(Upstream {
             lanes: Lanes::new(options.lanes.clone(), over.clone()),
-            parked: Arc::new(Parked::new(options.park.clone(), over.clone())),
+            parked: Arc::new(Parked::new(options.park.clone(), sealer.clone())),
+            tasks: Tasks::new(options.tasks.clone(), sealer),
             turns: Arc::new(Semaphore::new(1)),
             listening: Arc::default(),
             era: Mutex::default(),
             own,
+            in_flight: AtomicUsize::new(0),
+            feeds: Arc::default(),
             over,
             dialer,
             cache,
         })
-    }
-
-    fn era(&self) -> MutexGuard<'_, Era> {
-        self.era.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// How long a call may take.
@@ -114,169 +100,42 @@ impl Upstream {
         Allowance::new(now, stretch, options.extend_on_progress, Some(at_most))
     }
 
-    /// The server, if it is known and can be reached.
-    fn known_already(&self) -> Option<Known> {
-        self.era().known.as_ref().map(|(known, _)| known).filter(|known| known.is_open()).cloned()
-    }
-
-    /// The server, found if it is not known. However many ask at once, it is looked for once.
-    pub(crate) async fn known(self: &Arc<Self>, call: &Call) -> Result<Known, Error> {
-        let pause = {
-            let mut era = self.era();
-            match &era.known {
-                Some((known, _)) if known.is_open() => return Ok(known.clone()),
-                Some((known, since)) => {
-                    let (lived, why) = (since.elapsed(), known.end());
-                    if lived < HEALTHY_AFTER {
-                        era.backoff.failed(Instant::now());
-                    } else {
-                        era.backoff.succeeded();
-                    }
-                    era.last_failure = why.or(era.last_failure.take());
-                    era.known = None;
-                }
-                None => {}
-            }
-            era.backoff.wait(Instant::now())
-        };
-        self.bear(pause).await?;
-        let finding = {
-            let mut era = self.era();
-            if era.closed {
-                return Err(closed().unexecuted());
-            }
-            match (&era.known, &era.finding) {
-                (Some((known, _)), _) if known.is_open() => return Ok(known.clone()),
-                (_, Some(finding)) => finding.clone(),
-                _ => {
-                    let finding = self.find(call, era.was);
-                    era.finding = Some(finding.clone());
-                    finding
-                }
-            }
-        };
-        finding.await
-    }
-
-    async fn bear(&self, pause: Duration) -> Result<(), Error> {
-        if pause == Duration::ZERO {
-            return Ok(());
-        }
-        if pause <= PATIENCE {
-            tokio::time::sleep(pause).await;
-            return Ok(());
-        }
-        let last = self.era().last_failure.clone();
-        let why = last.as_ref().map_or("it ended right after its start", |e| e.message());
-        let what = format!("The server is not started again for another {:.1} s: {why}", pause.as_secs_f32());
-        Err(Error::new(Symbol::Unavailable, what).unexecuted().with_retry_after(pause))
-    }
-
-    fn find(self: &Arc<Self>, call: &Call, was: Option<Reach>) -> Finding {
-        let terms = Legacy::terms(&self.dialer.options, call);
-        let (upstream, dialer, cache) = (self.clone(), self.dialer.clone(), self.cache.clone());
-        // A task of its own: a caller who gives up does not take the connection away from the others.
-        let task = tokio::spawn(async move {
-            let found = tokio::select! {
-                found = dialer.find(&cache, &terms, was) => found,
-                () = upstream.over.cancelled() => Err(closed()),
-            };
-            upstream.found(found)
-        });
-        let upstream = self.clone();
-        let finding = async move {
-            let stopped = || Error::new(Symbol::Unavailable, "Connecting was stopped");
-            task.await.unwrap_or_else(|_| upstream.found(Err(stopped())))
-        };
-        finding.boxed().shared()
-    }
-
-    fn found(self: &Arc<Self>, found: Result<Found, Error>) -> Result<Known, Error> {
-        let is_process = matches!(self.dialer.to, crate::dial::To::Command(_));
-        let result = found.map(|found| match found {
-            Found::Modern(modern) => Known::Modern(modern),
-            Found::Legacy(reach, lane) => {
-                self.lanes.adopt(lane);
-                Known::Legacy(Arc::new(self.legacy(reach)))
-            }
-        });
-        let mut era = self.era();
-        era.finding = None;
-        match &result {
-            Ok(known) => {
-                era.was = match known {
-                    Known::Legacy(legacy) => Some(legacy.reach),
-                    Known::Modern(_) => None,
-                };
-                // Whether it really works shows when it ends.
-                era.known = (!era.closed).then(|| (known.clone(), Instant::now()));
-            }
-            Err(error) => {
-                if is_process {
-                    era.backoff.failed(Instant::now());
-                }
-                era.last_failure = Some(error.clone());
-            }
-        }
-        drop(era);
-        // What was never begun was not executed.
-        result.map_err(Error::unexecuted)
-    }
-
-    fn legacy(&self, reach: Reach) -> Legacy {
-        Legacy {
-            dialer: self.dialer.clone(),
-            reach,
-            lanes: self.lanes.clone(),
-            parked: self.parked.clone(),
-            changes: self.dialer.changes.clone(),
-            options: self.dialer.options.clone(),
-            turns: self.turns.clone(),
-            listening: self.listening.clone(),
-        }
-    }
-
-    /// What was known about the server proved wrong.
-    fn forget(&self) {
-        let mut era = self.era();
-        era.known = None;
-        era.was = None;
-    }
-
     /// What the server says about itself.
     pub(crate) async fn facts(self: &Arc<Self>, call: &Call) -> Result<ServerFacts, Error> {
-        match self.known(call).await? {
+        let _busy = self.busy();
+        match self.known(call, Pace::Caller).await? {
             Known::Modern(modern) => Ok(modern.facts.clone()),
             Known::Legacy(legacy) => legacy.facts(&Legacy::terms(&self.dialer.options, call)).await,
         }
     }
 
     /// Answers a call. With handlers, questions are answered on the way.
-    pub(crate) async fn call(self: &Arc<Self>, call: Call) -> Reply {
+    pub(crate) async fn call(self: &Arc<Self>, call: &Call) -> Reply {
         if call.context.hops > HOP_LIMIT {
             let what =
                 format!("The call went through more than {HOP_LIMIT} gateways: they are connected in a loop");
             return Reply::Error(Error::new(Symbol::LoopDetected, what));
         }
-        let cancel = call.context.cancel.clone();
-        let answered = async {
+        let _busy = self.busy();
+        // Pinned here, because it is large and would otherwise be moved into the selection.
+        let mut answered = std::pin::pin!(async {
             match &self.dialer.handlers {
                 Some(handlers) if call.method.may_ask() => {
                     let max = self.dialer.options.max_rounds;
                     let upstream = self.clone();
-                    rounds::until_done(call, handlers, max, move |call| {
+                    let done = rounds::until_done(call.clone(), handlers, max, move |call| {
                         let upstream = upstream.clone();
                         Box::pin(async move { upstream.once(call).await })
-                    })
-                    .await
+                    });
+                    Box::pin(done).await
                 }
-                _ => self.once(&call).await,
+                _ => self.once(call).await,
             }
-        };
+        });
         tokio::select! {
             biased;
-            reply = answered => reply.unwrap_or_else(Reply::Error),
-            () = cancel.cancelled() => {
+            reply = answered.as_mut() => reply.unwrap_or_else(Reply::Error),
+            () = call.context.cancel.cancelled() => {
                 Reply::Error(Error::new(Symbol::Cancelled, "The call was cancelled"))
             }
             () = self.over.cancelled() => Reply::Error(closed()),
@@ -291,9 +150,8 @@ impl Upstream {
                 Some(known) => known,
                 // Boxed like everything rare here, so that the common path stays small.
                 None => {
-                    match tokio::time::timeout_at(allowance.ends(None).into(), Box::pin(self.known(call)))
-                        .await
-                    {
+                    let finding = Box::pin(self.known(call, Pace::Caller));
+                    match tokio::time::timeout_at(allowance.ends(None).into(), finding).await {
                         Ok(known) => known?,
                         Err(_) => return Err(allowance.over().unexecuted()),
                     }
@@ -313,10 +171,15 @@ impl Upstream {
             if !again {
                 return Err(wrong);
             }
-            tracing::info!(server = %self.dialer.name, error = %wrong, "the server seems to speak another era now; looking again");
-            self.forget();
+            self.looks_again(&wrong);
         }
         Err(Error::internal())
+    }
+
+    /// The server is not what it was.
+    fn looks_again(&self, error: &Error) {
+        tracing::info!(server = %self.dialer.name, %error, "the server seems to speak another era now; looking again");
+        self.forget();
     }
 
     async fn modern(
@@ -327,33 +190,12 @@ impl Upstream {
     ) -> Result<Reply, Trouble> {
         match call.method {
             Method::Listen => Box::pin(crate::subscribe::listen(self, modern, call, allowance)).await,
-            _ => match modern.call(call, allowance).await? {
-                Reply::Complete(result) if call.method == Method::Discover => {
-                    Ok(Reply::Complete(spoken_here(result)))
-                }
+            Method::Discover => match Box::pin(self.for_old_caller(modern, call, allowance)).await? {
+                Reply::Complete(result) => Ok(Reply::Complete(spoken_here(result))),
                 reply => Ok(reply),
             },
-        }
-    }
-
-    /// Ends everything: sessions, processes, parked calls.
-    pub(crate) async fn close(&self) {
-        let known = {
-            let mut era = self.era();
-            era.closed = true;
-            era.known.take()
-        };
-        self.over.cancel();
-        self.dialer.changes.close();
-        self.parked.close();
-        if let Some((Known::Modern(modern), _)) = known
-            && let crate::modern::Link::Pipe(peer) = &modern.link
-        {
-            peer.line.close().await;
-        }
-        self.lanes.close().await;
-        if let crate::dial::To::Http { http, .. } = &self.dialer.to {
-            http.close();
+            _ if self.is_old_caller(call) => Box::pin(self.for_old_caller(modern, call, allowance)).await,
+            _ => modern.call(call, allowance).await,
         }
     }
 
@@ -361,27 +203,6 @@ impl Upstream {
     pub(crate) fn tell_legacy(&self, method: &str) {
         for lane in self.lanes.all() {
             lane.peer.line.tell_soon(crate::wire::notification(method, None));
-        }
-    }
-}
-
-impl Known {
-    fn is_open(&self) -> bool {
-        match self {
-            Known::Modern(modern) => modern.is_open(),
-            // Sessions are opened and closed below.
-            Known::Legacy(_) => true,
-        }
-    }
-
-    /// Why the connection has ended, as far as that is known.
-    fn end(&self) -> Option<Error> {
-        match self {
-            Known::Modern(modern) => match &modern.link {
-                crate::modern::Link::Pipe(peer) => peer.desk.tickets.closed(),
-                crate::modern::Link::Http(_) => None,
-            },
-            Known::Legacy(_) => None,
         }
     }
 }
@@ -394,16 +215,6 @@ pub(crate) fn closed() -> Error {
 /// Whether a legacy server that refused a handshake may have become a modern one.
 fn is_other_era(error: &Error) -> bool {
     matches!(error.symbol(), Symbol::UnsupportedVersion | Symbol::HeaderMismatch)
-}
-
-/// A discovery that promises what Tidegate speaks: all revisions, whatever the server behind it speaks.
-fn spoken_here(discovered: Json) -> Json {
-    let Some(object) = Object::of(&discovered) else { return discovered };
-    let all: Vec<_> = Revision::ALL.iter().rev().map(|r| r.as_str()).collect();
-    match Json::of(&all) {
-        Ok(all) => object.with("supportedVersions", &all),
-        Err(_) => discovered,
-    }
 }
 
 /// An [`Upstream`] as a service.
@@ -421,6 +232,6 @@ impl tower::Service<Call> for UpstreamDoor {
 
     fn call(&mut self, call: Call) -> Self::Future {
         let upstream = self.0.clone();
-        Box::pin(async move { Ok(upstream.call(call).await) })
+        Box::pin(async move { Ok(upstream.call(&call).await) })
     }
 }

@@ -13,20 +13,25 @@ pub(crate) fn upstream_error(method: &Method, params: Option<&Params>, error: &J
     let code = object.json("code").and_then(|code| code.to::<f64>().ok()).unwrap_or(-32603.0) as i64;
     let message = object.str("message").unwrap_or_default().into_owned();
     let data = object.json("data");
+    // What is no error object as the protocol knows it is mended on the way.
+    let whole = object.get("code").is_some_and(|code| code.parse::<i64>().is_ok()) && object.str("message").is_some();
     if is_missing_resource(method, code, &message, data.as_ref()) {
         let mut own = ObjectWriter::new();
         if let Some(uri) = params.and_then(|p| p.json("uri")) {
             own.json("uri", &uri);
         }
-        let error = Error::new(Symbol::ResourceNotFound, message).as_protocol();
-        return error.with_data(data.unwrap_or_else(|| own.finish()));
+        let passed = Error::new(Symbol::ResourceNotFound, message).as_protocol();
+        return match data {
+            Some(data) if whole => passed.with_data(data).with_original(error.clone()),
+            data => passed.with_data(data.unwrap_or_else(|| own.finish())),
+        };
     }
     let symbol = symbol_of(method, code, &message, data.as_ref());
     let mut passed = Error::new(symbol, message).with_code(code as i32).as_protocol();
     if let Some(data) = data {
         passed = passed.with_data(data);
     }
-    passed
+    if whole { passed.with_original(error.clone()) } else { passed }
 }
 
 /// -32002 up to 2025-11-25, -32602 with the URI in its data since.

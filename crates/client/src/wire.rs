@@ -29,6 +29,19 @@ pub(crate) fn notification(method: &str, params: Option<&Json>) -> Vec<u8> {
     out
 }
 
+/// A notification whose parameters are written already.
+pub(crate) fn notification_with(method: &str, params: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(64 + method.len() + params.len());
+    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
+    write_str(&mut out, method);
+    if params != b"{}" {
+        out.extend_from_slice(b",\"params\":");
+        out.extend_from_slice(params);
+    }
+    out.push(b'}');
+    out
+}
+
 /// `notifications/cancelled` for a request that is no longer wanted.
 pub(crate) fn cancelled(id: &Id, why: &str) -> Vec<u8> {
     let mut params = tidegate_protocol::json::ObjectWriter::new();
@@ -56,7 +69,8 @@ pub(crate) fn answer(id: &Id, answer: &Result<Json, Error>, revision: Revision) 
 }
 
 /// Writes parameters as they are but for `_meta` and the members in `without`; `meta` writes members of `_meta`
-/// (each after [`comma`]) in front of those that stay. `drops` says which of the caller's `_meta` keys do not.
+/// (each after [`comma`]) in front of those that stay. `drops` says which of the caller's `_meta` keys do not. Where
+/// there was a `_meta`, there it stays.
 pub(crate) fn params(
     out: &mut Vec<u8>,
     params: &Params,
@@ -64,40 +78,66 @@ pub(crate) fn params(
     drops: impl Fn(&str) -> bool,
     meta: impl FnOnce(&mut Vec<u8>),
 ) {
+    let mut meta = Some(meta);
+    let mut write_meta = |out: &mut Vec<u8>| {
+        let Some(meta) = meta.take() else { return };
+        let before = out.len();
+        comma(out);
+        out.extend_from_slice(b"\"_meta\":{");
+        let empty = out.len();
+        meta(out);
+        if let Some(own) = params.meta() {
+            members(out, own, &drops);
+        }
+        if out.len() == empty && !params.meta().is_some_and(Object::is_empty) {
+            out.truncate(before);
+        } else {
+            out.push(b'}');
+        }
+    };
     out.push(b'{');
-    members(out, params.object(), |name| name == "_meta" || without.contains(&name));
-    let before = out.len();
-    comma(out);
-    out.extend_from_slice(b"\"_meta\":{");
-    let empty = out.len();
-    meta(out);
-    if let Some(own) = params.meta() {
-        members(out, own, drops);
+    for (at, member) in params.object().members().enumerate() {
+        if member.name == "_meta" {
+            write_meta(out);
+        } else if !without.contains(&&*member.name) {
+            comma(out);
+            out.extend_from_slice(params.object().raw_member(at).as_bytes());
+        }
     }
-    if out.len() == empty {
-        out.truncate(before);
-    } else {
-        out.push(b'}');
-    }
+    write_meta(out);
     out.push(b'}');
 }
 
 fn members(out: &mut Vec<u8>, object: &Object, skip: impl Fn(&str) -> bool) {
-    for member in object.members() {
-        if skip(&member.name) {
-            continue;
+    for (at, member) in object.members().enumerate() {
+        if !skip(&member.name) {
+            comma(out);
+            out.extend_from_slice(object.raw_member(at).as_bytes());
         }
-        comma(out);
-        write_str(out, &member.name);
-        out.push(b':');
-        out.extend_from_slice(member.value.as_bytes());
     }
+}
+
+/// The name of a member, which must have nothing to escape.
+pub(crate) fn plain_name(out: &mut Vec<u8>, name: &str) {
+    out.push(b'"');
+    out.extend_from_slice(name.as_bytes());
+    out.extend_from_slice(b"\":");
 }
 
 /// A comma, unless the object has just begun.
 pub(crate) fn comma(out: &mut Vec<u8>) {
     if out.last() != Some(&b'{') {
         out.push(b',');
+    }
+}
+
+/// Through how many gateways a call has come, if it has come through any: a member of `_meta`.
+pub(crate) fn hops(out: &mut Vec<u8>, hops: u8) {
+    if hops > 0 {
+        comma(out);
+        write_str(out, meta::HOPS);
+        out.push(b':');
+        out.extend_from_slice(hops.to_string().as_bytes());
     }
 }
 
@@ -111,6 +151,7 @@ pub(crate) fn is_terms(key: &str) -> bool {
             | meta::CLIENT_CAPABILITIES
             | meta::LOG_LEVEL
             | meta::PROGRESS_TOKEN
+            | meta::HOPS
     )
 }
 
@@ -136,7 +177,7 @@ mod tests {
         let text = r#"{"name":"x","_meta":{"progressToken":1,"vendor/k": 1.0},"arguments":{"a" : 1e2}}"#;
         assert_eq!(
             written(text, &[], r#""progressToken":"t""#),
-            r#"{"name":"x","arguments":{"a" : 1e2},"_meta":{"progressToken":"t","vendor/k":1.0}}"#
+            r#"{"name":"x","_meta":{"progressToken":"t","vendor/k": 1.0},"arguments":{"a" : 1e2}}"#
         );
         assert_eq!(written(r#"{"a":1,"b":2,"_meta":{"progressToken":1}}"#, &["a"], ""), r#"{"b":2}"#);
         assert_eq!(written("{}", &[], ""), "{}");

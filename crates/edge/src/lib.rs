@@ -11,6 +11,7 @@ mod legacy;
 mod modern;
 mod options;
 pub mod stdio;
+mod told;
 mod wire;
 
 pub use options::{Eras, Options};

@@ -1,7 +1,7 @@
 //! A modern request becomes a call: its `_meta` says all there is to know about it.
 
 use tidegate_protocol::json::ObjectWriter;
-use tidegate_protocol::{Error, Id, Json, Meta, Method, Object, Request, meta};
+use tidegate_protocol::{Error, Id, Json, Meta, Method, Notification, Object, Request, Revision, meta};
 use tidegate_service::{Call, Context, CorrelationId, Door, Notice, Outbox, Principal, Reply, Subscription};
 
 use tokio_util::sync::CancellationToken;
@@ -31,10 +31,26 @@ pub(crate) fn call(request: Request, meta: Meta, eras: Eras, principal: Principa
         deadline: None,
         cancel: CancellationToken::new(),
         outbox: None,
-        hops: 0,
+        hops: meta.hops,
         param_headers: None,
     };
     Ok(Call { method: request.method, params: request.params, context })
+}
+
+/// The call that a modern client's notification is. It need not say on which terms it is sent.
+pub(crate) fn told(notification: Notification, eras: Eras, principal: Principal) -> Call {
+    let meta = notification.params.meta();
+    let mut context = Context::new(correlation(meta), Revision::LATEST);
+    if let Ok(meta) = Meta::read(meta)
+        && let Ok(revision) = meta.revision(eras.revisions())
+    {
+        context.revision = revision;
+        context.client_info = meta.client_info;
+        context.capabilities = meta.capabilities;
+        context.hops = meta.hops;
+    }
+    context.principal = principal;
+    Call { method: notification.method, params: notification.params, context }
 }
 
 /// Makes the call. What `server/discover` promises through this edge is what the edge speaks; the service behind it
@@ -69,8 +85,10 @@ fn only_spoken(discovered: Json, eras: Eras) -> Json {
 
 /// Gives a call a place for its notifications, if it can have any: progress needs a token, logs a level, and neither
 /// belongs on the stream of a subscription (2026-07-28 streamable-http, Receiving Messages).
-pub(crate) fn open_outbox(call: &mut Call) -> Option<Outbox> {
-    let silent = call.context.progress_token.is_none() && call.context.log_level.is_none();
+///
+/// Behind a relay it can always have some.
+pub(crate) fn open_outbox(call: &mut Call, relays: bool) -> Option<Outbox> {
+    let silent = !relays && call.context.progress_token.is_none() && call.context.log_level.is_none();
     if silent || call.method == Method::Listen {
         return None;
     }

@@ -68,6 +68,9 @@ pub struct Options {
     pub max_in_flight: usize,
     /// Serve requests before the handshake on stdio. Default off; some bare clients need it.
     pub lenient_init: bool,
+    /// Whether the service behind passes on what other servers say, as a gateway does: then each modern call has a place
+    /// for notifications, not only those that asked for progress or log messages. Default off.
+    pub relays: bool,
 }
 
 impl Default for Options {
@@ -79,6 +82,7 @@ impl Default for Options {
             max_rounds: 32,
             max_in_flight: 1024,
             lenient_init: false,
+            relays: false,
         }
     }
 }

@@ -9,7 +9,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::capabilities::{Capability, ClientCapabilities};
-use crate::json::{Json, ObjectWriter, write_str};
+use crate::json::{Json, Object, ObjectWriter, write_str};
 use crate::revision::{Feature, Revision};
 
 /// Who has to do something about a failure.
@@ -303,6 +303,8 @@ struct Inner {
     retry_after: Option<Duration>,
     message: Cow<'static, str>,
     data: Option<Json>,
+    /// The error object as another server wrote it.
+    original: Option<Json>,
 }
 
 impl Error {
@@ -316,6 +318,7 @@ impl Error {
             retry_after: None,
             message: message.into(),
             data: None,
+            original: None,
         }))
     }
 
@@ -328,6 +331,13 @@ impl Error {
     /// The same failure under a code of its own, for errors that are passed on.
     pub fn with_code(mut self, code: i32) -> Error {
         self.0.code = Some(code);
+        self
+    }
+
+    /// The same failure as another server wrote it: it is passed on with whatever nobody here knows, and only a code
+    /// that differs by era is another. To be called last.
+    pub fn with_original(mut self, error: Json) -> Error {
+        self.0.original = Some(error);
         self
     }
 
@@ -433,6 +443,14 @@ impl Error {
 
     /// Appends the JSON-RPC error object: `{"code":…,"message":…,"data":…}`.
     pub fn write(&self, out: &mut Vec<u8>, revision: Revision) {
+        if let Some(original) = &self.0.original {
+            let spliced = match self.0.code {
+                Some(_) => None,
+                None => Object::of(original).map(|object| object.with("code", &Json::trusted(self.code(revision).to_string()))),
+            };
+            out.extend_from_slice(spliced.as_ref().unwrap_or(original).as_str().as_bytes());
+            return;
+        }
         out.extend_from_slice(b"{\"code\":");
         out.extend_from_slice(self.code(revision).to_string().as_bytes());
         out.extend_from_slice(b",\"message\":");

@@ -95,6 +95,27 @@ impl Params {
         Ok(Params { object, meta })
     }
 
+    /// The same parameters with one member, which is not `_meta`, set to something else. All other bytes stay as they are.
+    ///
+    /// ```
+    /// use tidegate_protocol::{Json, Limits, Params};
+    ///
+    /// let params = Json::trusted(r#"{"name":"notes_add","_meta":{"k":1},"arguments":{"n":1.0}}"#);
+    /// let params = Params::parse(&params, &Limits::default())?.with("name", &Json::string("add"));
+    /// assert_eq!(params.as_str(), r#"{"name":"add","_meta":{"k":1},"arguments":{"n":1.0}}"#);
+    /// assert_eq!(params.meta().unwrap().get("k"), Some("1"));
+    /// # Ok::<(), tidegate_protocol::json::Fault>(())
+    /// ```
+    pub fn with(&self, name: &str, value: &Json) -> Params {
+        debug_assert_ne!(name, "_meta");
+        if let Some((object, meta)) = self.object.respelled(name, value, self.meta.as_ref()) {
+            return Params { object, meta };
+        }
+        // What was well formed stays so.
+        let limits = Limits { max_depth: usize::MAX, max_bytes: usize::MAX };
+        Params::parse(&self.object.with(name, value), &limits).unwrap_or_else(|_| self.clone())
+    }
+
     /// The `_meta` member.
     pub fn meta(&self) -> Option<&Object> {
         self.meta.as_ref()
@@ -333,6 +354,35 @@ fn kind_of(json: &Json) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parameters_with_another_member_are_as_if_read_anew() {
+        let limits = Limits::default();
+        for text in [
+            r#"{"name":"a","_meta":{"x":{"y":1},"z":"q"},"arguments":{"n":1.0}}"#,
+            r#" {"_meta": { "x" : 1 } , "arguments":{},"name" : "a"}"#,
+            r#"{"name":"a"}"#,
+            r#"{"arguments":{"k":[1,2]}}"#,
+        ] {
+            let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{text}}}"#);
+            let Ok(Incoming::One(Message::Request(request))) = Incoming::parse(request.into(), &limits) else {
+                panic!("{text}");
+            };
+            let alone = Params::parse(&Json::trusted(text), &limits).unwrap();
+            for params in [&request.params, &alone] {
+                for value in ["\"\"", "\"longer than before\"", "\"b\""] {
+                    let changed = params.with("name", &Json::trusted(value));
+                    let anew = Params::parse(&Json::trusted(changed.as_str().to_owned()), &limits).unwrap();
+                    assert_eq!(changed.get("name"), Some(value), "{text}");
+                    for member in ["name", "_meta", "arguments"] {
+                        assert_eq!(changed.get(member), anew.get(member), "{text}");
+                    }
+                    let meta = |params: &Params| params.meta().map(|meta| (meta.as_str().to_owned(), meta.get("x").map(str::to_owned), meta.get("z").map(str::to_owned)));
+                    assert_eq!(meta(&changed), meta(&anew), "{text}");
+                }
+            }
+        }
+    }
 
     fn parse(text: &'static str) -> Result<Message, (i32, String, Option<String>)> {
         match Incoming::parse(text.into(), &Limits::default()) {

@@ -28,6 +28,8 @@ pub const PROGRESS_TOKEN: &str = "progressToken";
 pub const ERROR: &str = "dev.tidegate/error";
 /// The key of a question, on server-to-client requests: `{key, of}`.
 pub const INPUT: &str = "dev.tidegate/input";
+/// Through how many gateways a request has come.
+pub const HOPS: &str = "dev.tidegate/hops";
 
 /// What the `_meta` of a modern request says.
 #[derive(Debug, Clone)]
@@ -44,6 +46,8 @@ pub struct Meta {
     pub progress_token: Option<Json>,
     /// The caller's W3C trace context.
     pub traceparent: Option<ByteString>,
+    /// Through how many gateways the request has come.
+    pub hops: u8,
 }
 
 impl Meta {
@@ -63,6 +67,7 @@ impl Meta {
         let meta = meta.ok_or_else(|| missing(PROTOCOL_VERSION))?;
         let (mut version, mut capabilities) = (None, None);
         let (mut client_info, mut log_level, mut progress_token, mut traceparent) = (None, None, None, None);
+        let mut hops = 0;
         // One pass, because every call goes through here.
         for (at, member) in meta.members().enumerate() {
             let value = || meta.json_at(at);
@@ -75,6 +80,7 @@ impl Meta {
                 LOG_LEVEL => log_level = Some(level(meta, member.value)?),
                 PROGRESS_TOKEN => progress_token = Some(token(value().unwrap_or_else(Json::null))?),
                 "traceparent" => traceparent = meta.text("traceparent"),
+                HOPS => hops = number_of_hops(member.value),
                 _ => {}
             }
         }
@@ -87,6 +93,7 @@ impl Meta {
             log_level,
             progress_token,
             traceparent,
+            hops,
         })
     }
 
@@ -107,6 +114,16 @@ impl Meta {
 /// The progress token of a request: any string or integer, 0 included.
 pub fn progress_token(meta: Option<&Object>) -> Result<Option<Json>, Error> {
     meta.and_then(|m| m.json(PROGRESS_TOKEN)).map(token).transpose()
+}
+
+/// Through how many gateways a request has come.
+pub fn hops(meta: Option<&Object>) -> u8 {
+    meta.and_then(|m| m.get(HOPS)).map_or(0, number_of_hops)
+}
+
+/// A number that is too large is still a number of gateways; anything else says nothing.
+fn number_of_hops(raw: &str) -> u8 {
+    raw.parse::<f64>().map_or(0, |hops| hops as u8)
 }
 
 fn token(token: Json) -> Result<Json, Error> {

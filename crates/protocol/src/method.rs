@@ -31,6 +31,14 @@ macro_rules! methods {
                     Method::Other(name) => name,
                 }
             }
+
+            /// The name on the wire of a method that the protocol defines.
+            pub fn known_name(&self) -> Option<&'static str> {
+                match self {
+                    $(Method::$name => Some($text),)+
+                    Method::Other(_) => None,
+                }
+            }
         }
     };
 }

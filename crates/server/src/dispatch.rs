@@ -82,6 +82,8 @@ fn start(core: &Arc<Core>, call: Call) -> Started {
         Method::Other(ref name) if core.options.call_batch && has.tools && *name == batch::METHOD => {
             batch::call(core, call)
         }
+        // What a client tells that nobody has asked for has no effect, and is no failure either.
+        ref told if told.is_notification() => Started::Failed(Reply::complete(call.context.revision, "")),
         other => Started::Failed(Reply::method_not_found(&other)),
     }
 }

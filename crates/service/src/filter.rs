@@ -84,7 +84,7 @@ impl Filter {
             Notice::ResourcesChanged => self.resources,
             Notice::ResourceUpdated(uri) => self.uris.contains(&**uri),
             Notice::Task { id, .. } => self.tasks.contains(&**id),
-            Notice::Progress(_) | Notice::Log(_) | Notice::CloseStream => false,
+            Notice::Progress(_) | Notice::Log(_) | Notice::Other { .. } | Notice::CloseStream => false,
         }
     }
 

@@ -23,6 +23,7 @@
 //! # }
 //! ```
 
+pub mod batch;
 mod call;
 mod context;
 mod correlation;

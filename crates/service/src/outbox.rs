@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use bytestring::ByteString;
 use futures_util::task::AtomicWaker;
 use tidegate_protocol::json::{ObjectWriter, write_str};
-use tidegate_protocol::{Json, Level, meta};
+use tidegate_protocol::{Json, Level, Object, meta};
 
 /// One notification on its way to the client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +34,13 @@ pub enum Notice {
         /// Its state.
         task: Json,
     },
+    /// A notification that nobody here knows, on its way from a server to whom it concerns.
+    Other {
+        /// Its name.
+        method: ByteString,
+        /// Its parameters as they came; `None` if there are none.
+        params: Option<Json>,
+    },
     /// Not on the wire: asks the edge to close the connection while the call runs on, where the client can come
     /// back for the rest (2025-11-25, SEP-1699). Elsewhere it means nothing.
     CloseStream,
@@ -41,7 +48,7 @@ pub enum Notice {
 
 impl Notice {
     /// The method on the wire.
-    pub fn method(&self) -> &'static str {
+    pub fn method(&self) -> &str {
         match self {
             Notice::Progress(_) => "notifications/progress",
             Notice::Log(_) => "notifications/message",
@@ -50,6 +57,7 @@ impl Notice {
             Notice::ResourcesChanged => "notifications/resources/list_changed",
             Notice::ResourceUpdated(_) => "notifications/resources/updated",
             Notice::Task { .. } => "notifications/tasks",
+            Notice::Other { method, .. } => method,
             Notice::CloseStream => "",
         }
     }
@@ -71,6 +79,7 @@ impl Notice {
             Notice::Progress(params) | Notice::Log(params) | Notice::Task { task: params, .. } => {
                 Some(params.clone())
             }
+            Notice::Other { params, .. } => params.clone(),
             Notice::ResourceUpdated(uri) => {
                 let mut w = ObjectWriter::new();
                 w.str("uri", uri);
@@ -79,18 +88,21 @@ impl Notice {
             _ => None,
         };
         let Some(id) = subscription else { return own };
-        let mut tag = ObjectWriter::new();
-        tag.json(meta::SUBSCRIPTION_ID, id);
-        let tag = tag.finish();
-        let own = own.and_then(|own| tidegate_protocol::Object::of(&own));
-        Some(own.unwrap_or_else(tidegate_protocol::Object::empty).with("_meta", &tag))
+        let own = own.and_then(|own| Object::of(&own)).unwrap_or_else(Object::empty);
+        let tag = own.object("_meta").unwrap_or_else(Object::empty).with(meta::SUBSCRIPTION_ID, id);
+        Some(own.with("_meta", &tag))
+    }
+
+    /// Whether it may be dropped for lack of room: nobody decides anything by it.
+    fn is_chatter(&self) -> bool {
+        matches!(self, Notice::Log(_) | Notice::Other { .. })
     }
 
     /// Whether a waiting `other` says nothing that this one does not.
     fn replaces(&self, other: &Notice) -> bool {
         match (self, other) {
             (Notice::Task { id: a, .. }, Notice::Task { id: b, .. }) => a == b,
-            (Notice::Progress(_) | Notice::Log(_), _) => false,
+            (Notice::Progress(_) | Notice::Log(_) | Notice::Other { .. }, _) => false,
             _ => self == other,
         }
     }
@@ -214,7 +226,7 @@ fn make_room(state: &mut State, notice: &Notice) -> bool {
         state.queue.remove(at);
         return true;
     }
-    if let Some(at) = oldest(state, |n| matches!(n, Notice::Log(_))) {
+    if let Some(at) = oldest(state, Notice::is_chatter) {
         state.queue.remove(at);
         state.dropped += 1;
         return true;
@@ -223,7 +235,7 @@ fn make_room(state: &mut State, notice: &Notice) -> bool {
         state.queue.remove(at);
         return true;
     }
-    if let Notice::Log(_) = notice {
+    if notice.is_chatter() {
         state.dropped += 1;
         return false;
     }
@@ -293,6 +305,35 @@ mod tests {
             [Notice::ToolsChanged, updated(1), updated(2), updated(3), updated(4), updated(0)]
         );
         assert!(matches!(&got[6..], [Notice::Log(_)]), "the lost log message is counted");
+    }
+
+    #[test]
+    fn what_nobody_knows_passes_untouched_and_gives_way_like_logs() {
+        let other = |n: u32| Notice::Other {
+            method: "notifications/vendor".into(),
+            params: Some(Json::trusted(format!(r#"{{ "n": {n}.0,"_meta":{{"k":1}}}}"#))),
+        };
+        let written = |notice: &Notice, subscription: Option<&Json>| {
+            let mut out = Vec::new();
+            notice.write(&mut out, subscription);
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(
+            written(&other(1), None),
+            r#"{"jsonrpc":"2.0","method":"notifications/vendor","params":{ "n": 1.0,"_meta":{"k":1}}}"#
+        );
+        let tagged = written(&other(1), Some(&Json::trusted("7")));
+        assert!(
+            tagged.contains(r#""k":1"#) && tagged.contains(r#""io.modelcontextprotocol/subscriptionId":7"#)
+        );
+        let bare = Notice::Other { method: "notifications/vendor".into(), params: None };
+        assert_eq!(written(&bare, None), r#"{"jsonrpc":"2.0","method":"notifications/vendor"}"#);
+        let outbox = Outbox::new(4);
+        outbox.push(Notice::ToolsChanged);
+        (0..9).for_each(|n| _ = outbox.push(other(n % 2)));
+        let got: Vec<_> = std::iter::from_fn(|| outbox.try_next()).collect();
+        assert_eq!(got[..4], [Notice::ToolsChanged, other(0), other(1), other(0)]);
+        assert!(matches!(&got[4..], [Notice::Log(_)]), "what was lost is counted");
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub struct InputRequired {
     pub questions: Vec<Question>,
     /// Opaque to the client.
     pub state: Option<ByteString>,
+    /// The whole result as a modern server wrote it, where it comes from one: what nobody here knows goes on with it.
+    pub original: Option<Json>,
 }
 
 /// One question to the client.
@@ -63,6 +65,9 @@ impl Reply {
 impl InputRequired {
     /// The result object for a modern client (2026-07-28 basic/patterns/mrtr).
     pub fn to_json(&self) -> Json {
+        if let Some(original) = &self.original {
+            return original.clone();
+        }
         let mut w = ObjectWriter::with_capacity(256);
         w.str("resultType", "input_required");
         if !self.questions.is_empty() {

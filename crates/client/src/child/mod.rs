@@ -27,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::input::Input;
 use self::keeper::{Ending, Keeper, Task, closed};
-use self::output::Output;
+pub(crate) use self::output::Output;
 use self::process::Process;
 use self::stderr::LastWords;
 use crate::inbox::Inbox;
@@ -94,7 +94,7 @@ impl Child {
             name: name.clone(),
             limits: settings.limits,
             inbox: inbox.clone(),
-            input: input.clone(),
+            input: Some(input.clone()),
             noisy: false,
         };
         let (asked, done) = (CancellationToken::new(), CancellationToken::new());

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use tidegate_protocol::lines::{Line, Lines};
 use tidegate_protocol::{Error, Incoming, Limits, Malformed, Message, Symbol};
 use tidegate_service::wire_trace;
-use tokio::io::AsyncReadExt;
-use tokio::process::ChildStdout;
+use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::excerpt::excerpt;
 use super::input::Input;
@@ -14,24 +13,33 @@ use super::salvage::{Remains, salvage};
 use crate::inbox::Inbox;
 
 /// Takes what the child writes to standard output.
-pub(super) struct Output {
+pub(crate) struct Output {
     pub(super) name: Arc<str>,
     pub(super) limits: Limits,
     pub(super) inbox: Arc<dyn Inbox>,
     /// Wants to know when the child has answered.
-    pub(super) input: Input,
+    pub(super) input: Option<Input>,
     /// Whether a line came before that was no message.
     pub(super) noisy: bool,
 }
 
 impl Output {
+    /// What comes over streams that are no process's.
+    pub(crate) fn of_streams(name: Arc<str>, limits: Limits, inbox: Arc<dyn Inbox>) -> Output {
+        Output { name, limits, inbox, input: None, noisy: false }
+    }
+
     /// Reads and delivers to the end. What has been read is always delivered, also when this is stopped while it waits.
-    pub(super) async fn read(mut self, mut stdout: ChildStdout) {
+    pub(crate) async fn read(mut self, mut stdout: impl AsyncRead + Unpin) {
         let mut lines = Lines::new(self.limits.max_bytes);
         loop {
             match stdout.read_buf(lines.room()).await {
                 Ok(0) => break,
-                Ok(_) => self.input.answered(),
+                Ok(_) => {
+                    if let Some(input) = &self.input {
+                        input.answered();
+                    }
+                }
                 Err(e) => {
                     tracing::debug!(server = &*self.name, error = %e, "cannot read standard output");
                     break;

@@ -147,9 +147,9 @@ impl ClientBuilder {
         };
         let to = match self.target {
             Target::Local(door) => {
-                let door: Policed<_> = retry.layer(breaker.layer(door));
+                let (bare, door): (_, Policed<_>) = (door.clone(), retry.layer(breaker.layer(door)));
                 return Ok(Client(Arc::new(Inner {
-                    server: Server::Local { door },
+                    server: Server::Local { door, bare },
                     options,
                     cache,
                     circuit,
@@ -161,6 +161,7 @@ impl ClientBuilder {
                 })));
             }
             Target::Command(command) => To::Command(command),
+            Target::Streams(streams) => To::Streams(streams),
             Target::Url(remote) => {
                 let settings = HttpSettings {
                     connect_timeout: options.connect_timeout,

@@ -46,7 +46,7 @@ impl Subscribed {
                 Notice::ResourcesChanged => Change::Resources,
                 Notice::ResourceUpdated(uri) => Change::Resource(uri.to_string()),
                 Notice::Task { task, .. } => Change::Task(task),
-                Notice::Progress(_) | Notice::Log(_) | Notice::CloseStream => continue,
+                Notice::Progress(_) | Notice::Log(_) | Notice::Other { .. } | Notice::CloseStream => continue,
             });
         }
     }

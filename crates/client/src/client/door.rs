@@ -58,7 +58,10 @@ fn is_of_a_session(method: &Method) -> bool {
             | Method::ResourcesUnsubscribe
             | Method::TasksResult
             | Method::TasksList
-    ) || method.is_notification()
+            | Method::Initialized
+            | Method::Cancelled
+            | Method::Progress
+    )
 }
 
 impl Service<Call> for ClientDoor {
@@ -73,6 +76,14 @@ impl Service<Call> for ClientDoor {
     fn call(&mut self, call: Call) -> Self::Future {
         if is_of_a_session(&call.method) {
             return Box::pin(std::future::ready(Ok(Reply::method_not_found(&call.method))));
+        }
+        if call.method.is_notification() {
+            let client = self.client.clone();
+            return Box::pin(async move {
+                let revision = call.context.revision;
+                client.pass_on(call).await;
+                Ok(Reply::complete(revision, ""))
+            });
         }
         if call.method != Method::ToolsCall || call.context.param_headers.is_none() {
             return Box::pin(self.inner.call(call));

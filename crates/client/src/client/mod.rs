@@ -4,6 +4,7 @@ mod builder;
 mod call;
 mod changes;
 mod door;
+mod health;
 mod lists;
 mod result;
 
@@ -72,7 +73,7 @@ type OnLog = Arc<dyn Fn(Json) + Send + Sync>;
 /// What answers.
 enum Server {
     Remote { upstream: Arc<Upstream>, door: Policed<UpstreamDoor> },
-    Local { door: Policed<BoxDoor> },
+    Local { door: Policed<BoxDoor>, bare: BoxDoor },
 }
 
 /// How far a client has come with its server.
@@ -128,7 +129,7 @@ impl Client {
     async fn make(&self, call: Call) -> Reply {
         let reply: Result<Reply, Infallible> = match &self.0.server {
             Server::Remote { door, .. } => door.answer(call).await,
-            Server::Local { door } => match &self.0.handlers {
+            Server::Local { door, .. } => match &self.0.handlers {
                 Some(handlers) if call.method.may_ask() => {
                     let max = self.0.options.max_rounds;
                     let done = rounds::until_done(call, handlers, max, |call| {
@@ -138,7 +139,7 @@ impl Client {
                             Ok(reply)
                         })
                     });
-                    Ok(done.await.unwrap_or_else(Reply::Error))
+                    Ok(Box::pin(done).await.unwrap_or_else(Reply::Error))
                 }
                 _ => door.answer(call).await,
             },
@@ -228,7 +229,7 @@ impl Client {
     pub fn door(&self) -> ClientDoor {
         let door = match &self.0.server {
             Server::Remote { door, .. } => door.clone().boxed(),
-            Server::Local { door } => door.clone().boxed(),
+            Server::Local { door, .. } => door.clone().boxed(),
         };
         ClientDoor::new(self.clone(), door)
     }

@@ -1,6 +1,7 @@
 //! [`ToolResult`]: what a tool answered.
 
 use serde_json::Value;
+use tidegate_protocol::content::joined_text;
 use tidegate_protocol::{Json, Object};
 
 /// The result of a tool call, as it came.
@@ -30,6 +31,10 @@ impl ToolResult {
 
     /// All text blocks, one after the other.
     pub fn text(&self) -> String {
+        if let Some(text) = joined_text(&self.0) {
+            return text;
+        }
+        // Blocks that are not quite in order are read the way that forgives most.
         let blocks = self.content();
         let texts = blocks.iter().filter_map(|block| block.get("text").and_then(Value::as_str));
         texts.collect::<Vec<_>>().join("\n")
@@ -49,5 +54,21 @@ impl ToolResult {
     pub fn task(&self) -> Option<Value> {
         let object = Object::of(&self.0)?;
         (object.str("resultType").as_deref() == Some("task")).then(|| self.0.to().ok())?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_that_name_something_twice_still_have_text() {
+        for (result, text) in [
+            (r#"{"content":[{"text":"a"},{"text":"b"}]}"#, "a\nb"),
+            (r#"{"content":[{"text":"a"},{"text":"b","text":"c"}]}"#, "a\nc"),
+            (r#"{"content":[],"content":[{"text":"a"}]}"#, ""),
+        ] {
+            assert_eq!(ToolResult::new(Json::trusted(result)).text(), text, "{result}");
+        }
     }
 }

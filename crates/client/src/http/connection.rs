@@ -20,7 +20,7 @@ pub(super) type Io = MaybeHttpsStream<MaybeHttpsStream<TokioIo<TcpStream>>>;
 pub(super) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     /// Does the reading and writing when polled. Gone once it is done: what still waits for it then fails.
-    driver: Option<http1::Connection<Io, Full<Bytes>>>,
+    driver: Driver,
 }
 
 impl Connection {
@@ -30,16 +30,25 @@ impl Connection {
         Ok(Box::new(Connection { sender, driver: Some(driver) }))
     }
 
-    /// Reads and writes as far as possible without waiting.
-    pub(super) fn drive(&mut self, cx: &mut Context<'_>) {
-        drive(&mut self.driver, cx);
+    /// Whether the connection is ready for a request, as far as is known without looking.
+    pub(super) fn is_ready(&self) -> bool {
+        self.driver.is_some() && self.sender.is_ready()
     }
 
     /// Whether the connection is open and ready for a request. Notices that the server has closed it.
     pub(super) fn is_idle(&mut self) -> bool {
         // Nobody is to be woken on behalf of an idle connection.
-        self.drive(&mut Context::from_waker(Waker::noop()));
-        self.driver.is_some() && self.sender.is_ready()
+        drive(&mut self.driver, &mut quiet());
+        self.is_ready()
+    }
+
+    /// Reads and writes until `poll` has what it waits for, which nothing else can bring about.
+    pub(super) fn drive_until<T>(
+        &mut self,
+        cx: &mut Context<'_>,
+        poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+    ) -> Poll<T> {
+        drive_until(&mut self.driver, cx, poll)
     }
 
     /// Sends a request and waits for the head of the answer. The error has the request if none of it was sent.
@@ -49,15 +58,34 @@ impl Connection {
     ) -> Result<Response<Incoming>, TrySendError<Request<Full<Bytes>>>> {
         let mut answer = pin!(self.sender.try_send_request(request));
         let driver = &mut self.driver;
-        poll_fn(|cx| {
-            drive(driver, cx);
-            answer.as_mut().poll(cx)
-        })
-        .await
+        poll_fn(|cx| drive_until(driver, cx, |cx| answer.as_mut().poll(cx))).await
     }
 }
 
-fn drive(driver: &mut Option<http1::Connection<Io, Full<Bytes>>>, cx: &mut Context<'_>) {
+type Driver = Option<http1::Connection<Io, Full<Bytes>>>;
+
+/// Wakes nobody.
+fn quiet() -> Context<'static> {
+    Context::from_waker(Waker::noop())
+}
+
+/// A connection wakes whoever waits for what it has just read, and that is the very task that drives it: each call
+/// would be polled once more for nothing. So the waker is left with it only once there is nothing left but to wait.
+fn drive_until<T>(
+    driver: &mut Driver,
+    cx: &mut Context<'_>,
+    mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>,
+) -> Poll<T> {
+    drive(driver, &mut quiet());
+    if let Poll::Ready(done) = poll(&mut quiet()) {
+        return Poll::Ready(done);
+    }
+    drive(driver, cx);
+    poll(&mut quiet())
+}
+
+/// Reads and writes as far as possible without waiting.
+fn drive(driver: &mut Driver, cx: &mut Context<'_>) {
     if let Some(running) = driver
         && let Poll::Ready(done) = Pin::new(running).poll(cx)
     {

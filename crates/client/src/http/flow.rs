@@ -3,7 +3,7 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -54,10 +54,10 @@ impl Flow {
     fn poll_data(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, hyper::Error>>> {
         let Some(connection) = &mut self.connection else { return Poll::Ready(None) };
         // Asking first tells the connection that there is room; what it then reads is there for the second time.
-        let mut frame = poll_body(&mut self.body, cx);
+        let body = &mut self.body;
+        let mut frame = poll_body(body, &mut Context::from_waker(Waker::noop()));
         if frame.is_pending() {
-            connection.drive(cx);
-            frame = poll_body(&mut self.body, cx);
+            frame = connection.drive_until(cx, |cx| poll_body(body, cx));
         }
         match &frame {
             Poll::Pending => {}

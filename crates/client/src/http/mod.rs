@@ -160,6 +160,12 @@ impl HttpClient {
         self.0.place.load().pool.close();
     }
 
+    /// Closes the connections that nobody uses.
+    pub(crate) fn rest(&self) {
+        self.0.home.pool.rest();
+        self.0.place.load().pool.rest();
+    }
+
     /// Posts a JSON message.
     pub(crate) async fn post(&self, body: Bytes, headers: Headers) -> Result<Answered, Error> {
         self.send(Verb::Post, body, headers).await

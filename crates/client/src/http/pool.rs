@@ -89,8 +89,9 @@ impl Pool {
     /// An idle connection that is still open.
     fn take(&self) -> Option<Box<Connection>> {
         loop {
-            let Idle { mut connection, since } = self.idle().pop()?;
-            if since.elapsed() < MAX_IDLE_TIME && connection.is_idle() {
+            let Idle { connection, since } = self.idle().pop()?;
+            // One that the server has closed meanwhile says so before anything is sent over it.
+            if since.elapsed() < MAX_IDLE_TIME && connection.is_ready() {
                 return Some(connection);
             }
         }
@@ -99,13 +100,19 @@ impl Pool {
     /// Closes the connections that nobody uses, and keeps none from now on.
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::Release);
+        self.rest();
+    }
+
+    /// Closes the connections that nobody uses.
+    pub(super) fn rest(&self) {
         self.idle().clear();
         self.look.notify_one();
     }
 
     /// Takes a connection back, if it is any good.
     pub(super) fn put(self: &Arc<Self>, mut connection: Box<Connection>) {
-        if !connection.is_idle() {
+        // Most are ready by now; the others may only have to take note of the end of the answer.
+        if !connection.is_ready() && !connection.is_idle() {
             return;
         }
         let mut idle = self.idle();

@@ -5,22 +5,28 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use futures_util::future::FutureExt;
-use tidegate_protocol::{ClientCapabilities, Error, Json, Method, Symbol};
-use tidegate_service::{Call, Filter, Reply, Subscription};
+use tidegate_protocol::{ClientCapabilities, Error, Json, Method, Revision, Symbol};
+use tidegate_service::{Call, CallerId, Context, Filter, Reply, Subscription};
 use tokio::sync::Semaphore;
 
 use super::keep;
 use super::lane::{Lane, LaneKey, Terms};
 use super::lanes::Lanes;
 use super::parked::{self, Bound, Found, Outcome, Parked, check_shape};
-use super::run::{Guard, Run, held};
+use super::run::{Guard, Run, answer_about, held};
+use super::tasks::{AsTask, Tasks};
 use crate::allowance::Allowance;
-use crate::changes::Changes;
+use crate::backoff::Pace;
+use crate::cache::ToolCache;
+use crate::changes::{Changes, Owner};
 use crate::dial::{Dialer, Reach};
 use crate::facts::ServerFacts;
 use crate::options::{Instances, Options};
 use crate::ticket::Sink;
 use crate::wire;
+
+/// Parameters that a legacy server does not get: those of a retry, and of modern callers what they may not say.
+const RETRY_AND_TASK: [&str; 3] = ["inputResponses", "requestState", "task"];
 
 /// A legacy server.
 pub(crate) struct Legacy {
@@ -28,6 +34,10 @@ pub(crate) struct Legacy {
     pub(crate) reach: Reach,
     pub(crate) lanes: Arc<Lanes>,
     pub(crate) parked: Arc<Parked>,
+    pub(crate) tasks: Arc<Tasks>,
+    pub(crate) cache: Arc<ToolCache>,
+    /// The client itself among the callers.
+    pub(crate) own: CallerId,
     pub(crate) changes: Arc<Changes>,
     pub(crate) options: Arc<Options>,
     /// With a single session, who may be asked something goes one after the other.
@@ -51,11 +61,11 @@ impl Legacy {
 
     /// A lane for a call.
     pub(crate) async fn lane(&self, terms: &Terms) -> Result<Arc<Lane>, Error> {
-        self.lanes.get(&self.dialer, self.reach, terms).await
+        self.lanes.get(&self.dialer, self.reach, terms, Pace::Caller).await
     }
 
     /// The same for a call that has only so much time.
-    async fn lane_within(&self, terms: &Terms, allowance: &Allowance) -> Result<Arc<Lane>, Error> {
+    pub(super) async fn lane_within(&self, terms: &Terms, allowance: &Allowance) -> Result<Arc<Lane>, Error> {
         let lane = tokio::time::timeout_at(allowance.ends(None).into(), self.lane(terms)).await;
         lane.unwrap_or_else(|_| Err(allowance.over().unexecuted()))
     }
@@ -70,9 +80,15 @@ impl Legacy {
         let terms = Legacy::terms(&self.options, call);
         match call.method {
             Method::Discover => {
-                Ok(Reply::Complete(self.lane_within(&terms, &allowance).await?.facts.to_discovery()))
+                let lane = self.lane_within(&terms, &allowance).await?;
+                Ok(Reply::Complete(lane.facts.to_discovery(call.context.revision)))
             }
             Method::Listen => self.listen(call, &terms, &allowance).await,
+            Method::TasksGet | Method::TasksUpdate | Method::TasksCancel
+                if call.context.caller != Some(self.own) =>
+            {
+                self.task(call, allowance).await
+            }
             _ if call.method.may_ask()
                 && self.dialer.handlers.is_none()
                 && call.params.str("requestState").is_some() =>
@@ -94,7 +110,7 @@ impl Legacy {
 
     /// Makes a call. A session that the server has forgotten is opened anew, once: nothing was executed.
     async fn start(
-        &self,
+        self: &Arc<Self>,
         call: &Call,
         terms: &Terms,
         allowance: Allowance,
@@ -121,7 +137,42 @@ impl Legacy {
         (Err(Error::internal()), last)
     }
 
-    async fn run(&self, call: &Call, lane: Arc<Lane>, allowance: Allowance) -> Result<Reply, Error> {
+    /// Makes a call in a session. A server that refuses it because it should have been a task, or should not, has not
+    /// begun it: it is made the other way.
+    async fn run(
+        self: &Arc<Self>,
+        call: &Call,
+        lane: Arc<Lane>,
+        allowance: Allowance,
+    ) -> Result<Reply, Error> {
+        let as_task = self.plan(call, &lane, &allowance, false).await?;
+        let reply = self.run_as(as_task, call, lane.clone(), allowance).await;
+        let refused = match &reply {
+            // 2025-11-25 basic/utilities/tasks, Tool-Level Negotiation and Protocol Errors.
+            Err(error) | Ok(Reply::Error(error)) => {
+                matches!(error.code(Revision::LATEST_LEGACY), -32601 | -32600)
+            }
+            Ok(_) => false,
+        };
+        if !refused || !lane.tasks {
+            return reply;
+        }
+        match self.plan(call, &lane, &allowance, true).await? {
+            same if same == as_task => reply,
+            other => self.run_as(other, call, lane, allowance).await,
+        }
+    }
+
+    async fn run_as(
+        &self,
+        as_task: AsTask,
+        call: &Call,
+        lane: Arc<Lane>,
+        allowance: Allowance,
+    ) -> Result<Reply, Error> {
+        if as_task == AsTask::PassedOn {
+            self.tasks.room_for(&call.context.principal)?;
+        }
         let interactive = call.method.may_ask();
         let turn = match interactive && self.options.lanes.instances == Instances::One {
             true => {
@@ -132,27 +183,33 @@ impl Legacy {
             false => None,
         };
         lane.want_logs(call.context.log_level, &allowance).await;
-        let sink = Sink {
-            outbox: call.context.outbox.clone(),
-            token: call.context.progress_token.clone(),
-            level: call.context.log_level,
-        };
+        let sink = sink(&call.context);
         let wants_progress = sink.outbox.is_some() && sink.token.is_some() || self.options.extend_on_progress;
         let params = &call.params;
-        let room = params.as_str().len() + 64;
-        let ticket = lane.peer.send(call.method.clone(), sink, room, |out, id| {
+        let room = params.as_str().len() + 96;
+        let modern = call.context.revision.is_modern();
+        let ticket = lane.peer.send(call.method.clone(), sink.clone(), room, |out, id| {
             let own = |out: &mut Vec<u8>| {
                 if wants_progress {
                     out.extend_from_slice(b"\"progressToken\":");
                     out.extend_from_slice(id.as_json().as_bytes());
                 }
+                wire::hops(out, call.context.hops);
             };
-            wire::params(out, params, &["inputResponses", "requestState"], wire::is_terms, own);
+            // To a modern caller `task` means nothing, so it has said nothing by it.
+            let without = if modern { &RETRY_AND_TASK[..] } else { &RETRY_AND_TASK[..2] };
+            wire::params(out, params, without, wire::is_terms, own);
+            if as_task != AsTask::No && (modern || !params.has("task")) {
+                out.pop();
+                wire::comma(out);
+                let ttl = self.options.tasks.ttl.as_millis();
+                out.extend_from_slice(format!("\"task\":{{\"ttl\":{ttl}}}}}").as_bytes());
+            }
         })?;
         lane.touch();
         let mut run = Run {
             held: if interactive { held(params) } else { HashMap::new() },
-            guard: Guard { lane, ticket, armed: true },
+            guard: Guard { lane, ticket, armed: true, task: None },
             capabilities: call.context.capabilities.clone(),
             revision: call.context.revision,
             method: call.method.clone(),
@@ -162,6 +219,9 @@ impl Legacy {
             round: 0,
             name: None,
             turn,
+            as_task,
+            sink,
+            tasks: self.tasks.clone(),
         };
         match &self.dialer.handlers {
             Some(handlers) => run.answered_by_handlers(handlers, self.options.max_rounds).await,
@@ -190,27 +250,25 @@ impl Legacy {
                 return Err(error);
             }
         }
-        let parked::Call { lane, ticket, round, open, turn, owner } = *parked;
+        let parked::Call { lane, ticket, round, open, turn, owner, as_task, task, timer } = *parked;
+        drop(timer);
         let (answered, missing): (Vec<_>, Vec<_>) =
             open.into_iter().partition(|q| given.contains_key(&*q.key));
-        ticket.redirect(Sink {
-            outbox: context.outbox.clone(),
-            token: context.progress_token.clone(),
-            level: context.log_level,
-        });
+        ticket.redirect(sink(context));
         lane.touch();
         for question in &answered {
             let answer = given.get(&*question.key).cloned().unwrap_or_else(Json::null);
-            lane.peer.desk.answer(&question.id, &Ok(answer));
+            answer_about(&lane, task.as_ref(), &question.id, answer);
         }
         if !missing.is_empty() {
             // What was not answered is asked again.
-            let call = parked::Call { lane, ticket, round: round + 1, open: missing, turn, owner };
+            let (round, open, timer) = (round + 1, missing, None);
+            let call = parked::Call { lane, ticket, round, open, turn, owner, as_task, task, timer };
             return Ok(Reply::InputRequired(self.parked.park(Some(name), call, &bound)?));
         }
         let mut run = Run {
             held: given,
-            guard: Guard { lane, ticket, armed: true },
+            guard: Guard { lane, ticket, armed: true, task },
             capabilities: context.capabilities.clone(),
             revision: context.revision,
             method: call.method.clone(),
@@ -220,6 +278,9 @@ impl Legacy {
             round,
             name: Some(name),
             turn,
+            as_task,
+            sink: sink(context),
+            tasks: self.tasks.clone(),
         };
         let (all, options, owner) = (self.parked.clone(), self.options.clone(), context.principal.clone());
         let (parked, lanes) = (self.parked.clone(), self.lanes.clone());
@@ -258,10 +319,15 @@ impl Legacy {
         let acknowledged = filter.to_json();
         let wanted: HashSet<String> = self.changes.uris().union(&filter.uris).cloned().collect();
         lane.subscribe(wanted, within).await?;
-        let events = self.changes.subscribe(filter);
+        let events = self.changes.subscribe(filter, Owner::of(&call.context));
         keep::listening(self, terms);
         Ok(Reply::Subscription(Subscription { acknowledged, events }))
     }
+}
+
+/// Where progress and log messages of a caller go.
+fn sink(context: &Context) -> Sink {
+    Sink { outbox: context.outbox.clone(), token: context.progress_token.clone(), level: context.log_level }
 }
 
 /// Everything that a caller can be asked, for the one session that all callers share.

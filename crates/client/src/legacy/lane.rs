@@ -10,6 +10,7 @@ use tidegate_service::{CallerId, Context, Principal};
 
 use super::handshake::{hello, welcome};
 use crate::allowance::Allowance;
+use crate::changes::Owner;
 use crate::facts::ServerFacts;
 use crate::options::Options;
 use crate::peer::{Peer, Waiting};
@@ -70,6 +71,8 @@ pub(crate) struct Lane {
     pub(crate) peer: Arc<Peer>,
     pub(crate) facts: ServerFacts,
     pub(crate) key: LaneKey,
+    /// Whether tools can be called as tasks.
+    pub(crate) tasks: bool,
     state: Mutex<State>,
 }
 
@@ -90,9 +93,13 @@ impl Lane {
         tokio::time::timeout_at(within.ends(None).into(), told)
             .await
             .map_err(|_| within.over().unexecuted())??;
+        if let LaneKey::Caller { caller, principal, .. } = &terms.key {
+            peer.desk.belongs_to(Owner { caller: *caller, principal: principal.clone() });
+        }
         peer.line.listen().await;
         let state = State { used: Instant::now(), level: None, subscribed: HashSet::new() };
-        Ok(Arc::new(Lane { peer, facts, key: terms.key.clone(), state: Mutex::new(state) }))
+        let tasks = facts.offers_tasks();
+        Ok(Arc::new(Lane { peer, facts, key: terms.key.clone(), tasks, state: Mutex::new(state) }))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -10,7 +10,7 @@ use tidegate_protocol::{Error, Symbol};
 use tokio_util::sync::CancellationToken;
 
 use super::lane::{Lane, LaneKey, Terms};
-use crate::backoff::Backoff;
+use crate::backoff::{Backoff, Pace};
 use crate::dial::{Dialer, Reach};
 use crate::options::LaneOptions;
 
@@ -60,16 +60,17 @@ impl Lanes {
         dialer: &Arc<Dialer>,
         reach: Reach,
         terms: &Terms,
+        pace: Pace,
     ) -> Result<Arc<Lane>, Error> {
         let pause = {
             let mut table = self.table();
-            table.bury(&terms.key, reach);
+            table.bury(&terms.key, reach, pace);
             table.backoff.wait(Instant::now())
         };
-        if pause > Duration::ZERO && self.find(&terms.key).is_none() {
+        if pace == Pace::Caller && pause > Duration::ZERO && self.find(&terms.key).is_none() {
             self.bear(pause).await?;
         }
-        let opening = match self.enter(dialer, reach, terms)? {
+        let opening = match self.enter(dialer, reach, terms, pace)? {
             Entered::Open(lane) => return Ok(lane),
             Entered::Opening(opening) => opening,
         };
@@ -89,7 +90,7 @@ impl Lanes {
     }
 
     /// A lane that is open.
-    fn find(&self, key: &LaneKey) -> Option<Arc<Lane>> {
+    pub(super) fn find(&self, key: &LaneKey) -> Option<Arc<Lane>> {
         match self.table().slots.get(key) {
             Some(Slot::Open { lane, .. }) if lane.peer.is_open() => Some(lane.clone()),
             _ => None,
@@ -106,12 +107,18 @@ impl Lanes {
         self.sweep_later(&mut table);
     }
 
-    fn enter(self: &Arc<Self>, dialer: &Arc<Dialer>, reach: Reach, terms: &Terms) -> Result<Entered, Error> {
+    fn enter(
+        self: &Arc<Self>,
+        dialer: &Arc<Dialer>,
+        reach: Reach,
+        terms: &Terms,
+        pace: Pace,
+    ) -> Result<Entered, Error> {
         let mut table = self.table();
         if table.closed {
             return Err(closed());
         }
-        table.bury(&terms.key, reach);
+        table.bury(&terms.key, reach, pace);
         match table.slots.get(&terms.key) {
             Some(Slot::Opening(opening)) => return Ok(Entered::Opening(opening.clone())),
             Some(Slot::Open { lane, .. }) => {
@@ -123,20 +130,21 @@ impl Lanes {
         self.make_room(&mut table)?;
         let (lanes, dialer, terms) = (self.clone(), dialer.clone(), terms.clone());
         let (key, owner) = (terms.key.clone(), self.clone());
+        let counts = reach == Reach::Stdio && pace == Pace::Caller;
         // A task of its own: a caller who gives up does not take the handshake away from the others.
         let task = tokio::spawn(async move {
             let opened = tokio::select! {
                 opened = dialer.lane(reach, &terms) => opened,
                 () = lanes.over.cancelled() => Err(closed()),
             };
-            lanes.opened(&terms.key, &opened, reach);
+            lanes.opened(&terms.key, &opened, counts);
             opened
         });
         let name = key.clone();
         let opening = async move {
             task.await.unwrap_or_else(|_| {
                 let stopped = Err(Error::new(Symbol::Unavailable, "The handshake was stopped").unexecuted());
-                owner.opened(&name, &stopped, reach);
+                owner.opened(&name, &stopped, counts);
                 stopped
             })
         };
@@ -145,7 +153,8 @@ impl Lanes {
         Ok(Entered::Opening(opening))
     }
 
-    fn opened(self: &Arc<Self>, key: &LaneKey, opened: &Result<Arc<Lane>, Error>, reach: Reach) {
+    /// A handshake has come to an end. `counts` says whether a failure makes the next caller wait.
+    fn opened(self: &Arc<Self>, key: &LaneKey, opened: &Result<Arc<Lane>, Error>, counts: bool) {
         let mut table = self.table();
         match opened {
             Ok(lane) if !table.closed => {
@@ -156,7 +165,7 @@ impl Lanes {
             Ok(_) => _ = table.slots.remove(key),
             Err(error) => {
                 table.slots.remove(key);
-                if reach == Reach::Stdio {
+                if counts {
                     table.backoff.failed(Instant::now());
                 }
                 table.last_failure = Some(error.clone());
@@ -208,6 +217,32 @@ impl Lanes {
         open.collect()
     }
 
+    /// The server works: whoever comes next need not wait.
+    pub(crate) fn succeeded(&self) {
+        self.table().backoff.succeeded();
+    }
+
+    /// Takes away lanes that have ended, as if they had never been opened.
+    pub(crate) fn bury_quietly(&self) {
+        self.table().slots.retain(|_, slot| match slot {
+            Slot::Open { lane, .. } => lane.peer.is_open(),
+            Slot::Opening(_) => true,
+        });
+    }
+
+    /// Every lane, and none is left; `None` while one is being opened.
+    pub(crate) fn take(&self) -> Option<Vec<Arc<Lane>>> {
+        let mut table = self.table();
+        if table.slots.values().any(|slot| matches!(slot, Slot::Opening(_))) {
+            return None;
+        }
+        let lanes = table.slots.drain().filter_map(|(_, slot)| match slot {
+            Slot::Open { lane, .. } => Some(lane),
+            Slot::Opening(_) => None,
+        });
+        Some(lanes.collect())
+    }
+
     fn sweep_later(self: &Arc<Self>, table: &mut Table) {
         if std::mem::replace(&mut table.sweeping, true) {
             return;
@@ -244,7 +279,7 @@ impl Lanes {
 
 impl Table {
     /// Takes away a lane that has ended, and notes whether it lived long enough to be of use.
-    fn bury(&mut self, key: &LaneKey, reach: Reach) {
+    fn bury(&mut self, key: &LaneKey, reach: Reach, pace: Pace) {
         let Some(Slot::Open { lane, since }) = self.slots.get(key) else { return };
         if lane.peer.is_open() {
             return;
@@ -252,7 +287,7 @@ impl Table {
         let (lived, why) = (since.elapsed(), lane.peer.desk.tickets.closed());
         if lived >= HEALTHY_AFTER {
             self.backoff.succeeded();
-        } else if reach == Reach::Stdio {
+        } else if reach == Reach::Stdio && pace == Pace::Caller {
             self.backoff.failed(Instant::now());
         }
         self.last_failure = why.or(self.last_failure.take());

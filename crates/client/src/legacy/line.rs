@@ -9,6 +9,7 @@ use super::old_sse::OldSse;
 use super::session::Session;
 use crate::child::Child;
 use crate::inbox::Inbox;
+use crate::streams::Pair;
 
 /// How long a server may take to take a notification.
 const TAKEN: Duration = Duration::from_secs(30);
@@ -16,6 +17,7 @@ const TAKEN: Duration = Duration::from_secs(30);
 /// A connection. What comes back goes to the inbox that it was opened with.
 pub(crate) enum Line {
     Child(Child),
+    Streams(Pair),
     Http(Arc<Session>),
     Sse(Arc<OldSse>),
 }
@@ -24,7 +26,7 @@ impl Line {
     /// The transport's name.
     pub(crate) fn transport(&self) -> &'static str {
         match self {
-            Line::Child(_) => "stdio",
+            Line::Child(_) | Line::Streams(_) => "stdio",
             Line::Http(_) => "http",
             Line::Sse(_) => "sse",
         }
@@ -35,6 +37,11 @@ impl Line {
         match self {
             Line::Child(child) => {
                 if let Err(error) = child.send(&body) {
+                    inbox.spoiled(Some(id), error);
+                }
+            }
+            Line::Streams(pair) => {
+                if let Err(error) = pair.send(&body) {
                     inbox.spoiled(Some(id), error);
                 }
             }
@@ -54,6 +61,7 @@ impl Line {
     pub(crate) fn is_open(&self) -> bool {
         match self {
             Line::Child(child) => child.is_alive(),
+            Line::Streams(pair) => pair.is_open(),
             Line::Http(_) | Line::Sse(_) => true,
         }
     }
@@ -62,6 +70,7 @@ impl Line {
     pub(crate) async fn tell(&self, body: Vec<u8>) -> Result<(), Error> {
         match self {
             Line::Child(child) => child.send(&body),
+            Line::Streams(pair) => pair.send(&body),
             Line::Http(session) => session.tell(body).await,
             Line::Sse(old) => old.tell(body).await,
         }
@@ -71,6 +80,7 @@ impl Line {
     pub(crate) fn tell_soon(&self, body: Vec<u8>) {
         let sent = match self {
             Line::Child(child) => child.send(&body),
+            Line::Streams(pair) => pair.send(&body),
             Line::Http(session) => {
                 let session = session.clone();
                 return spawn(async move { session.tell(body).await });
@@ -101,6 +111,7 @@ impl Line {
     pub(crate) async fn close(&self) {
         match self {
             Line::Child(child) => child.close().await,
+            Line::Streams(pair) => pair.close().await,
             Line::Http(session) => session.close().await,
             Line::Sse(old) => old.abandon(),
         }
@@ -110,7 +121,7 @@ impl Line {
 impl Drop for Line {
     fn drop(&mut self) {
         match self {
-            Line::Child(_) => {} // ends itself
+            Line::Child(_) | Line::Streams(_) => {} // they end themselves
             Line::Http(session) => session.abandon(),
             Line::Sse(old) => old.abandon(),
         }

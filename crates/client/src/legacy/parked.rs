@@ -5,21 +5,25 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytestring::ByteString;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
-use tidegate_protocol::seal::{Binding, Key, Sealer, digest};
+use tidegate_protocol::seal::{Binding, Sealer, digest};
 use tidegate_protocol::{Error, Id, Json, Method, Object, Params, Symbol};
 use tidegate_service::{InputRequired, Principal, Question, Reply, epoch_ms};
 use tokio::sync::OwnedSemaphorePermit;
-use tokio_util::sync::CancellationToken;
 
 use super::lane::Lane;
+use super::seal::seal;
+use super::tasks::{AsTask, Awaited};
 use crate::options::ParkOptions;
 use crate::ticket::Ticket;
+use crate::timer::Timer;
 
 /// What a round of a parked call came to. Like a reply, but it can be given to everybody who asked.
 #[derive(Debug, Clone)]
 pub(crate) enum Outcome {
     Done(Json),
     Asks(InputRequired),
+    /// The call goes on as a task, which is the caller's.
+    Task(Json),
     Failed(Error),
 }
 
@@ -28,6 +32,7 @@ impl From<Outcome> for Reply {
         match outcome {
             Outcome::Done(result) => Reply::Complete(result),
             Outcome::Asks(input) => Reply::InputRequired(input),
+            Outcome::Task(task) => Reply::Task(task),
             Outcome::Failed(error) => Reply::Error(error),
         }
     }
@@ -57,6 +62,11 @@ pub(crate) struct Call {
     /// The call's turn on a session that callers share.
     pub(crate) turn: Option<OwnedSemaphorePermit>,
     pub(crate) owner: Principal,
+    pub(crate) as_task: AsTask,
+    /// The task that the call waits for. It is cancelled with the call.
+    pub(crate) task: Option<Awaited>,
+    /// Gives the call up when nobody resumes it.
+    pub(crate) timer: Option<Timer>,
 }
 
 enum Entry {
@@ -79,18 +89,11 @@ pub(crate) struct Parked {
     options: ParkOptions,
     sealer: Sealer,
     calls: Mutex<HashMap<u64, Entry>>,
-    /// Fires when the client is closed.
-    over: CancellationToken,
 }
 
 impl Parked {
-    pub(crate) fn new(options: ParkOptions, over: CancellationToken) -> Parked {
-        let mut key = [0; 32];
-        // Without randomness from the system nothing could be sealed; what is sealed with a guess is only refused.
-        if getrandom::fill(&mut key).is_err() {
-            fastrand::fill(&mut key);
-        }
-        Parked { options, sealer: Sealer::new(Key::new(key)), calls: Mutex::default(), over }
+    pub(crate) fn new(options: ParkOptions, sealer: Sealer) -> Parked {
+        Parked { options, sealer, calls: Mutex::default() }
     }
 
     fn calls(&self) -> MutexGuard<'_, HashMap<u64, Entry>> {
@@ -120,7 +123,7 @@ impl Parked {
     pub(crate) fn park(
         self: &Arc<Self>,
         name: Option<u64>,
-        call: Call,
+        mut call: Call,
         bound: &Bound,
     ) -> Result<InputRequired, Error> {
         let name = name.unwrap_or_else(|| fastrand::u64(..));
@@ -138,28 +141,21 @@ impl Parked {
         let questions = call.open.iter().map(asked).collect();
         // Between rounds nobody listens.
         call.ticket.redirect(Default::default());
-        let round = call.round;
+        call.timer = Some(self.give_up_later(name, call.round));
         self.calls().insert(name, Entry::Waiting(Box::new(call)));
-        self.give_up_later(name, round);
-        Ok(InputRequired { questions, state: Some(state.into()) })
+        Ok(InputRequired { questions, state: Some(state.into()), original: None })
     }
 
     fn seal(&self, name: u64, round: u32, bound: &Bound) -> Result<String, Error> {
-        let mut nonce = [0; 24];
-        getrandom::fill(&mut nonce).map_err(|_| Error::internal())?;
         let expires = epoch_ms() + self.options.time.as_millis() as u64;
         let content = [&name.to_le_bytes()[..], &round.to_le_bytes()].concat();
-        self.sealer.seal(&content, &bound.binding(), expires, nonce).ok_or_else(Error::internal)
+        seal(&self.sealer, &content, &bound.binding(), expires)
     }
 
     /// A parked call that nobody resumes in time is cancelled upstream.
-    fn give_up_later(self: &Arc<Self>, name: u64, round: u32) {
-        let (parked, time, over) = (Arc::downgrade(self), self.options.time, self.over.clone());
-        tokio::spawn(async move {
-            tokio::select! {
-                () = tokio::time::sleep(time) => {}
-                () = over.cancelled() => return,
-            }
+    fn give_up_later(self: &Arc<Self>, name: u64, round: u32) -> Timer {
+        let parked = Arc::downgrade(self);
+        Timer::after(self.options.time, move || {
             let Some(parked) = parked.upgrade() else { return };
             let call = {
                 let mut calls = parked.calls();
@@ -172,7 +168,7 @@ impl Parked {
                 tracing::info!(method = %call.ticket.method, "a call was given up because its questions were not answered");
                 call.lane.peer.cancel(&call.ticket, "the questions were not answered in time");
             }
-        });
+        })
     }
 
     /// Opens the state of a retry. `None` if it is not one of ours.
@@ -236,7 +232,8 @@ impl Parked {
 
     /// Gives up every call.
     pub(crate) fn close(&self) {
-        for (_, entry) in self.calls().drain() {
+        let all = std::mem::take(&mut *self.calls());
+        for (_, entry) in all {
             if let Entry::Waiting(call) = entry {
                 call.lane.peer.cancel(&call.ticket, "the client is closing");
             }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytestring::ByteString;
 use tidegate_protocol::{
@@ -15,13 +15,18 @@ use tokio::task::JoinSet;
 use super::lane::Lane;
 use super::parked::{self, Bound, Open, Outcome, Parked, check_shape};
 use super::raise;
+use super::tasks::{AsTask, Awaited, Tasks, created, related, unrelated};
 use crate::allowance::Allowance;
 use crate::handlers::Handlers;
 use crate::options::Options;
 use crate::peer::{Desk, needed};
+use crate::related::task_of;
 use crate::rounds;
-use crate::ticket::{Event, Ticket};
+use crate::ticket::{Event, Sink, Ticket};
 use crate::upstream_error::upstream_error;
+
+/// How long to wait before the result of a task is asked for again.
+const ASK_AGAIN: Duration = Duration::from_millis(500);
 
 /// The answers that a call brings along, by key.
 pub(super) fn held(params: &Params) -> HashMap<String, Json> {
@@ -35,6 +40,8 @@ pub(super) struct Guard {
     pub(super) lane: Arc<Lane>,
     pub(super) ticket: Arc<Ticket>,
     pub(super) armed: bool,
+    /// The task that the call waits for; the ticket is then that of its result.
+    pub(super) task: Option<Awaited>,
 }
 
 impl Drop for Guard {
@@ -61,33 +68,90 @@ pub(super) struct Run {
     pub(super) round: u32,
     pub(super) name: Option<u64>,
     pub(super) turn: Option<OwnedSemaphorePermit>,
+    pub(super) as_task: AsTask,
+    /// Where progress and log messages go.
+    pub(super) sink: Sink,
+    /// Where tasks are given out.
+    pub(super) tasks: Arc<Tasks>,
+}
+
+/// What an answer means.
+enum Answered {
+    /// The call is over.
+    Over(Outcome),
+    /// It has become a task, whose result is waited for.
+    Goes,
 }
 
 impl Run {
-    fn finished(&self, answer: Result<Json, Json>) -> Outcome {
+    /// The server has answered: with what the call came to, or with a task.
+    fn answered(&mut self, answer: Result<Json, Json>) -> Answered {
+        let task = match (&answer, &self.guard.task, self.as_task) {
+            (Ok(result), None, AsTask::PassedOn | AsTask::Awaited) => created(result),
+            _ => None,
+        };
+        let Some((task, id)) = task else { return Answered::Over(self.finished(answer)) };
+        let (lane, token) = (&self.guard.lane, &self.guard.ticket.id);
+        if self.as_task == AsTask::PassedOn {
+            let caller = (&self.bound.principal, &self.capabilities);
+            return Answered::Over(match self.tasks.give_out(lane, (&task, id), token, caller) {
+                Ok(task) => Outcome::Task(task),
+                Err(error) => Outcome::Failed(error),
+            });
+        }
+        self.guard.task = Some(Awaited::new(lane, id, token.clone()));
+        match self.ask_for_result() {
+            Ok(()) => Answered::Goes,
+            Err(error) => Answered::Over(Outcome::Failed(error)),
+        }
+    }
+
+    fn ask_for_result(&mut self) -> Result<(), Error> {
+        let cut_off =
+            || Error::new(Symbol::Unavailable, "The result of the task was cut off again and again");
+        let task = self.guard.task.as_mut().ok_or_else(Error::internal)?;
+        self.guard.ticket = task.ask_for_result(self.sink.clone()).ok_or_else(cut_off)??;
+        Ok(())
+    }
+
+    /// There will be no answer. If the call waits for a task that goes on, it is asked for again.
+    async fn lost(&mut self, error: Error) -> Result<(), Error> {
+        let goes_on = self.guard.task.is_some() && self.guard.lane.peer.is_open();
+        if !goes_on || error.symbol() != Symbol::Unavailable {
+            return Err(error);
+        }
+        tokio::time::sleep(ASK_AGAIN).await;
+        self.ask_for_result().map_err(|_| error)
+    }
+
+    /// Delivers an answer to a question.
+    fn answer(&self, id: &Id, answer: Json) {
+        answer_about(&self.guard.lane, self.guard.task.as_ref(), id, answer);
+    }
+
+    fn finished(&mut self, answer: Result<Json, Json>) -> Outcome {
+        let answer = match &mut self.guard.task {
+            Some(task) => {
+                task.ended = true;
+                answer.map(unrelated)
+            }
+            None => answer,
+        };
         match answer {
             Ok(result) => Outcome::Done(raise::result(&self.method, self.revision, result)),
             Err(error) => {
                 let questions = raise::url_questions(&error);
                 if !questions.is_empty() && self.capabilities.has(Capability::ElicitUrl) {
                     // The retry calls afresh, so there is no state to bring back.
-                    return Outcome::Asks(InputRequired { questions, state: None });
+                    return Outcome::Asks(InputRequired { questions, state: None, original: None });
                 }
                 Outcome::Failed(upstream_error(&self.method, Some(&self.params), &error))
             }
         }
     }
 
-    /// Refuses a question that this caller cannot be asked. Returns whether it can.
     fn may_ask(&self, question: &Request) -> bool {
-        let needs = needed(&question.method, &question.params.to_json());
-        if needs.is_some_and(|needs| self.capabilities.has(needs)) {
-            return true;
-        }
-        let what = format!("{} cannot be asked of this caller", question.method);
-        let refusal = Err(Error::new(Symbol::MethodNotFound, what));
-        self.guard.lane.peer.desk.answer(&question.id, &refusal);
-        false
+        may_ask(&self.guard.lane, &self.capabilities, question)
     }
 
     /// Goes on until there is a result, or questions that the caller has to answer.
@@ -110,8 +174,16 @@ impl Run {
             };
             match event {
                 Err(error) => return Outcome::Failed(error),
-                Ok(Event::Lost(error)) => return Outcome::Failed(error),
-                Ok(Event::Answer(answer)) => return self.finished(answer),
+                Ok(Event::Lost(error)) => {
+                    if let Err(error) = self.lost(error).await {
+                        return Outcome::Failed(error);
+                    }
+                }
+                Ok(Event::Answer(answer)) => {
+                    if let Answered::Over(outcome) = self.answered(answer) {
+                        return outcome;
+                    }
+                }
                 Ok(Event::Notified(_)) => {}
                 Ok(Event::Question(question)) => {
                     if !self.may_ask(&question) {
@@ -121,12 +193,14 @@ impl Run {
                     if let Some(answer) = self.held.remove(&*key)
                         && check_shape(&question.method, &key, &answer).is_ok()
                     {
-                        self.guard.lane.peer.desk.answer(&question.id, &Ok(answer));
+                        self.answer(&question.id, answer);
                         // The hint counts questions that were answered in advance, too.
                         expected = of.map(|of| of.saturating_sub(1)).or(expected);
                     } else {
                         expected = expected.or(of);
                         unanswered.questions.push(question.clone());
+                        // One that is asked again counts once.
+                        open.retain(|open| open.key != key);
                         open.push(opened(key, question));
                     }
                     if expected.is_some_and(|expected| expected > 0 && open.len() >= expected) {
@@ -147,6 +221,9 @@ impl Run {
             open,
             turn: self.turn.take(),
             owner: self.bound.principal.clone(),
+            as_task: self.as_task,
+            task: self.guard.task.take(),
+            timer: None,
         };
         match parked.park(self.name, call, &self.bound) {
             Ok(asks) => Outcome::Asks(asks),
@@ -178,10 +255,11 @@ impl Run {
                 }
             };
             match event {
-                Event::Lost(error) => return Err(error),
-                Event::Answer(answer) => match self.finished(answer) {
-                    Outcome::Failed(error) => return Err(error),
-                    outcome => return Ok(outcome.into()),
+                Event::Lost(error) => self.lost(error).await?,
+                Event::Answer(answer) => match self.answered(answer) {
+                    Answered::Over(Outcome::Failed(error)) => return Err(error),
+                    Answered::Over(outcome) => return Ok(outcome.into()),
+                    Answered::Goes => answering.own = self.guard.ticket.id.clone(),
                 },
                 Event::Notified(_) => {}
                 Event::Question(question) => {
@@ -193,9 +271,14 @@ impl Run {
                     asked += 1;
                     if self.may_ask(&question) {
                         let (handlers, desk) = (handlers.clone(), answering.desk.clone());
+                        let task = task_of(&question.params);
                         answering.tasks.spawn(async move {
                             let question = opened(ByteString::new(), question);
                             let answer = handlers.answer(&question.method, question.params).await;
+                            let answer = answer.map(|answer| match &task {
+                                Some(task) => related(&answer, task),
+                                None => answer,
+                            });
                             desk.answer(&question.id, &answer);
                         });
                     }
@@ -235,18 +318,41 @@ impl Drop for Answering {
     }
 }
 
-fn opened(key: ByteString, question: Request) -> Open {
-    // The hint was for us.
-    let params = match question.params.meta().filter(|m| m.has(meta::INPUT)) {
-        Some(own) if own.len() == 1 => question.params.without(&["_meta"]),
-        Some(own) => question.params.with("_meta", &own.without(&[meta::INPUT])),
+/// Refuses a question that this caller cannot be asked. Returns whether it can.
+pub(super) fn may_ask(lane: &Lane, caller: &ClientCapabilities, question: &Request) -> bool {
+    let needs = needed(&question.method, &question.params.to_json());
+    if needs.is_some_and(|needs| caller.has(needs)) {
+        return true;
+    }
+    let what = format!("{} cannot be asked of this caller", question.method);
+    lane.peer.desk.answer(&question.id, &Err(Error::new(Symbol::MethodNotFound, what)));
+    false
+}
+
+/// Delivers the answer to a question. One about a task names the task.
+pub(super) fn answer_about(lane: &Lane, task: Option<&Awaited>, id: &Id, answer: Json) {
+    let answer = match task {
+        Some(task) => related(&answer, &task.id),
+        None => answer,
+    };
+    lane.peer.desk.answer(id, &Ok(answer));
+}
+
+pub(super) fn opened(key: ByteString, question: Request) -> Open {
+    // The hint was for us, and so was the server's name for a task.
+    const OURS: [&str; 2] = [meta::INPUT, meta::RELATED_TASK];
+    let params = match question.params.meta().filter(|m| OURS.iter().any(|name| m.has(name))) {
+        Some(own) => match own.without(&OURS) {
+            rest if rest.as_str() == "{}" => question.params.without(&["_meta"]),
+            rest => question.params.object().with("_meta", &rest),
+        },
         None => question.params.to_json(),
     };
     Open { key, id: question.id, method: question.method, params }
 }
 
 /// The key of a question and how many come with it: as the hint of our own edge says, or by number.
-fn hint(question: &Request, round: u32, index: usize) -> (ByteString, Option<usize>) {
+pub(super) fn hint(question: &Request, round: u32, index: usize) -> (ByteString, Option<usize>) {
     let hint = question.params.meta().and_then(|m| m.json(meta::INPUT)).and_then(|h| Object::of(&h));
     let key = hint.as_ref().and_then(|h| h.str("key").map(|k| ByteString::from(k.as_ref())));
     let of = hint.as_ref().and_then(|h| h.get("of")).and_then(|of| of.parse().ok());

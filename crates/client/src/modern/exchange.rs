@@ -11,6 +11,7 @@ use crate::allowance::Allowance;
 use crate::cache::ToolTable;
 use crate::http::{Answered, Body, Events, HttpClient};
 use crate::legacy::{cut_off, garbled};
+use crate::notices::other_notice;
 use crate::peer::Waiting;
 use crate::status;
 use crate::ticket::{Event, Sink, Ticket};
@@ -211,7 +212,12 @@ impl Modern {
                     self.dialer.changes.log(&self.dialer.name, notification.params.object());
                 }
             }
-            method => tracing::debug!(server = %self.dialer.name, method, "a notification was passed over"),
+            method => {
+                let heard = other_notice(notification).is_some_and(|notice| ticket.told(&notice));
+                if !heard {
+                    tracing::debug!(server = %self.dialer.name, method, "a notification was passed over");
+                }
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod exchange;
 mod feed;
+mod notify;
 mod request;
 
 use std::sync::Arc;
@@ -200,5 +201,5 @@ fn input_required(object: &Object) -> Result<InputRequired, Error> {
     if questions.is_empty() && state.is_none() {
         return Err(broken("with neither questions nor a state"));
     }
-    Ok(InputRequired { questions, state })
+    Ok(InputRequired { questions, state, original: Some(object.to_json()) })
 }

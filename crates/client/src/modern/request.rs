@@ -11,6 +11,11 @@ use crate::options::Options;
 use crate::tool::Tool;
 use crate::wire;
 
+// Checked by the compiler, not with each request.
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(headers::PROTOCOL_VERSION);
+const METHOD: HeaderName = HeaderName::from_static(headers::METHOD);
+const NAME: HeaderName = HeaderName::from_static(headers::NAME);
+
 /// On which terms a request is made: what its `_meta` says.
 pub(crate) struct Terms<'a> {
     pub(crate) call: &'a Call,
@@ -23,7 +28,9 @@ impl Terms<'_> {
     fn wants_progress(&self) -> bool {
         let context = &self.call.context;
         (context.outbox.is_some() && context.progress_token.is_some())
-            || (self.options.extend_on_progress && self.call.method != Method::Listen)
+            || (self.options.extend_on_progress
+                && self.call.method != Method::Listen
+                && !self.call.method.is_notification())
     }
 
     /// The whole request.
@@ -38,8 +45,7 @@ impl Terms<'_> {
         wire::params(out, &self.call.params, &[], wire::is_terms, |out| {
             let mut member = |name: &str, raw: &str| {
                 wire::comma(out);
-                write_str(out, name);
-                out.push(b':');
+                wire::plain_name(out, name);
                 out.extend_from_slice(raw.as_bytes());
             };
             member(meta::PROTOCOL_VERSION, quoted(self.revision));
@@ -48,8 +54,7 @@ impl Terms<'_> {
             member(meta::CLIENT_CAPABILITIES, context.capabilities.as_json().as_str());
             if let Some(level) = context.log_level {
                 wire::comma(out);
-                write_str(out, meta::LOG_LEVEL);
-                out.push(b':');
+                wire::plain_name(out, meta::LOG_LEVEL);
                 write_str(out, level.as_str());
             }
             if self.wants_progress() {
@@ -57,22 +62,25 @@ impl Terms<'_> {
                 out.extend_from_slice(b"\"progressToken\":");
                 out.extend_from_slice(id.as_json().as_bytes());
             }
+            wire::hops(out, context.hops);
         });
     }
 
     /// The headers that mirror the request (2026-07-28 streamable-http, Request Metadata).
     pub(crate) fn headers(&self, tool: Option<&Tool>) -> Headers {
         let mut all = Headers::new();
-        let mut push =
-            |name: &'static str, value: HeaderValue| all.push(HeaderName::from_static(name), value);
-        push(headers::PROTOCOL_VERSION, HeaderValue::from_static(self.revision.as_str()));
-        if let Ok(value) = HeaderValue::from_str(self.call.method.as_str()) {
-            push(headers::METHOD, value);
+        all.push(PROTOCOL_VERSION, HeaderValue::from_static(self.revision.as_str()));
+        let method = match self.call.method.known_name() {
+            Some(name) => Ok(HeaderValue::from_static(name)),
+            None => HeaderValue::from_str(self.call.method.as_str()),
+        };
+        if let Ok(value) = method {
+            all.push(METHOD, value);
         }
         let named = self.call.method.name_param().and_then(|param| self.call.params.str(param));
         if let Some(value) = named.and_then(|name| HeaderValue::from_str(&headers::encode_value(&name)).ok())
         {
-            push(headers::NAME, value);
+            all.push(NAME, value);
         }
         if let Some(Ok(mirrored)) = tool.map(|tool| &tool.headers)
             && !mirrored.is_empty()

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::target::is_variable;
 
-/// Reads `NAME=value` lines: `#` comments, an `export` in front, values in quotes. `Err` is the number of the first
-/// line that is none of that; the line itself may be a secret.
-pub(super) fn parse(text: &str) -> Result<BTreeMap<String, String>, usize> {
+/// Reads the text of a file of variables, `NAME=value` lines: `#` comments, an `export` in front, values in quotes.
+/// `Err` is the number of the first line that is none of that; the line itself may be a secret.
+pub fn parse(text: &str) -> Result<BTreeMap<String, String>, usize> {
     let mut variables = BTreeMap::new();
     for (at, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let line = line.trim();

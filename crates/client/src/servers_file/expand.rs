@@ -67,24 +67,7 @@ impl<'a> Expander<'a> {
 
     /// The text with its variables filled in. What is filled in is not looked at again.
     pub(super) fn text(&self, text: &str) -> Result<String, Fault> {
-        let mut out = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some(at) = rest.find('$') {
-            out.push_str(&rest[..at]);
-            rest = &rest[at..];
-            let Some((inner, length)) = braced(rest).or_else(|| self.unbraced(rest)) else {
-                out.push('$');
-                rest = &rest[1..];
-                continue;
-            };
-            match self.variable(inner)? {
-                Some(value) => out.push_str(&value),
-                None => out.push_str(&rest[..length]),
-            }
-            rest = &rest[length..];
-        }
-        out.push_str(rest);
-        Ok(out)
+        walk(text, self.dollars, &mut |inner| self.variable(inner))
     }
 
     /// A path: variables, `~/` for the home directory, and relative to the folder that the file belongs to.
@@ -164,13 +147,49 @@ impl<'a> Expander<'a> {
                 description: known.and_then(|input| input.description.clone()),
             })
     }
+}
 
-    /// `$NAME`, where that is understood.
-    fn unbraced<'t>(&self, text: &'t str) -> Option<(&'t str, usize)> {
-        let name = text.get(1..).filter(|_| self.dollars)?;
-        let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
-        is_variable(&name[..end]).then(|| (&name[..end], end + 1))
+/// Fills in every `${…}` of a text: `value` gets what stands between the braces, and says what it stands for, or `None`
+/// to leave it as it is. What is filled in is not looked at again.
+///
+/// ```
+/// let filled = tidegate_client::fill_in("Bearer ${TOKEN}", |name| Ok::<_, ()>((name == "TOKEN").then(|| "abc".into())));
+/// assert_eq!(filled.unwrap(), "Bearer abc");
+/// ```
+pub fn fill_in<E>(text: &str, mut value: impl FnMut(&str) -> Result<Option<String>, E>) -> Result<String, E> {
+    walk(text, false, &mut value)
+}
+
+fn walk<E>(
+    text: &str,
+    dollars: bool,
+    value: &mut dyn FnMut(&str) -> Result<Option<String>, E>,
+) -> Result<String, E> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let Some((inner, length)) = braced(rest).or_else(|| unbraced(rest).filter(|_| dollars)) else {
+            out.push('$');
+            rest = &rest[1..];
+            continue;
+        };
+        match value(inner)? {
+            Some(value) => out.push_str(&value),
+            None => out.push_str(&rest[..length]),
+        }
+        rest = &rest[length..];
     }
+    out.push_str(rest);
+    Ok(out)
+}
+
+/// `$NAME`.
+fn unbraced(text: &str) -> Option<(&str, usize)> {
+    let name = text.get(1..)?;
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(name.len());
+    is_variable(&name[..end]).then(|| (&name[..end], end + 1))
 }
 
 /// What stands between `${` and its `}`, and how long all of it is. Defaults may hold variables of their own.

@@ -20,7 +20,9 @@ use serde_json::Value;
 use crate::target::Target;
 use expand::Surroundings;
 
+pub use env_file::parse as parse_env_file;
 pub use error::ServersFileError;
+pub use expand::fill_in;
 pub use resolve::Found;
 pub use well_known::well_known_files;
 
@@ -110,6 +112,27 @@ impl ServersFile {
         self.servers
             .iter()
             .map(|(name, value)| (name.as_str(), entry::read(self, name, value, &Surroundings::here())))
+    }
+
+    /// The same with variables from elsewhere than the environment of this process.
+    pub fn entries_with(
+        &self,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> impl Iterator<Item = (&str, Result<Entry, ServersFileError>)> {
+        self.servers.iter().map(move |(name, value)| {
+            let around = Surroundings { variable, ..Surroundings::here() };
+            (name.as_str(), entry::read(self, name, value, &around))
+        })
+    }
+
+    /// What the file says about a server, word for word: nothing is filled in, and nothing is hidden.
+    pub fn raw(&self, name: &str) -> Option<&Value> {
+        self.servers.get(name)
+    }
+
+    /// The folder that the file belongs to, which relative paths in it start from.
+    pub fn folder(&self) -> PathBuf {
+        Surroundings::here().workspace(&self.origin)
     }
 
     /// One server.

@@ -15,6 +15,7 @@ impl fmt::Display for Target {
         match self {
             Target::Command(command) => command.fmt(f),
             Target::Url(remote) => remote.fmt(f),
+            Target::Streams(_) => f.write_str("streams"),
             Target::Local(_) => f.write_str("local"),
         }
     }
@@ -46,6 +47,7 @@ impl fmt::Debug for Target {
         match self {
             Target::Command(command) => fmt::Debug::fmt(command, f),
             Target::Url(remote) => fmt::Debug::fmt(remote, f),
+            Target::Streams(_) => f.write_str("Streams"),
             Target::Local(_) => f.write_str("Local"),
         }
     }

@@ -55,6 +55,33 @@ async fn a_server_that_became_another_is_found_again() {
 }
 
 #[tokio::test]
+async fn a_probe_finds_a_server_that_became_another() {
+    for (before, after, era) in
+        [(Eras::Modern, Eras::Legacy, Era::Legacy), (Eras::Legacy, Eras::Modern, Era::Modern)]
+    {
+        let mut world = World::start(before).await;
+        let client = world.client(|_| {});
+        client.server().await.unwrap();
+        world.become_another(after).await;
+        client.probe(std::time::Duration::from_secs(10)).await.unwrap();
+        assert_eq!(client.server().await.unwrap().era(), era);
+    }
+}
+
+#[tokio::test]
+async fn a_probe_of_a_server_in_this_process_asks_it() {
+    let door = tidegate_server::Server::new("here", "1").tool(crate::world::plain("plain")).build();
+    let mute = tower::service_fn(|_: tidegate_service::Call| {
+        std::future::pending::<Result<tidegate_service::Reply, std::convert::Infallible>>()
+    });
+    let of = |target| Client::builder(target).unwrap().lazy().unwrap();
+    let within = std::time::Duration::from_millis(200);
+    of(tidegate_client::Target::from_door(door)).probe(within).await.unwrap();
+    let late = of(tidegate_client::Target::from_door(mute)).probe(within).await.unwrap_err();
+    assert_eq!(late.symbol, tidegate_protocol::Symbol::Timeout);
+}
+
+#[tokio::test]
 async fn a_server_in_this_process() {
     let door = tidegate_server::Server::new("here", "1").tool(crate::world::plain("plain")).build();
     let target = tidegate_client::Target::from_door(door);

@@ -1,5 +1,15 @@
-//! Modern callers in front of a legacy server: calls that stop in the middle to ask, and whose session is whose.
+//! Callers of one era in front of a server of the other: calls that stop in the middle to ask, tasks, and whose session
+//! is whose.
 
 mod lanes;
+mod notices;
 mod parked;
 mod rig;
+mod tasks;
+
+/// Not a test: what the server processes of the tests run. They are this very program, started again.
+#[test]
+fn stdio_server() {
+    tasks::run_if_asked();
+    notices::run_if_asked();
+}

@@ -117,6 +117,21 @@ async fn nobody_elses_call_is_thrown_out_when_too_many_wait() {
 }
 
 #[tokio::test]
+async fn nothing_rests_while_a_call_waits_for_answers() {
+    let rig = Rig::start(Eras::Legacy).await;
+    let client = rig.client(|_| {});
+    let (door, ann) = (client.door(), session());
+    let state = make(&door, call(&ann, "greet", json!({}))).await.state(&["who"]);
+    assert!(!client.rest().await);
+    let answered = json!({"requestState": state, "inputResponses": {"who": named("Ann")}});
+    assert_eq!(make(&door, call(&ann, "greet", answered)).await, Got::Text("Hello, Ann!".into()));
+    assert!(client.rest().await);
+    assert!(!client.is_running());
+    make(&door, call(&ann, "greet", json!({}))).await.state(&["who"]);
+    assert_eq!(rig.handshakes.lock().unwrap().len(), 2);
+}
+
+#[tokio::test]
 async fn a_call_that_nobody_resumes_is_given_up() {
     let rig = Rig::start(Eras::Legacy).await;
     let client = rig.client(|options| options.park.time = Duration::from_millis(200));

@@ -17,6 +17,7 @@ mod crashes;
 mod floods;
 mod garbage;
 mod hangs;
+mod health;
 mod memory;
 mod old_transport;
 mod questions;

@@ -106,7 +106,9 @@ impl<D: Door> Shared<D> {
             Err(response) => return response,
         };
         match incoming {
-            Incoming::One(Message::Notification(notification)) => session.peer.notified(&notification),
+            Incoming::One(Message::Notification(notification)) => {
+                session.peer.notified(&self.door, notification);
+            }
             Incoming::One(Message::Response(response)) => {
                 session.peer.answered(&response.id, Ok(response.result))
             }

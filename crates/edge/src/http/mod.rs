@@ -47,6 +47,8 @@ pub use settings::Settings;
 use heads::Heads;
 use sessions::Sessions;
 
+use crate::told::Told;
+
 /// A router that serves `door` at the path of `settings` (`/mcp` unless told otherwise).
 pub fn router<D: Door>(door: D, settings: Settings) -> Router {
     let path = settings.path.clone();
@@ -79,6 +81,8 @@ struct Shared<D> {
     settings: Settings,
     options: Arc<crate::Options>,
     sessions: Arc<Sessions>,
+    /// What modern clients tell.
+    told: Told,
 }
 
 impl<D: Door> Endpoint<D> {
@@ -86,7 +90,7 @@ impl<D: Door> Endpoint<D> {
     pub fn new(door: D, settings: Settings) -> Self {
         let sessions = Arc::new(Sessions::new(settings.max_sessions, settings.session_idle));
         let options = Arc::new(settings.edge.clone());
-        Endpoint { shared: Arc::new(Shared { door, settings, options, sessions }) }
+        Endpoint { shared: Arc::new(Shared { door, settings, options, sessions, told: Told::of(16) }) }
     }
 
     /// How many legacy sessions are open.

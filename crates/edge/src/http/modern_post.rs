@@ -50,7 +50,7 @@ impl<D: Door> Shared<D> {
             call.context.param_headers = Some(param_headers(http, heads));
         }
         let streams = heads.accepts_events();
-        let outbox = if streams { modern::open_outbox(&mut call) } else { None };
+        let outbox = if streams { modern::open_outbox(&mut call, self.settings.edge.relays) } else { None };
         let reply: ReplyFuture = Box::pin(modern::answer(&self.door, call, self.settings.edge.eras));
         Ok(Started { id, guard, streams, outbox, reply })
     }

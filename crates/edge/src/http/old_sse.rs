@@ -196,7 +196,7 @@ async fn take<D: Door>(
                 }
             });
         }
-        (Message::Notification(notification), Some(peer)) => peer.notified(&notification),
+        (Message::Notification(notification), Some(peer)) => peer.notified(&shared.door, notification),
         (Message::Response(response), Some(peer)) => peer.answered(&response.id, Ok(response.result)),
         (Message::Failure(failure), Some(peer)) => {
             if let Some(id) = failure.id {

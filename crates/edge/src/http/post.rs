@@ -13,6 +13,8 @@ use tidegate_service::{Door, Principal, wire_trace};
 use super::heads::{Heads, Version};
 use super::modern_post::Started;
 use super::{Shared, body, respond};
+use crate::modern;
+use crate::told::is_for_service;
 
 /// Who answers a message.
 enum Next<'a> {
@@ -62,10 +64,10 @@ impl<D: Door> Shared<D> {
         };
         let eras = self.settings.edge.eras;
         let version = heads.version();
-        let modern = !eras.legacy() || (eras.modern() && version.is_modern());
+        let is_modern = !eras.legacy() || (eras.modern() && version.is_modern());
         match incoming {
             Incoming::One(Message::Request(request)) => {
-                if modern || (eras.modern() && Meta::is_modern(request.params.meta())) {
+                if is_modern || (eras.modern() && Meta::is_modern(request.params.meta())) {
                     return match self.start_modern(http, heads, request, principal) {
                         Ok(started) => Next::Modern(started),
                         Err(response) => Next::Done(response),
@@ -76,9 +78,14 @@ impl<D: Door> Shared<D> {
                     Ok(()) => Next::Legacy(Box::pin(self.legacy_request(heads, request, principal))),
                 }
             }
-            // 2026-07-28 defines no client notifications over HTTP; what comes is taken and has no effect.
-            Incoming::One(Message::Notification(_)) if modern => Next::Done(respond::accepted()),
-            Incoming::One(_) | Incoming::Batch(_) if modern => {
+            // 2026-07-28 defines no client notifications over HTTP. What comes is for whoever may know it.
+            Incoming::One(Message::Notification(notification)) if is_modern => {
+                if is_for_service(&notification.method) {
+                    self.told.hand_over(&self.door, modern::told(notification, eras, principal));
+                }
+                Next::Done(respond::accepted())
+            }
+            Incoming::One(_) | Incoming::Batch(_) if is_modern => {
                 let what = "Invalid request: the body must be a single JSON-RPC request or notification";
                 Next::Done(respond::refused(400, &Error::new(Symbol::InvalidRequest, what)))
             }

@@ -77,7 +77,7 @@ pub(crate) async fn drive_batch<D: Door>(
             Ok(Message::Request(request)) => {
                 running.push(drive(door.clone(), peer.clone(), request, lane.clone(), options.clone()));
             }
-            Ok(Message::Notification(notification)) => peer.notified(&notification),
+            Ok(Message::Notification(notification)) => peer.notified(&door, notification),
             Ok(Message::Response(response)) => peer.answered(&response.id, Ok(response.result)),
             Ok(Message::Failure(failure)) => {
                 if let Some(id) = failure.id {
@@ -175,8 +175,11 @@ impl<D: Door> Run<'_, D> {
     async fn call_until_done(&self, request: Request) -> Result<Json, Error> {
         let Request { method, mut params, .. } = request;
         let wants_task = method == Method::ToolsCall && params.has("task");
+        // Who does not offer tasks ignores that they are wanted (2025-11-25 basic/utilities/tasks, Task Support).
+        let gets_task = wants_task && self.peer.offers.tasks && self.peer.revision.allows(Feature::CoreTasks);
         for _ in 0..self.options.max_rounds {
             match self.call(method.clone(), params.clone()).await? {
+                Reply::Complete(result) if gets_task => return tasks::done(self.peer, &result),
                 Reply::Complete(result) => return Ok(lower::result(&method, self.peer.revision, result)),
                 Reply::Error(error) => return Err(error),
                 Reply::Task(task) if wants_task => return tasks::created(self.peer, &task),

@@ -1,6 +1,6 @@
 //! [`Peer`]: a legacy client after its handshake.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 
 use bytestring::ByteString;
@@ -8,12 +8,13 @@ use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{
     ClientCapabilities, Error, Id, Json, Level, Method, Notification, Object, Params, Revision, Symbol, meta,
 };
-use tidegate_service::{Call, CallerId, Context, Outbox, Principal};
+use tidegate_service::{Call, CallerId, Context, Door, Outbox, Principal};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::in_flight::{InFlight, Turn};
 use crate::modern::correlation;
+use crate::told::{Told, is_for_service};
 
 /// What the handshake established, and what has happened since.
 pub(crate) struct Peer {
@@ -32,6 +33,7 @@ pub(crate) struct Peer {
     /// Up to which of these changes the stream is fed.
     pub(crate) subscriptions_heard: watch::Sender<u64>,
     in_flight: InFlight,
+    told: Told,
     state: Mutex<State>,
 }
 
@@ -42,6 +44,8 @@ struct State {
     next_question: u64,
     subscribed: BTreeSet<ByteString>,
     tasks: Vec<ByteString>,
+    /// Tasks that were done when they began, oldest first.
+    done: VecDeque<(ByteString, Json)>,
 }
 
 /// Which parts of the protocol the service behind offers, as declared in the handshake.
@@ -51,6 +55,7 @@ pub(crate) struct Offers {
     pub(crate) prompts: bool,
     pub(crate) resources: bool,
     pub(crate) logging: bool,
+    pub(crate) tasks: bool,
 }
 
 impl Offers {
@@ -61,6 +66,7 @@ impl Offers {
             prompts: all.has("prompts"),
             resources: all.has("resources"),
             logging: all.has("logging"),
+            tasks: all.has("tasks"),
         }
     }
 }
@@ -69,6 +75,10 @@ impl Offers {
 const MAX_SUBSCRIPTIONS: usize = 1024;
 /// Most tasks that `tasks/list` remembers for one session.
 const MAX_TASKS: usize = 1024;
+/// Most results of tasks that were done at once which one session keeps, and how large they may be together. The latest
+/// is always kept.
+const MAX_DONE: usize = 64;
+const MAX_DONE_BYTES: usize = 4 * 1024 * 1024;
 
 impl Peer {
     pub(crate) fn new(
@@ -91,6 +101,7 @@ impl Peer {
             subscriptions_changed: watch::Sender::new(0),
             subscriptions_heard: watch::Sender::new(0),
             in_flight: InFlight::new(max_in_flight),
+            told: Told::default(),
             state: Mutex::new(State {
                 // A client that never sets a level gets what is of interest, not everything.
                 log_level: Level::Info,
@@ -98,13 +109,14 @@ impl Peer {
                 next_question: 1,
                 subscribed: BTreeSet::new(),
                 tasks: Vec::new(),
+                done: VecDeque::new(),
             }),
         }
     }
 
     /// A client that never shook hands and has no session: 2025-03-26 without capabilities.
     pub(crate) fn bare(principal: Principal) -> Peer {
-        let everything = Offers { tools: true, prompts: true, resources: true, logging: true };
+        let everything = Offers { tools: true, prompts: true, resources: true, logging: true, tasks: false };
         let revision = Revision::V2025_03_26;
         Peer::new(revision, None, ClientCapabilities::none(), principal, None, everything, usize::MAX)
     }
@@ -131,8 +143,15 @@ impl Peer {
         self.in_flight.len()
     }
 
-    /// Takes a notification from the client.
-    pub(crate) fn notified(&self, notification: &Notification) {
+    /// Takes a notification from the client: what is not about its session is handed over to the service.
+    pub(crate) fn notified<D: Door>(&self, door: &D, notification: Notification) {
+        if is_for_service(&notification.method) {
+            let Notification { method, params } = notification;
+            if let Ok(call) = self.call(method, params, self.ended.child_token(), None) {
+                self.told.hand_over(door, call);
+            }
+            return;
+        }
         if notification.method == Method::Cancelled
             && let Some(id) = notification.params.json("requestId").and_then(Id::from_json)
             && self.in_flight.cancel(&id)
@@ -212,6 +231,22 @@ impl Peer {
         state.tasks.push(id);
     }
 
+    /// Keeps a task that was done when it began: the whole task, with its result.
+    pub(crate) fn keep_done(&self, id: ByteString, task: Json) {
+        let mut state = self.state();
+        // A buffer of its own: what it came in may be larger.
+        state.done.push_back((id, Json::trusted(ByteString::from(task.as_str()))));
+        let mut bytes: usize = state.done.iter().map(|(_, task)| task.len()).sum();
+        while state.done.len() > MAX_DONE || (bytes > MAX_DONE_BYTES && state.done.len() > 1) {
+            bytes -= state.done.pop_front().map_or(0, |(_, task)| task.len());
+        }
+    }
+
+    /// A task that was done when it began.
+    pub(crate) fn done(&self, id: &str) -> Option<Json> {
+        self.state().done.iter().find(|(done, _)| *done == id).map(|(_, task)| task.clone())
+    }
+
     pub(crate) fn forget_task(&self, id: &str) {
         self.state().tasks.retain(|t| *t != id);
     }
@@ -237,6 +272,7 @@ impl Peer {
         context.caller = self.caller;
         context.cancel = cancel;
         context.outbox = outbox;
+        context.hops = meta::hops(params.meta());
         Ok(Call::new(method, params, context))
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytestring::ByteString;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Error, Json, Method, Object, Params, Request, Symbol, lower, meta};
-use tidegate_service::{Door, Question, Reply};
+use tidegate_service::{Door, Question, Reply, epoch_ms, rfc3339_ms};
 use tokio_util::sync::CancellationToken;
 
 use super::answers::{answer_map, ask_all};
@@ -41,6 +41,21 @@ pub(super) fn created(peer: &Peer, task: &Json) -> Result<Json, Error> {
     let mut w = ObjectWriter::new();
     w.json("task", &lower::task(&task));
     Ok(w.finish())
+}
+
+/// The answer to a `tools/call` that asked for a task and got its result at once: a task that is done.
+///
+/// 2025-11-25 basic/utilities/tasks, Result Retrieval: who accepts such a request must answer with a task.
+pub(super) fn done(peer: &Peer, result: &Json) -> Result<Json, Error> {
+    let id = ByteString::from(format!("{:032x}", fastrand::u128(..)));
+    let now = rfc3339_ms(epoch_ms());
+    let mut w = ObjectWriter::with_capacity(256 + result.len());
+    w.str("taskId", &id).str("status", "completed").str("createdAt", &now).str("lastUpdatedAt", &now);
+    // It is kept as long as the session, or until there are too many.
+    w.raw("ttlMs", "null").json("result", result);
+    let task = w.finish();
+    peer.keep_done(id, task.clone());
+    created(peer, &task)
 }
 
 /// Waits for a task that the client did not ask for: it sees one call and one result.
@@ -178,6 +193,9 @@ async fn list<D: Door>(run: &Run<'_, D>) -> Result<Json, Error> {
 }
 
 async fn get<D: Door>(run: &Run<'_, D>, id: &str) -> Result<Object, Error> {
+    if let Some(done) = run.peer.done(id) {
+        return Object::of(&done).ok_or_else(Error::internal);
+    }
     let result = call(run, Method::TasksGet, id_params(id)).await?;
     Object::of(&result).ok_or_else(Error::internal)
 }

@@ -11,17 +11,19 @@ use tidegate_protocol::lines::{Line, Lines};
 use tidegate_protocol::{
     Error, Feature, Id, Incoming, Json, Malformed, Message, Meta, Method, Notification, Request, Symbol,
 };
-use tidegate_service::{CallerId, Door, Notice, Outbox, Reply, Subscription, wire_trace};
+use tidegate_service::{CallerId, Door, Reply, wire_trace};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::modern_request::{Modern, ReplyFuture, Running};
 use super::output::Output;
 use super::{Ended, Settings};
 use crate::http::modern_only;
-use crate::in_flight::{InFlight, Turn};
+use crate::in_flight::InFlight;
 use crate::legacy::{Peer, drive, drive_batch, handshake, pump};
 use crate::options::Options;
+use crate::told::{Told, is_for_service};
 use crate::{modern, wire};
 
 pub(super) async fn run<D: Door>(
@@ -102,6 +104,7 @@ struct Connection<D> {
     over: CancellationToken,
     /// This connection as services know it.
     caller: CallerId,
+    told: Told,
 }
 
 impl<D: Door> Connection<D> {
@@ -118,6 +121,7 @@ impl<D: Door> Connection<D> {
             shook_hands: false,
             over: CancellationToken::new(),
             caller: CallerId::new(),
+            told: Told::default(),
         }
     }
 
@@ -146,7 +150,7 @@ impl<D: Door> Connection<D> {
     fn message(&mut self, message: Message) -> Option<Request> {
         match message {
             Message::Request(request) => return self.request(request),
-            Message::Notification(notification) => self.notification(&notification),
+            Message::Notification(notification) => self.notification(notification),
             Message::Response(response) => {
                 if let Some(peer) = &self.peer {
                     peer.answered(&response.id, Ok(response.result));
@@ -213,15 +217,23 @@ impl<D: Door> Connection<D> {
         }
     }
 
-    fn notification(&mut self, notification: &Notification) {
+    fn notification(&mut self, notification: Notification) {
         if notification.method == Method::Cancelled
             && let Some(id) = notification.params.json("requestId").and_then(Id::from_json)
             && self.in_flight.cancel(&id)
         {
             return;
         }
-        if let Some(peer) = &self.peer {
-            peer.notified(notification);
+        match &self.peer {
+            Some(peer) => peer.notified(&self.door, notification),
+            None if self.options.eras.modern() && is_for_service(&notification.method) => {
+                let principal = self.settings.principal.clone();
+                let mut call = modern::told(notification, self.options.eras, principal);
+                call.context.caller = Some(self.caller);
+                call.context.cancel = self.over.child_token();
+                self.told.hand_over(&self.door, call);
+            }
+            None => {}
         }
     }
 
@@ -262,7 +274,7 @@ impl<D: Door> Connection<D> {
         }
         call.context.caller = Some(self.caller);
         let cancel = call.context.cancel.clone();
-        let outbox = modern::open_outbox(&mut call);
+        let outbox = modern::open_outbox(&mut call, self.options.relays);
         let mut reply: ReplyFuture = Box::pin(modern::answer(&self.door, call, self.options.eras));
         // Nothing else happens on this connection before the first poll is over: a request that is answered by then
         // needs no place on the list, and no task.
@@ -310,99 +322,7 @@ impl<D: Door> Connection<D> {
     }
 }
 
-type ReplyFuture = Pin<Box<dyn Future<Output = Reply> + Send>>;
-
 /// Polls a future that somebody else will poll again before it waits, so that nothing hangs on the waker used here.
 fn poll_once<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
-}
-
-/// A modern request that is not answered at once.
-struct Modern {
-    running: Running,
-    cancel: CancellationToken,
-    outbox: Option<Outbox>,
-    reply: ReplyFuture,
-    out: Output,
-    over: CancellationToken,
-}
-
-impl Modern {
-    async fn run(mut self) {
-        // A cancelled request gets no response (2026-07-28 basic/patterns/cancellation).
-        let cancel = self.cancel.clone();
-        match cancel.run_until_cancelled(self.answer()).await {
-            Some(Reply::Subscription(subscription)) => {
-                listen(&self.running.id, subscription, &self.out, &cancel, &self.over).await;
-            }
-            // A service that heard of the cancellation first may have answered all the same.
-            Some(reply) if !cancel.is_cancelled() => {
-                self.out.line(&wire::modern_reply(&self.running.id, &reply))
-            }
-            _ => {}
-        }
-    }
-
-    async fn answer(&mut self) -> Reply {
-        let Some(outbox) = &self.outbox else { return self.reply.as_mut().await };
-        let pass_on = |notice: &Notice| {
-            if *notice != Notice::CloseStream {
-                let mut message = Vec::with_capacity(160);
-                notice.write(&mut message, None);
-                self.out.line(&message);
-            }
-        };
-        let reply = loop {
-            tokio::select! {
-                biased;
-                Some(notice) = outbox.next() => pass_on(&notice),
-                reply = &mut self.reply => break reply,
-            }
-        };
-        while let Some(notice) = outbox.try_next() {
-            pass_on(&notice);
-        }
-        reply
-    }
-}
-
-/// Passes a subscription's events on until one side ends it.
-async fn listen(
-    id: &Id,
-    subscription: Subscription,
-    out: &Output,
-    cancel: &CancellationToken,
-    over: &CancellationToken,
-) {
-    out.line(&modern::acknowledgement(id, &subscription));
-    loop {
-        tokio::select! {
-            () = cancel.cancelled() => break,
-            () = over.cancelled() => {
-                out.line(&modern::subscription_end(id));
-                break;
-            }
-            notice = subscription.events.next() => match notice {
-                Some(notice) => out.line(&modern::subscription_notice(id, &notice)),
-                None => {
-                    out.line(&modern::subscription_end(id));
-                    break;
-                }
-            },
-        }
-    }
-    subscription.events.close();
-}
-
-/// Takes the request off the list of running ones, however it ends.
-struct Running {
-    in_flight: Arc<InFlight>,
-    id: Id,
-    turn: Turn,
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.in_flight.finish(&self.id, self.turn);
-    }
 }

@@ -5,6 +5,7 @@
 //! while for running ones, everything flushed.
 
 mod connection;
+mod modern_request;
 mod output;
 mod streams;
 
@@ -26,6 +27,8 @@ pub struct Settings {
     pub max_backlog: usize,
     /// Who is at the other end. Default nobody in particular.
     pub principal: Principal,
+    /// Whether SIGHUP ends the connection. Not where it means that the configuration is to be read again. Default yes.
+    pub hangup_ends: bool,
 }
 
 impl Default for Settings {
@@ -35,6 +38,7 @@ impl Default for Settings {
             drain: Duration::from_secs(5),
             max_backlog: 64 * 1024 * 1024,
             principal: Principal::default(),
+            hangup_ends: true,
         }
     }
 }
@@ -69,7 +73,9 @@ pub async fn serve<D: Door>(door: D, settings: Settings) -> Ended {
     // On a task of its own, because a runtime wakes its tasks more cheaply than whoever waits outside of it.
     let mut task = tokio::task::JoinSet::new();
     task.spawn(async move {
-        let signal = std::pin::pin!(signals());
+        let hangup_ends = settings.hangup_ends;
+        let signal =
+            std::pin::pin!(async move { if hangup_ends { signals().await } else { ending_signals().await } });
         connection::run(door, settings, input, output, async { Some(signal.await) }).await
     });
     match task.join_next().await {
@@ -94,23 +100,33 @@ pub async fn serve_streams<D: Door>(
 /// The first of the signals that end a process politely.
 #[cfg(unix)]
 pub async fn signals() -> &'static str {
-    use tokio::signal::unix::{SignalKind, signal};
-    let wait = |kind: SignalKind, name: &'static str| async move {
-        match signal(kind) {
-            Ok(mut stream) => {
-                stream.recv().await;
-                name
-            }
-            Err(e) => {
-                tracing::warn!(error = %e, name, "cannot listen for a signal");
-                std::future::pending().await
-            }
-        }
-    };
     tokio::select! {
-        name = wait(SignalKind::interrupt(), "SIGINT") => name,
-        name = wait(SignalKind::terminate(), "SIGTERM") => name,
-        name = wait(SignalKind::hangup(), "SIGHUP") => name,
+        name = ending_signals() => name,
+        name = received(tokio::signal::unix::SignalKind::hangup(), "SIGHUP") => name,
+    }
+}
+
+/// The same without SIGHUP, for processes that read their configuration again when that comes.
+#[cfg(unix)]
+pub async fn ending_signals() -> &'static str {
+    use tokio::signal::unix::SignalKind;
+    tokio::select! {
+        name = received(SignalKind::interrupt(), "SIGINT") => name,
+        name = received(SignalKind::terminate(), "SIGTERM") => name,
+    }
+}
+
+#[cfg(unix)]
+async fn received(kind: tokio::signal::unix::SignalKind, name: &'static str) -> &'static str {
+    match tokio::signal::unix::signal(kind) {
+        Ok(mut stream) => {
+            stream.recv().await;
+            name
+        }
+        Err(e) => {
+            tracing::warn!(error = %e, name, "cannot listen for a signal");
+            std::future::pending().await
+        }
     }
 }
 
@@ -121,4 +137,10 @@ pub async fn signals() -> &'static str {
         std::future::pending::<()>().await;
     }
     "Ctrl-C"
+}
+
+/// The same, as there is nothing else.
+#[cfg(not(unix))]
+pub async fn ending_signals() -> &'static str {
+    signals().await
 }

@@ -15,6 +15,7 @@ mod legacy_sessions;
 mod legacy_streams;
 mod lowering;
 mod modern_http;
+mod notices;
 mod questions;
 mod stdio;
 mod stress;

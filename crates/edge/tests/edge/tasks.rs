@@ -38,6 +38,45 @@ async fn from_creation_to_result() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_answered_at_once_is_a_task_that_is_done() {
+    let stub = Stub::new();
+    let client = Client::new(&stub, Settings::default());
+    let session = Session::open(&client, "2025-11-25").await;
+    let params = json!({"name": "echo", "arguments": {"text": "hi"}, "task": {}});
+    let created = session.request(1, "tools/call", params.clone()).send().await.json().await;
+    let task = &created["result"]["task"];
+    assert_eq!((&task["status"], &task["ttl"]), (&json!("completed"), &Value::Null), "{created}");
+    let id = task["taskId"].as_str().unwrap();
+    assert_eq!(ask(&session, "tasks/get", id).await["result"], *task);
+    let result = ask(&session, "tasks/result", id).await;
+    assert_eq!(text(&result), "hi");
+    assert_eq!(result["result"]["_meta"], json!({"io.modelcontextprotocol/related-task": {"taskId": id}}));
+    assert_eq!(ask(&session, "tasks/list", "").await["result"]["tasks"], json!([task]));
+    assert_eq!(code(&ask(&session, "tasks/cancel", id).await).0, -32602);
+    let other = Session::open(&client, "2025-11-25").await;
+    assert_eq!(code(&ask(&other, "tasks/get", id).await).0, -32602, "it is this session's alone");
+    // Where there are no tasks, nobody gets one.
+    let older = Session::open(&client, "2025-06-18").await;
+    assert_eq!(text(&older.request(1, "tools/call", params).send().await.json().await), "hi");
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_so_many_results_are_kept() {
+    let stub = Stub::new();
+    let session = session(&stub, "2025-11-25").await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let params = json!({"name": "big", "arguments": {"n": 1_800_000}, "task": {}});
+        let created = session.request(1, "tools/call", params).send().await.json().await;
+        ids.push(created["result"]["task"]["taskId"].as_str().unwrap().to_owned());
+    }
+    assert_eq!(code(&ask(&session, "tasks/get", &ids[0]).await).0, -32602, "the oldest made room");
+    for id in &ids[1..] {
+        assert_eq!(text(&ask(&session, "tasks/result", id).await).len(), 1_800_000);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn tasks_that_fail_or_are_cancelled() {
     let stub = Stub::new();
     let session = session(&stub, "2025-11-25").await;

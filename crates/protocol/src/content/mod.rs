@@ -3,6 +3,7 @@
 //! These types are for building and reading content by hand. Content that is only passed on stays raw
 //! ([`crate::Json`]), so that members these types do not know survive.
 
+mod joined;
 mod resource;
 mod tool;
 
@@ -13,6 +14,7 @@ use serde_json::Value;
 
 use crate::json::write_str;
 
+pub use joined::joined_text;
 pub use resource::{Body, Icon, ResourceContents, ResourceLink, Theme};
 pub use tool::ToolAnnotations;
 

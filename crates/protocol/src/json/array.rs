@@ -53,7 +53,7 @@ impl Json {
     }
 
     /// This array with each element for which `change` gives another replaced; `None` if nothing changes.
-    pub(crate) fn map_elements(&self, mut change: impl FnMut(&Json) -> Option<Json>) -> Option<Json> {
+    pub fn map_elements(&self, mut change: impl FnMut(&Json) -> Option<Json>) -> Option<Json> {
         let mut elements = self.elements()?;
         let mut changed = false;
         for element in &mut elements {

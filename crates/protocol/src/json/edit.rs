@@ -8,28 +8,29 @@ use super::write::write_str;
 
 /// Changes to an object, collected and then made at once. Members that are not named keep their bytes, and an object
 /// that needs no change is not copied.
-pub(crate) struct Edit {
+pub struct Edit {
     object: Object,
     changes: SmallVec<[(&'static str, Option<Json>); 4]>,
 }
 
 impl Edit {
     /// Starts to edit; `None` if the value is not an object without duplicate keys.
-    pub(crate) fn of(json: &Json) -> Option<Edit> {
+    pub fn of(json: &Json) -> Option<Edit> {
         Object::of(json).map(Edit::new)
     }
 
-    pub(crate) fn new(object: Object) -> Edit {
+    /// Starts to edit an object.
+    pub fn new(object: Object) -> Edit {
         Edit { object, changes: SmallVec::new() }
     }
 
     /// The object as it was.
-    pub(crate) fn object(&self) -> &Object {
+    pub fn object(&self) -> &Object {
         &self.object
     }
 
     /// Removes a member, if it is there.
-    pub(crate) fn remove(&mut self, name: &'static str) -> &mut Self {
+    pub fn remove(&mut self, name: &'static str) -> &mut Self {
         if self.object.has(name) {
             self.change(name, None);
         }
@@ -37,13 +38,13 @@ impl Edit {
     }
 
     /// Sets a member: in place if it is there, else at the end.
-    pub(crate) fn set(&mut self, name: &'static str, value: Json) -> &mut Self {
+    pub fn set(&mut self, name: &'static str, value: Json) -> &mut Self {
         self.change(name, Some(value));
         self
     }
 
     /// Gives a member, if it is there, to `change`, and replaces it by what comes back.
-    pub(crate) fn map(
+    pub fn map(
         &mut self,
         name: &'static str,
         change: impl FnOnce(&Json) -> Option<Json>,
@@ -60,7 +61,7 @@ impl Edit {
     }
 
     /// The changed object; `None` if nothing changed.
-    pub(crate) fn finish(self) -> Option<Json> {
+    pub fn finish(self) -> Option<Json> {
         if self.changes.is_empty() {
             return None;
         }

@@ -16,6 +16,6 @@ pub use scan::{Fault, FaultKind, Limits};
 pub use text::Json;
 pub use write::{ObjectWriter, write_str};
 
-pub(crate) use edit::Edit;
+pub use edit::Edit;
 pub(crate) use object::{Members, empty_members, scan_members};
-pub(crate) use scan::Scanner;
+pub(crate) use scan::{Scan, Scanner};

@@ -160,8 +160,9 @@ impl Object {
         Some(Json::from_span(&self.text, m.value_start as usize, m.value_end as usize))
     }
 
-    /// A member as it stands, key and value, by its position among [`Object::members`].
-    pub(crate) fn raw_member(&self, index: usize) -> &str {
+    /// A member as it stands, key and value, by its position among [`Object::members`], which must be less than their
+    /// number.
+    pub fn raw_member(&self, index: usize) -> &str {
         let m = &self.members[index];
         // The key's quotes stand just outside the recorded position.
         &self.text[m.key_start as usize - 1..m.value_end as usize]
@@ -207,6 +208,54 @@ impl Object {
             out.push(b'}');
         }
         Json::from_written(out)
+    }
+
+    /// The same as [`Object::with`] for a member that is there, without scanning the text again; `None` if it is not.
+    /// `inner` is an object within this one, which comes along.
+    pub(crate) fn respelled(
+        &self,
+        name: &str,
+        value: &Json,
+        inner: Option<&Object>,
+    ) -> Option<(Object, Option<Object>)> {
+        let at = *self.find(name)?;
+        let (start, cut, rest) = (self.start as usize, at.value_start as usize, at.value_end as usize);
+        let mut out = Vec::with_capacity(self.as_str().len() + value.len());
+        let bytes = self.text.as_bytes();
+        out.extend_from_slice(&bytes[start..cut]);
+        out.extend_from_slice(value.as_str().as_bytes());
+        out.extend_from_slice(&bytes[rest..self.end as usize]);
+        let text = Json::from_written(out).into_text();
+        if text.len() > u32::MAX as usize {
+            return None;
+        }
+        // Where something that stood at `place` stands now.
+        let moved = |place: u32| match place as usize > cut {
+            true => (place as usize - start - (rest - cut) + value.len()) as u32,
+            false => place - start as u32,
+        };
+        let moved_object = |object: &Object| Object {
+            text: text.clone(),
+            start: moved(object.start),
+            end: moved(object.end),
+            members: object
+                .members
+                .iter()
+                .map(|m| Position {
+                    key_start: moved(m.key_start),
+                    key_end: moved(m.key_end),
+                    value_start: moved(m.value_start),
+                    value_end: moved(m.value_end),
+                    escaped: m.escaped,
+                })
+                .collect(),
+        };
+        let inner = match inner {
+            // Only positions in the same text can be moved along.
+            Some(inner) if inner.text.as_ptr() != self.text.as_ptr() => return None,
+            inner => inner.map(moved_object),
+        };
+        Some((moved_object(self), inner))
     }
 
     /// This object without the named members. All other bytes are copied as they stand.

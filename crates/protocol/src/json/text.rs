@@ -62,8 +62,9 @@ impl Json {
         Json(ByteString::from_static("null"))
     }
 
-    /// Text made by the writers of this crate, which write nothing but UTF-8.
-    pub(crate) fn from_written(out: Vec<u8>) -> Json {
+    /// Text made by [`ObjectWriter`](super::ObjectWriter) and [`write_str`](super::write_str), which write nothing but
+    /// UTF-8. Panics if something else did.
+    pub fn from_written(out: Vec<u8>) -> Json {
         Json(ByteString::try_from(Bytes::from(out)).expect("the writers write UTF-8"))
     }
 

@@ -161,6 +161,7 @@ impl Replay {
             Ok(state) => Reply::InputRequired(InputRequired {
                 questions: std::mem::take(&mut self.questions),
                 state: Some(state.into()),
+                original: None,
             }),
             Err(error) => Reply::Error(error),
         })

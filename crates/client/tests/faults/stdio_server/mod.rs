@@ -40,6 +40,9 @@ pub(crate) fn run_if_asked() {
     if let Some(later) = start.strip_prefix("second:") {
         start = if before == 0 { String::new() } else { later.to_owned() };
     }
+    if let Some(file) = start.strip_prefix("crash_while:") {
+        start = if std::path::Path::new(file).exists() { "crash".to_owned() } else { String::new() };
+    }
     let server =
         Server { era, start, log: Mutex::new(log), answers: Mutex::default(), answered: Condvar::new() };
     server.note(&format!("start {}", std::process::id()));
@@ -95,6 +98,7 @@ impl Server {
         match (self.start.as_str(), asked.method.as_str()) {
             ("mute_handshake", "initialize") => return,
             ("crash_after_handshake", "tools/list" | "tools/call") => std::process::exit(4),
+            ("crash_at_ping", "ping") => std::process::exit(4),
             _ => {}
         }
         match asked.plain(self.era, &self.start) {

@@ -213,6 +213,12 @@ impl Stub {
                 }
                 said(revision, "done")
             }
+            // Something that no revision knows.
+            "tells" => {
+                let params = call.params.json("arguments");
+                push(&call, Notice::Other { method: "notifications/vendor".into(), params });
+                said(revision, "told")
+            }
             "close_stream" => {
                 push(&call, Notice::CloseStream);
                 self.wait().await;
@@ -283,7 +289,7 @@ impl Stub {
         let wanted = arguments["ask"].as_array().cloned().unwrap_or(vec![json!("form")]);
         let questions = wanted.iter().filter_map(Value::as_str).map(|kind| question(kind, round)).collect();
         let state = (arguments["forget"] != round + 1).then(|| format!("round {}", round + 1).into());
-        Reply::InputRequired(InputRequired { questions, state })
+        Reply::InputRequired(InputRequired { questions, state, original: None })
     }
 
     fn listen(&self, call: &Call) -> Reply {

@@ -1,0 +1,98 @@
+//! Whether the server is there, and letting it rest.
+
+use std::convert::Infallible;
+use std::time::{Duration, Instant};
+
+use tidegate_protocol::{Error, Method, Params, Symbol};
+use tidegate_service::layers::BreakerState;
+use tidegate_service::{Call, Door, Reply};
+
+use super::{Client, Server};
+use crate::allowance::Allowance;
+use crate::app_error::AppError;
+
+impl Client {
+    /// Asks the server whether it is there, now, and waits at most this long: `ping` for a legacy server,
+    /// `server/discover` for a modern one. It connects if need be, whatever pause callers are made to wait after failures,
+    /// and past the breaker and the retries.
+    ///
+    /// A server that answers is trusted again: the breaker closes and the pause ends. One that does not answer is none the
+    /// worse for it.
+    pub async fn probe(&self, within: Duration) -> Result<(), AppError> {
+        let answered = match &self.0.server {
+            Server::Remote { upstream, .. } => {
+                let allowance = Allowance::new(Instant::now(), within, false, None);
+                let call = self.own_call(Method::Ping, Params::empty());
+                upstream.probe(&call, allowance).await
+            }
+            Server::Local { bare, .. } => {
+                let call = self.own_call(Method::Discover, Params::empty());
+                let reply: Result<Result<Reply, Infallible>, _> =
+                    tokio::time::timeout(within, bare.answer(call)).await;
+                match reply {
+                    Ok(Ok(Reply::Error(error))) => Err(error),
+                    Ok(Ok(_)) => Ok(()),
+                    Err(_) => {
+                        let what = format!("The server did not answer within {:.1} s", within.as_secs_f32());
+                        Err(Error::new(Symbol::Timeout, what))
+                    }
+                }
+            }
+        };
+        match answered {
+            Ok(()) => {
+                self.0.circuit.reset();
+                Ok(())
+            }
+            Err(error) => Err(self.app_error(&error, &Method::Ping)),
+        }
+    }
+
+    /// Ends sessions, connections and processes in an orderly way, without closing the client: the next call starts the
+    /// server again.
+    ///
+    /// Returns whether the server is at rest. It is not, and nothing was ended, while a call is in flight or waits for
+    /// answers, while a task lives, and while somebody has subscribed to something.
+    pub async fn rest(&self) -> bool {
+        match &self.0.server {
+            Server::Remote { upstream, .. } => upstream.rest().await,
+            // Nothing of it is ours to end.
+            Server::Local { .. } => true,
+        }
+    }
+
+    /// Passes a notification of somebody else on. It says nothing about the server, so it goes past the breaker, but a
+    /// server that is left alone is left alone by this too.
+    pub(super) async fn pass_on(&self, call: Call) {
+        if self.0.circuit.state() == BreakerState::Open {
+            return;
+        }
+        let told = match &self.0.server {
+            Server::Remote { upstream, .. } => upstream.notify(&call).await,
+            Server::Local { bare, .. } => {
+                let Ok(_) = bare.answer(call).await;
+                Ok(())
+            }
+        };
+        if let Err(error) = told {
+            tracing::debug!(server = self.0.circuit.name(), %error, "a notification was lost");
+        }
+    }
+
+    /// How many calls to the server are under way, probes included. Zero for a service in this process, which nobody
+    /// counts.
+    pub fn in_flight(&self) -> usize {
+        match &self.0.server {
+            Server::Remote { upstream, .. } => upstream.in_flight(),
+            Server::Local { .. } => 0,
+        }
+    }
+
+    /// Whether there is a process or a session of the server. A modern server over HTTP has neither, ever.
+    pub fn is_running(&self) -> bool {
+        match &self.0.server {
+            Server::Remote { upstream, .. } => upstream.is_running(),
+            Server::Local { .. } => false,
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Is a legacy server there?
+
+use tidegate_protocol::{Error, Json, Method, Symbol};
+use tidegate_service::Call;
+
+use super::call::Legacy;
+use crate::allowance::Allowance;
+use crate::backoff::Pace;
+
+impl Legacy {
+    /// Pings the server in the session that a call like this one would use. A session that it has forgotten is opened
+    /// anew, once.
+    pub(crate) async fn probe(&self, call: &Call, within: &Allowance) -> Result<(), Error> {
+        let terms = Legacy::terms(&self.options, call);
+        for again in [true, false] {
+            let is_new = self.lanes.find(&terms.key).is_none();
+            let lane = self.lanes.get(&self.dialer, self.reach, &terms, Pace::Probe).await?;
+            if is_new {
+                // A handshake is an answer.
+                return Ok(());
+            }
+            match lane.ask(Method::Ping, &Json::empty_object(), within).await {
+                // Some do not know `ping`; whoever says so is there.
+                Err(error) if error.symbol() == Symbol::MethodNotFound => return Ok(()),
+                Err(error) if again && error.symbol() == Symbol::SessionNotFound => {
+                    self.lanes.forget(&lane);
+                    self.changes.gap();
+                }
+                answered => return answered.map(drop),
+            }
+        }
+        Err(Error::internal())
+    }
+}

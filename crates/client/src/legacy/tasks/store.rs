@@ -1,0 +1,133 @@
+//! [`Tasks`]: the tasks that callers were given, and the seal on what names them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tidegate_protocol::seal::{Binding, Sealer, digest};
+use tidegate_protocol::{ClientCapabilities, Error, Id, Json, Object, Symbol};
+use tidegate_service::{Principal, epoch_ms};
+
+use super::super::lane::Lane;
+use super::super::seal::seal;
+use super::live::Live;
+use super::shape::{Detail, Shown};
+use crate::options::TaskOptions;
+use crate::timer::Timer;
+
+/// The tasks, by a name that only their sealed handle knows.
+pub(crate) struct Tasks {
+    options: TaskOptions,
+    sealer: Sealer,
+    table: Mutex<HashMap<u64, Entry>>,
+}
+
+struct Entry {
+    live: Arc<Live>,
+    owner: Principal,
+    /// Ends the task with its time.
+    _timer: Timer,
+}
+
+impl Tasks {
+    pub(crate) fn new(options: TaskOptions, sealer: Sealer) -> Arc<Tasks> {
+        Arc::new(Tasks { options, sealer, table: Mutex::default() })
+    }
+
+    fn table(&self) -> MutexGuard<'_, HashMap<u64, Entry>> {
+        self.table.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Whether a caller may have one more task. Nobody else's is thrown out for it, but those that cannot be reached any
+    /// more are.
+    pub(crate) fn room_for(&self, owner: &Principal) -> Result<(), Error> {
+        let gone: Vec<_> = {
+            let mut table = self.table();
+            let gone: Vec<u64> =
+                table.iter().filter(|(_, e)| e.live.is_gone()).map(|(name, _)| *name).collect();
+            gone.iter().filter_map(|name| table.remove(name)).collect()
+        };
+        drop(gone);
+        let table = self.table();
+        let theirs = table.values().filter(|entry| entry.owner == *owner).count();
+        if theirs >= self.options.per_caller || table.len() >= self.options.total {
+            let what = "Too many tasks are under way. Wait until some of them have ended, or cancel them";
+            return Err(Error::new(Symbol::RateLimited, what).unexecuted());
+        }
+        Ok(())
+    }
+
+    /// Gives a task to its caller, under a name of our own that nobody can guess: the server's own id, which it made for
+    /// us, may well be `1`.
+    pub(crate) fn give_out(
+        self: &Arc<Self>,
+        lane: &Arc<Lane>,
+        (task, id): (&Object, String),
+        token: &Id,
+        (owner, capabilities): (&Principal, &ClientCapabilities),
+    ) -> Result<Json, Error> {
+        let ttl = task.get("ttl").and_then(|ms| ms.parse::<f64>().ok()).filter(|ms| *ms >= 0.0);
+        let ttl = ttl.map_or(self.options.max_ttl, |ms| Duration::from_millis(ms.min(1e12) as u64));
+        let ttl = ttl.min(self.options.max_ttl);
+        let name = fastrand::u64(..);
+        let expires = epoch_ms() + ttl.as_millis() as u64;
+        let handle = seal(&self.sealer, &name.to_le_bytes(), &binding(owner), expires)?;
+        let status = task.str("status").unwrap_or_else(|| "working".into());
+        let shown = Shown { kind: "task", handle: &handle, status: &status, ttl, detail: Detail::Nothing };
+        let json = shown.write(task);
+        let live = Live::new(lane, id, token, ttl, capabilities.clone());
+        let all = Arc::downgrade(self);
+        let timer = Timer::after(ttl, move || {
+            let expired = all.upgrade().and_then(|all| all.table().remove(&name));
+            if let Some(entry) = expired {
+                entry.live.give_up();
+            }
+        });
+        self.table().insert(name, Entry { live, owner: owner.clone(), _timer: timer });
+        Ok(json)
+    }
+
+    /// The task with this handle. Somebody else's does not exist.
+    pub(crate) fn find(&self, handle: &str, owner: &Principal) -> Result<Arc<Live>, Error> {
+        let name = self.sealer.open(handle, &binding(owner), epoch_ms()).map_err(|_| not_found())?;
+        let name = u64::from_le_bytes(name.try_into().map_err(|_| not_found())?);
+        self.table().get(&name).map(|entry| entry.live.clone()).ok_or_else(not_found)
+    }
+
+    /// The task is gone, with the session that it belonged to.
+    pub(crate) fn lost(&self, live: &Arc<Live>) {
+        let mut table = self.table();
+        let name = table.iter().find(|(_, entry)| Arc::ptr_eq(&entry.live, live)).map(|(name, _)| *name);
+        let entry = name.and_then(|name| table.remove(&name));
+        drop(table);
+        drop(entry);
+    }
+
+    /// How many tasks have not ended, as far as anybody knows.
+    pub(crate) fn live(&self) -> usize {
+        self.table().values().filter(|entry| entry.live.is_live()).count()
+    }
+
+    /// Forgets every task.
+    pub(crate) fn close(&self) {
+        let all = std::mem::take(&mut *self.table());
+        drop(all);
+    }
+}
+
+/// What a handle is bound to.
+fn binding(owner: &Principal) -> Binding<'_> {
+    Binding {
+        principal: owner.subject.as_deref().unwrap_or(""),
+        tenant: owner.tenant.as_deref().unwrap_or(""),
+        method: "tasks",
+        params: digest([]),
+    }
+}
+
+/// One sentence for every reason, so that a guesser learns nothing.
+pub(super) fn not_found() -> Error {
+    let what =
+        "Task not found: it was never made, has expired, is not yours, or the session it belonged to is over";
+    Error::new(Symbol::TaskNotFound, what)
+}

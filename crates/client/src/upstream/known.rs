@@ -1,0 +1,213 @@
+//! What is known about a server: its era, the connection that goes with it, and how to find both.
+
+use std::sync::{Arc, MutexGuard};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+use tidegate_protocol::{Error, Symbol};
+use tidegate_service::Call;
+
+use super::{Upstream, closed};
+use crate::backoff::{Backoff, Pace};
+use crate::dial::{Found, Reach, To};
+use crate::legacy::Legacy;
+use crate::modern::{Link, Modern};
+
+type Finding = Shared<BoxFuture<'static, Result<Known, Error>>>;
+
+/// A process that ends sooner than this after its start has not really started.
+const HEALTHY_AFTER: Duration = Duration::from_secs(5);
+/// The longest that a caller is made to wait for a pause to be over; a longer one fails at once.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What is known about the server's era.
+#[derive(Default)]
+pub(super) struct Era {
+    pub(super) known: Option<(Known, Instant)>,
+    pub(super) finding: Option<Finding>,
+    /// What it was the last time it was legacy, to be tried first.
+    was: Option<Reach>,
+    pub(super) backoff: Backoff,
+    last_failure: Option<Error>,
+    pub(super) closed: bool,
+}
+
+/// The server as it is spoken to.
+#[derive(Clone)]
+pub(crate) enum Known {
+    Modern(Arc<Modern>),
+    Legacy(Arc<Legacy>),
+}
+
+impl Known {
+    fn is_open(&self) -> bool {
+        match self {
+            Known::Modern(modern) => modern.is_open(),
+            // Sessions are opened and closed below.
+            Known::Legacy(_) => true,
+        }
+    }
+
+    /// Why the connection has ended, as far as that is known.
+    fn end(&self) -> Option<Error> {
+        match self {
+            Known::Modern(modern) => match &modern.link {
+                Link::Pipe(peer) => peer.desk.tickets.closed(),
+                Link::Http(_) => None,
+            },
+            Known::Legacy(_) => None,
+        }
+    }
+}
+
+impl Upstream {
+    pub(super) fn era(&self) -> MutexGuard<'_, Era> {
+        self.era.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// The server, if it is known and can be reached.
+    pub(super) fn known_already(&self) -> Option<Known> {
+        self.era().known.as_ref().map(|(known, _)| known).filter(|known| known.is_open()).cloned()
+    }
+
+    /// The server, found if it is not known. However many ask at once, it is looked for once.
+    pub(crate) async fn known(self: &Arc<Self>, call: &Call, pace: Pace) -> Result<Known, Error> {
+        let pause = {
+            let mut era = self.era();
+            match &era.known {
+                Some((known, _)) if known.is_open() => return Ok(known.clone()),
+                Some((known, since)) => {
+                    let (lived, why) = (since.elapsed(), known.end());
+                    if lived >= HEALTHY_AFTER {
+                        era.backoff.succeeded();
+                    } else if pace == Pace::Caller {
+                        era.backoff.failed(Instant::now());
+                    }
+                    era.last_failure = why.or(era.last_failure.take());
+                    era.known = None;
+                }
+                None => {}
+            }
+            era.backoff.wait(Instant::now())
+        };
+        if pace == Pace::Caller {
+            self.bear(pause).await?;
+        }
+        let finding = {
+            let mut era = self.era();
+            if era.closed {
+                return Err(closed().unexecuted());
+            }
+            match (&era.known, &era.finding) {
+                (Some((known, _)), _) if known.is_open() => return Ok(known.clone()),
+                (_, Some(finding)) => finding.clone(),
+                _ => {
+                    let finding = self.find(call, era.was, pace);
+                    era.finding = Some(finding.clone());
+                    finding
+                }
+            }
+        };
+        finding.await
+    }
+
+    async fn bear(&self, pause: Duration) -> Result<(), Error> {
+        if pause == Duration::ZERO {
+            return Ok(());
+        }
+        if pause <= PATIENCE {
+            tokio::time::sleep(pause).await;
+            return Ok(());
+        }
+        let last = self.era().last_failure.clone();
+        let why = last.as_ref().map_or("it ended right after its start", |e| e.message());
+        let what = format!("The server is not started again for another {:.1} s: {why}", pause.as_secs_f32());
+        Err(Error::new(Symbol::Unavailable, what).unexecuted().with_retry_after(pause))
+    }
+
+    fn find(self: &Arc<Self>, call: &Call, was: Option<Reach>, pace: Pace) -> Finding {
+        let terms = Legacy::terms(&self.dialer.options, call);
+        let (upstream, dialer, cache) = (self.clone(), self.dialer.clone(), self.cache.clone());
+        // A task of its own: a caller who gives up does not take the connection away from the others.
+        let task = tokio::spawn(async move {
+            let found = tokio::select! {
+                found = dialer.find(&cache, &terms, was) => found,
+                () = upstream.over.cancelled() => Err(closed()),
+            };
+            upstream.found(found, pace)
+        });
+        let upstream = self.clone();
+        let finding = async move {
+            let stopped = || Error::new(Symbol::Unavailable, "Connecting was stopped");
+            task.await.unwrap_or_else(|_| upstream.found(Err(stopped()), pace))
+        };
+        finding.boxed().shared()
+    }
+
+    fn found(self: &Arc<Self>, found: Result<Found, Error>, pace: Pace) -> Result<Known, Error> {
+        let is_process = matches!(self.dialer.to, To::Command(_));
+        let result = found.map(|found| match found {
+            Found::Modern(modern) => Known::Modern(modern),
+            Found::Legacy(reach, lane) => {
+                self.lanes.adopt(lane);
+                Known::Legacy(Arc::new(self.legacy(reach)))
+            }
+        });
+        let mut era = self.era();
+        era.finding = None;
+        match &result {
+            Ok(known) => {
+                era.was = match known {
+                    Known::Legacy(legacy) => Some(legacy.reach),
+                    Known::Modern(_) => None,
+                };
+                // Whether it really works shows when it ends.
+                era.known = (!era.closed).then(|| (known.clone(), Instant::now()));
+            }
+            Err(error) => {
+                if is_process && pace == Pace::Caller {
+                    era.backoff.failed(Instant::now());
+                }
+                era.last_failure = Some(error.clone());
+            }
+        }
+        drop(era);
+        // What was never begun was not executed.
+        result.map_err(Error::unexecuted)
+    }
+
+    fn legacy(&self, reach: Reach) -> Legacy {
+        Legacy {
+            dialer: self.dialer.clone(),
+            reach,
+            lanes: self.lanes.clone(),
+            parked: self.parked.clone(),
+            tasks: self.tasks.clone(),
+            cache: self.cache.clone(),
+            own: self.own,
+            changes: self.dialer.changes.clone(),
+            options: self.dialer.options.clone(),
+            turns: self.turns.clone(),
+            listening: self.listening.clone(),
+        }
+    }
+
+    /// What was known about the server proved wrong.
+    pub(super) fn forget(&self) {
+        let mut era = self.era();
+        era.known = None;
+        era.was = None;
+    }
+
+    /// Takes away a connection that has ended, as if it had never been opened.
+    pub(super) fn bury_quietly(&self) {
+        let mut era = self.era();
+        if let Some((known, _)) = &era.known
+            && !known.is_open()
+        {
+            era.last_failure = known.end().or(era.last_failure.take());
+            era.known = None;
+        }
+    }
+}

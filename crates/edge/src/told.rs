@@ -1,0 +1,52 @@
+//! What a client tells without being asked: some of it is the edge's own business, the rest is handed over.
+
+use std::sync::Arc;
+use std::task::Poll;
+
+use tidegate_protocol::Method;
+use tidegate_service::{Call, Door};
+use tokio::sync::Semaphore;
+
+/// Most notifications of one client that are being handed over at a time.
+const MAX_TOLD: usize = 64;
+
+/// Whether a notification is for the service behind. Those of a session are not, and what is not named like a
+/// notification would be taken for a request there.
+pub(crate) fn is_for_service(method: &Method) -> bool {
+    !matches!(method, Method::Initialized | Method::Cancelled | Method::Progress) && method.is_notification()
+}
+
+/// Hands notifications over, a bounded number at a time.
+#[derive(Clone)]
+pub(crate) struct Told(Arc<Semaphore>);
+
+impl Default for Told {
+    fn default() -> Told {
+        Told::of(1)
+    }
+}
+
+impl Told {
+    /// For so many clients.
+    pub(crate) fn of(clients: usize) -> Told {
+        Told(Arc::new(Semaphore::new(MAX_TOLD * clients)))
+    }
+
+    /// Hands a notification over. Never waits, and what is answered does not matter to anybody.
+    pub(crate) fn hand_over<D: Door>(&self, door: &D, call: Call) {
+        let Ok(place) = self.0.clone().try_acquire_owned() else {
+            tracing::debug!(method = %call.method, "a notification was dropped: too many are under way");
+            return;
+        };
+        let cancel = call.context.cancel.clone();
+        let mut answer = Box::pin(door.answer(call));
+        // Most services have no use for it and say so at once.
+        let first = answer.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
+        if let Poll::Pending = first {
+            tokio::spawn(async move {
+                let _place = place;
+                _ = cancel.run_until_cancelled(answer).await;
+            });
+        }
+    }
+}
