@@ -1,0 +1,99 @@
+//! [`Config`]: from a file to [`Settings`].
+
+use std::path::{Path, PathBuf};
+
+use etcetera::BaseStrategy;
+
+use crate::document::Document;
+use crate::error::ConfigError;
+use crate::secrets::Secrets;
+use crate::settings::Settings;
+use crate::{read, resolve, servers_json};
+
+/// Where variables come from: `&|name| std::env::var(name).ok()` for the environment of this process.
+pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The ways to get [`Settings`].
+///
+/// ```
+/// use tidegate_config::Config;
+///
+/// let text = r#"
+///     [servers.time]
+///     command = "uvx mcp-server-time"
+///     env = { TZ = "${ZONE:-UTC}" }
+/// "#;
+/// let settings = Config::parse(text, "tidegate.toml", &|_| None)?;
+/// assert_eq!(settings.servers[0].prefix, "time_");
+/// # Ok::<(), tidegate_config::ConfigError>(())
+/// ```
+#[derive(Debug)]
+pub struct Config(());
+
+impl Config {
+    /// Reads a file: TOML if its name ends in `.toml`, else the `mcpServers` file of any program.
+    pub fn load(path: &Path, env: Variables<'_>) -> Result<Settings, ConfigError> {
+        load(path, env).0
+    }
+
+    /// Reads a text. Messages name `origin`, relative paths start from its folder, and its ending says what the text is.
+    pub fn parse(text: &str, origin: impl AsRef<Path>, env: Variables<'_>) -> Result<Settings, ConfigError> {
+        parse(text, origin.as_ref(), env).0
+    }
+
+    /// The configuration to use: the one that was asked for, whether or not it exists, else `tidegate.toml` here, else
+    /// `tidegate/tidegate.toml` in the user's directory for configuration (`$XDG_CONFIG_HOME`, `~/.config`, or where
+    /// else the system keeps it). `None` if there is none.
+    pub fn find(explicit: Option<&Path>) -> Option<PathBuf> {
+        if let Some(path) = explicit {
+            return Some(path.to_owned());
+        }
+        Some(PathBuf::from(NAME)).into_iter().chain(Config::of_user()).find(|path| path.is_file())
+    }
+
+    /// Where the configuration of this user is, or would be.
+    pub fn of_user() -> Option<PathBuf> {
+        let base = etcetera::choose_base_strategy().ok()?;
+        Some(base.config_dir().join("tidegate").join(NAME))
+    }
+}
+
+/// What a configuration is called.
+const NAME: &str = "tidegate.toml";
+
+/// The settings and, whatever came of it, the files that they depend on.
+pub(crate) fn load(path: &Path, env: Variables<'_>) -> (Result<Settings, ConfigError>, Vec<PathBuf>) {
+    match read::text(path) {
+        Ok(text) => parse(&text, path, env),
+        Err(reason) => (Err(ConfigError::whole(path, format!("the configuration {reason}"))), Vec::new()),
+    }
+}
+
+fn parse(text: &str, origin: &Path, env: Variables<'_>) -> (Result<Settings, ConfigError>, Vec<PathBuf>) {
+    // A mark that some editors leave at the beginning.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.len() as u64 > read::MAX_BYTES {
+        let error = ConfigError::whole(origin, "the configuration is larger than 1 MiB, so it cannot be one");
+        return (Err(error), Vec::new());
+    }
+    if !is_toml(origin) {
+        return servers_json::settings(text, origin, env);
+    }
+    let secrets = Secrets::new(origin, env);
+    let settings = Document::read(text, origin, &secrets)
+        .and_then(|document| resolve::settings(document, origin, &secrets));
+    let (files, notes) = secrets.into_parts();
+    let settings = settings.map(|mut settings| {
+        settings.notes.extend(notes);
+        if settings.servers.is_empty() {
+            settings.notes.push("there are no servers: add one with tidegate add".to_owned());
+        }
+        settings
+    });
+    (settings, files)
+}
+
+/// Whether a file is one of ours, by its name.
+pub(crate) fn is_toml(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"))
+}

@@ -1,0 +1,135 @@
+//! [`ServerEntry`]: a server as it is to be written.
+
+use std::collections::BTreeMap;
+
+use tidegate_client::EraChoice;
+use toml_edit::{Array, InlineTable, Item, Table, Value};
+
+use crate::shown;
+
+/// A server as it is to be written. Texts are written as they are, so `${NAME}` refers to a variable.
+///
+/// Its `Debug` is fit for logs: it leaves out the values of variables and headers.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct ServerEntry {
+    /// The program.
+    pub command: Option<String>,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables for it.
+    pub env: BTreeMap<String, String>,
+    /// A file with such variables.
+    pub env_file: Option<String>,
+    /// Where it runs.
+    pub cwd: Option<String>,
+    /// The address, if it is no program.
+    pub url: Option<String>,
+    /// Headers for it.
+    pub headers: BTreeMap<String, String>,
+    /// Whether the address is known to be one of HTTP+SSE.
+    pub sse: bool,
+    /// What precedes the names of tools, if not the name of the server.
+    pub prefix: Option<String>,
+    /// The era, if not whichever the server speaks.
+    pub era: EraChoice,
+    /// Whether it is there, but not used.
+    pub disabled: bool,
+}
+
+impl ServerEntry {
+    /// The names of variables and headers whose values look like secrets that stand there in full.
+    pub fn literal_secrets(&self) -> Vec<&str> {
+        let secret = |(name, value): &(&String, &String)| {
+            !value.contains("${") && !value.is_empty() && looks_secret(name)
+        };
+        self.env.iter().chain(&self.headers).filter(secret).map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// What it is in words for people and logs, without secrets.
+    pub fn shown(&self) -> String {
+        match (&self.command, &self.url) {
+            (Some(program), _) => shown::program(program, &self.args, self.env.keys()),
+            (None, url) => shown::address(url.as_deref().unwrap_or_default()),
+        }
+    }
+
+    /// As a table.
+    pub(crate) fn table(&self) -> Table {
+        let mut table = Table::new();
+        if let Some(command) = &self.command {
+            if self.args.is_empty() && command.contains(char::is_whitespace) {
+                // As a text it would be split into words.
+                table.insert("command", Item::Value(list(std::slice::from_ref(command))));
+            } else {
+                table.insert("command", text(command));
+            }
+        }
+        if !self.args.is_empty() {
+            table.insert("args", Item::Value(list(&self.args)));
+        }
+        for (field, value) in
+            [("url", &self.url), ("cwd", &self.cwd), ("env_file", &self.env_file), ("prefix", &self.prefix)]
+        {
+            if let Some(value) = value {
+                table.insert(field, text(value));
+            }
+        }
+        if self.sse {
+            table.insert("transport", text("sse"));
+        }
+        match self.era {
+            EraChoice::Auto => {}
+            EraChoice::Legacy => drop(table.insert("era", text("legacy"))),
+            EraChoice::Modern => drop(table.insert("era", text("modern"))),
+        }
+        if self.disabled {
+            table.insert("enabled", Item::Value(false.into()));
+        }
+        for (field, map) in [("env", &self.env), ("headers", &self.headers)] {
+            if !map.is_empty() {
+                let members: InlineTable = map.iter().map(|(name, value)| (name, value.as_str())).collect();
+                table.insert(field, Item::Value(Value::InlineTable(members)));
+            }
+        }
+        table
+    }
+}
+
+impl std::fmt::Debug for ServerEntry {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerEntry")
+            .field("source", &self.shown())
+            .field("env", &self.env.keys().collect::<Vec<_>>())
+            .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}
+
+fn text(value: &str) -> Item {
+    Item::Value(value.into())
+}
+
+fn list(values: &[String]) -> Value {
+    Value::Array(values.iter().map(String::as_str).collect::<Array>())
+}
+
+/// Whether a variable or header of this name is likely to hold a secret.
+fn looks_secret(name: &str) -> bool {
+    const WORDS: &[&str] = &[
+        "token",
+        "secret",
+        "password",
+        "passwd",
+        "pwd",
+        "key",
+        "auth",
+        "credential",
+        "bearer",
+        "cookie",
+        "pat",
+    ];
+    let lower = name.to_ascii_lowercase();
+    lower.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| {
+        WORDS.iter().any(|word| if word.len() > 3 { part.contains(word) } else { part.ends_with(word) })
+    })
+}

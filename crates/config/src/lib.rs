@@ -1,0 +1,44 @@
+//! The configuration of a gateway, in two stages: what was written, and what it means.
+//!
+//! [`Config::load`] reads a `tidegate.toml`, or the `mcpServers` file of any other program, and returns [`Settings`]:
+//! every default filled in, every secret resolved, every pattern compiled. Everything that is wrong comes back in one
+//! [`ConfigError`], with line and column, and without the values, which may be secrets.
+//!
+//! [`edit`] changes a `tidegate.toml` and keeps its comments, [`import`] takes over what other programs have,
+//! [`Watcher`] tells when something has changed, and [`schema`] describes the file to editors.
+
+mod config;
+mod digest;
+mod document;
+pub mod edit;
+mod entry;
+mod error;
+pub mod import;
+mod names;
+mod patterns;
+mod places;
+mod read;
+mod resolve;
+mod save;
+mod schema;
+mod secrets;
+mod servers_json;
+mod settings;
+mod shown;
+#[cfg(test)]
+mod test_folder;
+mod told;
+mod watch;
+mod written;
+
+pub use config::{Config, Variables};
+pub use entry::ServerEntry;
+pub use error::{ConfigError, Problem};
+pub use patterns::{PatternError, Patterns};
+pub use resolve::BUILTINS;
+pub use schema::schema;
+pub use settings::{
+    ListenSettings, NameStyle, PinMode, ServerSettings, Settings, Source, ToolMode, ToolOverride,
+    ToolSettings,
+};
+pub use watch::Watcher;

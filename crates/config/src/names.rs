@@ -1,0 +1,62 @@
+//! Which names may be used.
+
+/// How long a name may be.
+pub(crate) const MAX: usize = 64;
+
+/// Checks the name of a server. The error is a sentence.
+pub(crate) fn check_server(name: &str) -> Result<(), &'static str> {
+    let fits = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+    match name {
+        "" => Err("a server needs a name"),
+        _ if name.len() > MAX => Err("the name of a server may have at most 64 characters"),
+        _ if !name.bytes().all(fits) => {
+            Err("the name of a server may hold only letters, digits, \"-\", \"_\" and \".\"")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether every model takes this as (part of) the name of a tool.
+pub(crate) fn is_portable(name: &str) -> bool {
+    name.len() <= MAX && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
+}
+
+/// A name that a server may have, made from one that it may not: other programs allow anything.
+pub(crate) fn made_fit(name: &str) -> String {
+    if check_server(name).is_ok() {
+        return name.to_owned();
+    }
+    let mut fit = String::new();
+    for c in name.chars().take(MAX) {
+        let c = if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+        if c != '-' || !fit.ends_with('-') {
+            fit.push(c);
+        }
+    }
+    let fit = fit.trim_matches('-');
+    if fit.is_empty() { "server".to_owned() } else { fit.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_made_fit() {
+        for (name, fit) in [
+            ("github", "github"),
+            ("Brave Search (beta)", "Brave-Search-beta"),
+            ("@scope/pkg", "scope-pkg"),
+            ("a--b", "a--b"),
+            ("été", "t"),
+            ("日本", "server"),
+        ] {
+            assert_eq!(made_fit(name), fit);
+            assert_eq!(check_server(fit), Ok(()));
+        }
+        assert_eq!(check_server(&"a".repeat(64)), Ok(()));
+        for bad in ["", "a b", "a/b", "ü", &"a".repeat(65)] {
+            assert!(check_server(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Where in the text a field stands, so that whoever finds fault with it later can say so.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::Problem;
+
+/// The way to a field: `["servers", "github", "timeout"]`.
+pub(crate) type Path<'a> = &'a [&'a str];
+
+/// Where the fields of a text stand.
+#[derive(Default)]
+pub(crate) struct Places {
+    /// The offset of each line.
+    lines: Vec<usize>,
+    text: String,
+    fields: Vec<Field>,
+}
+
+struct Field {
+    path: Vec<String>,
+    key: Range<usize>,
+    value: Range<usize>,
+}
+
+impl Places {
+    /// Those of a text that has no fields, or whose fields are not known.
+    pub(crate) fn of_text(text: &str) -> Places {
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
+        Places {
+            lines: std::iter::once(0).chain(breaks).collect(),
+            text: text.to_owned(),
+            fields: Vec::new(),
+        }
+    }
+
+    /// Remembers where the fields of the text stand.
+    pub(crate) fn add(&mut self, table: &DeTable<'_>) {
+        self.add_under(&mut Vec::new(), table);
+    }
+
+    fn add_under(&mut self, path: &mut Vec<String>, table: &DeTable<'_>) {
+        for (key, value) in table.iter() {
+            path.push(key.get_ref().to_string());
+            self.fields.push(Field { path: path.clone(), key: key.span(), value: value.span() });
+            self.add_value(path, value);
+            path.pop();
+        }
+    }
+
+    fn add_value(&mut self, path: &mut Vec<String>, value: &Spanned<DeValue<'_>>) {
+        match value.get_ref() {
+            DeValue::Table(table) => self.add_under(path, table),
+            DeValue::Array(items) => items.iter().for_each(|item| self.add_value(path, item)),
+            _ => {}
+        }
+    }
+
+    /// Line and column of an offset, both from 1; columns count characters.
+    fn position(&self, offset: usize) -> (usize, usize) {
+        let line = self.lines.partition_point(|start| *start <= offset).max(1);
+        let start = self.lines.get(line - 1).copied().unwrap_or(0);
+        let before = self.text.get(start..offset.min(self.text.len())).unwrap_or_default();
+        (line, before.chars().count() + 1)
+    }
+
+    /// A problem with a field, or with where it should be.
+    pub(crate) fn problem(&self, path: Path<'_>, sentence: impl Into<String>) -> Problem {
+        let find = |path: Path<'_>| self.fields.iter().find(|field| field.path == path);
+        let inherited = || match path {
+            ["servers", _, rest @ ..] if !rest.is_empty() => find(&[&["defaults"], rest].concat()),
+            _ => None,
+        };
+        let around = || (1..path.len()).rev().find_map(|end| find(&path[..end]));
+        let found = find(path).or_else(inherited).or_else(around);
+        let shown = found.filter(|field| field.path.first().is_some_and(|first| first == "defaults"));
+        Problem {
+            at: found.map(|field| self.position(field.key.start)),
+            field: match shown {
+                Some(field) => Some(dotted(&field.path)),
+                None => (!path.is_empty()).then(|| dotted(path)),
+            },
+            sentence: sentence.into(),
+        }
+    }
+
+    /// A problem somewhere in the text, with the field that it is in or, for the name of a field, the table around it.
+    pub(crate) fn problem_at(&self, span: Option<Range<usize>>, sentence: impl Into<String>) -> Problem {
+        let Some(span) = span else { return Problem { at: None, field: None, sentence: sentence.into() } };
+        let named = self.fields.iter().find(|field| field.key == span && field.value != span);
+        let field = match named {
+            Some(field) => field.path.split_last().map(|(_, around)| around.to_vec()),
+            None => {
+                let inside = |field: &&Field| field.value.start <= span.start && span.end <= field.value.end;
+                self.fields.iter().rev().find(inside).map(|field| field.path.clone())
+            }
+        };
+        Problem {
+            at: Some(self.position(span.start)),
+            field: field.filter(|path| !path.is_empty()).map(|path| dotted(&path)),
+            sentence: sentence.into(),
+        }
+    }
+}
+
+/// A path as it is written: `servers."a b".url`.
+pub(crate) fn dotted(path: &[impl AsRef<str>]) -> String {
+    let part = |part: &str| {
+        let bare = !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
+        if bare { part.to_owned() } else { format!("{part:?}") }
+    };
+    path.iter().map(|name| part(name.as_ref())).collect::<Vec<_>>().join(".")
+}

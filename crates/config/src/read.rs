@@ -1,0 +1,32 @@
+//! Reading a file of the user, within bounds.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+/// No configuration is larger than this: whatever is, is some other file.
+pub(crate) const MAX_BYTES: u64 = 1024 * 1024;
+
+/// The text of a file. The error is what follows the name of the file in a sentence.
+pub(crate) fn text(path: &Path) -> Result<String, String> {
+    let cannot = |error: std::io::Error| match error.kind() {
+        ErrorKind::NotFound => "cannot be read: there is no such file".to_owned(),
+        ErrorKind::PermissionDenied => "cannot be read: this user is not allowed to".to_owned(),
+        _ => format!("cannot be read: {error}"),
+    };
+    let about = std::fs::metadata(path).map_err(cannot)?;
+    if about.is_dir() {
+        return Err("is a directory: name a file in it".to_owned());
+    }
+    let mut bytes = Vec::new();
+    // Not by the size that the system tells, which is 0 for pipes and devices.
+    File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)).map_err(cannot)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err("is larger than 1 MiB, so it cannot be the right file".to_owned());
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = good.iter().filter(|byte| **byte == b'\n').count() + 1;
+        format!("is not text in UTF-8 (line {line}): save it in that encoding")
+    })
+}

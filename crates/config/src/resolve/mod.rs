@@ -1,0 +1,207 @@
+//! From what was written to what it means. Nothing stops at the first problem: all of them are collected, and whatever
+//! is wrong counts as its default until the end.
+
+mod command;
+mod server;
+mod terms;
+mod values;
+
+use std::path::Path;
+
+use etcetera::BaseStrategy;
+
+use crate::document::Document;
+use crate::error::{ConfigError, Problem};
+use crate::patterns::Patterns;
+use crate::places::{self, Places};
+use crate::secrets::Secrets;
+use crate::settings::{ListenSettings, NameStyle, PinMode, Settings, ToolMode, ToolSettings};
+use crate::written::{self, File, Place, Time, Tools};
+
+/// The servers that are part of the program.
+pub const BUILTINS: &[&str] = &["demo"];
+
+/// What a configuration means.
+pub(crate) fn settings(
+    document: Document,
+    origin: &Path,
+    secrets: &Secrets<'_>,
+) -> Result<Settings, ConfigError> {
+    let Document { file, places, mut shown } = document;
+    let mut resolver = Resolver { secrets, places: &places, problems: Vec::new(), notes: Vec::new() };
+    let mut settings = resolver.file(file);
+    for server in &mut settings.servers {
+        if let Some(shown) = shown.remove(&server.name) {
+            server.shown = shown;
+        }
+    }
+    settings.notes = resolver.notes;
+    match resolver.problems.is_empty() {
+        true => Ok(settings),
+        false => Err(ConfigError::new(origin, resolver.problems)),
+    }
+}
+
+/// Where last known lists are kept if nobody says so.
+pub(crate) fn usual_state_dir() -> Option<std::path::PathBuf> {
+    let base = etcetera::choose_base_strategy().ok()?;
+    Some(base.state_dir().unwrap_or_else(|| base.data_dir()).join("tidegate"))
+}
+
+/// Finds out what fields mean.
+struct Resolver<'a> {
+    secrets: &'a Secrets<'a>,
+    places: &'a Places,
+    problems: Vec<Problem>,
+    notes: Vec<String>,
+}
+
+impl Resolver<'_> {
+    fn file(&mut self, file: File) -> Settings {
+        let listen = self.listen(&file);
+        let drain = self.time(&["drain"], file.drain.as_ref(), Settings::default().drain);
+        let state_dir = match file.state_dir {
+            Some(Place::Off) => None,
+            Some(Place::At(path)) => self.path(&["state_dir"], &path),
+            Some(Place::Usual) | None => self.usual_state_dir(),
+        };
+        let tools = self.tools(&file.tools);
+        let mut servers = Vec::new();
+        for (name, server) in file.servers {
+            servers.extend(self.server(name, server, tools.names));
+        }
+        self.check_exposed_names(&servers);
+        Settings { servers, tools, listen, drain, state_dir, notes: Vec::new() }
+    }
+
+    fn listen(&mut self, file: &File) -> ListenSettings {
+        let usual = ListenSettings::default();
+        let address = file.listen.clone().unwrap_or(usual.address);
+        let fits = address.rsplit_once(':').is_some_and(|(host, port)| {
+            let bare = !host.contains(':') || (host.starts_with('[') && host.ends_with(']'));
+            !host.is_empty() && bare && !host.contains(['/', ' ']) && port.parse::<u16>().is_ok()
+        });
+        if !fits {
+            self.wrong(
+                &["listen"],
+                "it must be a host and a port, such as \"127.0.0.1:8765\" or \"[::1]:8765\"",
+            );
+        }
+        let path = file.path.clone().unwrap_or(usual.path);
+        if !path.starts_with('/') || path.contains(|c: char| c.is_whitespace() || "?#{}".contains(c)) {
+            self.wrong(&["path"], "it must be the path of an address, such as \"/mcp\"");
+        }
+        for origin in &file.allow_origins {
+            if !origin.contains("://") && origin != "null" {
+                self.wrong(
+                    &["allow_origins"],
+                    "an origin has a scheme and a host, such as \"https://app.example.com\"",
+                );
+            }
+        }
+        for host in &file.allow_hosts {
+            if host.is_empty() || host.contains('/') {
+                self.wrong(&["allow_hosts"], "a host is only a name, such as \"mcp.example.com\"");
+            }
+        }
+        ListenSettings {
+            address,
+            path,
+            hosts: file.allow_hosts.clone(),
+            origins: file.allow_origins.clone(),
+            http_sse: file.http_sse.unwrap_or(usual.http_sse),
+        }
+    }
+
+    fn tools(&mut self, tools: &Tools) -> ToolSettings {
+        let usual = ToolSettings::default();
+        let lock_file = tools.lock_file.as_deref().unwrap_or("tidegate.lock");
+        let settings = ToolSettings {
+            mode: match tools.mode {
+                None | Some(written::Mode::All) => ToolMode::All,
+                Some(written::Mode::Search) => ToolMode::Search,
+            },
+            favourites: self.patterns(&["tools", "favourites"], &tools.favourites),
+            pin: match tools.pin {
+                None | Some(written::Pin::Off) => PinMode::Off,
+                Some(written::Pin::FirstUse) => PinMode::FirstUse,
+                Some(written::Pin::Locked) => PinMode::Locked,
+            },
+            lock_file: self.path(&["tools", "lock_file"], lock_file).unwrap_or(usual.lock_file),
+            names: match tools.names {
+                None | Some(written::Names::Portable) => NameStyle::Portable,
+                Some(written::Names::Exact) => NameStyle::Exact,
+            },
+            page_bytes: self.size(&["tools", "page_bytes"], tools.page_bytes.as_ref(), usual.page_bytes),
+            batch: tools.batch.unwrap_or(usual.batch),
+        };
+        if settings.mode == ToolMode::All && !settings.favourites.is_empty() {
+            self.note(&["tools", "favourites"], "has no effect, because mode = \"all\" lists every tool");
+        }
+        if settings.pin == PinMode::Off && tools.lock_file.is_some() {
+            self.note(&["tools", "lock_file"], "has no effect, because nothing is pinned (pin = \"off\")");
+        }
+        settings
+    }
+
+    fn usual_state_dir(&mut self) -> Option<std::path::PathBuf> {
+        let usual = usual_state_dir();
+        if usual.is_none() {
+            let note =
+                "the home directory is not known, so nothing is kept between runs; set HOME or state_dir";
+            self.notes.push(note.to_owned());
+        }
+        usual
+    }
+
+    fn path(&mut self, at: places::Path<'_>, text: &str) -> Option<std::path::PathBuf> {
+        if text.trim().is_empty() {
+            self.wrong(at, "it is empty, and must be a path");
+            return None;
+        }
+        Some(self.secrets.path(text))
+    }
+
+    fn patterns(&mut self, at: places::Path<'_>, texts: &[String]) -> Patterns {
+        match Patterns::new(texts) {
+            Ok(patterns) => patterns,
+            Err(error) => {
+                self.wrong(at, error.to_string());
+                Patterns::default()
+            }
+        }
+    }
+
+    fn time(
+        &mut self,
+        at: places::Path<'_>,
+        time: Option<&Time>,
+        usual: std::time::Duration,
+    ) -> std::time::Duration {
+        let Some(time) = time else { return usual };
+        values::time(&time.0).unwrap_or_else(|sentence| {
+            self.wrong(at, sentence);
+            usual
+        })
+    }
+
+    fn size(&mut self, at: places::Path<'_>, size: Option<&written::Size>, usual: usize) -> usize {
+        let Some(size) = size else { return usual };
+        values::size(size).unwrap_or_else(|sentence| {
+            self.wrong(at, sentence);
+            usual
+        })
+    }
+
+    fn wrong(&mut self, at: places::Path<'_>, sentence: impl Into<String>) {
+        let problem = self.places.problem(at, sentence);
+        // What is wrong with a default is wrong with every server, and is said once.
+        if !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+    }
+
+    fn note(&mut self, at: places::Path<'_>, sentence: &str) {
+        self.notes.push(format!("{} {sentence}", places::dotted(at)));
+    }
+}

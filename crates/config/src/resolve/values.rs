@@ -1,0 +1,83 @@
+//! Times and sizes.
+
+use std::time::Duration;
+
+use crate::written::Size;
+
+/// Nobody waits longer, and clocks that are asked to add far more than this give up.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// A length of time. The error is a sentence.
+pub(super) fn time(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text.trim()) {
+        Ok(time) if time > LONGEST => Err("it must not be longer than a year".to_owned()),
+        Ok(time) => Ok(time),
+        Err(_) => Err("it must be a time with its unit, such as \"500ms\", \"30s\" or \"5m\"".to_owned()),
+    }
+}
+
+/// A number of bytes, at least one. The error is a sentence.
+pub(super) fn size(size: &Size) -> Result<usize, String> {
+    let bytes = match size {
+        Size::Bytes(bytes) => Some(*bytes),
+        Size::Text(text) => of_text(text.trim()),
+    };
+    match bytes.map(usize::try_from) {
+        Some(Ok(0)) => Err("it must be more than nothing".to_owned()),
+        Some(Ok(bytes)) => Ok(bytes),
+        _ => {
+            Err("it must be a number of bytes, or a text such as \"512KiB\", \"16MiB\" or \"1GB\"".to_owned())
+        }
+    }
+}
+
+fn of_text(text: &str) -> Option<u64> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let unit = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "kb" => 1000,
+        "kib" | "k" => 1 << 10,
+        "mb" => 1_000_000,
+        "mib" | "m" => 1 << 20,
+        "gb" => 1_000_000_000,
+        "gib" | "g" => 1 << 30,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        for (text, bytes) in [
+            ("16MiB", Some(16 << 20)),
+            ("16 mib", Some(16 << 20)),
+            ("1000", Some(1000)),
+            ("64kB", Some(64_000)),
+            ("1GB", Some(1_000_000_000)),
+            ("2g", Some(2 << 30)),
+            ("0", None),
+            ("", None),
+            ("1.5MiB", None),
+            ("-1", None),
+            ("99999999999GiB", None),
+            ("5 apples", None),
+        ] {
+            assert_eq!(size(&Size::Text(text.to_owned())).ok(), bytes, "{text}");
+        }
+        assert_eq!(size(&Size::Bytes(0)).ok(), None);
+        assert_eq!(size(&Size::Bytes(5)).ok(), Some(5));
+    }
+
+    #[test]
+    fn times() {
+        assert_eq!(time("1m 30s"), Ok(Duration::from_secs(90)));
+        for text in ["", "30", "soon", "-5s", "5 parsecs", "2y", "99999999999999y"] {
+            assert!(time(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Secrets and other things that a configuration only refers to: `${NAME}`, `${NAME:-default}`, `${file:/path}`.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+
+use tidegate_client::fill_in;
+
+use crate::read;
+
+/// Fills in what a configuration refers to, and remembers which files that took.
+pub(crate) struct Secrets<'a> {
+    variable: &'a dyn Fn(&str) -> Option<String>,
+    /// The folder of the configuration, from which relative paths start.
+    folder: PathBuf,
+    home: Option<PathBuf>,
+    files: RefCell<Vec<PathBuf>>,
+    notes: RefCell<Vec<String>>,
+}
+
+impl<'a> Secrets<'a> {
+    pub(crate) fn new(origin: &Path, variable: &'a dyn Fn(&str) -> Option<String>) -> Secrets<'a> {
+        Secrets {
+            variable,
+            folder: folder(origin),
+            home: etcetera::home_dir().ok(),
+            files: RefCell::default(),
+            notes: RefCell::default(),
+        }
+    }
+
+    /// The text with everything filled in. What is filled in is not looked at again. `$${` stands for `${`. An error is
+    /// a sentence that names what is missing.
+    pub(crate) fn text(&self, text: &str) -> Result<String, String> {
+        let parts: Result<Vec<String>, String> =
+            text.split("$${").map(|part| fill_in(part, |inner| self.value(inner).map(Some))).collect();
+        Ok(parts?.join("${"))
+    }
+
+    /// A path as it was written: from the home directory, or relative to the configuration.
+    pub(crate) fn path(&self, text: &str) -> PathBuf {
+        self.folder.join(self.untilded(text))
+    }
+
+    /// `~/` as the home directory.
+    pub(crate) fn untilded(&self, text: &str) -> PathBuf {
+        match (text.strip_prefix("~/"), &self.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => PathBuf::from(text),
+        }
+    }
+
+    /// Reads a file that the configuration refers to.
+    pub(crate) fn file(&self, path: &Path) -> Result<String, String> {
+        self.files.borrow_mut().push(path.to_owned());
+        let text = read::text(path).map_err(|reason| format!("the file {} {reason}", path.display()))?;
+        if let Some(mode) = open_to_others(path) {
+            let note = format!(
+                "{0} can be read by other users of this machine (mode {mode:o}); if it holds secrets, run chmod 600 {0}",
+                path.display()
+            );
+            let mut notes = self.notes.borrow_mut();
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        Ok(text)
+    }
+
+    /// The files that were read, or should have been, and what is to be said about them.
+    pub(crate) fn into_parts(self) -> (Vec<PathBuf>, Vec<String>) {
+        let mut files = self.files.into_inner();
+        files.sort();
+        files.dedup();
+        (files, self.notes.into_inner())
+    }
+
+    /// What stands between `${` and `}` as its value.
+    fn value(&self, inner: &str) -> Result<String, String> {
+        if let Some(path) = inner.strip_prefix("file:") {
+            let path = self.path(&self.text(path)?);
+            let text = self.file(&path)?;
+            let text = text.strip_suffix('\n').unwrap_or(&text);
+            return Ok(text.strip_suffix('\r').unwrap_or(text).to_owned());
+        }
+        let (name, default) = match inner.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (inner, None),
+        };
+        let name = name.strip_prefix("env:").unwrap_or(name);
+        if !is_variable(name) {
+            // What is between the braces is no secret yet, but may be one that was pasted in the wrong place.
+            return Err(
+                "there is a ${…} in it that is neither ${NAME}, ${NAME:-default} nor ${file:/path}; \
+                        write $${ where these characters themselves are meant"
+                    .to_owned(),
+            );
+        }
+        match ((self.variable)(name), default) {
+            (Some(value), _) => Ok(value),
+            (None, Some(default)) => self.text(default),
+            (None, None) => Err(format!(
+                "the environment variable {name} is not set: set it, or write ${{{name}:-…}} with a value to use instead"
+            )),
+        }
+    }
+}
+
+/// The folder that a file is in.
+pub(crate) fn folder(file: &Path) -> PathBuf {
+    let here = std::env::current_dir().unwrap_or_default();
+    here.join(file).parent().map(|folder| folder.components().collect()).unwrap_or(here)
+}
+
+/// Whether this can be the name of an environment variable in a shell.
+pub(crate) fn is_variable(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// The mode of a file that others may read.
+#[cfg(unix)]
+fn open_to_others(path: &Path) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o777;
+    (mode & 0o044 != 0).then_some(mode)
+}
+
+#[cfg(not(unix))]
+fn open_to_others(_path: &Path) -> Option<u32> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_folder::Folder;
+
+    fn variable(name: &str) -> Option<String> {
+        match name {
+            "A" => Some("one".to_owned()),
+            "EMPTY" => Some(String::new()),
+            "DOLLAR" => Some("${A}".to_owned()),
+            "DIR" => Some("sub".to_owned()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn everything_is_filled_in() {
+        let folder = Folder::new();
+        folder.write("sub/key", "hush\r\n");
+        folder.write("two", "a\n\n");
+        let origin = folder.path("tidegate.toml");
+        let secrets = Secrets::new(&origin, &variable);
+        for (text, value) in [
+            ("plain $5 $A ${", "plain $5 $A ${"),
+            ("a${A}b${env:A}", "aonebone"),
+            ("${EMPTY}${EMPTY:-x}", ""),
+            ("${NONE:-}", ""),
+            ("${NONE:-x y}", "x y"),
+            ("${env:NONE:-${A}}/b", "one/b"),
+            ("${DOLLAR}", "${A}"),
+            ("$${A} ${A} $$", "${A} one $$"),
+            ("Bearer ${file:sub/key}", "Bearer hush"),
+            ("${file:${DIR}/key}", "hush"),
+            ("${file:two}", "a\n"),
+        ] {
+            assert_eq!(secrets.text(text).as_deref(), Ok(value), "{text}");
+        }
+        assert_eq!(secrets.into_parts().0, [folder.path("sub/key"), folder.path("two")]);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let folder = Folder::new();
+        let origin = folder.path("tidegate.toml");
+        let secrets = Secrets::new(&origin, &variable);
+        for (text, part) in [
+            ("${A}${NONE}", "the environment variable NONE is not set"),
+            ("${NONE:-${INNER}}", "the environment variable INNER is not set"),
+            ("${file:gone}", "gone cannot be read"),
+            ("${sk-1234 5678}", "neither ${NAME}"),
+            ("${}", "neither ${NAME}"),
+        ] {
+            let error = secrets.text(text).unwrap_err();
+            assert!(error.contains(part) && !error.contains("1234"), "{text}: {error}");
+        }
+        assert_eq!(secrets.into_parts().0, [folder.path("gone")], "a file that is not there yet is watched");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn files_that_others_may_read_are_noted_once() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = Folder::new();
+        for (name, mode) in [("open", 0o644), ("closed", 0o600)] {
+            let path = folder.write(name, "hush");
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let origin = folder.path("tidegate.toml");
+        let secrets = Secrets::new(&origin, &variable);
+        secrets.text("${file:open}${file:open}${file:closed}").unwrap();
+        let (_, notes) = secrets.into_parts();
+        assert_eq!(notes.len(), 1);
+        assert!(
+            notes[0].contains("open can be read by other users") && notes[0].contains("mode 644"),
+            "{notes:?}"
+        );
+    }
+}

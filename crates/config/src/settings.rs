@@ -1,0 +1,239 @@
+//! What a configuration means: [`Settings`], with every default filled in, every secret resolved and every pattern
+//! compiled. Nothing in here knows how it was written.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tidegate_client::{Options, Target};
+
+use crate::patterns::Patterns;
+
+/// What a configuration means.
+///
+/// The default is what an empty configuration means, except that nothing is kept on disk.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The servers that are switched on, in the order of the file.
+    pub servers: Vec<ServerSettings>,
+    /// How tools are offered.
+    pub tools: ToolSettings,
+    /// Where clients come in.
+    pub listen: ListenSettings,
+    /// How long running calls may take when the gateway stops. Default 10 s.
+    pub drain: Duration,
+    /// Where the last known lists of servers are kept; `None` if they are not. Default: `tidegate` in the directory
+    /// for such things of the user.
+    pub state_dir: Option<PathBuf>,
+    /// What was ignored or looks wrong, one sentence each. They hold no secrets.
+    pub notes: Vec<String>,
+}
+
+/// Where clients come in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListenSettings {
+    /// Host and port. Default `127.0.0.1:8765`.
+    pub address: String,
+    /// The path of the endpoint. Default `/mcp`.
+    pub path: String,
+    /// Host names under which it may be reached, besides those of this machine.
+    pub hosts: Vec<String>,
+    /// Origins of web pages that may call.
+    pub origins: Vec<String>,
+    /// Whether the HTTP+SSE transport of 2024-11-05 is served too. Default no.
+    pub http_sse: bool,
+}
+
+/// How tools are offered.
+#[derive(Debug, Clone)]
+pub struct ToolSettings {
+    /// All of them, or a way to search for them.
+    pub mode: ToolMode,
+    /// Tools that are offered as they are even when the others are searched for: patterns for exposed names.
+    pub favourites: Patterns,
+    /// Whether a tool that has changed is still offered.
+    pub pin: PinMode,
+    /// Where the digests of pinned tools are kept. Default `tidegate.lock` beside the configuration.
+    pub lock_file: PathBuf,
+    /// Which names are exposed.
+    pub names: NameStyle,
+    /// Lists that are larger than this are sent in pages. Default 4 MiB.
+    pub page_bytes: usize,
+    /// Whether `tools/call_batch` is offered. Default yes.
+    pub batch: bool,
+}
+
+/// Which tools a client sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ToolMode {
+    /// All of them.
+    #[default]
+    All,
+    /// Favourites, and tools to find and call the others.
+    Search,
+}
+
+/// Whether a tool that has changed is still offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PinMode {
+    /// Whatever the server says.
+    #[default]
+    Off,
+    /// As it was when it was first seen.
+    FirstUse,
+    /// Only as the lock file says.
+    Locked,
+}
+
+/// Which names are exposed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NameStyle {
+    /// Names that every model takes: letters, digits, `_` and `-`, at most 64 of them.
+    #[default]
+    Portable,
+    /// The server's names as they are, behind the prefix.
+    Exact,
+}
+
+/// What a server is. Its `Debug` shows no more than a short name.
+#[derive(Clone)]
+pub enum Source {
+    /// Something to connect to.
+    Target(Target),
+    /// A server that is part of the program, by its name (`demo`): the program puts it in.
+    Builtin(String),
+}
+
+/// One server.
+#[derive(Clone)]
+pub struct ServerSettings {
+    /// Its name: letters, digits, `-`, `_` and `.`, at most 64 of them.
+    pub name: String,
+    /// What it is.
+    pub source: Source,
+    /// What it is in words for people and logs: references to secrets are not filled in.
+    pub shown: String,
+    /// What the names of its tools are preceded by. Default `<name>_`; may be empty.
+    pub prefix: String,
+    /// What is changed about tools, by the server's own names for them.
+    pub tools: BTreeMap<String, ToolOverride>,
+    /// Which tools are offered, by the server's own names: all if there is no pattern.
+    pub allow: Patterns,
+    /// Which tools are not offered, even if they are allowed.
+    pub deny: Patterns,
+    /// How it is spoken to. Callers that cannot be asked anything share a session (`lanes.shared`).
+    pub options: Options,
+    /// After which time without calls its process is stopped; `None` for never. Default 10 minutes.
+    pub idle: Option<Duration>,
+    /// SHA-256 in hex over everything above, secrets included: an equal digest means that nothing has changed.
+    pub digest: String,
+}
+
+/// What is changed about a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ToolOverride {
+    /// The name under which it is exposed, which no prefix is put before.
+    pub name: Option<String>,
+    /// The description that is shown instead of the server's own.
+    pub description: Option<String>,
+}
+
+/// After which time without calls a server's process is stopped, if nobody says otherwise.
+pub(crate) const IDLE: Duration = Duration::from_secs(600);
+
+impl ServerSettings {
+    /// A server with the defaults of a gateway. The digest says nothing yet: see [`ServerSettings::seal`].
+    pub fn new(name: impl Into<String>, source: Source) -> ServerSettings {
+        let name = name.into();
+        let mut options = Options { name: Some(name.clone()), ..Options::default() };
+        options.lanes.shared = true;
+        let shown = match &source {
+            Source::Target(target) => target.to_string(),
+            Source::Builtin(name) => format!("builtin {name}"),
+        };
+        ServerSettings {
+            prefix: format!("{name}_"),
+            name,
+            source,
+            shown,
+            tools: BTreeMap::new(),
+            allow: Patterns::default(),
+            deny: Patterns::default(),
+            options,
+            idle: Some(IDLE),
+            digest: String::new(),
+        }
+        .seal()
+    }
+
+    /// Whether a tool, by the server's own name for it, may be offered and called.
+    pub fn offers(&self, tool: &str) -> bool {
+        (self.allow.is_empty() || self.allow.matches(tool)) && !self.deny.matches(tool)
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Target(target) => write!(f, "Target({})", target.name()),
+            Source::Builtin(name) => write!(f, "Builtin({name})"),
+        }
+    }
+}
+
+impl fmt::Debug for ServerSettings {
+    /// Without the arguments, some of which may have been filled in, and without the
+    /// digest, which a guessed secret could be checked against.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerSettings")
+            .field("name", &self.name)
+            .field("source", &self.shown)
+            .field("prefix", &self.prefix)
+            .field("tools", &self.tools)
+            .field("allow", &self.allow)
+            .field("deny", &self.deny)
+            .field("options", &self.options)
+            .field("idle", &self.idle)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            servers: Vec::new(),
+            tools: ToolSettings::default(),
+            listen: ListenSettings::default(),
+            drain: Duration::from_secs(10),
+            state_dir: None,
+            notes: Vec::new(),
+        }
+    }
+}
+
+impl Default for ListenSettings {
+    fn default() -> ListenSettings {
+        ListenSettings {
+            address: "127.0.0.1:8765".to_owned(),
+            path: "/mcp".to_owned(),
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            http_sse: false,
+        }
+    }
+}
+
+impl Default for ToolSettings {
+    fn default() -> ToolSettings {
+        ToolSettings {
+            mode: ToolMode::All,
+            favourites: Patterns::default(),
+            pin: PinMode::Off,
+            lock_file: PathBuf::from("tidegate.lock"),
+            names: NameStyle::Portable,
+            page_bytes: 4 * 1024 * 1024,
+            batch: true,
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! [`Watcher`]: tells when a configuration has changed.
+//!
+//! The system's events only make it quick. What counts is the content of the files, which is looked at every two seconds
+//! anyway: on network drives, in containers and where the limit of watches is reached, no event ever comes.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+use sha2::{Digest, Sha256};
+use tokio::sync::mpsc;
+
+use crate::config;
+use crate::secrets::folder;
+
+/// For how long files must stay as they are before they count as written.
+const SETTLE: Duration = Duration::from_millis(200);
+/// How often the files are looked at without being told to.
+const POLL: Duration = Duration::from_secs(2);
+/// After how much unrest a change is told all the same.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Tells when a configuration, or a file that it refers to, has changed.
+#[derive(Debug)]
+pub struct Watcher {
+    path: PathBuf,
+    /// The configuration and the files that it refers to.
+    files: Vec<PathBuf>,
+    /// The digest of their contents that was told last.
+    told: Vec<u8>,
+    events: mpsc::Receiver<()>,
+    /// Watches the folders of the files; `None` where the system cannot.
+    folders: Option<RecommendedWatcher>,
+    watched: Vec<PathBuf>,
+    hangup: Option<Hangup>,
+}
+
+impl Watcher {
+    /// Watches a file from now on. To miss nothing, start before the file is loaded. Must be called inside a runtime of
+    /// tokio.
+    pub fn start(path: impl Into<PathBuf>) -> Watcher {
+        let path = path.into();
+        let (tell, events) = mpsc::channel(1);
+        let folders = notify::recommended_watcher(move |_: notify::Result<notify::Event>| {
+            // If one is waiting already, that is enough.
+            let _ = tell.try_send(());
+        });
+        let mut watcher = Watcher {
+            files: Vec::new(),
+            told: Vec::new(),
+            events,
+            folders: folders.inspect_err(|error| tracing::debug!(%error, "no events for files")).ok(),
+            watched: Vec::new(),
+            hangup: hangup(),
+            path,
+        };
+        watcher.look_around();
+        watcher.told = digest(&watcher.files);
+        watcher
+    }
+
+    /// Waits until the content of a file has changed or, on Unix, the process got SIGHUP. Changes between two calls are
+    /// not lost.
+    pub async fn changed(&mut self) {
+        loop {
+            tokio::select! {
+                () = hung_up(&mut self.hangup) => {
+                    // Without waiting for anything: a signal that was taken must not get lost.
+                    self.tell(digest(&self.files));
+                    return;
+                }
+                () = tokio::time::sleep(POLL) => {}
+                Some(()) = self.events.recv() => {}
+            }
+            if self.content().await == self.told {
+                continue;
+            }
+            let content = self.settled().await;
+            // An editor may have put everything back.
+            if content != self.told {
+                self.tell(content);
+                return;
+            }
+        }
+    }
+
+    /// The content, once nobody writes any more.
+    async fn settled(&self) -> Vec<u8> {
+        let started = tokio::time::Instant::now();
+        let mut content = self.content().await;
+        loop {
+            tokio::time::sleep(SETTLE).await;
+            let now = self.content().await;
+            if now == content || started.elapsed() > PATIENCE {
+                return now;
+            }
+            content = now;
+        }
+    }
+
+    async fn content(&self) -> Vec<u8> {
+        let files = self.files.clone();
+        tokio::task::spawn_blocking(move || digest(&files)).await.unwrap_or_default()
+    }
+
+    /// Remembers what was told. The configuration may refer to other files now; what is in those is told already, too.
+    fn tell(&mut self, content: Vec<u8>) {
+        let before = self.files.clone();
+        self.look_around();
+        self.told = if self.files == before { content } else { digest(&self.files) };
+    }
+
+    /// Finds out which files count, and watches their folders: editors replace files, and a watch on a file goes with it.
+    fn look_around(&mut self) {
+        let (_, referred) = config::load(&self.path, &|name| std::env::var(name).ok());
+        self.files = std::iter::once(self.path.clone()).chain(referred).collect();
+        let Some(watcher) = &mut self.folders else { return };
+        let mut wanted: Vec<PathBuf> = self.files.iter().flat_map(|file| folders_of(file)).collect();
+        wanted.sort();
+        wanted.dedup();
+        for gone in self.watched.iter().filter(|old| !wanted.contains(old)) {
+            let _ = watcher.unwatch(gone);
+        }
+        // A folder that cannot be watched, perhaps because it is not there yet, is polled, and tried again next time.
+        let watched = |path: &PathBuf| {
+            self.watched.contains(path) || watcher.watch(path, RecursiveMode::NonRecursive).is_ok()
+        };
+        self.watched = wanted.into_iter().filter(watched).collect();
+    }
+}
+
+/// The folder of a file and, if the file is a link, of what it leads to.
+fn folders_of(file: &Path) -> Vec<PathBuf> {
+    let real = std::fs::canonicalize(file).ok().and_then(|real| real.parent().map(Path::to_owned));
+    std::iter::once(folder(file)).chain(real).collect()
+}
+
+/// A digest of the contents of files; one that cannot be read counts as such.
+fn digest(files: &[PathBuf]) -> Vec<u8> {
+    let mut sum = Sha256::new();
+    for file in files {
+        // Nothing but a regular file can be read again and again.
+        let is_regular = std::fs::metadata(file).is_ok_and(|about| about.is_file());
+        match is_regular.then(|| crate::read::text(file)) {
+            Some(Ok(text)) => {
+                sum.update([1]);
+                sum.update((text.len() as u64).to_le_bytes());
+                sum.update(text.as_bytes());
+            }
+            Some(Err(_)) => sum.update([2]),
+            None => sum.update([3]),
+        }
+    }
+    sum.finalize().to_vec()
+}
+
+#[cfg(unix)]
+type Hangup = tokio::signal::unix::Signal;
+#[cfg(not(unix))]
+type Hangup = std::convert::Infallible;
+
+#[cfg(unix)]
+fn hangup() -> Option<Hangup> {
+    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()).ok()
+}
+
+#[cfg(not(unix))]
+fn hangup() -> Option<Hangup> {
+    None
+}
+
+async fn hung_up(signal: &mut Option<Hangup>) {
+    match signal {
+        #[cfg(unix)]
+        Some(signal) => drop(signal.recv().await),
+        _ => std::future::pending().await,
+    }
+}

@@ -1,0 +1,40 @@
+//! The reference page: its examples are good configurations, and it forgets no field.
+
+use tidegate_config::{Config, schema};
+
+fn page() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// The `toml` blocks of the page.
+fn examples(page: &str) -> Vec<&str> {
+    page.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+}
+
+#[test]
+fn every_example_is_a_good_configuration() {
+    let page = page();
+    let examples = examples(&page);
+    assert!(examples.len() >= 8);
+    // Examples may refer to whatever they like.
+    let env = |_: &str| Some("value".to_owned());
+    let folder = crate::folder::Folder::new();
+    folder.write("secrets/github-token", "value");
+    folder.write("search.env", "KEY=value");
+    for example in examples {
+        let path = folder.write("tidegate.toml", example);
+        Config::load(&path, &env).unwrap_or_else(|error| panic!("{example}\n{error}"));
+    }
+}
+
+#[test]
+fn every_field_is_on_the_page() {
+    let page = page();
+    let schema = schema();
+    let definitions = schema["definitions"].as_object().unwrap();
+    let all = definitions.values().chain([&schema]).filter_map(|part| part["properties"].as_object());
+    for field in all.flat_map(|fields| fields.keys()) {
+        assert!(page.contains(&format!("`{field}`")), "{field} is not documented");
+    }
+}

@@ -1,0 +1,48 @@
+//! What a configuration means, what is said about a wrong one, and what happens to files. One file for each theme.
+
+mod documentation;
+mod editing;
+mod files;
+mod folder;
+mod importing;
+mod meaning;
+mod mistakes;
+mod watching;
+
+use tidegate_client::{Command, Remote, Target};
+use tidegate_config::{Config, ConfigError, ServerSettings, Settings, Source};
+
+/// Variables that are set in tests. `hush` must never be seen anywhere.
+fn env(name: &str) -> Option<String> {
+    match name {
+        "TOKEN" => Some("hush".to_owned()),
+        "SPACED" => Some("hush hush".to_owned()),
+        "BREAK" => Some("hush\nhush".to_owned()),
+        "BASE" => Some("https://example.com".to_owned()),
+        "SOON" => Some("5s".to_owned()),
+        _ => None,
+    }
+}
+
+fn parse(text: &str) -> Result<Settings, ConfigError> {
+    Config::parse(text, "/srv/app/tidegate.toml", &env)
+}
+
+/// The server `x` of a file that has only this in it.
+fn server(fields: &str) -> ServerSettings {
+    parse(&format!("[servers.x]\n{fields}")).unwrap().servers.remove(0)
+}
+
+fn command(server: &ServerSettings) -> Command {
+    match &server.source {
+        Source::Target(Target::Command(command)) => command.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn remote(server: &ServerSettings) -> Remote {
+    match &server.source {
+        Source::Target(Target::Url(remote)) => remote.clone(),
+        other => panic!("{other:?}"),
+    }
+}

@@ -1,0 +1,307 @@
+//! What is written, and what it means.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tidegate_client::{EraChoice, Instances};
+use tidegate_config::{NameStyle, PinMode, Source, ToolMode};
+use tidegate_service::layers::{BreakerMode, BreakerSettings};
+
+use crate::{command, parse, remote, server};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn an_empty_file_means_the_defaults() {
+    for text in ["", "\n# nothing\n", "\u{feff}", "[servers]\n[tools]\n[defaults]\n"] {
+        let settings = parse(text).unwrap();
+        assert!(settings.servers.is_empty());
+        assert_eq!(settings.listen.address, "127.0.0.1:8765");
+        assert_eq!(settings.listen.path, "/mcp");
+        assert!(!settings.listen.http_sse && settings.listen.hosts.is_empty());
+        assert_eq!(settings.drain, 10 * SECOND);
+        assert!(settings.state_dir.unwrap().ends_with("tidegate"));
+        assert_eq!((settings.tools.mode, settings.tools.pin), (ToolMode::All, PinMode::Off));
+        assert_eq!(settings.tools.names, NameStyle::Portable);
+        assert_eq!(settings.tools.lock_file, Path::new("/srv/app/tidegate.lock"));
+        assert_eq!((settings.tools.page_bytes, settings.tools.batch), (4 << 20, true));
+        assert_eq!(settings.notes, ["there are no servers: add one with tidegate add"]);
+    }
+}
+
+#[test]
+fn the_top_of_the_file() {
+    let settings = parse(
+        r#"
+        listen = "[::1]:${PORT:-9000}"
+        path = "/"
+        allow_hosts = ["mcp.example.com"]
+        allow_origins = ["https://app.example.com"]
+        http_sse = true
+        drain = "0s"
+        state_dir = "state"
+        [tools]
+        mode = "search"
+        favourites = ["x_*"]
+        pin = "first-use"
+        lock_file = "/elsewhere/lock"
+        names = "exact"
+        page_bytes = "1MiB"
+        batch = false
+        "#,
+    )
+    .unwrap();
+    assert_eq!(settings.listen.address, "[::1]:9000");
+    assert_eq!(settings.listen.path, "/");
+    assert_eq!(settings.listen.hosts, ["mcp.example.com"]);
+    assert_eq!(settings.listen.origins, ["https://app.example.com"]);
+    assert!(settings.listen.http_sse);
+    assert_eq!(settings.drain, Duration::ZERO);
+    assert_eq!(settings.state_dir.as_deref(), Some(Path::new("/srv/app/state")));
+    assert_eq!((settings.tools.mode, settings.tools.pin), (ToolMode::Search, PinMode::FirstUse));
+    assert!(settings.tools.favourites.matches("x_y") && !settings.tools.favourites.matches("y"));
+    assert_eq!(settings.tools.lock_file, Path::new("/elsewhere/lock"));
+    assert_eq!(settings.tools.names, NameStyle::Exact);
+    assert_eq!((settings.tools.page_bytes, settings.tools.batch), (1 << 20, false));
+    assert_eq!(parse("state_dir = false").unwrap().state_dir, None);
+    assert!(parse("state_dir = true").unwrap().state_dir.is_some());
+}
+
+#[test]
+fn a_server_has_the_defaults_of_a_gateway() {
+    let server = server("command = \"a\"");
+    assert_eq!((server.name.as_str(), server.prefix.as_str()), ("x", "x_"));
+    assert_eq!(server.idle, Some(600 * SECOND));
+    assert!(server.options.lanes.shared);
+    assert_eq!(server.options.timeout, 60 * SECOND);
+    assert_eq!(server.options.breaker, Some(BreakerSettings::default()));
+    assert_eq!(server.options.name.as_deref(), Some("x"));
+    assert!(server.offers("anything"));
+}
+
+#[test]
+fn servers_keep_the_order_of_the_file() {
+    let text = "[servers.b]\ncommand = \"b\"\n[servers.a]\ncommand = \"a\"\n[servers.c]\ncommand = \"c\"";
+    let names: Vec<String> = parse(text).unwrap().servers.into_iter().map(|server| server.name).collect();
+    assert_eq!(names, ["b", "a", "c"]);
+}
+
+#[test]
+fn programs() {
+    for (fields, program, args) in [
+        ("command = \"npx\"", "npx", vec![]),
+        ("command = \"npx -y 'a b'\"", "npx", vec!["-y", "a b"]),
+        ("command = \"npx\"\nargs = [\"-y\", \"a b\"]", "npx", vec!["-y", "a b"]),
+        ("command = [\"npx\", \"-y\", \"a b\"]", "npx", vec!["-y", "a b"]),
+        ("command = [\"npx\", \"-y\"]\nargs = [\"c\"]", "npx", vec!["-y", "c"]),
+        ("command = \"my tool\"\nargs = []", "my tool", vec![]),
+        ("command = \"a --key ${SPACED}\"", "a", vec!["--key", "hush hush"]),
+        ("command = \"a\"\nargs = [\"${SPACED}\", \"$${A}\"]", "a", vec!["hush hush", "${A}"]),
+        ("command = \"./bin/a b\"", "/srv/app/bin/a", vec!["b"]),
+        ("command = \"../a\"", "/srv/app/../a", vec![]),
+    ] {
+        let command = command(&server(fields));
+        assert_eq!(command.program, program, "{fields}");
+        assert_eq!(command.args, args, "{fields}");
+        assert_eq!(command.cwd, None);
+    }
+    let command = command(&server(
+        "command = \"A=1 B=2 run it\"\nenv = { B = \"${TOKEN}\", C = \"${NONE:-c}\" }\ncwd = \"sub\"",
+    ));
+    let env: Vec<_> = command.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(env, [("A", "1"), ("B", "hush"), ("C", "c")]);
+    assert_eq!(command.cwd.as_deref(), Some(Path::new("/srv/app/sub")));
+}
+
+#[test]
+fn addresses() {
+    let read = remote(&server(
+        "url = \"${BASE}/mcp\"\nheaders = { Authorization = \"Bearer ${TOKEN}\" }\ntransport = \"sse\"",
+    ));
+    assert_eq!(read.url.as_str(), "https://example.com/mcp");
+    assert_eq!(read.headers["Authorization"], "Bearer hush");
+    assert!(read.sse);
+    assert!(!remote(&server("url = \"http://localhost:1/\"\ntransport = \"http\"")).sse);
+}
+
+#[test]
+fn builtin_servers() {
+    assert!(matches!(server("builtin = \"demo\"").source, Source::Builtin(name) if name == "demo"));
+}
+
+#[test]
+fn which_tools_are_offered() {
+    let server = server("command = \"a\"\nallow = [\"read_*\", \"list\"]\ndeny = [\"*_secret\"]");
+    for (tool, offered) in [("read_file", true), ("list", true), ("read_secret", false), ("write", false)] {
+        assert_eq!(server.offers(tool), offered, "{tool}");
+    }
+    assert_eq!(server.allow.to_vec(), ["read_*", "list"]);
+}
+
+#[test]
+fn changes_to_tools() {
+    let server = server(
+        r#"
+        command = "a"
+        prefix = ""
+        [servers.x.tools.search]
+        name = "find"
+        description = "Finds it"
+        timeout = "2h"
+        [servers.x.tools."odd/name"]
+        timeout = "${SOON}"
+        "#,
+    );
+    assert_eq!(server.prefix, "");
+    assert_eq!(server.tools["search"].name.as_deref(), Some("find"));
+    assert_eq!(server.tools["search"].description.as_deref(), Some("Finds it"));
+    assert_eq!(server.options.tool_timeouts["search"], 7200 * SECOND);
+    assert_eq!(server.options.tool_timeouts["odd/name"], 5 * SECOND);
+    assert!(server.options.max_timeout >= 7200 * SECOND);
+}
+
+#[test]
+fn terms() {
+    let server = server(
+        r#"
+        command = "a"
+        era = "legacy"
+        timeout = "2m"
+        max_timeout = "3m"
+        start_timeout = "2s"
+        connect_timeout = "4s"
+        extend_on_progress = true
+        idle = "never"
+        instances = "one"
+        max_sessions = 3
+        session_idle = "6s"
+        max_in_flight = 7
+        max_message = 1000
+        trust_annotations = true
+        park_time = "8s"
+        breaker = { window = 20, percent = 25, open_for = "9s", trials = 2, successes = 3 }
+        retry = { attempts = 1, base = "10ms", multiplier = 3, max = "1s", jitter = 0, overall = "never" }
+        "#,
+    );
+    let options = server.options;
+    assert_eq!(options.era, EraChoice::Legacy);
+    assert_eq!((options.timeout, options.max_timeout), (120 * SECOND, 180 * SECOND));
+    assert_eq!((options.init_timeout, options.connect_timeout), (2 * SECOND, 4 * SECOND));
+    assert!(options.probe_timeout <= options.init_timeout);
+    assert!(options.extend_on_progress && options.trust_annotations);
+    assert_eq!(server.idle, None);
+    assert_eq!((options.lanes.instances, options.lanes.max), (Instances::One, 3));
+    assert_eq!((options.lanes.idle, options.park.time), (6 * SECOND, 8 * SECOND));
+    assert_eq!((options.max_in_flight, options.limits.max_bytes), (7, 1000));
+    let breaker = options.breaker.unwrap();
+    assert_eq!(breaker.mode, BreakerMode::Rate { window: 20, percent: 25 });
+    assert_eq!((breaker.open_for, breaker.half_open_max, breaker.success_threshold), (9 * SECOND, 2, 3));
+    assert_eq!((options.retry.max_retries, options.retry.base), (1, Duration::from_millis(10)));
+    assert_eq!((options.retry.multiplier, options.retry.jitter, options.retry.overall), (3.0, 0.0, None));
+}
+
+#[test]
+fn breakers_and_retries_can_be_switched() {
+    let off = server("command = \"a\"\nbreaker = false\nretry = false").options;
+    assert!(off.breaker.is_none());
+    assert_eq!(off.retry.max_retries, 0);
+    let on = server("command = \"a\"\nbreaker = true\nretry = true").options;
+    assert_eq!((on.breaker, on.retry.max_retries), (Some(BreakerSettings::default()), 3));
+    let some = server("command = \"a\"\nbreaker = { failures = 2 }\nretry = {}").options;
+    assert_eq!(some.breaker.unwrap().mode, BreakerMode::Consecutive(2));
+    let long = server("command = \"a\"\ntimeout = \"5h\"").options;
+    assert_eq!(long.max_timeout, 5 * 3600 * SECOND);
+}
+
+#[test]
+fn defaults_hold_unless_a_server_says_otherwise() {
+    let settings = parse(
+        r#"
+        [defaults]
+        timeout = "5s"
+        era = "modern"
+        breaker = false
+        idle = "1m"
+        [servers.a]
+        command = "a"
+        [servers.b]
+        command = "b"
+        timeout = "7s"
+        breaker = true
+        idle = "never"
+        "#,
+    )
+    .unwrap();
+    let (a, b) = (&settings.servers[0], &settings.servers[1]);
+    assert_eq!(
+        (a.options.timeout, a.options.era, a.idle),
+        (5 * SECOND, EraChoice::Modern, Some(60 * SECOND))
+    );
+    assert!(a.options.breaker.is_none());
+    assert_eq!((b.options.timeout, b.options.era, b.idle), (7 * SECOND, EraChoice::Modern, None));
+    assert!(b.options.breaker.is_some());
+}
+
+#[test]
+fn what_is_switched_off_needs_no_secrets() {
+    let text =
+        "[servers.off]\nenabled = false\nurl = \"${NONE}\"\n[servers.on]\nenabled = true\ncommand = \"a\"";
+    let settings = parse(text).unwrap();
+    assert_eq!(settings.servers.len(), 1);
+    assert_eq!(settings.notes, ["the server \"off\" is switched off (enabled = false)"]);
+}
+
+#[test]
+fn what_has_no_effect_is_noted() {
+    let text = r#"
+        [tools]
+        favourites = ["a"]
+        lock_file = "x"
+        [servers.a]
+        url = "https://example.com"
+        args = []
+        env = { A = "${TOKEN}" }
+        [servers.b]
+        command = "b"
+        headers = { A = "${TOKEN}" }
+        deny = ["t"]
+        [servers.b.tools.t]
+        name = "u"
+    "#;
+    let notes = parse(text).unwrap().notes;
+    let starts: Vec<&str> = notes.iter().map(|note| note.split(' ').next().unwrap()).collect();
+    let wanted =
+        ["tools.favourites", "tools.lock_file", "servers.a.args", "servers.a.env", "servers.b.headers"];
+    assert_eq!(starts[..5], wanted, "{notes:?}");
+    assert_eq!(starts[5..], ["servers.b.tools.t"]);
+    assert!(!notes.concat().contains("hush"));
+}
+
+#[test]
+fn digests_tell_what_has_changed() {
+    let digest = |text: &str| server(text).digest;
+    assert_eq!(digest("command = \"a b\""), digest("command = \"a\"\nargs = [\"b\"]\nprefix = \"x_\""));
+    assert_eq!(digest("command = \"a\"\nargs = [\"${TOKEN}\"]"), digest("command = \"a hush\""));
+    assert_ne!(digest("command = \"a b\""), digest("command = \"a\"\nargs = [\"b\"]\nidle = \"1s\""));
+    assert_ne!(digest("command = \"a ${TOKEN}\""), digest("command = \"a ${SPACED}\""));
+}
+
+#[test]
+fn nothing_that_can_be_printed_holds_a_secret() {
+    let settings = parse(
+        r#"
+        [servers.a]
+        command = "A=${TOKEN} a --token ${TOKEN} ${TOKEN}"
+        env = { B = "${TOKEN}" }
+        [servers.b]
+        url = "https://me:${TOKEN}@example.com/?key=${TOKEN}"
+        headers = { C = "${TOKEN}" }
+        "#,
+    )
+    .unwrap();
+    let shown = format!("{settings:?} {settings:#?}");
+    assert!(!shown.contains("hush"), "{shown}");
+    assert_eq!(settings.servers[0].shown, "A=*** a --token *** '${TOKEN}'");
+    assert_eq!(format!("{:?}", settings.servers[0].source), "Target(a)");
+    assert!(settings.servers.iter().all(|server| !shown.contains(&server.digest)));
+}
