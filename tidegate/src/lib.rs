@@ -38,6 +38,8 @@ pub mod stdio;
 #[cfg(feature = "client")]
 pub use tidegate_client as client;
 pub use tidegate_edge as edge;
+#[cfg(feature = "gateway")]
+pub use tidegate_gateway as gateway;
 pub use tidegate_protocol as protocol;
 pub use tidegate_server as server;
 pub use tidegate_service as service;

@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use tidegate::protocol::{Error, Symbol};
+use tidegate::protocol::{Error, Method, Revision, Symbol};
 use tidegate_client::oauth::{FileStore, OAuth};
-use tidegate_client::{Client, ClientBuilder, Options, ServerFacts, Target};
+use tidegate_client::{AppError, Client, ClientBuilder, Options, ServerFacts, Target};
 
 use super::display::Display;
 use super::exit::Exit;
@@ -53,19 +53,36 @@ pub(crate) fn builder(
 ) -> Result<(ClientBuilder, LastWords), Failure> {
     let words = LastWords::default();
     let heard = words.clone();
-    let mut builder =
+    let builder =
         Client::builder(place.target.clone())?.options(options).on_stderr(move |line| heard.push(line));
-    if let Target::Url(remote) = &place.target
-        && !remote.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"))
-    {
-        match authorizer(remote.url.as_str(), login) {
-            Ok(authorizer) => builder = builder.authorizer(Arc::new(authorizer)),
-            Err(error) if login => return Err(Failure::of(&error)),
-            // Most servers want no login, and one that does says so.
-            Err(error) => tracing::info!(%error, "logins cannot be used"),
+    let builder = with_logins(builder, &place.target, login).map_err(|error| Failure::of(&error))?;
+    Ok((builder, words))
+}
+
+/// A client that uses the tokens of `tidegate login`, unless the headers of the target say who is calling.
+pub(crate) fn with_logins(
+    builder: ClientBuilder,
+    target: &Target,
+    login: bool,
+) -> Result<ClientBuilder, Error> {
+    let Target::Url(remote) = target else { return Ok(builder) };
+    if remote.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization")) {
+        return Ok(builder);
+    }
+    match authorizer(remote.url.as_str(), login) {
+        Ok(authorizer) => Ok(builder.authorizer(Arc::new(authorizer))),
+        Err(error) if login => Err(error),
+        // Most servers want no login, and one that does says so.
+        Err(error) => {
+            tracing::info!(%error, "logins cannot be used");
+            Ok(builder)
         }
     }
-    Ok((builder, words))
+}
+
+/// An error that did not come out of a client, as those that do.
+pub(crate) fn app_error(error: &Error) -> AppError {
+    AppError::from_error(error, &Method::Initialize, Default::default(), Revision::LATEST)
 }
 
 /// The tokens that `tidegate login` got. Only with `login` may new ones be asked for.

@@ -1,10 +1,14 @@
 //! The commands, one file each, and what they share.
 //!
 //! `target` says which server is meant, `connection` talks to it, `interrupt` ends it on Ctrl-C, `display` shows that
-//! something is going on, `elicit` asks the user, `output` is standard output, `failure` and `exit` are the ways out.
+//! something is going on, `elicit` asks the user, `configuration` finds the gateway's file, `output` is standard output,
+//! `failure` and `exit` are the ways out.
 
+mod add;
 mod call;
+mod check;
 mod completions;
+mod configuration;
 mod connect;
 mod connection;
 mod discover;
@@ -13,10 +17,13 @@ mod doctor;
 mod elicit;
 mod exit;
 mod failure;
+mod import;
 mod interrupt;
 mod login;
 mod output;
+mod pin;
 mod prompts;
+mod remove;
 mod resources;
 mod save;
 mod serve;
@@ -34,6 +41,11 @@ pub(crate) use failure::Failure;
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Serve(serve::Serve),
+    Add(add::Add),
+    Remove(remove::Remove),
+    Import(import::Import),
+    Check(check::Check),
+    Pin(pin::Pin),
     Tools(tools::Tools),
     Call(Box<call::Call>),
     Resources(resources::Resources),
@@ -53,7 +65,12 @@ impl Command {
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
         let fine = |()| Exit::Fine;
         match self {
-            Command::Serve(serve) => serve::run(serve).await.map(fine),
+            Command::Serve(serve) => serve::run(serve).await,
+            Command::Add(add) => add::run(add).map(fine),
+            Command::Remove(remove) => remove::run(&remove).map(fine),
+            Command::Import(import) => import::run(&import).map(fine),
+            Command::Check(check) => check::run(check).await,
+            Command::Pin(pin) => pin::run(pin).await,
             Command::Tools(tools) => tools::run(tools).await.map(fine),
             Command::Call(call) => call::run(*call).await,
             Command::Resources(resources) => resources::list(resources).await.map(fine),
@@ -81,7 +98,15 @@ impl Command {
             Command::Discover(discover) => &discover.common,
             Command::Doctor(doctor) => &doctor.common,
             Command::Connect(connect) => &connect.common,
-            Command::Serve(_) | Command::Login(_) | Command::Logout(_) | Command::Completions(_) => {
+            Command::Serve(_)
+            | Command::Add(_)
+            | Command::Remove(_)
+            | Command::Import(_)
+            | Command::Check(_)
+            | Command::Pin(_)
+            | Command::Login(_)
+            | Command::Logout(_)
+            | Command::Completions(_) => {
                 return None;
             }
         })
@@ -101,6 +126,8 @@ impl Command {
     pub(crate) fn is_json(&self) -> bool {
         match self {
             Command::Call(call) => call.common.json || call.raw,
+            Command::Check(check) => check.json,
+            Command::Pin(pin) => pin.json,
             Command::Login(login) => login.json,
             Command::Logout(logout) => logout.json,
             // Its report holds the failures.

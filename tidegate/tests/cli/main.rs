@@ -10,10 +10,12 @@ mod rig;
 mod server;
 
 mod calls;
+mod config;
 mod connect;
 mod doctor;
 mod errors;
 mod interrupts;
 mod lists;
 mod login;
+mod pin;
 mod terminal;

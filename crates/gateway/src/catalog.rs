@@ -1,0 +1,127 @@
+//! [`Catalog`]: everything that one server lists, read to the end of its pages.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use bytestring::ByteString;
+use tidegate_protocol::json::ObjectWriter;
+use tidegate_protocol::{Error, Json, Limits, Object, Params, Symbol};
+use tidegate_service::{Call, Context, Door, Reply};
+
+use crate::kind::Kind;
+
+/// Most pages of one list.
+const MAX_PAGES: usize = 1000;
+/// Most entries of one list.
+const MAX_ENTRIES: usize = 50_000;
+
+/// What one server lists. A part that is missing is not known yet.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Catalog {
+    pub(crate) parts: [Option<Part>; 4],
+}
+
+impl Catalog {
+    pub(crate) fn part(&self, kind: Kind) -> Option<&Part> {
+        self.parts[kind.index()].as_ref()
+    }
+}
+
+/// One list of one server.
+#[derive(Debug, Clone)]
+pub(crate) struct Part {
+    pub(crate) entries: Vec<Entry>,
+    /// For how long the server says the list is good, counted from when it was read. A legacy server says nothing,
+    /// and that is no time at all.
+    pub(crate) ttl: Duration,
+    /// Whether the server says that the list is for one caller only.
+    pub(crate) private: bool,
+    /// When it was read; `None` for a list that was kept from an earlier run.
+    pub(crate) read: Option<Instant>,
+}
+
+impl Part {
+    /// A list that is known to be empty, for as long as nobody says otherwise.
+    pub(crate) fn none() -> Part {
+        Part { entries: Vec::new(), ttl: Duration::MAX, private: false, read: Some(Instant::now()) }
+    }
+
+    /// How much of its time is left.
+    pub(crate) fn good_for(&self, now: Instant) -> Duration {
+        match self.read {
+            Some(read) => self.ttl.saturating_sub(now.saturating_duration_since(read)),
+            None => Duration::ZERO,
+        }
+    }
+
+    /// Whether both list the same.
+    pub(crate) fn same_as(&self, other: &Part) -> bool {
+        self.private == other.private
+            && self.entries.len() == other.entries.len()
+            && self.entries.iter().zip(&other.entries).all(|(a, b)| a.definition == b.definition)
+    }
+}
+
+/// One entry of a list: by which name or address its server knows it, and its definition as it came.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) key: ByteString,
+    pub(crate) definition: Json,
+}
+
+impl Entry {
+    /// Reads a definition; `None` if it has nothing to be called by.
+    pub(crate) fn read(kind: Kind, definition: &Json) -> Option<Entry> {
+        // A buffer of its own: an entry outlives the page it came on.
+        let definition = Json::trusted(ByteString::from(definition.as_str()));
+        let key = Object::of(&definition)?.text(kind.key())?;
+        Some(Entry { key, definition })
+    }
+}
+
+/// Reads all pages of a list.
+pub(crate) async fn read(door: &impl Door, kind: Kind, context: &Context) -> Result<Part, Error> {
+    let mut part = Part::none();
+    let (mut cursor, mut seen) = (None::<String>, HashSet::new());
+    let broken = |what: &str| {
+        Err(Error::new(Symbol::Internal, format!("The server's answer to {} {what}", kind.method())))
+    };
+    for _ in 0..MAX_PAGES {
+        let call = Call::new(kind.method(), page_params(cursor.as_deref())?, context.clone());
+        let page = match door.answer(call).await {
+            Ok(Reply::Complete(page)) => page,
+            Ok(Reply::Error(error)) => return Err(error),
+            Ok(_) => return broken("is no list"),
+        };
+        let Some(page) = Object::of(&page) else { return broken("is no object") };
+        let Some(entries) = page.json(kind.member()).and_then(|list| list.elements()) else {
+            return broken(&format!("has no array {:?}", kind.member()));
+        };
+        for definition in &entries {
+            match Entry::read(kind, definition) {
+                Some(entry) => part.entries.push(entry),
+                None => tracing::warn!("an entry without {:?} was left out of {}", kind.key(), kind.method()),
+            }
+        }
+        if part.entries.len() > MAX_ENTRIES {
+            return broken(&format!("has more than {MAX_ENTRIES} entries"));
+        }
+        let said = page.get("ttlMs").and_then(|ms| ms.parse::<f64>().ok()).unwrap_or(0.0);
+        part.ttl = part.ttl.min(Duration::from_millis(said.clamp(0.0, 1e12) as u64));
+        part.private |= page.str("cacheScope").is_none_or(|scope| scope != "public");
+        cursor = page.str("nextCursor").map(|cursor| cursor.into_owned());
+        match &cursor {
+            None => return Ok(part),
+            Some(next) if !seen.insert(next.clone()) => return broken("repeats a page without end"),
+            Some(_) => {}
+        }
+    }
+    broken(&format!("has more than {MAX_PAGES} pages"))
+}
+
+fn page_params(cursor: Option<&str>) -> Result<Params, Error> {
+    let Some(cursor) = cursor else { return Ok(Params::empty()) };
+    let mut w = ObjectWriter::new();
+    w.str("cursor", cursor);
+    Params::parse(&w.finish(), &Limits::default()).map_err(|_| Error::internal())
+}

@@ -1,0 +1,113 @@
+//! `server/discover`: what the gateway is and can do. The legacy edge makes `initialize` of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tidegate_protocol::json::ObjectWriter;
+use tidegate_protocol::{Error, Feature, Json, Object, Revision, tasks_extension};
+use tidegate_service::{Call, Reply};
+
+use crate::batch;
+use crate::build::State;
+use crate::gateway::Inner;
+
+/// How long servers that have just been mounted are waited for, because what they say goes in here.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+impl Inner {
+    pub(crate) async fn discover(self: &Arc<Self>, call: &Call) -> Result<Reply, Error> {
+        let state = self.state.load_full();
+        join_all(state.mounts.iter().map(|mount| mount.settled(PATIENCE))).await;
+        let revision = call.context.revision;
+        let mut w = ObjectWriter::with_capacity(512);
+        if revision.is_modern() {
+            w.str("resultType", "complete");
+        }
+        w.value("supportedVersions", &Revision::ALL.map(Revision::as_str));
+        w.json("capabilities", &capabilities(&state, revision));
+        if let Some(instructions) = instructions(&state) {
+            w.str("instructions", &instructions);
+        }
+        if revision.is_modern() {
+            w.raw("ttlMs", "0").str("cacheScope", "private");
+        }
+        w.json("_meta", &Json::trusted(format!("{{{}}}", self.info)));
+        Ok(Reply::Complete(w.finish()))
+    }
+}
+
+/// Always everything that a server may have: a legacy client never asks again, and servers come later. What servers say
+/// of their extensions is passed on as it came; of one that several have, what the first says.
+fn capabilities(state: &State, revision: Revision) -> Json {
+    let (mut extensions, mut experimental) = (Named::new(), Named::new());
+    for facts in state.mounts.iter().filter_map(|mount| mount.facts.load_full()) {
+        let Some(declared) = Object::of(&facts.capabilities) else { continue };
+        for (member, union) in [("extensions", &mut extensions), ("experimental", &mut experimental)] {
+            let Some(declared) = declared.object(member) else { continue };
+            for (at, name) in declared.members().map(|member| member.name).enumerate() {
+                if let Some(settings) = declared.json_at(at) {
+                    union.entry(name.into_owned()).or_insert(settings);
+                }
+            }
+        }
+        if declared.has("tasks") {
+            extensions.entry(tasks_extension().to_owned()).or_insert_with(Json::empty_object);
+        }
+    }
+    let tasks = extensions.contains_key(tasks_extension()) && revision.allows(Feature::CoreTasks);
+    if state.tools.batch {
+        let place = if revision.allows(Feature::Extensions) { &mut extensions } else { &mut experimental };
+        place.insert(batch::EXTENSION.to_owned(), Json::empty_object());
+    }
+    let mut w = ObjectWriter::with_capacity(512);
+    w.raw("tools", r#"{"listChanged":true}"#)
+        .raw("prompts", r#"{"listChanged":true}"#)
+        .raw("resources", r#"{"subscribe":true,"listChanged":true}"#)
+        .raw("logging", "{}");
+    if revision.allows(Feature::CompletionsCapability) {
+        w.raw("completions", "{}");
+    }
+    if tasks {
+        w.raw("tasks", r#"{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#);
+    }
+    if revision.allows(Feature::Extensions) && !extensions.is_empty() {
+        w.json("extensions", &written(&extensions));
+    }
+    if !experimental.is_empty() {
+        w.json("experimental", &written(&experimental));
+    }
+    w.finish()
+}
+
+/// Settings by name.
+type Named = BTreeMap<String, Json>;
+
+fn written(all: &Named) -> Json {
+    let mut w = ObjectWriter::new();
+    for (name, settings) in all {
+        w.json(name, settings);
+    }
+    w.finish()
+}
+
+/// What the servers say a model should know, each under its name.
+fn instructions(state: &State) -> Option<String> {
+    let said: Vec<_> = state
+        .mounts
+        .iter()
+        .filter_map(|mount| {
+            let facts = mount.facts.load_full()?;
+            let text = facts.instructions.as_deref()?.trim();
+            (!text.is_empty()).then(|| (mount.name().to_owned(), text.to_owned()))
+        })
+        .collect();
+    match &said[..] {
+        [] => None,
+        [(_, only)] if state.mounts.len() == 1 => Some(only.clone()),
+        all => Some(
+            all.iter().map(|(name, text)| format!("# {name}\n\n{text}")).collect::<Vec<_>>().join("\n\n"),
+        ),
+    }
+}

@@ -1,0 +1,222 @@
+//! [`Gateway`]: the union of many servers, as a door.
+
+use std::borrow::Cow;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context as Poller, Poll};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use futures_util::future::{BoxFuture, join_all};
+use tidegate_client::{AppError, Client, ClientBuilder, ErrorProfile};
+use tidegate_config::{ServerSettings, Settings, Source};
+use tidegate_protocol::json::ObjectWriter;
+use tidegate_protocol::seal::{Key, Nonce, Sealer};
+use tidegate_protocol::{Error, Json, Method, Revision, Symbol, meta};
+use tidegate_service::layers::{
+    PanicBoundary, PanicBoundaryLayer, ToolFailureLayer, ToolFailures, Trace, TraceLayer,
+};
+use tidegate_service::{Call, Reply};
+use tower::{Layer, Service};
+
+use crate::build::{Building, State};
+use crate::emitted::Emitted;
+use crate::listen::Subscribers;
+use crate::status::ServerStatus;
+
+/// Makes the client of a server: where credentials come from, and what built-in servers there are.
+pub type Dial = Arc<dyn Fn(&ServerSettings) -> Result<ClientBuilder, AppError> + Send + Sync>;
+
+/// Many servers behind one door. Clones are handles on the same.
+#[derive(Clone)]
+pub struct Gateway {
+    inner: Arc<Inner>,
+    stack: Stack,
+}
+
+/// The way of a call, outermost first.
+type Stack = Trace<ToolFailures<PanicBoundary<Union>>>;
+
+/// What all handles share.
+pub(crate) struct Inner {
+    /// What is on offer. Calls read it without a lock.
+    pub(crate) state: ArcSwap<State>,
+    /// Who changes it does so one after the other.
+    pub(crate) building: Mutex<Building>,
+    pub(crate) subscribers: Subscribers,
+    pub(crate) emitted: Emitted,
+    pub(crate) sealer: Sealer,
+    pub(crate) dial: Dial,
+    /// The entry of each modern result's `_meta` that says who answers.
+    pub(crate) info: String,
+}
+
+/// Builds a [`Gateway`].
+#[must_use = "a builder does nothing until it starts"]
+pub struct GatewayBuilder {
+    settings: Settings,
+    dial: Dial,
+}
+
+impl Gateway {
+    /// Starts with the defaults. It does not wait for the servers.
+    pub fn start(settings: Settings) -> Result<Gateway, AppError> {
+        Gateway::builder(settings).start()
+    }
+
+    /// Everything that can be said about a gateway before it starts.
+    pub fn builder(settings: Settings) -> GatewayBuilder {
+        GatewayBuilder { settings, dial: Arc::new(dial) }
+    }
+
+    /// Puts another configuration in force. Servers that did not change keep their connections; calls that are running
+    /// end where they began. If a server cannot be used as it is configured, nothing changes.
+    pub fn reload(&self, settings: Settings) -> Result<(), AppError> {
+        self.inner.apply(settings)
+    }
+
+    /// How the servers are doing, in the order of the configuration.
+    pub fn status(&self) -> Vec<ServerStatus> {
+        self.inner.state.load().mounts.iter().map(|mount| mount.status()).collect()
+    }
+
+    /// What had to be changed about names, and what else is worth knowing, in sentences.
+    pub fn reports(&self) -> Vec<String> {
+        self.inner.state.load().snapshot.reports.clone()
+    }
+
+    /// Waits until every server has been asked what it offers, but no longer than this.
+    pub async fn settled(&self, patience: Duration) {
+        let state = self.inner.state.load_full();
+        let all = join_all(state.mounts.iter().map(|mount| mount.settled(patience)));
+        let _ = tokio::time::timeout(patience, all).await;
+    }
+
+    /// Ends all subscriptions, so that the connections they hold can end. The first step of a shutdown.
+    pub fn shut_down(&self) {
+        self.inner.subscribers.close();
+    }
+
+    /// Ends everything: calls that are running may finish within the configured time, then servers are left and their
+    /// processes stopped.
+    pub async fn close(&self) {
+        self.shut_down();
+        let (mounts, drain) = {
+            let mut building = self.inner.building();
+            building.closed = true;
+            (self.inner.state.load().mounts.clone(), building.settings.drain)
+        };
+        join_all(mounts.iter().map(|mount| mount.close(drain))).await;
+    }
+}
+
+impl GatewayBuilder {
+    /// Makes clients in another way.
+    pub fn dial(
+        mut self,
+        dial: impl Fn(&ServerSettings) -> Result<ClientBuilder, AppError> + Send + Sync + 'static,
+    ) -> Self {
+        self.dial = Arc::new(dial);
+        self
+    }
+
+    /// Starts. It does not wait for the servers. Needs a tokio runtime.
+    pub fn start(self) -> Result<Gateway, AppError> {
+        let mut own = ObjectWriter::new();
+        own.str("name", "tidegate").str("version", env!("CARGO_PKG_VERSION"));
+        let inner = Arc::new(Inner {
+            state: ArcSwap::from_pointee(State::empty(&self.settings)),
+            building: Mutex::new(Building::new(&self.settings)),
+            subscribers: Subscribers::default(),
+            emitted: Emitted::default(),
+            sealer: Sealer::new(Key::new(random())),
+            dial: self.dial,
+            info: format!("{}:{}", Json::string(meta::SERVER_INFO), own.finish()),
+        });
+        inner.apply(self.settings)?;
+        let stack = PanicBoundaryLayer.layer(Union(inner.clone()));
+        let stack = TraceLayer.layer(ToolFailureLayer.layer(stack));
+        Ok(Gateway { inner, stack })
+    }
+}
+
+impl Inner {
+    pub(crate) fn building(&self) -> MutexGuard<'_, Building> {
+        self.building.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A random number that is never used twice.
+    pub(crate) fn nonce() -> Nonce {
+        random()
+    }
+}
+
+impl Drop for Inner {
+    /// Nobody can call any more: the keepers go, and with them the connections.
+    fn drop(&mut self) {
+        for mount in &self.state.load().mounts {
+            mount.over.cancel();
+        }
+    }
+}
+
+/// Random bytes of the operating system.
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the operating system has random numbers");
+    bytes
+}
+
+/// The usual way to make a client: whatever the settings say, without logins.
+fn dial(settings: &ServerSettings) -> Result<ClientBuilder, AppError> {
+    match &settings.source {
+        Source::Target(target) => Ok(Client::builder(target.clone())?.options(settings.options.clone())),
+        Source::Builtin(name) => Err(configuration_error(format!("There is no built-in server {name:?}"))),
+    }
+}
+
+/// A configuration that cannot be put in force.
+pub(crate) fn configuration_error(what: impl Into<Cow<'static, str>>) -> AppError {
+    let error = Error::new(Symbol::InvalidParams, what);
+    AppError::from_error(&error, &Method::Initialize, ErrorProfile::default(), Revision::LATEST)
+}
+
+impl Service<Call> for Gateway {
+    type Response = Reply;
+    type Error = Infallible;
+    type Future = <Stack as Service<Call>>::Future;
+
+    fn poll_ready(&mut self, _: &mut Poller<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: Call) -> Self::Future {
+        self.stack.call(call)
+    }
+}
+
+impl std::fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.inner.state.load().mounts.iter()).finish()
+    }
+}
+
+/// The union itself, without layers.
+#[derive(Clone)]
+#[allow(unreachable_pub)] // it is part of the type of the gateway's future, and nobody can name it
+pub struct Union(pub(crate) Arc<Inner>);
+
+impl Service<Call> for Union {
+    type Response = Reply;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Reply, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Poller<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: Call) -> Self::Future {
+        let inner = self.0.clone();
+        Box::pin(async move { Ok(inner.answer(call).await) })
+    }
+}

@@ -1,0 +1,252 @@
+//! The keeper: a task for each server that connects to it, reads its lists, hears of changes, notices when it is gone
+//! and when it is back, and lets it rest when nobody uses it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tidegate_client::Target;
+use tidegate_config::Source;
+use tidegate_protocol::json::ObjectWriter;
+use tidegate_protocol::{Error, Json, Limits, Method, Params};
+use tidegate_service::layers::BreakerState;
+use tidegate_service::{Call, Door, Filter, Notice, Outbox, Reply};
+use tokio::task::JoinSet;
+
+use crate::kind::Kind;
+use crate::mount::Mount;
+use crate::status::Health;
+
+/// How often a server that is gone is asked whether it is back: often at first, because most are back soon.
+const PROBE_EVERY: Duration = Duration::from_secs(1);
+const PROBE_EVERY_LATER: Duration = Duration::from_secs(10);
+const LATER: Duration = Duration::from_secs(180);
+/// How long one such question may take. The next one does not wait for it.
+const PROBE_WITHIN: Duration = Duration::from_secs(5);
+/// How long a server may take to say that it will tell of changes. Its lists do not wait longer for that.
+const LISTEN_WITHIN: Duration = Duration::from_secs(2);
+/// How often a server that should tell of changes and does not is asked again.
+const LISTEN_EVERY: Duration = Duration::from_secs(15);
+/// How often to look whether the server is still there and still used.
+const LOOK: Duration = Duration::from_secs(1);
+/// Changes that come together are read together.
+const GATHER: Duration = Duration::from_millis(10);
+
+/// Told when lists of a server were read: which of them are not what they were.
+pub(crate) type OnRead = dyn Fn(&Arc<Mount>, &[Kind]) + Send + Sync;
+
+/// Keeps a server until it is unmounted.
+pub(crate) async fn keep(mount: Arc<Mount>, on_read: Arc<OnRead>) {
+    let over = mount.over.clone();
+    tokio::select! {
+        () = over.cancelled() => {}
+        () = keep_on(&mount, &*on_read) => {}
+    }
+    mount.settle();
+}
+
+async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
+    let mut first = true;
+    loop {
+        back(mount, first).await;
+        first = false;
+        // Listening comes first, so that no change is missed in between.
+        let events = listen(mount).await;
+        match mount.read(&Kind::ALL).await {
+            Ok(changed) => {
+                mount.set_health(Health::Ready);
+                on_read(mount, &changed);
+                mount.settle();
+            }
+            Err(error) => {
+                mount.set_health(Health::Down { why: error.message().to_owned() });
+                mount.settle();
+                tokio::time::sleep(PROBE_EVERY).await;
+                continue;
+            }
+        }
+        match stay(mount, events, on_read).await {
+            Left::Lost(why) => mount.set_health(Health::Down { why }),
+            Left::Resting => {
+                mount.set_health(Health::Resting);
+                mount.wake.notified().await;
+            }
+        }
+    }
+}
+
+/// Asks until the server answers. Questions overlap, so that one that is never answered does not hide that the next
+/// would be.
+async fn back(mount: &Arc<Mount>, first: bool) {
+    let begun = Instant::now();
+    let mut asking = JoinSet::new();
+    let mut within = if first { mount.settings.options.init_timeout } else { PROBE_WITHIN };
+    loop {
+        let client = mount.client.clone();
+        asking.spawn(async move { client.probe(within).await });
+        within = PROBE_WITHIN;
+        let every = if begun.elapsed() < LATER { PROBE_EVERY } else { PROBE_EVERY_LATER };
+        let mut next = std::pin::pin!(tokio::time::sleep(every));
+        loop {
+            tokio::select! {
+                Some(answered) = asking.join_next() => match answered {
+                    Ok(Ok(())) => return,
+                    Ok(Err(error)) => {
+                        mount.set_health(Health::Down { why: error.message });
+                        mount.settle();
+                    }
+                    Err(_) => {}
+                },
+                () = &mut next => break,
+                () = mount.wake.notified(), if begun.elapsed() >= LATER => break,
+            }
+        }
+    }
+}
+
+/// Asks to be told of changes. A server that cannot tell is read again when its lists are old.
+async fn listen(mount: &Arc<Mount>) -> Option<Outbox> {
+    let params = listen_params(&Filter::lists()).ok()?;
+    let call = Call::new(Method::Listen, params, mount.context());
+    match tokio::time::timeout(LISTEN_WITHIN, mount.door.answer(call)).await {
+        Ok(Ok(Reply::Subscription(subscription))) => Some(subscription.events),
+        Ok(Ok(Reply::Error(error))) => {
+            tracing::debug!(server = mount.name(), %error, "the server does not tell of changes");
+            None
+        }
+        Ok(Ok(_)) => None,
+        Err(_) => {
+            tracing::debug!(server = mount.name(), "the server does not say whether it tells of changes");
+            None
+        }
+    }
+}
+
+/// The parameters of `subscriptions/listen`.
+pub(crate) fn listen_params(filter: &Filter) -> Result<Params, Error> {
+    let mut w = ObjectWriter::new();
+    w.json("notifications", &filter.to_json());
+    let json: Json = w.finish();
+    Params::parse(&json, &Limits { max_depth: 127, max_bytes: usize::MAX }).map_err(|_| Error::internal())
+}
+
+/// Why a server is left alone.
+enum Left {
+    Lost(String),
+    Resting,
+}
+
+async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, on_read: &OnRead) -> Left {
+    let is_process = matches!(&mount.settings.source, Source::Target(Target::Command(_)));
+    let mut events = Events(events);
+    let mut look = tokio::time::interval(LOOK);
+    look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut rest_after = mount.settings.idle.filter(|_| is_process);
+    let mut unread: Vec<Kind> = Vec::new();
+    let mut listened = Instant::now();
+    loop {
+        tokio::select! {
+            told = events.next() => match told {
+                Some(notice) => {
+                    unread.extend(kinds_of(&notice));
+                    tokio::time::sleep(GATHER).await;
+                    while let Some(notice) = events.try_next() {
+                        unread.extend(kinds_of(&notice));
+                    }
+                    unread.sort_by_key(|kind| kind.index());
+                    unread.dedup();
+                    read(mount, &mut unread, on_read).await;
+                }
+                None => {
+                    listened = Instant::now();
+                    events = Events(listen(mount).await);
+                    unread = Kind::ALL.to_vec();
+                }
+            },
+            () = mount.wake.notified() => {}
+            _ = look.tick() => {
+                if mount.client.circuit().state() != BreakerState::Closed {
+                    let why = mount.client.circuit().report().last_failure;
+                    return Left::Lost(why.map_or_else(|| "calls keep failing".to_owned(), |why| why.to_string()));
+                }
+                if is_process && !mount.client.is_running() {
+                    return Left::Lost("its process has ended".to_owned());
+                }
+                if events.0.is_none() && listened.elapsed() >= LISTEN_EVERY && mount.announces() {
+                    listened = Instant::now();
+                    events = Events(listen(mount).await);
+                    if events.0.is_some() {
+                        // What happened in the meantime nobody knows.
+                        unread = Kind::ALL.to_vec();
+                    }
+                }
+                if !unread.is_empty() {
+                    read(mount, &mut unread, on_read).await;
+                }
+                if rest_after.is_some_and(|after| mount.idle_for() >= after) {
+                    drop(events);
+                    if at_rest(mount).await {
+                        return Left::Resting;
+                    }
+                    // Somebody still wants something of it.
+                    events = Events(listen(mount).await);
+                    rest_after = rest_after.map(|after| after + mount.settings.idle.unwrap_or(after));
+                }
+            }
+        }
+    }
+}
+
+/// Lets a server rest that nobody uses. That nobody listens any more is noticed after a moment only.
+async fn at_rest(mount: &Arc<Mount>) -> bool {
+    for _ in 0..20 {
+        if mount.rest().await {
+            return true;
+        }
+        if mount.in_flight() > 0 {
+            return false;
+        }
+        tokio::time::sleep(LOOK / 10).await;
+    }
+    false
+}
+
+async fn read(mount: &Arc<Mount>, unread: &mut Vec<Kind>, on_read: &OnRead) {
+    match mount.read(unread).await {
+        Ok(changed) => {
+            unread.clear();
+            if !changed.is_empty() {
+                on_read(mount, &changed);
+            }
+        }
+        Err(error) => tracing::warn!(server = mount.name(), %error, "a list has changed and cannot be read"),
+    }
+}
+
+fn kinds_of(notice: &Notice) -> Vec<Kind> {
+    Kind::ALL.into_iter().filter(|kind| kind.notice() == *notice).collect()
+}
+
+/// A subscription that ends with its owner.
+struct Events(Option<Outbox>);
+
+impl Events {
+    /// Waits for the next change; forever if the server does not tell.
+    async fn next(&self) -> Option<Notice> {
+        match &self.0 {
+            Some(outbox) => outbox.next().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn try_next(&self) -> Option<Notice> {
+        self.0.as_ref()?.try_next()
+    }
+}
+
+impl Drop for Events {
+    fn drop(&mut self) {
+        if let Some(outbox) = &self.0 {
+            outbox.close();
+        }
+    }
+}

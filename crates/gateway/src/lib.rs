@@ -1,0 +1,55 @@
+//! Many MCP servers behind one endpoint.
+//!
+//! A [`Gateway`] is a door like any other: it can be served by an edge, layered, mounted in another gateway and tested
+//! without a socket. Behind it stand the servers of a configuration, each a client of its own, whichever era it speaks.
+//! What they list is merged; what is called is sent where it belongs, with its bytes untouched.
+//!
+//! ```
+//! use tidegate_client::Target;
+//! use tidegate_gateway::{Gateway, ServerSettings, Settings, Source};
+//! use tidegate_protocol::{Method, Params};
+//! use tidegate_service::{Call, Context, Door, Reply};
+//! # use tidegate_server::{Cx, Server, Tool, ToolError};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! # let greet = Tool::new("greet").description("Greets").handler(|_: (), _: Cx| async { Ok::<_, ToolError>("Hello!") });
+//! # let server = Server::new("here", "1.0").tool(greet).build();
+//! // A server in this process; a command or an address work the same.
+//! let mut settings = Settings::default();
+//! settings.servers.push(ServerSettings::new("here", Source::Target(Target::from_door(server))));
+//! let gateway = Gateway::start(settings).unwrap();
+//!
+//! let call = Call::new(Method::ToolsList, Params::empty(), Context::local());
+//! let Ok(Reply::Complete(tools)) = gateway.answer(call).await else { panic!() };
+//! assert!(tools.as_str().contains("\"here_greet\""));
+//! gateway.close().await;
+//! # }
+//! ```
+
+mod batch;
+mod build;
+mod catalog;
+mod discover;
+mod emitted;
+mod gateway;
+mod keeper;
+mod kept;
+mod kind;
+mod links;
+mod list;
+mod listen;
+mod lists;
+mod mount;
+mod names;
+mod pins;
+mod route;
+mod search;
+mod snapshot;
+mod status;
+mod tasks;
+mod uris;
+
+pub use gateway::{Dial, Gateway, GatewayBuilder};
+pub use pins::{Lock, LockError, Pin};
+pub use status::{Health, ServerStatus};
+pub use tidegate_config::{ServerSettings, Settings, Source};

@@ -1,0 +1,223 @@
+//! Subscriptions over all servers. Changes of lists come from the gateway itself, after what is on offer has changed;
+//! changes of resources and tasks come from their servers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytestring::ByteString;
+use futures_util::future::join_all;
+use tidegate_protocol::{Error, Method};
+use tidegate_service::{Call, Context, Door, Filter, Notice, Outbox, Reply, Subscription};
+use tokio::sync::oneshot;
+
+use crate::gateway::Inner;
+use crate::keeper::listen_params;
+use crate::mount::{Mount, PATIENCE};
+use crate::tasks::{may_have_tasks, with_id};
+
+/// How often to see whether a caller still listens.
+const LOOK: Duration = Duration::from_millis(500);
+/// The longest pause before a server that refused is asked again.
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+
+/// Who wants to know of changes of the lists.
+#[derive(Default)]
+pub(crate) struct Subscribers(Mutex<(Vec<(Filter, Outbox)>, bool)>);
+
+impl Subscribers {
+    fn all(&self) -> MutexGuard<'_, (Vec<(Filter, Outbox)>, bool)> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.0.retain(|(_, outbox)| !outbox.is_closed() && !outbox.is_abandoned());
+        all
+    }
+
+    fn add(&self, filter: Filter, outbox: Outbox) {
+        let mut all = self.all();
+        if all.1 {
+            outbox.close();
+        } else {
+            all.0.push((filter, outbox));
+        }
+    }
+
+    pub(crate) fn tell(&self, notice: &Notice) {
+        for (_, outbox) in self.all().0.iter().filter(|(filter, _)| filter.wants(notice)) {
+            outbox.push(notice.clone());
+        }
+    }
+
+    /// Ends all subscriptions, those to come as well.
+    pub(crate) fn close(&self) {
+        let mut all = self.all();
+        all.1 = true;
+        for (_, outbox) in all.0.drain(..) {
+            outbox.close();
+        }
+    }
+}
+
+impl Inner {
+    /// Opens a subscription.
+    pub(crate) async fn listen(self: &Arc<Self>, call: &Call) -> Result<Reply, Error> {
+        let mut filter = Filter::read(call.params.object())?;
+        if !filter.tasks.is_empty() {
+            may_have_tasks(&call.context)?;
+        }
+        let events = Outbox::new(256);
+        let mut wanted: Vec<(Arc<Mount>, Wanted)> = Vec::new();
+        let mut want = |mount: Arc<Mount>, add: &mut dyn FnMut(&mut Wanted)| {
+            let at = wanted.iter().position(|(other, _)| Arc::ptr_eq(other, &mount)).unwrap_or_else(|| {
+                wanted.push((mount, Wanted::default()));
+                wanted.len() - 1
+            });
+            add(&mut wanted[at].1);
+        };
+        filter.uris.retain(|uri| {
+            let offered = ByteString::from(uri.as_str());
+            let Some(place) = self.whose(&offered, call) else { return false };
+            let own = place.own.unwrap_or_else(|| offered.clone());
+            want(place.mount, &mut |wanted| _ = wanted.uris.insert(own.clone(), offered.clone()));
+            true
+        });
+        filter.tasks.retain(|handle| {
+            let Some((mount, own)) = self.open_task(&call.context, handle) else { return false };
+            want(mount, &mut |wanted| _ = wanted.tasks.insert(own.clone(), handle.as_str().into()));
+            true
+        });
+        let acknowledged = filter.to_json();
+        self.subscribers.add(filter, events.clone());
+        let followers = wanted.into_iter().map(|(mount, wanted)| {
+            let follower =
+                Follower { mount, wanted, context: followed(&call.context), events: events.clone() };
+            let (opened, open) = oneshot::channel();
+            tokio::spawn(follower.follow(opened));
+            open
+        });
+        // What happens after the subscription is confirmed is not to be missed. Nobody waits long for anybody.
+        let _ = tokio::time::timeout(PATIENCE, join_all(followers)).await;
+        Ok(Reply::Subscription(Subscription { acknowledged, events }))
+    }
+}
+
+/// A caller's context for a subscription that lasts longer than the call.
+fn followed(context: &Context) -> Context {
+    let mut context = context.clone();
+    context.outbox = None;
+    context.progress_token = None;
+    context.deadline = None;
+    context.cancel = Default::default();
+    context.param_headers = None;
+    context
+}
+
+/// What a caller wants to know of one server: from the server's spelling to the caller's.
+#[derive(Default)]
+struct Wanted {
+    uris: HashMap<ByteString, ByteString>,
+    tasks: HashMap<ByteString, ByteString>,
+}
+
+impl Wanted {
+    fn filter(&self) -> Filter {
+        Filter {
+            uris: self.uris.keys().map(|uri| uri.to_string()).collect(),
+            tasks: self.tasks.keys().map(|id| id.to_string()).collect(),
+            ..Filter::default()
+        }
+    }
+
+    /// A change as the caller knows it.
+    fn translate(&self, notice: Notice) -> Option<Notice> {
+        match notice {
+            Notice::ResourceUpdated(own) => self.uris.get(&own).cloned().map(Notice::ResourceUpdated),
+            Notice::Task { id, task } => {
+                let handle = self.tasks.get(&id)?.clone();
+                Some(Notice::Task { task: with_id(&task, &handle), id: handle })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Brings a caller what happens at one server, for as long as both are there.
+struct Follower {
+    mount: Arc<Mount>,
+    wanted: Wanted,
+    context: Context,
+    events: Outbox,
+}
+
+impl Follower {
+    /// `opened` is dropped once the server has been asked, whatever it said.
+    async fn follow(self, opened: oneshot::Sender<()>) {
+        let over = self.mount.over.clone();
+        tokio::select! {
+            () = self.follow_on(opened) => {}
+            // Whoever subscribes again finds the server that is there now.
+            () = over.cancelled() => self.events.close(),
+        }
+    }
+
+    async fn follow_on(&self, opened: oneshot::Sender<()>) {
+        let mut pause = Duration::from_millis(250);
+        let mut opened = Some(opened);
+        let mut missed = false;
+        while !self.events.is_closed() {
+            let Ok(params) = listen_params(&self.wanted.filter()) else { return };
+            let call = Call::new(Method::Listen, params, self.context.clone());
+            let answered = self.mount.door.answer(call).await;
+            drop(opened.take());
+            match answered {
+                Ok(Reply::Subscription(subscription)) => {
+                    let theirs = Theirs(subscription.events);
+                    if missed {
+                        // What happened in the meantime nobody knows.
+                        for notice in self.wanted.filter().everything() {
+                            self.pass_on(notice);
+                        }
+                    }
+                    self.pump(&theirs.0).await;
+                    pause = Duration::from_millis(250);
+                }
+                Ok(Reply::Error(error)) => {
+                    tracing::debug!(server = self.mount.name(), %error, "a subscription was refused");
+                }
+                Ok(_) => return,
+            }
+            missed = true;
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(MAX_PAUSE);
+        }
+    }
+
+    async fn pump(&self, theirs: &Outbox) {
+        let mut look = tokio::time::interval(LOOK);
+        loop {
+            tokio::select! {
+                told = theirs.next() => match told {
+                    Some(notice) => self.pass_on(notice),
+                    None => return,
+                },
+                _ = look.tick() => if self.events.is_closed() {
+                    return;
+                }
+            }
+        }
+    }
+
+    fn pass_on(&self, notice: Notice) {
+        if let Some(notice) = self.wanted.translate(notice) {
+            self.events.push(notice);
+        }
+    }
+}
+
+/// A subscription with a server that ends with its owner.
+struct Theirs(Outbox);
+
+impl Drop for Theirs {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}

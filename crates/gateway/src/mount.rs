@@ -1,0 +1,313 @@
+//! [`Mount`]: one server behind the gateway.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use arc_swap::{ArcSwap, ArcSwapOption};
+use tidegate_client::{Client, ClientDoor, ServerFacts};
+use tidegate_config::ServerSettings;
+use tidegate_protocol::{Error, Symbol};
+use tidegate_service::{Call, CallerId, Context, Door, Reply};
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::catalog::{self, Catalog, Part};
+use crate::kind::Kind;
+use crate::status::{Health, ServerStatus};
+
+/// How long whoever wants a list waits for a server that has just been mounted.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+
+/// One server: its settings, the connection to it, what it lists and how it is doing.
+pub(crate) struct Mount {
+    pub(crate) settings: ServerSettings,
+    pub(crate) client: Client,
+    pub(crate) door: ClientDoor,
+    catalog: ArcSwap<Catalog>,
+    pub(crate) facts: ArcSwapOption<ServerFacts>,
+    health: Mutex<(Health, Instant)>,
+    /// Whether the first attempt to read its lists is over, however it ended.
+    settled: watch::Sender<bool>,
+    mounted: Instant,
+    in_flight: AtomicUsize,
+    /// Milliseconds after `mounted` of the last call.
+    last_used: AtomicU64,
+    /// Whether it is down: calls look here, without a lock.
+    down: AtomicBool,
+    /// Whether it was let rest; a call wakes it.
+    resting: AtomicBool,
+    /// Wakes the keeper: a call came to a server at rest, or a list is wanted anew.
+    pub(crate) wake: Notify,
+    /// One reader of lists at a time.
+    reading: tokio::sync::Mutex<()>,
+    /// One writer of the lists on disk at a time.
+    pub(crate) saving: Mutex<()>,
+    /// Fires when the server is unmounted.
+    pub(crate) over: CancellationToken,
+    /// In whose name the gateway itself asks.
+    caller: CallerId,
+}
+
+impl Mount {
+    /// A server that is not connected to yet. `kept` is what it listed the last time.
+    pub(crate) fn new(settings: ServerSettings, client: Client, kept: Catalog) -> Arc<Mount> {
+        let now = Instant::now();
+        Arc::new(Mount {
+            door: client.door(),
+            settings,
+            client,
+            catalog: ArcSwap::from_pointee(kept),
+            facts: ArcSwapOption::empty(),
+            health: Mutex::new((Health::Starting, now)),
+            settled: watch::channel(false).0,
+            mounted: now,
+            in_flight: AtomicUsize::new(0),
+            last_used: AtomicU64::new(0),
+            down: AtomicBool::new(false),
+            resting: AtomicBool::new(false),
+            wake: Notify::new(),
+            reading: tokio::sync::Mutex::default(),
+            saving: Mutex::default(),
+            over: CancellationToken::new(),
+            caller: CallerId::new(),
+        })
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.settings.name
+    }
+
+    /// Makes a call.
+    pub(crate) async fn call(&self, call: Call) -> Reply {
+        let _running = self.begin();
+        let Ok(reply) = self.door.answer(call).await;
+        reply
+    }
+
+    /// Counts a call for as long as the guard lives.
+    fn begin(&self) -> Running<'_> {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        self.touch();
+        if self.resting.load(Ordering::Relaxed) {
+            self.wake.notify_one();
+        }
+        Running(self)
+    }
+
+    /// Lets the server rest. `false` if somebody still wants something of it.
+    pub(crate) async fn rest(&self) -> bool {
+        self.resting.store(true, Ordering::Relaxed);
+        let rests = self.in_flight() == 0 && self.client.rest().await;
+        if !rests {
+            self.resting.store(false, Ordering::Relaxed);
+        }
+        rests
+    }
+
+    fn touch(&self) {
+        self.last_used.store(self.mounted.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// For how long nobody has called.
+    pub(crate) fn idle_for(&self) -> Duration {
+        if self.in_flight() > 0 {
+            return Duration::ZERO;
+        }
+        let last = Duration::from_millis(self.last_used.load(Ordering::Relaxed));
+        self.mounted.elapsed().saturating_sub(last)
+    }
+
+    /// The context of what the gateway itself asks.
+    pub(crate) fn context(&self) -> Context {
+        let mut context = Context::local();
+        context.caller = Some(self.caller);
+        context.client_info = Some(self.settings.options.client_info.clone());
+        context
+    }
+
+    pub(crate) fn catalog(&self) -> Arc<Catalog> {
+        self.catalog.load_full()
+    }
+
+    /// Reads these lists anew. Returns which of them are not what they were.
+    pub(crate) async fn read(&self, kinds: &[Kind]) -> Result<Vec<Kind>, Error> {
+        let _turn = self.reading.lock().await;
+        let facts = self.client.server().await.map_err(|error| Error::new(error.symbol, error.message))?;
+        let context = self.context();
+        let mut read = Vec::new();
+        for &kind in kinds {
+            if !kind.offered(&facts) {
+                read.push((kind, Part::none()));
+                continue;
+            }
+            let part = match catalog::read(&self.door, kind, &context).await {
+                Ok(part) => part,
+                Err(error) if is_gone(&error) => return Err(error),
+                // Some servers have resources and have never heard of templates, or say that they have what they have not.
+                Err(error) if error.symbol() == Symbol::MethodNotFound => Part::none(),
+                // Tools are what most servers are for: that they cannot be known is worth more than a line in the log.
+                Err(error) if kind == Kind::Tools => return Err(error),
+                // Another list that is broken does not spoil the rest; what was known of it stays.
+                Err(error) => {
+                    tracing::warn!(server = self.name(), %error, "{} cannot be read", kind.method());
+                    match self.catalog().part(kind) {
+                        Some(known) => known.clone(),
+                        None => Part { ttl: Duration::ZERO, ..Part::none() },
+                    }
+                }
+            };
+            read.push((kind, part));
+        }
+        self.facts.store(Some(Arc::new(facts)));
+        let mut catalog = (*self.catalog()).clone();
+        let mut changed = Vec::new();
+        for (kind, part) in read {
+            let known = &mut catalog.parts[kind.index()];
+            if !known.as_ref().is_some_and(|known| known.same_as(&part)) {
+                changed.push(kind);
+            }
+            *known = Some(part);
+        }
+        self.catalog.store(Arc::new(catalog));
+        Ok(changed)
+    }
+
+    /// Whether a list may no longer be what the server would say: its time is over, and nobody tells of changes.
+    pub(crate) fn is_stale(&self, kind: Kind) -> bool {
+        let facts = self.facts.load();
+        let Some(facts) = &*facts else { return false };
+        let catalog = self.catalog();
+        let Some(part) = catalog.part(kind) else { return false };
+        let Some(read) = part.read else { return false };
+        if !kind.offered(facts) {
+            return false;
+        }
+        // A server that tells of changes is believed for a while longer than it promises; a legacy one promises nothing.
+        let believed = match kind.announced(facts) || facts.era() == tidegate_protocol::Era::Legacy {
+            true => part.ttl.max(self.settings.options.cache_ttl),
+            false => part.ttl,
+        };
+        read.elapsed() >= believed
+    }
+
+    /// Whether the server says that it tells of changes of any list.
+    pub(crate) fn announces(&self) -> bool {
+        let facts = self.facts.load();
+        facts.as_ref().is_some_and(|facts| Kind::ALL.iter().any(|kind| kind.announced(facts)))
+    }
+
+    /// Waits until the first attempt to read the lists is over, but not for long.
+    pub(crate) async fn settled(&self, patience: Duration) {
+        let mut settled = self.settled.subscribe();
+        let left = patience.saturating_sub(self.mounted.elapsed());
+        if *settled.borrow() || left.is_zero() {
+            return;
+        }
+        let _ = tokio::time::timeout(left, settled.wait_for(|settled| *settled)).await;
+    }
+
+    pub(crate) fn is_settled(&self) -> bool {
+        *self.settled.borrow()
+    }
+
+    /// The first attempt is over.
+    pub(crate) fn settle(&self) {
+        self.settled.send_replace(true);
+    }
+
+    fn health(&self) -> MutexGuard<'_, (Health, Instant)> {
+        self.health.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes how the server is doing; says so in the log when that is news.
+    pub(crate) fn set_health(&self, health: Health) {
+        let mut known = self.health();
+        if health != Health::Resting {
+            self.resting.store(false, Ordering::Relaxed);
+        }
+        self.down.store(matches!(health, Health::Down { .. }), Ordering::Relaxed);
+        if known.0 == health {
+            return;
+        }
+        let same_word = known.0.as_str() == health.as_str();
+        let since = if same_word { known.1 } else { Instant::now() };
+        match &health {
+            Health::Down { why } if !same_word => tracing::warn!(server = self.name(), "down: {why}"),
+            Health::Down { why } => tracing::debug!(server = self.name(), "still down: {why}"),
+            _ => tracing::info!(server = self.name(), "{}", health.as_str()),
+        }
+        *known = (health, since);
+    }
+
+    /// Whether the server cannot be used.
+    pub(crate) fn is_down(&self) -> bool {
+        self.down.load(Ordering::Relaxed)
+    }
+
+    /// Why the server cannot be used, if it cannot.
+    pub(crate) fn why_down(&self) -> Option<String> {
+        match &self.health().0 {
+            Health::Down { why } => Some(why.clone()),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn status(&self) -> ServerStatus {
+        let (health, since) = self.health().clone();
+        let catalog = self.catalog();
+        ServerStatus {
+            name: self.name().to_owned(),
+            health,
+            since,
+            revision: self.facts.load().as_ref().map(|facts| facts.revision),
+            breaker: self.client.circuit().state(),
+            in_flight: self.in_flight(),
+            listed: Kind::ALL.map(|kind| catalog.part(kind).map_or(0, |part| part.entries.len())),
+        }
+    }
+
+    /// Ends the server once its calls are done, or when the time is over.
+    pub(crate) async fn close(&self, drain: Duration) {
+        self.over.cancel();
+        let done = async {
+            while self.in_flight() > 0 {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        if tokio::time::timeout(drain, done).await.is_err() {
+            tracing::warn!(
+                server = self.name(),
+                calls = self.in_flight(),
+                "calls were still running and end now"
+            );
+        }
+        self.client.close().await;
+    }
+}
+
+/// Whether a failure says that the server is not there, rather than that it does not do something.
+fn is_gone(error: &Error) -> bool {
+    use Symbol::{CircuitOpen, Timeout, Unauthorized, Unavailable};
+    matches!(error.symbol(), Unavailable | Timeout | CircuitOpen | Unauthorized)
+}
+
+/// A call that is running.
+struct Running<'a>(&'a Mount);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.0.touch();
+    }
+}
+
+impl std::fmt::Debug for Mount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Mount({})", self.name())
+    }
+}

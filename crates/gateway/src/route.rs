@@ -1,0 +1,268 @@
+//! Routing: which server a call belongs to, and what has to be changed about it on the way there and back.
+
+use std::sync::Arc;
+
+use bytestring::ByteString;
+use tidegate_protocol::{Error, Json, Method, Object, Params, Symbol};
+use tidegate_service::{Call, HOP_LIMIT, Reply};
+
+use crate::emitted::Whom;
+use crate::gateway::Inner;
+use crate::kind::Kind;
+use crate::links;
+use crate::mount::Mount;
+
+/// Names the server that a method without a place of its own is for, in `_meta`.
+const SERVER: &str = "dev.tidegate/server";
+
+/// A server, and how it spells what was asked for. `None`: as the caller does.
+pub(crate) struct Place {
+    pub(crate) mount: Arc<Mount>,
+    pub(crate) own: Option<ByteString>,
+}
+
+impl Inner {
+    /// Answers a call.
+    pub(crate) async fn answer(self: Arc<Self>, mut call: Call) -> Reply {
+        call.context.hops += 1;
+        if call.context.hops > HOP_LIMIT {
+            let what =
+                format!("The call went through more than {HOP_LIMIT} gateways: they are connected in a loop");
+            return Reply::Error(Error::new(Symbol::LoopDetected, what));
+        }
+        let answered = match &call.method {
+            Method::ToolsCall => self.tool(call).await,
+            Method::PromptsGet => self.prompt(call).await,
+            Method::ResourcesRead => self.resource(call).await,
+            // Boxed like everything rare here, so that the common path stays small.
+            Method::Complete => Box::pin(self.complete(call)).await,
+            Method::Discover => Box::pin(self.discover(&call)).await,
+            Method::Listen => Box::pin(self.listen(&call)).await,
+            Method::TasksGet | Method::TasksUpdate | Method::TasksCancel => Box::pin(self.task(call)).await,
+            method => match Kind::listed_by(method) {
+                Some(kind) => Box::pin(self.list(kind, &call)).await,
+                None => Box::pin(self.other(call)).await,
+            },
+        };
+        answered.unwrap_or_else(Reply::Error)
+    }
+
+    /// Calls a tool.
+    async fn tool(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
+        let place = match self.known_tool(&call.params)? {
+            Some(place) => place,
+            None if self.is_own_tool(&call.params) => return Box::pin(self.own_tool(call)).await,
+            None => {
+                Box::pin(self.look_again(Kind::Tools)).await;
+                self.known_tool(&call.params)?
+                    .ok_or_else(|| self.unknown(&call.params, Symbol::ToolNotFound, "tool"))?
+            }
+        };
+        self.send(place, "name", call).await
+    }
+
+    /// The server of a tool that is in the table.
+    pub(crate) fn known_tool(&self, params: &Params) -> Result<Option<Place>, Error> {
+        let state = self.state.load();
+        let name = params.str("name").ok_or_else(|| Error::invalid_params("\"name\" must be a string"))?;
+        let Some(row) = state.snapshot.tools.get(&name) else { return Ok(None) };
+        if let Some(why) = &row.withheld {
+            return Err(why.clone());
+        }
+        let own = (row.own != *name).then(|| row.own.clone());
+        Ok(Some(Place { mount: state.mounts[row.server].clone(), own }))
+    }
+
+    async fn prompt(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
+        let place = match self.known_prompt(&call.params)? {
+            Some(place) => place,
+            None => {
+                Box::pin(self.look_again(Kind::Prompts)).await;
+                let unknown = || self.unknown(&call.params, Symbol::PromptNotFound, "prompt");
+                self.known_prompt(&call.params)?.ok_or_else(unknown)?
+            }
+        };
+        self.send(place, "name", call).await
+    }
+
+    fn known_prompt(&self, params: &Object) -> Result<Option<Place>, Error> {
+        let state = self.state.load();
+        let name = params.str("name").ok_or_else(|| Error::invalid_params("\"name\" must be a string"))?;
+        Ok(state.snapshot.prompts.get(&name).map(|row| Place {
+            mount: state.mounts[row.server].clone(),
+            own: (row.own != *name).then(|| row.own.clone()),
+        }))
+    }
+
+    async fn resource(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
+        let uri = call.params.text("uri").ok_or_else(|| Error::invalid_params("\"uri\" must be a string"))?;
+        let place = match self.whose(&uri, &call) {
+            Some(place) => place,
+            None => {
+                Box::pin(self.look_again(Kind::Resources)).await;
+                self.whose(&uri, &call).ok_or_else(|| self.no_resource(&uri))?
+            }
+        };
+        self.send(place, "uri", call).await
+    }
+
+    /// Whose a resource is: by list, by template, by whoever last gave the address to this caller, by scheme.
+    pub(crate) fn whose(&self, uri: &ByteString, call: &Call) -> Option<Place> {
+        let state = self.state.load();
+        let uris = &state.snapshot.uris;
+        if let Some((server, own)) = uris.find(uri).or_else(|| uris.qualified(uri)) {
+            return Some(Place { mount: state.mounts[server].clone(), own: (own != *uri).then_some(own) });
+        }
+        if let Some(mount) = self.emitted.whose(&Whom::of(&call.context), uri) {
+            // A server that is gone answers no more.
+            let mounted = state.mounts.iter().any(|other| Arc::ptr_eq(other, &mount));
+            return mounted.then_some(Place { mount, own: None });
+        }
+        if !uris.candidates(uri).is_empty() {
+            return None;
+        }
+        let only = match state.mounts.len() {
+            1 => Some(0),
+            _ => uris.only_of_scheme(uri),
+        };
+        only.map(|server| Place { mount: state.mounts[server].clone(), own: None })
+    }
+
+    fn no_resource(&self, uri: &str) -> Error {
+        let candidates = self.state.load().snapshot.uris.candidates(uri);
+        if candidates.is_empty() {
+            return Error::resource_not_found(uri);
+        }
+        let names: Vec<&str> = candidates.iter().map(|uri| &**uri).collect();
+        let what = format!(
+            "Resource not found: {uri} is a resource of several servers; ask for {}",
+            names.join(" or ")
+        );
+        Error::new(Symbol::ResourceNotFound, what)
+    }
+
+    /// Completes an argument of a prompt or of a resource template.
+    async fn complete(self: &Arc<Self>, mut call: Call) -> Result<Reply, Error> {
+        let wrong = || Error::invalid_params("\"ref\" must name a prompt or a resource template");
+        let reference = call.params.object().object("ref").ok_or_else(wrong)?;
+        let (place, member) = match reference.str("type").as_deref() {
+            Some("ref/prompt") => {
+                let place = self.known_prompt(&reference)?;
+                (place.ok_or_else(|| self.unknown(&reference, Symbol::PromptNotFound, "prompt"))?, "name")
+            }
+            Some("ref/resource") => {
+                let uri = reference.text("uri").ok_or_else(wrong)?;
+                let state = self.state.load_full();
+                let template = state.snapshot.uris.find_template(&uri).map(|(server, own)| Place {
+                    mount: state.mounts[server].clone(),
+                    own: (own != uri).then_some(own),
+                });
+                let place = template.or_else(|| self.whose(&uri, &call));
+                (place.ok_or_else(|| self.no_resource(&uri))?, "uri")
+            }
+            _ => return Err(wrong()),
+        };
+        if let Some(own) = &place.own {
+            let reference = reference.with(member, &Json::string(own));
+            call.params = call.params.with("ref", &reference);
+        }
+        self.send(Place { own: None, ..place }, "", call).await
+    }
+
+    /// A method that has no place of its own: where its server is clear, it goes there as it is.
+    async fn other(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
+        if call.method.as_str() == crate::batch::METHOD && self.state.load().tools.batch {
+            return self.batch(call).await;
+        }
+        let state = self.state.load_full();
+        if call.method == Method::RootsChanged {
+            for mount in &state.mounts {
+                mount.call(call.clone()).await;
+            }
+            return Ok(Reply::Complete(Json::empty_object()));
+        }
+        let named = call.params.meta().and_then(|meta| meta.text(SERVER));
+        let mount = match (named, &state.mounts[..]) {
+            (Some(name), mounts) => {
+                let found = mounts.iter().find(|mount| *mount.name() == *name);
+                found
+                    .ok_or_else(|| Error::invalid_params(format_args!("there is no server {name:?} here")))?
+                    .clone()
+            }
+            (None, [only]) => only.clone(),
+            (None, _) => match call.params.text("uri").and_then(|uri| self.whose(&uri, &call)) {
+                Some(place) => return self.send(place, "uri", call).await,
+                None => return Err(Error::method_not_found(call.method.as_str())),
+            },
+        };
+        self.send(Place { mount, own: None }, "", call).await
+    }
+
+    /// Sends a call to its server. `member` is the parameter that the server may spell in another way.
+    pub(crate) async fn send(
+        self: &Arc<Self>,
+        place: Place,
+        member: &str,
+        mut call: Call,
+    ) -> Result<Reply, Error> {
+        let Place { mount, own } = place;
+        if let Some(own) = own {
+            call.params = call.params.with(member, &Json::string(&own));
+        }
+        if mount.is_down() {
+            return Err(down(&mount));
+        }
+        let (method, whom) = (call.method.clone(), Whom::of(&call.context));
+        let reply = mount.call(call).await;
+        Ok(match reply {
+            Reply::Complete(result) if method.may_ask() && links::may_hold(result.as_str()) => {
+                Reply::Complete(self.with_offered_uris(&mount, &method, &whom, result))
+            }
+            Reply::Task(task) => Reply::Task(self.sealed_task(&mount, &whom.principal, &task)),
+            reply => reply,
+        })
+    }
+
+    /// Notes the addresses in a result, and changes those that are offered under others.
+    pub(crate) fn with_offered_uris(&self, mount: &Arc<Mount>, method: &Method, whom: &Whom, result: Json) -> Json {
+        let state = self.state.load();
+        let server = state.mounts.iter().position(|other| Arc::ptr_eq(other, mount));
+        let changed = links::in_result(method, &result, &mut |uri| {
+            let offered = server.and_then(|server| state.snapshot.uris.offered(server, uri));
+            if offered.is_none() {
+                self.emitted.note(whom, uri, mount);
+            }
+            offered
+        });
+        changed.unwrap_or(result)
+    }
+
+    /// Something that is in no table. Who is not there yet may have it.
+    pub(crate) fn unknown(&self, params: &Object, symbol: Symbol, what: &str) -> Error {
+        let name = params.str("name").unwrap_or_default();
+        let state = self.state.load();
+        let silent: Vec<_> = state
+            .mounts
+            .iter()
+            .filter(|mount| mount.catalog().part(Kind::Tools).is_none())
+            .map(|mount| match mount.why_down() {
+                Some(why) => format!("{} is down: {why}", mount.name()),
+                None => format!("{} is still starting", mount.name()),
+            })
+            .collect();
+        let mut sentence = format!("Unknown {what}: {name}");
+        if !silent.is_empty() {
+            sentence.push_str(&format!(" ({})", silent.join("; ")));
+        }
+        Error::new(symbol, sentence)
+    }
+}
+
+/// What is said instead of making a caller wait for a server that is known to be down.
+fn down(mount: &Mount) -> Error {
+    // It may be back: ask sooner than planned.
+    mount.wake.notify_one();
+    let why = mount.why_down().unwrap_or_else(|| "it does not answer".to_owned());
+    let what = format!("The server {:?} is down: {why}", mount.name());
+    Error::new(Symbol::Unavailable, what).unexecuted()
+}

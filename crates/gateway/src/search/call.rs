@@ -1,0 +1,93 @@
+//! `call_tool`: the call of another tool, as if it had been called itself.
+
+use std::sync::Arc;
+
+use tidegate_protocol::json::Edit;
+use tidegate_protocol::{Error, Json, Limits, Params, Symbol};
+use tidegate_service::{Call, Reply};
+
+use super::definitions::{CALL, SEARCH};
+use super::{arguments, wrong};
+use crate::gateway::Inner;
+use crate::kind::Kind;
+
+/// How many names are suggested for one that is wrong.
+const SUGGESTIONS: usize = 3;
+
+impl Inner {
+    pub(super) async fn call_tool(self: &Arc<Self>, mut call: Call) -> Result<Reply, Error> {
+        let inner = arguments(&call.params)?;
+        let name =
+            inner.text("name").ok_or_else(|| wrong("\"name\" must be a string: the name of a tool"))?;
+        let given = inner.json("arguments").filter(|given| given.as_str() != "null");
+        if given.as_ref().is_some_and(|given| !given.is_object()) {
+            return Err(wrong("\"arguments\" must be an object: the arguments of the tool"));
+        }
+        call.params = aimed(&call.params, &name, given)?;
+        // The headers are about the arguments of this tool, not of the other.
+        call.context.param_headers = None;
+        if name == SEARCH {
+            return self.search_tools(&call).await;
+        }
+        let place = match self.known_tool(&call.params)? {
+            Some(place) => place,
+            None if name == CALL => return Err(wrong(format_args!("{CALL} cannot call itself"))),
+            None => {
+                self.look_again(Kind::Tools).await;
+                match self.known_tool(&call.params)? {
+                    Some(place) => place,
+                    None => return Err(self.no_tool(&name, &call.params).await),
+                }
+            }
+        };
+        self.send(place, "name", call).await
+    }
+
+    /// A name that nobody has, with those that were probably meant.
+    async fn no_tool(&self, name: &str, params: &Params) -> Error {
+        let mut sentence = self.unknown(params, Symbol::Validation, "tool").message().to_owned();
+        let near = match self.indexed().await {
+            Ok(state) => state.index().search(name, None, SUGGESTIONS).names,
+            Err(error) => return error,
+        };
+        if !near.is_empty() {
+            let near: Vec<&str> = near.iter().map(|name| &**name).collect();
+            sentence.push_str(&format!(". Near to it are {}", near.join(", ")));
+        }
+        sentence.push_str(&format!(". {SEARCH} finds tools by what they do"));
+        Error::new(Symbol::Validation, sentence)
+    }
+}
+
+/// The parameters of the call of another tool. Everything else stays: metadata, answers to questions, the state that
+/// comes back with them.
+fn aimed(params: &Params, name: &str, arguments: Option<Json>) -> Result<Params, Error> {
+    let mut edit = Edit::new(params.object().clone());
+    edit.set("name", Json::string(name));
+    match arguments {
+        Some(arguments) => edit.set("arguments", arguments),
+        None => edit.remove("arguments"),
+    };
+    let params = edit.finish().ok_or_else(Error::internal)?;
+    let limits = Limits { max_depth: 127, max_bytes: usize::MAX };
+    Params::parse(&params, &limits).map_err(Error::invalid_params)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_name_and_arguments_are_replaced() {
+        let text = r#"{"name":"call_tool","arguments":{"name":"x","arguments":{"n": 1.0}},"_meta":{"progressToken": 7},"requestState":"s","inputResponses":{}}"#;
+        let params = Params::parse(&Json::trusted(text), &Limits::default()).unwrap();
+        let with = aimed(&params, "x", Some(Json::trusted(r#"{"n": 1.0}"#))).unwrap();
+        assert_eq!(
+            with.object().as_str(),
+            r#"{"name":"x","arguments":{"n": 1.0},"_meta":{"progressToken": 7},"requestState":"s","inputResponses":{}}"#
+        );
+        assert!(with.meta().is_some_and(|meta| meta.has("progressToken")));
+        let without = aimed(&params, "x", None).unwrap();
+        assert!(!without.has("arguments"), "{:?}", without.object());
+    }
+}

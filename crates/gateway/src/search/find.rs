@@ -1,0 +1,197 @@
+//! `search_tools`: what it says about the tools that it finds, to models and to programs.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use tidegate_protocol::json::{ObjectWriter, write_str};
+use tidegate_protocol::{Error, Json, Object};
+use tidegate_service::{Call, Reply};
+
+use super::definitions::{CALL, DEFAULT_LIMIT, MAX_LIMIT};
+use super::index::Found;
+use super::{arguments, wrong};
+use crate::build::State;
+use crate::gateway::Inner;
+use crate::kind::Kind;
+use crate::pins::compact;
+
+/// What is asked for.
+struct Wanted {
+    query: String,
+    limit: usize,
+    server: Option<String>,
+}
+
+/// What is answered: a text for models, and the same for programs.
+struct Answer {
+    text: String,
+    structured: Json,
+}
+
+impl Inner {
+    pub(super) async fn search_tools(self: &Arc<Self>, call: &Call) -> Result<Reply, Error> {
+        let wanted = Wanted::read(&arguments(&call.params)?)?;
+        self.look_again(Kind::Tools).await;
+        let answer = self.indexed().await?.find(&wanted)?;
+        Ok(answer.into_reply(call, &self.info))
+    }
+}
+
+impl Wanted {
+    fn read(arguments: &Object) -> Result<Wanted, Error> {
+        let text = |name: &str| match arguments.get(name) {
+            None | Some("null") => Ok(None),
+            Some(_) => match arguments.str(name) {
+                Some(text) => Ok(Some(text.trim().to_owned())),
+                None => Err(wrong(format_args!("{name:?} must be a string"))),
+            },
+        };
+        let limit = match arguments.get("limit") {
+            None | Some("null") => DEFAULT_LIMIT,
+            Some(limit) => match limit.parse::<f64>() {
+                Ok(limit) if limit.fract() == 0.0 && (1.0..=MAX_LIMIT as f64).contains(&limit) => {
+                    limit as usize
+                }
+                _ => return Err(wrong(format_args!("\"limit\" must be an integer from 1 to {MAX_LIMIT}"))),
+            },
+        };
+        let server = text("server")?.filter(|server| !server.is_empty());
+        Ok(Wanted { query: text("query")?.unwrap_or_default(), limit, server })
+    }
+}
+
+impl State {
+    fn find(&self, wanted: &Wanted) -> Result<Answer, Error> {
+        let server = match &wanted.server {
+            None => None,
+            Some(name) => match self.mounts.iter().position(|mount| mount.name() == name) {
+                None => return Err(self.no_server(name)),
+                found => found,
+            },
+        };
+        Ok(match (wanted.query.is_empty(), server) {
+            (false, server) => {
+                let found = self.index().search(&wanted.query, server, wanted.limit);
+                let fits = format!("that fit {:?}", wanted.query);
+                self.tools_found(found, &fits)
+            }
+            (true, Some(server)) => {
+                let found = self.index().of_server(server, wanted.limit);
+                let fits = format!("of the server {:?}", self.mounts[server].name());
+                self.tools_found(found, &fits)
+            }
+            (true, None) => self.servers(),
+        })
+    }
+
+    /// Tools, each with all that is needed to call it.
+    fn tools_found(&self, found: Found, fits: &str) -> Answer {
+        let Found { names, total } = found;
+        let mut text = match (names.len(), total) {
+            (0, _) => format!(
+                "There are no tools {fits}. Try other words, or an empty query, which lists the servers and how many \
+                 tools each has."
+            ),
+            (shown, total) if shown < total => format!("The best {shown} of {total} tools {fits}. "),
+            (shown, _) => format!("{} {fits}. ", tools(shown)),
+        };
+        if !names.is_empty() {
+            let _ = write!(text, "Call one with {CALL}: {{\"name\": …, \"arguments\": …}}.");
+        }
+        let rows: Vec<_> =
+            names.iter().filter_map(|name| Some((name, self.snapshot.tools.get(name)?))).collect();
+        for (name, row) in &rows {
+            let definition = Object::of(&row.definition).unwrap_or_else(Object::empty);
+            let _ = write!(text, "\n\n## {name}\n");
+            if let Some(title) = definition.str("title") {
+                let _ = writeln!(text, "{title}");
+            }
+            if let Some(description) = definition.str("description") {
+                let _ = writeln!(text, "{}", description.trim());
+            }
+            let schema = definition.get("inputSchema").unwrap_or("{}");
+            let _ =
+                write!(text, "Server: {}\nInput schema: {}", self.mounts[row.server].name(), compact(schema));
+        }
+        let definitions: Vec<Json> = rows.iter().map(|(_, row)| row.definition.clone()).collect();
+        let mut structured = ObjectWriter::new();
+        structured.json("tools", &Json::array(&definitions)).value("total", &total);
+        Answer { text, structured: structured.finish() }
+    }
+
+    /// The servers, for whoever wants to look around.
+    fn servers(&self) -> Answer {
+        let total = self.index().len();
+        let mut text = format!(
+            "{} of {} servers. Search for some with what they should do, or name a server to see its tools; call one \
+             with {CALL}.\n",
+            tools(total),
+            self.mounts.len()
+        );
+        let servers: Vec<Json> = self
+            .mounts
+            .iter()
+            .enumerate()
+            .map(|(place, mount)| {
+                let count = self.index().count(place);
+                let _ = write!(text, "\n- {}: {}", mount.name(), tools(count));
+                let mut server = ObjectWriter::new();
+                server.str("name", mount.name()).value("tools", &count);
+                server.finish()
+            })
+            .collect();
+        let mut structured = ObjectWriter::new();
+        structured
+            .json("tools", &Json::array(&[]))
+            .value("total", &total)
+            .json("servers", &Json::array(&servers));
+        Answer { text, structured: structured.finish() }
+    }
+
+    fn no_server(&self, name: &str) -> Error {
+        let names: Vec<&str> = self.mounts.iter().map(|mount| mount.name()).collect();
+        wrong(format_args!("there is no server {name:?}; there are {}", names.join(", ")))
+    }
+}
+
+impl Answer {
+    fn into_reply(self, call: &Call, info: &str) -> Reply {
+        let mut members = b"\"content\":[{\"type\":\"text\",\"text\":".to_vec();
+        write_str(&mut members, &self.text);
+        members.extend_from_slice(b"}],\"structuredContent\":");
+        members.extend_from_slice(self.structured.as_str().as_bytes());
+        if call.context.revision.is_modern() {
+            members.extend_from_slice(b",\"_meta\":{");
+            members.extend_from_slice(info.as_bytes());
+            members.push(b'}');
+        }
+        Reply::complete(call.context.revision, &String::from_utf8_lossy(&members))
+    }
+}
+
+/// So many tools, in words.
+fn tools(count: usize) -> String {
+    match count {
+        1 => "1 tool".to_owned(),
+        count => format!("{count} tools"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_checked() {
+        let read = |text: &'static str| Wanted::read(&Object::of(&Json::trusted(text)).unwrap());
+        let wanted = read(r#"{"query":" x ","limit":3.0,"server":""}"#).ok().unwrap();
+        assert_eq!((&*wanted.query, wanted.limit, wanted.server), ("x", 3, None));
+        assert_eq!(read("{}").ok().unwrap().limit, DEFAULT_LIMIT);
+        for text in
+            [r#"{"query":1}"#, r#"{"limit":0}"#, r#"{"limit":51}"#, r#"{"limit":1.5}"#, r#"{"limit":"3"}"#]
+        {
+            let error = read(text).err().expect(text);
+            assert!(error.in_tool() && error.message().starts_with("Invalid arguments: "), "{error}");
+        }
+    }
+}

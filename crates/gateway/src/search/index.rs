@@ -1,0 +1,268 @@
+//! [`Index`]: finds tools by what people and models say of them.
+//!
+//! Ranking is BM25 over fields: a word counts more in a name than in a description, more if few tools have it, and
+//! less in a long text. A word that no tool has is taken for a misspelling. Above all that stand tools whose name is
+//! the query, or begins with it.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use bytestring::ByteString;
+use tidegate_protocol::Object;
+
+use super::fields::{FIELDS, Field, read};
+use super::fuzzy::Trigrams;
+use super::words;
+use crate::snapshot::Table;
+
+/// How soon more of the same word says nothing more.
+const SATURATION: f32 = 1.2;
+/// What a word counts that only begins like the one asked for, and one that is spelled a little differently.
+const BEGINNING: f32 = 0.5;
+const MISSPELLED: f32 = 0.6;
+/// Beginnings shorter than this say too little.
+const LEAST_BEGINNING: usize = 2;
+/// Most words that one beginning may stand for.
+const MOST_BEGINNINGS: usize = 64;
+/// Most words of a query that count.
+const MOST_WORDS: usize = 24;
+
+/// The words of all tools on offer.
+#[derive(Debug)]
+pub(crate) struct Index {
+    tools: Vec<Tool>,
+    /// All words, sorted, and what they lead to.
+    vocabulary: Vec<Word>,
+    /// For misspellings, once there is one.
+    trigrams: OnceLock<Trigrams>,
+}
+
+/// A tool in the index.
+#[derive(Debug)]
+struct Tool {
+    name: ByteString,
+    /// The server, by its place in the configuration.
+    server: usize,
+    /// Its name and what the server calls it, squashed.
+    names: [String; 2],
+}
+
+#[derive(Debug)]
+struct Word {
+    spelling: Box<str>,
+    /// The tools that have it, and how much of it.
+    tools: Vec<(u32, f32)>,
+    rarity: f32,
+}
+
+/// What was found.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The best, by name.
+    pub(crate) names: Vec<ByteString>,
+    /// How many fit at all.
+    pub(crate) total: usize,
+}
+
+impl Index {
+    /// An index of the tools that may be called. `servers` are the names of the servers.
+    pub(crate) fn new(table: &Table, servers: &[&str]) -> Index {
+        let mut draft = Draft::default();
+        for (name, row) in table.iter().filter(|(_, row)| row.withheld.is_none()) {
+            let server = servers.get(row.server).copied().unwrap_or_default();
+            let names = [words::squashed(name), words::squashed(&row.own)];
+            draft.tools.push(Tool { name: name.clone(), server: row.server, names });
+            let Some(definition) = Object::of(&row.definition) else { continue };
+            read(name, &row.own, server, &definition, |field, text| draft.add(field, text));
+            draft.end_of_tool();
+        }
+        draft.finish()
+    }
+
+    /// How many tools a server has.
+    pub(crate) fn count(&self, server: usize) -> usize {
+        self.tools.iter().filter(|tool| tool.server == server).count()
+    }
+
+    /// How many tools there are.
+    pub(crate) fn len(&self) -> usize {
+        self.tools.len()
+    }
+
+    /// The tools of a server in the order of the list.
+    pub(crate) fn of_server(&self, server: usize, limit: usize) -> Found {
+        let all: Vec<_> = self.tools.iter().filter(|tool| tool.server == server).collect();
+        Found { total: all.len(), names: all.into_iter().take(limit).map(|tool| tool.name.clone()).collect() }
+    }
+
+    /// The tools that fit best, of one server or of all.
+    pub(crate) fn search(&self, query: &str, server: Option<usize>, limit: usize) -> Found {
+        let mut wanted = words::of_query(query);
+        wanted.truncate(MOST_WORDS);
+        let mut scores = vec![(0.0f32, 0u32); self.tools.len()];
+        let mut of_word = vec![0.0f32; self.tools.len()];
+        for word in &wanted {
+            of_word.fill(0.0);
+            for (place, factor) in self.meant(word) {
+                let word = &self.vocabulary[place];
+                for &(tool, weight) in &word.tools {
+                    let best = &mut of_word[tool as usize];
+                    *best = best.max(factor * word.rarity * weight / (weight + SATURATION));
+                }
+            }
+            for (score, found) in scores.iter_mut().zip(&of_word).filter(|(_, found)| **found > 0.0) {
+                score.0 += found;
+                score.1 += 1;
+            }
+        }
+        let squashed = words::squashed(query);
+        let mut hits: Vec<Hit> = self
+            .tools
+            .iter()
+            .enumerate()
+            .filter(|(_, tool)| server.is_none_or(|server| tool.server == server))
+            .filter_map(|(place, tool)| {
+                let (score, matched) = scores[place];
+                let likeness = tool.likeness(&squashed);
+                // Who has all the words asked for stands before who has one of them often.
+                let score = score * matched as f32 / wanted.len().max(1) as f32;
+                (score > 0.0 || likeness > 0).then_some(Hit { likeness, score, place })
+            })
+            .collect();
+        let total = hits.len();
+        if total > limit && limit > 0 {
+            hits.select_nth_unstable_by(limit - 1, Hit::order);
+        }
+        hits.truncate(limit);
+        hits.sort_by(Hit::order);
+        Found { total, names: hits.into_iter().map(|hit| self.tools[hit.place].name.clone()).collect() }
+    }
+
+    /// The words that one of a query stands for, and how much each counts.
+    fn meant(&self, word: &str) -> Vec<(usize, f32)> {
+        let from = self.vocabulary.partition_point(|known| &*known.spelling < word);
+        let beginnings = self.vocabulary[from..].iter().enumerate().take(MOST_BEGINNINGS);
+        let meant: Vec<(usize, f32)> = beginnings
+            .take_while(|(_, known)| known.spelling.starts_with(word))
+            .filter(|(_, known)| word.len() >= LEAST_BEGINNING || known.spelling.len() == word.len())
+            .map(|(place, known)| {
+                let share = word.len() as f32 / known.spelling.len() as f32;
+                (from + place, if share < 1.0 { BEGINNING * share } else { 1.0 })
+            })
+            .collect();
+        if !meant.is_empty() {
+            return meant;
+        }
+        let spellings = || self.vocabulary.iter().map(|word| &*word.spelling);
+        let trigrams = self.trigrams.get_or_init(|| Trigrams::new(spellings()));
+        let near = trigrams.nearest(word, |place| &self.vocabulary[place as usize].spelling);
+        near.into_iter().map(|(place, alike)| (place as usize, MISSPELLED * alike)).collect()
+    }
+}
+
+impl Tool {
+    /// 2 if its name is the query, 1 if its name begins with the query.
+    fn likeness(&self, squashed: &str) -> u8 {
+        if squashed.len() < LEAST_BEGINNING {
+            return 0;
+        }
+        let best = self.names.iter().map(|name| match name.strip_prefix(squashed) {
+            Some("") => 2,
+            Some(_) => 1,
+            None => 0,
+        });
+        best.max().unwrap_or(0)
+    }
+}
+
+struct Hit {
+    likeness: u8,
+    score: f32,
+    place: usize,
+}
+
+impl Hit {
+    /// Best first; of equals, the one that is listed first.
+    fn order(a: &Hit, b: &Hit) -> std::cmp::Ordering {
+        let by_score = || b.score.total_cmp(&a.score);
+        b.likeness.cmp(&a.likeness).then_with(by_score).then_with(|| a.place.cmp(&b.place))
+    }
+}
+
+/// The words of a tool with how often each field has them, and how many words each field has.
+type Counted = (Vec<(u32, [u16; FIELDS])>, [u32; FIELDS]);
+
+/// An index in the making.
+#[derive(Default)]
+struct Draft {
+    tools: Vec<Tool>,
+    numbers: HashMap<Box<str>, u32>,
+    /// Word and field of each word of the current tool.
+    current: Vec<(u32, Field)>,
+    counted: Vec<Counted>,
+}
+
+impl Draft {
+    fn add(&mut self, field: Field, text: &str) {
+        words::each_word(text, |word| {
+            let number = match self.numbers.get(word) {
+                Some(number) => *number,
+                None => {
+                    let number = self.numbers.len() as u32;
+                    self.numbers.insert(word.into(), number);
+                    number
+                }
+            };
+            self.current.push((number, field));
+        });
+    }
+
+    fn end_of_tool(&mut self) {
+        self.current.sort_unstable_by_key(|(word, _)| *word);
+        let mut counts: Vec<(u32, [u16; FIELDS])> = Vec::new();
+        let mut lengths = [0; FIELDS];
+        for (word, field) in self.current.drain(..) {
+            lengths[field as usize] += 1;
+            if counts.last().is_none_or(|(last, _)| *last != word) {
+                counts.push((word, [0; FIELDS]));
+            }
+            if let Some((_, count)) = counts.last_mut() {
+                count[field as usize] = count[field as usize].saturating_add(1);
+            }
+        }
+        // A tool whose definition cannot be read has no words, and still its place.
+        self.counted.resize_with(self.tools.len() - 1, Default::default);
+        self.counted.push((counts, lengths));
+    }
+
+    fn finish(self) -> Index {
+        let how_many = self.counted.len().max(1) as f32;
+        let usual: [f32; FIELDS] = std::array::from_fn(|field| {
+            let all: u32 = self.counted.iter().map(|(_, lengths)| lengths[field]).sum();
+            (all as f32 / how_many).max(1.0)
+        });
+        let mut tools_of: Vec<Vec<(u32, f32)>> = vec![Vec::new(); self.numbers.len()];
+        for (tool, (counts, lengths)) in self.counted.iter().enumerate() {
+            let damped: [f32; FIELDS] = std::array::from_fn(|field| {
+                let (weight, damping) = Field::ALL[field].measure();
+                weight / (1.0 - damping + damping * lengths[field] as f32 / usual[field])
+            });
+            for (word, count) in counts {
+                let weight = count.iter().zip(damped).map(|(count, damped)| *count as f32 * damped).sum();
+                tools_of[*word as usize].push((tool as u32, weight));
+            }
+        }
+        let mut vocabulary: Vec<Word> = self
+            .numbers
+            .into_iter()
+            .map(|(spelling, number)| {
+                let tools = std::mem::take(&mut tools_of[number as usize]);
+                let having = tools.len() as f32;
+                let rarity = (1.0 + (how_many - having + 0.5) / (having + 0.5)).ln();
+                Word { spelling, tools, rarity }
+            })
+            .collect();
+        vocabulary.sort_unstable_by(|a, b| a.spelling.cmp(&b.spelling));
+        Index { tools: self.tools, vocabulary, trigrams: OnceLock::new() }
+    }
+}

@@ -1,0 +1,96 @@
+//! Tool search: for catalogues that are too large to be shown.
+//!
+//! Instead of all tools, clients see two of the gateway's own and the favourites of the configuration. `search_tools`
+//! finds tools, `call_tool` calls them. Every tool can still be called by its own name, listed or not.
+
+mod call;
+mod definitions;
+mod fields;
+mod find;
+mod fuzzy;
+mod index;
+#[cfg(test)]
+mod ranking;
+mod words;
+
+use std::sync::Arc;
+
+use tidegate_config::{ToolMode, ToolSettings};
+use tidegate_protocol::{Error, Json, Object, Params, Symbol};
+use tidegate_service::{Call, Reply};
+
+use crate::build::State;
+use crate::gateway::Inner;
+use crate::snapshot::Table;
+use definitions::{CALL, SEARCH};
+pub(crate) use index::Index;
+
+/// The names that servers cannot have.
+pub(crate) fn own_names(tools: &ToolSettings) -> &'static [&'static str] {
+    match tools.mode {
+        ToolMode::All => &[],
+        ToolMode::Search => &[SEARCH, CALL],
+    }
+}
+
+/// The definitions that are listed.
+pub(crate) fn shown(table: &Table, tools: &ToolSettings) -> Vec<Json> {
+    let may_be_called = table.iter().filter(|(_, row)| row.withheld.is_none());
+    match tools.mode {
+        ToolMode::All => may_be_called.map(|(_, row)| row.definition.clone()).collect(),
+        ToolMode::Search => {
+            let favourites = may_be_called.filter(|(name, _)| tools.favourites.matches(name));
+            definitions::own().into_iter().chain(favourites.map(|(_, row)| row.definition.clone())).collect()
+        }
+    }
+}
+
+impl State {
+    /// The index of the tools, which whoever first needs it builds. That takes a while: see [`Inner::indexed`].
+    fn index(&self) -> &Index {
+        self.snapshot.index.get_or_init(|| {
+            let servers: Vec<&str> = self.mounts.iter().map(|mount| mount.name()).collect();
+            Index::new(&self.snapshot.tools, &servers)
+        })
+    }
+}
+
+impl Inner {
+    /// Whether a tool is the gateway's own.
+    pub(crate) fn is_own_tool(&self, params: &Params) -> bool {
+        let own = own_names(&self.state.load().tools);
+        !own.is_empty() && params.str("name").is_some_and(|name| own.contains(&&*name))
+    }
+
+    /// Calls a tool of the gateway's own.
+    pub(crate) async fn own_tool(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
+        match call.params.str("name").as_deref() {
+            Some(SEARCH) => self.search_tools(&call).await,
+            _ => self.call_tool(call).await,
+        }
+    }
+
+    /// What is on offer, with an index that is ready. Building one is left to a thread that has the time for it.
+    async fn indexed(&self) -> Result<Arc<State>, Error> {
+        let state = self.state.load_full();
+        if state.snapshot.index.get().is_none() {
+            let building = state.clone();
+            let built = tokio::task::spawn_blocking(move || _ = building.index());
+            built.await.map_err(|_| Error::internal())?;
+        }
+        Ok(state)
+    }
+}
+
+/// The arguments of a call; none if they are left out.
+fn arguments(params: &Params) -> Result<Object, Error> {
+    match params.json("arguments") {
+        None => Ok(Object::empty()),
+        Some(arguments) => Object::of(&arguments).ok_or_else(|| wrong("\"arguments\" must be an object")),
+    }
+}
+
+/// Arguments that the model can put right.
+fn wrong(what: impl std::fmt::Display) -> Error {
+    Error::new(Symbol::Validation, format!("Invalid arguments: {what}"))
+}

@@ -1,0 +1,211 @@
+//! [`Snapshot`]: what all servers together offer at one moment. Calls read it without a lock; a change makes another.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use bytestring::ByteString;
+use tidegate_config::{ServerSettings, ToolSettings};
+use tidegate_protocol::json::Edit;
+use tidegate_protocol::{Error, Json};
+
+use crate::catalog::{Catalog, Entry};
+use crate::kind::Kind;
+use crate::links;
+use crate::list::List;
+use crate::names::Names;
+use crate::pins::Pins;
+use crate::search::{self, Index};
+use crate::uris::Uris;
+
+/// One server's part of a snapshot in the making.
+pub(crate) struct Source<'a> {
+    pub(crate) settings: &'a ServerSettings,
+    pub(crate) catalog: Arc<Catalog>,
+}
+
+impl Source<'_> {
+    /// What it lists, without the tools that the configuration leaves out.
+    pub(crate) fn entries(&self, kind: Kind) -> impl Iterator<Item = &Entry> {
+        let entries = self.catalog.part(kind).map_or(&[][..], |part| &part.entries);
+        entries.iter().filter(move |entry| kind != Kind::Tools || self.settings.offers(&entry.key))
+    }
+}
+
+/// Everything on offer.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    /// Which one it is: cursors name it.
+    pub(crate) number: u64,
+    pub(crate) tools: Table,
+    pub(crate) prompts: Table,
+    pub(crate) uris: Uris,
+    pub(crate) lists: [List; 4],
+    /// For searching tools, once somebody does.
+    pub(crate) index: OnceLock<Index>,
+    /// What had to be changed, in sentences.
+    pub(crate) reports: Vec<String>,
+}
+
+/// Names and whose they are.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    rows: HashMap<ByteString, Row>,
+    /// The names in the order of the list.
+    order: Vec<ByteString>,
+}
+
+/// One name.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// The server, by its place in the configuration.
+    pub(crate) server: usize,
+    /// What the server calls it.
+    pub(crate) own: ByteString,
+    /// Its definition as it is offered.
+    pub(crate) definition: Json,
+    /// Why it must not be called.
+    pub(crate) withheld: Option<Error>,
+}
+
+impl Table {
+    pub(crate) fn get(&self, name: &str) -> Option<&Row> {
+        self.rows.get(name)
+    }
+
+    /// All rows in the order of the list.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&ByteString, &Row)> {
+        self.order.iter().filter_map(|name| self.rows.get_key_value(name))
+    }
+
+    pub(crate) fn add(&mut self, name: ByteString, row: Row) {
+        self.order.push(name.clone());
+        self.rows.insert(name, row);
+    }
+}
+
+impl Snapshot {
+    pub(crate) fn list(&self, kind: Kind) -> &List {
+        &self.lists[kind.index()]
+    }
+
+    /// Puts together what servers offer.
+    pub(crate) fn new(number: u64, sources: &[Source<'_>], tools: &ToolSettings, pins: &Pins) -> Snapshot {
+        let uris = Uris::new(sources);
+        let mut names = Names::new(tools.names);
+        search::own_names(tools).iter().for_each(|name| names.reserve(name));
+        let tool_table = named(sources, Kind::Tools, &mut names, &uris, pins);
+        let mut prompt_names = Names::new(tools.names);
+        let prompt_table = named(sources, Kind::Prompts, &mut prompt_names, &uris, pins);
+        let mut reports = names.reports;
+        reports.extend(prompt_names.reports);
+        let shown = search::shown(&tool_table, tools);
+        let finish = |kind, definitions: &[&Json]| {
+            let (until, private) = good(sources, kind);
+            List::new(kind, definitions.iter().copied(), tools.page_bytes).good(until, private)
+        };
+        let prompts: Vec<&Json> = prompt_table.iter().map(|(_, row)| &row.definition).collect();
+        let resources = addressed(sources, Kind::Resources, &uris);
+        let templates = addressed(sources, Kind::Templates, &uris);
+        let lists = [
+            finish(Kind::Tools, &shown.iter().collect::<Vec<_>>()),
+            finish(Kind::Prompts, &prompts),
+            finish(Kind::Resources, &resources.iter().collect::<Vec<_>>()),
+            finish(Kind::Templates, &templates.iter().collect::<Vec<_>>()),
+        ];
+        Snapshot {
+            number,
+            tools: tool_table,
+            prompts: prompt_table,
+            uris,
+            lists,
+            index: OnceLock::new(),
+            reports,
+        }
+    }
+}
+
+/// The rows of tools or prompts.
+fn named(sources: &[Source<'_>], kind: Kind, names: &mut Names, uris: &Uris, pins: &Pins) -> Table {
+    let mut table = Table::default();
+    for (server, source) in sources.iter().enumerate() {
+        let settings = source.settings;
+        let mut seen = std::collections::HashSet::new();
+        for entry in source.entries(kind) {
+            if !seen.insert(&entry.key) {
+                names
+                    .reports
+                    .push(format!("{:?} lists {:?} twice; the first counts", settings.name, entry.key));
+                continue;
+            }
+            let wishes = settings.tools.get(&*entry.key).filter(|_| kind == Kind::Tools);
+            let wished = wishes.and_then(|wishes| wishes.name.as_deref());
+            let name = names.give(&settings.name, &settings.prefix, &entry.key, wished);
+            let mut definition = entry.definition.clone();
+            if kind == Kind::Tools && uris.changes(server) {
+                let changed = links::in_definition(&definition, &mut |uri| uris.offered(server, uri));
+                definition = changed.unwrap_or(definition);
+            }
+            if let Some(mut edit) = Edit::of(&definition) {
+                if name != entry.key {
+                    edit.set("name", Json::string(&name));
+                }
+                if let Some(description) = wishes.and_then(|wishes| wishes.description.as_deref()) {
+                    edit.set("description", Json::string(description));
+                }
+                definition = edit.finish().unwrap_or(definition);
+            }
+            let withheld = match kind {
+                Kind::Tools => pins.withheld(&settings.name, entry),
+                _ => None,
+            };
+            if let Some(why) = &withheld {
+                names.reports.extend(why.message().lines().next().map(str::to_owned));
+            }
+            table.add(name, Row { server, own: entry.key.clone(), definition, withheld });
+        }
+    }
+    table
+}
+
+/// The definitions of resources or templates as they are offered.
+fn addressed(sources: &[Source<'_>], kind: Kind, uris: &Uris) -> Vec<Json> {
+    let mut all = Vec::new();
+    for (server, source) in sources.iter().enumerate() {
+        for entry in source.entries(kind) {
+            let offered = match kind {
+                Kind::Templates => uris.offered_template(server, &entry.key),
+                _ => uris.offered(server, &entry.key),
+            };
+            all.push(match offered {
+                None => entry.definition.clone(),
+                Some(uri) => {
+                    let mut edit = Edit::of(&entry.definition);
+                    if let Some(edit) = &mut edit {
+                        edit.set(kind.key(), Json::string(&uri));
+                    }
+                    edit.and_then(Edit::finish).unwrap_or_else(|| entry.definition.clone())
+                }
+            });
+        }
+    }
+    all
+}
+
+/// Until when a merged list is good, and whether for one caller only: as long as every part is, for whom every part is.
+fn good(sources: &[Source<'_>], kind: Kind) -> (Option<Instant>, bool) {
+    let now = Instant::now();
+    let mut until: Option<Instant> = None;
+    let mut private = false;
+    for part in sources.iter().map(|source| source.catalog.part(kind)) {
+        let (left, only) = match part {
+            Some(part) => (part.good_for(now), part.private),
+            // A list that is not known yet may come at any moment.
+            None => (std::time::Duration::ZERO, true),
+        };
+        let end = now.checked_add(left).unwrap_or(now + std::time::Duration::from_secs(24 * 3600));
+        until = Some(until.map_or(end, |until| until.min(end)));
+        private |= only;
+    }
+    (until, private)
+}

@@ -1,0 +1,24 @@
+//! The gateway from end to end: servers of both eras behind it, in this process, on loopback and as processes, and
+//! callers of both eras in front of it.
+//!
+//! No test asserts how fast anything is; the bounds are there so that nothing hangs.
+
+mod callers;
+mod raw;
+mod rig;
+mod world;
+
+mod bytes;
+mod eras;
+mod faults;
+mod hops;
+mod reload;
+mod routing;
+mod tasks;
+mod union;
+
+/// Not a test: what the server processes of the tests run. They are this very program, started again.
+#[test]
+fn server() {
+    world::run_if_asked();
+}

@@ -1,0 +1,138 @@
+//! New configurations and the end: what did not change goes on, what runs is let finish, nothing is left behind.
+#![cfg(target_os = "linux")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tidegate_edge::Eras;
+use tidegate_gateway::{Gateway, Settings, Source};
+use tidegate_protocol::Symbol;
+use tidegate_server::{Cx, Server, Tool};
+use tidegate_service::Reply;
+use tokio::sync::Notify;
+
+use crate::faults::{listening, lives, pid, told};
+use crate::rig::*;
+use crate::world::child;
+
+/// A server with a tool that waits until it is let go.
+fn holding() -> (Server, Arc<Notify>, Arc<Notify>) {
+    let (began, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (tell, wait) = (began.clone(), go.clone());
+    let hold = Tool::new("hold").handler(move |_: (), _: Cx| {
+        let (tell, wait) = (tell.clone(), wait.clone());
+        async move {
+            tell.notify_one();
+            wait.notified().await;
+            "held"
+        }
+    });
+    (Server::new("holding", "1.0").tool(hold), began, go)
+}
+
+/// A call that runs until its server lets it go.
+async fn held(gateway: &Gateway, began: &Notify) -> tokio::task::JoinHandle<(String, bool)> {
+    let running = gateway.clone();
+    let call = tokio::spawn(async move { modern().call(&running, "holding_hold").await });
+    in_time("the call to begin", began.notified()).await;
+    call
+}
+
+#[tokio::test]
+async fn a_new_configuration_leaves_alone_what_did_not_change() {
+    let (server, began, go) = holding();
+    let (same, changed) = (child("same", Eras::Modern), child("changed", Eras::Legacy));
+    let served = Served::start(server, Eras::Modern).await;
+    let before = settings([same.clone(), changed.clone(), served.named("holding")]);
+    let gateway = started(before.clone()).await;
+    let kept = pid(&gateway, "same").await.unwrap();
+    let replaced = pid(&gateway, "changed").await.unwrap();
+    let call = held(&gateway, &began).await;
+
+    // Something that cannot be used changes nothing, wherever it stands.
+    let mut broken = before.clone();
+    broken.servers.swap_remove(1);
+    broken.servers.push(tidegate_gateway::ServerSettings::new("bad", Source::Builtin("nothing".into())));
+    let tools = modern().list(&gateway, "tools/list").await;
+    assert!(gateway.reload(broken).unwrap_err().message.contains("nothing"));
+    assert_eq!(modern().list(&gateway, "tools/list").await, tools);
+    assert_eq!(pid(&gateway, "changed").await, Some(replaced));
+
+    let events = listening(&gateway).await;
+    let mut other = changed.clone();
+    other.prefix = "other_".to_owned();
+    gateway.reload(settings([other.seal(), same])).unwrap();
+    told(&events).await;
+    until("the new process", async || {
+        let tools = modern().list(&gateway, "tools/list").await;
+        tools.iter().any(|name| name == "other_pid") && tools.iter().any(|name| name == "same_pid")
+    })
+    .await;
+    let tools = modern().list(&gateway, "tools/list").await;
+    assert!(
+        tools.iter().all(|name| !name.starts_with("holding") && !name.starts_with("changed")),
+        "{tools:?}"
+    );
+    assert_eq!(pid(&gateway, "same").await, Some(kept), "the same process");
+    assert_ne!(pid(&gateway, "other").await, Some(replaced));
+    until("the end of the old process", async || !lives(replaced)).await;
+    // What was running runs to its end.
+    assert!(!call.is_finished());
+    go.notify_one();
+    assert_eq!(in_time("the call", call).await.unwrap(), ("held".to_owned(), false));
+    let error = modern().fails(&gateway, "tools/call", json!({"name": "holding_hold"})).await;
+    assert_eq!(error.symbol(), Symbol::ToolNotFound);
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn closing_lets_calls_finish_and_leaves_nothing_behind() {
+    let (server, began, go) = holding();
+    let served = Served::start(server, Eras::Legacy).await;
+    let gateway =
+        gateway([served.named("holding"), child("new", Eras::Modern), child("old", Eras::Legacy)]).await;
+    let pids = [pid(&gateway, "new").await.unwrap(), pid(&gateway, "old").await.unwrap()];
+    let events = listening(&gateway).await;
+    let call = held(&gateway, &began).await;
+    let closing = tokio::spawn({
+        let gateway = gateway.clone();
+        async move { gateway.close().await }
+    });
+    in_time("the end of the subscription", async { while events.next().await.is_some() {} }).await;
+    assert!(!closing.is_finished() && !call.is_finished());
+    go.notify_one();
+    assert_eq!(in_time("the call", call).await.unwrap(), ("held".to_owned(), false));
+    in_time("the end", closing).await.unwrap();
+    assert!(!pids.into_iter().any(lives), "a process is left");
+    // Whoever still has a handle is told.
+    let (text, failed) = modern().call(&gateway, "new_pid").await;
+    assert!(failed, "{text}");
+    let Reply::Subscription(open) =
+        modern().ask(&gateway, "subscriptions/listen", json!({"notifications": {}})).await
+    else {
+        panic!()
+    };
+    assert_eq!(in_time("the end", open.events.next()).await, None);
+    assert!(gateway.reload(Settings::default()).is_err(), "what is closed stays closed");
+}
+
+#[tokio::test]
+async fn calls_that_do_not_end_are_ended_when_the_time_for_closing_is_over() {
+    let (server, began, _go) = holding();
+    let served = Served::start(server, Eras::Modern).await;
+    let hasty = Settings { drain: Duration::from_millis(50), ..settings([served.named("holding")]) };
+    let gateway = started(hasty).await;
+    let call = held(&gateway, &began).await;
+    in_time("the end", gateway.close()).await;
+    let (text, failed) = in_time("an answer all the same", call).await.unwrap();
+    assert!(failed, "{text}");
+}
+
+#[tokio::test]
+async fn a_gateway_that_is_dropped_leaves_no_process() {
+    let gateway = gateway([child("new", Eras::Modern), child("old", Eras::Legacy)]).await;
+    let pids = [pid(&gateway, "new").await.unwrap(), pid(&gateway, "old").await.unwrap()];
+    drop(gateway);
+    until("the end of the processes", async || !pids.into_iter().any(lives)).await;
+}

@@ -1,0 +1,253 @@
+//! add, remove, import, check: the gateway's configuration from the command line.
+
+use crate::rig::{CANNED, Done, Folder, TIDEGATE, tidegate_in};
+
+const FILE: &str = "tidegate.toml";
+
+/// Runs `tidegate` in a directory.
+fn run(folder: &Folder, args: &[&str]) -> Done {
+    tidegate_in(folder, args, "")
+}
+
+#[test]
+fn servers_come_and_go() {
+    let folder = Folder::new();
+    folder.write(FILE, "# mine\n");
+    let done =
+        run(&folder, &["add", "time", "--env", "TZ=${ZONE:-UTC}", "--", "uvx", "mcp-server-time", "-v"])
+            .exits(0);
+    assert_eq!(done.out, "Added time to tidegate.toml\n");
+    assert_eq!(done.err, "");
+    let url = "https://example.com/mcp";
+    let header = "Authorization: Bearer ${TOKEN}";
+    run(&folder, &["add", "web", url, "--header", header, "--prefix", "", "--era", "modern"]).exits(0);
+    run(&folder, &["add", "line", "A=1 npx 'some server'"]).exits(0);
+    assert_eq!(
+        folder.read(FILE),
+        r#"# mine
+
+[servers.time]
+command = "uvx"
+args = ["mcp-server-time", "-v"]
+env = { TZ = "${ZONE:-UTC}" }
+
+[servers.web]
+url = "https://example.com/mcp"
+prefix = ""
+era = "modern"
+headers = { Authorization = "Bearer ${TOKEN}" }
+
+[servers.line]
+command = "npx"
+args = ["some server"]
+env = { A = "1" }
+"#
+    );
+    let done = run(&folder, &["add", "web", url]).exits(2);
+    assert!(done.err.contains("tidegate.toml has a server \"web\" already"), "{}", done.err);
+    assert!(done.err.contains("--replace"), "{}", done.err);
+    run(&folder, &["add", "web", url, "--replace"]).exits(0);
+    assert!(!folder.read(FILE).contains("TOKEN"));
+    assert_eq!(run(&folder, &["remove", "time"]).exits(0).out, "Removed time from tidegate.toml\n");
+    let done = run(&folder, &["remove", "webb"]).exits(2);
+    assert!(done.err.contains("did you mean \"web\"?"), "{}", done.err);
+}
+
+#[test]
+fn the_first_server_makes_the_file_of_the_user() {
+    let folder = Folder::new();
+    let done = run(&folder, &["add", "here", "./server", "--env", "API_KEY=hush"]).exits(0);
+    let path = ".config/tidegate/tidegate.toml";
+    assert!(done.out.contains(path), "{}", done.out);
+    assert!(done.err.starts_with("note: the value of API_KEY stands in the file in full"), "{}", done.err);
+    let text = folder.read(path);
+    assert!(text.starts_with("#:schema https://") && text.contains("API_KEY = \"hush\""), "{text}");
+    // What is meant is the program here, not one beside the configuration.
+    let here = folder.0.canonicalize().unwrap().join("server");
+    assert!(text.contains(here.to_str().unwrap()), "{text}");
+    let done = run(&folder, &["check"]).exits(0);
+    assert!(
+        done.out.contains("1 server") && done.out.contains("here_") && !done.out.contains("hush"),
+        "{}",
+        done.out
+    );
+}
+
+#[test]
+fn wrong_command_lines_change_nothing() {
+    let folder = Folder::new();
+    for (args, part) in [
+        (&["add", "a b", "https://example.com"][..], "only letters, digits"),
+        (&["add", "a", "ftp://example.com"], "not \"ftp\""),
+        (&["add", "a", "https://example.com", "--env", "A=1"], "use --header"),
+        (&["add", "a", "--header", "A=1", "--", "x"], "use --env"),
+        (&["add", "a", "--env", "hush", "--", "x"], "--env wants NAME=value"),
+        (&["add", "a"], "required"),
+        (&["add", "a", "https://example.com", "--", "x"], "cannot be used with"),
+        (&["add", "a", "--config", "mcp.json", "--", "x"], "tidegate import"),
+        (&["remove", "a"], "there is no tidegate.toml here, and no "),
+        (&["check"], "there is no tidegate.toml here, and no "),
+        (&["check", "gone.toml"], "gone.toml: the configuration cannot be read: there is no such file"),
+        (&["import", "gone.json"], "cannot read gone.json"),
+        (&["import", "cursor"], "there is nothing to take over: none of ./.cursor/mcp.json, "),
+    ] {
+        let done = run(&folder, args).exits(2);
+        assert!(done.err.contains(part) && !done.err.contains("hush"), "{args:?}: {}", done.err);
+    }
+    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 0);
+}
+
+#[test]
+fn other_programs_are_taken_over() {
+    let folder = Folder::new();
+    folder.write(
+        ".cursor/mcp.json",
+        r#"{"mcpServers": {"a": {"command": "npx", "args": ["one"], "env": {"KEY": "${env:KEY}"}},
+            "b": {"url": "https://example.com/?k=hush", "headers": {"X-Token": "hush"}}}}"#,
+    );
+    folder.write(FILE, "");
+    let done = run(&folder, &["import", "cursor", "--dry-run"]).exits(0);
+    assert!(done.out.starts_with("Would add 2 servers to tidegate.toml:\n"), "{}", done.out);
+    assert!(
+        done.out.contains("KEY=*** npx one") && done.out.contains("https://example.com/?***"),
+        "{}",
+        done.out
+    );
+    assert_eq!(folder.read(FILE), "");
+    let done = run(&folder, &["import", "cursor"]).exits(0);
+    assert!(done.err.contains("note: \"b\": the value of X-Token looks like a secret"), "{}", done.err);
+    assert!(!format!("{done:?}").contains("hush"), "{done:?}");
+    let text = folder.read(FILE);
+    assert!(text.contains("env = { KEY = \"${KEY}\" }") && text.contains("X-Token = \"hush\""), "{text}");
+    let done = run(&folder, &["import", ".cursor/mcp.json"]).exits(0);
+    assert_eq!(done.out, "Nothing to add.\n");
+    assert!(done.err.contains("\"a\" is there already and stays as it is"), "{}", done.err);
+    let done = run(&folder, &["import", ".cursor/mcp.json", "--replace"]).exits(0);
+    assert!(done.out.starts_with("Added 2 servers"), "{}", done.out);
+}
+
+#[test]
+fn check_says_what_a_configuration_means() {
+    let folder = Folder::new();
+    folder.write("key", "hush");
+    let text = r#"
+        listen = "127.0.0.1:9"
+        [servers.a]
+        command = "run ${file:key} --flag"
+        allow = ["read_*"]
+        deny = ["read_all"]
+        tools.read_x.description = "x"
+        [servers.b]
+        url = "https://me:hush@example.com/${file:key}?k=hush"
+        headers = { Authorization = "Bearer ${file:key}" }
+        prefix = ""
+        [servers.c]
+        builtin = "demo"
+        [servers.off]
+        url = "${NONE}"
+        enabled = false
+    "#;
+    folder.write(FILE, text);
+    let done = run(&folder, &["check"]).exits(0);
+    for part in [
+        "tidegate.toml is good: 3 servers, listening on http://127.0.0.1:9/mcp",
+        "a     a_      only read_*; not read_all; 1 changed  run '${file:key}' --flag",
+        "b     (none)  all                                   https://example.com/${file:key}?***",
+        "c     c_      all                                   builtin demo",
+        "note: the server \"off\" is switched off (enabled = false)",
+    ] {
+        assert!(done.out.contains(part), "{part}:\n{}", done.out);
+    }
+    let json = run(&folder, &["check", FILE, "--json"]).exits(0);
+    assert!(!done.out.contains("hush") && !json.out.contains("hush"));
+    let json = json.json();
+    assert_eq!((&json["ok"], &json["servers"][1]["kind"]), (&true.into(), &"url".into()));
+    assert_eq!(json["servers"][0]["deny"], serde_json::json!(["read_all"]));
+    assert_eq!((&json["servers"][0]["timeout"], &json["servers"][0]["idle"]), (&"1m".into(), &"10m".into()));
+}
+
+#[test]
+fn check_says_what_is_wrong() {
+    let folder = Folder::new();
+    folder.write(FILE, "[servers.a]\ncomand = \"hush\"\n");
+    let done = run(&folder, &["check"]).exits(2);
+    assert_eq!(
+        done.err,
+        "error: tidegate.toml:2:1: servers.a: there is no field \"comand\"; did you mean \"command\"?\n"
+    );
+    folder.write(FILE, "[servers.a]\nurl = \"hush\"\n[servers.b]\ncommand = \"${NONE}\"\n");
+    let done = run(&folder, &["check"]).exits(2);
+    assert!(
+        done.err.starts_with("error: tidegate.toml cannot be used: 2 things are wrong\n"),
+        "{}",
+        done.err
+    );
+    assert!(
+        done.err.contains("\n  tidegate.toml:4:1: servers.b.command: the environment variable NONE"),
+        "{}",
+        done.err
+    );
+    let json = run(&folder, &["check", "--json"]).exits(2).json();
+    assert_eq!(json["ok"], false);
+    assert_eq!(
+        (&json["problems"][0]["line"], &json["problems"][0]["field"]),
+        (&2.into(), &"servers.a.url".into())
+    );
+    assert!(!done.err.contains("hush") && !json.to_string().contains("hush"));
+}
+
+#[test]
+fn check_reads_the_files_of_other_programs() {
+    let folder = Folder::new();
+    let path = folder
+        .write("mcp.json", r#"{"mcpServers": {"My Server": {"command": "x"}, "no": {"disabled": true}}}"#);
+    let done = run(&folder, &["check", path.to_str().unwrap()]).exits(0);
+    assert!(done.out.contains("1 server,") && done.out.contains("My-Server_"), "{}", done.out);
+    assert!(done.out.contains("note: the server \"no\" is left out"), "{}", done.out);
+}
+
+#[test]
+fn check_connects_if_asked_to() {
+    let folder = Folder::new();
+    let tools =
+        r#"[{"name":"one","inputSchema":{"type":"object"}},{"name":"two","inputSchema":{"type":"object"}}]"#;
+    folder.write("canned.sh", CANNED);
+    // Beside the configuration it would serve all of these servers, itself included.
+    folder.write("elsewhere/empty", "");
+    let text = format!(
+        r#"
+        [servers.demo]
+        builtin = "demo"
+        [servers.modern]
+        command = ["{TIDEGATE}", "--log-level", "warn", "serve", "--stdio", "--era", "modern"]
+        cwd = "elsewhere"
+        [servers.legacy]
+        command = ["sh", "canned.sh"]
+        env = {{ TOOLS = '{tools}' }}
+        deny = ["two"]
+        [servers.gone]
+        command = "/does/not/exist"
+        [servers.dies]
+        command = ["sh", "-c", "echo 'no such luck' >&2; exit 3"]
+        "#
+    );
+    folder.write(FILE, &text);
+    let done = run(&folder, &["check", "--connect"]).exits(1);
+    for part in [
+        "demo    2026-07-28  4 tools",
+        "modern  2026-07-28  ",
+        "legacy  2025-11-25  2 tools, 1 of them offered",
+        "gone    -  ",
+    ] {
+        assert!(done.out.contains(part), "{part}:\n{}", done.out);
+    }
+    assert!(done.out.contains("no such luck"), "{}", done.out);
+    let json = run(&folder, &["check", "--connect", "--json"]).exits(1).json();
+    let connection = |index: usize| &json["servers"][index]["connection"];
+    assert_eq!((&connection(2)["ok"], &connection(2)["era"]), (&true.into(), &"legacy".into()));
+    assert_eq!((&connection(2)["tools"], &connection(2)["offered"]), (&2.into(), &1.into()));
+    assert_eq!(connection(3)["ok"], false);
+    assert!(connection(3)["error"]["message"].is_string(), "{json}");
+    folder.write(FILE, "[servers.demo]\nbuiltin = \"demo\"\n");
+    run(&folder, &["check", "--connect"]).exits(0);
+}
