@@ -1,8 +1,10 @@
-//! `cargo xtask conformance`: both legs of the official suite against the fixtures, and the MCP Inspector after them.
+//! `cargo xtask conformance`: both legs of the official suite against the fixtures, and the MCP Inspector after them; with
+//! `--gateway`, the server leg through the gateway.
 
 use anyhow::{Result, bail};
 
 use crate::fixture::{self, Fixture};
+use crate::gateway::{Pairing, Table, Upstream};
 use crate::inspector;
 use crate::leg::Leg;
 use crate::npm::Tools;
@@ -57,8 +59,12 @@ pub(crate) struct Options {
     leg: Option<Leg>,
     url: Option<String>,
     era: Era,
+    /// The era that was asked for.
+    only_era: Option<Era>,
     scenario: Option<String>,
     revision: Option<String>,
+    /// Through the gateway, in every pairing.
+    gateway: bool,
 }
 
 impl Options {
@@ -67,6 +73,10 @@ impl Options {
         let mut era = None;
         let mut args = args.iter();
         while let Some(name) = args.next() {
+            if name == "--gateway" {
+                options.gateway = true;
+                continue;
+            }
             let Some(value) = args.next() else { bail!("`{name}` needs a value, or is unknown") };
             match name.as_str() {
                 "--leg" => options.leg = Some(Leg::parse(value)?),
@@ -83,6 +93,12 @@ impl Options {
         if options.leg == Some(Leg::Client) && options.url.is_some() {
             bail!("--url is for the server leg; in the client leg the suite is the server");
         }
+        if options.gateway && (options.url.is_some() || options.leg == Some(Leg::Client)) {
+            bail!(
+                "--gateway puts our own gateway in front of our own server: there is no --url and no client leg"
+            );
+        }
+        options.only_era = era;
         options.era = era.unwrap_or_default();
         if options.revisions().is_empty() {
             bail!(
@@ -93,12 +109,18 @@ impl Options {
         Ok(options)
     }
 
+    /// Everything through the gateway.
+    pub(crate) fn gateway() -> Self {
+        Self { gateway: true, ..Self::default() }
+    }
+
     /// The requirement sets that are asked for and that the server can meet.
     fn revisions(&self) -> Vec<&'static str> {
         let wanted = |revision: &str| self.revision.as_deref().is_none_or(|only| only == revision);
         REVISIONS
             .iter()
-            .filter(|(revision, era)| wanted(revision) && self.era.includes(*era))
+            // Behind the gateway a server of one era answers clients of both.
+            .filter(|(revision, era)| wanted(revision) && (self.gateway || self.era.includes(*era)))
             .map(|(revision, _)| *revision)
             .collect()
     }
@@ -127,6 +149,9 @@ impl Options {
 /// The command.
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let options = Options::parse(args)?;
+    if options.gateway {
+        return through_gateway(&options);
+    }
     suites(&options)?;
     if options.is_complete() {
         inspector::run(options.era)?;
@@ -158,6 +183,26 @@ pub(crate) fn suites(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// The server leg through the gateway: every requirement set in front of servers of every era, over both transports.
+pub(crate) fn through_gateway(options: &Options) -> Result<()> {
+    let tools = Tools::install()?;
+    let mut table = Table::default();
+    for era in [Era::Legacy, Era::Modern, Era::Both] {
+        if options.only_era.is_some_and(|only| only != era) {
+            continue;
+        }
+        for upstream in Upstream::ALL {
+            let subject = Subject::Gateway(Pairing::start(era, upstream)?);
+            for revision in options.revisions() {
+                let outcome = suite::run(&tools, &subject, revision, options.scenario.as_deref())?;
+                table.add(revision, era, upstream, outcome);
+            }
+        }
+    }
+    table.print();
+    table.verdict()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -174,6 +219,7 @@ mod tests {
             ("--era modern", &["2026-07-28"]),
             ("--requirements 2026-07-28", &["2026-07-28"]),
             ("--url http://localhost:1/mcp --scenario ping", &["2025-11-25", "2026-07-28"]),
+            ("--gateway --era legacy", &["2025-11-25", "2026-07-28"]),
         ] {
             assert_eq!(parse(line).expect(line).revisions(), revisions, "{line}");
         }
@@ -201,6 +247,8 @@ mod tests {
             "--requirements 2024-11-05",
             "--era",
             "--x y",
+            "--gateway --url x",
+            "--gateway --leg client",
         ] {
             assert!(parse(line).is_err(), "{line}");
         }

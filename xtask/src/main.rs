@@ -1,13 +1,14 @@
 //! `cargo xtask …`: the commands that are about the repository rather than the product.
 //!
 //! Each command is a room: `steps` runs all tests, `conformance` the official suite, `inspector` the MCP Inspector,
-//! `servers` our client against servers of others, `bench` the benchmarks. `npm`, `packages`, `fixture`,
-//! `suite`, `leg` and `shell` are what they share.
+//! `servers` our client, and clients of others, against servers of others, `bench` the benchmarks. `npm`, `packages`,
+//! `fixture`, `gateway`, `suite`, `leg` and `shell` are what they share.
 #![allow(clippy::print_stdout, reason = "a command-line tool talks on stdout")]
 
 mod bench;
 mod conformance;
 mod fixture;
+mod gateway;
 mod inspector;
 mod leg;
 mod npm;
@@ -33,9 +34,13 @@ Usage: cargo xtask <command>
       leg), and the MCP Inspector's command line against the server; or the server leg alone against a server that
       already runs at URL.
 
-  servers [rust|npm|pypi…]
+  conformance --gateway [--era both|legacy|modern] [--requirements REV] [--scenario NAME]
+      The server leg through `tidegate serve`, in front of servers of every era, over HTTP and stdio.
+
+  servers [rust|npm|pypi|matrix…]
       Our client against servers of others: rmcp, the reference servers and the TypeScript SDK from npm, the Python SDK
-      and FastMCP from PyPI. Installs them into target/interop.
+      and FastMCP from PyPI; and clients on all of these against all of these, through our gateway (matrix). Installs
+      them into target/interop.
 
   bench [ARGS…]
       The side-by-side benchmarks.";

@@ -1,4 +1,5 @@
-//! `cargo xtask servers`: our client against servers of others (`interop/tests/servers`), and what those need.
+//! `cargo xtask servers`: our client against servers of others, and clients of others against them through our gateway
+//! (`interop/tests/servers`); and what all those need.
 //!
 //! All of it is pinned, and installed once into `target/interop`.
 
@@ -9,41 +10,48 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail};
 
 use crate::packages::{NO_NPM, Package, Packages};
-use crate::shell;
+use crate::{fixture, shell};
 
 const FROM_NPM: &[Package] = &[
     ("@modelcontextprotocol/server-everything", "2026.8.31"),
     ("@modelcontextprotocol/server-memory", "2026.8.31"),
     ("@modelcontextprotocol/server", "2.4.0"),
     ("@modelcontextprotocol/node", "2.1.2"),
+    ("@modelcontextprotocol/client", "2.4.0"),
+    ("@modelcontextprotocol/sdk", "1.32.2"),
     ("zod", "4.6.7"),
 ];
 const NODE_AT_LEAST: (u32, u32) = (20, 0);
 
 const FROM_PYPI: &[&str] = &["fastmcp==4.1.2", "mcp==2.3.0"];
+/// Version 1 cannot be in the same environment.
+const LEGACY_FROM_PYPI: &[&str] = &["mcp==1.30.0"];
 const NO_PYTHON: &str =
     "no Python 3.10 or newer that can make a virtual environment (Debian: apt-get install python3-venv)";
 
-/// Where servers come from. The tests of each are a module of that name.
+/// What is tested. The tests of each are a module of that name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
-    /// Built by cargo.
+pub(crate) enum Part {
+    /// Our client with servers that cargo builds.
     Rust,
-    /// Installed by npm.
+    /// Our client with servers that npm installs.
     Npm,
-    /// Installed by pip.
+    /// Our client with servers that pip installs.
     PyPi,
+    /// Clients of others with all of these, and our gateway between them.
+    Matrix,
 }
 
-impl Origin {
+impl Part {
     /// All of them.
-    pub(crate) const ALL: [Self; 3] = [Self::Rust, Self::Npm, Self::PyPi];
+    pub(crate) const ALL: [Self; 4] = [Self::Rust, Self::Npm, Self::PyPi, Self::Matrix];
 
     fn name(self) -> &'static str {
         match self {
             Self::Rust => "rust",
             Self::Npm => "npm",
             Self::PyPi => "pypi",
+            Self::Matrix => "matrix",
         }
     }
 
@@ -53,6 +61,7 @@ impl Origin {
             Self::Rust => "client with Rust servers",
             Self::Npm => "client with npm servers",
             Self::PyPi => "client with PyPI servers",
+            Self::Matrix => "clients and servers of others",
         }
     }
 
@@ -62,6 +71,7 @@ impl Origin {
             Self::Rust => None,
             Self::Npm => (!shell::installed("npm")).then_some(NO_NPM),
             Self::PyPi => python().is_none().then_some(NO_PYTHON),
+            Self::Matrix => Self::Npm.lacks().or_else(|| Self::PyPi.lacks()),
         }
     }
 
@@ -72,8 +82,14 @@ impl Origin {
         }
         match self {
             Self::Rust => {}
-            Self::Npm => install_from_npm(directory()?.join("npm"))?,
-            Self::PyPi => install_from_pypi(&directory()?.join("pypi"))?,
+            Self::Npm => install_from_npm()?,
+            Self::PyPi => install_from_pypi()?,
+            Self::Matrix => {
+                install_from_npm()?;
+                install_from_pypi()?;
+                // The tests start it.
+                fixture::program("tidegate")?;
+            }
         }
         let module = format!("{}::", self.name());
         // The tests wait for processes more than they compute.
@@ -82,13 +98,13 @@ impl Origin {
     }
 }
 
-/// The command: all origins, or those that are named.
+/// The command: all parts, or those that are named.
 pub(crate) fn run(args: &[String]) -> Result<()> {
-    if let Some(unknown) = args.iter().find(|arg| Origin::ALL.iter().all(|origin| origin.name() != **arg)) {
-        bail!("`{unknown}` is not where servers come from; there are rust, npm and pypi");
+    if let Some(unknown) = args.iter().find(|arg| Part::ALL.iter().all(|part| part.name() != **arg)) {
+        bail!("`{unknown}` is no part of these tests; there are rust, npm, pypi and matrix");
     }
-    let wanted = |origin: &Origin| args.is_empty() || args.iter().any(|arg| arg == origin.name());
-    Origin::ALL.into_iter().filter(wanted).try_for_each(Origin::test)
+    let wanted = |part: &Part| args.is_empty() || args.iter().any(|arg| arg == part.name());
+    Part::ALL.into_iter().filter(wanted).try_for_each(Part::test)
 }
 
 /// `target/interop`.
@@ -96,30 +112,35 @@ fn directory() -> Result<PathBuf> {
     Ok(shell::target_dir()?.join("interop"))
 }
 
-fn install_from_npm(dir: PathBuf) -> Result<()> {
-    let packages = Packages::install(dir, FROM_NPM, NODE_AT_LEAST)?;
+fn install_from_npm() -> Result<()> {
+    let packages = Packages::install(directory()?.join("npm"), FROM_NPM, NODE_AT_LEAST)?;
     // The tests read it there.
     let path = packages.node_path().to_str().context("the path of Node.js is not UTF-8")?;
     fs::write(packages.dir().join("node.txt"), path).context("noting where Node.js is")
 }
 
-fn install_from_pypi(dir: &Path) -> Result<()> {
+fn install_from_pypi() -> Result<()> {
+    virtual_environment(&directory()?.join("pypi"), FROM_PYPI)?;
+    virtual_environment(&directory()?.join("pypi-legacy"), LEGACY_FROM_PYPI)
+}
+
+/// Makes a virtual environment with these packages.
+fn virtual_environment(dir: &Path, packages: &[&str]) -> Result<()> {
     let (python, version) = python().context(NO_PYTHON)?;
-    let wanted = format!("{version} {}", FROM_PYPI.join(" "));
+    let wanted = format!("{version} {}", packages.join(" "));
     // Written last: a stamp that says this means that an installation of just this went through.
     let stamp = dir.join("installed.txt");
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(());
     }
-    println!("installing {}", FROM_PYPI.join(", "));
+    println!("installing {}", packages.join(", "));
     if dir.exists() {
         fs::remove_dir_all(dir).with_context(|| format!("clearing {}", dir.display()))?;
     }
     shell::check(Command::new(python).args(["-m", "venv"]).arg(dir).stdin(Stdio::null()))
         .context("making a virtual environment")?;
     let mut pip = Command::new(dir.join("bin").join("python"));
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"])
-        .args(FROM_PYPI);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]).args(packages);
     shell::check(pip.stdin(Stdio::null())).context("installing packages through pip")?;
     fs::write(&stamp, wanted).with_context(|| format!("writing {}", stamp.display()))
 }
@@ -139,14 +160,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_origin_is_refused() {
-        let error = run(&["cpan".to_owned()]).expect_err("nothing comes from there");
+    fn an_unknown_part_is_refused() {
+        let error = run(&["cpan".to_owned()]).expect_err("there is none");
         assert!(error.to_string().contains("cpan"), "{error}");
     }
 
     #[test]
     fn everything_is_pinned() {
-        for package in FROM_PYPI {
+        for package in FROM_PYPI.iter().chain(LEGACY_FROM_PYPI) {
             assert!(package.contains("=="), "{package}");
         }
         for (package, version) in FROM_NPM {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use crate::packages::NO_NPM;
-use crate::servers::Origin;
+use crate::servers::Part;
 use crate::{conformance, inspector, shell};
 
 /// Runs all steps and prints a table of them; stops at the first that fails.
@@ -40,11 +40,14 @@ fn all(report: &mut Report, skip_conformance: bool) -> Result<()> {
     report.cargo("clippy", "clippy --all-targets --all-features -- -D warnings")?;
     report.cargo("unit and integration tests", "test --all-features --lib --bins --tests")?;
     // No default member, because it brings rmcp: its features make other builds of what it shares with us.
-    report.cargo("interoperability with rmcp", "test --package tidegate-interop --test rmcp")?;
-    for origin in Origin::ALL {
-        match origin.lacks() {
-            None => report.step(origin.step(), || origin.test())?,
-            Some(why) => report.lacking(origin.step(), why)?,
+    report.cargo(
+        "interoperability with rmcp",
+        "test --package tidegate-interop --package tidegate-rmcp --test rmcp",
+    )?;
+    for part in Part::ALL {
+        match part.lacks() {
+            None => report.step(part.step(), || part.test())?,
+            Some(why) => report.lacking(part.step(), why)?,
         }
     }
     report.cargo("doc tests", "test --all-features --doc")?;
@@ -53,12 +56,17 @@ fn all(report: &mut Report, skip_conformance: bool) -> Result<()> {
 
     if skip_conformance {
         report.skip("conformance suite", "--skip-conformance was given");
+        report.skip("conformance, gateway", "--skip-conformance was given");
         report.skip("MCP Inspector", "--skip-conformance was given");
     } else if !shell::installed("npm") {
         report.lacking("conformance suite", NO_NPM)?;
+        report.lacking("conformance, gateway", NO_NPM)?;
         report.lacking("MCP Inspector", NO_NPM)?;
     } else {
         report.step("conformance suite", || conformance::suites(&conformance::Options::default()))?;
+        report.step("conformance, gateway", || {
+            conformance::through_gateway(&conformance::Options::gateway())
+        })?;
         report.step("MCP Inspector", || inspector::run(conformance::Era::Both))?;
     }
     Ok(())
@@ -109,7 +117,7 @@ impl Report {
     }
 
     fn print(&self) {
-        println!("\n{:<28} {:>8}  result", "step", "time");
+        println!("\n{:<30} {:>8}  result", "step", "time");
         let (mut passed, mut failed, mut skipped) = (0, 0, 0);
         for (name, outcome) in &self.steps {
             let (time, result) = match outcome {
@@ -126,7 +134,7 @@ impl Report {
                     ("-".to_owned(), format!("SKIPPED: {why}"))
                 }
             };
-            println!("{name:<28} {time:>8}  {result}");
+            println!("{name:<30} {time:>8}  {result}");
         }
         let skipped = if skipped == 0 { String::new() } else { format!(", {skipped} SKIPPED") };
         println!("\n{passed} passed, {failed} failed{skipped}");
