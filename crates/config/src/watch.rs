@@ -41,7 +41,11 @@ impl Watcher {
     pub fn start(path: impl Into<PathBuf>) -> Watcher {
         let path = path.into();
         let (tell, events) = mpsc::channel(1);
-        let folders = notify::recommended_watcher(move |_: notify::Result<notify::Event>| {
+        let folders = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            // Looking at a file is an event too, and looking is what each event leads to.
+            if event.is_ok_and(|event| event.kind.is_access()) {
+                return;
+            }
             // If one is waiting already, that is enough.
             let _ = tell.try_send(());
         });

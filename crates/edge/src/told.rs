@@ -1,7 +1,7 @@
 //! What a client tells without being asked: some of it is the edge's own business, the rest is handed over.
 
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Waker};
 
 use tidegate_protocol::Method;
 use tidegate_service::{Call, Door};
@@ -41,8 +41,8 @@ impl Told {
         let cancel = call.context.cancel.clone();
         let mut answer = Box::pin(door.answer(call));
         // Most services have no use for it and say so at once.
-        let first = answer.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()));
-        if let Poll::Pending = first {
+        let first = answer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        if first.is_pending() {
             tokio::spawn(async move {
                 let _place = place;
                 _ = cancel.run_until_cancelled(answer).await;

@@ -79,7 +79,7 @@ impl Inner {
             }
             let client = (self.dial)(server)?.lazy()?;
             let known = kept::load(settings.state_dir.as_deref(), server);
-            let mount = Mount::new(server.clone(), client, known);
+            let mount = Mount::new(server.clone(), client, known, self.id.clone());
             new.push(mount.clone());
             mounts.push(mount);
         }

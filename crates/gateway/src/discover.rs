@@ -12,9 +12,14 @@ use tidegate_service::{Call, Reply};
 use crate::batch;
 use crate::build::State;
 use crate::gateway::Inner;
+use crate::loops;
+use crate::status::Health;
 
 /// How long servers that have just been mounted are waited for, because what they say goes in here.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Under which key of `_meta` the gateway says how its servers are doing.
+const SERVERS: &str = "dev.tidegate/servers";
 
 impl Inner {
     pub(crate) async fn discover(self: &Arc<Self>, call: &Call) -> Result<Reply, Error> {
@@ -26,22 +31,44 @@ impl Inner {
             w.str("resultType", "complete");
         }
         w.value("supportedVersions", &Revision::ALL.map(Revision::as_str));
-        w.json("capabilities", &capabilities(&state, revision));
+        w.json("capabilities", &capabilities(&state, revision, &self.id));
         if let Some(instructions) = instructions(&state) {
             w.str("instructions", &instructions);
         }
         if revision.is_modern() {
             w.raw("ttlMs", "0").str("cacheScope", "private");
         }
-        w.json("_meta", &Json::trusted(format!("{{{}}}", self.info)));
+        w.json(
+            "_meta",
+            &Json::trusted(format!("{{{},{}:{}}}", self.info, Json::string(SERVERS), servers(&state))),
+        );
         Ok(Reply::Complete(w.finish()))
     }
 }
 
+/// How the servers are doing, for whoever looks for what is wrong: `{name: {health, why, tools}}`.
+fn servers(state: &State) -> Json {
+    let mut all = ObjectWriter::new();
+    for status in state.mounts.iter().map(|mount| mount.status()) {
+        let mut one = ObjectWriter::new();
+        one.str("health", status.health.as_str());
+        if let Health::Down { why } = &status.health {
+            one.str("why", why);
+        }
+        if let Some(revision) = status.revision {
+            one.str("revision", revision.as_str());
+        }
+        one.value("tools", &status.listed[0]);
+        all.json(&status.name, &one.finish());
+    }
+    all.finish()
+}
+
 /// Always everything that a server may have: a legacy client never asks again, and servers come later. What servers say
 /// of their extensions is passed on as it came; of one that several have, what the first says.
-fn capabilities(state: &State, revision: Revision) -> Json {
+fn capabilities(state: &State, revision: Revision, id: &str) -> Json {
     let (mut extensions, mut experimental) = (Named::new(), Named::new());
+    let mut gateways = vec![id.to_owned()];
     for facts in state.mounts.iter().filter_map(|mount| mount.facts.load_full()) {
         let Some(declared) = Object::of(&facts.capabilities) else { continue };
         for (member, union) in [("extensions", &mut extensions), ("experimental", &mut experimental)] {
@@ -52,10 +79,14 @@ fn capabilities(state: &State, revision: Revision) -> Json {
                 }
             }
         }
+        gateways.extend(loops::behind(&facts));
         if declared.has("tasks") {
             extensions.entry(tasks_extension().to_owned()).or_insert_with(Json::empty_object);
         }
     }
+    gateways.sort();
+    gateways.dedup();
+    experimental.insert(loops::GATEWAYS.to_owned(), loops::said(&gateways));
     let tasks = extensions.contains_key(tasks_extension()) && revision.allows(Feature::CoreTasks);
     if state.tools.batch {
         let place = if revision.allows(Feature::Extensions) { &mut extensions } else { &mut experimental };
@@ -75,9 +106,7 @@ fn capabilities(state: &State, revision: Revision) -> Json {
     if revision.allows(Feature::Extensions) && !extensions.is_empty() {
         w.json("extensions", &written(&extensions));
     }
-    if !experimental.is_empty() {
-        w.json("experimental", &written(&experimental));
-    }
+    w.json("experimental", &written(&experimental));
     w.finish()
 }
 

@@ -49,6 +49,8 @@ pub(crate) struct Inner {
     pub(crate) dial: Dial,
     /// The entry of each modern result's `_meta` that says who answers.
     pub(crate) info: String,
+    /// Which gateway this is, among gateways.
+    pub(crate) id: Arc<str>,
 }
 
 /// Builds a [`Gateway`].
@@ -132,6 +134,7 @@ impl GatewayBuilder {
             sealer: Sealer::new(Key::new(random())),
             dial: self.dial,
             info: format!("{}:{}", Json::string(meta::SERVER_INFO), own.finish()),
+            id: format!("{:032x}", u128::from_le_bytes(random())).into(),
         });
         inner.apply(self.settings)?;
         let stack = PanicBoundaryLayer.layer(Union(inner.clone()));

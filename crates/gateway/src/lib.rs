@@ -39,6 +39,7 @@ mod links;
 mod list;
 mod listen;
 mod lists;
+mod loops;
 mod mount;
 mod names;
 mod pins;

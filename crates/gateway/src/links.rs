@@ -55,9 +55,7 @@ pub(crate) fn in_uri(item: &Json, visit: &mut Visit<'_>) -> Option<Json> {
 
 /// Visits the address of the user interface that a tool's definition names (MCP Apps).
 pub(crate) fn in_definition(definition: &Json, visit: &mut Visit<'_>) -> Option<Json> {
-    if memchr::memmem::find(definition.as_str().as_bytes(), b"esourceUri\"").is_none() {
-        return None;
-    }
+    memchr::memmem::find(definition.as_str().as_bytes(), b"esourceUri\"")?;
     let mut edit = Edit::of(definition)?;
     edit.map("_meta", |meta| {
         let mut meta = Edit::of(meta)?;

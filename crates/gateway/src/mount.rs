@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::catalog::{self, Catalog, Part};
 use crate::kind::Kind;
+use crate::loops;
 use crate::status::{Health, ServerStatus};
 
 /// How long whoever wants a list waits for a server that has just been mounted.
@@ -39,6 +40,8 @@ pub(crate) struct Mount {
     resting: AtomicBool,
     /// Wakes the keeper: a call came to a server at rest, or a list is wanted anew.
     pub(crate) wake: Notify,
+    /// Which gateway this is, to notice servers that lead back to it.
+    gateway: Arc<str>,
     /// One reader of lists at a time.
     reading: tokio::sync::Mutex<()>,
     /// One writer of the lists on disk at a time.
@@ -51,7 +54,12 @@ pub(crate) struct Mount {
 
 impl Mount {
     /// A server that is not connected to yet. `kept` is what it listed the last time.
-    pub(crate) fn new(settings: ServerSettings, client: Client, kept: Catalog) -> Arc<Mount> {
+    pub(crate) fn new(
+        settings: ServerSettings,
+        client: Client,
+        kept: Catalog,
+        gateway: Arc<str>,
+    ) -> Arc<Mount> {
         let now = Instant::now();
         Arc::new(Mount {
             door: client.door(),
@@ -67,6 +75,7 @@ impl Mount {
             down: AtomicBool::new(false),
             resting: AtomicBool::new(false),
             wake: Notify::new(),
+            gateway,
             reading: tokio::sync::Mutex::default(),
             saving: Mutex::default(),
             over: CancellationToken::new(),
@@ -138,6 +147,7 @@ impl Mount {
     pub(crate) async fn read(&self, kinds: &[Kind]) -> Result<Vec<Kind>, Error> {
         let _turn = self.reading.lock().await;
         let facts = self.client.server().await.map_err(|error| Error::new(error.symbol, error.message))?;
+        loops::check(&self.gateway, &facts)?;
         let context = self.context();
         let mut read = Vec::new();
         for &kind in kinds {

@@ -224,7 +224,13 @@ impl Inner {
     }
 
     /// Notes the addresses in a result, and changes those that are offered under others.
-    pub(crate) fn with_offered_uris(&self, mount: &Arc<Mount>, method: &Method, whom: &Whom, result: Json) -> Json {
+    pub(crate) fn with_offered_uris(
+        &self,
+        mount: &Arc<Mount>,
+        method: &Method,
+        whom: &Whom,
+        result: Json,
+    ) -> Json {
         let state = self.state.load();
         let server = state.mounts.iter().position(|other| Arc::ptr_eq(other, mount));
         let changed = links::in_result(method, &result, &mut |uri| {

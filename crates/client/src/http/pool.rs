@@ -15,8 +15,9 @@ use super::connection::Connection;
 use super::failure;
 use super::flow::Flow;
 
-/// A connection that nobody used for this long is closed.
-const MAX_IDLE_TIME: Duration = Duration::from_secs(90);
+/// A connection that nobody used for this long is closed. Many servers (uvicorn, Node.js) close theirs after five seconds,
+/// and a request that is sent just then is lost: nobody knows whether it was read, so it cannot be sent again.
+const MAX_IDLE_TIME: Duration = Duration::from_secs(4);
 /// How often the idle connections are looked through.
 const SWEEP: Duration = Duration::from_secs(15);
 

@@ -7,7 +7,8 @@ mod world;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_protocol::Symbol;
+use tidegate_client::Instances;
+use tidegate_protocol::{ClientCapabilities, Json, Symbol};
 
 use crate::rig::{Got, make, named, person, session, until};
 pub(crate) use world::run_if_asked;
@@ -153,6 +154,20 @@ async fn the_questions_of_a_task_are_in_it() {
         let done = completed(&door, &ann, &id).await;
         assert_eq!(done["result"]["content"][0]["text"], "Ann then Bob", "{over:?}");
     }
+}
+
+#[tokio::test]
+async fn a_caller_is_asked_only_what_it_can_answer() {
+    let world = World::start(Over::Http).await;
+    // In a session that all share everything was declared, whoever calls.
+    let door = world.client(|options| options.lanes.instances = Instances::One).door();
+    let ann = person("ann");
+    let mut unable = call(&ann, "asks");
+    let only_tasks = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+    unable.context.capabilities = ClientCapabilities::from_json(Json::trusted(only_tasks));
+    let task = reply(&door, unable).await.unwrap();
+    let done = completed(&door, &ann, task["taskId"].as_str().unwrap()).await;
+    assert_eq!(done["result"]["isError"], true, "the server was told that nobody can be asked: {done}");
 }
 
 #[tokio::test]

@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use tidegate_client::Instances;
 use tidegate_edge::Eras;
 use tidegate_gateway::Gateway;
+use tidegate_protocol::Method;
 use tidegate_server::ServerHandle;
+use tidegate_service::{Call, Door};
 use tokio_util::sync::DropGuard;
 
 use crate::callers::{REVISIONS, Wire};
@@ -285,4 +287,33 @@ async fn what_is_not_there_has_the_code_of_the_callers_era() {
         assert_eq!(answer["error"]["code"], -32601, "{answer}");
     }
     rig.gateway.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_whose_roots_change_tells_the_servers_that_know_them() {
+    let (seen, built) = (Seen::default(), world("old", Seen::default()).build());
+    let noted = seen.clone();
+    let watched = tower::service_fn(move |call: Call| {
+        if call.method == Method::RootsChanged {
+            let info: Value =
+                call.context.client_info.as_ref().and_then(|info| info.to().ok()).unwrap_or_default();
+            noted.lock().unwrap().push(info["name"].as_str().unwrap_or_default().to_owned());
+        }
+        built.answer(call)
+    });
+    let old = serve(watched, Eras::Legacy, ([127, 0, 0, 1], 0).into()).await;
+    let new = serve(world("new", Seen::default()).build(), Eras::Modern, ([127, 0, 0, 1], 0).into()).await;
+    let gateway = gateway([at("new", new.0), at("old", old.0)]).await;
+    let mut ann = Wire::open(&gateway, "Ann", "2025-11-25").await;
+    let mut bob = Wire::open(&gateway, "Bob", "2025-06-18").await;
+    for server in ["old", "new"] {
+        assert_eq!(ann.call(&format!("{server}_look")).await.0, "file:///Ann");
+        assert_eq!(bob.call(&format!("{server}_look")).await.0, "file:///Bob");
+    }
+    for (caller, told) in [(&mut ann, &["Ann"][..]), (&mut bob, &["Ann", "Bob"])] {
+        caller.write(r#"{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}"#).await;
+        until("that it is told", async || seen.lock().unwrap().len() == told.len()).await;
+        assert_eq!(*seen.lock().unwrap(), told, "in its own session and in no other");
+    }
+    gateway.close().await;
 }

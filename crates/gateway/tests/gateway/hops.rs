@@ -2,10 +2,10 @@
 
 use serde_json::json;
 use tidegate_edge::Eras;
-use tidegate_gateway::{Gateway, ServerSettings};
-use tidegate_protocol::Symbol;
+use tidegate_gateway::{Gateway, Health, ServerSettings};
+use tidegate_protocol::{Json, Limits, Method, Symbol};
 use tidegate_server::Server;
-use tidegate_service::{Call, HOP_LIMIT, Reply};
+use tidegate_service::{Call, Door, HOP_LIMIT, Reply};
 
 use crate::rig::*;
 
@@ -63,17 +63,62 @@ async fn gateways_are_counted_over_the_wire_too() {
 }
 
 #[tokio::test]
-async fn a_gateway_that_is_mounted_in_itself_ends_its_calls() {
+async fn a_gateway_that_is_mounted_in_itself_says_so_and_lists_nothing_twice() {
     for eras in [Eras::Modern, Eras::Legacy] {
         let gateway = gateway([]).await;
         let (address, _serving) = serve(gateway.clone(), eras, ([127, 0, 0, 1], 0).into()).await;
-        gateway.reload(settings([at("self", address)])).unwrap();
+        let other = local("good", Server::new("good", "1.0").tool(says("t", "found")));
+        gateway.reload(settings([at("self", address), other])).unwrap();
         gateway.settled(PATIENCE).await;
+        until("that it is noticed", async || matches!(health(&gateway, "self"), Health::Down { .. })).await;
         for caller in [modern(), legacy()] {
-            let reply = caller.ask(&gateway, "vendor/loop", json!({})).await;
-            let Reply::Error(error) = reply else { panic!("{reply:?}") };
+            assert_eq!(caller.list(&gateway, "tools/list").await, ["good_t"]);
+            assert_eq!(caller.call(&gateway, "good_t").await.0, "found");
+            let asked = json!({"_meta": {"dev.tidegate/server": "self"}});
+            let error = caller.fails(&gateway, "vendor/loop", asked).await;
             assert!(error.message().contains("connected in a loop"), "{error}");
         }
         gateway.close().await;
     }
+}
+
+#[tokio::test]
+async fn a_loop_over_another_gateway_is_noticed_too() {
+    let (one, two) = (gateway([]).await, gateway([]).await);
+    let first = serve(one.clone(), Eras::Both, ([127, 0, 0, 1], 0).into()).await;
+    let second = serve(two.clone(), Eras::Both, ([127, 0, 0, 1], 0).into()).await;
+    let good = local("good", Server::new("good", "1.0").tool(says("t", "found")));
+    one.reload(settings([at("two", second.0), good])).unwrap();
+    one.settled(PATIENCE).await;
+    two.reload(settings([at("one", first.0)])).unwrap();
+    until("that it is noticed", async || matches!(health(&two, "one"), Health::Down { .. })).await;
+    assert_eq!(modern().list(&one, "tools/list").await, ["good_t"]);
+    assert_eq!(modern().list(&two, "tools/list").await, [""; 0]);
+    two.close().await;
+    one.close().await;
+}
+
+#[tokio::test]
+async fn a_loop_that_nobody_notices_ends_its_calls() {
+    // A proxy in between that says nothing of where it leads.
+    let gateway = gateway([]).await;
+    let behind = gateway.clone();
+    let hiding = tower::service_fn(move |call: Call| {
+        let behind = behind.clone();
+        async move {
+            match call.method {
+                Method::Discover => {
+                    Ok(Reply::Complete(Json::parse(discovery(json!({})), &Limits::default()).unwrap()))
+                }
+                _ => behind.answer(call).await,
+            }
+        }
+    });
+    gateway.reload(settings([door("self", hiding)])).unwrap();
+    gateway.settled(PATIENCE).await;
+    for caller in [modern(), legacy()] {
+        let error = caller.fails(&gateway, "vendor/loop", json!({})).await;
+        assert_eq!(error.symbol(), Symbol::LoopDetected);
+    }
+    gateway.close().await;
 }

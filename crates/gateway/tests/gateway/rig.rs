@@ -8,7 +8,7 @@ use tidegate_client::Target;
 use tidegate_edge::{Eras, http};
 use tidegate_gateway::{Gateway, Health, ServerSettings, Settings, Source};
 use tidegate_protocol::{Error, Json, Limits, Method, Params, Revision};
-use tidegate_server::{Cx, Server, ServerHandle, Tool};
+use tidegate_server::{Cx, Server, Tool};
 use tidegate_service::{Call, CallerId, Context, CorrelationId, Door, Principal, Reply};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -95,17 +95,14 @@ pub(crate) fn discovery(more: Value) -> String {
 /// A server on loopback.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
-    pub(crate) handle: ServerHandle,
     _stop: DropGuard,
 }
 
 impl Served {
     /// Serves until it is dropped.
     pub(crate) async fn start(server: Server, eras: Eras) -> Served {
-        let built = server.build();
-        let handle = built.handle();
-        let (address, stop) = serve(built, eras, ([127, 0, 0, 1], 0).into()).await;
-        Served { address, handle, _stop: stop }
+        let (address, stop) = serve(server.build(), eras, ([127, 0, 0, 1], 0).into()).await;
+        Served { address, _stop: stop }
     }
 
     /// Its place in a configuration.

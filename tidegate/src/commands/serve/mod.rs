@@ -147,6 +147,7 @@ async fn over_stdio(serve: &Serve, gateway: &Gateway, settings: &Settings) -> Ex
     let mut edge = stdio::Settings { drain: settings.drain, hangup_ends: false, ..stdio::Settings::default() };
     edge.edge.eras = serve.era.into();
     edge.edge.lenient_init = serve.lenient_init;
+    edge.edge.relays = true;
     let ended = stdio::serve(gateway.clone(), edge).await;
     tracing::info!(?ended, "shutting down");
     Exit::Fine
@@ -166,7 +167,7 @@ async fn over_http(
     };
     let listener = tokio::net::TcpListener::bind(&wanted).await.map_err(cannot)?;
     let address: SocketAddr = listener.local_addr().map_err(cannot)?;
-    let edge = http::Settings {
+    let mut edge = http::Settings {
         hosts: [hosts, serve.hosts.clone()].concat(),
         origins: [origins, serve.origins.clone()].concat(),
         http_sse: http_sse || serve.http_sse,
@@ -174,6 +175,7 @@ async fn over_http(
         drain: settings.drain,
         ..http::Settings::default().eras(serve.era.into())
     };
+    edge.edge.relays = true;
     if !address.ip().is_loopback() && edge.hosts.is_empty() {
         return Err(Failure::usage(format!(
             "{address} can be reached from other machines, so say under which host name with --allow-host"

@@ -31,11 +31,14 @@ pub(crate) struct Seen {
     pub(crate) session: Option<CallerId>,
 }
 
+/// The session that a subscription came in, and what it is fed with.
+type Listener = (Option<CallerId>, Outbox);
+
 #[derive(Clone, Default)]
 struct Memory {
     seen: Arc<Mutex<Vec<Seen>>>,
-    /// The open subscriptions, with the session they came in.
-    listeners: Arc<Mutex<Vec<(Option<CallerId>, Outbox)>>>,
+    /// The open subscriptions.
+    listeners: Arc<Mutex<Vec<Listener>>>,
 }
 
 pub(crate) struct World {

@@ -55,7 +55,7 @@ enum Reach {
 
 impl Upstream {
     pub(crate) fn start(number: usize) -> Arc<Upstream> {
-        let era = if number % 2 == 0 { EraChoice::Modern } else { EraChoice::Legacy };
+        let era = if number.is_multiple_of(2) { EraChoice::Modern } else { EraChoice::Legacy };
         let reach = match number % 4 {
             0 | 1 => {
                 let name = format!("tidegate-chaos-{}-{number}", std::process::id());
@@ -74,8 +74,7 @@ impl Upstream {
         let target = match &self.reach {
             Reach::Stdio(file) => {
                 let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
-                let args =
-                    ["--exact", "server", "--nocapture"].map(str::to_owned).to_vec();
+                let args = ["--exact", "server", "--nocapture"].map(str::to_owned).to_vec();
                 let mut command = Command { program, args, ..Command::default() };
                 let era = if self.era == EraChoice::Legacy { "legacy" } else { "modern" };
                 command.env.insert(process::NUMBER.into(), self.number.to_string());
