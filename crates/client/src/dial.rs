@@ -65,7 +65,7 @@ pub(crate) enum Found {
 
 impl Dialer {
     fn desk(&self, terms: &Terms) -> Arc<Desk> {
-        let owned = terms.key != LaneKey::Shared;
+        let owned = !matches!(terms.key, LaneKey::Shared | LaneKey::Lists);
         Desk::new(
             self.name.clone(),
             self.changes.clone(),

@@ -14,7 +14,8 @@ pub(crate) fn upstream_error(method: &Method, params: Option<&Params>, error: &J
     let message = object.str("message").unwrap_or_default().into_owned();
     let data = object.json("data");
     // What is no error object as the protocol knows it is mended on the way.
-    let whole = object.get("code").is_some_and(|code| code.parse::<i64>().is_ok()) && object.str("message").is_some();
+    let whole =
+        object.get("code").is_some_and(|code| code.parse::<i64>().is_ok()) && object.str("message").is_some();
     if is_missing_resource(method, code, &message, data.as_ref()) {
         let mut own = ObjectWriter::new();
         if let Some(uri) = params.and_then(|p| p.json("uri")) {

@@ -111,15 +111,15 @@ impl Inner {
     /// What a keeper calls when it has read lists.
     fn on_read(self: &Arc<Self>) -> Arc<keeper::OnRead> {
         let inner = Arc::downgrade(self);
-        Arc::new(move |mount: &Arc<Mount>, changed: &[Kind]| {
+        Arc::new(move |mount: &Arc<Mount>, changed: &[Kind], told: &[Kind]| {
             if let Some(inner) = inner.upgrade() {
-                inner.read(mount, changed);
+                inner.read(mount, changed, told);
             }
         })
     }
 
-    /// A server's lists were read.
-    pub(crate) fn read(&self, mount: &Arc<Mount>, changed: &[Kind]) {
+    /// A server's lists were read: those that `changed`, and those of which the server has `told`.
+    pub(crate) fn read(&self, mount: &Arc<Mount>, changed: &[Kind], told: &[Kind]) {
         let mut building = self.building();
         if building.closed {
             return;
@@ -129,7 +129,13 @@ impl Inner {
             return;
         }
         let learned = building.pins.learn(&mount.settings, &mount.catalog());
-        self.publish(&mut building, mounts);
+        let mut notices = self.publish(&mut building, mounts);
+        for notice in told.iter().map(|kind| kind.notice()) {
+            if !notices.contains(&notice) {
+                self.subscribers.tell(&notice);
+                notices.push(notice);
+            }
+        }
         let state_dir = building.settings.state_dir.clone();
         drop(building);
         learned.save();
@@ -138,8 +144,8 @@ impl Inner {
         }
     }
 
-    /// Builds anew and tells whoever wants to know what is different.
-    pub(crate) fn publish(&self, building: &mut Building, mounts: Vec<Arc<Mount>>) {
+    /// Builds anew and tells whoever wants to know what is different. Returns what was told.
+    pub(crate) fn publish(&self, building: &mut Building, mounts: Vec<Arc<Mount>>) -> Vec<Notice> {
         let sources: Vec<Source<'_>> = mounts
             .iter()
             .map(|mount| Source { settings: &mount.settings, catalog: mount.catalog() })
@@ -161,8 +167,9 @@ impl Inner {
         building.earlier.truncate(KEPT);
         let mut notices: Vec<Notice> = different.into_iter().map(Kind::notice).collect();
         notices.dedup();
-        for notice in notices {
-            self.subscribers.tell(&notice);
+        for notice in &notices {
+            self.subscribers.tell(notice);
         }
+        notices
     }
 }

@@ -31,8 +31,9 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Changes that come together are read together.
 const GATHER: Duration = Duration::from_millis(10);
 
-/// Told when lists of a server were read: which of them are not what they were.
-pub(crate) type OnRead = dyn Fn(&Arc<Mount>, &[Kind]) + Send + Sync;
+/// Told when lists of a server were read: which of them are not what they were, and which of them the server said have
+/// changed. A server that says so is believed, whatever its list says.
+pub(crate) type OnRead = dyn Fn(&Arc<Mount>, &[Kind], &[Kind]) + Send + Sync;
 
 /// Keeps a server until it is unmounted.
 pub(crate) async fn keep(mount: Arc<Mount>, on_read: Arc<OnRead>) {
@@ -54,7 +55,7 @@ async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
         match mount.read(&Kind::ALL).await {
             Ok(changed) => {
                 mount.set_health(Health::Ready);
-                on_read(mount, &changed);
+                on_read(mount, &changed, &[]);
                 mount.settle();
             }
             Err(error) => {
@@ -79,11 +80,12 @@ async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
 async fn back(mount: &Arc<Mount>, first: bool) {
     let begun = Instant::now();
     let mut asking = JoinSet::new();
-    let mut within = if first { mount.settings.options.init_timeout } else { PROBE_WITHIN };
+    // A process may take long to start, and to install itself before that: it is asked once and waited for.
+    let mut starting = first && is_process(mount);
     loop {
         let client = mount.client.clone();
+        let within = if starting { mount.settings.options.init_timeout } else { PROBE_WITHIN };
         asking.spawn(async move { client.probe(within).await });
-        within = PROBE_WITHIN;
         let every = if begun.elapsed() < LATER { PROBE_EVERY } else { PROBE_EVERY_LATER };
         let mut next = std::pin::pin!(tokio::time::sleep(every));
         loop {
@@ -91,16 +93,22 @@ async fn back(mount: &Arc<Mount>, first: bool) {
                 Some(answered) = asking.join_next() => match answered {
                     Ok(Ok(())) => return,
                     Ok(Err(error)) => {
+                        starting = false;
                         mount.set_health(Health::Down { why: error.message });
                         mount.settle();
                     }
-                    Err(_) => {}
+                    Err(_) => starting = false,
                 },
-                () = &mut next => break,
+                () = &mut next, if !starting => break,
                 () = mount.wake.notified(), if begun.elapsed() >= LATER => break,
             }
         }
     }
+}
+
+/// Whether the server is a process that the gateway starts.
+fn is_process(mount: &Mount) -> bool {
+    matches!(&mount.settings.source, Source::Target(Target::Command(_)))
 }
 
 /// Asks to be told of changes. A server that cannot tell is read again when its lists are old.
@@ -136,7 +144,7 @@ enum Left {
 }
 
 async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, on_read: &OnRead) -> Left {
-    let is_process = matches!(&mount.settings.source, Source::Target(Target::Command(_)));
+    let is_process = is_process(mount);
     let mut events = Events(events);
     let mut look = tokio::time::interval(LOOK);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -213,10 +221,8 @@ async fn at_rest(mount: &Arc<Mount>) -> bool {
 async fn read(mount: &Arc<Mount>, unread: &mut Vec<Kind>, on_read: &OnRead) {
     match mount.read(unread).await {
         Ok(changed) => {
+            on_read(mount, &changed, unread);
             unread.clear();
-            if !changed.is_empty() {
-                on_read(mount, &changed);
-            }
         }
         Err(error) => tracing::warn!(server = mount.name(), %error, "a list has changed and cannot be read"),
     }

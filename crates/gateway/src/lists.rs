@@ -48,7 +48,7 @@ impl Inner {
             // A task of its own: whoever does not wait for it does not stop it.
             tokio::spawn(async move {
                 match mount.read(&[kind]).await {
-                    Ok(changed) => inner.read(&mount, &changed),
+                    Ok(changed) => inner.read(&mount, &changed, &[]),
                     Err(error) => {
                         tracing::debug!(server = mount.name(), %error, "an old list cannot be read anew")
                     }

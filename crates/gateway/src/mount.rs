@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use tidegate_client::{Client, ClientDoor, ServerFacts};
 use tidegate_config::ServerSettings;
-use tidegate_protocol::{Error, Symbol};
+use tidegate_protocol::{ClientCapabilities, Error, Symbol};
 use tidegate_service::{Call, CallerId, Context, Door, Reply};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -135,6 +135,8 @@ impl Mount {
     pub(crate) fn context(&self) -> Context {
         let mut context = Context::local();
         context.caller = Some(self.caller);
+        // Some servers hide what they could not do for a client that cannot be asked. Callers can.
+        context.capabilities = ClientCapabilities::all();
         context.client_info = Some(self.settings.options.client_info.clone());
         context
     }

@@ -60,6 +60,14 @@ impl ClientCapabilities {
         ClientCapabilities(Json::empty_object())
     }
 
+    /// Everything that a server can ask. For whoever only wants to know what a server has: some hide what they could not
+    /// do for a client that cannot be asked.
+    pub fn all() -> Self {
+        ClientCapabilities::from_json(Json::trusted(
+            r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}"#,
+        ))
+    }
+
     /// Takes a capabilities object as it came.
     pub fn from_json(json: Json) -> Self {
         ClientCapabilities(json)

@@ -446,7 +446,8 @@ impl Error {
         if let Some(original) = &self.0.original {
             let spliced = match self.0.code {
                 Some(_) => None,
-                None => Object::of(original).map(|object| object.with("code", &Json::trusted(self.code(revision).to_string()))),
+                None => Object::of(original)
+                    .map(|object| object.with("code", &Json::trusted(self.code(revision).to_string()))),
             };
             out.extend_from_slice(spliced.as_ref().unwrap_or(original).as_str().as_bytes());
             return;

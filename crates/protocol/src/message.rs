@@ -365,7 +365,8 @@ mod tests {
             r#"{"arguments":{"k":[1,2]}}"#,
         ] {
             let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{text}}}"#);
-            let Ok(Incoming::One(Message::Request(request))) = Incoming::parse(request.into(), &limits) else {
+            let Ok(Incoming::One(Message::Request(request))) = Incoming::parse(request.into(), &limits)
+            else {
                 panic!("{text}");
             };
             let alone = Params::parse(&Json::trusted(text), &limits).unwrap();
@@ -377,7 +378,15 @@ mod tests {
                     for member in ["name", "_meta", "arguments"] {
                         assert_eq!(changed.get(member), anew.get(member), "{text}");
                     }
-                    let meta = |params: &Params| params.meta().map(|meta| (meta.as_str().to_owned(), meta.get("x").map(str::to_owned), meta.get("z").map(str::to_owned)));
+                    let meta = |params: &Params| {
+                        params.meta().map(|meta| {
+                            (
+                                meta.as_str().to_owned(),
+                                meta.get("x").map(str::to_owned),
+                                meta.get("z").map(str::to_owned),
+                            )
+                        })
+                    };
                     assert_eq!(meta(&changed), meta(&anew), "{text}");
                 }
             }

@@ -2,8 +2,8 @@
 
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ClientResult, ContentBlock, ErrorData, ListToolsResult,
-    PaginatedRequestParams, ServerCapabilities, ServerConfig, ServerRequest,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientResult, ContentBlock, ErrorData,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, ServerRequest,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::{Value, json};

@@ -1,9 +1,10 @@
-//! Our client against servers that we did not write: the reference servers, and small servers on the SDKs of others.
+//! Servers that we did not write: the reference servers, and small servers on the SDKs of others. Our client meets them,
+//! and clients that we did not write meet them through our gateway.
 //!
 //! `cargo xtask servers` installs what they need into `target/interop` and runs this. `place` knows what is where,
 //! `server` starts one, `meeting` is our client with what it observed, `vocabulary` is what all the small servers offer
-//! and `scenarios` what is done with it, `life` is what happens when a server dies. The rest is servers: one module per
-//! registry, because a machine may lack one.
+//! and `scenarios` what is done with it, `life` is what happens when a server dies. Then come the servers, one module per
+//! registry, because a machine may lack one; and `matrix`, with all of them at once behind the gateway.
 
 mod life;
 mod meeting;
@@ -12,6 +13,7 @@ mod scenarios;
 mod server;
 mod vocabulary;
 
+mod matrix;
 mod npm;
 mod pypi;
 mod rust;

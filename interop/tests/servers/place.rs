@@ -1,4 +1,4 @@
-//! Where the servers of others are, and the programs that run them.
+//! Where the servers and clients of others are, and the programs that run them.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ fn installed() -> PathBuf {
 }
 
 fn text(path: PathBuf) -> String {
-    assert!(path.exists(), "{} is not there; `cargo xtask servers` installs it", path.display());
+    assert!(path.exists(), "{} is not there; `cargo xtask servers` sees to that", path.display());
     path.to_str().expect("the path of this repository is UTF-8").to_owned()
 }
 
@@ -33,9 +33,25 @@ pub(crate) fn python() -> String {
     text(installed().join("pypi").join("bin").join("python"))
 }
 
+/// Python, with version 1 of the official SDK.
+pub(crate) fn legacy_python() -> String {
+    text(installed().join("pypi-legacy").join("bin").join("python"))
+}
+
 /// A server that we wrote on somebody's SDK.
 pub(crate) fn own(path: &str) -> String {
     text(Path::new(env!("CARGO_MANIFEST_DIR")).join("servers").join(path))
+}
+
+/// A client that we wrote on somebody's SDK.
+pub(crate) fn client(path: &str) -> String {
+    text(Path::new(env!("CARGO_MANIFEST_DIR")).join("clients").join(path))
+}
+
+/// Our own program.
+pub(crate) fn tidegate() -> String {
+    let name = format!("tidegate{}", std::env::consts::EXE_SUFFIX);
+    text(Path::new(env!("CARGO_BIN_EXE_rmcp-server")).with_file_name(name))
 }
 
 /// Where the servers that listen write what they have to say.

@@ -50,11 +50,11 @@ impl Legacy {
     /// On which terms a call is made: whose session it uses.
     pub(crate) fn terms(options: &Options, call: &Call) -> Terms {
         if options.lanes.instances == Instances::One {
-            return Terms { capabilities: everything(), ..Terms::shared(options) };
+            return Terms { capabilities: ClientCapabilities::all(), ..Terms::shared(options) };
         }
         let asks = call.method.may_ask() && call.context.capabilities.as_json().as_str() != "{}";
         if options.lanes.shared && !asks {
-            return Terms::shared(options);
+            return if call.method.may_ask() { Terms::shared(options) } else { Terms::lists(options) };
         }
         Terms::of(&call.context, options)
     }
@@ -328,11 +328,4 @@ impl Legacy {
 /// Where progress and log messages of a caller go.
 fn sink(context: &Context) -> Sink {
     Sink { outbox: context.outbox.clone(), token: context.progress_token.clone(), level: context.log_level }
-}
-
-/// Everything that a caller can be asked, for the one session that all callers share.
-fn everything() -> ClientCapabilities {
-    ClientCapabilities::from_json(Json::trusted(
-        r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}"#,
-    ))
 }

@@ -23,6 +23,9 @@ use crate::wire;
 pub(crate) enum LaneKey {
     /// Everybody's: nothing was declared on it, so nothing can be asked.
     Shared,
+    /// Everybody's too, for what nobody can be asked in, such as lists. Everything was declared on it, because some
+    /// servers hide tools from clients that they cannot ask; whatever they do ask here is refused.
+    Lists,
     /// One caller's: what a server remembers of it never meets another.
     Caller { caller: Option<CallerId>, principal: Principal, capabilities: Json, info: Json },
     /// One call's, of somebody who cannot be told from others.
@@ -45,6 +48,11 @@ impl Terms {
             capabilities: ClientCapabilities::none(),
             info: options.client_info.clone(),
         }
+    }
+
+    /// The terms of the lane for lists.
+    pub(crate) fn lists(options: &Options) -> Terms {
+        Terms { key: LaneKey::Lists, capabilities: ClientCapabilities::all(), ..Terms::shared(options) }
     }
 
     /// The terms on which a call of this caller is made.

@@ -63,7 +63,8 @@ fn probes_that_waited_for_a_connection_ask_nothing_more() {
         for answered in bounded(PATIENCE, futures_util::future::join_all(probes)).await {
             answered.expect("it is there");
         }
-        let asked = ["ping", "server/discover", "initialize"].map(|method| rig.count(&format!("method {method}")));
+        let asked =
+            ["ping", "server/discover", "initialize"].map(|method| rig.count(&format!("method {method}")));
         assert!(asked[0] == 0 && asked[1] <= 1 && asked[2] <= 1, "{asked:?}: {:?}", rig.seen());
         works(&client).await;
     });

@@ -44,11 +44,7 @@ impl Edit {
     }
 
     /// Gives a member, if it is there, to `change`, and replaces it by what comes back.
-    pub fn map(
-        &mut self,
-        name: &'static str,
-        change: impl FnOnce(&Json) -> Option<Json>,
-    ) -> &mut Self {
+    pub fn map(&mut self, name: &'static str, change: impl FnOnce(&Json) -> Option<Json>) -> &mut Self {
         if let Some(value) = self.object.json(name).and_then(|value| change(&value)) {
             self.change(name, Some(value));
         }

@@ -30,7 +30,10 @@ pub(super) fn with(errors: Profile) -> impl Fn(&ServerSettings) -> Result<Client
             Source::Target(target) => target.clone(),
             Source::Builtin(name) if name == "demo" => Target::from_door(demo::server(errors)),
             Source::Builtin(name) => {
-                let what = format!("server {:?}: there is no built-in server {name:?}; there is demo", settings.name);
+                let what = format!(
+                    "server {:?}: there is no built-in server {name:?}; there is demo",
+                    settings.name
+                );
                 return Err(connection::app_error(&Error::new(Symbol::InvalidParams, what)));
             }
         };

@@ -100,8 +100,10 @@ impl From<Era> for Eras {
 
 pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     if dial::depth() > HOP_LIMIT {
-        return Err(Failure::usage("gateways start each other in a loop: one of the servers is the gateway itself")
-            .next("Take it out of the configuration, or give it another one with --config."));
+        return Err(Failure::usage(
+            "gateways start each other in a loop: one of the servers is the gateway itself",
+        )
+        .next("Take it out of the configuration, or give it another one with --config."));
     }
     let file = Config::find(serve.config.as_deref());
     let watcher = file.as_ref().map(Watcher::start);
@@ -111,7 +113,8 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     };
     let gateway = Gateway::builder(settings.clone()).dial(dial::with(serve.errors.into())).start()?;
     let reloading = file.clone().zip(watcher);
-    let reloading = reloading.map(|(file, watcher)| tokio::spawn(reload::keep(gateway.clone(), file, watcher)));
+    let reloading =
+        reloading.map(|(file, watcher)| tokio::spawn(reload::keep(gateway.clone(), file, watcher)));
     let served = match serve.stdio {
         true => Ok(over_stdio(&serve, &gateway, &settings).await),
         false => over_http(&serve, &gateway, &settings, file.is_some()).await,
@@ -144,7 +147,8 @@ fn demonstration() -> Settings {
 }
 
 async fn over_stdio(serve: &Serve, gateway: &Gateway, settings: &Settings) -> Exit {
-    let mut edge = stdio::Settings { drain: settings.drain, hangup_ends: false, ..stdio::Settings::default() };
+    let mut edge =
+        stdio::Settings { drain: settings.drain, hangup_ends: false, ..stdio::Settings::default() };
     edge.edge.eras = serve.era.into();
     edge.edge.lenient_init = serve.lenient_init;
     edge.edge.relays = true;
@@ -201,8 +205,12 @@ async fn over_http(
 fn greet(url: &str, settings: &Settings, configured: bool) -> Result<(), Failure> {
     let names: Vec<&str> = settings.servers.iter().map(|server| server.name.as_str()).collect();
     let (what, example) = match (configured, &names[..]) {
-        (false, _) => ("Tidegate's demonstration server is".to_owned(), format!("\n  tidegate call {url} add a=1 b=2")),
-        (true, []) => ("No server is configured yet (tidegate add NAME …). The endpoint is".to_owned(), String::new()),
+        (false, _) => {
+            ("Tidegate's demonstration server is".to_owned(), format!("\n  tidegate call {url} add a=1 b=2"))
+        }
+        (true, []) => {
+            ("No server is configured yet (tidegate add NAME …). The endpoint is".to_owned(), String::new())
+        }
         (true, [only]) => (format!("{only} is"), String::new()),
         (true, [first @ .., last]) => (format!("{} and {last} are", first.join(", ")), String::new()),
     };

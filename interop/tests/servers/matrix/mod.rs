@@ -1,0 +1,63 @@
+//! The matrix: clients on the SDKs of others in front of servers on the SDKs of others, of both eras, and our gateway
+//! between them with all the servers behind it at once.
+//!
+//! Each client does every [step](steps) with every [mount](mounts): it lists, calls, is asked, hears of progress, reads.
+//! It answers what it is asked with its own name, so that an answer that goes astray is seen.
+
+mod clients;
+mod gateway;
+mod mounts;
+mod steps;
+mod table;
+
+use futures_util::future::join_all;
+
+use crate::meeting::Over;
+use clients::Client;
+use gateway::Gateway;
+use table::{Exception, Table};
+
+/// What cannot work, and why. All the rest has to; and what is listed here must not work, or it need not be listed.
+const EXCEPTIONS: &[Exception] = &[];
+
+/// Everybody does everything with everybody, two clients at a time.
+#[tokio::test(flavor = "multi_thread")]
+async fn everybody_with_everybody() {
+    let gateway = Gateway::start(mounts::all()).await;
+    let mut table = Table::new(EXCEPTIONS);
+    for pair in Client::all().chunks(2) {
+        let outcomes = pair.iter().map(|client| {
+            let steps = gateway.mounts().flat_map(|mount| mount.steps(client.name)).collect();
+            let together = gateway.mounts().flat_map(|mount| mount.questions(client.name)).collect();
+            client.run(&gateway, client.name, steps, together)
+        });
+        for (client, cells) in pair.iter().zip(join_all(outcomes).await) {
+            table.add(client.name, cells);
+        }
+    }
+    gateway.stop().await;
+    table.verdict();
+}
+
+/// All clients at once, twice each, ask the same of the same servers. Only those servers take part that start quickly: to
+/// a legacy server over stdio, each of them is a process.
+#[tokio::test(flavor = "multi_thread")]
+async fn everybody_at_once() {
+    let quick = |mount: &mounts::Mount| mount.over == Over::Http || mount.server.starts_with("rmcp");
+    let gateway = Gateway::start(mounts::all().into_iter().filter(quick).collect()).await;
+    let mut table = Table::new(EXCEPTIONS);
+    let clients = Client::all();
+    let named: Vec<(&Client, String)> = clients
+        .iter()
+        .flat_map(|client| ["one", "two"].map(|which| (client, format!("{}-{which}", client.name))))
+        .collect();
+    let outcomes = named.iter().map(|(client, name)| {
+        let together = gateway.mounts().flat_map(|mount| mount.questions(name)).collect();
+        client.run(&gateway, name, Vec::new(), together)
+    });
+    for ((_, name), cells) in named.iter().zip(join_all(outcomes).await) {
+        table.add(name, cells);
+    }
+    gateway.stop().await;
+    table.verdict();
+}
