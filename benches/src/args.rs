@@ -15,7 +15,9 @@ pub(crate) struct Args {
     #[arg(long)]
     pub(crate) quick: bool,
 
-    /// Only rows whose name contains this: "ours stdio x1 32B" of a server, "ours client stdio x1 32B" of a client.
+    /// Only rows whose name contains this: "ours stdio x1 32B" of a server, "ours client stdio x1 32B" of a client,
+    /// "ours gateway http modern x16 32B", "ours gateway list", "ours gateway idle" or "ours gateway start-up" of a
+    /// gateway.
     #[arg(long, value_name = "SUBSTR")]
     pub(crate) only: Option<String>,
 
@@ -31,6 +33,10 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "sessions")]
     pub(crate) clients: bool,
 
+    /// Only the gateways (part of a full run anyway).
+    #[arg(long, conflicts_with_all = ["sessions", "clients"])]
+    pub(crate) gateways: bool,
+
     /// Which servers to measure.
     #[arg(long, value_delimiter = ',', default_values_t = Server::ALL)]
     pub(crate) servers: Vec<Server>,
@@ -40,5 +46,21 @@ impl Args {
     pub(crate) fn rounds(&self) -> Rounds {
         let (count, warm_up, measured) = if self.quick { (1, 50, 200) } else { (3, 200, 700) };
         Rounds { count, warm_up: Duration::from_millis(warm_up), measured: Duration::from_millis(measured) }
+    }
+
+    /// Shorter, because there are many rows.
+    pub(crate) fn gateway_rounds(&self) -> Rounds {
+        let (count, warm_up, measured) = if self.quick { (1, 50, 150) } else { (3, 150, 350) };
+        Rounds { count, warm_up: Duration::from_millis(warm_up), measured: Duration::from_millis(measured) }
+    }
+
+    /// How long a gateway is left alone before it is weighed.
+    pub(crate) fn settle(&self) -> Duration {
+        Duration::from_millis(if self.quick { 300 } else { 2000 })
+    }
+
+    /// How often a gateway is started.
+    pub(crate) fn starts(&self) -> usize {
+        if self.quick { 1 } else { 9 }
     }
 }

@@ -79,10 +79,15 @@ impl fmt::Display for Case {
             Transport::LegacyHttp => "legacy-http",
             Transport::Stdio => "stdio",
         };
-        let payload = match self.payload {
-            Payload::Small => "32B",
-            Payload::Large => "64KB",
-        };
-        write!(f, "{transport} x{} {payload}", self.concurrency)
+        write!(f, "{transport} x{} {}", self.concurrency, self.payload)
+    }
+}
+
+impl fmt::Display for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Small => "32B",
+            Self::Large => "64KB",
+        })
     }
 }

@@ -6,6 +6,7 @@ use crate::args::Args;
 use crate::binaries::Program;
 use crate::case::Case;
 use crate::client::Client;
+use crate::gateway::plan::GatewayPlan;
 use crate::server::Server;
 
 /// The rows of the tables, case by case.
@@ -14,20 +15,29 @@ pub(crate) struct Plan {
     pub(crate) clients: Vec<(Case, Vec<Client>)>,
     /// Servers whose idle sessions are weighed.
     pub(crate) sessions: Vec<Server>,
+    pub(crate) gateways: GatewayPlan,
 }
 
 impl Plan {
     pub(crate) fn of(args: &Args) -> Result<Self> {
         let named = |name: String| args.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
-        let mut plan = Self { servers: Vec::new(), clients: Vec::new(), sessions: Vec::new() };
-        if !args.sessions && !args.clients {
+        let mut plan = Self {
+            servers: Vec::new(),
+            clients: Vec::new(),
+            sessions: Vec::new(),
+            gateways: GatewayPlan::default(),
+        };
+        if !args.sessions && !args.clients && !args.gateways {
             plan.servers = rows(Case::all(), &args.servers, |server, case| named(format!("{server} {case}")));
         }
-        if !args.sessions {
+        if !args.sessions && !args.clients {
+            plan.gateways = GatewayPlan::of(args.quick, named);
+        }
+        if !args.sessions && !args.gateways {
             let named = |client, case| named(format!("{client} client {case}"));
             plan.clients = rows(Case::of_clients(), &Client::ALL, named);
         }
-        if args.sessions || !(args.clients || args.quick || args.only.is_some()) {
+        if args.sessions || !(args.clients || args.gateways || args.quick || args.only.is_some()) {
             plan.sessions.clone_from(&args.servers);
         }
         anyhow::ensure!(!plan.programs().is_empty(), "nothing left to measure: see --only and --servers");
@@ -43,6 +53,7 @@ impl Plan {
             programs.push(Server::Ours.program());
             programs.extend(clients.iter().filter_map(|client| client.program()));
         }
+        programs.extend(self.gateways.programs());
         let mut once = Vec::new();
         for program in programs {
             if !once.contains(&program) {
@@ -65,25 +76,30 @@ mod tests {
 
     use super::*;
 
-    /// How many rows of servers, rows of clients and weighings a command line asks for.
-    fn sizes(line: &str) -> Option<[usize; 3]> {
+    /// How many rows of servers, rows of clients, weighings and rows of gateways a command line asks for.
+    fn sizes(line: &str) -> Option<[usize; 4]> {
         let args = Args::try_parse_from(line.split(' ')).unwrap();
         let plan = Plan::of(&args).ok()?;
         let servers = plan.servers.iter().map(|(_, servers)| servers.len()).sum();
         let clients = plan.clients.iter().map(|(_, clients)| clients.len()).sum();
-        Some([servers, clients, plan.sessions.len()])
+        Some([servers, clients, plan.sessions.len(), plan.gateways.rows()])
     }
 
     #[test]
     fn what_is_asked_for() {
         for (line, want) in [
-            ("bench", Some([36, 12, 3])),
-            ("bench --quick", Some([36, 12, 0])),
-            ("bench --clients", Some([0, 12, 0])),
-            ("bench --sessions", Some([0, 0, 3])),
-            ("bench --only client", Some([0, 12, 0])),
-            ("bench --only floor", Some([12, 4, 0])),
-            ("bench --only stdio --servers ours", Some([4, 6, 0])),
+            ("bench", Some([36, 12, 3, 108])),
+            ("bench --quick", Some([36, 12, 0, 40])),
+            ("bench --clients", Some([0, 12, 0, 0])),
+            ("bench --sessions", Some([0, 0, 3, 0])),
+            ("bench --gateways", Some([0, 0, 0, 108])),
+            ("bench --gateways --quick", Some([0, 0, 0, 40])),
+            ("bench --only client", Some([0, 12, 0, 0])),
+            ("bench --only gateway", Some([0, 0, 0, 108])),
+            ("bench --only floor", Some([12, 4, 0, 12])),
+            ("bench --only start-up", Some([0, 0, 0, 0])),
+            ("bench --gateways --only list", Some([0, 0, 0, 0])),
+            ("bench --only stdio --servers ours", Some([4, 6, 0, 52])),
             ("bench --only nothing", None),
         ] {
             assert_eq!(sizes(line), want, "{line}");

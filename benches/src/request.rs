@@ -14,6 +14,88 @@ pub(crate) const LEGACY: &str = "2025-11-25";
 const FIRST_ID: u64 = 100_000_000;
 const ID_WIDTH: usize = 9;
 
+/// What is asked for, and what the answer must be.
+#[derive(Clone)]
+pub(crate) struct Ask {
+    pub(crate) path: &'static str,
+    method: &'static str,
+    /// The name of the tool, which modern requests mirror in a header.
+    name: Option<&'static str>,
+    /// The members of `params`.
+    params: String,
+    expected: Expected,
+}
+
+#[derive(Clone)]
+enum Expected {
+    Text(String),
+    Tools(usize),
+}
+
+impl Ask {
+    /// A call of the echo.
+    pub(crate) fn echo(message: &str) -> Self {
+        Self::call("/mcp", "echo", json!({"message": message}), message.to_owned())
+    }
+
+    /// A call of the floor's echo, which says the message so many times.
+    pub(crate) fn repeated_echo(path: &'static str, tool: &'static str, message: &str, times: usize) -> Self {
+        Self::call(path, tool, json!({"message": message, "times": times}), message.repeat(times))
+    }
+
+    fn call(path: &'static str, tool: &'static str, arguments: Value, text: String) -> Self {
+        let params = format!(r#""name":"{tool}","arguments":{arguments}"#);
+        Self { path, method: "tools/call", name: Some(tool), params, expected: Expected::Text(text) }
+    }
+
+    /// The list of all tools, at least so many.
+    pub(crate) fn tools(path: &'static str, at_least: usize) -> Self {
+        let expected = Expected::Tools(at_least);
+        Self { path, method: "tools/list", name: None, params: String::new(), expected }
+    }
+
+    /// About how long an answer is.
+    pub(crate) fn answer_length(&self) -> usize {
+        match &self.expected {
+            Expected::Text(text) => text.len() + 1024,
+            Expected::Tools(count) => count * 512 + 1024,
+        }
+    }
+
+    /// Checks a JSON-RPC answer in full: the right id, a result, and what was expected of it.
+    pub(crate) fn check(&self, answer: &[u8], n: u64) -> Result<()> {
+        let shown = String::from_utf8_lossy(&answer[..answer.len().min(300)]);
+        let value: Value = serde_json::from_slice(answer).with_context(|| format!("not JSON: {shown}"))?;
+        anyhow::ensure!(value["id"] == json!(FIRST_ID + n), "wrong id in {shown}");
+        match &self.expected {
+            Expected::Text(text) => {
+                anyhow::ensure!(value["result"]["content"][0]["text"] == *text, "no echo in {shown}");
+                anyhow::ensure!(value["result"]["isError"] != json!(true), "an error result: {shown}");
+            }
+            Expected::Tools(at_least) => {
+                let count = value["result"]["tools"].as_array().map_or(0, Vec::len);
+                anyhow::ensure!(count >= *at_least, "{count} tools instead of {at_least} in {shown}");
+            }
+        }
+        Ok(())
+    }
+
+    fn modern_body(&self) -> String {
+        let meta = json!({
+            "io.modelcontextprotocol/protocolVersion": MODERN,
+            "io.modelcontextprotocol/clientInfo": {"name": "tidegate-bench", "version": "1.0.0"},
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        let comma = if self.params.is_empty() { "" } else { "," };
+        self.body(&format!("{comma}\"_meta\":{meta}"))
+    }
+
+    fn body(&self, meta: &str) -> String {
+        let Self { method, params, .. } = self;
+        format!(r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"{method}","params":{{{params}{meta}}}}}"#)
+    }
+}
+
 /// A prepared request.
 #[derive(Clone)]
 pub(crate) struct Request {
@@ -23,21 +105,23 @@ pub(crate) struct Request {
 
 impl Request {
     /// 2026-07-28 basic/transports/streamable-http: version, method and name are mirrored in headers.
-    pub(crate) fn modern_http(addr: SocketAddr, message: &str) -> Self {
-        let headers =
-            format!("MCP-Protocol-Version: {MODERN}\r\nMcp-Method: tools/call\r\nMcp-Name: echo\r\n");
-        Self::new(post(addr, &headers, &modern_call(message)))
+    pub(crate) fn modern_http(addr: SocketAddr, ask: &Ask) -> Self {
+        let name = ask.name.map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
+        let headers = format!("MCP-Protocol-Version: {MODERN}\r\nMcp-Method: {}\r\n{name}", ask.method);
+        Self::new(post(addr, ask.path, &headers, &ask.modern_body()))
     }
 
-    pub(crate) fn legacy_http(addr: SocketAddr, session: &str, message: &str) -> Self {
-        let headers = format!("MCP-Protocol-Version: {LEGACY}\r\nMcp-Session-Id: {session}\r\n");
-        Self::new(post(addr, &headers, &call(message, None)))
+    pub(crate) fn legacy_http(addr: SocketAddr, session: &str, ask: &Ask) -> Self {
+        Self::new(post(addr, ask.path, &in_session(session), &ask.body("")))
     }
 
-    pub(crate) fn stdio(message: &str) -> Self {
-        let mut line = modern_call(message);
-        line.push('\n');
-        Self::new(line.into_bytes())
+    pub(crate) fn modern_stdio(ask: &Ask) -> Self {
+        Self::new((ask.modern_body() + "\n").into_bytes())
+    }
+
+    /// Without a handshake, which only the floor does not ask for.
+    pub(crate) fn legacy_stdio(ask: &Ask) -> Self {
+        Self::new((ask.body("") + "\n").into_bytes())
     }
 
     fn new(bytes: Vec<u8>) -> Self {
@@ -56,7 +140,7 @@ impl Request {
     }
 }
 
-pub(crate) fn initialize(addr: SocketAddr) -> Vec<u8> {
+pub(crate) fn initialize(addr: SocketAddr, path: &str) -> Vec<u8> {
     let body = json!({
         "jsonrpc": "2.0",
         "id": 1,
@@ -67,12 +151,11 @@ pub(crate) fn initialize(addr: SocketAddr) -> Vec<u8> {
             "clientInfo": {"name": "tidegate-bench", "version": "1.0.0"},
         },
     });
-    post(addr, "", &body.to_string())
+    post(addr, path, "", &body.to_string())
 }
 
-pub(crate) fn initialized(addr: SocketAddr, session: &str) -> Vec<u8> {
-    let headers = format!("MCP-Protocol-Version: {LEGACY}\r\nMcp-Session-Id: {session}\r\n");
-    post(addr, &headers, r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
+pub(crate) fn initialized(addr: SocketAddr, path: &str, session: &str) -> Vec<u8> {
+    post(addr, path, &in_session(session), r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
 }
 
 /// Which request (as numbered by [`Request::numbered`]) an answer belongs to.
@@ -92,36 +175,13 @@ pub(crate) fn number_of(answer: &[u8]) -> Result<u64> {
         .with_context(|| format!("an answer without an id: {}", String::from_utf8_lossy(head)))
 }
 
-/// Checks a JSON-RPC answer in full: the right id, a result, and the message as its only text.
-pub(crate) fn check_answer(answer: &[u8], n: u64, message: &str) -> Result<()> {
-    let shown = String::from_utf8_lossy(&answer[..answer.len().min(300)]);
-    let value: Value = serde_json::from_slice(answer).with_context(|| format!("not JSON: {shown}"))?;
-    anyhow::ensure!(value["id"] == json!(FIRST_ID + n), "wrong id in {shown}");
-    anyhow::ensure!(value["result"]["content"][0]["text"] == message, "no echo in {shown}");
-    anyhow::ensure!(value["result"]["isError"] != json!(true), "an error result: {shown}");
-    Ok(())
+fn in_session(session: &str) -> String {
+    format!("MCP-Protocol-Version: {LEGACY}\r\nMcp-Session-Id: {session}\r\n")
 }
 
-fn modern_call(message: &str) -> String {
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": MODERN,
-        "io.modelcontextprotocol/clientInfo": {"name": "tidegate-bench", "version": "1.0.0"},
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
-    call(message, Some(meta))
-}
-
-fn call(message: &str, meta: Option<Value>) -> String {
-    let message = json!(message);
-    let meta = meta.map(|meta| format!(r#","_meta":{meta}"#)).unwrap_or_default();
+fn post(addr: SocketAddr, path: &str, headers: &str, body: &str) -> Vec<u8> {
     format!(
-        r#"{{"jsonrpc":"2.0","id":{FIRST_ID},"method":"tools/call","params":{{"name":"echo","arguments":{{"message":{message}}}{meta}}}}}"#
-    )
-}
-
-fn post(addr: SocketAddr, headers: &str, body: &str) -> Vec<u8> {
-    format!(
-        "POST /mcp HTTP/1.1\r\nHost: {addr}\r\nContent-Type: application/json\r\n\
+        "POST {path} HTTP/1.1\r\nHost: {addr}\r\nContent-Type: application/json\r\n\
          Accept: application/json, text/event-stream\r\n{headers}Content-Length: {}\r\n\r\n{body}",
         body.len()
     )
@@ -139,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_id_is_patched_and_found_again() {
-        let mut request = Request::stdio("hello");
+        let mut request = Request::modern_stdio(&Ask::echo("hello"));
         let length = request.numbered(0).len();
         for n in [0, 1, 9, 10, 123_456] {
             let line = request.numbered(n);
@@ -157,7 +217,7 @@ mod tests {
 
     #[test]
     fn content_length_matches() {
-        let mut request = Request::modern_http(([127, 0, 0, 1], 80).into(), "hello");
+        let mut request = Request::modern_http(([127, 0, 0, 1], 80).into(), &Ask::echo("hello"));
         let text = String::from_utf8(request.numbered(3).to_vec()).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.contains(&format!("Content-Length: {}", body.len())));
@@ -166,9 +226,18 @@ mod tests {
     #[test]
     fn wrong_answers_are_told_apart() {
         let answer = br#"{"jsonrpc":"2.0","id":100000000,"result":{"content":[{"type":"text","text":"a"}]}}"#;
-        check_answer(answer, 0, "a").unwrap();
-        check_answer(answer, 1, "a").unwrap_err();
-        check_answer(answer, 0, "b").unwrap_err();
-        check_answer(br#"{"jsonrpc":"2.0","id":100000000,"error":{}}"#, 0, "a").unwrap_err();
+        Ask::echo("a").check(answer, 0).unwrap();
+        Ask::echo("a").check(answer, 1).unwrap_err();
+        Ask::echo("b").check(answer, 0).unwrap_err();
+        Ask::echo("a").check(br#"{"jsonrpc":"2.0","id":100000000,"error":{}}"#, 0).unwrap_err();
+    }
+
+    #[test]
+    fn lists_are_counted() {
+        let answer = br#"{"jsonrpc":"2.0","id":100000000,"result":{"tools":[{},{}]}}"#;
+        Ask::tools("/mcp", 2).check(answer, 0).unwrap();
+        Ask::tools("/mcp", 3).check(answer, 0).unwrap_err();
+        serde_json::from_str::<Value>(&Ask::tools("/mcp", 2).modern_body()).unwrap();
+        serde_json::from_str::<Value>(&Ask::tools("/mcp", 2).body("")).unwrap();
     }
 }

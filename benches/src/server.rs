@@ -40,7 +40,7 @@ impl Server {
 
     pub(crate) fn program(self) -> Program {
         match self {
-            Self::Floor => Program::peer("floor"),
+            Self::Floor => Program::FLOOR,
             Self::Ours => Program::OUR_SERVER,
             Self::Rmcp => Program::peer("rmcp-echo"),
         }
@@ -98,11 +98,7 @@ impl Running {
         let output = self.child.stdout.take().context("no stdout")?;
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line)?;
-        let addr = line.trim().rsplit(' ').next().unwrap_or_default();
-        addr.trim_start_matches("http://")
-            .trim_end_matches("/mcp")
-            .parse()
-            .with_context(|| format!("no address in its first line {line:?}; run it by hand to see why"))
+        address_in(&line)
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -125,14 +121,7 @@ impl Running {
 
     /// Asks the server to end and waits until it has, so that a profiler around it can write its file.
     pub(crate) fn stop(mut self) -> Result<()> {
-        let pid = i32::try_from(self.pid()).ok().and_then(rustix::process::Pid::from_raw);
-        rustix::process::kill_process(pid.context("pid")?, rustix::process::Signal::TERM)?;
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while self.child.try_wait()?.is_none() {
-            anyhow::ensure!(Instant::now() < deadline, "the server did not end within 30 s of SIGTERM");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Ok(())
+        stop(&mut self.child)
     }
 }
 
@@ -141,4 +130,29 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The address at the end of the first line that a server prints.
+pub(crate) fn address_in(line: &str) -> Result<SocketAddr> {
+    let addr = line.trim().rsplit(' ').next().unwrap_or_default();
+    addr.trim_start_matches("http://")
+        .trim_end_matches("/mcp")
+        .parse()
+        .with_context(|| format!("no address in its first line {line:?}; run it by hand to see why"))
+}
+
+/// Asks a process to end and waits until it has.
+pub(crate) fn stop(child: &mut Child) -> Result<()> {
+    let pid = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
+    rustix::process::kill_process(pid.context("pid")?, rustix::process::Signal::TERM)?;
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while child.try_wait()?.is_none() {
+        if Instant::now() > deadline {
+            child.kill()?;
+            child.wait()?;
+            anyhow::bail!("it did not end within 30 s of SIGTERM");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
 }

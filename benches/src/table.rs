@@ -67,7 +67,7 @@ pub(crate) fn render(results: &Results) -> String {
 }
 
 /// The row with the largest share, and that share in percent.
-fn most<R>(rows: &[R], share: impl Fn(&R) -> f64) -> Option<(&R, f64)> {
+pub(crate) fn most<R>(rows: &[R], share: impl Fn(&R) -> f64) -> Option<(&R, f64)> {
     let row = rows.iter().max_by(|a, b| share(a).total_cmp(&share(b)))?;
     Some((row, share(row) * 100.0))
 }
@@ -102,7 +102,7 @@ fn client_cells(row: &Called) -> [String; 9] {
     ]
 }
 
-fn counted(counts: Option<Counts>) -> [String; 2] {
+pub(crate) fn counted(counts: Option<Counts>) -> [String; 2] {
     match counts {
         Some(counts) => [thousands(counts.instructions), format!("{:.1}", counts.allocations)],
         None => ["-".into(), "-".into()],
@@ -110,7 +110,7 @@ fn counted(counts: Option<Counts>) -> [String; 2] {
 }
 
 /// Text to the left, numbers to the right, an empty line between cases.
-fn align<const COLUMNS: usize>(headings: [&str; COLUMNS], rows: &[[String; COLUMNS]]) -> String {
+pub(crate) fn align<const COLUMNS: usize>(headings: [&str; COLUMNS], rows: &[[String; COLUMNS]]) -> String {
     let mut widths = headings.map(str::len);
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
@@ -153,7 +153,7 @@ pub(crate) fn megabytes(bytes: u64) -> String {
     format!("{:.1} MB", bytes as f64 / 1e6)
 }
 
-fn duration(duration: Duration) -> String {
+pub(crate) fn duration(duration: Duration) -> String {
     let micros = duration.as_secs_f64() * 1e6;
     if micros < 10_000.0 { format!("{micros:.1} us") } else { format!("{:.1} ms", micros / 1000.0) }
 }

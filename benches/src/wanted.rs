@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::case::{Case, Payload, Transport};
 use crate::client::Client;
+use crate::gateway;
 use crate::measure::Results;
 use crate::measure::throughput::DISTURBED;
 use crate::ratios;
@@ -12,7 +13,8 @@ use crate::table::{megabytes, thousands};
 
 pub(crate) fn render(results: &Results) -> String {
     let mut out = String::new();
-    let verdicts: Vec<_> = all().iter().filter_map(|wanted| wanted.judge(results)).collect();
+    let mut verdicts: Vec<_> = all().iter().filter_map(|wanted| wanted.judge(results)).collect();
+    verdicts.extend(gateway::wanted::verdicts(&results.gateways));
     if !verdicts.is_empty() {
         let _ = writeln!(out, "\nwanted");
     }

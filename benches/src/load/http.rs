@@ -12,12 +12,12 @@ use super::response::{self, Framing};
 use super::session::Blocking;
 use super::{Load, Meter, SPOT_CHECK, STALLED, Sample, Until};
 use crate::case::{Case, Transport};
-use crate::request::{self, Request};
+use crate::request::{Ask, Request};
 
 pub(crate) struct HttpLoad {
     poll: Poll,
     connections: Vec<Connection>,
-    message: String,
+    ask: Ask,
     next_id: u64,
 }
 
@@ -33,17 +33,21 @@ struct Connection {
 }
 
 impl HttpLoad {
-    /// Opens all connections, with a legacy session on each where the case is about those, and checks that the first
-    /// answer on each is the right one.
     pub(crate) fn connect(addr: SocketAddr, case: Case) -> Result<Self> {
+        let legacy = case.transport == Transport::LegacyHttp;
+        Self::open(addr, legacy, case.concurrency, Ask::echo(&case.payload.message()))
+    }
+
+    /// Opens all connections, with a legacy session on each where asked for, and checks that the first answer on each
+    /// is the right one.
+    pub(crate) fn open(addr: SocketAddr, legacy: bool, connections: usize, ask: Ask) -> Result<Self> {
         let poll = Poll::new()?;
-        let message = case.payload.message();
-        let mut connections = Vec::new();
-        for index in 0..case.concurrency {
+        let mut opened = Vec::new();
+        for index in 0..connections {
             let mut blocking = Blocking::connect(addr)?;
-            let mut request = match case.transport {
-                Transport::LegacyHttp => Request::legacy_http(addr, &blocking.open_session()?, &message),
-                _ => Request::modern_http(addr, &message),
+            let mut request = match legacy {
+                true => Request::legacy_http(addr, &blocking.open_session(ask.path)?, &ask),
+                false => Request::modern_http(addr, &ask),
             };
             let first = blocking.exchange(request.numbered(index as u64))?;
             let body = first.body();
@@ -53,22 +57,22 @@ impl HttpLoad {
                 first.status(),
                 String::from_utf8_lossy(&body)
             );
-            request::check_answer(response::answer(&body), index as u64, &message)?;
+            ask.check(response::answer(&body), index as u64)?;
 
             let mut stream = TcpStream::from_std(blocking.into_stream()?);
             poll.registry().register(&mut stream, Token(index), Interest::READABLE | Interest::WRITABLE)?;
-            connections.push(Connection {
+            opened.push(Connection {
                 stream,
                 request,
                 id: 0,
                 sent_at: Instant::now(),
                 written: usize::MAX,
-                buffer: vec![0; 2 * message.len() + 4096],
+                buffer: vec![0; 2 * ask.answer_length() + 4096],
                 filled: 0,
                 framing: Framing::default(),
             });
         }
-        Ok(Self { poll, next_id: connections.len() as u64, connections, message })
+        Ok(Self { poll, next_id: connections as u64, connections: opened, ask })
     }
 }
 
@@ -94,7 +98,7 @@ impl Load for HttpLoad {
                 }
                 let now = Instant::now();
                 meter.answered(connection.sent_at, now);
-                connection.check(&self.message)?;
+                connection.check(&self.ask)?;
                 if meter.may_send(now) {
                     connection.send(&mut self.next_id)?;
                 }
@@ -148,13 +152,13 @@ impl Connection {
         }
     }
 
-    fn check(&self, message: &str) -> Result<()> {
+    fn check(&self, ask: &Ask) -> Result<()> {
         let status = self.framing.status();
         if status == 200 && !self.id.is_multiple_of(SPOT_CHECK) {
             return Ok(());
         }
         let body = self.framing.body(&self.buffer[..self.filled]);
         anyhow::ensure!(status == 200, "status {status}: {}", String::from_utf8_lossy(&body));
-        request::check_answer(response::answer(&body), self.id, message)
+        ask.check(response::answer(&body), self.id)
     }
 }

@@ -56,12 +56,12 @@ impl Blocking {
     /// 2025-11-25 basic/lifecycle: `initialize`, then `notifications/initialized`; returns the session id.
     ///
     /// The floor knows no sessions and hands out none; a placeholder keeps its requests as long as the others'.
-    pub(crate) fn open_session(&mut self) -> Result<String> {
-        let response = self.exchange(&request::initialize(self.addr))?;
+    pub(crate) fn open_session(&mut self, path: &str) -> Result<String> {
+        let response = self.exchange(&request::initialize(self.addr, path))?;
         anyhow::ensure!(response.status() == 200, "initialize was answered with {}", response.status());
         let session = response.framing.header(&response.bytes, "mcp-session-id");
         let session = session.unwrap_or_else(|| "00000000-0000-4000-8000-000000000000".into());
-        let accepted = self.exchange(&request::initialized(self.addr, &session))?;
+        let accepted = self.exchange(&request::initialized(self.addr, path, &session))?;
         anyhow::ensure!(
             accepted.status() == 202,
             "notifications/initialized was answered with {}",

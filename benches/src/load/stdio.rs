@@ -11,7 +11,7 @@ use mio::{Events, Interest, Poll, Token};
 
 use super::{Load, Meter, SPOT_CHECK, STALLED, Sample, Until};
 use crate::case::Case;
-use crate::request::{self, Request};
+use crate::request::{self, Ask, Request};
 
 const INPUT: Token = Token(0);
 const OUTPUT: Token = Token(1);
@@ -21,7 +21,7 @@ pub(crate) struct StdioLoad {
     input: pipe::Sender,
     output: pipe::Receiver,
     request: Request,
-    message: String,
+    ask: Ask,
     in_flight: usize,
     next_id: u64,
     /// When the requests in flight were sent, by id modulo the length.
@@ -35,21 +35,31 @@ pub(crate) struct StdioLoad {
 
 impl StdioLoad {
     pub(crate) fn connect(input: ChildStdin, output: ChildStdout, case: Case) -> Result<Self> {
-        let message = case.payload.message();
+        let ask = Ask::echo(&case.payload.message());
+        Self::open(input, output, Request::modern_stdio(&ask), case.concurrency, ask)
+    }
+
+    pub(crate) fn open(
+        input: ChildStdin,
+        output: ChildStdout,
+        request: Request,
+        in_flight: usize,
+        ask: Ask,
+    ) -> Result<Self> {
         let mut load = Self {
             poll: Poll::new()?,
             input: input.into(),
             output: output.into(),
-            request: Request::stdio(&message),
-            in_flight: case.concurrency,
+            request,
+            in_flight,
             next_id: 0,
             // Far more places than requests in flight, so that none is taken twice even if answers come out of order.
             sent_at: vec![None; 1 << 16],
             outgoing: Vec::new(),
             written: 0,
-            buffer: vec![0; 4 * message.len() + 64 * 1024],
+            buffer: vec![0; 4 * ask.answer_length() + 64 * 1024],
             filled: 0,
-            message,
+            ask,
         };
         load.input.set_nonblocking(true)?;
         load.output.set_nonblocking(true)?;
@@ -115,7 +125,7 @@ impl StdioLoad {
             let line = &self.buffer[start..unseen + length];
             let id = request::number_of(line)?;
             if id.is_multiple_of(SPOT_CHECK) {
-                request::check_answer(line, id, &self.message)?;
+                self.ask.check(line, id)?;
             }
             let sent_at =
                 self.sent_at(id).take().with_context(|| format!("an answer nobody asked for: {id}"))?;

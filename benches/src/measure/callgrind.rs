@@ -20,10 +20,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context, Result};
 use tidegate_benches_common::core::Core;
 
+use super::gateway_extras;
 use crate::binaries::Binaries;
 use crate::case::{Case, Payload};
 use crate::client::program::{self, Length};
 use crate::client::{Callee, Client};
+use crate::gateway::case::{Era, GatewayCase};
+use crate::gateway::running::{Fronted, Upstreams};
+use crate::gateway::{Gateway, Kit};
 use crate::load::Until;
 use crate::server::{Running, Server};
 
@@ -47,13 +51,7 @@ pub(crate) fn available() -> Result<(), String> {
 
 /// Counts what a server does for a request.
 pub(crate) fn of_server(binaries: &Binaries, server: Server, case: Case, quick: bool) -> Result<Counts> {
-    let requests = match (case.payload, quick) {
-        (Payload::Small, false) => [200, 1000],
-        (Payload::Large, false) => [80, 240],
-        (Payload::Small, true) => [100, 300],
-        (Payload::Large, true) => [64, 128],
-    };
-    difference(requests, |requests, core| {
+    difference(sizes(case.payload, quick), |requests, core| {
         profile(|wrapper| {
             let mut running = Running::start(binaries, server, case.transport, core, wrapper)?;
             let mut load = running.connect(case)?;
@@ -65,6 +63,51 @@ pub(crate) fn of_server(binaries: &Binaries, server: Server, case: Case, quick: 
         })
         .with_context(|| format!("{server} under callgrind, {case}"))
     })
+}
+
+/// Counts what a gateway does for a request that it passes on.
+pub(crate) fn of_gateway(kit: Kit<'_>, gateway: Gateway, case: GatewayCase, quick: bool) -> Result<Counts> {
+    difference(sizes(case.payload, quick), |requests, core| {
+        profile(|wrapper| {
+            let upstreams = Upstreams::start(kit.binaries, case.setting.upstream)?;
+            let mut fronted = Fronted::start(kit, gateway, case.setting, &upstreams, core, wrapper)?;
+            let mut load = fronted.connect(kit.binaries, case)?;
+            load.run(Until::requests(requests))?;
+            fronted.stop()?;
+            drop(load);
+            Ok(())
+        })
+        .with_context(|| format!("{gateway} under callgrind, {case}"))
+    })
+}
+
+/// Counts what a gateway does for a long list.
+pub(crate) fn of_list(kit: Kit<'_>, gateway: Gateway) -> Result<Counts> {
+    // One that makes each list anew takes minutes for more.
+    let lists = if gateway == Gateway::McpProxy { [1, 3] } else { [10, 60] };
+    let (servers, tools) = gateway_extras::LISTED;
+    difference(lists, |lists, core| {
+        profile(|wrapper| {
+            let upstreams = Upstreams::many(kit.binaries, servers)?;
+            let (fronted, _) = gateway_extras::full_list(kit, gateway, &upstreams, tools, core, wrapper)?;
+            let mut load = fronted.ask(Era::Modern, 1, gateway_extras::list_of(&fronted, tools)?)?;
+            load.run(Until::requests(lists))?;
+            fronted.stop()?;
+            drop(load);
+            Ok(())
+        })
+        .with_context(|| format!("{gateway} under callgrind, lists"))
+    })
+}
+
+/// How many requests the shorter and the longer run make.
+fn sizes(payload: Payload, quick: bool) -> [u64; 2] {
+    match (payload, quick) {
+        (Payload::Small, false) => [200, 1000],
+        (Payload::Large, false) => [80, 240],
+        (Payload::Small, true) => [100, 300],
+        (Payload::Large, true) => [64, 128],
+    }
 }
 
 /// Counts what a client does for a call; `None` for one that runs in this process.

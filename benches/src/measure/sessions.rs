@@ -32,7 +32,7 @@ pub(crate) fn measure(binaries: &Binaries, server: Server) -> Result<Option<Idle
         let mut connection = Blocking::connect(running.addr()?)?;
         let before = process::resident(running.pid())?;
         for n in 0..sessions {
-            connection.open_session().with_context(|| format!("session {n}"))?;
+            connection.open_session("/mcp").with_context(|| format!("session {n}"))?;
         }
         Ok(Idle { server, sessions, before, after: process::resident(running.pid())? })
     };

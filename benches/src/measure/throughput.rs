@@ -34,6 +34,8 @@ pub(crate) struct Throughput {
     pub(crate) resident: u64,
     /// Share of its core that the load generator used; near 1 means that it was the bottleneck.
     pub(crate) client_busy: f64,
+    /// Share of that core that anybody used, such as the server behind a gateway.
+    pub(crate) load_core_busy: f64,
     /// Share of the servers' core that went to somebody else.
     pub(crate) disturbed: f64,
 }
@@ -46,31 +48,32 @@ pub(crate) fn measure(
     rounds: &Rounds,
 ) -> Result<Vec<(Server, Throughput)>> {
     let mut subjects = Vec::new();
+    let mut running = Vec::new();
     for &server in servers {
-        let start = || -> Result<_> {
-            let mut running = Running::start(binaries, server, case.transport, Core::Server, &[])?;
-            let mut load = running.connect(case)?;
-            load.run(Until::elapsed(rounds.warm_up))?;
-            Ok((running, load))
+        let mut start = || -> Result<_> {
+            let mut started = Running::start(binaries, server, case.transport, Core::Server, &[])?;
+            let load = started.connect(case)?;
+            let subject = Subject::new(started.pid(), load, rounds.warm_up)?;
+            running.push(started);
+            Ok(subject)
         };
-        let (running, load) = start().with_context(|| format!("{server}, {case}"))?;
-        subjects.push(Subject { server, running, load, seen: Vec::new() });
+        subjects.push(start().with_context(|| format!("{server}, {case}"))?);
     }
     for round in 0..rounds.count + EXTRA_ROUNDS {
         if round >= rounds.count && subjects.iter().all(|subject| subject.calm_rounds() >= rounds.count) {
             break;
         }
-        for subject in &mut subjects {
-            subject.round(rounds.measured).with_context(|| format!("{}, {case}", subject.server))?;
+        for (subject, server) in subjects.iter_mut().zip(servers) {
+            subject.round(rounds.measured).with_context(|| format!("{server}, {case}"))?;
         }
     }
-    subjects.iter_mut().for_each(|subject| subject.keep_calmest(rounds.count));
-    subjects.into_iter().map(|subject| Ok((subject.server, subject.summary()?))).collect()
+    let row = |(subject, &server): (Subject, &Server)| Ok((server, subject.summary(rounds.count)?));
+    subjects.into_iter().zip(servers).map(row).collect()
 }
 
-struct Subject {
-    server: Server,
-    running: Running,
+/// A process under load.
+pub(super) struct Subject {
+    pid: u32,
     load: Box<dyn Load>,
     seen: Vec<Round>,
 }
@@ -81,14 +84,21 @@ struct Round {
     p99: Duration,
     cpu_per_request: Duration,
     client_busy: f64,
+    load_core_busy: f64,
     disturbed: f64,
 }
 
 impl Subject {
-    fn round(&mut self, measured: Duration) -> Result<()> {
+    pub(super) fn new(pid: u32, mut load: Box<dyn Load>, warm_up: Duration) -> Result<Self> {
+        load.run(Until::elapsed(warm_up))?;
+        Ok(Self { pid, load, seen: Vec::new() })
+    }
+
+    pub(super) fn round(&mut self, measured: Duration) -> Result<()> {
         let clocks = || -> Result<_> {
             let core = process::core_time(Core::Server.number())?;
-            Ok((process::cpu_time(self.running.pid())?, process::cpu_time(std::process::id())?, core))
+            let load_core = process::core_time(Core::Load.number())?;
+            Ok((process::cpu_time(self.pid)?, process::cpu_time(std::process::id())?, core, load_core))
         };
         let before = clocks()?;
         let sample = self.load.run(Until::elapsed(measured))?;
@@ -105,29 +115,29 @@ impl Subject {
             p99: sample.percentile(0.99),
             cpu_per_request: server.div_f64(sample.requests as f64),
             client_busy: share(client),
+            load_core_busy: share(after.3.saturating_sub(before.3)),
             disturbed: share(others),
         });
         Ok(())
     }
 
-    fn calm_rounds(&self) -> usize {
+    pub(super) fn calm_rounds(&self) -> usize {
         self.seen.iter().filter(|round| round.disturbed <= DISTURBED).count()
     }
 
-    fn keep_calmest(&mut self, count: usize) {
+    /// Medians over the calmest rounds, so many of them.
+    pub(super) fn summary(mut self, count: usize) -> Result<Throughput> {
         self.seen.sort_by(|a, b| a.disturbed.total_cmp(&b.disturbed));
         self.seen.truncate(count);
-    }
-
-    fn summary(self) -> Result<Throughput> {
         Ok(Throughput {
             per_second: median(&self.seen, |round| round.per_second),
             p50: median(&self.seen, |round| round.p50),
             p99: median(&self.seen, |round| round.p99),
             cpu_per_request: median(&self.seen, |round| round.cpu_per_request),
             client_busy: median(&self.seen, |round| round.client_busy),
+            load_core_busy: median(&self.seen, |round| round.load_core_busy),
             disturbed: median(&self.seen, |round| round.disturbed),
-            resident: process::resident(self.running.pid())?,
+            resident: process::resident(self.pid)?,
         })
     }
 }

@@ -3,6 +3,11 @@
 //! A bare hyper server reads the body, splits the JSON-RPC envelope with raw values and splices the message into a
 //! `tools/call` result. It checks no header, validates nothing and escapes nothing, so it is a lower bound and not a
 //! server that anyone could ship. `--stdio` does the same over newline-delimited frames.
+//!
+//! It is also what gateways are put in front of, because it costs next to nothing: for them it has an [`offer`] of tools
+//! under many paths, in both eras.
+
+mod offer;
 
 use std::convert::Infallible;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
@@ -11,7 +16,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::{Request, Response, StatusCode};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -23,7 +28,6 @@ struct Envelope<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
-    #[expect(dead_code, reason = "split off like the other members, though nothing is routed by it")]
     method: &'a RawValue,
     #[serde(borrow)]
     params: Option<&'a RawValue>,
@@ -39,6 +43,8 @@ struct Params<'a> {
 struct Arguments<'a> {
     #[serde(borrow)]
     message: &'a RawValue,
+    /// How often to say it, so that a short request gets a long answer.
+    times: Option<usize>,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -66,8 +72,13 @@ async fn http(addr: &str) -> anyhow::Result<()> {
 }
 
 async fn serve(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
-    let reply = match request.into_body().collect().await {
-        Ok(body) => answer(&body.to_bytes()),
+    // Legacy clients ask for a stream of notifications with GET and end sessions with DELETE; there are neither.
+    if request.method() != Method::POST {
+        return Ok(status(StatusCode::METHOD_NOT_ALLOWED));
+    }
+    let (head, body) = request.into_parts();
+    let reply = match body.collect().await {
+        Ok(body) => answer(&body.to_bytes(), head.uri.path()),
         Err(_) => None,
     };
     let mut response = match reply {
@@ -96,7 +107,7 @@ fn stdio() -> io::Result<()> {
         if input.read_until(b'\n', &mut line)? == 0 {
             return output.flush();
         }
-        if let Some(Reply::Result(reply)) = answer(&line) {
+        if let Some(Reply::Result(reply)) = answer(&line, offer::ECHO) {
             output.write_all(&reply)?;
             output.write_all(b"\n")?;
         }
@@ -111,21 +122,24 @@ enum Reply {
     Accepted,
 }
 
-/// Everything that is not an echo gets an empty result, which is enough for the harness to shake hands.
-fn answer(body: &[u8]) -> Option<Reply> {
+/// What has arguments is an echo; everything else is answered by the [`offer`] at this path.
+fn answer(body: &[u8], path: &str) -> Option<Reply> {
     let envelope: Envelope<'_> = serde_json::from_slice(body).ok()?;
     let Some(id) = envelope.id else { return Some(Reply::Accepted) };
     let params: Option<Params<'_>> = envelope.params.and_then(|raw| serde_json::from_str(raw.get()).ok());
     let arguments = params.and_then(|params| params.arguments);
     let Some(arguments) = arguments else {
-        return Some(Reply::Result(splice(&[r#"{"jsonrpc":"2.0","id":"#, id.get(), r#","result":{}}"#])));
+        let rest = offer::answer(envelope.method.get(), path);
+        return Some(Reply::Result(splice(&[r#"{"jsonrpc":"2.0","id":"#, id.get(), &rest, "}"])));
     };
     let arguments: Arguments<'_> = serde_json::from_str(arguments.get()).ok()?;
+    let message = arguments.message.get();
+    let repeated = arguments.times.map(|times| format!("\"{}\"", message.trim_matches('"').repeat(times)));
     Some(Reply::Result(splice(&[
         r#"{"jsonrpc":"2.0","id":"#,
         id.get(),
         r#","result":{"resultType":"complete","content":[{"type":"text","text":"#,
-        arguments.message.get(),
+        repeated.as_deref().unwrap_or(message),
         r#"}],"isError":false}}"#,
     ])))
 }

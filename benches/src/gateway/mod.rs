@@ -1,0 +1,121 @@
+//! The gateways that are compared: what each of them can, how it is installed and how it is started.
+
+pub(crate) mod case;
+pub(crate) mod door;
+pub(crate) mod peers;
+pub(crate) mod plan;
+mod recipe;
+pub(crate) mod report;
+pub(crate) mod running;
+pub(crate) mod wanted;
+
+use std::fmt;
+
+use crate::binaries::{Binaries, Program};
+use crate::case::Payload;
+
+use case::{Era, GatewayCase, Setting, Upstream};
+use peers::{Peer, Peers};
+
+/// The programs that take part.
+#[derive(Clone, Copy)]
+pub(crate) struct Kit<'a> {
+    pub(crate) binaries: &'a Binaries,
+    pub(crate) peers: &'a Peers,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gateway {
+    /// None: the load goes straight to the server.
+    Direct,
+    /// Bare hyper that passes requests on.
+    FloorProxy,
+    /// `tidegate serve`.
+    Ours,
+    /// The Rust crate `mcp-proxy`.
+    McpProxy,
+    /// FastMCP's `create_proxy`.
+    FastMcp,
+    /// The Python package `mcp-proxy`.
+    PythonMcpProxy,
+    /// The npm package.
+    Supergateway,
+}
+
+impl Gateway {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::Direct,
+        Self::FloorProxy,
+        Self::Ours,
+        Self::McpProxy,
+        Self::FastMcp,
+        Self::PythonMcpProxy,
+        Self::Supergateway,
+    ];
+
+    /// The programs of this workspace that it takes, besides the server behind it.
+    pub(crate) fn program(self) -> Option<Program> {
+        match self {
+            Self::FloorProxy => Some(Program::peer("floor-proxy")),
+            Self::Ours => Some(Program::OUR_GATEWAY),
+            _ => None,
+        }
+    }
+
+    /// What has to be installed for it.
+    pub(crate) fn peer(self) -> Option<Peer> {
+        match self {
+            Self::McpProxy => Some(Peer::McpProxy),
+            Self::FastMcp => Some(Peer::FastMcp),
+            Self::PythonMcpProxy => Some(Peer::PythonMcpProxy),
+            Self::Supergateway => Some(Peer::Supergateway),
+            Self::Direct | Self::FloorProxy | Self::Ours => None,
+        }
+    }
+
+    /// Whether it takes part: some have only pipes behind them, and some do not know 2026-07-28. The slow ones make do
+    /// with fewer cases.
+    pub(crate) fn takes(self, case: GatewayCase) -> bool {
+        let Setting { upstream, era } = case.setting;
+        let can = match self {
+            Self::Direct | Self::Ours | Self::McpProxy | Self::FastMcp => true,
+            Self::FloorProxy => upstream == Upstream::Http,
+            Self::PythonMcpProxy | Self::Supergateway => upstream == Upstream::Stdio && era == Era::Legacy,
+        };
+        can && (!self.is_slow() || case.payload == Payload::Small || case.connections == 16)
+    }
+
+    /// Whether it puts the lists of many servers together, or stands for what would be possible.
+    pub(crate) fn lists_many(self) -> bool {
+        !matches!(self, Self::PythonMcpProxy | Self::Supergateway)
+    }
+
+    /// Whether it can have ten servers behind it.
+    pub(crate) fn mounts_many(self) -> bool {
+        matches!(self, Self::Ours | Self::McpProxy | Self::FastMcp)
+    }
+
+    /// Whether callgrind can count it: a native program.
+    pub(crate) fn is_counted(self) -> bool {
+        matches!(self, Self::FloorProxy | Self::Ours | Self::McpProxy)
+    }
+
+    /// Whether it is so slow that one round says enough.
+    pub(crate) fn is_slow(self) -> bool {
+        matches!(self, Self::FastMcp | Self::PythonMcpProxy | Self::Supergateway)
+    }
+}
+
+impl fmt::Display for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Direct => "direct",
+            Self::FloorProxy => "floor-proxy",
+            Self::Ours => "ours",
+            Self::McpProxy => "mcp-proxy",
+            Self::FastMcp => "fastmcp",
+            Self::PythonMcpProxy => "mcp-proxy (py)",
+            Self::Supergateway => "supergateway",
+        })
+    }
+}

@@ -1,0 +1,68 @@
+//! [`GatewayPlan`]: which rows about gateways a run measures.
+
+use super::Gateway;
+use super::case::{GatewayCase, Setting};
+use super::peers::Peer;
+use crate::binaries::Program;
+
+/// The gateways to compare, case by case.
+type Cases = Vec<(GatewayCase, Vec<Gateway>)>;
+
+/// What to measure.
+#[derive(Default)]
+pub(crate) struct GatewayPlan {
+    pub(crate) settings: Vec<(Setting, Cases)>,
+    pub(crate) lists: Vec<Gateway>,
+    pub(crate) idle: Vec<Gateway>,
+    pub(crate) start_up: Vec<Gateway>,
+}
+
+impl GatewayPlan {
+    /// `named` picks rows: "ours gateway http modern x16 32B", "ours gateway list", "… idle" and "… start-up".
+    pub(crate) fn of(quick: bool, named: impl Fn(String) -> bool) -> Self {
+        let mut plan = Self::default();
+        for setting in Setting::ALL {
+            let subjects = |case: GatewayCase| {
+                let takes =
+                    |gateway: &Gateway| gateway.takes(case) && named(format!("{gateway} gateway {case}"));
+                Gateway::ALL.into_iter().filter(takes).collect::<Vec<_>>()
+            };
+            let cases = setting.cases(quick).into_iter().map(|case| (case, subjects(case)));
+            let cases: Vec<_> = cases.filter(|(_, subjects)| !subjects.is_empty()).collect();
+            if !cases.is_empty() {
+                plan.settings.push((setting, cases));
+            }
+        }
+        let pick = |can: fn(Gateway) -> bool, what: &str| {
+            let wanted = |gateway: &Gateway| can(*gateway) && named(format!("{gateway} gateway {what}"));
+            Gateway::ALL.into_iter().filter(wanted).collect()
+        };
+        plan.lists = pick(Gateway::lists_many, "list");
+        plan.idle = pick(Gateway::mounts_many, "idle");
+        plan.start_up = pick(|gateway| gateway != Gateway::Direct, "start-up");
+        plan
+    }
+
+    /// How many rows of the table of gateways there will be.
+    #[cfg(test)]
+    pub(crate) fn rows(&self) -> usize {
+        let cases = self.settings.iter().flat_map(|(_, cases)| cases);
+        cases.map(|(_, gateways)| gateways.len()).sum()
+    }
+
+    /// What has to be built.
+    pub(crate) fn programs(&self) -> Vec<Program> {
+        let programs: Vec<_> = self.all().filter_map(Gateway::program).collect();
+        if self.all().next().is_none() { programs } else { [vec![Program::FLOOR], programs].concat() }
+    }
+
+    /// What has to be installed.
+    pub(crate) fn peers(&self) -> impl Iterator<Item = Peer> {
+        self.all().filter_map(Gateway::peer)
+    }
+
+    fn all(&self) -> impl Iterator<Item = Gateway> {
+        let cases = self.settings.iter().flat_map(|(_, cases)| cases).flat_map(|(_, gateways)| gateways);
+        cases.chain(&self.lists).chain(&self.idle).chain(&self.start_up).copied()
+    }
+}
