@@ -26,6 +26,8 @@ const PROBE_WITHIN: Duration = Duration::from_secs(5);
 const LISTEN_WITHIN: Duration = Duration::from_secs(2);
 /// How often a server that should tell of changes and does not is asked again.
 const LISTEN_EVERY: Duration = Duration::from_secs(15);
+/// A server that is lost sooner than this after it was back has not really come back.
+const LIVES: Duration = Duration::from_secs(10);
 /// How often to look whether the server is still there and still used.
 const LOOK: Duration = Duration::from_secs(1);
 /// Changes that come together are read together.
@@ -47,6 +49,7 @@ pub(crate) async fn keep(mount: Arc<Mount>, on_read: Arc<OnRead>) {
 
 async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
     let mut first = true;
+    let mut deaths = 0;
     loop {
         back(mount, first).await;
         first = false;
@@ -65,13 +68,28 @@ async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
                 continue;
             }
         }
+        let since = Instant::now();
         match stay(mount, events, on_read).await {
-            Left::Lost(why) => mount.set_health(Health::Down { why }),
+            Left::Lost(why) => {
+                mount.set_health(Health::Down { why });
+                deaths = if since.elapsed() < LIVES { deaths + 1 } else { 0 };
+                tokio::time::sleep(pause(deaths)).await;
+            }
             Left::Resting => {
                 mount.set_health(Health::Resting);
                 mount.wake.notified().await;
             }
         }
+    }
+}
+
+/// How long to leave a server alone that was lost so many times in a row soon after it was back: hardly at first, because
+/// most are back soon; much longer when it seems that it cannot live.
+fn pause(deaths: u32) -> Duration {
+    match deaths {
+        0 | 1 => Duration::ZERO,
+        2..20 => Duration::from_millis(100 << deaths.min(4)),
+        _ => PROBE_EVERY_LATER,
     }
 }
 

@@ -95,7 +95,7 @@ fn a_legacy_client_in_front_of_both_eras() {
         let mut bridge = Bridge::to(era);
         let hello = bridge.initialize();
         assert_eq!(hello["result"]["protocolVersion"], "2025-06-18", "{hello}");
-        assert_eq!(hello["result"]["serverInfo"]["name"], "tidegate-demo");
+        assert_eq!(hello["result"]["serverInfo"]["name"], "tidegate");
         let tools = bridge.ask(2, "tools/list", json!({}));
         assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 4);
         let sum = bridge.ask(3, "tools/call", json!({"name": "add", "arguments": {"a": 1, "b": 2}}));

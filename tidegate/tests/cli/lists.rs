@@ -83,13 +83,13 @@ fn a_prompt_is_filled_in() {
 fn discover_says_what_the_server_is() {
     for (era, revision) in [("legacy", "2025-11-25"), ("modern", "2026-07-28")] {
         let shown = demo(&["discover"], era).exits(0).out;
-        assert!(shown.starts_with("Server        tidegate-demo "), "{shown}");
+        assert!(shown.starts_with("Server        tidegate "), "{shown}");
         assert!(shown.contains(&format!("\nEra           {era}\nRevision      {revision}\n")), "{shown}");
         assert!(shown.contains("\nTransport     stdio\nCapabilities  "), "{shown}");
         assert!(shown.contains("\nInstructions\n  A small server"), "{shown}");
         let json = demo(&["discover", "--json"], era).exits(0).json();
         assert_eq!((&json["era"], &json["transport"]), (&era.into(), &"stdio".into()));
-        assert_eq!(json["serverInfo"]["name"], "tidegate-demo");
+        assert_eq!(json["serverInfo"]["name"], "tidegate");
     }
     let offered = demo(&["discover", "--json", "--protocol-version", "2025-03-26"], "both").exits(0).json();
     assert_eq!(offered["revision"], "2025-03-26");
