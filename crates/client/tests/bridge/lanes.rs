@@ -29,15 +29,22 @@ async fn a_caller_has_one_session_and_shares_it_with_nobody() {
     assert_ne!(sessions[0], sessions[1]);
 }
 
+/// Some servers hide tools from clients that they cannot ask, so lists are read in a session that declares everything;
+/// who cannot be asked calls in one that declares nothing.
 #[tokio::test]
-async fn lists_share_a_session_that_declares_nothing() {
+async fn lists_share_a_session_and_so_do_those_who_cannot_be_asked() {
     let rig = Rig::start(Eras::Legacy).await;
     let door = rig.door(|options| options.lanes.shared = true);
     for _ in 0..3 {
         assert!(matches!(door.answer(list()).await, Ok(Reply::Complete(_))));
     }
     make(&door, call(&session(), "greet", json!({}))).await.state(&["who"]);
-    assert_eq!(*rig.handshakes.lock().unwrap(), ["{}", FORMS]);
+    for _ in 0..2 {
+        let mut incapable = call(&session(), "greet", json!({}));
+        incapable.context.capabilities = ClientCapabilities::none();
+        assert!(matches!(door.answer(incapable).await, Ok(Reply::Error(_))));
+    }
+    assert_eq!(*rig.handshakes.lock().unwrap(), [ClientCapabilities::all().as_json().as_str(), FORMS, "{}"]);
 }
 
 #[tokio::test]
