@@ -18,6 +18,7 @@ const SCENARIOS: &[Scenario<Meeting>] = &[
     ("lists", |meeting| Box::pin(lists(meeting))),
     ("call", |meeting| Box::pin(call(meeting))),
     ("structured output", |meeting| Box::pin(structured_output(meeting))),
+    ("task", |meeting| Box::pin(task(meeting))),
     ("errors", |meeting| Box::pin(errors(meeting))),
     ("read", |meeting| Box::pin(read(meeting))),
     ("prompt", |meeting| Box::pin(prompt(meeting))),
@@ -142,6 +143,13 @@ async fn structured_output(meeting: &Meeting) {
     assert_eq!(weather["humidity"], 82, "{weather}");
 }
 
+/// A tool that is nothing but a task of 2025-11-25: it is called as one and waited for.
+async fn task(meeting: &Meeting) {
+    let call = meeting.client.call("simulate-research-query", json!({"topic": "tides"}));
+    let report = call.await.expect("the report");
+    assert!(report.text().contains("Research Report: tides"), "{}", report.json());
+}
+
 async fn errors(meeting: &Meeting) {
     let client = &meeting.client;
     // Version 1 of the SDK makes results of these.
@@ -149,12 +157,6 @@ async fn errors(meeting: &Meeting) {
     assert!(unknown.is_error() && unknown.text().contains("ecco"), "{}", unknown.json());
     let invalid = client.call("get-sum", json!({"a": "one", "b": 2})).await.expect("a result that says so");
     assert!(invalid.is_error(), "{}", invalid.json());
-    // Tasks of 2025-11-25 are not ours, and this tool is nothing else.
-    let task = client
-        .call("simulate-research-query", json!({"topic": "tides"}))
-        .await
-        .expect("a result that says so");
-    assert!(task.is_error() && task.text().contains("requires task augmentation"), "{}", task.json());
     let missing = client.get_tool_schema("ecco").await.expect_err("it is not in the list");
     assert_eq!(missing.code, "E204", "{missing}");
     let missing = client.read("demo://nowhere").await.expect_err("there is none");
