@@ -1,6 +1,6 @@
 //! add, remove, import, check: the gateway's configuration from the command line.
 
-use crate::rig::{CANNED, Done, Folder, TIDEGATE, tidegate_in};
+use crate::rig::{CANNED, Done, Folder, Running, TIDEGATE, command, tidegate_in};
 
 const FILE: &str = "tidegate.toml";
 
@@ -250,4 +250,17 @@ fn check_connects_if_asked_to() {
     assert!(connection(3)["error"]["message"].is_string(), "{json}");
     folder.write(FILE, "[servers.demo]\nbuiltin = \"demo\"\n");
     run(&folder, &["check", "--connect"]).exits(0);
+}
+
+/// A gateway among its own servers would start itself without end. It tells the processes that it starts what it serves.
+#[test]
+fn a_gateway_does_not_start_itself() {
+    let folder = Folder::new();
+    let file =
+        folder.write(FILE, &format!("[servers.self]\ncommand = [{TIDEGATE:?}, \"serve\", \"--stdio\"]\n"));
+    let mut command = command(&folder.0);
+    command.args(["serve", "--stdio"]).env("TIDEGATE_SERVING", file);
+    let done = Running::start(command).wait().exits(2);
+    assert!(done.err.contains("the gateway is among its own servers"), "{}", done.err);
+    assert!(done.err.contains("tidegate remove"), "{}", done.err);
 }

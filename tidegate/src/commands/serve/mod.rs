@@ -1,5 +1,6 @@
 //! `tidegate serve`: one endpoint in front of the configured servers.
 
+mod ancestry;
 mod dial;
 mod reload;
 
@@ -10,10 +11,10 @@ use clap::{Args, ValueEnum};
 use tidegate::Eras;
 use tidegate::edge::{http, stdio};
 use tidegate::protocol::Profile;
-use tidegate::service::HOP_LIMIT;
 use tidegate_config::{Config, ListenSettings, ServerSettings, Settings, Source, Watcher};
 use tidegate_gateway::Gateway;
 
+use self::ancestry::Ancestry;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::output;
@@ -99,19 +100,15 @@ impl From<Era> for Eras {
 }
 
 pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
-    if dial::depth() > HOP_LIMIT {
-        return Err(Failure::usage(
-            "gateways start each other in a loop: one of the servers is the gateway itself",
-        )
-        .next("Take it out of the configuration, or give it another one with --config."));
-    }
     let file = Config::find(serve.config.as_deref());
+    let ancestry = Ancestry::with(file.as_deref())?;
     let watcher = file.as_ref().map(Watcher::start);
     let settings = match &file {
         Some(file) => load(file)?,
         None => demonstration(),
     };
-    let gateway = Gateway::builder(settings.clone()).dial(dial::with(serve.errors.into())).start()?;
+    let gateway =
+        Gateway::builder(settings.clone()).dial(dial::with(serve.errors.into(), ancestry)).start()?;
     let reloading = file.clone().zip(watcher);
     let reloading =
         reloading.map(|(file, watcher)| tokio::spawn(reload::keep(gateway.clone(), file, watcher)));
