@@ -215,7 +215,8 @@ mod tools {
         }
         assert!(refused(&server, "slow", json!({"x": 1})).await.contains("not a known field"));
         assert_eq!(said(&server, "background", json!({})).await, "done");
-        let from = Context { revision: Revision::V2025_11_25, ..Context::local() };
+        let mut from = Context::local();
+        from.revision = Revision::V2025_11_25;
         let tools = answer_to(from, &server, Method::ToolsList, json!({})).await.unwrap();
         assert_eq!(tools["tools"][1]["execution"], json!({"taskSupport": "optional"}));
     }

@@ -31,7 +31,18 @@ use crate::gateway::{Gateway, Kit};
 use crate::load::Until;
 use crate::server::{Running, Server};
 
-const ALLOCATORS: [&str; 6] = ["malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", "memalign"];
+const ALLOCATORS: [&str; 9] = [
+    "malloc",
+    "calloc",
+    "realloc",
+    "posix_memalign",
+    "aligned_alloc",
+    "memalign",
+    // Of mimalloc, which the gateway uses.
+    "mi_malloc_aligned",
+    "mi_zalloc_aligned",
+    "mi_realloc_aligned",
+];
 
 /// Per request.
 #[derive(Clone, Copy)]

@@ -7,6 +7,11 @@ use url::Url;
 
 /// Gets, keeps and renews the credentials for one server.
 pub trait Authorizer: Send + Sync + 'static {
+    /// The same as [`Authorizer::authorization`], where that is known without waiting.
+    fn ready(&self) -> Option<Option<HeaderValue>> {
+        None
+    }
+
     /// The `Authorization` header for the next request, if there is anything to say. Renews what has expired.
     fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, Error>>;
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use foldhash::fast::RandomState;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use tidegate_protocol::{Error, Json, Object, Symbol};
@@ -24,7 +25,7 @@ type Refresh = Shared<BoxFuture<'static, Result<Arc<ToolTable>, Error>>>;
 #[derive(Debug)]
 pub(crate) struct ToolTable {
     pub(crate) tools: Vec<Arc<Tool>>,
-    by_name: HashMap<String, usize>,
+    by_name: HashMap<String, usize, RandomState>,
     good_until: Instant,
     /// Good for everybody, not only for who asked.
     shared: bool,
@@ -160,8 +161,12 @@ async fn read(
     fetch: &(dyn Fn(Option<String>) -> BoxFuture<'static, Result<Json, Error>> + Send + Sync),
     ttl: Duration,
 ) -> Result<Arc<ToolTable>, Error> {
-    let mut table =
-        ToolTable { tools: Vec::new(), by_name: HashMap::new(), good_until: Instant::now(), shared: true };
+    let mut table = ToolTable {
+        tools: Vec::new(),
+        by_name: HashMap::default(),
+        good_until: Instant::now(),
+        shared: true,
+    };
     let (mut cursor, mut good_for) = (None, None::<Duration>);
     let mut seen = std::collections::HashSet::new();
     for _ in 0..MAX_PAGES {

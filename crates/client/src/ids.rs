@@ -39,9 +39,20 @@ impl Ids {
     }
 }
 
+/// Each byte as two digits.
+const HEX: [[u8; 2]; 256] = {
+    let digits = b"0123456789abcdef";
+    let mut all = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        all[byte] = [digits[byte >> 4], digits[byte & 15]];
+        byte += 1;
+    }
+    all
+};
+
 /// RFC 9562 section 5.4: random but for the version and the variant. As JSON, in quotes.
 fn quoted_uuid(random: u128) -> [u8; 38] {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
     let bits = (random & !(0xf << 76) & !(0x3 << 62)) | (0x4 << 76) | (0x2 << 62);
     let mut out = *b"\"........-....-....-....-............\"";
     let mut at = 1;
@@ -49,8 +60,7 @@ fn quoted_uuid(random: u128) -> [u8; 38] {
         if matches!(i, 4 | 6 | 8 | 10) {
             at += 1;
         }
-        out[at] = HEX[usize::from(byte >> 4)];
-        out[at + 1] = HEX[usize::from(byte & 15)];
+        out[at..at + 2].copy_from_slice(&HEX[usize::from(byte)]);
         at += 2;
     }
     out

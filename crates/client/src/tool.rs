@@ -107,7 +107,7 @@ impl Tool {
     pub fn check_output(&self, result: &Json) -> Result<(), Error> {
         let validator = self.output.get_or_init(|| {
             let schema = self.output_schema()?;
-            Some(jsonschema::options().build(&schema).map_err(|e| e.to_string()))
+            Some(tidegate_service::schema::compile(&schema).map_err(|e| e.to_string()))
         });
         let refuse = |what: String| Err(Error::new(Symbol::ToolExecution, what));
         let validator = match validator {

@@ -1,5 +1,7 @@
 //! Writing JSON-RPC messages.
 
+use std::io::Write;
+
 use tidegate_protocol::json::write_str;
 use tidegate_protocol::{Error, Id, Json, Object, Params, Revision, meta};
 
@@ -135,9 +137,8 @@ pub(crate) fn comma(out: &mut Vec<u8>) {
 pub(crate) fn hops(out: &mut Vec<u8>, hops: u8) {
     if hops > 0 {
         comma(out);
-        write_str(out, meta::HOPS);
-        out.push(b':');
-        out.extend_from_slice(hops.to_string().as_bytes());
+        plain_name(out, meta::HOPS);
+        let _ = write!(out, "{hops}");
     }
 }
 

@@ -2,7 +2,9 @@
 
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Error, Id, Json, Meta, Method, Notification, Object, Request, Revision, meta};
-use tidegate_service::{Call, Context, CorrelationId, Door, Notice, Outbox, Principal, Reply, Subscription};
+use tidegate_service::{
+    Call, Context, CorrelationId, Door, Notice, Outbox, Principal, Reply, Subscription, Terms,
+};
 
 use tokio_util::sync::CancellationToken;
 
@@ -19,7 +21,7 @@ pub(crate) fn read_meta(request: &Request) -> Result<Meta, Error> {
 pub(crate) fn call(request: Request, meta: Meta, eras: Eras, principal: Principal) -> Result<Call, Error> {
     let revision = meta.revision(eras.revisions())?;
     let trace = meta.traceparent.as_deref().and_then(CorrelationId::from_traceparent);
-    let context = Context {
+    let context = Context::from(Terms {
         correlation: trace.unwrap_or_default(),
         revision,
         client_info: meta.client_info,
@@ -33,7 +35,7 @@ pub(crate) fn call(request: Request, meta: Meta, eras: Eras, principal: Principa
         outbox: None,
         hops: meta.hops,
         param_headers: None,
-    };
+    });
     Ok(Call { method: request.method, params: request.params, context })
 }
 

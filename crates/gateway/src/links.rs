@@ -1,6 +1,9 @@
 //! The addresses of resources in what servers say: contents, links, embedded resources, user interfaces.
 
+use std::sync::LazyLock;
+
 use bytestring::ByteString;
+use memchr::memmem::Finder;
 use tidegate_protocol::json::Edit;
 use tidegate_protocol::{Json, Method, Object};
 
@@ -9,7 +12,8 @@ pub(crate) type Visit<'a> = dyn FnMut(&str) -> Option<ByteString> + 'a;
 
 /// Whether a text can hold addresses at all: a look that is much cheaper than taking a large result apart.
 pub(crate) fn may_hold(text: &str) -> bool {
-    memchr::memmem::find(text.as_bytes(), b"\"uri\"").is_some()
+    static URI: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"uri\""));
+    URI.find(text.as_bytes()).is_some()
 }
 
 /// Visits the addresses in the result of a method. `None` if it stays as it is.

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use bytestring::ByteString;
+use foldhash::fast::RandomState;
 use tidegate_config::{ServerSettings, ToolSettings};
 use tidegate_protocol::json::Edit;
 use tidegate_protocol::{Error, Json};
@@ -50,7 +51,7 @@ pub(crate) struct Snapshot {
 /// Names and whose they are.
 #[derive(Debug, Default)]
 pub(crate) struct Table {
-    rows: HashMap<ByteString, Row>,
+    rows: HashMap<ByteString, Row, RandomState>,
     /// The names in the order of the list.
     order: Vec<ByteString>,
 }

@@ -21,6 +21,11 @@ impl Id {
         (json.is_string() || json.is_integer()).then_some(Id(json))
     }
 
+    /// The id of a raw value that is known to be a string or an integer.
+    pub(crate) fn trusted(json: Json) -> Id {
+        Id(json)
+    }
+
     /// The id as it stood in the message.
     pub fn as_json(&self) -> &str {
         self.0.as_str()

@@ -17,6 +17,7 @@
 
 mod capabilities;
 pub mod content;
+mod envelope;
 mod error;
 pub mod headers;
 mod id;
@@ -28,6 +29,7 @@ mod message;
 pub mod meta;
 mod method;
 pub mod param_headers;
+mod params;
 mod revision;
 pub mod seal;
 pub mod sse;
@@ -38,7 +40,8 @@ pub use error::{Blame, Error, Profile, Symbol};
 pub use id::Id;
 pub use json::{Json, Limits, Object};
 pub use level::Level;
-pub use message::{Failure, Incoming, Malformed, Message, Notification, Params, Request, Response};
+pub use message::{Failure, Incoming, Malformed, Message, Notification, Request, Response};
 pub use meta::Meta;
 pub use method::Method;
+pub use params::Params;
 pub use revision::{Era, Feature, Revision};

@@ -6,10 +6,12 @@
 use bytes::Bytes;
 use bytestring::ByteString;
 
+use crate::envelope::{Envelope, Field, VERSION};
 use crate::error::{Error, Symbol};
 use crate::id::Id;
-use crate::json::{Fault, FaultKind, Json, Limits, Members, Object, Scanner, empty_members, scan_members};
+use crate::json::{Fault, FaultKind, Json, Limits, Scanner};
 use crate::method::Method;
+use crate::params::Params;
 
 /// What one frame holds: a message, or (2025-03-26 only) a batch of them.
 #[derive(Debug)]
@@ -70,69 +72,6 @@ pub struct Failure {
     pub id: Option<Id>,
     /// The error object as it came.
     pub error: Json,
-}
-
-/// The parameters of a request or notification, and its `_meta`, split one level deep.
-#[derive(Debug, Clone)]
-pub struct Params {
-    object: Object,
-    meta: Option<Object>,
-}
-
-impl Params {
-    /// No parameters.
-    pub fn empty() -> Params {
-        Params { object: Object::empty(), meta: None }
-    }
-
-    /// Splits a parameters object. Duplicate keys in it or in its `_meta` are refused.
-    pub fn parse(json: &Json, limits: &Limits) -> Result<Params, Fault> {
-        let object = Object::parse(json.text().clone(), limits)?;
-        let meta = match object.json("_meta") {
-            Some(meta) => Some(Object::parse(meta.into_text(), limits)?),
-            None => None,
-        };
-        Ok(Params { object, meta })
-    }
-
-    /// The same parameters with one member, which is not `_meta`, set to something else. All other bytes stay as they are.
-    ///
-    /// ```
-    /// use tidegate_protocol::{Json, Limits, Params};
-    ///
-    /// let params = Json::trusted(r#"{"name":"notes_add","_meta":{"k":1},"arguments":{"n":1.0}}"#);
-    /// let params = Params::parse(&params, &Limits::default())?.with("name", &Json::string("add"));
-    /// assert_eq!(params.as_str(), r#"{"name":"add","_meta":{"k":1},"arguments":{"n":1.0}}"#);
-    /// assert_eq!(params.meta().unwrap().get("k"), Some("1"));
-    /// # Ok::<(), tidegate_protocol::json::Fault>(())
-    /// ```
-    pub fn with(&self, name: &str, value: &Json) -> Params {
-        debug_assert_ne!(name, "_meta");
-        if let Some((object, meta)) = self.object.respelled(name, value, self.meta.as_ref()) {
-            return Params { object, meta };
-        }
-        // What was well formed stays so.
-        let limits = Limits { max_depth: usize::MAX, max_bytes: usize::MAX };
-        Params::parse(&self.object.with(name, value), &limits).unwrap_or_else(|_| self.clone())
-    }
-
-    /// The `_meta` member.
-    pub fn meta(&self) -> Option<&Object> {
-        self.meta.as_ref()
-    }
-
-    /// The object itself.
-    pub fn object(&self) -> &Object {
-        &self.object
-    }
-}
-
-impl std::ops::Deref for Params {
-    type Target = Object;
-
-    fn deref(&self) -> &Object {
-        &self.object
-    }
 }
 
 /// A message that could not be understood, with the answer it deserves.
@@ -223,125 +162,56 @@ fn batch(text: &ByteString, scanner: &mut Scanner<'_>) -> Result<Vec<Result<Mess
     }
 }
 
-/// Where the envelope's members stand.
-#[derive(Default)]
-struct Envelope {
-    jsonrpc: Option<(usize, usize)>,
-    id: Option<(usize, usize)>,
-    method: Option<(usize, usize)>,
-    params: Option<(usize, usize)>,
-    result: Option<(usize, usize)>,
-    error: Option<(usize, usize)>,
-}
-
 fn message(text: &ByteString, scanner: &mut Scanner<'_>, depth: usize) -> Result<Message, Malformed> {
     if scanner.next_token() != Some(b'{') {
         // Broken JSON and JSON that is not an object are different mistakes.
         let fault = scanner.value(depth).and_then(|()| scanner.fault(FaultKind::Expected("a JSON object")));
         return fault.map_err(|fault: Box<Fault>| Malformed::from_fault(&fault, None));
     }
-    let mut envelope = Envelope::default();
-    let mut params = empty_members();
-    let mut meta: Option<(usize, usize, Members)> = None;
-    let mut members = empty_members();
-    let scanned = scan_members(scanner, depth, &mut members, |name, scanner| {
-        let start = scanner.at;
-        if name == "params" && scanner.peek() == Some(b'{') {
-            scan_members(scanner, depth + 1, &mut params, |name, scanner| {
-                if name == "_meta" && scanner.peek() == Some(b'{') {
-                    let start = scanner.at;
-                    let mut members = empty_members();
-                    scan_members(scanner, depth + 2, &mut members, |_, s| s.value(depth + 3))?;
-                    meta = Some((start, scanner.at, members));
-                    Ok(())
-                } else {
-                    scanner.value(depth + 2)
-                }
-            })?;
-        } else {
-            scanner.value(depth + 1)?;
-        }
-        let span = Some((start, scanner.at));
-        match name {
-            "jsonrpc" => envelope.jsonrpc = span,
-            "id" => envelope.id = span,
-            "method" => envelope.method = span,
-            "params" => envelope.params = span,
-            "result" => envelope.result = span,
-            "error" => envelope.error = span,
-            _ => {}
-        }
-        Ok(())
-    });
-    let raw = |span: (usize, usize)| Json::from_span(text, span.0, span.1);
-    let id = envelope.id.map(raw).map(|json| Id::from_json(json.clone()).ok_or(json));
-    let readable = id.as_ref().and_then(|id| id.as_ref().ok()).cloned();
-    scanned.map_err(|fault| Malformed::from_fault(&fault, readable.clone()))?;
-
-    let bad = |what: &'static str| Malformed::new(Symbol::InvalidRequest, what, readable.clone());
-    let slice = |(start, end): (usize, usize)| &text.as_bytes()[start..end];
-    if envelope.jsonrpc.map(slice) != Some(b"\"2.0\"") {
-        return Err(bad("Invalid request: \"jsonrpc\" must be \"2.0\""));
+    let mut envelope = Envelope::new();
+    // A copy of its own can live in registers.
+    let mut local = *scanner;
+    let scanned = envelope.scan(&mut local, depth);
+    scanner.at = local.at;
+    let id = envelope.id(text);
+    if let Err(fault) = scanned {
+        return Err(Malformed::from_fault(&fault, id));
     }
-    let id = match id {
-        None => None,
-        Some(Ok(id)) => Some(id),
-        Some(Err(json)) => {
-            let what =
-                format!("Invalid request: \"id\" must be a string or an integer, not {}", kind_of(&json));
-            return Err(Malformed::new(Symbol::InvalidRequest, what, None));
-        }
-    };
-    let split = |params_members: Members| -> Result<Params, Malformed> {
-        let Some((start, end)) = envelope.params else { return Ok(Params::empty()) };
-        if text.as_bytes()[start] != b'{' {
-            let what = "Invalid params: \"params\" must be an object";
-            return Err(Malformed::new(Symbol::InvalidParams, what, readable.clone()));
-        }
-        let object = Object::from_parts(text, start, end, params_members);
-        let meta = match meta {
-            Some((start, end, members)) => Some(Object::from_parts(text, start, end, members)),
-            None if object.has("_meta") => {
-                let what = "Invalid params: \"_meta\" must be an object";
-                return Err(Malformed::new(Symbol::InvalidParams, what, readable.clone()));
-            }
-            None => None,
-        };
-        Ok(Params { object, meta })
-    };
-
-    match (envelope.method, envelope.result, envelope.error) {
-        (Some((start, end)), None, None) => {
-            let Some(method) = method_named(&text[start..end]) else {
-                return Err(bad("Invalid request: \"method\" must be a string"));
+    let invalid = |what: &'static str, id| Err(Malformed::new(Symbol::InvalidRequest, what, id));
+    if envelope.get(Field::Jsonrpc).map(|span| span.of(text).as_bytes()) != Some(VERSION) {
+        return invalid("Invalid request: \"jsonrpc\" must be \"2.0\"", id);
+    }
+    if let (None, Some(span)) = (&id, envelope.get(Field::Id)) {
+        let kind = kind_of(span.of(text));
+        let what = format!("Invalid request: \"id\" must be a string or an integer, not {kind}");
+        return Err(Malformed::new(Symbol::InvalidRequest, what, None));
+    }
+    match (envelope.get(Field::Method), envelope.get(Field::Result), envelope.get(Field::Error)) {
+        (Some(span), None, None) => {
+            let Some(method) = envelope.method(text, span) else {
+                return invalid("Invalid request: \"method\" must be a string", id);
             };
-            let params = split(params)?;
+            let params = match envelope.split(text) {
+                Ok(params) => params,
+                Err(what) => return Err(Malformed::new(Symbol::InvalidParams, what, id)),
+            };
             Ok(match id {
                 Some(id) => Message::Request(Request { id, method, params }),
                 None => Message::Notification(Notification { method, params }),
             })
         }
         (None, Some(result), None) => match id {
-            Some(id) => Ok(Message::Response(Response { id, result: raw(result) })),
-            None => Err(bad("Invalid request: a response needs an \"id\"")),
+            Some(id) => Ok(Message::Response(Response { id, result: result.json(text) })),
+            None => invalid("Invalid request: a response needs an \"id\"", None),
         },
-        (None, None, Some(error)) => Ok(Message::Failure(Failure { id, error: raw(error) })),
-        (None, None, None) => Err(bad("Invalid request: \"method\" is missing")),
-        _ => Err(bad("Invalid request: only one of \"method\", \"result\" and \"error\" may be present")),
+        (None, None, Some(error)) => Ok(Message::Failure(Failure { id, error: error.json(text) })),
+        (None, None, None) => invalid("Invalid request: \"method\" is missing", id),
+        _ => invalid("Invalid request: only one of \"method\", \"result\" and \"error\" may be present", id),
     }
 }
 
-/// The method that a raw value names, if it is a string.
-fn method_named(raw: &str) -> Option<Method> {
-    let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') {
-        return Some(Method::from_name(&serde_json::from_str::<String>(raw).ok()?));
-    }
-    Some(Method::from_name(inner))
-}
-
-fn kind_of(json: &Json) -> &'static str {
-    match json.as_str().as_bytes()[0] {
+fn kind_of(raw: &str) -> &'static str {
+    match raw.as_bytes()[0] {
         b'n' => "null",
         b't' | b'f' => "a boolean",
         b'{' => "an object",
@@ -354,44 +224,6 @@ fn kind_of(json: &Json) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn parameters_with_another_member_are_as_if_read_anew() {
-        let limits = Limits::default();
-        for text in [
-            r#"{"name":"a","_meta":{"x":{"y":1},"z":"q"},"arguments":{"n":1.0}}"#,
-            r#" {"_meta": { "x" : 1 } , "arguments":{},"name" : "a"}"#,
-            r#"{"name":"a"}"#,
-            r#"{"arguments":{"k":[1,2]}}"#,
-        ] {
-            let request = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{text}}}"#);
-            let Ok(Incoming::One(Message::Request(request))) = Incoming::parse(request.into(), &limits)
-            else {
-                panic!("{text}");
-            };
-            let alone = Params::parse(&Json::trusted(text), &limits).unwrap();
-            for params in [&request.params, &alone] {
-                for value in ["\"\"", "\"longer than before\"", "\"b\""] {
-                    let changed = params.with("name", &Json::trusted(value));
-                    let anew = Params::parse(&Json::trusted(changed.as_str().to_owned()), &limits).unwrap();
-                    assert_eq!(changed.get("name"), Some(value), "{text}");
-                    for member in ["name", "_meta", "arguments"] {
-                        assert_eq!(changed.get(member), anew.get(member), "{text}");
-                    }
-                    let meta = |params: &Params| {
-                        params.meta().map(|meta| {
-                            (
-                                meta.as_str().to_owned(),
-                                meta.get("x").map(str::to_owned),
-                                meta.get("z").map(str::to_owned),
-                            )
-                        })
-                    };
-                    assert_eq!(meta(&changed), meta(&anew), "{text}");
-                }
-            }
-        }
-    }
 
     fn parse(text: &'static str) -> Result<Message, (i32, String, Option<String>)> {
         match Incoming::parse(text.into(), &Limits::default()) {

@@ -69,18 +69,18 @@ impl Meta {
         let (mut client_info, mut log_level, mut progress_token, mut traceparent) = (None, None, None, None);
         let mut hops = 0;
         // One pass, because every call goes through here.
-        for (at, member) in meta.members().enumerate() {
+        for (at, name) in meta.names().enumerate() {
             let value = || meta.json_at(at);
-            match &*member.name {
-                PROTOCOL_VERSION => version = meta.text(PROTOCOL_VERSION),
+            match &*name {
+                PROTOCOL_VERSION => version = meta.text_at(at),
                 CLIENT_CAPABILITIES => capabilities = value().filter(Json::is_object),
                 CLIENT_INFO => {
                     client_info = Some(value().filter(Json::is_object).ok_or_else(|| missing(CLIENT_INFO))?)
                 }
-                LOG_LEVEL => log_level = Some(level(meta, member.value)?),
+                LOG_LEVEL => log_level = Some(level(meta)?),
                 PROGRESS_TOKEN => progress_token = Some(token(value().unwrap_or_else(Json::null))?),
-                "traceparent" => traceparent = meta.text("traceparent"),
-                HOPS => hops = number_of_hops(member.value),
+                "traceparent" => traceparent = meta.text_at(at),
+                HOPS => hops = meta.get(HOPS).map_or(0, number_of_hops),
                 _ => {}
             }
         }
@@ -134,8 +134,9 @@ fn token(token: Json) -> Result<Json, Error> {
     Err(Error::invalid_params(what))
 }
 
-fn level(meta: &Object, raw: &str) -> Result<Level, Error> {
+fn level(meta: &Object) -> Result<Level, Error> {
     meta.str(LOG_LEVEL).and_then(|name| name.parse().ok()).ok_or_else(|| {
+        let raw = meta.get(LOG_LEVEL).unwrap_or_default();
         Error::invalid_params(format_args!("_meta[{LOG_LEVEL:?}] must be a log level, not {raw}"))
     })
 }

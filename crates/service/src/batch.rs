@@ -36,9 +36,9 @@ pub fn calls(params: &Object) -> Result<Vec<Json>, Error> {
 }
 
 /// Makes the calls of a batch, a few at once. Their results come in the order of the calls.
-pub async fn run(door: impl Door, context: Context, calls: Vec<Json>) -> Reply {
+pub async fn run(door: impl Door, mut context: Context, calls: Vec<Json>) -> Reply {
     let revision = context.revision;
-    let context = Context { progress_token: None, ..context };
+    context.progress_token = None;
     // A call belongs to its place, whenever it ends.
     let mut results: Vec<(usize, Json)> = stream::iter(calls.into_iter().enumerate())
         .map(|(index, entry)| one(door.clone(), context.clone(), index, entry))

@@ -1,5 +1,6 @@
 //! [`Context`]: everything about a call that is not its method and parameters.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -49,8 +50,35 @@ impl ParamHeaders {
 }
 
 /// Who calls, on which terms, and how to reach them while the call runs.
+///
+/// This is a handle on its [`Terms`], so that a call is cheap to move and to keep for another attempt. They read and
+/// change like fields of the context; what others hold too is copied before it changes.
 #[derive(Debug, Clone)]
-pub struct Context {
+pub struct Context(Arc<Terms>);
+
+impl Deref for Context {
+    type Target = Terms;
+
+    fn deref(&self) -> &Terms {
+        &self.0
+    }
+}
+
+impl DerefMut for Context {
+    fn deref_mut(&mut self) -> &mut Terms {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl From<Terms> for Context {
+    fn from(terms: Terms) -> Context {
+        Context(Arc::new(terms))
+    }
+}
+
+/// What a [`Context`] says.
+#[derive(Debug, Clone)]
+pub struct Terms {
     /// Names the call in every log line.
     pub correlation: CorrelationId,
     /// The revision that the caller speaks. Replies to a modern caller are in their final form; replies to a legacy
@@ -83,7 +111,7 @@ pub struct Context {
 impl Context {
     /// The context of a call in `revision`, with nothing else said about it.
     pub fn new(correlation: CorrelationId, revision: Revision) -> Context {
-        Context {
+        Context::from(Terms {
             correlation,
             revision,
             client_info: None,
@@ -97,7 +125,7 @@ impl Context {
             outbox: None,
             hops: 0,
             param_headers: None,
-        }
+        })
     }
 
     /// A call from this very process, in the newest revision, with no client behind it.

@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use tidegate_protocol::{Json, Method, Params};
-//! use tidegate_service::{Call, Context, Reply};
+//! use tidegate_service::{Call, Context, Terms, Reply};
 //! use tower::{Service, service_fn};
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() {
@@ -33,11 +33,12 @@ mod filter;
 pub mod layers;
 mod outbox;
 mod reply;
+pub mod schema;
 mod time;
 pub mod wire_trace;
 
 pub use call::Call;
-pub use context::{CallerId, Context, HOP_LIMIT, ParamHeaders, Principal};
+pub use context::{CallerId, Context, HOP_LIMIT, ParamHeaders, Principal, Terms};
 pub use correlation::CorrelationId;
 pub use door::{BoxDoor, Door};
 pub use failure::{Tag, tool_failure};

@@ -5,9 +5,16 @@ use std::collections::BTreeMap;
 use ::http::{HeaderMap, HeaderName, HeaderValue, header};
 use tidegate_protocol::{Error, Symbol, headers};
 
+// Checked by the compiler, not with each request.
+pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(headers::PROTOCOL_VERSION);
+pub(crate) const METHOD: HeaderName = HeaderName::from_static(headers::METHOD);
+
 /// The headers of one request on top of those that every request has.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Headers(Vec<(HeaderName, HeaderValue)>);
+pub(crate) struct Headers {
+    own: Vec<(HeaderName, HeaderValue)>,
+    calls_tool: bool,
+}
 
 impl Headers {
     /// No headers.
@@ -15,24 +22,33 @@ impl Headers {
         Headers::default()
     }
 
+    /// Those that every tool call of the newest revision has. They are prepared.
+    pub(crate) fn of_tool_call() -> Headers {
+        Headers { own: Vec::new(), calls_tool: true }
+    }
+
+    pub(super) fn calls_tool(&self) -> bool {
+        self.calls_tool
+    }
+
     /// Adds one. A later one of the same name replaces an earlier one.
     pub(crate) fn push(&mut self, name: HeaderName, value: HeaderValue) {
-        if self.0.capacity() == 0 {
+        if self.own.capacity() == 0 {
             // Version, method, name, session: room for what a request usually has.
-            self.0.reserve_exact(4);
+            self.own.reserve_exact(4);
         }
-        self.0.push((name, value));
+        self.own.push((name, value));
     }
 
     /// Puts them into `map`, where they win.
     pub(super) fn apply(&self, map: &mut HeaderMap) {
-        for (name, value) in &self.0 {
+        for (name, value) in &self.own {
             map.insert(name, value.clone());
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.own.len()
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) use answer::{Answered, Body};
 #[cfg(feature = "oauth")]
 pub(crate) use connect::system_tls;
 pub(crate) use events::Events;
-pub(crate) use headers::Headers;
+pub(crate) use headers::{Headers, METHOD, PROTOCOL_VERSION};
 
 use connect::Outside;
 use headers::Configured;
@@ -187,7 +187,10 @@ impl HttpClient {
         let (mut hops, mut challenges) = (0, 0);
         loop {
             let authorization = match &shared.auth {
-                Some(auth) => auth.authorization().await.map_err(Error::unexecuted)?,
+                Some(auth) => match auth.ready() {
+                    Some(known) => known,
+                    None => auth.authorization().await.map_err(Error::unexecuted)?,
+                },
                 None => None,
             };
             let mut request = place.request(verb, &body, &headers, authorization.as_ref());

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use ::http::{HeaderMap, HeaderValue, Method, Request, Uri, header};
 use bytes::Bytes;
 use http_body_util::Full;
-use tidegate_protocol::{Error, Symbol};
+use tidegate_protocol::{Error, Revision, Symbol};
 use url::Url;
 
 use super::HttpSettings;
 use super::connect::{Connector, Outside};
-use super::headers::{Configured, Headers};
+use super::headers::{Configured, Headers, METHOD, PROTOCOL_VERSION};
 use super::pool::Pool;
 
 /// The requests that the transports make.
@@ -39,6 +39,8 @@ pub(super) struct Place {
     target: Uri,
     /// The headers of each verb.
     post: HeaderMap,
+    /// Those of a POST that calls a tool in the newest revision: what most requests are.
+    tool: HeaderMap,
     get: HeaderMap,
     delete: HeaderMap,
 }
@@ -82,8 +84,13 @@ impl Place {
             }
             map
         };
+        let post = with("application/json, text/event-stream", true);
+        let mut tool = post.clone();
+        tool.insert(PROTOCOL_VERSION, HeaderValue::from_static(Revision::LATEST.as_str()));
+        tool.insert(METHOD, HeaderValue::from_static("tools/call"));
         Ok(Place {
-            post: with("application/json, text/event-stream", true),
+            post,
+            tool,
             get: with("text/event-stream", false),
             delete: with("application/json, text/event-stream", false),
             url,
@@ -101,6 +108,7 @@ impl Place {
         authorization: Option<&HeaderValue>,
     ) -> Request<Full<Bytes>> {
         let mut map = match verb {
+            Verb::Post if headers.calls_tool() => self.tool.clone(),
             Verb::Post => self.post.clone(),
             Verb::Get => self.get.clone(),
             Verb::Delete => self.delete.clone(),

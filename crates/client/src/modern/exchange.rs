@@ -45,7 +45,8 @@ impl Modern {
             Link::Http(http) => {
                 let ticket = Ticket::new(self.dialer.ids.next(), call.method.clone(), sink(call));
                 let tool = self.tool_for_headers(call, &allowance).await?;
-                let work = self.over_http(http, call, tool.as_deref(), &ticket);
+                // Pinned here, because it is large and would otherwise be moved on the way.
+                let work = std::pin::pin!(self.over_http(http, call, tool.as_deref(), &ticket));
                 allowance.within(&ticket, work).await.map_err(Trouble::Error)?
             }
         }

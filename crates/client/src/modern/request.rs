@@ -6,14 +6,12 @@ use tidegate_protocol::json::write_str;
 use tidegate_protocol::{Id, Method, Revision, headers, meta};
 use tidegate_service::Call;
 
-use crate::http::Headers;
+use crate::http::{Headers, METHOD, PROTOCOL_VERSION};
 use crate::options::Options;
 use crate::tool::Tool;
 use crate::wire;
 
 // Checked by the compiler, not with each request.
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(headers::PROTOCOL_VERSION);
-const METHOD: HeaderName = HeaderName::from_static(headers::METHOD);
 const NAME: HeaderName = HeaderName::from_static(headers::NAME);
 
 /// On which terms a request is made: what its `_meta` says.
@@ -68,15 +66,7 @@ impl Terms<'_> {
 
     /// The headers that mirror the request (2026-07-28 streamable-http, Request Metadata).
     pub(crate) fn headers(&self, tool: Option<&Tool>) -> Headers {
-        let mut all = Headers::new();
-        all.push(PROTOCOL_VERSION, HeaderValue::from_static(self.revision.as_str()));
-        let method = match self.call.method.known_name() {
-            Some(name) => Ok(HeaderValue::from_static(name)),
-            None => HeaderValue::from_str(self.call.method.as_str()),
-        };
-        if let Ok(value) = method {
-            all.push(METHOD, value);
-        }
+        let mut all = self.common_headers();
         let named = self.call.method.name_param().and_then(|param| self.call.params.str(param));
         if let Some(value) = named.and_then(|name| HeaderValue::from_str(&headers::encode_value(&name)).ok())
         {
@@ -93,6 +83,23 @@ impl Terms<'_> {
                     all.push(name, value);
                 }
             }
+        }
+        all
+    }
+
+    /// Those that every modern request has.
+    fn common_headers(&self) -> Headers {
+        if self.call.method == Method::ToolsCall && self.revision == Revision::LATEST {
+            return Headers::of_tool_call();
+        }
+        let mut all = Headers::new();
+        all.push(PROTOCOL_VERSION, HeaderValue::from_static(self.revision.as_str()));
+        let method = match self.call.method.known_name() {
+            Some(name) => Ok(HeaderValue::from_static(name)),
+            None => HeaderValue::from_str(self.call.method.as_str()),
+        };
+        if let Ok(value) = method {
+            all.push(METHOD, value);
         }
         all
     }

@@ -75,6 +75,10 @@ impl OAuth {
 }
 
 impl Authorizer for OAuth {
+    fn ready(&self) -> Option<Option<HeaderValue>> {
+        self.0.ready()
+    }
+
     fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, Error>> {
         Box::pin(async move {
             if let Some(ready) = self.0.ready() {

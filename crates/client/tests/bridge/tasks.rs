@@ -113,7 +113,7 @@ async fn somebody_elses_task_does_not_exist() {
         }
     }
     let mut unable = request(&ann, "tasks/get", json!({"taskId": id}));
-    unable.context.capabilities = plain(&ann, "gated").context.capabilities;
+    unable.context.capabilities = plain(&ann, "gated").context.capabilities.clone();
     let error = reply(&door, unable).await.unwrap_err();
     assert_eq!(error.symbol(), Symbol::MissingCapability);
 }

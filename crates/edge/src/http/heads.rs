@@ -91,11 +91,18 @@ impl Version<'_> {
 
 /// Whether a media type is JSON, parameters aside.
 fn is_json(value: &[u8]) -> bool {
+    if value == b"application/json" {
+        return true;
+    }
     let kind = value.split(|b| *b == b';').next().unwrap_or_default().trim_ascii();
     kind.eq_ignore_ascii_case(b"application/json")
 }
 
 fn names_events(value: &[u8]) -> bool {
+    // As the specification wants it, and nearly everybody writes it.
+    if value == b"application/json, text/event-stream" {
+        return true;
+    }
     value.split(|b| *b == b',').any(|one| {
         let one = one.split(|b| *b == b';').next().unwrap_or_default().trim_ascii();
         one.eq_ignore_ascii_case(b"text/event-stream") || one == b"*/*" || one.eq_ignore_ascii_case(b"text/*")

@@ -11,6 +11,7 @@
 //!     .merge(http::router(door, Settings::default().allow_host("tools.example.com")));
 //! ```
 
+mod awake;
 mod body;
 mod events;
 mod get;

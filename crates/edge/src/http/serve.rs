@@ -19,6 +19,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tower::Service;
 
+use super::awake::Awake;
 use super::settings::Settings;
 use super::stall::StallGuarded;
 use super::watch::{Pulse, Watch};
@@ -113,11 +114,11 @@ where
         pulse.begin();
         let answer = service.clone().call(request.map(Body::new));
         let pulse = pulse.clone();
-        async move {
+        Awake::new(async move {
             let answer = answer.await;
             pulse.end();
             answer
-        }
+        })
     });
     http1::Builder::new().serve_connection(io, service)
 }

@@ -7,7 +7,7 @@ use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{
     ClientCapabilities, Error, Json, Method, Object, Params, Request, Revision, lower, meta,
 };
-use tidegate_service::{Call, CallerId, Context, Door, Principal, Reply};
+use tidegate_service::{Call, CallerId, Context, CorrelationId, Door, Principal, Reply};
 
 use super::peer::{Offers, Peer};
 use crate::options::Options;
@@ -22,14 +22,11 @@ pub(crate) async fn handshake<D: Door>(
     let hello = Hello::read(&request.params)?;
     let caller = Some(CallerId::new());
     // A legacy client never asks again, so what the service offers now is asked in the client's own revision.
-    let context = Context {
-        revision: hello.revision,
-        client_info: hello.client_info.clone(),
-        capabilities: hello.capabilities.clone(),
-        principal: principal.clone(),
-        caller,
-        ..Context::local()
-    };
+    let mut context = Context::new(CorrelationId::new(), hello.revision);
+    context.client_info = hello.client_info.clone();
+    context.capabilities = hello.capabilities.clone();
+    context.principal = principal.clone();
+    context.caller = caller;
     let reply: Result<Reply, Infallible> =
         door.answer(Call::new(Method::Discover, Params::empty(), context)).await;
     let discovered = match reply {

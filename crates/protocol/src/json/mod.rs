@@ -6,8 +6,10 @@
 
 mod array;
 mod edit;
+mod members;
 mod object;
 mod scan;
+mod special;
 mod text;
 mod write;
 
@@ -17,5 +19,5 @@ pub use text::Json;
 pub use write::{ObjectWriter, write_str};
 
 pub use edit::Edit;
-pub(crate) use object::{Members, empty_members, scan_members};
+pub(crate) use members::{Key, Members, Seen, empty_members, scan_members, split_object, start_value};
 pub(crate) use scan::{Scan, Scanner};

@@ -1,12 +1,11 @@
 //! [`Object`]: an object whose members are indexed and whose values stay raw.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 
 use bytestring::ByteString;
-use smallvec::SmallVec;
 
-use super::scan::{Fault, FaultKind, Limits, Scan, Scanner};
+use super::members::{Members, Position, split_object};
+use super::scan::{Fault, FaultKind, Limits, Scanner};
 use super::text::Json;
 use super::write::write_str;
 
@@ -30,38 +29,6 @@ pub struct Object {
     members: Members,
 }
 
-pub(crate) type Members = SmallVec<[Position; 4]>;
-
-pub(crate) fn empty_members() -> Members {
-    SmallVec::new()
-}
-
-/// Where a member stands in the text. `u32` because messages are far below 4 GiB.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Position {
-    key_start: u32,
-    key_end: u32,
-    value_start: u32,
-    value_end: u32,
-    escaped: bool,
-}
-
-impl Position {
-    fn name<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let raw = &text[self.key_start as usize..self.key_end as usize];
-        if self.escaped { unescape(raw) } else { Cow::Borrowed(raw) }
-    }
-
-    fn is(&self, text: &str, name: &str) -> bool {
-        let (start, end) = (self.key_start as usize, self.key_end as usize);
-        if self.escaped {
-            return unescape(&text[start..end]) == name;
-        }
-        // Lengths tell most names apart, and bytes need no care for character boundaries.
-        end - start == name.len() && text.as_bytes()[start..end] == *name.as_bytes()
-    }
-}
-
 /// One member of an [`Object`].
 #[derive(Debug, Clone)]
 pub struct Member<'a> {
@@ -81,8 +48,8 @@ impl Object {
         let mut scanner = Scanner::new(&text, limits);
         scanner.next_token();
         let start = scanner.at;
-        let mut members = Members::new();
-        scan_members(&mut scanner, 0, &mut members, |_, scanner| scanner.value(1)).map_err(|fault| *fault)?;
+        let mut members = Members::default();
+        split_object(&mut scanner, 0, &mut members).map_err(|fault| *fault)?;
         let end = scanner.at;
         scanner.finish().map_err(|fault| *fault)?;
         Ok(Object { text, start: start as u32, end: end as u32, members })
@@ -95,7 +62,7 @@ impl Object {
 
     /// `{}`.
     pub fn empty() -> Object {
-        Object { text: ByteString::from_static("{}"), start: 0, end: 2, members: Members::new() }
+        Object { text: ByteString::from_static("{}"), start: 0, end: 2, members: Members::default() }
     }
 
     /// Positions found by a scan over a larger text.
@@ -103,18 +70,19 @@ impl Object {
         Object { text: text.clone(), start: start as u32, end: end as u32, members }
     }
 
+    #[inline]
     fn find(&self, name: &str) -> Option<&Position> {
-        self.members.iter().find(|m| m.is(&self.text, name))
+        self.members.find(&self.text, name)
     }
 
     /// The raw value of a member.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.find(name).map(|m| &self.text[m.value_start as usize..m.value_end as usize])
+        self.find(name).map(|m| m.value(&self.text))
     }
 
     /// The value of a member, sharing the buffer.
     pub fn json(&self, name: &str) -> Option<Json> {
-        self.find(name).map(|m| Json::from_span(&self.text, m.value_start as usize, m.value_end as usize))
+        self.find(name).map(|m| m.json(&self.text))
     }
 
     /// The value of a member, split in turn; `None` if absent or not an object.
@@ -124,18 +92,16 @@ impl Object {
 
     /// The content of a string member; `None` if absent or not a string.
     pub fn str(&self, name: &str) -> Option<Cow<'_, str>> {
-        let raw = self.get(name)?;
-        let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
-        if inner.contains('\\') {
-            serde_json::from_str::<String>(raw).ok().map(Cow::Owned)
-        } else {
-            Some(inner.into())
-        }
+        self.find(name)?.content(&self.text)
     }
 
     /// The content of a string member, sharing the buffer where it needs no decoding.
     pub fn text(&self, name: &str) -> Option<ByteString> {
-        match self.str(name)? {
+        self.find(name).and_then(|m| self.text_of(m))
+    }
+
+    fn text_of(&self, member: &Position) -> Option<ByteString> {
+        match member.content(&self.text)? {
             Cow::Borrowed(plain) => Some(self.text.slice_ref(plain)),
             Cow::Owned(decoded) => Some(decoded.into()),
         }
@@ -148,34 +114,41 @@ impl Object {
 
     /// All members in their order.
     pub fn members(&self) -> impl ExactSizeIterator<Item = Member<'_>> {
-        self.members.iter().map(|m| Member {
-            name: m.name(&self.text),
-            value: &self.text[m.value_start as usize..m.value_end as usize],
-        })
+        let each = self.members.as_slice().iter();
+        each.map(|m| Member { name: m.name(&self.text), value: m.value(&self.text) })
+    }
+
+    /// The names of all members in their order.
+    pub(crate) fn names(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.members.as_slice().iter().map(|m| m.name(&self.text))
     }
 
     /// The value of a member by its position among [`Object::members`], sharing the buffer.
     pub fn json_at(&self, index: usize) -> Option<Json> {
-        let m = self.members.get(index)?;
-        Some(Json::from_span(&self.text, m.value_start as usize, m.value_end as usize))
+        self.members.as_slice().get(index).map(|m| m.json(&self.text))
+    }
+
+    /// The content of a string member by its position among [`Object::members`].
+    pub(crate) fn text_at(&self, index: usize) -> Option<ByteString> {
+        self.members.as_slice().get(index).and_then(|m| self.text_of(m))
     }
 
     /// A member as it stands, key and value, by its position among [`Object::members`], which must be less than their
     /// number.
     pub fn raw_member(&self, index: usize) -> &str {
-        let m = &self.members[index];
+        let m = &self.members.as_slice()[index];
         // The key's quotes stand just outside the recorded position.
         &self.text[m.key_start as usize - 1..m.value_end as usize]
     }
 
     /// How many members there are.
     pub fn len(&self) -> usize {
-        self.members.len()
+        self.members.as_slice().len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.members.is_empty()
+        self.members.as_slice().is_empty()
     }
 
     /// The object's text.
@@ -199,7 +172,7 @@ impl Object {
             out.extend_from_slice(&self.text.as_bytes()[m.value_end as usize..self.end as usize]);
         } else {
             out.extend_from_slice(&text.as_bytes()[..text.len() - 1]);
-            if !self.members.is_empty() {
+            if !self.members.as_slice().is_empty() {
                 out.push(b',');
             }
             write_str(&mut out, name);
@@ -229,43 +202,40 @@ impl Object {
         if text.len() > u32::MAX as usize {
             return None;
         }
-        // Where something that stood at `place` stands now.
-        let moved = |place: u32| match place as usize > cut {
-            true => (place as usize - start - (rest - cut) + value.len()) as u32,
-            false => place - start as u32,
-        };
-        let moved_object = |object: &Object| Object {
-            text: text.clone(),
-            start: moved(object.start),
-            end: moved(object.end),
-            members: object
-                .members
-                .iter()
-                .map(|m| Position {
-                    key_start: moved(m.key_start),
-                    key_end: moved(m.key_end),
-                    value_start: moved(m.value_start),
-                    value_end: moved(m.value_end),
-                    escaped: m.escaped,
-                })
-                .collect(),
+        // Where something that stood at `place` stands now. The value may have become shorter, so the shift wraps.
+        let shift = (value.len() as u32).wrapping_sub(at.value_end - at.value_start);
+        let moved =
+            |place: u32| (place - self.start).wrapping_add(if place > at.value_start { shift } else { 0 });
+        let moved_object = |object: &Object| {
+            let mut members = object.members.clone();
+            for m in members.as_mut_slice() {
+                (m.key_start, m.key_end) = (moved(m.key_start), moved(m.key_end));
+                (m.value_start, m.value_end) = (moved(m.value_start), moved(m.value_end));
+            }
+            Object { text: text.clone(), start: moved(object.start), end: moved(object.end), members }
         };
         let inner = match inner {
             // Only positions in the same text can be moved along.
             Some(inner) if inner.text.as_ptr() != self.text.as_ptr() => return None,
             inner => inner.map(moved_object),
         };
-        Some((moved_object(self), inner))
+        let mut outer = moved_object(self);
+        if let Some(m) =
+            outer.members.as_mut_slice().iter_mut().find(|m| m.value_start == moved(at.value_start))
+        {
+            m.plain = value.is_string() && !value.as_str().contains('\\');
+        }
+        Some((outer, inner))
     }
 
     /// This object without the named members. All other bytes are copied as they stand.
     pub fn without(&self, names: &[&str]) -> Json {
-        if !self.members.iter().any(|m| names.iter().any(|n| m.is(&self.text, n))) {
+        if !self.members.as_slice().iter().any(|m| names.iter().any(|n| m.is(&self.text, n))) {
             return self.to_json();
         }
         let mut out = Vec::with_capacity(self.as_str().len());
         out.push(b'{');
-        for m in &self.members {
+        for m in self.members.as_slice() {
             if names.iter().any(|n| m.is(&self.text, n)) {
                 continue;
             }
@@ -284,88 +254,6 @@ impl Object {
 impl std::fmt::Debug for Object {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.as_str())
-    }
-}
-
-/// Consumes an object, records its members, and lets `value` consume each value. Duplicate keys are refused.
-pub(crate) fn scan_members<'a>(
-    scanner: &mut Scanner<'a>,
-    depth: usize,
-    members: &mut Members,
-    mut value: impl FnMut(&str, &mut Scanner<'a>) -> Scan<()>,
-) -> Scan<()> {
-    if scanner.next_token() != Some(b'{') {
-        return scanner.fault(FaultKind::Expected("an object"));
-    }
-    if depth + 1 > scanner.max_depth {
-        return scanner.fault(FaultKind::TooDeep(scanner.max_depth));
-    }
-    scanner.at += 1;
-    if scanner.next_token() == Some(b'}') {
-        scanner.at += 1;
-        return Ok(());
-    }
-    let mut seen = Seen::Few;
-    loop {
-        scanner.next_token();
-        let key = scanner.key()?;
-        let raw = &scanner.text[key.start..key.end];
-        let name = if key.escaped { unescape(raw) } else { Cow::Borrowed(raw) };
-        if !seen.is_new(scanner.text, members, &name) {
-            return scanner.fault(FaultKind::DuplicateKey(name.into_owned()));
-        }
-        scanner.next_token();
-        let value_start = scanner.at;
-        value(&name, scanner)?;
-        members.push(Position {
-            key_start: key.start as u32,
-            key_end: key.end as u32,
-            value_start: value_start as u32,
-            value_end: scanner.at as u32,
-            escaped: key.escaped,
-        });
-        match scanner.next_token() {
-            Some(b',') => scanner.at += 1,
-            Some(b'}') => {
-                scanner.at += 1;
-                return Ok(());
-            }
-            Some(_) => return scanner.fault(FaultKind::Unexpected),
-            None => return scanner.fault(FaultKind::Truncated),
-        }
-    }
-}
-
-/// The names met so far. Comparing with each is quickest for the handful of members that messages have; an object
-/// with thousands would make that quadratic, so past a bound they go into a set.
-enum Seen<'a> {
-    Few,
-    Many(HashSet<Cow<'a, str>>),
-}
-
-impl<'a> Seen<'a> {
-    const FEW: usize = 24;
-
-    #[allow(clippy::ptr_arg)] // the set wants the name as it is, borrowed from the text or not
-    fn is_new(&mut self, text: &'a str, members: &Members, name: &Cow<'a, str>) -> bool {
-        if let Seen::Few = self {
-            if members.len() < Self::FEW {
-                return !members.iter().any(|m| m.is(text, name));
-            }
-            *self = Seen::Many(members.iter().map(|m| m.name(text)).collect());
-        }
-        match self {
-            Seen::Many(names) => names.insert(name.clone()),
-            Seen::Few => unreachable!("just replaced"),
-        }
-    }
-}
-
-/// Resolves the escapes of a key. A lone surrogate cannot be resolved and stands for itself.
-fn unescape(raw: &str) -> Cow<'_, str> {
-    match serde_json::from_str::<String>(&format!("\"{raw}\"")) {
-        Ok(text) => Cow::Owned(text),
-        Err(_) => Cow::Borrowed(raw),
     }
 }
 

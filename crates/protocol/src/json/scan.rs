@@ -5,6 +5,9 @@
 
 use std::fmt;
 
+use super::members::Key;
+use super::special::find_special;
+
 /// What a message may cost before it is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -81,51 +84,55 @@ impl std::error::Error for Fault {}
 pub(crate) type Scan<T> = Result<T, Box<Fault>>;
 
 /// A position in JSON text. Methods consume one thing each and leave the position behind it.
+///
+/// What is inlined works on the scanner itself; what is not gets and gives positions, so that a scanner that is a local
+/// variable can live in registers.
+#[derive(Clone, Copy)]
 pub(crate) struct Scanner<'a> {
     pub(crate) text: &'a str,
-    pub(crate) bytes: &'a [u8],
     pub(crate) at: usize,
     pub(crate) max_depth: usize,
-}
-
-/// A string as it stands in the text: the bytes between the quotes, and whether it holds escapes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Str {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    pub(crate) escaped: bool,
+    /// Whether a string since this was last cleared held escapes. Those inside of arrays and objects do not count.
+    pub(crate) escapes: bool,
+    /// The key of an object that was consumed last.
+    pub(crate) key: Key,
 }
 
 impl<'a> Scanner<'a> {
     pub(crate) fn new(text: &'a str, limits: &Limits) -> Self {
-        Scanner { text, bytes: text.as_bytes(), at: 0, max_depth: limits.max_depth.min(127) }
+        Scanner { text, at: 0, max_depth: limits.max_depth.min(127), escapes: false, key: Key::default() }
     }
 
-    #[cold]
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> &'a [u8] {
+        self.text.as_bytes()
+    }
+
+    #[inline(always)]
     pub(crate) fn fault<T>(&self, kind: FaultKind) -> Scan<T> {
-        Err(Box::new(Fault { kind, at: self.at }))
+        fault_at(self.at, kind)
     }
 
-    #[cold]
-    fn unexpected<T>(&self) -> Scan<T> {
-        self.fault(if self.at >= self.bytes.len() { FaultKind::Truncated } else { FaultKind::Unexpected })
+    #[inline(always)]
+    pub(crate) fn unexpected<T>(&self) -> Scan<T> {
+        unexpected_at(self.text, self.at)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn peek(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
+        self.bytes().get(self.at).copied()
     }
 
     /// Skips white space and returns what comes next without taking it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_token(&mut self) -> Option<u8> {
-        while let Some(b) = self.peek() {
-            if !matches!(b, b' ' | b'\n' | b'\r' | b'\t') {
-                return Some(b);
+        match self.peek() {
+            Some(b) if b > b' ' => Some(b),
+            _ => {
+                self.at = skip_space(self.text, self.at);
+                self.peek()
             }
-            self.at += 1;
         }
-        None
     }
 
     #[inline]
@@ -146,85 +153,41 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Consumes a string, quotes included.
-    #[inline]
-    pub(crate) fn string(&mut self) -> Scan<Str> {
-        self.expect(b'"')?;
-        let start = self.at;
-        let mut escaped = false;
-        loop {
-            self.at += find_special(&self.bytes[self.at..]);
-            match self.peek() {
-                None => return self.fault(FaultKind::Truncated),
-                Some(b'"') => {
-                    let end = self.at;
-                    self.at += 1;
-                    return Ok(Str { start, end, escaped });
-                }
-                Some(b'\\') => {
-                    escaped = true;
-                    self.escape()?;
-                }
-                Some(_) => return self.fault(FaultKind::ControlCharacter),
-            }
-        }
-    }
-
-    fn escape(&mut self) -> Scan<()> {
-        match self.bytes.get(self.at + 1) {
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
-            Some(b'u') => match self.bytes.get(self.at + 2..self.at + 6) {
-                Some(hex) if hex.iter().all(u8::is_ascii_hexdigit) => self.at += 6,
-                Some(_) => return self.fault(FaultKind::BadEscape),
-                None => return self.fault(FaultKind::Truncated),
-            },
-            Some(_) => return self.fault(FaultKind::BadEscape),
-            None => return self.fault(FaultKind::Truncated),
+    /// Consumes a string. The caller has seen that a quote comes next.
+    #[inline(always)]
+    pub(crate) fn string(&mut self) -> Scan<()> {
+        self.at += 1;
+        self.at += find_special(&self.bytes()[self.at..]);
+        if self.peek() == Some(b'"') {
+            self.at += 1;
+        } else {
+            self.at = rest_of_string(self.text, self.at)?;
+            self.escapes = true;
         }
         Ok(())
     }
 
     /// Consumes a number. Returns whether it is written as an integer.
+    #[inline(always)]
     pub(crate) fn number(&mut self) -> Scan<bool> {
         if self.peek() == Some(b'-') {
             self.at += 1;
         }
         match self.peek() {
             Some(b'0') => self.at += 1,
-            Some(b'1'..=b'9') => self.digits(),
+            Some(b'1'..=b'9') => self.at += digits(&self.bytes()[self.at..]),
             _ => return self.unexpected(),
         }
-        let mut integer = true;
-        if self.peek() == Some(b'.') {
-            integer = false;
-            self.at += 1;
-            self.some_digits()?;
+        if let Some(b'.' | b'e' | b'E') = self.peek() {
+            self.at = rest_of_number(self.text, self.at)?;
+            return Ok(false);
         }
-        if let Some(b'e' | b'E') = self.peek() {
-            integer = false;
-            self.at += 1;
-            if let Some(b'+' | b'-') = self.peek() {
-                self.at += 1;
-            }
-            self.some_digits()?;
-        }
-        Ok(integer)
+        Ok(true)
     }
 
-    fn digits(&mut self) {
-        while let Some(b'0'..=b'9') = self.peek() {
-            self.at += 1;
-        }
-    }
-
-    fn some_digits(&mut self) -> Scan<()> {
-        let before = self.at;
-        self.digits();
-        if self.at == before { self.unexpected() } else { Ok(()) }
-    }
-
+    #[inline(always)]
     fn word(&mut self, word: &[u8]) -> Scan<()> {
-        if self.bytes[self.at..].starts_with(word) {
+        if self.bytes()[self.at..].starts_with(word) {
             self.at += word.len();
             Ok(())
         } else {
@@ -233,133 +196,167 @@ impl<'a> Scanner<'a> {
     }
 
     /// Consumes one value of any kind, whatever its depth. `depth` levels are open around it.
+    #[inline(always)]
     pub(crate) fn value(&mut self, depth: usize) -> Scan<()> {
-        // One bit per open level, set for objects: a nesting bomb costs no memory.
-        let mut kinds: u128 = 0;
-        let mut open = 0usize;
-        loop {
-            // A value is due.
-            match self.next_token() {
-                Some(b'"') => {
-                    self.string()?;
-                }
-                Some(b'{') => {
-                    self.at += 1;
-                    if self.next_token() == Some(b'}') {
-                        self.at += 1;
-                    } else {
-                        open += 1;
-                        if depth + open > self.max_depth {
-                            return self.fault(FaultKind::TooDeep(self.max_depth));
-                        }
-                        kinds = kinds << 1 | 1;
-                        self.key()?;
-                        continue;
+        if self.peek() == Some(b'"') {
+            return self.string();
+        }
+        self.at = nested(self.text, self.at, depth, self.max_depth)?;
+        Ok(())
+    }
+
+    /// Consumes `"key" :`, of which nobody wants to know.
+    #[inline(always)]
+    fn any_key(&mut self) -> Scan<()> {
+        if self.next_token() != Some(b'"') {
+            return self.unexpected();
+        }
+        self.string()?;
+        self.colon()
+    }
+
+    #[inline(always)]
+    pub(crate) fn colon(&mut self) -> Scan<()> {
+        if self.next_token() != Some(b':') {
+            return self.unexpected();
+        }
+        self.at += 1;
+        Ok(())
+    }
+}
+
+#[cold]
+fn fault_at<T>(at: usize, kind: FaultKind) -> Scan<T> {
+    Err(Box::new(Fault { kind, at }))
+}
+
+#[cold]
+fn unexpected_at<T>(text: &str, at: usize) -> Scan<T> {
+    fault_at(at, if at >= text.len() { FaultKind::Truncated } else { FaultKind::Unexpected })
+}
+
+/// Machines write messages without white space, so it is kept out of the way.
+#[cold]
+fn skip_space(text: &str, at: usize) -> usize {
+    let space = |b: &&u8| matches!(b, b' ' | b'\n' | b'\r' | b'\t');
+    at + text.as_bytes()[at..].iter().take_while(space).count()
+}
+
+/// Where a string ends, from the first thing in it that needs a closer look.
+#[inline(never)]
+fn rest_of_string(text: &str, mut at: usize) -> Scan<usize> {
+    let bytes = text.as_bytes();
+    loop {
+        match bytes.get(at) {
+            None => return fault_at(at, FaultKind::Truncated),
+            Some(b'"') => return Ok(at + 1),
+            Some(b'\\') => at += escape(bytes, at)?,
+            Some(_) => return fault_at(at, FaultKind::ControlCharacter),
+        }
+        at += find_special(&bytes[at..]);
+    }
+}
+
+/// How long the escape at a backslash is.
+#[inline]
+fn escape(bytes: &[u8], at: usize) -> Scan<usize> {
+    match bytes.get(at + 1) {
+        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
+        Some(b'u') => match bytes.get(at + 2..at + 6) {
+            Some(hex) if hex.iter().all(u8::is_ascii_hexdigit) => Ok(6),
+            Some(_) => fault_at(at, FaultKind::BadEscape),
+            None => fault_at(at, FaultKind::Truncated),
+        },
+        Some(_) => fault_at(at, FaultKind::BadEscape),
+        None => fault_at(at, FaultKind::Truncated),
+    }
+}
+
+/// Where a number ends, from its fraction or exponent on.
+#[inline(never)]
+fn rest_of_number(text: &str, mut at: usize) -> Scan<usize> {
+    let bytes = text.as_bytes();
+    if bytes.get(at) == Some(&b'.') {
+        at = some_digits(text, at + 1)?;
+    }
+    if let Some(b'e' | b'E') = bytes.get(at) {
+        at += 1;
+        if let Some(b'+' | b'-') = bytes.get(at) {
+            at += 1;
+        }
+        at = some_digits(text, at)?;
+    }
+    Ok(at)
+}
+
+fn some_digits(text: &str, at: usize) -> Scan<usize> {
+    match digits(&text.as_bytes()[at..]) {
+        0 => unexpected_at(text, at),
+        some => Ok(at + some),
+    }
+}
+
+#[inline]
+fn digits(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|b| b.is_ascii_digit()).count()
+}
+
+/// Where a value ends.
+#[inline(never)]
+fn nested(text: &str, at: usize, depth: usize, max_depth: usize) -> Scan<usize> {
+    let mut scanner = Scanner { text, at, max_depth, escapes: false, key: Key::default() };
+    // One bit per open level, set for objects: a nesting bomb costs no memory.
+    let mut kinds: u128 = 0;
+    let mut open = 0usize;
+    loop {
+        // A value is due.
+        let mut opened = false;
+        match scanner.next_token() {
+            Some(b'"') => scanner.string()?,
+            Some(first @ (b'{' | b'[')) => {
+                scanner.at += 1;
+                // In ASCII what closes comes two after what opens.
+                if scanner.next_token() == Some(first + 2) {
+                    scanner.at += 1;
+                } else {
+                    open += 1;
+                    if depth + open > max_depth {
+                        return scanner.fault(FaultKind::TooDeep(max_depth));
                     }
+                    kinds = kinds << 1 | u128::from(first == b'{');
+                    opened = true;
                 }
-                Some(b'[') => {
-                    self.at += 1;
-                    if self.next_token() == Some(b']') {
-                        self.at += 1;
-                    } else {
-                        open += 1;
-                        if depth + open > self.max_depth {
-                            return self.fault(FaultKind::TooDeep(self.max_depth));
-                        }
-                        kinds <<= 1;
-                        continue;
-                    }
-                }
-                Some(b't') => self.word(b"true")?,
-                Some(b'f') => self.word(b"false")?,
-                Some(b'n') => self.word(b"null")?,
-                Some(b'-' | b'0'..=b'9') => {
-                    self.number()?;
-                }
-                _ => return self.unexpected(),
             }
-            // A value has ended: close what closes, until another value is due.
+            Some(b't') => scanner.word(b"true")?,
+            Some(b'f') => scanner.word(b"false")?,
+            Some(b'n') => scanner.word(b"null")?,
+            Some(b'-' | b'0'..=b'9') => _ = scanner.number()?,
+            _ => return scanner.unexpected(),
+        }
+        // Unless something was opened, a value has ended: close what closes, until another value is due.
+        if !opened {
             loop {
                 if open == 0 {
-                    return Ok(());
+                    return Ok(scanner.at);
                 }
                 let in_object = kinds & 1 == 1;
-                match self.next_token() {
+                match scanner.next_token() {
                     Some(b',') => {
-                        self.at += 1;
-                        if in_object {
-                            self.next_token();
-                            self.key()?;
-                        }
+                        scanner.at += 1;
                         break;
                     }
-                    Some(b'}') if in_object => self.at += 1,
-                    Some(b']') if !in_object => self.at += 1,
-                    _ => return self.unexpected(),
+                    Some(b'}') if in_object => scanner.at += 1,
+                    Some(b']') if !in_object => scanner.at += 1,
+                    _ => return scanner.unexpected(),
                 }
                 kinds >>= 1;
                 open -= 1;
             }
         }
-    }
-
-    /// Consumes `"key" :`.
-    pub(crate) fn key(&mut self) -> Scan<Str> {
-        let key = self.string()?;
-        self.next_token();
-        self.expect(b':')?;
-        Ok(key)
-    }
-}
-
-/// Offset of the first quote, backslash or control character, or the length if there is none.
-///
-/// Most strings of a message are short names, so the first bytes are looked at eight at a time; what is longer goes in
-/// blocks that the compiler turns into a handful of vector instructions each.
-#[inline]
-pub(crate) fn find_special(bytes: &[u8]) -> usize {
-    const WORD: usize = 8;
-    const WORDS: usize = 6;
-    const BLOCK: usize = 64;
-    let mut at = 0;
-    for word in bytes.chunks_exact(WORD).take(WORDS) {
-        let hits = special_bytes(u64::from_le_bytes(word.try_into().expect("a word has eight bytes")));
-        if hits != 0 {
-            return at + hits.trailing_zeros() as usize / 8;
+        if kinds & 1 == 1 {
+            scanner.any_key()?;
         }
-        at += WORD;
     }
-    let mut blocks = bytes[at..].chunks_exact(BLOCK);
-    for block in &mut blocks {
-        let mut hit = 0u8;
-        for &b in block {
-            hit |= u8::from(b == b'"') | u8::from(b == b'\\') | u8::from(b < 0x20);
-        }
-        if hit != 0 {
-            break;
-        }
-        at += BLOCK;
-    }
-    at + bytes[at..].iter().position(|&b| is_special(b)).unwrap_or(bytes.len() - at)
-}
-
-/// The high bit of each byte of a word that is special. Only the lowest such bit is exact, which is all that is asked.
-#[inline]
-fn special_bytes(word: u64) -> u64 {
-    const LOW: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    // The classic test for a zero byte, applied to the word with the wanted byte cancelled out.
-    let has = |byte: u8| {
-        let x = word ^ (LOW * u64::from(byte));
-        x.wrapping_sub(LOW) & !x
-    };
-    let control = word.wrapping_sub(LOW * 0x20) & !word;
-    (has(b'"') | has(b'\\') | control) & HIGH
-}
-
-#[inline]
-fn is_special(b: u8) -> bool {
-    b == b'"' || b == b'\\' || b < 0x20
 }
 
 #[cfg(test)]
@@ -424,19 +421,5 @@ mod tests {
         assert_eq!(check(&ok), Ok(()));
         let over = format!("{}{}", "{\"a\":".repeat(101), "1");
         assert_eq!(check(&over), Err(FaultKind::TooDeep(100)));
-    }
-
-    #[test]
-    fn special_bytes_are_found_in_every_position() {
-        for len in 0..100 {
-            for at in 0..len {
-                for special in [b'"', b'\\', 0x1f, 0] {
-                    let mut text = vec![b'x'; len];
-                    text[at] = special;
-                    assert_eq!(find_special(&text), at);
-                }
-            }
-            assert_eq!(find_special(&vec![0xc3; len]), len);
-        }
     }
 }

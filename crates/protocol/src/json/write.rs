@@ -1,6 +1,6 @@
 //! Writing JSON text: strings with their escapes, and objects member by member.
 
-use super::scan::find_special;
+use super::special::find_special;
 use super::text::Json;
 
 /// Appends `content` as a JSON string.

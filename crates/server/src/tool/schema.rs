@@ -120,7 +120,7 @@ impl Compiled {
         known_dialect(schema)?;
         let mut nodes = 0;
         bounded(schema, 0, &mut nodes)?;
-        let validator = jsonschema::options().offline().build(schema);
+        let validator = tidegate_service::schema::compile(schema);
         validator.map(Compiled).map_err(|e| format!("the schema is not valid: {}", shorten(e.to_string())))
     }
 

@@ -141,7 +141,7 @@ fn check_schema(report: &mut Report, about: &str, which: &str, schema: &Value) {
         );
         return;
     }
-    if let Err(fault) = jsonschema::options().offline().build(schema) {
+    if let Err(fault) = tidegate_service::schema::compile(schema) {
         let at = fault.instance_path().to_string();
         let at = if at.is_empty() { String::new() } else { format!(" at {at}") };
         let fault: String = fault.to_string().chars().take(200).collect();

@@ -1,6 +1,7 @@
 //! Whether an answer fits its field, and how to say that it does not.
 
 use serde_json::{Value, json};
+use tidegate_service::schema;
 
 use super::field::{Choice, Kind};
 use crate::term::schema::plain;
@@ -183,13 +184,13 @@ fn number(text: &str, integer: bool) -> Option<Value> {
 /// The pattern is the server's, so one that cannot be read, or that takes too long, is left to the server.
 fn has_pattern(text: &str, pattern: &str) -> bool {
     let schema = json!({"type": "string", "pattern": pattern});
-    jsonschema::options().offline().build(&schema).map_or(true, |validator| validator.is_valid(&json!(text)))
+    schema::compile(&schema).map_or(true, |validator| validator.is_valid(&json!(text)))
 }
 
 /// Formats that are not known are left to the server.
 fn has_format(text: &str, format: &str) -> bool {
     let schema = json!({"type": "string", "format": format});
-    let validator = jsonschema::options().offline().should_validate_formats(true).build(&schema);
+    let validator = schema::compile_with_formats(&schema);
     validator.map_or(true, |validator| validator.is_valid(&json!(text)))
 }
 
