@@ -32,22 +32,18 @@ fn find_special_near(bytes: &[u8]) -> usize {
     find_special_far(bytes, near.len() - rest.len())
 }
 
-/// The same for long strings, from an offset on: in blocks that the compiler turns into a handful of vector
-/// instructions each.
+/// The same for long strings, from an offset on: one look for the end of the plain part, which uses whatever vectors the
+/// machine has, and one at the lowest byte before it.
 #[inline(never)]
-fn find_special_far(bytes: &[u8], mut at: usize) -> usize {
-    const BLOCK: usize = 64;
-    for block in bytes[at..].chunks_exact(BLOCK) {
-        let mut hit = 0u8;
-        for &b in block {
-            hit |= u8::from(b == b'"') | u8::from(b == b'\\') | u8::from(b < 0x20);
-        }
-        if hit != 0 {
-            break;
-        }
-        at += BLOCK;
+fn find_special_far(bytes: &[u8], at: usize) -> usize {
+    let rest = &bytes[at..];
+    let end = memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+    let plain = &rest[..end];
+    let lowest = plain.iter().fold(u8::MAX, |lowest, &b| lowest.min(b));
+    match lowest < 0x20 {
+        true => at + plain.iter().position(|&b| b < 0x20).unwrap_or(end),
+        false => at + end,
     }
-    at + bytes[at..].iter().position(|&b| is_special(b)).unwrap_or(bytes.len() - at)
 }
 
 /// The high bit of each byte of a word that is special. Only the lowest such bit is exact, which is all that is asked.
@@ -61,18 +57,13 @@ fn special_bytes(word: u64) -> u64 {
     (control_or_quote | backslash) & !word & (EACH * 0x80)
 }
 
-#[inline]
-fn is_special(b: u8) -> bool {
-    b == b'"' || b == b'\\' || b < 0x20
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn special_bytes_are_found_in_every_position() {
-        for len in 0..100 {
+        for len in 0..200 {
             for at in 0..len {
                 for special in [b'"', b'\\', 0x1f, 0] {
                     let mut text = vec![b'x'; len];
