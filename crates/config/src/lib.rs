@@ -35,7 +35,7 @@ pub use config::{Config, Variables};
 pub use entry::ServerEntry;
 pub use error::{ConfigError, Problem};
 pub use patterns::{PatternError, Patterns};
-pub use resolve::BUILTINS;
+pub use resolve::{BUILTINS, usual_data_dir};
 pub use schema::schema;
 pub use settings::{
     ListenSettings, NameStyle, PinMode, ServerSettings, Settings, Source, ToolMode, ToolOverride,

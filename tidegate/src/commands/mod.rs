@@ -1,10 +1,12 @@
 //! The commands, one file each, and what they share.
 //!
 //! `target` says which server is meant, `connection` talks to it, `interrupt` ends it on Ctrl-C, `display` shows that
-//! something is going on, `elicit` asks the user, `configuration` finds the gateway's file, `output` is standard output,
+//! something is going on, `elicit` asks the user, `configuration` finds the gateway's file, `builtin` has the servers that
+//! are part of the program, `output` is standard output,
 //! `failure` and `exit` are the ways out.
 
 mod add;
+mod builtin;
 mod call;
 mod check;
 mod completions;

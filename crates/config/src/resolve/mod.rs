@@ -19,7 +19,7 @@ use crate::settings::{ListenSettings, NameStyle, PinMode, Settings, ToolMode, To
 use crate::written::{self, File, Place, Time, Tools};
 
 /// The servers that are part of the program.
-pub const BUILTINS: &[&str] = &["demo"];
+pub const BUILTINS: &[&str] = &["demo", "memory"];
 
 /// What a configuration means.
 pub(crate) fn settings(
@@ -46,6 +46,12 @@ pub(crate) fn settings(
 pub(crate) fn usual_state_dir() -> Option<std::path::PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;
     Some(base.state_dir().unwrap_or_else(|| base.data_dir()).join("tidegate"))
+}
+
+/// Where the program keeps what is the user's: `tidegate` in `$XDG_DATA_HOME`, in `~/.local/share`, or where else the
+/// system has such things.
+pub fn usual_data_dir() -> Option<std::path::PathBuf> {
+    Some(etcetera::choose_base_strategy().ok()?.data_dir().join("tidegate"))
 }
 
 /// Finds out what fields mean.

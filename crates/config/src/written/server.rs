@@ -88,7 +88,7 @@ with_terms! {
         /// How to speak to the address: "http" for Streamable HTTP, "sse" for the older HTTP+SSE. Default: whichever
         /// the server has.
         transport: Option<Transport>,
-        /// The name of a server that is part of Tidegate, such as "demo".
+        /// The name of a server that is part of Tidegate, such as "memory".
         builtin: Option<String>,
         /// Whether to use the server at all. Default true.
         enabled: Option<bool>,

@@ -113,7 +113,7 @@ fn what_a_server_is() {
     );
     check(
         "[servers.x]\nbuiltin = \"dem\"",
-        "there is no such server in Tidegate, only demo; did you mean \"demo\"?",
+        "there is no such server in Tidegate, only demo, memory; did you mean \"demo\"?",
     );
     check("[servers.x]\ncommand = \"\"", "servers.x.command: it is empty, so name a program");
     check("[servers.x]\ncommand = []", "servers.x.command: it is empty, so name a program");

@@ -2,17 +2,16 @@
 
 use std::time::Duration;
 
-use tidegate::demo;
 use tidegate::protocol::Profile;
 use tidegate::service::layers::RetryPolicy;
-use tidegate_client::{Client, Target};
+use tidegate_client::Client;
 use tidegate_config::{ServerSettings, Settings, Source};
 use tokio::task::JoinSet;
 
-use crate::commands::connection;
 use crate::commands::exit::Exit;
 use crate::commands::failure::Failure;
 use crate::commands::target::Place;
+use crate::commands::{builtin, connection};
 
 /// How long a server may take.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -55,7 +54,7 @@ pub(super) async fn all(settings: &Settings) -> Vec<Result<Reached, Failure>> {
 async fn reach(server: &ServerSettings) -> Result<Reached, Failure> {
     let target = match &server.source {
         Source::Target(target) => target.clone(),
-        Source::Builtin(_) => Target::from_door(demo::server(Profile::Strict)),
+        Source::Builtin(name) => builtin::target(name, &server.name, Profile::Strict)?,
     };
     let place = Place { name: server.name.clone(), target, file: None };
     let mut options = server.options.clone();

@@ -1,17 +1,15 @@
 //! What the servers list now.
 
-use tidegate::demo;
 use tidegate::protocol::Profile;
-use tidegate_client::Target;
 use tidegate_config::{ServerSettings, Settings, Source};
 use tidegate_gateway::Pin;
 use tokio::task::JoinSet;
 
 use super::changes::Wanted;
-use crate::commands::connection;
 use crate::commands::exit::Exit;
 use crate::commands::failure::Failure;
 use crate::commands::target::Place;
+use crate::commands::{builtin, connection};
 
 /// What a server lists now.
 pub(super) struct Listed {
@@ -49,7 +47,7 @@ pub(super) async fn all(settings: &Settings, wanted: &Wanted) -> Vec<Listed> {
 async fn tools(server: &ServerSettings) -> Result<Vec<Tool>, Failure> {
     let target = match &server.source {
         Source::Target(target) => target.clone(),
-        Source::Builtin(_) => Target::from_door(demo::server(Profile::Strict)),
+        Source::Builtin(name) => builtin::target(name, &server.name, Profile::Strict)?,
     };
     let place = Place { name: server.name.clone(), target, file: None };
     let (builder, words) = connection::builder(&place, server.options.clone(), false)?;

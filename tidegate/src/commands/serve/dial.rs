@@ -1,12 +1,11 @@
 //! How servers behind the gateway are reached: with the logins of the user, and those that are part of the program.
 
-use tidegate::demo;
-use tidegate::protocol::{Error, Profile, Symbol};
+use tidegate::protocol::Profile;
 use tidegate_client::{AppError, Client, ClientBuilder, Target};
 use tidegate_config::{ServerSettings, Source};
 
 use super::ancestry::Ancestry;
-use crate::commands::connection;
+use crate::commands::{builtin, connection};
 
 /// Makes clients. `errors` is for the demonstration server.
 pub(super) fn with(
@@ -17,14 +16,7 @@ pub(super) fn with(
         let target = match &settings.source {
             Source::Target(Target::Command(command)) => Target::Command(ancestry.tell(command.clone())),
             Source::Target(target) => target.clone(),
-            Source::Builtin(name) if name == "demo" => Target::from_door(demo::server(errors)),
-            Source::Builtin(name) => {
-                let what = format!(
-                    "server {:?}: there is no built-in server {name:?}; there is demo",
-                    settings.name
-                );
-                return Err(connection::app_error(&Error::new(Symbol::InvalidParams, what)));
-            }
+            Source::Builtin(name) => builtin::target(name, &settings.name, errors)?,
         };
         let builder = Client::builder(target.clone())?.options(settings.options.clone());
         connection::with_logins(builder, &target, false).map_err(|error| connection::app_error(&error))

@@ -1,0 +1,198 @@
+//! Entities: making, observing, forgetting.
+
+use std::collections::BTreeSet;
+
+use crate::store::{Change, Code, Fault, Result, Row, Value, View};
+
+use super::model::{self, Entity};
+use super::pages;
+
+/// An entity as it is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept {
+    pub(crate) key: i64,
+    pub(crate) name: String,
+    pub(crate) entity_type: String,
+}
+
+impl Kept {
+    pub(crate) fn read(row: &dyn Row) -> Result<Kept> {
+        Ok(Kept { key: row.int(0)?, name: row.text(1)?, entity_type: row.text(2)? })
+    }
+
+    /// What the index of words says of it on every page.
+    fn title(&self) -> String {
+        format!("{} {}", self.name, self.entity_type)
+    }
+}
+
+/// The entity of this name, if it is known.
+pub(crate) fn find(view: &mut View<'_>, name: &str) -> Result<Option<Kept>> {
+    view.one(
+        "SELECT key, name, type FROM entities WHERE tenant = ?1 AND name = ?2 AND gone IS NULL",
+        &[Value::Text(name.into())],
+        Kept::read,
+    )
+}
+
+/// The entity with this key, if it is still known.
+pub(crate) fn keyed(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
+    view.one(
+        "SELECT key, name, type FROM entities WHERE tenant = ?1 AND key = ?2 AND gone IS NULL",
+        &[Value::Int(key)],
+        Kept::read,
+    )
+}
+
+/// Makes those entities that are not known yet, and returns them.
+pub(crate) fn create(change: &mut Change<'_>, entities: Vec<Entity>) -> Result<Vec<Entity>> {
+    let mut made = Vec::new();
+    for mut entity in entities {
+        if find(change, &entity.name)?.is_some() {
+            continue;
+        }
+        let key = insert(change, &entity)?;
+        let kept = Kept { key, name: entity.name.clone(), entity_type: entity.entity_type.clone() };
+        entity.observations = observe(change, &kept, std::mem::take(&mut entity.observations), true)?;
+        made.push(entity);
+    }
+    Ok(made)
+}
+
+fn insert(change: &mut Change<'_>, entity: &Entity) -> Result<i64> {
+    let (now, id) = (Value::Int(change.now), Value::Int(change.id));
+    let key = change.one(
+        "INSERT INTO entities (tenant, key, name, type, since, made) VALUES (?1, 0, ?2, ?3, ?4, ?5) RETURNING id",
+        &[Value::Text((&*entity.name).into()), Value::Text((&*entity.entity_type).into()), now, id],
+        |row| row.int(0),
+    )?;
+    let key = key.ok_or_else(|| Fault::new(Code::Database, "The entity has no number"))?;
+    change.run("UPDATE entities SET key = id WHERE tenant = ?1 AND id = ?2", &[Value::Int(key)])?;
+    Ok(key)
+}
+
+/// Adds what is not known of the entity yet, and returns it.
+pub(crate) fn observe(
+    change: &mut Change<'_>,
+    entity: &Kept,
+    contents: Vec<String>,
+    new: bool,
+) -> Result<Vec<String>> {
+    let mut added = Vec::new();
+    let mut touched = BTreeSet::new();
+    for content in contents {
+        let digest = digest(&content);
+        if has(change, entity.key, digest, &content)? {
+            continue;
+        }
+        let page = pages::place(change, entity.key)?;
+        touched.insert(page);
+        let (now, id) = (Value::Int(change.now), Value::Int(change.id));
+        change.run(
+            "INSERT INTO observations (tenant, entity, page, content, digest, since, made)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            &[
+                Value::Int(entity.key),
+                Value::Int(page),
+                Value::Text((&*content).into()),
+                Value::Int(digest),
+                now,
+                id,
+            ],
+        )?;
+        added.push(content);
+    }
+    if new && touched.is_empty() {
+        // What nothing is known of can still be found by its name.
+        touched.insert(pages::add(change, entity.key, 0)?);
+    }
+    for page in touched {
+        pages::index(change, page, &entity.title())?;
+    }
+    Ok(added)
+}
+
+/// Whether this is known of the entity.
+fn has(view: &mut View<'_>, key: i64, digest: i64, content: &str) -> Result<bool> {
+    let found = view.one(
+        "SELECT 1 FROM observations
+         WHERE tenant = ?1 AND entity = ?2 AND digest = ?3 AND gone IS NULL AND content = ?4",
+        &[Value::Int(key), Value::Int(digest), Value::Text(content.into())],
+        |row| row.int(0),
+    )?;
+    Ok(found.is_some())
+}
+
+/// Forgets entities, and the relations from and to them. Returns the names of those that were known.
+pub(crate) fn delete(change: &mut Change<'_>, names: &[String]) -> Result<Vec<String>> {
+    let mut gone = Vec::new();
+    for name in names {
+        let (now, id) = (Value::Int(change.now), Value::Int(change.id));
+        change.run(
+            "UPDATE relations SET until = ?2, gone = ?3
+             WHERE tenant = ?1 AND gone IS NULL AND (source = ?4 OR target = ?4)",
+            &[now.clone(), id.clone(), Value::Text((&**name).into())],
+        )?;
+        let Some(entity) = find(change, name)? else { continue };
+        let at = [now, id, Value::Int(entity.key)];
+        change.run(
+            "UPDATE entities SET until = ?2, gone = ?3 WHERE tenant = ?1 AND key = ?4 AND gone IS NULL",
+            &at,
+        )?;
+        change.run(
+            "UPDATE observations SET until = ?2, gone = ?3 WHERE tenant = ?1 AND entity = ?4 AND gone IS NULL",
+            &at,
+        )?;
+        pages::forget(change, entity.key)?;
+        gone.push(entity.name);
+    }
+    Ok(gone)
+}
+
+/// Forgets observations of an entity. Returns how many were known.
+pub(crate) fn unobserve(change: &mut Change<'_>, entity: &Kept, contents: &[String]) -> Result<usize> {
+    let mut touched = BTreeSet::new();
+    let mut count = 0;
+    for content in contents {
+        let (now, id) = (Value::Int(change.now), Value::Int(change.id));
+        let pages = change.all(
+            "UPDATE observations SET until = ?2, gone = ?3
+             WHERE tenant = ?1 AND entity = ?4 AND digest = ?5 AND content = ?6 AND gone IS NULL RETURNING page",
+            &[now, id, Value::Int(entity.key), Value::Int(digest(content)), Value::Text((&**content).into())],
+            |row| row.int(0),
+        )?;
+        count += pages.len();
+        touched.extend(pages);
+    }
+    for page in touched {
+        pages::index(change, page, &entity.title())?;
+    }
+    Ok(count)
+}
+
+/// The live observations of an entity, oldest first.
+pub(crate) fn observations(view: &mut View<'_>, key: i64) -> Result<Vec<String>> {
+    view.all(
+        "SELECT content FROM observations WHERE tenant = ?1 AND entity = ?2 AND gone IS NULL ORDER BY id",
+        &[Value::Int(key)],
+        |row| row.text(0),
+    )
+}
+
+/// The entity with all that is known of it.
+pub(crate) fn whole(view: &mut View<'_>, kept: Kept) -> Result<Entity> {
+    let observations = observations(view, kept.key)?;
+    Ok(Entity { name: kept.name, entity_type: kept.entity_type, observations })
+}
+
+/// A number by which equal observations are found. It is kept in the file, so it may never change.
+fn digest(content: &str) -> i64 {
+    // FNV-1a.
+    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    content.bytes().fold(0xcbf2_9ce4_8422_2325, step) as i64
+}
+
+/// Checks names that are only looked for.
+pub(crate) fn check_names(field: &str, names: &[String]) -> Result<()> {
+    model::entries(field, names)
+}

@@ -1,0 +1,93 @@
+//! Why something could not be stored or found.
+
+use std::fmt;
+
+/// What went wrong, as a code for programs and a sentence for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// The kind of trouble.
+    pub code: Code,
+    /// What is wrong and what to do about it.
+    pub message: String,
+}
+
+/// The kinds of trouble.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Code {
+    /// Something about the arguments.
+    InvalidInput,
+    /// A name that cannot be one.
+    InvalidEntityName,
+    /// No such entity.
+    EntityNotFound,
+    /// No such relation.
+    RelationNotFound,
+    /// Somebody else changed it in between.
+    Conflict,
+    /// The database refused or is gone.
+    Database,
+}
+
+impl Code {
+    /// The code as programs know it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Code::InvalidInput => "INVALID_INPUT",
+            Code::InvalidEntityName => "INVALID_ENTITY_NAME",
+            Code::EntityNotFound => "ENTITY_NOT_FOUND",
+            Code::RelationNotFound => "RELATION_NOT_FOUND",
+            Code::Conflict => "CONFLICT",
+            Code::Database => "DATABASE_ERROR",
+        }
+    }
+}
+
+/// What storing and finding gives.
+pub(crate) type Result<T, E = Fault> = std::result::Result<T, E>;
+
+impl Fault {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Fault {
+        Fault { code, message: message.into() }
+    }
+
+    /// The field and the reason.
+    pub(crate) fn input(field: &str, reason: impl fmt::Display) -> Fault {
+        Fault::new(Code::InvalidInput, format!("{field}: {reason}"))
+    }
+
+    pub(crate) fn no_entity(name: &str) -> Fault {
+        Fault::new(Code::EntityNotFound, format!("Entity with name {name} not found"))
+    }
+
+    pub(crate) fn no_relation(from: &str, relation_type: &str, to: &str) -> Fault {
+        let what = format!("There is no relation {from} {relation_type} {to}");
+        Fault::new(Code::RelationNotFound, what)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Fault {
+        tracing::warn!(%error, "the database refused");
+        let what = match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DiskFull) => "The disk is full: nothing was stored",
+            Some(rusqlite::ErrorCode::ReadOnly) => "The memory file cannot be written: check its permissions",
+            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
+                "Another process is writing to the memory file for too long: try again"
+            }
+            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
+                "The memory file is damaged: restore it from a backup"
+            }
+            _ => "The memory could not be read or written; the log says why",
+        };
+        Fault::new(Code::Database, what)
+    }
+}

@@ -1,0 +1,319 @@
+//! Tools that change the graph.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tidegate_server::{Cx, Tool, ToolError, ToolResult};
+
+use super::{changing, entities as entity_list, memory, object, of, relations as relation_list, told};
+use crate::Recall;
+use crate::graph::entities::{self, check_names};
+use crate::graph::model::{self, Entity, Relation};
+use crate::graph::relations;
+use crate::store::Fault;
+
+#[derive(Deserialize, JsonSchema)]
+struct CreateEntities {
+    /// The entities. Those whose name is known already are left as they are.
+    entities: Vec<Entity>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct CreateRelations {
+    /// The relations, in active voice. Those that are known already are left as they are.
+    relations: Vec<Relation>,
+}
+
+/// What is to be added to one entity.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Observed {
+    /// The name of the entity.
+    entity_name: String,
+    /// What is known of it now. What was known already is not added again.
+    contents: Vec<String>,
+}
+
+/// Either a list, or one entity at the top level.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct AddObservations {
+    /// What to add, entity by entity.
+    observations: Option<Vec<Observed>>,
+    /// Instead of `observations`: the name of one entity.
+    entity_name: Option<String>,
+    /// Instead of `observations`: what to add to it.
+    contents: Option<Vec<String>>,
+}
+
+impl AddObservations {
+    fn list(self) -> Result<Vec<Observed>, Fault> {
+        match (self.observations, self.entity_name, self.contents) {
+            (Some(list), None, None) => Ok(list),
+            (None, Some(entity_name), Some(contents)) => Ok(vec![Observed { entity_name, contents }]),
+            _ => Err(Fault::input(
+                "observations",
+                "give either \"observations\": [{\"entityName\", \"contents\"}], or \"entityName\" and \"contents\"",
+            )),
+        }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct DeleteEntities {
+    /// The names of the entities. Names that are not known are passed over.
+    entity_names: Vec<String>,
+}
+
+/// What is to be forgotten of one entity.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Deletion {
+    /// The name of the entity.
+    entity_name: String,
+    /// The observations, word for word.
+    observations: Vec<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct DeleteObservations {
+    /// What to forget, entity by entity.
+    deletions: Vec<Deletion>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct DeleteRelations {
+    /// The relations. Those that are not known are passed over.
+    relations: Vec<Relation>,
+}
+
+/// Either the relation itself, or under `relation`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct UpdateRelation {
+    /// The relation as it should be. What it does not say stays as it is.
+    relation: Option<Relation>,
+    /// Instead of `relation`: the entity that it starts from.
+    from: Option<String>,
+    /// Instead of `relation`: the entity that it leads to.
+    to: Option<String>,
+    /// Instead of `relation`: what it is.
+    relation_type: Option<String>,
+    /// Instead of `relation`: how strong it is now, 0 to 1.
+    strength: Option<f64>,
+    /// Instead of `relation`: how sure it is now, 0 to 1.
+    confidence: Option<f64>,
+    /// Instead of `relation`: members to add to its metadata, or to replace there.
+    metadata: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+impl UpdateRelation {
+    fn one(self) -> Result<Relation, Fault> {
+        match (self.relation, self.from, self.to, self.relation_type) {
+            (Some(relation), None, None, None) => Ok(relation),
+            (None, Some(from), Some(to), Some(relation_type)) => Ok(Relation {
+                from,
+                to,
+                relation_type,
+                strength: self.strength,
+                confidence: self.confidence,
+                metadata: self.metadata,
+            }),
+            _ => Err(Fault::input("relation", "give \"relation\", or \"from\", \"to\" and \"relationType\"")),
+        }
+    }
+}
+
+pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
+    let with = |recall: &Recall| recall.clone();
+    vec![
+        {
+            let recall = with(recall);
+            changing(
+                "create_entities",
+                "Create Entities",
+                "Create multiple new entities in the knowledge graph",
+            )
+            .output_schema(object(json!({"entities": entity_list(), "created": {"type": "integer"}})))
+            .handler(move |args: CreateEntities, cx: Cx| create_entities(recall.clone(), args, cx))
+        },
+        {
+            let recall = with(recall);
+            changing(
+                "create_relations",
+                "Create Relations",
+                "Create multiple new relations between entities in the knowledge graph. Relations should be in active \
+                 voice",
+            )
+            .output_schema(object(json!({"relations": relation_list(), "created": {"type": "integer"}})))
+            .handler(move |args: CreateRelations, cx: Cx| create_relations(recall.clone(), args, cx))
+        },
+        {
+            let recall = with(recall);
+            let added = object(json!({
+                "entityName": {"type": "string"},
+                "addedObservations": {"type": "array", "items": {"type": "string"}},
+            }));
+            changing(
+                "add_observations",
+                "Add Observations",
+                "Add new observations to existing entities in the knowledge graph",
+            )
+            .output_schema(object(json!({"results": {"type": "array", "items": added}})))
+            .handler(move |args: AddObservations, cx: Cx| add_observations(recall.clone(), args, cx))
+        },
+        {
+            let recall = with(recall);
+            deleting(
+                "delete_entities",
+                "Delete Entities",
+                "Delete multiple entities and their associated relations from the knowledge graph. Their history stays",
+            )
+            .handler(move |args: DeleteEntities, cx: Cx| delete_entities(recall.clone(), args, cx))
+        },
+        {
+            let recall = with(recall);
+            deleting(
+                "delete_observations",
+                "Delete Observations",
+                "Delete specific observations from entities in the knowledge graph. Their history stays",
+            )
+            .handler(move |args: DeleteObservations, cx: Cx| delete_observations(recall.clone(), args, cx))
+        },
+        {
+            let recall = with(recall);
+            deleting(
+                "delete_relations",
+                "Delete Relations",
+                "Delete multiple relations from the knowledge graph. Their history stays",
+            )
+            .handler(move |args: DeleteRelations, cx: Cx| delete_relations(recall.clone(), args, cx))
+        },
+        {
+            let recall = with(recall);
+            changing(
+                "update_relation",
+                "Update Relation",
+                "Change the strength, confidence or metadata of a relation",
+            )
+            .output_schema(of::<Relation>())
+            .handler(move |args: UpdateRelation, cx: Cx| update_relation(recall.clone(), args, cx))
+        },
+    ]
+}
+
+fn deleting(name: &str, title: &str, description: &str) -> Tool {
+    let output = json!({
+        "success": {"type": "boolean"}, "message": {"type": "string"}, "deleted": {"type": "integer"},
+    });
+    changing(name, title, description).destructive(true).idempotent().output_schema(object(output))
+}
+
+fn deleted(what: &str, count: usize) -> Result<ToolResult, ToolError> {
+    let message = format!("{what} deleted successfully");
+    let structured = json!({"success": true, "message": message, "deleted": count});
+    Ok(ToolResult::text(message).structured(tidegate_server::Json::from(structured)))
+}
+
+async fn create_entities(recall: Recall, args: CreateEntities, cx: Cx) -> Result<ToolResult, ToolError> {
+    model::entries("entities", &args.entities)?;
+    for (at, entity) in args.entities.iter().enumerate() {
+        entity.check(at)?;
+    }
+    let names = args.entities.iter().map(|entity| entity.name.clone()).collect();
+    let made = memory(&recall, &cx)
+        .change("create_entities", names, move |change| entities::create(change, args.entities))
+        .await?;
+    told(&made, json!({"entities": made, "created": made.len()}))
+}
+
+async fn create_relations(recall: Recall, args: CreateRelations, cx: Cx) -> Result<ToolResult, ToolError> {
+    model::entries("relations", &args.relations)?;
+    for (at, relation) in args.relations.iter().enumerate() {
+        relation.check(&format!("relations[{at}]"))?;
+    }
+    let names = ends(&args.relations);
+    let made = memory(&recall, &cx)
+        .change("create_relations", names, move |change| relations::create(change, args.relations))
+        .await?;
+    told(&made, json!({"relations": made, "created": made.len()}))
+}
+
+fn ends(relations: &[Relation]) -> Vec<String> {
+    relations.iter().flat_map(|relation| [relation.from.clone(), relation.to.clone()]).collect()
+}
+
+async fn add_observations(recall: Recall, args: AddObservations, cx: Cx) -> Result<ToolResult, ToolError> {
+    let list = args.list()?;
+    model::entries("observations", &list)?;
+    for (at, observed) in list.iter().enumerate() {
+        model::entries(&format!("observations[{at}].contents"), &observed.contents)?;
+        for (n, text) in observed.contents.iter().enumerate() {
+            model::observation(&format!("observations[{at}].contents[{n}]"), text)?;
+        }
+    }
+    let names = list.iter().map(|observed| observed.entity_name.clone()).collect();
+    let results = memory(&recall, &cx)
+        .change("add_observations", names, move |change| {
+            let mut results = Vec::new();
+            for observed in list {
+                let entity = entities::find(change, &observed.entity_name)?
+                    .ok_or_else(|| Fault::no_entity(&observed.entity_name))?;
+                let added = entities::observe(change, &entity, observed.contents, false)?;
+                results.push(json!({"entityName": observed.entity_name, "addedObservations": added}));
+            }
+            Ok(results)
+        })
+        .await?;
+    told(&results, json!({"results": results}))
+}
+
+async fn delete_entities(recall: Recall, args: DeleteEntities, cx: Cx) -> Result<ToolResult, ToolError> {
+    check_names("entityNames", &args.entity_names)?;
+    let names = args.entity_names.clone();
+    let gone = memory(&recall, &cx)
+        .change("delete_entities", names, move |change| entities::delete(change, &args.entity_names))
+        .await?;
+    deleted("Entities", gone.len())
+}
+
+async fn delete_observations(
+    recall: Recall,
+    args: DeleteObservations,
+    cx: Cx,
+) -> Result<ToolResult, ToolError> {
+    model::entries("deletions", &args.deletions)?;
+    let names = args.deletions.iter().map(|deletion| deletion.entity_name.clone()).collect();
+    let count = memory(&recall, &cx)
+        .change("delete_observations", names, move |change| {
+            let mut count = 0;
+            for deletion in &args.deletions {
+                if let Some(entity) = entities::find(change, &deletion.entity_name)? {
+                    count += entities::unobserve(change, &entity, &deletion.observations)?;
+                }
+            }
+            Ok(count)
+        })
+        .await?;
+    deleted("Observations", count)
+}
+
+async fn delete_relations(recall: Recall, args: DeleteRelations, cx: Cx) -> Result<ToolResult, ToolError> {
+    model::entries("relations", &args.relations)?;
+    let names = ends(&args.relations);
+    let count = memory(&recall, &cx)
+        .change("delete_relations", names, move |change| relations::delete(change, &args.relations))
+        .await?;
+    deleted("Relations", count)
+}
+
+async fn update_relation(recall: Recall, args: UpdateRelation, cx: Cx) -> Result<ToolResult, ToolError> {
+    let relation = args.one()?;
+    relation.check("relation")?;
+    let names = ends(std::slice::from_ref(&relation));
+    let updated = memory(&recall, &cx)
+        .change("update_relation", names, move |change| relations::update(change, relation))
+        .await?;
+    told(&updated, json!(updated))
+}

@@ -1,0 +1,88 @@
+//! The tools: names and results as assistants know them from `server-memory`, and what DevFlow adds.
+//!
+//! Where the two disagree about arguments, both shapes are taken. Results have the members of both.
+
+mod change;
+mod history;
+mod read;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tidegate_server::{Cx, Json, Server, Tool, ToolError, ToolResult};
+
+use crate::Recall;
+use crate::graph::model::{Entity, Relation};
+use crate::store::{Code, Fault, Memory};
+
+/// All tools of a server.
+pub(crate) fn add(server: Server, recall: &Recall) -> Server {
+    let server = change::tools(recall).into_iter().fold(server, Server::tool);
+    let server = read::tools(recall).into_iter().fold(server, Server::tool);
+    history::tools(recall).into_iter().fold(server, Server::tool)
+}
+
+impl From<Fault> for ToolError {
+    fn from(fault: Fault) -> ToolError {
+        // What the caller can mend is said plainly; programs have the code.
+        let data = json!({"code": fault.code.as_str()});
+        let symbol = match fault.code {
+            Code::InvalidInput | Code::InvalidEntityName => tidegate_server::Symbol::Validation,
+            _ => tidegate_server::Symbol::ToolExecution,
+        };
+        ToolError::new(symbol, fault.message).data(Json::from(data))
+    }
+}
+
+/// A result that is told twice: `text` as `server-memory` writes it, and structured.
+pub(crate) fn told(text: &impl Serialize, structured: Value) -> Result<ToolResult, ToolError> {
+    let text = serde_json::to_string_pretty(text).map_err(ToolError::from_error)?;
+    Ok(ToolResult::text(text).structured(Json::from(structured)))
+}
+
+/// The memory of whoever calls.
+pub(crate) fn memory(recall: &Recall, cx: &Cx) -> Memory {
+    recall.of(cx.principal(), cx.client_info())
+}
+
+/// A tool that changes things in this memory only.
+pub(crate) fn changing(name: &str, title: &str, description: &str) -> Tool {
+    Tool::new(name).title(title).description(description).destructive(false).open_world(false)
+}
+
+/// A tool that only reads this memory.
+pub(crate) fn reading(name: &str, title: &str, description: &str) -> Tool {
+    Tool::new(name).title(title).description(description).read_only().idempotent().open_world(false)
+}
+
+/// The schema of an object with these members, all of which are there.
+pub(crate) fn object(members: Value) -> Value {
+    let required: Vec<_> = members.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
+    json!({"type": "object", "properties": members, "required": required})
+}
+
+/// The schema of a type, without what only generators of schemas need.
+pub(crate) fn of<T: JsonSchema>() -> Value {
+    let mut generator = schemars::generate::SchemaSettings::draft2020_12()
+        .with(|settings| {
+            settings.inline_subschemas = true;
+            settings.meta_schema = None;
+        })
+        .into_generator();
+    let mut schema = generator.root_schema_for::<T>().to_value();
+    if let Some(members) = schema.as_object_mut() {
+        members.remove("title");
+        members.remove("$schema");
+    }
+    schema
+}
+
+/// The schema of a list of entities.
+pub(crate) fn entities() -> Value {
+    json!({"type": "array", "items": of::<Entity>()})
+}
+
+/// The schema of a list of relations.
+pub(crate) fn relations() -> Value {
+    json!({"type": "array", "items": of::<Relation>()})
+}

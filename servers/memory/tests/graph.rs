@@ -1,0 +1,294 @@
+//! The graph through its tools, as a client calls them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Value, json};
+use tidegate_memory::{Store, server};
+use tidegate_protocol::{Json, Limits, Method, Params};
+use tidegate_server::{Principal, ServerDoor};
+use tidegate_service::{Call, Context, Door, Reply};
+
+/// A folder of its own, which goes when the test is over.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Folder {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("tidegate-memory-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        Folder(std::env::temp_dir().join(name))
+    }
+
+    fn server(&self) -> ServerDoor {
+        server(Store::open(self.0.join("memory.db")).unwrap())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+async fn call_as(server: &ServerDoor, tenant: Option<&str>, tool: &str, arguments: Value) -> Value {
+    let params = Json::from(json!({"name": tool, "arguments": arguments}));
+    let mut context = Context::local();
+    context.principal = Principal { subject: None, tenant: tenant.map(Arc::from) };
+    context.client_info = Some(Json::from(json!({"name": "tester", "version": "1"})));
+    let call = Call::new(Method::ToolsCall, Params::parse(&params, &Limits::default()).unwrap(), context);
+    match server.answer(call).await.unwrap() {
+        Reply::Complete(result) => result.to().unwrap(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The structured content of a result that is no failure.
+async fn ask(server: &ServerDoor, tool: &str, arguments: Value) -> Value {
+    let result = call_as(server, None, tool, arguments).await;
+    assert!(!result["isError"].as_bool().unwrap_or_default(), "{tool}: {result}");
+    result["structuredContent"].clone()
+}
+
+/// The sentence of a failure.
+async fn refused(server: &ServerDoor, tool: &str, arguments: Value) -> String {
+    let result = call_as(server, None, tool, arguments).await;
+    assert_eq!(result["isError"], json!(true), "{tool}: {result}");
+    result["content"][0]["text"].as_str().unwrap().to_owned()
+}
+
+fn ann() -> Value {
+    json!({"name": "Ann", "entityType": "person", "observations": ["likes tea", "lives in Kiel"]})
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_told_is_known_and_survives_a_restart() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    let made = ask(
+        &memory,
+        "create_entities",
+        json!({"entities": [ann(), {"name": "Acme", "entityType": "company", "observations": []}]}),
+    )
+    .await;
+    assert_eq!(made["entities"][0], ann());
+    assert_eq!(made["created"], 2);
+    let again = ask(
+        &memory,
+        "create_entities",
+        json!({"entities": [{"name": "Ann", "entityType": "x", "observations": ["y"]}]}),
+    )
+    .await;
+    assert_eq!(again["entities"], json!([]), "what is known is left as it is");
+    let relation = json!({"from": "Ann", "to": "Acme", "relationType": "works_at"});
+    ask(&memory, "create_relations", json!({"relations": [relation, relation]})).await;
+    let added = ask(
+        &memory,
+        "add_observations",
+        json!({"observations": [{"entityName": "Ann", "contents": ["likes tea", "plays chess"]}]}),
+    )
+    .await;
+    assert_eq!(added["results"], json!([{"entityName": "Ann", "addedObservations": ["plays chess"]}]));
+    let flat =
+        ask(&memory, "add_observations", json!({"entityName": "Acme", "contents": ["makes anvils"]})).await;
+    assert_eq!(flat["results"][0]["addedObservations"], json!(["makes anvils"]));
+    drop(memory);
+
+    let memory = folder.server();
+    let graph = ask(&memory, "read_graph", json!({})).await;
+    assert_eq!(
+        graph,
+        json!({
+            "entities": [
+                {"name": "Ann", "entityType": "person", "observations": ["likes tea", "lives in Kiel", "plays chess"]},
+                {"name": "Acme", "entityType": "company", "observations": ["makes anvils"]},
+            ],
+            "relations": [relation],
+        })
+    );
+    for (query, names) in [
+        ("KIEL", vec!["Ann"]),
+        ("a", vec!["Ann", "Acme"]),
+        ("anvil", vec!["Acme"]),
+        ("%", vec![]),
+        ("chess tea", vec!["Ann"]),
+        ("tea \" OR *", vec![]),
+        ("tea's", vec![]),
+    ] {
+        let found = ask(&memory, "search_nodes", json!({"query": query})).await;
+        let found: Vec<_> =
+            found["entities"].as_array().unwrap().iter().map(|e| e["name"].as_str().unwrap()).collect();
+        assert_eq!(found, names, "{query}");
+    }
+    let opened = ask(&memory, "open_nodes", json!({"names": ["Acme", "Nobody"]})).await;
+    assert_eq!((opened["entities"].as_array().unwrap().len(), &opened["relations"]), (1, &json!([relation])));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_deleted_is_gone_and_can_be_looked_up() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    ask(&memory, "create_entities", json!({"entities": [ann()]})).await;
+    let relation = json!({"from": "Ann", "to": "Ann", "relationType": "knows", "strength": 0.5});
+    ask(&memory, "create_relations", json!({"relations": [relation]})).await;
+    let then = tidegate_service::epoch_ms();
+    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    ask(&memory, "delete_observations", json!({"deletions": [{"entityName": "Ann", "observations": ["likes tea", "never said"]}, {"entityName": "Nobody", "observations": ["x"]}]})).await;
+    ask(
+        &memory,
+        "update_relation",
+        json!({"from": "Ann", "to": "Ann", "relationType": "knows", "strength": 0.9}),
+    )
+    .await;
+    let gone = ask(&memory, "delete_entities", json!({"entityNames": ["Ann", "Nobody"]})).await;
+    assert_eq!(gone, json!({"success": true, "message": "Entities deleted successfully", "deleted": 1}));
+    assert_eq!(ask(&memory, "read_graph", json!({})).await, json!({"entities": [], "relations": []}));
+
+    let history = ask(&memory, "get_entity_history", json!({"entityName": "Ann"})).await;
+    let versions: Vec<_> =
+        history["history"].as_array().unwrap().iter().map(|v| v["observations"].clone()).collect();
+    assert_eq!(versions, [json!(["likes tea", "lives in Kiel"]), json!(["lives in Kiel"])]);
+    assert_eq!(history["history"][0]["changedBy"], "tester");
+    assert!(history["history"][1]["validTo"].is_i64(), "it was deleted");
+    let history =
+        ask(&memory, "get_relation_history", json!({"from": "Ann", "to": "Ann", "relationType": "knows"}))
+            .await;
+    let strengths: Vec<_> =
+        history["history"].as_array().unwrap().iter().map(|v| v["strength"].as_f64().unwrap()).collect();
+    assert_eq!(strengths, [0.5, 0.9]);
+    let graph = ask(&memory, "get_graph_at_time", json!({"timestamp": then})).await;
+    assert_eq!(graph["graph"], json!({"entities": [ann()], "relations": [relation]}));
+    let before = ask(&memory, "get_graph_at_time", json!({"timestamp": 1})).await;
+    assert_eq!(before["graph"]["entities"], json!([]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn confidence_fades_as_asked() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    let relation = json!({"from": "a", "to": "b", "relationType": "r", "confidence": 0.8});
+    ask(&memory, "create_relations", json!({"relations": [relation]})).await;
+    let day = 86_400_000;
+    let now = tidegate_service::epoch_ms() as i64;
+    for (arguments, left) in [
+        (json!({}), 0.8),
+        (json!({"reference_time": now + 30 * day}), 0.4),
+        (json!({"reference_time": now + 30 * day, "decay_factor": 2}), 0.2),
+        (json!({"reference_time": now + 10 * day, "half_life_days": 10}), 0.4),
+        (json!({"reference_time": now + 10_000 * day, "min_confidence": 0.3}), 0.3),
+    ] {
+        let graph = ask(&memory, "get_decayed_graph", arguments.clone()).await;
+        let found = graph["relations"][0]["confidence"].as_f64().unwrap();
+        assert!((found - left).abs() < 0.001, "{arguments}: {found}");
+    }
+    let why = refused(&memory, "get_decayed_graph", json!({"decay_factor": 0})).await;
+    assert!(why.contains("decay_factor"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tenants_have_nothing_of_each_other() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    call_as(&memory, Some("one"), "create_entities", json!({"entities": [ann()]})).await;
+    for tenant in [Some("two"), None, Some("ONE"), Some("one' OR 1=1 --")] {
+        let result = call_as(&memory, tenant, "search_nodes", json!({"query": "a"})).await;
+        assert_eq!(result["structuredContent"]["entities"], json!([]), "{tenant:?}");
+        let result = call_as(&memory, tenant, "get_entity_history", json!({"entityName": "Ann"})).await;
+        assert_eq!(result["isError"], json!(true), "{tenant:?}");
+    }
+    let result = call_as(&memory, Some("one"), "read_graph", json!({})).await;
+    assert_eq!(result["structuredContent"]["entities"], json!([ann()]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bad_input_is_refused_with_the_field_and_changes_nothing() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    let long = "x".repeat(5_001);
+    for (tool, arguments, field) in [
+        (
+            "create_entities",
+            json!({"entities": [ann(), {"name": " ", "entityType": "t", "observations": []}]}),
+            "entities[1].name",
+        ),
+        (
+            "create_entities",
+            json!({"entities": [{"name": "x".repeat(201), "entityType": "t", "observations": []}]}),
+            "at most 200",
+        ),
+        (
+            "create_entities",
+            json!({"entities": [{"name": "B", "entityType": "t", "observations": [long]}]}),
+            "entities[0].observations[0]",
+        ),
+        (
+            "add_observations",
+            json!({"observations": [{"entityName": "Nobody", "contents": ["x"]}]}),
+            "Entity with name Nobody not found",
+        ),
+        ("add_observations", json!({"contents": ["x"]}), "entityName"),
+        (
+            "create_relations",
+            json!({"relations": [{"from": "a", "to": "b", "relationType": "r", "strength": 1.5}]}),
+            "strength",
+        ),
+        ("update_relation", json!({"from": "a", "to": "b", "relationType": "r"}), "no relation a r b"),
+        ("get_relations", json!({"entityName": "Nobody"}), "Nobody"),
+        ("get_entity_history", json!({"entityName": "Nobody"}), "Nobody"),
+    ] {
+        let why = refused(&memory, tool, arguments).await;
+        assert!(why.contains(field), "{tool}: {why}");
+    }
+    assert_eq!(ask(&memory, "read_graph", json!({})).await, json!({"entities": [], "relations": []}));
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_else_can_read_the_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    ask(&folder.server(), "read_graph", json!({})).await;
+    for (path, mode) in [(folder.0.clone(), 0o700), (folder.0.join("memory.db"), 0o600)] {
+        let found = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(found, mode, "{}", path.display());
+    }
+}
+
+#[test]
+fn a_file_that_is_no_memory_is_refused_with_a_sentence() {
+    let folder = Folder::new();
+    std::fs::create_dir_all(&folder.0).unwrap();
+    std::fs::write(folder.0.join("memory.db"), "not a database, but long enough to look like one".repeat(40))
+        .unwrap();
+    let fault = Store::open(folder.0.join("memory.db")).err().unwrap();
+    assert!(fault.message.contains("damaged"), "{fault}");
+    let fault = Store::open("/proc/nowhere/memory.db").err().unwrap();
+    assert!(fault.message.contains("/proc/nowhere/memory.db cannot be made"), "{fault}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_at_once_and_two_processes_on_one_file() {
+    let folder = Folder::new();
+    let (one, two) = (folder.server(), folder.server());
+    ask(
+        &one,
+        "create_entities",
+        json!({"entities": [{"name": "log", "entityType": "t", "observations": []}]}),
+    )
+    .await;
+    let mut calls = Vec::new();
+    for n in 0..100 {
+        let memory = if n % 2 == 0 { one.clone() } else { two.clone() };
+        calls.push(tokio::spawn(async move {
+            ask(&memory, "add_observations", json!({"entityName": "log", "contents": [format!("entry {n}")]}))
+                .await
+        }));
+    }
+    for call in calls {
+        assert_eq!(call.await.unwrap()["results"][0]["addedObservations"].as_array().unwrap().len(), 1);
+    }
+    let graph = ask(&two, "open_nodes", json!({"names": ["log"]})).await;
+    assert_eq!(graph["entities"][0]["observations"].as_array().unwrap().len(), 100);
+    let history = ask(&one, "get_entity_history", json!({"entityName": "log"})).await;
+    assert_eq!(history["totalVersions"], 101);
+}
