@@ -15,6 +15,8 @@
 //! ```
 
 mod graph;
+mod prompts;
+mod resources;
 mod store;
 mod tools;
 
@@ -23,7 +25,7 @@ use tidegate_server::{Json, Principal, Server, ServerDoor};
 pub use graph::history::{EntityVersion, RelationVersion};
 pub use graph::model::{Entity, Graph, Relation};
 pub use graph::relations::Direction;
-pub use store::{Changed, Code, Fault, Memory, Store};
+pub use store::{Code, Fault, Memory, Store};
 
 /// Whose memory it is if nobody says who calls.
 const DEFAULT_TENANT: &str = "default";
@@ -56,5 +58,7 @@ pub fn server(store: Store) -> ServerDoor {
              (search_nodes) before you ask, and keep what is worth knowing next time (create_entities, \
              add_observations, create_relations). Nothing is lost: get_entity_history shows what was.",
     );
-    tools::add(server, &recall).build()
+    let server = tools::add(server, &recall);
+    let server = resources::add(server, &recall);
+    prompts::add(server, &recall).build()
 }

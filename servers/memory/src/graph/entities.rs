@@ -44,6 +44,28 @@ pub(crate) fn keyed(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
     )
 }
 
+/// Names of entities that begin so, in capitals or not.
+pub(crate) fn starting(view: &mut View<'_>, typed: &str, limit: usize) -> Result<Vec<String>> {
+    // What LIKE takes for a pattern stands for itself.
+    let pattern: String =
+        typed.chars().flat_map(|c| ['\\', c].into_iter().skip(usize::from(!"\\%_".contains(c)))).collect();
+    view.all(
+        "SELECT name FROM entities WHERE tenant = ?1 AND gone IS NULL AND name LIKE ?2 ESCAPE '\\'
+         ORDER BY name LIMIT ?3",
+        &[Value::Text(format!("{pattern}%").into()), Value::Int(limit as i64)],
+        |row| row.text(0),
+    )
+}
+
+/// The types that entities have.
+pub(crate) fn types(view: &mut View<'_>) -> Result<Vec<String>> {
+    view.all(
+        "SELECT DISTINCT type FROM entities WHERE tenant = ?1 AND gone IS NULL ORDER BY type LIMIT 100",
+        &[],
+        |row| row.text(0),
+    )
+}
+
 /// Makes those entities that are not known yet, and returns them.
 pub(crate) fn create(change: &mut Change<'_>, entities: Vec<Entity>) -> Result<Vec<Entity>> {
     let mut made = Vec::new();

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
-use tokio::sync::{Semaphore, broadcast, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 
 pub(crate) use error::Result;
 pub use error::{Code, Fault};
@@ -39,16 +39,6 @@ struct Inner {
     idle: Mutex<Vec<Connection>>,
     places: Semaphore,
     tenants: Mutex<HashMap<String, i64>>,
-    changed: broadcast::Sender<Changed>,
-}
-
-/// Told after a change.
-#[derive(Debug, Clone)]
-pub struct Changed {
-    /// Whose memory it is.
-    pub tenant: Arc<str>,
-    /// The names of the entities that it is about.
-    pub names: Arc<[String]>,
 }
 
 /// Makes a change, if there is a transaction for it, and returns what to do once that is on the disk, or is not.
@@ -83,18 +73,12 @@ impl Store {
             idle: Mutex::default(),
             places: Semaphore::new(READERS),
             tenants: Mutex::default(),
-            changed: broadcast::channel(256).0,
         })))
     }
 
     /// The memory of one tenant.
     pub fn of(&self, tenant: &str) -> Memory {
         Memory { store: self.clone(), tenant: tenant.into(), who: None }
-    }
-
-    /// Tells of changes from now on.
-    pub fn changes(&self) -> broadcast::Receiver<Changed> {
-        self.0.changed.subscribe()
     }
 
     /// Runs a job in the writing thread and waits until what it did is on the disk.
@@ -236,25 +220,19 @@ impl Memory {
         Memory { who: Some(who.into()), ..self.clone() }
     }
 
-    /// Makes a change: all of it, or nothing. `names` says which entities it is about.
+    /// Makes a change: all of it, or nothing.
     pub(crate) async fn change<T: Send + 'static>(
         &self,
         what: &'static str,
-        names: Vec<String>,
         work: impl FnOnce(&mut Change<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let tenant = self.store.tenant(&self.tenant).await?;
         let (who, now) = (self.who.clone(), tidegate_service::epoch_ms() as i64);
-        let done = self
-            .store
-            .write(move |connection| {
-                let mut change = Change::begin(connection, tenant, now, who.as_deref(), what)?;
-                work(&mut change)
-            })
-            .await?;
-        // Nobody may listen.
-        let _ = self.store.0.changed.send(Changed { tenant: self.tenant.clone(), names: names.into() });
-        Ok(done)
+        let work = move |connection: &mut Connection| {
+            let mut change = Change::begin(connection, tenant, now, who.as_deref(), what)?;
+            work(&mut change)
+        };
+        self.store.write(work).await
     }
 
     /// Reads.

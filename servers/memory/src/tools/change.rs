@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
-use super::{changing, entities as entity_list, memory, object, of, relations as relation_list, told};
+use super::{change, changing, entities as entity_list, object, of, relations as relation_list, told};
 use crate::Recall;
 use crate::graph::entities::{self, check_names};
 use crate::graph::model::{self, Entity, Relation};
@@ -222,9 +222,9 @@ async fn create_entities(recall: Recall, args: CreateEntities, cx: Cx) -> Result
         entity.check(at)?;
     }
     let names = args.entities.iter().map(|entity| entity.name.clone()).collect();
-    let made = memory(&recall, &cx)
-        .change("create_entities", names, move |change| entities::create(change, args.entities))
-        .await?;
+    let made =
+        change(&recall, &cx, "create_entities", names, move |change| entities::create(change, args.entities))
+            .await?;
     told(&made, json!({"entities": made, "created": made.len()}))
 }
 
@@ -234,9 +234,10 @@ async fn create_relations(recall: Recall, args: CreateRelations, cx: Cx) -> Resu
         relation.check(&format!("relations[{at}]"))?;
     }
     let names = ends(&args.relations);
-    let made = memory(&recall, &cx)
-        .change("create_relations", names, move |change| relations::create(change, args.relations))
-        .await?;
+    let made = change(&recall, &cx, "create_relations", names, move |change| {
+        relations::create(change, args.relations)
+    })
+    .await?;
     told(&made, json!({"relations": made, "created": made.len()}))
 }
 
@@ -254,27 +255,27 @@ async fn add_observations(recall: Recall, args: AddObservations, cx: Cx) -> Resu
         }
     }
     let names = list.iter().map(|observed| observed.entity_name.clone()).collect();
-    let results = memory(&recall, &cx)
-        .change("add_observations", names, move |change| {
-            let mut results = Vec::new();
-            for observed in list {
-                let entity = entities::find(change, &observed.entity_name)?
-                    .ok_or_else(|| Fault::no_entity(&observed.entity_name))?;
-                let added = entities::observe(change, &entity, observed.contents, false)?;
-                results.push(json!({"entityName": observed.entity_name, "addedObservations": added}));
-            }
-            Ok(results)
-        })
-        .await?;
+    let results = change(&recall, &cx, "add_observations", names, move |change| {
+        let mut results = Vec::new();
+        for observed in list {
+            let entity = entities::find(change, &observed.entity_name)?
+                .ok_or_else(|| Fault::no_entity(&observed.entity_name))?;
+            let added = entities::observe(change, &entity, observed.contents, false)?;
+            results.push(json!({"entityName": observed.entity_name, "addedObservations": added}));
+        }
+        Ok(results)
+    })
+    .await?;
     told(&results, json!({"results": results}))
 }
 
 async fn delete_entities(recall: Recall, args: DeleteEntities, cx: Cx) -> Result<ToolResult, ToolError> {
     check_names("entityNames", &args.entity_names)?;
     let names = args.entity_names.clone();
-    let gone = memory(&recall, &cx)
-        .change("delete_entities", names, move |change| entities::delete(change, &args.entity_names))
-        .await?;
+    let gone = change(&recall, &cx, "delete_entities", names, move |change| {
+        entities::delete(change, &args.entity_names)
+    })
+    .await?;
     deleted("Entities", gone.len())
 }
 
@@ -285,26 +286,26 @@ async fn delete_observations(
 ) -> Result<ToolResult, ToolError> {
     model::entries("deletions", &args.deletions)?;
     let names = args.deletions.iter().map(|deletion| deletion.entity_name.clone()).collect();
-    let count = memory(&recall, &cx)
-        .change("delete_observations", names, move |change| {
-            let mut count = 0;
-            for deletion in &args.deletions {
-                if let Some(entity) = entities::find(change, &deletion.entity_name)? {
-                    count += entities::unobserve(change, &entity, &deletion.observations)?;
-                }
+    let count = change(&recall, &cx, "delete_observations", names, move |change| {
+        let mut count = 0;
+        for deletion in &args.deletions {
+            if let Some(entity) = entities::find(change, &deletion.entity_name)? {
+                count += entities::unobserve(change, &entity, &deletion.observations)?;
             }
-            Ok(count)
-        })
-        .await?;
+        }
+        Ok(count)
+    })
+    .await?;
     deleted("Observations", count)
 }
 
 async fn delete_relations(recall: Recall, args: DeleteRelations, cx: Cx) -> Result<ToolResult, ToolError> {
     model::entries("relations", &args.relations)?;
     let names = ends(&args.relations);
-    let count = memory(&recall, &cx)
-        .change("delete_relations", names, move |change| relations::delete(change, &args.relations))
-        .await?;
+    let count = change(&recall, &cx, "delete_relations", names, move |change| {
+        relations::delete(change, &args.relations)
+    })
+    .await?;
     deleted("Relations", count)
 }
 
@@ -312,8 +313,8 @@ async fn update_relation(recall: Recall, args: UpdateRelation, cx: Cx) -> Result
     let relation = args.one()?;
     relation.check("relation")?;
     let names = ends(std::slice::from_ref(&relation));
-    let updated = memory(&recall, &cx)
-        .change("update_relation", names, move |change| relations::update(change, relation))
-        .await?;
+    let updated =
+        change(&recall, &cx, "update_relation", names, move |change| relations::update(change, relation))
+            .await?;
     told(&updated, json!(updated))
 }

@@ -13,7 +13,8 @@ use tidegate_server::{Cx, Json, Server, Tool, ToolError, ToolResult};
 
 use crate::Recall;
 use crate::graph::model::{Entity, Relation};
-use crate::store::{Code, Fault, Memory};
+use crate::resources;
+use crate::store::{Change, Code, Fault, Memory};
 
 /// All tools of a server.
 pub(crate) fn add(server: Server, recall: &Recall) -> Server {
@@ -43,6 +44,19 @@ pub(crate) fn told(text: &impl Serialize, structured: Value) -> Result<ToolResul
 /// The memory of whoever calls.
 pub(crate) fn memory(recall: &Recall, cx: &Cx) -> Memory {
     recall.of(cx.principal(), cx.client_info())
+}
+
+/// Makes a change in the memory of whoever calls, and tells whoever watches. `names` says which entities it is about.
+pub(crate) async fn change<T: Send + 'static>(
+    recall: &Recall,
+    cx: &Cx,
+    what: &'static str,
+    names: Vec<String>,
+    work: impl FnOnce(&mut Change<'_>) -> Result<T, Fault> + Send + 'static,
+) -> Result<T, ToolError> {
+    let done = memory(recall, cx).change(what, work).await?;
+    resources::changed(&cx.server(), &names);
+    Ok(done)
 }
 
 /// A tool that changes things in this memory only.

@@ -1,65 +1,9 @@
 //! The graph through its tools, as a client calls them.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use serde_json::json;
+use tidegate_memory::Store;
 
-use serde_json::{Value, json};
-use tidegate_memory::{Store, server};
-use tidegate_protocol::{Json, Limits, Method, Params};
-use tidegate_server::{Principal, ServerDoor};
-use tidegate_service::{Call, Context, Door, Reply};
-
-/// A folder of its own, which goes when the test is over.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Folder {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("tidegate-memory-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        Folder(std::env::temp_dir().join(name))
-    }
-
-    fn server(&self) -> ServerDoor {
-        server(Store::open(self.0.join("memory.db")).unwrap())
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-async fn call_as(server: &ServerDoor, tenant: Option<&str>, tool: &str, arguments: Value) -> Value {
-    let params = Json::from(json!({"name": tool, "arguments": arguments}));
-    let mut context = Context::local();
-    context.principal = Principal { subject: None, tenant: tenant.map(Arc::from) };
-    context.client_info = Some(Json::from(json!({"name": "tester", "version": "1"})));
-    let call = Call::new(Method::ToolsCall, Params::parse(&params, &Limits::default()).unwrap(), context);
-    match server.answer(call).await.unwrap() {
-        Reply::Complete(result) => result.to().unwrap(),
-        other => panic!("{other:?}"),
-    }
-}
-
-/// The structured content of a result that is no failure.
-async fn ask(server: &ServerDoor, tool: &str, arguments: Value) -> Value {
-    let result = call_as(server, None, tool, arguments).await;
-    assert!(!result["isError"].as_bool().unwrap_or_default(), "{tool}: {result}");
-    result["structuredContent"].clone()
-}
-
-/// The sentence of a failure.
-async fn refused(server: &ServerDoor, tool: &str, arguments: Value) -> String {
-    let result = call_as(server, None, tool, arguments).await;
-    assert_eq!(result["isError"], json!(true), "{tool}: {result}");
-    result["content"][0]["text"].as_str().unwrap().to_owned()
-}
-
-fn ann() -> Value {
-    json!({"name": "Ann", "entityType": "person", "observations": ["likes tea", "lives in Kiel"]})
-}
+use crate::rig::{Folder, ann, ask, call_as, refused};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_told_is_known_and_survives_a_restart() {

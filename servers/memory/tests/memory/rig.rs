@@ -1,0 +1,80 @@
+//! A memory to test with, and how to ask it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Value, json};
+use tidegate_memory::{Store, server};
+use tidegate_protocol::{Error, Json, Limits, Method, Params};
+use tidegate_server::{Principal, ServerDoor};
+use tidegate_service::{Call, Context, Door, Reply};
+
+/// A folder of its own, which goes when the test is over.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new() -> Folder {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("tidegate-memory-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        Folder(std::env::temp_dir().join(name))
+    }
+
+    pub(crate) fn server(&self) -> ServerDoor {
+        server(Store::open(self.0.join("memory.db")).unwrap())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The reply to any request.
+pub(crate) async fn request(
+    server: &ServerDoor,
+    tenant: Option<&str>,
+    method: Method,
+    params: Value,
+) -> Result<Value, Error> {
+    let params = Json::from(params);
+    let mut context = Context::local();
+    context.principal = Principal { subject: None, tenant: tenant.map(Arc::from) };
+    context.client_info = Some(Json::from(json!({"name": "tester", "version": "1"})));
+    let call = Call::new(method, Params::parse(&params, &Limits::default()).unwrap(), context);
+    match server.answer(call).await.unwrap() {
+        Reply::Complete(result) => Ok(result.to().unwrap()),
+        Reply::Error(error) => Err(error),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The result of a tool.
+pub(crate) async fn call_as(
+    server: &ServerDoor,
+    tenant: Option<&str>,
+    tool: &str,
+    arguments: Value,
+) -> Value {
+    request(server, tenant, Method::ToolsCall, json!({"name": tool, "arguments": arguments})).await.unwrap()
+}
+
+/// The structured content of a result that is no failure.
+pub(crate) async fn ask(server: &ServerDoor, tool: &str, arguments: Value) -> Value {
+    let result = call_as(server, None, tool, arguments).await;
+    assert!(!result["isError"].as_bool().unwrap_or_default(), "{tool}: {result}");
+    result["structuredContent"].clone()
+}
+
+/// The sentence of a failure.
+pub(crate) async fn refused(server: &ServerDoor, tool: &str, arguments: Value) -> String {
+    let result = call_as(server, None, tool, arguments).await;
+    assert_eq!(result["isError"], json!(true), "{tool}: {result}");
+    result["content"][0]["text"].as_str().unwrap().to_owned()
+}
+
+/// Somebody to know.
+pub(crate) fn ann() -> Value {
+    json!({"name": "Ann", "entityType": "person", "observations": ["likes tea", "lives in Kiel"]})
+}
