@@ -15,6 +15,7 @@
 //! ```
 
 mod graph;
+mod jsonl;
 mod prompts;
 mod resources;
 mod store;

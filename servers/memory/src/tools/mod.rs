@@ -3,6 +3,7 @@
 //! Where the two disagree about arguments, both shapes are taken. Results have the members of both.
 
 mod change;
+mod files;
 mod history;
 mod read;
 
@@ -20,7 +21,8 @@ use crate::store::{Change, Code, Fault, Memory};
 pub(crate) fn add(server: Server, recall: &Recall) -> Server {
     let server = change::tools(recall).into_iter().fold(server, Server::tool);
     let server = read::tools(recall).into_iter().fold(server, Server::tool);
-    history::tools(recall).into_iter().fold(server, Server::tool)
+    let server = history::tools(recall).into_iter().fold(server, Server::tool);
+    files::tools(recall).into_iter().fold(server, Server::tool)
 }
 
 impl From<Fault> for ToolError {

@@ -107,6 +107,33 @@ async fn what_is_deleted_is_gone_and_can_be_looked_up() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn files_of_server_memory_come_in_and_go_out() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    ask(&memory, "create_entities", json!({"entities": [ann()]})).await;
+    let file = concat!(
+        r#"{"type":"entity","name":"Ann","entityType":"x","observations":["likes tea","plays chess"]}"#,
+        "\n",
+        r#"{"type":"entity","name":"Acme","entityType":"company","observations":[]}"#,
+        "\n",
+        r#"{"type":"relation","from":"Ann","to":"Acme","relationType":"works_at"}"#,
+    );
+    for (entities, relations) in [(1, 1), (0, 0)] {
+        let counts = ask(&memory, "import_graph", json!({"jsonl": file})).await;
+        assert_eq!(counts, json!({"entities": entities, "relations": relations}), "twice is as good as once");
+    }
+    let out = ask(&memory, "export_graph", json!({})).await;
+    let other = Folder::new();
+    let copy = other.server();
+    ask(&copy, "import_graph", json!({"jsonl": out["jsonl"]})).await;
+    assert_eq!(ask(&copy, "read_graph", json!({})).await, ask(&memory, "read_graph", json!({})).await);
+    let why = refused(&memory, "import_graph", json!({"jsonl": "{\"type\":\"entity\",\"name\":\"New\",\"entityType\":\"t\",\"observations\":[]}\nx"})).await;
+    assert!(why.contains("line 2"), "{why}");
+    let found = ask(&memory, "open_nodes", json!({"names": ["New"]})).await;
+    assert_eq!(found["entities"], json!([]), "all of it or nothing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn confidence_fades_as_asked() {
     let folder = Folder::new();
     let memory = folder.server();

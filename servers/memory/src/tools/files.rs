@@ -1,0 +1,83 @@
+//! Tools that take the graph out and bring it in.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tidegate_server::{Cx, Json, Tool, ToolError, ToolResult};
+
+use super::{change, changing, memory, object, reading, told};
+use crate::Recall;
+use crate::graph::{entities, read, relations};
+use crate::jsonl;
+use crate::store::Fault;
+
+/// How long a text may be that is brought in, in bytes.
+const MAX_IMPORT: usize = 64 * 1024 * 1024;
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+#[derive(Deserialize, JsonSchema)]
+struct Import {
+    /// The lines of a file of server-memory: {"type":"entity",…} or {"type":"relation",…}.
+    jsonl: String,
+}
+
+pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
+    let (out, into) = (recall.clone(), recall.clone());
+    let counts = json!({"entities": {"type": "integer"}, "relations": {"type": "integer"}});
+    vec![
+        reading(
+            "export_graph",
+            "Export Graph",
+            "Get the knowledge graph as the lines of a server-memory file (JSONL)",
+        )
+        .output_schema(object(json!({
+            "jsonl": {"type": "string"}, "entities": {"type": "integer"}, "relations": {"type": "integer"},
+        })))
+        .handler(move |_: Nothing, cx: Cx| export(out.clone(), cx)),
+        changing(
+            "import_graph",
+            "Import Graph",
+            "Add the lines of a server-memory file (JSONL) to the knowledge graph. Observations that are new are added; nothing is lost",
+        )
+        .idempotent()
+        .output_schema(object(counts))
+        .handler(move |args: Import, cx: Cx| import(into.clone(), args, cx)),
+    ]
+}
+
+async fn export(recall: Recall, cx: Cx) -> Result<ToolResult, ToolError> {
+    let graph = memory(&recall, &cx).view(read::whole).await?;
+    let (entities, relations) = (graph.entities.len(), graph.relations.len());
+    let jsonl = jsonl::write(graph)?;
+    let structured = json!({"jsonl": jsonl, "entities": entities, "relations": relations});
+    Ok(ToolResult::text(jsonl).structured(Json::from(structured)))
+}
+
+async fn import(recall: Recall, args: Import, cx: Cx) -> Result<ToolResult, ToolError> {
+    if args.jsonl.len() > MAX_IMPORT {
+        return Err(Fault::input(
+            "jsonl",
+            format!("must have at most {MAX_IMPORT} bytes; bring it in parts"),
+        )
+        .into());
+    }
+    let graph = jsonl::read(&args.jsonl)?;
+    // The graph as a whole has changed; who watches single entities looks again then.
+    let (made, connected) = change(&recall, &cx, "import_graph", Vec::new(), move |change| {
+        let mut made = 0;
+        for entity in graph.entities {
+            // A file may say more of what is known: that is added.
+            let known = entities::find(change, &entity.name)?;
+            match known {
+                Some(known) => _ = entities::observe(change, &known, entity.observations, false)?,
+                None => made += entities::create(change, vec![entity])?.len(),
+            }
+        }
+        Ok((made, relations::create(change, graph.relations)?.len()))
+    })
+    .await?;
+    let counts = json!({"entities": made, "relations": connected});
+    told(&counts, counts.clone())
+}
