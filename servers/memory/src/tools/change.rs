@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
-use super::{change, changing, entities as entity_list, object, of, relations as relation_list, told};
+use super::{change, changing, entities as entity_list, object, of, on, relations as relation_list, told};
 use crate::Recall;
 use crate::graph::entities::{self, check_names};
 use crate::graph::model::{self, Entity, Relation};
@@ -126,80 +126,52 @@ impl UpdateRelation {
 }
 
 pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
-    let with = |recall: &Recall| recall.clone();
     vec![
-        {
-            let recall = with(recall);
-            changing(
+        on(recall, create_entities, changing(
                 "create_entities",
                 "Create Entities",
                 "Create multiple new entities in the knowledge graph",
             )
-            .output_schema(object(json!({"entities": entity_list(), "created": {"type": "integer"}})))
-            .handler(move |args: CreateEntities, cx: Cx| create_entities(recall.clone(), args, cx))
-        },
-        {
-            let recall = with(recall);
-            changing(
+            .output_schema(object(json!({"entities": entity_list(), "created": {"type": "integer"}})))),
+        on(recall, create_relations, changing(
                 "create_relations",
                 "Create Relations",
                 "Create multiple new relations between entities in the knowledge graph. Relations should be in active \
                  voice",
             )
-            .output_schema(object(json!({"relations": relation_list(), "created": {"type": "integer"}})))
-            .handler(move |args: CreateRelations, cx: Cx| create_relations(recall.clone(), args, cx))
-        },
-        {
-            let recall = with(recall);
-            let added = object(json!({
+            .output_schema(object(json!({"relations": relation_list(), "created": {"type": "integer"}})))),
+        {            let added = object(json!({
                 "entityName": {"type": "string"},
                 "addedObservations": {"type": "array", "items": {"type": "string"}},
             }));
-            changing(
+            on(recall, add_observations, changing(
                 "add_observations",
                 "Add Observations",
                 "Add new observations to existing entities in the knowledge graph",
             )
-            .output_schema(object(json!({"results": {"type": "array", "items": added}})))
-            .handler(move |args: AddObservations, cx: Cx| add_observations(recall.clone(), args, cx))
+            .output_schema(object(json!({"results": {"type": "array", "items": added}}))))
         },
-        {
-            let recall = with(recall);
-            deleting(
+        on(recall, delete_entities, deleting(
                 "delete_entities",
                 "Delete Entities",
                 "Delete multiple entities and their associated relations from the knowledge graph. Their history stays",
-            )
-            .handler(move |args: DeleteEntities, cx: Cx| delete_entities(recall.clone(), args, cx))
-        },
-        {
-            let recall = with(recall);
-            deleting(
+            )),
+        on(recall, delete_observations, deleting(
                 "delete_observations",
                 "Delete Observations",
                 "Delete specific observations from entities in the knowledge graph. Their history stays",
-            )
-            .handler(move |args: DeleteObservations, cx: Cx| delete_observations(recall.clone(), args, cx))
-        },
-        {
-            let recall = with(recall);
-            deleting(
+            )),
+        on(recall, delete_relations, deleting(
                 "delete_relations",
                 "Delete Relations",
                 "Delete multiple relations from the knowledge graph. Their history stays",
-            )
-            .handler(move |args: DeleteRelations, cx: Cx| delete_relations(recall.clone(), args, cx))
-        },
-        {
-            let recall = with(recall);
-            changing(
+            )),
+        on(recall, update_relation, changing(
                 "update_relation",
                 "Update Relation",
                 "Change the strength, confidence or metadata of a relation",
             )
-            .output_schema(of::<Relation>())
-            .handler(move |args: UpdateRelation, cx: Cx| update_relation(recall.clone(), args, cx))
-        },
+            .output_schema(of::<Relation>())),
     ]
 }
 

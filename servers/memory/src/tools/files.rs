@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tidegate_server::{Cx, Json, Tool, ToolError, ToolResult};
 
-use super::{change, changing, memory, object, reading, told};
+use super::{change, changing, memory, object, on, reading, told};
 use crate::Recall;
 use crate::graph::{entities, read, relations};
 use crate::jsonl;
@@ -24,10 +24,9 @@ struct Import {
 }
 
 pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
-    let (out, into) = (recall.clone(), recall.clone());
     let counts = json!({"entities": {"type": "integer"}, "relations": {"type": "integer"}});
     vec![
-        reading(
+        on(recall, export, reading(
             "export_graph",
             "Export Graph",
             "Get the knowledge graph as the lines of a server-memory file (JSONL)",
@@ -35,19 +34,19 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
         .output_schema(object(json!({
             "jsonl": {"type": "string"}, "entities": {"type": "integer"}, "relations": {"type": "integer"},
         })))
-        .handler(move |_: Nothing, cx: Cx| export(out.clone(), cx)),
-        changing(
+        ),
+        on(recall, import, changing(
             "import_graph",
             "Import Graph",
             "Add the lines of a server-memory file (JSONL) to the knowledge graph. Observations that are new are added; nothing is lost",
         )
         .idempotent()
         .output_schema(object(counts))
-        .handler(move |args: Import, cx: Cx| import(into.clone(), args, cx)),
+        ),
     ]
 }
 
-async fn export(recall: Recall, cx: Cx) -> Result<ToolResult, ToolError> {
+async fn export(recall: Recall, _: Nothing, cx: Cx) -> Result<ToolResult, ToolError> {
     let graph = memory(&recall, &cx).view(read::whole).await?;
     let (entities, relations) = (graph.entities.len(), graph.relations.len());
     let jsonl = jsonl::write(graph)?;

@@ -6,7 +6,7 @@ use serde_json::json;
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
 use super::read::Which;
-use super::{entities as entity_list, memory, object, of, reading, relations as relation_list, told};
+use super::{entities as entity_list, memory, object, of, on, reading, relations as relation_list, told};
 use crate::Recall;
 use crate::graph::decay::{self, Decay};
 use crate::graph::{history, read};
@@ -39,55 +39,41 @@ struct DecayedGraph {
 
 pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
     let graph = || object(json!({"entities": entity_list(), "relations": relation_list()}));
-    let with = |recall: &Recall| recall.clone();
     vec![
-        {
-            let recall = with(recall);
-            let output = object(json!({
+        {            let output = object(json!({
                 "entityName": {"type": "string"},
                 "history": {"type": "array", "items": of::<history::EntityVersion>()},
                 "totalVersions": {"type": "integer"},
             }));
-            reading(
+            on(recall, entity_history, reading(
                 "get_entity_history",
                 "Get Entity History",
                 "Get every version of an entity, oldest first",
             )
-            .output_schema(output)
-            .handler(move |args: EntityHistory, cx: Cx| entity_history(recall.clone(), args, cx))
+            .output_schema(output))
         },
-        {
-            let recall = with(recall);
-            let output = object(json!({
+        {            let output = object(json!({
                 "from": {"type": "string"}, "to": {"type": "string"}, "relationType": {"type": "string"},
                 "history": {"type": "array", "items": of::<history::RelationVersion>()},
                 "totalVersions": {"type": "integer"},
             }));
-            reading(
+            on(recall, relation_history, reading(
                 "get_relation_history",
                 "Get Relation History",
                 "Get every version of a relation, oldest first",
             )
-            .output_schema(output)
-            .handler(move |args: Which, cx: Cx| relation_history(recall.clone(), args, cx))
+            .output_schema(output))
         },
-        {
-            let recall = with(recall);
-            let output = object(json!({"timestamp": {"type": "integer"}, "graph": graph()}));
-            reading("get_graph_at_time", "Get Graph At Time", "Get the knowledge graph as it was at a moment")
-                .output_schema(output)
-                .handler(move |args: AtTime, cx: Cx| graph_at_time(recall.clone(), args, cx))
+        {            let output = object(json!({"timestamp": {"type": "integer"}, "graph": graph()}));
+            on(recall, graph_at_time, reading("get_graph_at_time", "Get Graph At Time", "Get the knowledge graph as it was at a moment")
+                .output_schema(output))
         },
-        {
-            let recall = with(recall);
-            reading(
+        on(recall, decayed_graph, reading(
                 "get_decayed_graph",
                 "Get Decayed Graph",
                 "Get the knowledge graph with the confidence that is left of each relation, the longer ago it was said",
             )
-            .output_schema(graph())
-            .handler(move |args: DecayedGraph, cx: Cx| decayed_graph(recall.clone(), args, cx))
-        },
+            .output_schema(graph())),
     ]
 }
 

@@ -9,6 +9,7 @@ mod read;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tidegate_server::{Cx, Json, Server, Tool, ToolError, ToolResult};
 
@@ -59,6 +60,16 @@ pub(crate) async fn change<T: Send + 'static>(
     let done = memory(recall, cx).change(what, work).await?;
     resources::changed(&cx.server(), &names);
     Ok(done)
+}
+
+/// The tool with its handler, which gets at the memory.
+pub(crate) fn on<A, Fut>(recall: &Recall, handler: fn(Recall, A, Cx) -> Fut, tool: Tool) -> Tool
+where
+    A: DeserializeOwned + JsonSchema + Send + 'static,
+    Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
+{
+    let recall = recall.clone();
+    tool.handler(move |args: A, cx: Cx| handler(recall.clone(), args, cx))
 }
 
 /// A tool that changes things in this memory only.

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
-use super::{entities as entity_list, memory, object, reading, relations as relation_list, told};
+use super::{entities as entity_list, memory, object, on, reading, relations as relation_list, told};
 use crate::Recall;
 use crate::graph::entities::check_names;
 use crate::graph::{read, relations, search};
@@ -57,51 +57,51 @@ struct GetRelations {
 
 pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
     let graph = || object(json!({"entities": entity_list(), "relations": relation_list()}));
-    let with = |recall: &Recall| recall.clone();
     vec![
-        {
-            let recall = with(recall);
-            reading("read_graph", "Read Graph", "Read the entire knowledge graph")
-                .output_schema(graph())
-                .handler(move |_: Nothing, cx: Cx| read_graph(recall.clone(), cx))
-        },
-        {
-            let recall = with(recall);
+        on(
+            recall,
+            read_graph,
+            reading("read_graph", "Read Graph", "Read the entire knowledge graph").output_schema(graph()),
+        ),
+        on(
+            recall,
+            search_nodes,
             reading(
                 "search_nodes",
                 "Search Nodes",
                 "Search for nodes in the knowledge graph based on a query",
             )
-            .output_schema(graph())
-            .handler(move |args: SearchNodes, cx: Cx| search_nodes(recall.clone(), args, cx))
-        },
-        {
-            let recall = with(recall);
+            .output_schema(graph()),
+        ),
+        on(
+            recall,
+            open_nodes,
             reading("open_nodes", "Open Nodes", "Open specific nodes in the knowledge graph by their names")
-                .output_schema(graph())
-                .handler(move |args: OpenNodes, cx: Cx| open_nodes(recall.clone(), args, cx))
-        },
+                .output_schema(graph()),
+        ),
         {
-            let recall = with(recall);
             let relation = json!({"anyOf": [super::of::<crate::Relation>(), {"type": "null"}]});
-            reading(
-                "get_relation",
-                "Get Relation",
-                "Get one relation with its strength, confidence and metadata",
+            on(
+                recall,
+                get_relation,
+                reading(
+                    "get_relation",
+                    "Get Relation",
+                    "Get one relation with its strength, confidence and metadata",
+                )
+                .output_schema(object(json!({"relation": relation}))),
             )
-            .output_schema(object(json!({"relation": relation})))
-            .handler(move |args: Which, cx: Cx| get_relation(recall.clone(), args, cx))
         },
-        {
-            let recall = with(recall);
+        on(
+            recall,
+            get_relations,
             reading("get_relations", "Get Relations", "Get the relations from and to an entity")
-                .output_schema(object(json!({"relations": relation_list()})))
-                .handler(move |args: GetRelations, cx: Cx| get_relations(recall.clone(), args, cx))
-        },
+                .output_schema(object(json!({"relations": relation_list()}))),
+        ),
     ]
 }
 
-async fn read_graph(recall: Recall, cx: Cx) -> Result<ToolResult, ToolError> {
+async fn read_graph(recall: Recall, _: Nothing, cx: Cx) -> Result<ToolResult, ToolError> {
     let graph = memory(&recall, &cx).view(read::whole).await?;
     told(&graph, json!(graph))
 }
