@@ -40,8 +40,13 @@ pub(crate) struct Recall {
 impl Recall {
     /// The memory of whoever calls: that of their tenant, or their own.
     fn of(&self, principal: &Principal, client: Option<&Json>) -> Memory {
-        let tenant = principal.tenant.as_deref().or(principal.subject.as_deref()).unwrap_or(DEFAULT_TENANT);
-        let memory = self.store.of(tenant);
+        // A tenant and a person of the same name are not the same, and neither is nobody.
+        let tenant = match (&principal.tenant, &principal.subject) {
+            (Some(tenant), _) => format!("tenant:{tenant}"),
+            (None, Some(subject)) => format!("subject:{subject}"),
+            (None, None) => DEFAULT_TENANT.to_owned(),
+        };
+        let memory = self.store.of(&tenant);
         let client = client.and_then(|info| info.to::<serde_json::Value>().ok());
         let name = client.as_ref().and_then(|info| info["name"].as_str());
         match principal.subject.as_deref().or(name) {

@@ -11,11 +11,10 @@ mod view;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::Connection;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 pub(crate) use error::Result;
 pub use error::{Code, Fault};
@@ -35,7 +34,7 @@ pub struct Store(Arc<Inner>);
 
 struct Inner {
     path: PathBuf,
-    jobs: SyncSender<Job>,
+    jobs: mpsc::Sender<Job>,
     idle: Mutex<Vec<Connection>>,
     places: Semaphore,
     tenants: Mutex<HashMap<String, i64>>,
@@ -62,10 +61,10 @@ impl Store {
                 return Err(fault);
             }
         }
-        let (jobs, waiting) = sync_channel(WAITING);
+        let (jobs, waiting) = mpsc::channel(WAITING);
         std::thread::Builder::new()
             .name("memory-writer".to_owned())
-            .spawn(move || write(writer, &waiting))
+            .spawn(move || write(writer, waiting))
             .map_err(|error| Fault::new(Code::Database, format!("No thread can be started: {error}")))?;
         Ok(Store(Arc::new(Inner {
             path,
@@ -87,7 +86,7 @@ impl Store {
         work: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (done, answer) = oneshot::channel();
-        let mut job: Job = Box::new(move |connection| {
+        let job: Job = Box::new(move |connection| {
             let worked = match connection {
                 Some(connection) => sqlite::atomically(connection, work),
                 None => Err(closed()),
@@ -97,14 +96,7 @@ impl Store {
                 let _ = done.send(committed.and(worked));
             })
         });
-        loop {
-            job = match self.0.jobs.try_send(job) {
-                Ok(()) => break,
-                Err(TrySendError::Full(job)) => job,
-                Err(TrySendError::Disconnected(_)) => return Err(closed()),
-            };
-            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
-        }
+        self.0.jobs.send(job).await.map_err(|_| closed())?;
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
 
@@ -177,8 +169,8 @@ fn closed() -> Fault {
 }
 
 /// The life of the writing thread: it ends when nobody can send jobs any more.
-fn write(mut connection: Connection, jobs: &Receiver<Job>) {
-    while let Ok(first) = jobs.recv() {
+fn write(mut connection: Connection, mut jobs: mpsc::Receiver<Job>) {
+    while let Some(first) = jobs.blocking_recv() {
         let mut answers = Vec::new();
         let begun = connection.execute_batch("BEGIN IMMEDIATE").map_err(Fault::from);
         if let Err(fault) = begun {

@@ -31,7 +31,6 @@ struct DecayedGraph {
     /// How much faster than usual confidence fades: 1 is usual, 2 is twice as fast.
     decay_factor: Option<f64>,
     /// After how many days half of the confidence is left.
-    #[schemars(default)]
     half_life_days: Option<f64>,
     /// What is always left, 0 to 1.
     min_confidence: Option<f64>,

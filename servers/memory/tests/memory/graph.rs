@@ -161,7 +161,15 @@ async fn tenants_have_nothing_of_each_other() {
     let folder = Folder::new();
     let memory = folder.server();
     call_as(&memory, Some("one"), "create_entities", json!({"entities": [ann()]})).await;
-    for tenant in [Some("two"), None, Some("ONE"), Some("one' OR 1=1 --")] {
+    for tenant in [
+        Some("two"),
+        None,
+        Some("ONE"),
+        Some("~one"),
+        Some("default"),
+        Some("~default"),
+        Some("one' OR 1=1 --"),
+    ] {
         let result = call_as(&memory, tenant, "search_nodes", json!({"query": "a"})).await;
         assert_eq!(result["structuredContent"]["entities"], json!([]), "{tenant:?}");
         let result = call_as(&memory, tenant, "get_entity_history", json!({"entityName": "Ann"})).await;

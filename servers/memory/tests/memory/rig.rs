@@ -40,7 +40,12 @@ pub(crate) async fn request(
 ) -> Result<Value, Error> {
     let params = Json::from(params);
     let mut context = Context::local();
-    context.principal = Principal { subject: None, tenant: tenant.map(Arc::from) };
+    // `~name` is a person without a tenant.
+    let (subject, tenant) = match tenant.and_then(|name| name.strip_prefix('~')) {
+        Some(subject) => (Some(subject), None),
+        None => (None, tenant),
+    };
+    context.principal = Principal { subject: subject.map(Arc::from), tenant: tenant.map(Arc::from) };
     context.client_info = Some(Json::from(json!({"name": "tester", "version": "1"})));
     let call = Call::new(method, Params::parse(&params, &Limits::default()).unwrap(), context);
     match server.answer(call).await.unwrap() {
