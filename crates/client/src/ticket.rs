@@ -34,6 +34,15 @@ pub(crate) struct Sink {
     pub(crate) level: Option<Level>,
 }
 
+impl Sink {
+    /// Tells the caller of progress, under its own token.
+    fn progress(&self, params: &Object) {
+        if let (Some(outbox), Some(token)) = (&self.outbox, &self.token) {
+            outbox.push(Notice::Progress(params.with("progressToken", token)));
+        }
+    }
+}
+
 /// A request that was sent and has no answer yet.
 #[derive(Debug)]
 pub(crate) struct Ticket {
@@ -54,6 +63,9 @@ struct State {
 
 /// Most notifications of one request that wait for somebody to read them.
 const MAX_WAITING: usize = 1024;
+
+/// Most notifications of one request that are kept while its caller answers a question.
+const MAX_KEPT: usize = 64;
 
 impl Ticket {
     pub(crate) fn new(id: Id, method: Method, sink: Sink) -> Ticket {
@@ -116,18 +128,32 @@ impl Ticket {
         }
     }
 
-    /// From now on somebody else wants the progress: the retry of a parked call, or nobody.
+    /// Between the rounds of a call nobody listens: what is told is kept for the next one.
+    pub(crate) fn keep_for_retry(&self) {
+        if let Some(outbox) = &mut self.state().sink.outbox {
+            *outbox = Outbox::new(MAX_KEPT);
+        }
+    }
+
+    /// From now on the retry of a parked call hears what is told, and first of all what was kept for it.
     pub(crate) fn redirect(&self, sink: Sink) {
-        self.state().sink = sink;
+        let mut state = self.state();
+        let kept = std::mem::replace(&mut state.sink, sink).outbox;
+        for notice in kept.iter().flat_map(|kept| std::iter::from_fn(|| kept.try_next())) {
+            match notice {
+                Notice::Progress(params) => {
+                    Object::of(&params).iter().for_each(|params| state.sink.progress(params))
+                }
+                other => _ = state.sink.outbox.as_ref().is_some_and(|outbox| outbox.push(other)),
+            }
+        }
     }
 
     /// `notifications/progress` for this request: the caller gets it under its own token.
     pub(crate) fn progressed(&self, params: &Object) {
         let mut state = self.state();
         state.alive = Some(Instant::now());
-        if let (Some(outbox), Some(token)) = (&state.sink.outbox, &state.sink.token) {
-            outbox.push(Notice::Progress(params.with("progressToken", token)));
-        }
+        state.sink.progress(params);
     }
 
     /// `notifications/message` that belongs to this request. Returns whether its caller wanted it.
@@ -338,6 +364,34 @@ mod tests {
         tickets.forget(&Id::from(3));
         assert_eq!(tickets.newest(|_| true).unwrap().id, Id::from(2));
         assert!(tickets.newest(|t| t.method == Method::Ping).is_none());
+    }
+
+    #[test]
+    fn what_is_told_while_a_question_is_open_is_kept_for_the_retry() {
+        let token = |n: u32| Some(Json::trusted(n.to_string()));
+        let (first, second) = (Outbox::default(), Outbox::default());
+        let of = |outbox: &Outbox, n| Sink { outbox: Some(outbox.clone()), token: token(n), level: None };
+        let ticket = Ticket::new(Id::from(1), Method::ToolsCall, of(&first, 7));
+        let told = |n: u32| {
+            let params = Json::trusted(format!(r#"{{"progressToken":"x","progress":{n}}}"#));
+            ticket.progressed(&Object::of(&params).unwrap());
+        };
+        told(1);
+        ticket.keep_for_retry();
+        told(2);
+        assert!(ticket.told(&Notice::ToolsChanged));
+        ticket.redirect(of(&second, 8));
+        told(3);
+        let heard = |outbox: &Outbox| std::iter::from_fn(|| outbox.try_next()).collect::<Vec<_>>();
+        let progress = |token, n| {
+            Notice::Progress(Json::trusted(format!(r#"{{"progressToken":{token},"progress":{n}}}"#)))
+        };
+        assert_eq!(heard(&first), [progress(7, 1)]);
+        assert_eq!(heard(&second), [progress(8, 2), Notice::ToolsChanged, progress(8, 3)]);
+        // Who does not listen is not kept anything for.
+        let silent = Ticket::new(Id::from(2), Method::ToolsCall, Sink::default());
+        silent.keep_for_retry();
+        assert!(!silent.is_heard());
     }
 
     #[test]

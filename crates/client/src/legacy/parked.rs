@@ -139,8 +139,7 @@ impl Parked {
         let asked =
             |q: &Open| Question { key: q.key.clone(), method: q.method.clone(), params: q.params.clone() };
         let questions = call.open.iter().map(asked).collect();
-        // Between rounds nobody listens.
-        call.ticket.redirect(Default::default());
+        call.ticket.keep_for_retry();
         call.timer = Some(self.give_up_later(name, call.round));
         self.calls().insert(name, Entry::Waiting(Box::new(call)));
         Ok(InputRequired { questions, state: Some(state.into()), original: None })
