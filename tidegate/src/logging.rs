@@ -8,6 +8,7 @@ use std::io::IsTerminal;
 use std::str::FromStr;
 
 use serde_json::Value;
+use tidegate_service::Current;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::EnvFilter;
@@ -46,7 +47,7 @@ pub fn init(format: Format, level: Option<&str>) {
     let filter = EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("info"));
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // A second subscriber is the application's business, not ours.
-    let _ = match format {
+    let ours = match format {
         Format::Pretty => builder
             .fmt_fields(PlainFields)
             .with_ansi(std::io::stderr().is_terminal())
@@ -54,10 +55,14 @@ pub fn init(format: Format, level: Option<&str>) {
             .try_init(),
         Format::Json => builder.fmt_fields(JsonFields::new()).event_format(JsonLines).try_init(),
     };
+    // A filter may ask for the spans of calls by their fields.
+    if ours.is_ok() && !wanted.contains('[') {
+        tidegate_service::without_spans();
+    }
 }
 
-/// Writes fields as `name=value`. Every call has a span, so this is on the path of every call: texts go out as they
-/// are, without the formatting machinery, unless they hold something that could forge a log line.
+/// Writes fields as `name=value`, and after those of an event which call it belongs to. Texts go out as they are, without
+/// the formatting machinery, unless they hold something that could forge a log line.
 struct PlainFields;
 
 impl<'w> FormatFields<'w> for PlainFields {
@@ -67,42 +72,59 @@ impl<'w> FormatFields<'w> for PlainFields {
         }
         // Gathered first, so that what keeps them grows once.
         // Taken out meanwhile, because a field may log while it is written.
-        let mut visitor = PlainVisitor(GATHERED.take());
+        let mut visitor = PlainVisitor { text: GATHERED.take(), is_event: false };
         fields.record(&mut visitor);
-        let written = writer.write_str(&visitor.0);
-        visitor.0.clear();
-        GATHERED.set(visitor.0);
+        if visitor.is_event {
+            Current::look(|call| call.fields().for_each(|(name, value)| visitor.text(name, &value)));
+        }
+        let written = writer.write_str(&visitor.text);
+        visitor.text.clear();
+        GATHERED.set(visitor.text);
         written
     }
 }
 
-struct PlainVisitor(String);
+struct PlainVisitor {
+    text: String,
+    /// Spans have no message.
+    is_event: bool,
+}
 
 impl PlainVisitor {
-    fn name(&mut self, field: &Field) {
-        if !self.0.is_empty() {
-            self.0.push(' ');
+    fn name(&mut self, name: &str) {
+        if !self.text.is_empty() {
+            self.text.push(' ');
         }
-        if field.name() != "message" {
-            self.0.push_str(field.name());
-            self.0.push('=');
+        if name == "message" {
+            self.is_event = true;
+        } else {
+            self.text.push_str(name);
+            self.text.push('=');
         }
+    }
+
+    fn text(&mut self, name: &str, value: &str) {
+        if value.bytes().any(|b| b.is_ascii_control()) {
+            return self.debug(name, &value);
+        }
+        self.name(name);
+        self.text.push_str(value);
+    }
+
+    fn debug(&mut self, name: &str, value: &dyn fmt::Debug) {
+        self.name(name);
+        // Writing to a string does not fail.
+        let _ = fmt::Write::write_fmt(&mut self.text, format_args!("{value:?}"));
     }
 }
 
 impl Visit for PlainVisitor {
     fn record_str(&mut self, field: &Field, value: &str) {
-        if value.bytes().any(|b| b.is_ascii_control()) {
-            return self.record_debug(field, &value);
-        }
-        self.name(field);
-        self.0.push_str(value);
+        self.text(field.name(), value);
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.name(field);
-        // Writing to a string does not fail.
-        let _ = fmt::Write::write_fmt(&mut self.0, format_args!("{value:?}"));
+        self.debug(field.name(), value);
     }
 }
 
@@ -134,6 +156,11 @@ where
                 }
             }
         }
+        Current::look(|call| {
+            for (name, value) in call.fields() {
+                line.entry(name).or_insert_with(|| Value::from(value));
+            }
+        });
         line.insert("target".to_owned(), Value::from(event.metadata().target()));
         writeln!(writer, "{}", Value::Object(line))
     }
@@ -174,6 +201,9 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
+    use tidegate_service::layers::TraceLayer;
+    use tidegate_service::{Call, Context, Reply};
+    use tower::{Layer, Service};
 
     #[derive(Clone, Default)]
     struct Captured(Arc<Mutex<Vec<u8>>>);
@@ -186,6 +216,39 @@ mod tests {
         fn flush(&mut self) -> std::io::Result<()> {
             Ok(())
         }
+    }
+
+    /// What is logged by `log` while a call is under way, by this subscriber.
+    fn logged(format: Format) -> String {
+        let captured = Captured::default();
+        let writer = captured.clone();
+        let builder = tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false);
+        let dispatch = match format {
+            Format::Pretty => tracing::Dispatch::from(builder.fmt_fields(PlainFields).finish()),
+            Format::Json => builder.fmt_fields(JsonFields::new()).event_format(JsonLines).finish().into(),
+        };
+        let answer = |_: Call| async {
+            tracing::info!(count = 3, "counted");
+            Ok::<_, std::convert::Infallible>(Reply::Complete(tidegate_protocol::Json::empty_object()))
+        };
+        let params = tidegate_protocol::Json::from(serde_json::json!({"name": "e\ncho"}));
+        let params = tidegate_protocol::Params::parse(&params, &Default::default()).unwrap();
+        let call = Call::new(tidegate_protocol::Method::ToolsCall, params, Context::local());
+        tracing::dispatcher::with_default(&dispatch, || {
+            let mut door = TraceLayer.layer(tower::service_fn(answer));
+            futures_util::FutureExt::now_or_never(door.call(call)).unwrap().unwrap();
+        });
+        String::from_utf8(captured.0.lock().unwrap().clone()).unwrap()
+    }
+
+    #[test]
+    fn lines_say_which_call_they_belong_to() {
+        let line = logged(Format::Pretty);
+        assert!(line.contains("counted count=3 correlationId="), "{line}");
+        assert!(line.ends_with("method=tools/call tool=\"e\\ncho\"\n"), "no name can forge a line: {line}");
+        let line: Value = serde_json::from_str(&logged(Format::Json)).unwrap();
+        assert_eq!((&line["tool"], &line["method"]), (&Value::from("e\ncho"), &Value::from("tools/call")));
+        assert!(line["correlationId"].is_string());
     }
 
     #[test]

@@ -14,8 +14,7 @@ use futures_util::FutureExt;
 use serde_json::Value;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Capability, Error, Json, Symbol};
-use tidegate_service::{Call, Reply};
-use tracing::Instrument;
+use tidegate_service::{Call, Current, Reply};
 
 pub(crate) use store::Store;
 pub(crate) use task::Task;
@@ -37,7 +36,7 @@ pub(crate) fn start(cx: Cx, tool: Arc<ToolEntry>, arguments: Value) -> Result<Re
         let run = Run::new(cx.clone(), Work::Tool(tool.run(arguments, cx), tool));
         drive(run, task).await;
     };
-    tokio::spawn(background.in_current_span());
+    tokio::spawn(Current::carry(background));
     Ok(reply)
 }
 
@@ -49,7 +48,7 @@ pub(crate) fn detach(run: Run) -> (Reply, bool) {
     };
     let reply = created(&run.cx, &task);
     run.cx.become_task(task.clone());
-    tokio::spawn(drive(run, task).in_current_span());
+    tokio::spawn(Current::carry(drive(run, task)));
     (reply, true)
 }
 

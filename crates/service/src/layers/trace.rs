@@ -1,14 +1,12 @@
-//! One span per call, so that every log line below carries the correlation id.
+//! Makes each call the [current](Current) one, so that every log line below carries the correlation id.
 
 use std::convert::Infallible;
 use std::task::{Context, Poll};
 
-use tidegate_protocol::Method;
 use tower::{Layer, Service};
-use tracing::Instrument;
-use tracing::instrument::Instrumented;
 
 use crate::call::Call;
+use crate::current::{Current, Working};
 use crate::door::Door;
 use crate::reply::Reply;
 
@@ -24,7 +22,7 @@ impl<S> Layer<S> for TraceLayer {
     }
 }
 
-/// Opens a span around each call.
+/// Makes each call the current one, and opens a span around it for whoever wants one.
 #[derive(Debug, Clone)]
 pub struct Trace<S> {
     inner: S,
@@ -33,23 +31,13 @@ pub struct Trace<S> {
 impl<S: Door> Service<Call> for Trace<S> {
     type Response = Reply;
     type Error = Infallible;
-    type Future = Instrumented<S::Future>;
+    type Future = Working<S::Future>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
-        let name = call.method.name_param().and_then(|param| call.params.str(param));
-        let tool = name.as_deref().filter(|_| call.method == Method::ToolsCall);
-        let span = tracing::info_span!(
-            "call",
-            correlationId = call.context.correlation.as_str(),
-            method = call.method.as_str(),
-            tool,
-            name = name.as_deref().filter(|_| tool.is_none()),
-        );
-        let inner = span.in_scope(|| self.inner.call(call));
-        inner.instrument(span)
+        Current::of(&call).work(|| self.inner.call(call))
     }
 }

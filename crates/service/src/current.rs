@@ -1,0 +1,184 @@
+//! [`Current`]: the call that is being worked on, for whoever writes log lines.
+//!
+//! A span says the same to any subscriber, but making one for each call costs more than all other layers together. Who
+//! writes the log lines itself can ask here instead and do [without spans](without_spans).
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+use tidegate_protocol::{Json, Method};
+use tracing::Instrument;
+use tracing::instrument::Instrumented;
+
+use crate::call::Call;
+use crate::correlation::CorrelationId;
+
+static SPANS: AtomicBool = AtomicBool::new(true);
+
+thread_local! {
+    static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
+}
+
+/// From now on calls have no spans: log lines are written by somebody who looks at [`Current`].
+pub fn without_spans() {
+    SPANS.store(false, Ordering::Relaxed);
+}
+
+/// What a log line says about the call that it belongs to.
+#[derive(Debug, Clone)]
+pub struct Current {
+    correlation: CorrelationId,
+    method: Method,
+    /// The tool, prompt or resource, as it stands in the request.
+    name: Option<Json>,
+}
+
+impl Current {
+    pub(crate) fn of(call: &Call) -> Current {
+        let name = call.method.name_param().and_then(|param| call.params.json(param));
+        Current { correlation: call.context.correlation, method: call.method.clone(), name }
+    }
+
+    /// Lets `look` see the call that this thread is working on, if there is one.
+    pub fn look<T>(look: impl FnOnce(&Current) -> T) -> Option<T> {
+        let seen = CURRENT.try_with(|current| current.borrow().as_ref().map(look));
+        seen.ok().flatten()
+    }
+
+    /// A future that goes on with the current call elsewhere, such as in a task of its own.
+    pub fn carry<F: Future>(future: F) -> Working<F> {
+        let current = Current::look(Current::clone);
+        Working { inner: future.in_current_span(), current }
+    }
+
+    /// `correlationId`, `method`, and `tool` for tools or `name` for the rest.
+    pub fn fields(&self) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> {
+        let label = if self.method == Method::ToolsCall { "tool" } else { "name" };
+        let name = self.name.as_ref().and_then(|name| name.to::<String>().ok());
+        [("correlationId", Cow::from(self.correlation.as_str())), ("method", Cow::from(self.method.as_str()))]
+            .into_iter()
+            .chain(name.map(|name| (label, Cow::from(name))))
+    }
+
+    /// A span that says the same, if anybody wants one.
+    fn span(&self) -> tracing::Span {
+        if !SPANS.load(Ordering::Relaxed) {
+            return tracing::Span::none();
+        }
+        let name = self.name.as_ref().and_then(|name| name.to::<String>().ok());
+        let is_tool = self.method == Method::ToolsCall;
+        tracing::info_span!(
+            "call",
+            correlationId = self.correlation.as_str(),
+            method = self.method.as_str(),
+            tool = name.as_deref().filter(|_| is_tool),
+            name = name.as_deref().filter(|_| !is_tool),
+        )
+    }
+
+    /// Makes a future and works on it as this call.
+    pub(crate) fn work<F: Future>(self, make: impl FnOnce() -> F) -> Working<F> {
+        let span = self.span();
+        let mut current = Some(self);
+        let inner = {
+            let _entered = Entered::new(&mut current);
+            span.in_scope(make)
+        };
+        Working { inner: inner.instrument(span), current }
+    }
+}
+
+pin_project! {
+    /// A future that belongs to a call.
+    #[derive(Debug)]
+    pub struct Working<F> {
+        #[pin]
+        inner: Instrumented<F>,
+        current: Option<Current>,
+    }
+}
+
+impl<F: Future> Future for Working<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let _entered = Entered::new(this.current);
+        this.inner.poll(cx)
+    }
+}
+
+/// While this lives, the thread works on the call that was given, and what it worked on before waits there.
+struct Entered<'a>(&'a mut Option<Current>);
+
+impl<'a> Entered<'a> {
+    fn new(current: &'a mut Option<Current>) -> Entered<'a> {
+        swap(current);
+        Entered(current)
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        swap(self.0);
+    }
+}
+
+fn swap(other: &mut Option<Current>) {
+    // A thread that is ending has no current call, and nobody who could ask.
+    let _ = CURRENT.try_with(|current| {
+        if let Ok(mut current) = current.try_borrow_mut() {
+            std::mem::swap(&mut *current, other);
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Context as Terms;
+    use tidegate_protocol::{Limits, Params};
+
+    fn call(tool: &str) -> Call {
+        let params = Json::from(serde_json::json!({"name": tool}));
+        Call::new(Method::ToolsCall, Params::parse(&params, &Limits::default()).unwrap(), Terms::local())
+    }
+
+    fn tool() -> Option<String> {
+        Current::look(|current| current.fields().nth(2).map(|(label, name)| format!("{label}={name}")))?
+    }
+
+    #[tokio::test]
+    async fn a_call_is_current_while_it_is_polled_and_the_outer_one_after_it() {
+        assert_eq!(tool(), None);
+        let outer = Current::of(&call("outer")).work(|| async {
+            let before = tool();
+            let inner = Current::of(&call("inn\"er"));
+            let inner = inner.work(|| async {
+                tokio::task::yield_now().await;
+                tool()
+            });
+            assert_eq!(tool(), before);
+            let carried = tokio::spawn(Current::carry(async { tool() }));
+            (before, inner.await, tool(), carried.await.unwrap())
+        });
+        let said = |name: &str| Some(format!("tool={name}"));
+        assert_eq!(outer.await, (said("outer"), said("inn\"er"), said("outer"), said("outer")));
+        assert_eq!(tool(), None);
+    }
+
+    #[test]
+    fn a_panic_leaves_nothing_behind() {
+        let current = Current::of(&call("broken"));
+        let broken = std::panic::catch_unwind(|| {
+            let work = current.work(|| async { panic!("broken") });
+            futures_util::FutureExt::now_or_never(work)
+        });
+        assert!(broken.is_err());
+        assert_eq!(tool(), None);
+    }
+}
