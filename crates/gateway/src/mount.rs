@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use arc_swap::{ArcSwap, ArcSwapOption};
 use tidegate_client::{Client, ClientDoor, ServerFacts};
 use tidegate_config::ServerSettings;
-use tidegate_protocol::{ClientCapabilities, Error, Symbol};
-use tidegate_service::{Call, CallerId, Context, Door, Reply};
+use tidegate_protocol::{ClientCapabilities, Error, Object, Symbol};
+use tidegate_service::{Call, CallerId, Context, Door, Reply, UNLISTED};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -85,6 +85,14 @@ impl Mount {
 
     pub(crate) fn name(&self) -> &str {
         &self.settings.name
+    }
+
+    /// Whether the server says that it has tools which it does not list.
+    pub(crate) fn has_unlisted_tools(&self) -> bool {
+        let said = |facts: &ServerFacts| {
+            Object::of(&facts.capabilities)?.object("experimental").map(|all| all.has(UNLISTED))
+        };
+        self.facts.load().as_deref().and_then(said).unwrap_or_default()
     }
 
     /// Makes a call.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytestring::ByteString;
+use tidegate_config::PinMode;
 use tidegate_protocol::{Error, Json, Method, Object, Params, Symbol};
 use tidegate_service::{Call, HOP_LIMIT, Reply};
 
@@ -53,12 +54,44 @@ impl Inner {
             Some(place) => place,
             None if self.is_own_tool(&call.params) => return Box::pin(self.own_tool(call)).await,
             None => {
+                if let Some(reply) = Box::pin(self.unlisted_tool(&call)).await {
+                    return reply;
+                }
                 Box::pin(self.look_again(Kind::Tools)).await;
                 self.known_tool(&call.params)?
                     .ok_or_else(|| self.unknown(&call.params, Symbol::ToolNotFound, "tool"))?
             }
         };
         self.send(place, "name", call).await
+    }
+
+    /// Calls a tool that nobody lists, if one of the servers that have such tools knows it.
+    async fn unlisted_tool(self: &Arc<Self>, call: &Call) -> Option<Result<Reply, Error>> {
+        let name = call.params.str("name")?;
+        let state = self.state.load_full();
+        // What nobody has seen cannot be pinned.
+        if state.tools.pin != PinMode::Off {
+            return None;
+        }
+        let mut places: Vec<(usize, Place)> = state
+            .mounts
+            .iter()
+            .filter(|mount| mount.has_unlisted_tools())
+            .filter_map(|mount| {
+                let own = name.strip_prefix(mount.settings.prefix.as_str())?;
+                let place = Place { mount: mount.clone(), own: Some(own.into()) };
+                mount.settings.offers(own).then_some((mount.settings.prefix.len(), place))
+            })
+            .collect();
+        // The longest prefix says most.
+        places.sort_by_key(|(prefix, _)| std::cmp::Reverse(*prefix));
+        for (_, place) in places {
+            match self.send(place, "name", call.clone()).await {
+                Ok(Reply::Error(error)) | Err(error) if error.symbol() == Symbol::ToolNotFound => {}
+                reply => return Some(reply),
+            }
+        }
+        None
     }
 
     /// The server of a tool that is in the table.

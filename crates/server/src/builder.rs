@@ -122,6 +122,16 @@ impl Server {
         self
     }
 
+    /// Which of the tools offered so far are listed, by their names; see [`Tool::unlisted`].
+    pub fn listed(mut self, listed: impl Fn(&str) -> bool) -> Server {
+        for offer in &mut self.offers {
+            if let Offer::Tool(tool) = offer {
+                tool.list(listed(tool.name()));
+            }
+        }
+        self
+    }
+
     /// Offers a resource.
     pub fn resource(mut self, resource: Resource) -> Server {
         self.offers.push(Offer::Resource(resource));

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use tidegate_protocol::content::Icon;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Feature, Json, Revision, meta, tasks_extension};
-use tidegate_service::{Call, Reply};
+use tidegate_service::{Call, Reply, UNLISTED};
 
 use crate::batch;
 use crate::server::Core;
@@ -87,7 +87,7 @@ fn capabilities(core: &Core, revision: Revision) -> Json {
     if has.tools {
         let mut tools = json!({"listChanged": true});
         if core.options.tools_in_capabilities {
-            for tool in registry.tools().filter(|tool| tool.is_public()) {
+            for tool in registry.tools().filter(|tool| tool.listed && tool.is_public()) {
                 tools[&tool.name] = tool.definition(revision).to().unwrap_or_default();
             }
         }
@@ -107,8 +107,15 @@ fn capabilities(core: &Core, revision: Revision) -> Json {
         all.insert("tasks".into(), json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}));
     }
     let batch = core.options.call_batch && has.tools;
+    let mut experimental = Map::new();
     if batch && !revision.allows(Feature::Extensions) {
-        all.insert("experimental".into(), json!({batch::EXTENSION: {}}));
+        experimental.insert(batch::EXTENSION.into(), json!({}));
+    }
+    if registry.tools().any(|tool| !tool.listed) {
+        experimental.insert(UNLISTED.into(), json!({}));
+    }
+    if !experimental.is_empty() {
+        all.insert("experimental".into(), Value::Object(experimental));
     }
     if revision.allows(Feature::Extensions) {
         let mut extensions = core.extensions.clone();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_service::Notice;
+use tidegate_service::{Notice, Principal};
 
 use crate::builder::{BuildError, Offer};
 use crate::hub;
@@ -109,6 +109,15 @@ impl ServerHandle {
     /// Tells those who subscribed to a resource that its contents have changed.
     pub fn resource_updated(&self, uri: &str) {
         self.0.hub.tell(&hub::updated(uri));
+    }
+
+    /// The same, told only to those who share `whose` resources: subscribers of the same tenant, or, where there is no
+    /// tenant, the same subject. For resources that have one address and other contents for each of them.
+    pub fn resource_updated_for(&self, whose: &Principal, uri: &str) {
+        self.0.hub.tell_those(&hub::updated(uri), |principal| match whose.tenant {
+            Some(_) => principal.tenant == whose.tenant,
+            None => principal == whose,
+        });
     }
 
     /// How many subscriptions are open.

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard};
 use bytestring::ByteString;
 use serde_json::{Map, Value, json};
 use tidegate_protocol::{Capability, Error, Json, Symbol};
-use tidegate_service::{Call, Filter, Notice, Outbox, Reply, Subscription};
+use tidegate_service::{Call, Filter, Notice, Outbox, Principal, Reply, Subscription};
 
 use crate::server::Core;
 
@@ -13,6 +13,7 @@ use crate::server::Core;
 const QUEUE: usize = 256;
 
 struct Subscriber {
+    principal: Principal,
     filter: Filter,
     outbox: Outbox,
 }
@@ -40,10 +41,17 @@ impl Hub {
 
     /// Tells everybody who wants to know.
     pub(crate) fn tell(&self, notice: &Notice) {
+        self.tell_those(notice, |_| true);
+    }
+
+    /// Tells those who want to know and may.
+    pub(crate) fn tell_those(&self, notice: &Notice, may: impl Fn(&Principal) -> bool) {
         let mut state = self.state();
         state.subscribers.retain(Subscriber::is_there);
-        for subscriber in state.subscribers.iter().filter(|subscriber| subscriber.filter.wants(notice)) {
-            subscriber.outbox.push(notice.clone());
+        for subscriber in &state.subscribers {
+            if subscriber.filter.wants(notice) && may(&subscriber.principal) {
+                subscriber.outbox.push(notice.clone());
+            }
         }
     }
 
@@ -68,7 +76,7 @@ impl Hub {
         state.subscribers.len()
     }
 
-    fn subscribe(&self, filter: Filter, max: usize) -> Result<Outbox, Error> {
+    fn subscribe(&self, principal: Principal, filter: Filter, max: usize) -> Result<Outbox, Error> {
         let mut state = self.state();
         if state.closed {
             return Err(Error::new(Symbol::Unavailable, "The server is shutting down"));
@@ -80,7 +88,7 @@ impl Hub {
             return Err(Error::new(Symbol::RateLimited, "Too many subscriptions are open: close one first"));
         }
         let outbox = Outbox::new(QUEUE);
-        state.subscribers.push(Subscriber { filter, outbox: outbox.clone() });
+        state.subscribers.push(Subscriber { principal, filter, outbox: outbox.clone() });
         Ok(outbox)
     }
 }
@@ -132,7 +140,8 @@ pub(crate) fn listen(core: &Core, call: &Call) -> Result<Reply, Error> {
             filter.tasks = ids.into_iter().collect();
         }
     }
-    let events = core.hub.subscribe(filter, core.options.max_subscriptions)?;
+    let events =
+        core.hub.subscribe(call.context.principal.clone(), filter, core.options.max_subscriptions)?;
     Ok(Reply::Subscription(Subscription { acknowledged: Json::from(Value::Object(honoured)), events }))
 }
 

@@ -16,7 +16,7 @@ pub(crate) fn tools(core: &Arc<Core>, call: &Call) -> Result<Reply, Error> {
     let all_public = registry.tools().all(|tool| tool.is_public());
     let page = Page { core, call, name: "tools", cached: all_public.then(|| &registry.lists[0]) };
     page.write(&registry.tools, |tool, principal| {
-        tool.is_visible(principal).then(|| tool.definition(call.context.revision))
+        (tool.listed && tool.is_visible(principal)).then(|| tool.definition(call.context.revision))
     })
 }
 

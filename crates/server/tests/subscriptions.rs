@@ -5,7 +5,8 @@ mod common;
 use common::{Client, drain, error_code};
 use serde_json::{Value, json};
 use tidegate_server::{
-    Cx, Prompt, PromptArgs, Resource, ResourceTemplate, Server, ServerDoor, TaskSupport, Tool, Vars,
+    Cx, Principal, Prompt, PromptArgs, Resource, ResourceTemplate, Server, ServerDoor, TaskSupport, Tool,
+    Vars,
 };
 use tidegate_service::{Notice, Reply};
 
@@ -76,6 +77,35 @@ async fn changes_reach_those_who_asked() {
     handle.prompts_changed();
     handle.resources_changed();
     assert_eq!(drain(&all.events).len(), 3);
+}
+
+#[tokio::test]
+async fn what_belongs_to_somebody_is_told_to_nobody_else() {
+    let door = door();
+    let of = |subject: Option<&str>, tenant: Option<&str>| Principal {
+        subject: subject.map(Into::into),
+        tenant: tenant.map(Into::into),
+    };
+    let people = [
+        of(Some("ann"), Some("acme")),
+        of(Some("bob"), Some("acme")),
+        of(Some("ann"), None),
+        of(Some("acme"), None),
+        of(None, None),
+    ];
+    let mut open = Vec::new();
+    for principal in &people {
+        let mut client = Client::modern(&door);
+        client.context().principal = principal.clone();
+        open.push(client.listen(everything()).await);
+    }
+    for (whose, hear) in [(0, vec![0, 1]), (1, vec![0, 1]), (2, vec![2]), (3, vec![3]), (4, vec![4])] {
+        door.handle().resource_updated_for(&people[whose], "x:1");
+        let heard: Vec<usize> = (0..people.len()).filter(|at| !drain(&open[*at].events).is_empty()).collect();
+        assert_eq!(heard, hear, "{:?}", people[whose]);
+    }
+    door.handle().resource_updated_for(&people[0], "x:9");
+    assert!(open.iter().all(|one| drain(&one.events).is_empty()), "nobody asked for that");
 }
 
 #[tokio::test]

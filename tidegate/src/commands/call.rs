@@ -4,9 +4,10 @@ use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::Value;
-use tidegate::protocol::{Json, Level};
+use serde_json::{Value, json};
+use tidegate::protocol::{Json, Level, Object};
 use tidegate_client::ClientBuilder;
+use tidegate_service::UNLISTED;
 
 use super::connection::{Session, with_server};
 use super::display::Display;
@@ -119,9 +120,12 @@ pub(crate) async fn run(call: Call) -> Result<Exit, Failure> {
 
 /// The arguments as the tool's schema has them.
 async fn guided(session: &Session, tool: &str, words: &[String]) -> Result<Value, Failure> {
-    let known = session.client.get_tool_schema(tool).await;
-    let known = known.map_err(|error| tools::unknown(session, error, tool))?;
-    let schema = known.input_schema();
+    let schema = match session.client.get_tool_schema(tool).await {
+        Ok(known) => known.input_schema(),
+        // Some servers have more tools than they list. What such a tool takes is then not known here.
+        Err(_) if has_unlisted_tools(session).await => json!({"type": "object"}),
+        Err(error) => return Err(tools::unknown(session, error, tool)),
+    };
     match args::parse(words, &schema) {
         Ok(arguments) => Ok(Value::Object(arguments)),
         Err(error) => {
@@ -138,6 +142,13 @@ async fn guided(session: &Session, tool: &str, words: &[String]) -> Result<Value
             Err(Failure::from(error).next(format!("{} takes: {}", clean::line(tool), takes.join(" "))))
         }
     }
+}
+
+/// Whether the server says that it has tools which it does not list.
+async fn has_unlisted_tools(session: &Session) -> bool {
+    let Ok(facts) = session.client.server().await else { return false };
+    let said = Object::of(&facts.capabilities).and_then(|all| all.object("experimental"));
+    said.is_some_and(|said| said.has(UNLISTED))
 }
 
 /// All arguments at once: JSON, `@file`, or `-` for standard input.

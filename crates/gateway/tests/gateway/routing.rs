@@ -359,3 +359,29 @@ async fn a_batch_goes_to_several_servers_and_fails_in_parts() {
     }
     gateway.close().await;
 }
+
+/// A tool that is not listed can be called by whoever knows it, in both eras, locally and over HTTP; what the
+/// configuration leaves out cannot, and what nobody has is still unknown.
+#[tokio::test]
+async fn tools_that_nobody_lists() {
+    let server = |said: &str| {
+        let hidden = |name: &str| says(name, said).unlisted();
+        Server::new("s", "1").tool(says("shown", said)).tool(hidden("hidden")).tool(hidden("denied"))
+    };
+    let served = Served::start(server("far"), Eras::Legacy).await;
+    let mut near = local("near", server("near"));
+    near.prefix = String::new();
+    near.deny = tidegate_config::Patterns::new(["denied"]).unwrap();
+    let gateway =
+        gateway([near, served.named("far"), local("plain", Server::new("p", "1").tool(says("a", "a")))])
+            .await;
+    for caller in [modern(), legacy()] {
+        assert_eq!(caller.list(&gateway, "tools/list").await, ["shown", "far_shown", "plain_a"]);
+        assert_eq!(caller.call(&gateway, "hidden").await, ("near".to_owned(), false));
+        assert_eq!(caller.call(&gateway, "far_hidden").await, ("far".to_owned(), false));
+        for unknown in ["denied", "nobody", "plain_hidden"] {
+            let error = caller.fails(&gateway, "tools/call", json!({"name": unknown, "arguments": {}})).await;
+            assert!(error.message().contains(&format!("Unknown tool: {unknown}")), "{error}");
+        }
+    }
+}

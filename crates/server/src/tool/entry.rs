@@ -29,6 +29,8 @@ pub(crate) struct ToolEntry {
     pub(crate) task: TaskSupport,
     pub(super) asks_first: bool,
     visible: Option<Visible>,
+    /// Whether it stands in the list.
+    pub(crate) listed: bool,
     pub(super) executions: Arc<AtomicU64>,
 }
 
@@ -122,6 +124,7 @@ impl Tool {
             task: self.task,
             asks_first: self.asks_first,
             visible: self.visible,
+            listed: self.listed,
             executions,
         })
     }

@@ -96,6 +96,7 @@ pub struct Tool {
     task: TaskSupport,
     asks_first: bool,
     visible: Option<Visible>,
+    listed: bool,
     handler: Option<Handler>,
     /// The arguments are `()`, which is read from `null` rather than from an object.
     unit: bool,
@@ -118,6 +119,7 @@ impl Tool {
             task: TaskSupport::Forbidden,
             asks_first: false,
             visible: None,
+            listed: true,
             handler: None,
             unit: false,
         }
@@ -227,6 +229,21 @@ impl Tool {
     pub fn visible(mut self, visible: impl Fn(&Principal) -> bool + Send + Sync + 'static) -> Tool {
         self.visible = Some(Box::new(visible));
         self
+    }
+
+    /// Leaves the tool out of the list: a model pays for every tool that it is told of. Who knows it can call it.
+    pub fn unlisted(mut self) -> Tool {
+        self.listed = false;
+        self
+    }
+
+    pub(crate) fn list(&mut self, listed: bool) {
+        self.listed = listed;
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// The handler, with arguments of type `A`.
