@@ -21,6 +21,7 @@ mod legacy_post;
 mod modern_post;
 pub(crate) use modern_post::modern_only;
 mod old_sse;
+mod pages;
 mod post;
 mod respond;
 mod serve;
@@ -42,6 +43,7 @@ use tidegate_protocol::{Error, Symbol};
 use tidegate_service::{Door, Principal};
 use tower::Service;
 
+pub use pages::Page;
 pub use serve::serve;
 pub use settings::Settings;
 
@@ -50,12 +52,16 @@ use sessions::Sessions;
 
 use crate::told::Told;
 
-/// A router that serves `door` at the path of `settings` (`/mcp` unless told otherwise).
+/// A router that serves `door` at the path of `settings` (`/mcp` unless told otherwise), and its pages at theirs.
 pub fn router<D: Door>(door: D, settings: Settings) -> Router {
     let path = settings.path.clone();
     let old = settings.http_sse;
+    let pages = settings.pages.clone();
     let endpoint = Endpoint::new(door, settings);
-    let router = Router::new().route_service(&path, endpoint.clone());
+    let mut router = Router::new().route_service(&path, endpoint.clone());
+    for page in pages.iter().filter(|page| page.path() != path) {
+        router = router.route_service(page.path(), endpoint.clone());
+    }
     if old { old_sse::mount(router, endpoint) } else { router }
 }
 
@@ -118,6 +124,9 @@ impl<D: Door> Service<Request<Body>> for Endpoint<D> {
 impl<D: Door> Shared<D> {
     async fn answer(self: Arc<Self>, request: Request<Body>) -> Response<Body> {
         let (parts, body) = request.into_parts();
+        if let Some(page) = self.settings.page_at(parts.uri.path()) {
+            return page.answer(&parts, &self.settings);
+        }
         let heads = Heads::read(&parts.headers);
         if let Err(refused) = guard::check(&heads, &parts.uri, &self.settings) {
             return respond::refused(403, &refused);

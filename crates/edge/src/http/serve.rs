@@ -20,6 +20,7 @@ use tokio::task::JoinSet;
 use tower::Service;
 
 use super::awake::Awake;
+use super::pages::Page;
 use super::settings::Settings;
 use super::stall::StallGuarded;
 use super::watch::{Pulse, Watch};
@@ -36,7 +37,8 @@ pub async fn serve<D: Door>(
         // More than one path: let the router tell them apart.
         return run(router(door, settings.clone()), listener, &settings, shutdown).await;
     }
-    let site = Site { path: settings.path.as_str().into(), endpoint: Endpoint::new(door, settings.clone()) };
+    let endpoint = Endpoint::new(door, settings.clone());
+    let site = Site { path: settings.path.as_str().into(), pages: settings.pages.clone(), endpoint };
     run(site, listener, &settings, shutdown).await
 }
 
@@ -128,15 +130,16 @@ trait Http: HttpService<hyper::body::Incoming, ResBody = Body, Error = Infallibl
 
 impl<T: HttpService<hyper::body::Incoming, ResBody = Body, Error = Infallible, Future: Send>> Http for T {}
 
-/// One endpoint at one path.
+/// One endpoint at one path, and the pages beside it.
 struct Site<D> {
     path: Arc<str>,
+    pages: Arc<[Page]>,
     endpoint: Endpoint<D>,
 }
 
 impl<D> Clone for Site<D> {
     fn clone(&self) -> Self {
-        Site { path: self.path.clone(), endpoint: self.endpoint.clone() }
+        Site { path: self.path.clone(), pages: self.pages.clone(), endpoint: self.endpoint.clone() }
     }
 }
 
@@ -150,7 +153,8 @@ impl<D: Door> Service<Request<Body>> for Site<D> {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        if request.uri().path() == &*self.path {
+        let path = request.uri().path();
+        if path == &*self.path || self.pages.iter().any(|page| page.path() == path) {
             return self.endpoint.call(request);
         }
         let what = format!("Not found: the MCP endpoint is at {}", self.path);

@@ -1,7 +1,9 @@
 //! Everything about the HTTP endpoint that can be set.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::pages::Page;
 use crate::options::{Eras, Options};
 
 /// Settings of the endpoint. The defaults are those of a server on the user's own machine.
@@ -31,6 +33,8 @@ pub struct Settings {
     pub kept_streams: usize,
     /// How many bytes of one stream are kept for resumption. Default 1 MiB.
     pub kept_bytes: usize,
+    /// Pages for browsers, each at its own path. Default none.
+    pub pages: Arc<[Page]>,
     /// Also serve the HTTP+SSE transport of 2024-11-05 at `/sse` and `/messages`. Default off.
     pub http_sse: bool,
     /// Most connections at once, when serving a socket. Default 8192.
@@ -56,6 +60,7 @@ impl Default for Settings {
             retry: Duration::from_secs(1),
             kept_streams: 16,
             kept_bytes: 1024 * 1024,
+            pages: Arc::default(),
             http_sse: false,
             max_connections: 8192,
             stalled: Duration::from_secs(30),
@@ -81,6 +86,20 @@ impl Settings {
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
         self
+    }
+
+    /// Also serves these pages. One at the path of the endpoint is never seen.
+    pub fn pages(mut self, pages: impl IntoIterator<Item = Page>) -> Self {
+        self.pages = pages.into_iter().collect();
+        self
+    }
+
+    /// The page at a path, unless the endpoint is there.
+    pub(super) fn page_at(&self, path: &str) -> Option<&Page> {
+        if path == self.path {
+            return None;
+        }
+        self.pages.iter().find(|page| page.path() == path)
     }
 
     /// Speaks these eras.

@@ -16,6 +16,7 @@ mod legacy_streams;
 mod lowering;
 mod modern_http;
 mod notices;
+mod pages;
 mod questions;
 mod stdio;
 mod stress;
