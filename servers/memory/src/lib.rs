@@ -14,18 +14,34 @@
 //! # }
 //! ```
 
+mod agents;
+mod devflow;
+mod documents;
+mod embed;
 mod graph;
 mod jsonl;
+#[doc(hidden)]
+pub mod measured;
+mod options;
+mod page;
 mod prompts;
 mod resources;
+mod search;
 mod store;
 mod tools;
+mod web;
+
+use std::sync::Arc;
 
 use tidegate_server::{Json, Principal, Server, ServerDoor};
 
+pub use agents::models::{Kind as ProviderKind, Models, Provider, Secret};
+pub use embed::{Embedder, Endpoint, HUGGING_FACE, download};
 pub use graph::history::{EntityVersion, RelationVersion};
 pub use graph::model::{Entity, Graph, Relation};
 pub use graph::relations::Direction;
+pub use options::{Bounds, Listed, Options};
+pub use page::{PAGE, PageFile, page};
 pub use store::{Code, Fault, Memory, Store};
 
 /// Whose memory it is if nobody says who calls.
@@ -35,6 +51,9 @@ const DEFAULT_TENANT: &str = "default";
 #[derive(Clone)]
 pub(crate) struct Recall {
     store: Store,
+    options: Arc<Options>,
+    /// What finds by meaning, if there is a model for that.
+    meaning: Option<embed::Meaning>,
 }
 
 impl Recall {
@@ -56,15 +75,29 @@ impl Recall {
     }
 }
 
-/// The memory server.
+/// The memory server, as it is without any settings.
 pub fn server(store: Store) -> ServerDoor {
-    let recall = Recall { store };
+    server_with(store, Options::default())
+}
+
+/// The memory server.
+pub fn server_with(store: Store, options: Options) -> ServerDoor {
+    let meaning = options.embeddings.clone().map(|embedder| embed::Meaning::new(embedder, &store));
+    let recall = Recall { store, options: Arc::new(options), meaning };
     let server = Server::new("tidegate-memory", env!("CARGO_PKG_VERSION")).title("Memory").instructions(
         "A lasting memory: a graph of entities, what is known of them, and how they are connected. Look here \
              (search_nodes) before you ask, and keep what is worth knowing next time (create_entities, \
              add_observations, create_relations). Nothing is lost: get_entity_history shows what was.",
     );
     let server = tools::add(server, &recall);
+    let server = documents::add(server, &recall);
+    let server = agents::add(server, &recall);
+    let server = embed::add(server, &recall);
     let server = resources::add(server, &recall);
+    let server = page::add(server, &recall);
+    let server = match recall.options.listed {
+        Listed::Core => server.listed(|name| tools::CORE.contains(&name)),
+        Listed::All => server,
+    };
     prompts::add(server, &recall).build()
 }

@@ -20,6 +20,8 @@ const WORK: [(&str, &str); 5] = [
 ];
 /// How many entities are shown at most.
 const SHOWN: usize = 20;
+/// How many versions of each.
+const REMEMBERED: usize = 10;
 
 pub(crate) fn add(server: Server, recall: &Recall) -> Server {
     let (context, review, names, kinds) = (recall.clone(), recall.clone(), recall.clone(), recall.clone());
@@ -167,7 +169,8 @@ async fn get_context(recall: Recall, args: PromptArgs, cx: Cx) -> Result<Vec<Pro
             graph.entities.truncate(SHOWN);
             let mut past = Vec::new();
             for entity in graph.entities.iter().filter(|_| with_history) {
-                past.push((entity.name.clone(), history::of_entity(view, &entity.name)?));
+                let past_of = history::of_entity(view, &entity.name, REMEMBERED, None)?;
+                past.push((entity.name.clone(), past_of.versions));
             }
             Ok((graph, past))
         })
@@ -236,13 +239,13 @@ fn bullets(lines: &[String]) -> String {
 }
 
 /// An argument that must say something.
-fn text<'a>(args: &'a PromptArgs, name: &str) -> Result<&'a str, ToolError> {
+pub(crate) fn text<'a>(args: &'a PromptArgs, name: &str) -> Result<&'a str, ToolError> {
     let given = args.get(name).map(str::trim).filter(|text| !text.is_empty());
     given.ok_or_else(|| Fault::input(name, "must not be empty").into())
 }
 
 /// An argument that is a list: `a, b` or a JSON array of texts.
-fn list(args: &PromptArgs, name: &str) -> Result<Vec<String>, ToolError> {
+pub(crate) fn list(args: &PromptArgs, name: &str) -> Result<Vec<String>, ToolError> {
     let given = args.get(name).unwrap_or_default().trim();
     if given.starts_with('[') {
         return serde_json::from_str(given).map_err(|_| {

@@ -1,8 +1,6 @@
 //! Resources: the whole graph, and each entity, for clients that subscribe to what they show.
 
-use tidegate_server::{
-    Completing, Cx, Resource, ResourceTemplate, Server, ServerHandle, Symbol, ToolError, Vars,
-};
+use tidegate_server::{Completing, Cx, Resource, ResourceTemplate, Server, Symbol, ToolError, Vars};
 
 use crate::Recall;
 use crate::graph::{entities, read};
@@ -64,16 +62,18 @@ fn pretty(value: &impl serde::Serialize) -> Result<String, ToolError> {
     serde_json::to_string_pretty(value).map_err(ToolError::from_error)
 }
 
-/// Tells subscribers that these entities have changed, and with them the graph.
-pub(crate) fn changed(server: &ServerHandle, names: &[String]) {
-    server.resource_updated(GRAPH);
+/// Tells subscribers that these entities have changed, and with them the graph: those who share the memory of whoever
+/// changed them, and nobody else.
+pub(crate) fn changed(cx: &Cx, names: &[String]) {
+    let (server, whose) = (cx.server(), cx.principal());
+    server.resource_updated_for(whose, GRAPH);
     for name in names {
-        server.resource_updated(&entity_uri(name));
+        server.resource_updated_for(whose, &entity_uri(name));
     }
 }
 
 /// The address of an entity: [`ENTITY`] with its name, escaped where it must be.
-fn entity_uri(name: &str) -> String {
+pub(crate) fn entity_uri(name: &str) -> String {
     let mut uri = String::from("memory://entities/");
     for byte in name.bytes() {
         match byte {

@@ -34,18 +34,28 @@ async fn remembers_across_connections() {
     life::leaves_nothing_behind(meeting).await;
 }
 
-/// What our memory says beyond what `server-memory` says.
-const ADDITIONS: [&str; 2] = ["created", "deleted"];
+/// What our memory says beyond what `server-memory` says, tool by tool.
+const ADDITIONS: [(&str, &[&str]); 8] = [
+    ("create_entities", &["created"]),
+    ("create_relations", &["created"]),
+    ("add_observations", &["added", "entityName", "totalObservations"]),
+    ("delete_entities", &["deleted", "entityNames"]),
+    ("delete_observations", &["deleted", "entities"]),
+    ("delete_relations", &["deleted"]),
+    ("search_nodes", &["count"]),
+    ("open_nodes", &["found", "notFound"]),
+];
 
 /// The text of a result, as JSON where it is that, and its structured content without additions; or that it failed.
 async fn answer(client: &Client, tool: &str, arguments: Value) -> (bool, Value, Value) {
+    let additions = ADDITIONS.iter().find(|(name, _)| *name == tool).map_or(&[][..], |(_, members)| *members);
     let result = client.request("tools/call", json!({"name": tool, "arguments": arguments})).await;
     let result: Value = result.expect("a result").to().expect("JSON");
     let text = result["content"][0]["text"].as_str().unwrap_or_default();
     let failed = result["isError"].as_bool().unwrap_or_default();
     let mut structured = result["structuredContent"].clone();
     if let Some(members) = structured.as_object_mut() {
-        members.retain(|name, _| !ADDITIONS.contains(&name.as_str()));
+        members.retain(|name, _| !additions.contains(&name.as_str()));
     }
     if failed {
         // Our failures have their machine form as structured content.

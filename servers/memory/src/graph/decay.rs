@@ -2,7 +2,7 @@
 
 use crate::store::{Fault, Result, View};
 
-use super::model::Graph;
+use super::model::{Graph, Relation};
 use super::relations;
 
 /// How fast, and down to what.
@@ -32,6 +32,12 @@ impl Decay {
         }
     }
 
+    /// The relation with what is left of its confidence.
+    pub(crate) fn faded(&self, kept: relations::Kept) -> Relation {
+        let left = self.left(kept.relation.confidence.unwrap_or(1.0), kept.said);
+        Relation { confidence: Some(left), ..kept.relation }
+    }
+
     /// What is left of `confidence` that was stated at `since`.
     fn left(&self, confidence: f64, since: i64) -> f64 {
         let days = (self.at - since).max(0) as f64 / 86_400_000.0;
@@ -45,18 +51,11 @@ pub(crate) fn graph(view: &mut View<'_>, decay: Decay) -> Result<Graph> {
     decay.check()?;
     let mut graph = super::read::whole(view)?;
     let sql = format!(
-        "SELECT {} FROM relations WHERE tenant = ?1 AND gone IS NULL ORDER BY id",
+        "SELECT {} FROM relations WHERE tenant = ?1 AND gone IS NULL ORDER BY made, id",
         relations::COLUMNS
     );
     let kept = view.all(&sql, &[], relations::read)?;
-    graph.relations = kept
-        .into_iter()
-        .map(|kept| {
-            let mut relation = kept.relation;
-            relation.confidence = Some(decay.left(relation.confidence.unwrap_or(1.0), kept.since));
-            relation
-        })
-        .collect();
+    graph.relations = kept.into_iter().map(|kept| decay.faded(kept)).collect();
     Ok(graph)
 }
 

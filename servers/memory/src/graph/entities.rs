@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::store::{Change, Code, Fault, Result, Row, Value, View};
 
 use super::model::{self, Entity};
-use super::pages;
+use super::pages::{self, Open};
 
 /// An entity as it is kept.
 #[derive(Debug, Clone)]
@@ -18,11 +18,6 @@ pub(crate) struct Kept {
 impl Kept {
     pub(crate) fn read(row: &dyn Row) -> Result<Kept> {
         Ok(Kept { key: row.int(0)?, name: row.text(1)?, entity_type: row.text(2)? })
-    }
-
-    /// What the index of words says of it on every page.
-    fn title(&self) -> String {
-        format!("{} {}", self.name, self.entity_type)
     }
 }
 
@@ -44,15 +39,23 @@ pub(crate) fn keyed(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
     )
 }
 
+/// What LIKE finds everything by that begins so, among what LOWER has made small. What it takes for a pattern stands for
+/// itself.
+pub(crate) fn pattern(typed: &str) -> String {
+    let mut pattern: String =
+        typed.chars().flat_map(|c| ['\\', c].into_iter().skip(usize::from(!"\\%_".contains(c)))).collect();
+    // The letters that LOWER knows in every database.
+    pattern.make_ascii_lowercase();
+    pattern.push('%');
+    pattern
+}
+
 /// Names of entities that begin so, in capitals or not.
 pub(crate) fn starting(view: &mut View<'_>, typed: &str, limit: usize) -> Result<Vec<String>> {
-    // What LIKE takes for a pattern stands for itself.
-    let pattern: String =
-        typed.chars().flat_map(|c| ['\\', c].into_iter().skip(usize::from(!"\\%_".contains(c)))).collect();
     view.all(
-        "SELECT name FROM entities WHERE tenant = ?1 AND gone IS NULL AND name LIKE ?2 ESCAPE '\\'
+        "SELECT name FROM entities WHERE tenant = ?1 AND gone IS NULL AND LOWER(name) LIKE ?2 ESCAPE '\\'
          ORDER BY name LIMIT ?3",
-        &[Value::Text(format!("{pattern}%").into()), Value::Int(limit as i64)],
+        &[Value::Text(pattern(typed).into()), Value::Int(limit as i64)],
         |row| row.text(0),
     )
 }
@@ -100,75 +103,89 @@ pub(crate) fn observe(
     contents: Vec<String>,
     new: bool,
 ) -> Result<Vec<String>> {
-    let mut added = Vec::new();
-    let mut touched = BTreeSet::new();
+    let mut added: Vec<String> = Vec::new();
+    let mut open = match new {
+        // What nothing is known of can still be found by its name.
+        true => Some(Open::add(change, entity.key)?),
+        false => Open::of(change, entity.key)?,
+    };
     for content in contents {
         let digest = digest(&content);
-        if has(change, entity.key, digest, &content)? {
+        if known_since(change, entity.key, digest, &content)?.is_some() {
             continue;
         }
-        let page = pages::place(change, entity.key)?;
-        touched.insert(page);
+        let mut page = match open.take() {
+            Some(page) if page.has_room() => page,
+            full => {
+                if let Some(full) = full {
+                    full.close(change)?;
+                }
+                Open::add(change, entity.key)?
+            }
+        };
+        page.take(&content);
         let (now, id) = (Value::Int(change.now), Value::Int(change.id));
         change.run(
             "INSERT INTO observations (tenant, entity, page, content, digest, since, made)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             &[
                 Value::Int(entity.key),
-                Value::Int(page),
+                Value::Int(page.page),
                 Value::Text((&*content).into()),
                 Value::Int(digest),
                 now,
                 id,
             ],
         )?;
+        open = Some(page);
         added.push(content);
     }
-    if new && touched.is_empty() {
-        // What nothing is known of can still be found by its name.
-        touched.insert(pages::add(change, entity.key, 0)?);
-    }
-    for page in touched {
-        pages::index(change, page, &entity.title())?;
+    if let Some(page) = open {
+        page.close(change)?;
     }
     Ok(added)
 }
 
-/// Whether this is known of the entity.
-fn has(view: &mut View<'_>, key: i64, digest: i64, content: &str) -> Result<bool> {
-    let found = view.one(
-        "SELECT 1 FROM observations
+/// By which change this is known of the entity, if it is.
+pub(crate) fn known_since(view: &mut View<'_>, key: i64, digest: i64, content: &str) -> Result<Option<i64>> {
+    view.one(
+        "SELECT made FROM observations
          WHERE tenant = ?1 AND entity = ?2 AND digest = ?3 AND gone IS NULL AND content = ?4",
         &[Value::Int(key), Value::Int(digest), Value::Text(content.into())],
         |row| row.int(0),
-    )?;
-    Ok(found.is_some())
+    )
 }
 
 /// Forgets entities, and the relations from and to them. Returns the names of those that were known.
 pub(crate) fn delete(change: &mut Change<'_>, names: &[String]) -> Result<Vec<String>> {
     let mut gone = Vec::new();
     for name in names {
-        let (now, id) = (Value::Int(change.now), Value::Int(change.id));
-        change.run(
-            "UPDATE relations SET until = ?2, gone = ?3
-             WHERE tenant = ?1 AND gone IS NULL AND (source = ?4 OR target = ?4)",
-            &[now.clone(), id.clone(), Value::Text((&**name).into())],
-        )?;
+        for side in ["source", "target"] {
+            let sql = format!(
+                "UPDATE relations SET until = ?2, gone = ?3 WHERE tenant = ?1 AND {side} = ?4 AND gone IS NULL"
+            );
+            let at = [Value::Int(change.now), Value::Int(change.id), Value::Text((&**name).into())];
+            change.run(&sql, &at)?;
+        }
         let Some(entity) = find(change, name)? else { continue };
-        let at = [now, id, Value::Int(entity.key)];
-        change.run(
-            "UPDATE entities SET until = ?2, gone = ?3 WHERE tenant = ?1 AND key = ?4 AND gone IS NULL",
-            &at,
-        )?;
-        change.run(
-            "UPDATE observations SET until = ?2, gone = ?3 WHERE tenant = ?1 AND entity = ?4 AND gone IS NULL",
-            &at,
-        )?;
-        pages::forget(change, entity.key)?;
+        end(change, entity.key)?;
         gone.push(entity.name);
     }
     Ok(gone)
+}
+
+/// Ends an entity and what is known of it. Its relations stay.
+pub(crate) fn end(change: &mut Change<'_>, key: i64) -> Result<()> {
+    let at = [Value::Int(change.now), Value::Int(change.id), Value::Int(key)];
+    change.run(
+        "UPDATE entities SET until = ?2, gone = ?3 WHERE tenant = ?1 AND key = ?4 AND gone IS NULL",
+        &at,
+    )?;
+    change.run(
+        "UPDATE observations SET until = ?2, gone = ?3 WHERE tenant = ?1 AND entity = ?4 AND gone IS NULL",
+        &at,
+    )?;
+    pages::touch_all(change, key)
 }
 
 /// Forgets observations of an entity. Returns how many were known.
@@ -187,9 +204,47 @@ pub(crate) fn unobserve(change: &mut Change<'_>, entity: &Kept, contents: &[Stri
         touched.extend(pages);
     }
     for page in touched {
-        pages::index(change, page, &entity.title())?;
+        pages::touch(change, page)?;
     }
     Ok(count)
+}
+
+/// How many observations there are of an entity.
+pub(crate) fn count(view: &mut View<'_>, key: i64) -> Result<usize> {
+    let count = view.one(
+        "SELECT count(*) FROM observations WHERE tenant = ?1 AND entity = ?2 AND gone IS NULL",
+        &[Value::Int(key)],
+        |row| row.int(0),
+    )?;
+    Ok(count.unwrap_or_default() as usize)
+}
+
+/// Gives an entity another name or type; it stays the same entity.
+pub(crate) fn recast(change: &mut Change<'_>, entity: &Kept) -> Result<()> {
+    let (now, id) = (Value::Int(change.now), Value::Int(change.id));
+    change.run(
+        "UPDATE entities SET until = ?2, gone = ?3 WHERE tenant = ?1 AND key = ?4 AND gone IS NULL",
+        &[now.clone(), id.clone(), Value::Int(entity.key)],
+    )?;
+    change.run(
+        "INSERT INTO entities (tenant, key, name, type, since, made) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        &[
+            Value::Int(entity.key),
+            Value::Text((&*entity.name).into()),
+            Value::Text((&*entity.entity_type).into()),
+            now,
+            id,
+        ],
+    )?;
+    reindex(change, entity)
+}
+
+/// Indexes all pages of an entity anew.
+pub(crate) fn reindex(change: &mut Change<'_>, entity: &Kept) -> Result<()> {
+    if Open::of(change, entity.key)?.is_none() {
+        Open::add(change, entity.key)?;
+    }
+    pages::touch_all(change, entity.key)
 }
 
 /// The live observations of an entity, oldest first.

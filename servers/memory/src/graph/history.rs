@@ -1,6 +1,6 @@
 //! What entities and relations were, version by version.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -69,7 +69,6 @@ fn when(view: &mut View<'_>, change: i64) -> Result<When> {
 /// A row with the changes that made it and ended it.
 struct Span<T> {
     what: T,
-    id: i64,
     made: i64,
     gone: Option<i64>,
 }
@@ -80,89 +79,165 @@ impl<T> Span<T> {
     }
 }
 
-/// The versions of an entity, oldest first, whatever became of it.
-pub(crate) fn of_entity(view: &mut View<'_>, name: &str) -> Result<Vec<EntityVersion>> {
-    let rows = view.all(
-        "SELECT name, type, key, id, made, gone FROM entities WHERE tenant = ?1 AND key IN
-             (SELECT key FROM entities WHERE tenant = ?1 AND name = ?2) ORDER BY id",
-        &[Value::Text(name.into())],
-        |row| {
-            let what = (row.text(0)?, row.text(1)?, row.int(2)?);
-            Ok(Span { what, id: row.int(3)?, made: row.int(4)?, gone: row.maybe_int(5)? })
-        },
+/// The keys of those that bore the name last: those that were deleted first, in that order, then the one that bears it
+/// now. If nobody bore it last, those that ever did and are called otherwise now.
+pub(crate) fn lives(view: &mut View<'_>, name: &str) -> Result<Vec<i64>> {
+    let mut named = |last: &str| {
+        let sql = format!(
+            "SELECT e.key FROM entities e WHERE e.tenant = ?1 AND e.name = ?2 {last}
+             ORDER BY CASE WHEN e.gone IS NULL THEN 1 ELSE 0 END, e.gone, e.id"
+        );
+        view.all(&sql, &[Value::Text(name.into())], |row| row.int(0))
+    };
+    let last = named(
+        "AND NOT EXISTS (SELECT 1 FROM entities n WHERE n.tenant = ?1 AND n.key = e.key AND n.id > e.id)",
     )?;
-    if rows.is_empty() {
+    let mut keys = if last.is_empty() { named("")? } else { last };
+    let mut seen = HashSet::new();
+    keys.retain(|key| seen.insert(*key));
+    Ok(keys)
+}
+
+/// The changes that began a version of the entity with a key, and perhaps NULL. What ended it began none.
+pub(crate) const BEGINNINGS: &str = "SELECT made AS change FROM entities WHERE tenant = ?1 AND key = ?2
+     UNION SELECT made FROM observations WHERE tenant = ?1 AND entity = ?2
+     UNION SELECT gone FROM observations WHERE tenant = ?1 AND entity = ?2
+     EXCEPT SELECT e.gone FROM entities e WHERE e.tenant = ?1 AND e.key = ?2
+         AND NOT EXISTS (SELECT 1 FROM entities n WHERE n.tenant = ?1 AND n.key = ?2 AND n.made = e.gone)";
+
+/// Which version the entity of this name is in, and when it came to be.
+pub(crate) fn version(view: &mut View<'_>, name: &str) -> Result<(usize, i64)> {
+    let (mut versions, mut last) = (0, 0);
+    for key in lives(view, name)? {
+        let sql = format!("SELECT count(change), COALESCE(max(change), 0) FROM ({BEGINNINGS}) AS beginnings");
+        let found = view.one(&sql, &[Value::Int(key)], |row| Ok((row.int(0)?, row.int(1)?)))?;
+        let (count, latest) = found.unwrap_or_default();
+        versions += count as usize;
+        last = latest;
+    }
+    Ok((versions, when(view, last)?.at))
+}
+
+/// A part of the versions of an entity, and how many there are.
+pub(crate) struct Versions {
+    pub(crate) versions: Vec<EntityVersion>,
+    pub(crate) total: usize,
+}
+
+/// How many observations the versions that are told have together, at most, unless one alone has more.
+const TOLD: usize = 20_000;
+
+/// The last versions of an entity that are before one, at most `limit`, oldest first, whatever became of it.
+pub(crate) fn of_entity(
+    view: &mut View<'_>,
+    name: &str,
+    limit: usize,
+    before: Option<usize>,
+) -> Result<Versions> {
+    let mut begun = Vec::new();
+    for key in lives(view, name)? {
+        let mut changes = view.all(BEGINNINGS, &[Value::Int(key)], |row| row.maybe_int(0))?;
+        changes.sort_unstable();
+        begun.extend(changes.into_iter().flatten().map(|change| (key, change)));
+    }
+    if begun.is_empty() {
         return Err(Fault::no_entity(name));
     }
-    let mut keys: Vec<i64> = rows.iter().map(|row| row.what.2).collect();
-    keys.sort_unstable();
-    keys.dedup();
-    let mut known: BTreeMap<i64, Vec<Span<String>>> = BTreeMap::new();
-    for key in keys {
-        let spans = view.all(
-            "SELECT content, id, made, gone FROM observations WHERE tenant = ?1 AND entity = ?2 ORDER BY id",
-            &[Value::Int(key)],
-            |row| {
-                Ok(Span { what: row.text(0)?, id: row.int(1)?, made: row.int(2)?, gone: row.maybe_int(3)? })
-            },
-        )?;
-        known.insert(key, spans);
-    }
-    // Every change that touched it began a version, or ended the last.
-    let mut changes: Vec<i64> = rows.iter().flat_map(|row| [Some(row.made), row.gone]).flatten().collect();
-    changes.extend(known.values().flatten().flat_map(|span| [Some(span.made), span.gone]).flatten());
-    changes.sort_unstable();
-    changes.dedup();
-    let mut versions: Vec<EntityVersion> = Vec::new();
-    for change in changes {
-        let When { at, who } = when(view, change)?;
-        if let Some(last) = versions.last_mut().filter(|last| last.valid_to.is_none()) {
-            last.valid_to = Some(at);
+    let total = begun.len();
+    let end = before.map_or(total, |before| before.saturating_sub(1).min(total));
+    let mut lives: BTreeMap<i64, Life> = BTreeMap::new();
+    let mut versions = Vec::new();
+    let mut told = 0;
+    for (at, (key, change)) in begun.iter().enumerate().take(end).skip(end.saturating_sub(limit)).rev() {
+        if !lives.contains_key(key) {
+            lives.insert(*key, Life::read(view, *key)?);
         }
-        let Some(row) = rows.iter().filter(|row| row.holds(change)).max_by_key(|row| row.id) else {
-            continue;
+        let life = &lives[key];
+        let Some(row) = life.rows.iter().rfind(|row| row.holds(*change)) else { continue };
+        let observations: Vec<String> =
+            life.known.iter().filter(|span| span.holds(*change)).map(|span| span.what.clone()).collect();
+        told += observations.len();
+        if told > TOLD && !versions.is_empty() {
+            break;
+        }
+        let (name, entity_type) = row.what.clone();
+        let ended = life.rows.iter().filter_map(|row| row.gone).filter(|gone| gone > change).min();
+        let next = begun.get(at + 1).filter(|(other, _)| other == key).map(|(_, change)| *change);
+        let until = match (next, ended) {
+            (Some(next), Some(ended)) => Some(next.min(ended)),
+            (next, ended) => next.or(ended),
         };
-        let (name, entity_type, key) = &row.what;
-        let observations = known[key].iter().filter(|span| span.holds(change)).map(|span| span.what.clone());
+        let When { at: valid_from, who } = when(view, *change)?;
+        let valid_to = until.map(|until| when(view, until)).transpose()?.map(|when| when.at);
+        let version = at + 1;
         versions.push(EntityVersion {
-            version: versions.len() + 1,
-            name: name.clone(),
-            entity_type: entity_type.clone(),
-            observations: observations.collect(),
-            valid_from: at,
-            valid_to: None,
+            version,
+            name,
+            entity_type,
+            observations,
+            valid_from,
+            valid_to,
             changed_by: who,
         });
     }
-    Ok(versions)
+    versions.reverse();
+    Ok(Versions { versions, total })
 }
 
-/// The versions of a relation, oldest first, whatever became of it.
+/// All rows of one entity.
+struct Life {
+    rows: Vec<Span<(String, String)>>,
+    known: Vec<Span<String>>,
+}
+
+impl Life {
+    fn read(view: &mut View<'_>, key: i64) -> Result<Life> {
+        let rows = view.all(
+            "SELECT name, type, made, gone FROM entities WHERE tenant = ?1 AND key = ?2 ORDER BY id",
+            &[Value::Int(key)],
+            |row| {
+                let what = (row.text(0)?, row.text(1)?);
+                Ok(Span { what, made: row.int(2)?, gone: row.maybe_int(3)? })
+            },
+        )?;
+        let known = view.all(
+            "SELECT content, made, gone FROM observations WHERE tenant = ?1 AND entity = ?2 ORDER BY id",
+            &[Value::Int(key)],
+            |row| Ok(Span { what: row.text(0)?, made: row.int(1)?, gone: row.maybe_int(2)? }),
+        )?;
+        Ok(Life { rows, known })
+    }
+}
+
+/// The last versions of a relation, at most `limit`, oldest first, whatever became of it; and how many there are.
 pub(crate) fn of_relation(
     view: &mut View<'_>,
     from: &str,
     to: &str,
     relation_type: &str,
-) -> Result<Vec<RelationVersion>> {
+    limit: usize,
+) -> Result<(Vec<RelationVersion>, usize)> {
     let sql = format!(
         "SELECT {}, until FROM relations
          WHERE tenant = ?1 AND source = ?2 AND target = ?3 AND type = ?4 ORDER BY id",
         relations::COLUMNS
     );
     let values = [Value::Text(from.into()), Value::Text(to.into()), Value::Text(relation_type.into())];
-    let rows = view.all(&sql, &values, |row| Ok((relations::read(row)?, row.maybe_int(10)?)))?;
+    let rows =
+        view.all(&sql, &values, |row| Ok((relations::read(row)?, row.maybe_int(relations::WIDTH)?)))?;
     if rows.is_empty() {
         return Err(Fault::no_relation(from, relation_type, to));
     }
+    let total = rows.len();
     let mut versions = Vec::new();
-    for (kept, until) in rows {
+    for (at, (kept, until)) in rows.into_iter().enumerate().skip(total.saturating_sub(limit)) {
         versions.push(RelationVersion {
-            version: versions.len() + 1,
+            version: at + 1,
             relation: kept.relation,
             valid_from: kept.since,
             valid_to: until,
             changed_by: when(view, kept.made)?.who,
         });
     }
-    Ok(versions)
+    Ok((versions, total))
 }

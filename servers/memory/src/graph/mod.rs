@@ -1,10 +1,45 @@
 //! The knowledge graph: entities, what is known of them, and how they are connected. Nothing in it is ever overwritten.
 
+pub(crate) mod changes;
 pub(crate) mod decay;
+pub(crate) mod diff;
 pub(crate) mod entities;
 pub(crate) mod history;
+pub(crate) mod list;
+pub(crate) mod merge;
 pub(crate) mod model;
 pub(crate) mod pages;
+pub(crate) mod path;
 pub(crate) mod read;
 pub(crate) mod relations;
+pub(crate) mod rename;
+pub(crate) mod restore;
+pub(crate) mod revert;
 pub(crate) mod search;
+pub(crate) mod slice;
+pub(crate) mod undo;
+pub(crate) mod walk;
+
+/// What came to the tables of the graph later: what a change did can be found and undone, and entities by their type.
+pub(crate) const TABLES: &[&str] = &[
+    // By which change this one is undone at present.
+    "ALTER TABLE changes ADD COLUMN undone INTEGER",
+    "CREATE INDEX changes_of ON changes (tenant, id)",
+    // A row that brings back another one says which: the first of its kind.
+    "ALTER TABLE entities ADD COLUMN origin INTEGER",
+    "ALTER TABLE observations ADD COLUMN origin INTEGER",
+    "ALTER TABLE relations ADD COLUMN origin INTEGER",
+    // When its confidence was last stated, if that is not when the row began: a new name of an end states nothing.
+    "ALTER TABLE relations ADD COLUMN said INTEGER",
+    "CREATE INDEX entities_made ON entities (tenant, made)",
+    "CREATE INDEX entities_gone ON entities (tenant, gone) WHERE gone IS NOT NULL",
+    "CREATE INDEX entities_origin ON entities (tenant, origin) WHERE origin IS NOT NULL",
+    "CREATE INDEX entities_typed ON entities (tenant, type, name) WHERE gone IS NULL",
+    "CREATE INDEX observations_made ON observations (tenant, made)",
+    "CREATE INDEX observations_gone ON observations (tenant, gone) WHERE gone IS NOT NULL",
+    "CREATE INDEX observations_origin ON observations (tenant, origin) WHERE origin IS NOT NULL",
+    "CREATE INDEX relations_made ON relations (tenant, made, id)",
+    "CREATE INDEX relations_gone ON relations (tenant, gone) WHERE gone IS NOT NULL",
+    "CREATE INDEX relations_origin ON relations (tenant, origin) WHERE origin IS NOT NULL",
+    "CREATE INDEX relations_into ON relations (tenant, target, id)",
+];

@@ -10,6 +10,8 @@ use crate::store::{Code, Fault, Result};
 pub(crate) const MAX_NAME: usize = 200;
 /// Longest observation, in characters.
 pub(crate) const MAX_OBSERVATION: usize = 5_000;
+/// Longest metadata of a relation, in bytes of JSON.
+pub(crate) const MAX_METADATA: usize = 16_384;
 /// Most entries of one call.
 pub(crate) const MAX_ENTRIES: usize = 10_000;
 
@@ -83,6 +85,7 @@ pub(crate) fn observation(field: &str, text: &str) -> Result<()> {
             field,
             format!("must have at most {MAX_OBSERVATION} characters, and has {length}; split it"),
         )),
+        _ if text.contains('\0') => Err(Fault::nul(field)),
         _ => Ok(()),
     }
 }
@@ -95,6 +98,32 @@ pub(crate) fn share(field: &str, number: Option<f64>) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Metadata that is not too long.
+pub(crate) fn metadata(field: &str, members: Option<&Map<String, Value>>) -> Result<()> {
+    let length = members.map_or(0, |members| Value::from(members.clone()).to_string().len());
+    match length > MAX_METADATA {
+        true => Err(Fault::input(
+            field,
+            format!("must have at most {MAX_METADATA} bytes as JSON, and has {length}"),
+        )),
+        false => Ok(()),
+    }
+}
+
+/// How many are wanted: what is usual if nothing is said, and not more than `most`.
+pub(crate) fn within(field: &str, given: Option<i64>, usual: usize, most: usize) -> Result<usize> {
+    match given {
+        None => Ok(usual),
+        Some(number) if (1..=most as i64).contains(&number) => Ok(number as usize),
+        Some(number) => Err(Fault::input(field, format!("must be between 1 and {most}, not {number}"))),
+    }
+}
+
+/// The number in a cursor, which is one that was given out before.
+pub(crate) fn cursor(given: &str) -> Result<i64> {
+    given.parse().map_err(|_| Fault::input("cursor", "is not one that this tool gave"))
 }
 
 /// A list that is not too long.
@@ -126,6 +155,7 @@ impl Relation {
         name(&format!("{field}.to"), &self.to)?;
         name(&format!("{field}.relationType"), &self.relation_type)?;
         share(&format!("{field}.strength"), self.strength)?;
-        share(&format!("{field}.confidence"), self.confidence)
+        share(&format!("{field}.confidence"), self.confidence)?;
+        metadata(&format!("{field}.metadata"), self.metadata.as_ref())
     }
 }

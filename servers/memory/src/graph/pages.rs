@@ -1,46 +1,135 @@
 //! Pages: what the index of words knows of an entity, in pieces of bounded size.
 //!
-//! An observation that is added makes one page to be indexed anew, however many the entity has.
+//! An observation that is added makes one page to be indexed anew, however many the entity has. That is done when all
+//! changes that are committed together have been made, so a page that several of them touched is indexed once.
 
-use crate::store::{Change, Result, Value};
+use crate::search::{Entries, Said};
+use crate::store::{Change, Code, Fault, Result, Value};
 
 /// How many observations one page holds.
 const ROOM: i64 = 32;
+/// A longer observation takes the room of several, so that no page takes long to look at.
+const BYTES: usize = 500;
 /// The kind of pages that entities have.
 pub(crate) const ENTITY: i64 = 0;
+/// The kind of pages that documents have.
+pub(crate) const DOCUMENT: i64 = 1;
 
-/// A page of the entity that has room for another observation, taken.
-pub(crate) fn place(change: &mut Change<'_>, entity: i64) -> Result<i64> {
-    let open = change.one(
-        "UPDATE pages SET entries = entries + 1 WHERE id = (
-             SELECT id FROM pages WHERE tenant = ?1 AND kind = ?2 AND owner = ?3 AND entries < ?4
-             ORDER BY id DESC LIMIT 1)
-         RETURNING id",
-        &[Value::Int(ENTITY), Value::Int(entity), Value::Int(ROOM)],
-        |row| row.int(0),
-    )?;
-    match open {
-        Some(page) => Ok(page),
-        None => add(change, entity, 1),
+/// Which pages are to be indexed anew: known to the connection that writes, and empty between its transactions.
+pub(crate) const TOUCHED: &str =
+    "CREATE TEMP TABLE touched (page INTEGER PRIMARY KEY, tenant INTEGER NOT NULL)";
+
+/// The page of an entity that takes more observations.
+pub(crate) struct Open {
+    pub(crate) page: i64,
+    entries: i64,
+    /// How much room was taken, and not been counted yet.
+    more: i64,
+}
+
+impl Open {
+    /// The newest page of an entity, if it has one.
+    pub(crate) fn of(change: &mut Change<'_>, entity: i64) -> Result<Option<Open>> {
+        change.one(
+            "SELECT id, entries FROM pages WHERE tenant = ?1 AND kind = ?2 AND owner = ?3 ORDER BY id DESC LIMIT 1",
+            &[Value::Int(ENTITY), Value::Int(entity)],
+            |row| Ok(Open { page: row.int(0)?, entries: row.int(1)?, more: 0 }),
+        )
+    }
+
+    /// Another page of the entity.
+    pub(crate) fn add(change: &mut Change<'_>, entity: i64) -> Result<Open> {
+        let made = change.one(
+            "INSERT INTO pages (tenant, kind, owner, entries) VALUES (?1, ?2, ?3, 0) RETURNING id",
+            &[Value::Int(ENTITY), Value::Int(entity)],
+            |row| row.int(0),
+        )?;
+        let page = made.ok_or_else(|| Fault::new(Code::Database, "The page has no number"))?;
+        touch(change, page)?;
+        Ok(Open { page, entries: 0, more: 0 })
+    }
+
+    /// Whether there is room for another observation.
+    pub(crate) fn has_room(&self) -> bool {
+        self.entries + self.more < ROOM
+    }
+
+    /// One more is on the page.
+    pub(crate) fn take(&mut self, observation: &str) {
+        self.more += 1 + (observation.len() / BYTES) as i64;
+    }
+
+    /// Counts what was put on it.
+    pub(crate) fn close(self, change: &mut Change<'_>) -> Result<()> {
+        if self.more > 0 {
+            change.run(
+                "UPDATE pages SET entries = entries + ?3 WHERE tenant = ?1 AND id = ?2",
+                &[Value::Int(self.page), Value::Int(self.more)],
+            )?;
+            touch(change, self.page)?;
+        }
+        Ok(())
     }
 }
 
-/// Another page of the entity.
-pub(crate) fn add(change: &mut Change<'_>, entity: i64, entries: i64) -> Result<i64> {
-    let made = change.one(
-        "INSERT INTO pages (tenant, kind, owner, entries) VALUES (?1, ?2, ?3, ?4) RETURNING id",
-        &[Value::Int(ENTITY), Value::Int(entity), Value::Int(entries)],
-        |row| row.int(0),
+/// A page of the entity for one more observation.
+pub(crate) fn place(change: &mut Change<'_>, entity: i64, observation: &str) -> Result<i64> {
+    let mut open = match Open::of(change, entity)? {
+        Some(page) if page.has_room() => page,
+        _ => Open::add(change, entity)?,
+    };
+    let page = open.page;
+    open.take(observation);
+    open.close(change)?;
+    Ok(page)
+}
+
+/// Remembers that a page is to be indexed anew.
+pub(crate) fn touch(change: &mut Change<'_>, page: i64) -> Result<()> {
+    change.run(
+        "INSERT INTO touched (tenant, page) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
+        &[Value::Int(page)],
     )?;
-    made.ok_or_else(|| crate::store::Fault::new(crate::store::Code::Database, "The page has no number"))
+    Ok(())
+}
+
+/// Remembers that all pages of an entity are to be indexed anew: its name or type has changed, or it is gone.
+pub(crate) fn touch_all(change: &mut Change<'_>, entity: i64) -> Result<()> {
+    change.run(
+        "INSERT INTO touched (tenant, page)
+         SELECT tenant, id FROM pages WHERE tenant = ?1 AND kind = ?2 AND owner = ?3 ON CONFLICT DO NOTHING",
+        &[Value::Int(ENTITY), Value::Int(entity)],
+    )?;
+    Ok(())
+}
+
+/// Indexes anew what one tenant's changes have touched.
+pub(crate) fn index_touched(change: &mut Change<'_>) -> Result<()> {
+    let touched =
+        change.all("DELETE FROM touched WHERE tenant = ?1 RETURNING page", &[], |row| row.int(0))?;
+    let mut entries = Entries::default();
+    for page in touched {
+        index(change, &mut entries, page)?;
+    }
+    entries.write(change)
 }
 
 /// Indexes a page anew: the name and type of its entity, and what is known of it there.
-pub(crate) fn index(change: &mut Change<'_>, page: i64, title: &str) -> Result<()> {
+fn index(change: &mut Change<'_>, entries: &mut Entries, page: i64) -> Result<()> {
+    let entity = change.one(
+        "SELECT e.name, e.type FROM pages p
+         JOIN entities e ON e.tenant = ?1 AND e.key = p.owner AND e.gone IS NULL
+         WHERE p.tenant = ?1 AND p.id = ?2",
+        &[Value::Int(page)],
+        |row| Ok((row.text(0)?, row.text(1)?)),
+    )?;
+    let Some((name, about)) = entity else {
+        crate::embed::forget(change, page)?;
+        return entries.forget(change, page);
+    };
     let mut body = String::new();
     change.each(
-        "SELECT content FROM observations o JOIN pages p ON p.id = ?2 AND o.tenant = ?1 AND o.entity = p.owner
-         WHERE o.page = ?2 AND o.gone IS NULL ORDER BY o.id",
+        "SELECT content FROM observations WHERE tenant = ?1 AND page = ?2 AND gone IS NULL ORDER BY id",
         &[Value::Int(page)],
         |row| {
             body.push_str(&row.text(0)?);
@@ -48,23 +137,6 @@ pub(crate) fn index(change: &mut Change<'_>, page: i64, title: &str) -> Result<(
             Ok(())
         },
     )?;
-    let words = change.own_table("words");
-    change.run_on_own(&format!("DELETE FROM {words} WHERE rowid = ?1"), &[Value::Int(page)])?;
-    let sql = format!("INSERT INTO {words} (rowid, title, body) VALUES (?1, ?2, ?3)");
-    change.run_on_own(&sql, &[Value::Int(page), Value::Text(title.into()), Value::Text(body.into())])?;
-    Ok(())
-}
-
-/// Takes all pages of an entity out of the index.
-pub(crate) fn forget(change: &mut Change<'_>, entity: i64) -> Result<()> {
-    let pages = change.all(
-        "SELECT id FROM pages WHERE tenant = ?1 AND kind = ?2 AND owner = ?3",
-        &[Value::Int(ENTITY), Value::Int(entity)],
-        |row| row.int(0),
-    )?;
-    let words = change.own_table("words");
-    for page in pages {
-        change.run_on_own(&format!("DELETE FROM {words} WHERE rowid = ?1"), &[Value::Int(page)])?;
-    }
-    Ok(())
+    crate::embed::queue(change, page, &format!("{name} {about}\n{body}"))?;
+    entries.put(change, page, &Said { name: &name, about: &about, body: &body })
 }

@@ -20,9 +20,10 @@ pub(crate) fn at(view: &mut View<'_>, time: Option<i64>) -> Result<Graph> {
         None => ("gone IS NULL", Vec::new()),
         Some(time) => ("since <= ?2 AND (until IS NULL OR until > ?2)", vec![Value::Int(time)]),
     };
-    let sql = format!("SELECT key, name, type FROM entities WHERE tenant = ?1 AND {held} ORDER BY id");
+    let sql = format!("SELECT key, name, type FROM entities WHERE tenant = ?1 AND {held} ORDER BY key");
     let kept = view.all(&sql, &values, Kept::read)?;
-    let sql = format!("SELECT entity, content FROM observations WHERE tenant = ?1 AND {held} ORDER BY id");
+    let sql =
+        format!("SELECT entity, content FROM observations WHERE tenant = ?1 AND {held} ORDER BY made, id");
     let mut observations: HashMap<i64, Vec<String>> = HashMap::new();
     view.each(&sql, &values, |row| {
         observations.entry(row.int(0)?).or_default().push(row.text(1)?);
@@ -36,8 +37,10 @@ pub(crate) fn at(view: &mut View<'_>, time: Option<i64>) -> Result<Graph> {
             entity_type: kept.entity_type,
         })
         .collect();
-    let sql =
-        format!("SELECT {} FROM relations WHERE tenant = ?1 AND {held} ORDER BY id", relations::COLUMNS);
+    let sql = format!(
+        "SELECT {} FROM relations WHERE tenant = ?1 AND {held} ORDER BY made, id",
+        relations::COLUMNS
+    );
     let relations = view.all(&sql, &values, relations::read)?;
     Ok(Graph { entities, relations: relations.into_iter().map(|kept| kept.relation).collect() })
 }

@@ -6,7 +6,9 @@ use super::model::Relation;
 
 /// The columns of [`read`].
 pub(crate) const COLUMNS: &str =
-    "source, target, type, strength, confidence, metadata, version, since, made, id";
+    "source, target, type, strength, confidence, metadata, version, since, made, id, COALESCE(said, since)";
+/// How many columns those are.
+pub(crate) const WIDTH: usize = 11;
 
 /// A relation as it is kept.
 #[derive(Debug, Clone)]
@@ -16,6 +18,8 @@ pub(crate) struct Kept {
     pub(crate) since: i64,
     pub(crate) made: i64,
     pub(crate) id: i64,
+    /// When it was last stated how sure it is.
+    pub(crate) said: i64,
 }
 
 pub(crate) fn read(row: &dyn Row) -> Result<Kept> {
@@ -28,7 +32,14 @@ pub(crate) fn read(row: &dyn Row) -> Result<Kept> {
         confidence: row.maybe_real(4)?,
         metadata,
     };
-    Ok(Kept { relation, version: row.int(6)?, since: row.int(7)?, made: row.int(8)?, id: row.int(9)? })
+    Ok(Kept {
+        relation,
+        version: row.int(6)?,
+        since: row.int(7)?,
+        made: row.int(8)?,
+        id: row.int(9)?,
+        said: row.int(10)?,
+    })
 }
 
 /// The relation that is known between both, if it is.
@@ -48,14 +59,14 @@ pub(crate) fn create(change: &mut Change<'_>, relations: Vec<Relation>) -> Resul
     let mut made = Vec::new();
     for relation in relations {
         if find(change, &relation.from, &relation.to, &relation.relation_type)?.is_none() {
-            insert(change, &relation, 1)?;
+            insert(change, &relation, 1, None)?;
             made.push(relation);
         }
     }
     Ok(made)
 }
 
-fn insert(change: &mut Change<'_>, relation: &Relation, version: i64) -> Result<()> {
+fn insert(change: &mut Change<'_>, relation: &Relation, version: i64, said: Option<i64>) -> Result<()> {
     let metadata = relation.metadata.as_ref().map(|map| serde_json::Value::from(map.clone()).to_string());
     let number = |n: Option<f64>| n.map_or(Value::Null, Value::Real);
     let values = [
@@ -68,11 +79,12 @@ fn insert(change: &mut Change<'_>, relation: &Relation, version: i64) -> Result<
         Value::Int(version),
         Value::Int(change.now),
         Value::Int(change.id),
+        said.map_or(Value::Null, Value::Int),
     ];
     change.run(
         "INSERT INTO relations
-         (tenant, source, target, type, strength, confidence, metadata, version, since, made)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+         (tenant, source, target, type, strength, confidence, metadata, version, since, made, said)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
         &values,
     )?;
     Ok(())
@@ -92,8 +104,36 @@ pub(crate) fn update(change: &mut Change<'_>, new: Relation) -> Result<Relation>
         ..new
     };
     close(change, known.id)?;
-    insert(change, &relation, known.version + 1)?;
+    insert(change, &relation, known.version + 1, None)?;
     Ok(relation)
+}
+
+/// What became of relations whose end is called otherwise now.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Moved {
+    /// How many have the new name.
+    pub(crate) moved: usize,
+    /// How many would have said again what is known, or connected the entity that two have become with itself.
+    pub(crate) dropped: usize,
+}
+
+/// Gives the relations from and to `old` another end. `merging` drops those between the two.
+pub(crate) fn follow(change: &mut Change<'_>, old: &str, new: &str, merging: bool) -> Result<Moved> {
+    let mut counts = Moved::default();
+    for kept in all_of(change, old)? {
+        close(change, kept.id)?;
+        let between = merging && (kept.relation.from == new || kept.relation.to == new);
+        let called = |end: String| if end == old { new.to_owned() } else { end };
+        let relation =
+            Relation { from: called(kept.relation.from), to: called(kept.relation.to), ..kept.relation };
+        if between || find(change, &relation.from, &relation.to, &relation.relation_type)?.is_some() {
+            counts.dropped += 1;
+            continue;
+        }
+        insert(change, &relation, kept.version + 1, Some(kept.said))?;
+        counts.moved += 1;
+    }
+    Ok(counts)
 }
 
 /// Forgets relations. Returns how many were known.
@@ -128,26 +168,71 @@ pub enum Direction {
     Both,
 }
 
-/// The relations of an entity, oldest first.
-pub(crate) fn of(
+impl Direction {
+    /// The columns that have the entity's name.
+    fn ends(self) -> &'static [&'static str] {
+        match self {
+            Direction::Out => &["source"],
+            Direction::In => &["target"],
+            Direction::Both => &["source", "target"],
+        }
+    }
+
+    /// The same way, seen from the other end.
+    pub(crate) fn back(self) -> Direction {
+        match self {
+            Direction::Out => Direction::In,
+            Direction::In => Direction::Out,
+            Direction::Both => Direction::Both,
+        }
+    }
+}
+
+/// At most `room` relations of an entity, of these types or of any, and whether there are more.
+pub(crate) fn some_of(
     view: &mut View<'_>,
     name: &str,
     direction: Direction,
-    relation_type: Option<&str>,
-) -> Result<Vec<Relation>> {
-    let ends: &[&str] = match direction {
-        Direction::Out => &["source"],
-        Direction::In => &["target"],
-        Direction::Both => &["source", "target"],
-    };
+    types: &[String],
+    room: usize,
+) -> Result<(Vec<Kept>, bool)> {
+    let mut found: Vec<Kept> = Vec::new();
+    for end in direction.ends() {
+        // In the order of the index that finds them.
+        let order = if *end == "source" { "target, type" } else { "id" };
+        let places: Vec<String> = (0..types.len()).map(|at| format!("?{}", at + 4)).collect();
+        let typed = match types.is_empty() {
+            true => String::new(),
+            false => format!("AND type IN ({})", places.join(", ")),
+        };
+        let sql = format!(
+            "SELECT {COLUMNS} FROM relations WHERE tenant = ?1 AND {end} = ?2 AND gone IS NULL {typed}
+             ORDER BY {order} LIMIT ?3"
+        );
+        let left = (room + 1).saturating_sub(found.len());
+        let mut values = vec![Value::Text(name.into()), Value::Int(left as i64)];
+        values.extend(types.iter().map(|one| Value::Text((&**one).into())));
+        for kept in view.all(&sql, &values, read)? {
+            // One from the entity to itself is found from both ends.
+            if direction != Direction::Both || *end == "source" || kept.relation.from != name {
+                found.push(kept);
+            }
+        }
+    }
+    let more = found.len() > room;
+    found.truncate(room);
+    Ok((found, more))
+}
+
+/// All relations of an entity, oldest first.
+fn all_of(view: &mut View<'_>, name: &str) -> Result<Vec<Kept>> {
     let mut found = Vec::new();
-    for end in ends {
+    for end in Direction::Both.ends() {
         let sql =
             format!("SELECT {COLUMNS} FROM relations WHERE tenant = ?1 AND {end} = ?2 AND gone IS NULL");
         found.extend(view.all(&sql, &[Value::Text(name.into())], read)?);
     }
     found.sort_by_key(|kept| kept.id);
     found.dedup_by_key(|kept| kept.id);
-    let wanted = |kept: &Kept| relation_type.is_none_or(|wanted| kept.relation.relation_type == wanted);
-    Ok(found.into_iter().filter(wanted).map(|kept| kept.relation).collect())
+    Ok(found)
 }

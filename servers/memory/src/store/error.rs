@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use rusqlite::ffi::{SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_UNIQUE};
+
 /// What went wrong, as a code for programs and a sentence for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
@@ -27,6 +29,14 @@ pub enum Code {
     Conflict,
     /// The database refused or is gone.
     Database,
+    /// A document or an agent that is not there.
+    NotFound,
+    /// Something outside, such as a model or a page, did not do what it should.
+    Outside,
+    /// The database was lost while it kept a change: it is not known whether it did.
+    Uncertain,
+    /// A mistake in this program.
+    Internal,
 }
 
 impl Code {
@@ -39,6 +49,10 @@ impl Code {
             Code::RelationNotFound => "RELATION_NOT_FOUND",
             Code::Conflict => "CONFLICT",
             Code::Database => "DATABASE_ERROR",
+            Code::NotFound => "NOT_FOUND",
+            Code::Outside => "EXTERNAL_ERROR",
+            Code::Uncertain => "OUTCOME_UNKNOWN",
+            Code::Internal => "INTERNAL_ERROR",
         }
     }
 }
@@ -54,6 +68,25 @@ impl Fault {
     /// The field and the reason.
     pub(crate) fn input(field: &str, reason: impl fmt::Display) -> Fault {
         Fault::new(Code::InvalidInput, format!("{field}: {reason}"))
+    }
+
+    /// A text that no database can keep.
+    pub(crate) fn nul(field: &str) -> Fault {
+        Fault::input(field, "must not have the character U+0000: leave it out")
+    }
+
+    /// Somebody else stored the same in the meantime.
+    pub(super) fn twice() -> Fault {
+        Fault::new(Code::Conflict, "Somebody else stored the same at this moment: read it again, then repeat")
+    }
+
+    pub(super) fn closed() -> Fault {
+        Fault::new(Code::Database, "The memory is closed")
+    }
+
+    pub(super) fn panicked() -> Fault {
+        let what = "A mistake in this program came to light, and nothing was stored; the log says more";
+        Fault::new(Code::Internal, what)
     }
 
     pub(crate) fn no_entity(name: &str) -> Fault {
@@ -77,6 +110,11 @@ impl std::error::Error for Fault {}
 impl From<rusqlite::Error> for Fault {
     fn from(error: rusqlite::Error) -> Fault {
         tracing::warn!(%error, "the database refused");
+        if let rusqlite::Error::SqliteFailure(why, _) = &error
+            && [SQLITE_CONSTRAINT_UNIQUE, SQLITE_CONSTRAINT_PRIMARYKEY].contains(&why.extended_code)
+        {
+            return Fault::twice();
+        }
         let what = match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::DiskFull) => "The disk is full: nothing was stored",
             Some(rusqlite::ErrorCode::ReadOnly) => "The memory file cannot be written: check its permissions",

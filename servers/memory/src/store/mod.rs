@@ -1,30 +1,38 @@
-//! [`Store`]: where everything is kept. One thread writes, many connections read.
+//! [`Store`]: where everything is kept, a file of SQLite or a database of a PostgreSQL server. One thread writes, many
+//! connections read.
 //!
 //! Changes that wait at the same moment are committed together, each in a savepoint of its own: a commit costs a wait
 //! for the disk, and one wait can serve many callers. A caller hears of a change only when it is on the disk.
 
 mod error;
+mod place;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod schema;
 mod sql;
 mod sqlite;
+#[cfg(test)]
+mod tests;
+mod upkeep;
 mod view;
+mod writer;
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rusqlite::Connection;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 
 pub(crate) use error::Result;
 pub use error::{Code, Fault};
-pub(crate) use sql::{Row, Value};
+use place::Place;
+pub(crate) use sql::{Dialect, Row, Value};
+use sql::{Session, Sql};
 pub(crate) use view::{Change, View};
+use writer::{Job, atomically};
 
 /// How many changes may wait.
 const WAITING: usize = 1024;
-/// How many are committed together at most.
-const TOGETHER: usize = 256;
 /// How many connections read at once.
 const READERS: usize = 4;
 
@@ -33,45 +41,44 @@ const READERS: usize = 4;
 pub struct Store(Arc<Inner>);
 
 struct Inner {
-    path: PathBuf,
+    place: Place,
     jobs: mpsc::Sender<Job>,
-    idle: Mutex<Vec<Connection>>,
+    idle: Mutex<Vec<Box<dyn Session>>>,
     places: Semaphore,
     tenants: Mutex<HashMap<String, i64>>,
+    /// Rung after each change.
+    bell: Arc<Notify>,
 }
-
-/// Makes a change, if there is a transaction for it, and returns what to do once that is on the disk, or is not.
-type Job = Box<dyn FnOnce(Option<&mut Connection>) -> Answer + Send>;
-type Answer = Box<dyn FnOnce(Result<()>) + Send>;
 
 impl Store {
     /// Opens the file, which is made if it is not there.
     pub fn open(path: impl AsRef<Path>) -> Result<Store, Fault> {
-        let path = path.as_ref().to_owned();
-        prepare(&path).map_err(|error| {
-            Fault::new(Code::Database, format!("{} cannot be made: {error}", path.display()))
-        })?;
-        let mut writer = sqlite::open(&path, true)?;
-        // Another process may be doing the same.
-        writer.execute_batch("BEGIN IMMEDIATE")?;
-        match schema::migrate(&mut writer) {
-            Ok(()) => writer.execute_batch("COMMIT")?,
-            Err(fault) => {
-                let _ = writer.execute_batch("ROLLBACK");
-                return Err(fault);
-            }
-        }
+        Store::start(Place::file(path.as_ref())?)
+    }
+
+    /// Uses a database of a PostgreSQL server, version 15 or newer: `postgres://user:password@host:5432/database`. Its
+    /// tables are made if they are not there. Any number of processes on any number of machines may use the same one.
+    ///
+    /// This waits for the server, and fails if it is not there. Later on a connection that is lost is made anew: who calls
+    /// in the meantime waits up to ten seconds. A change that was being committed at that moment fails with
+    /// [`Code::Uncertain`] and is not repeated.
+    ///
+    /// TLS is used if the server has it, and its certificate must then be one that the system trusts; with
+    /// `?sslmode=require` a server without TLS is refused, and `?sslmode=disable` does without.
+    pub fn connect(url: &str) -> Result<Store, Fault> {
+        Store::start(Place::server(url)?)
+    }
+
+    fn start(place: Place) -> Result<Store> {
         let (jobs, waiting) = mpsc::channel(WAITING);
-        std::thread::Builder::new()
-            .name("memory-writer".to_owned())
-            .spawn(move || write(writer, waiting))
-            .map_err(|error| Fault::new(Code::Database, format!("No thread can be started: {error}")))?;
+        writer::start(place.clone(), waiting)?;
         Ok(Store(Arc::new(Inner {
-            path,
+            place,
             jobs,
             idle: Mutex::default(),
             places: Semaphore::new(READERS),
             tenants: Mutex::default(),
+            bell: Arc::default(),
         })))
     }
 
@@ -83,44 +90,51 @@ impl Store {
     /// Runs a job in the writing thread and waits until what it did is on the disk.
     async fn write<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&mut dyn Sql) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let (done, answer) = oneshot::channel();
-        let job: Job = Box::new(move |connection| {
-            let worked = match connection {
-                Some(connection) => sqlite::atomically(connection, work),
-                None => Err(closed()),
-            };
+        let job: Job = Box::new(move |session| {
+            let worked = session.map(|session| atomically(session, work));
             Box::new(move |committed: Result<()>| {
+                let told = match worked {
+                    Some(Ok(made)) => committed.map(|()| made),
+                    // Nothing of it was kept, whatever became of the others.
+                    Some(Err(fault)) => Err(fault),
+                    None => Err(committed.err().unwrap_or_else(Fault::closed)),
+                };
                 // Whoever does not wait any more does not hear of it.
-                let _ = done.send(committed.and(worked));
+                let _ = done.send(told);
             })
         });
-        self.0.jobs.send(job).await.map_err(|_| closed())?;
-        answer.await.unwrap_or_else(|_| Err(closed()))
+        self.0.jobs.send(job).await.map_err(|_| Fault::closed())?;
+        answer.await.unwrap_or_else(|_| Err(Fault::closed()))
     }
 
     /// Reads, at one moment of the store.
     async fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Connection) -> Result<T> + Send + 'static,
+        work: impl FnOnce(&mut dyn Sql) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let _place = self.0.places.acquire().await.map_err(|_| closed())?;
+        let _place = self.0.places.acquire().await.map_err(|_| Fault::closed())?;
         let inner = self.0.clone();
         let read = tokio::task::spawn_blocking(move || {
             let known = inner.idle().pop();
-            let mut connection = match known {
-                Some(connection) => connection,
-                None => sqlite::open(&inner.path, false)?,
+            let mut session = match known {
+                Some(session) => session,
+                None => inner.place.open(false)?,
             };
             // One transaction, so that all queries see the same.
-            connection.execute_batch("BEGIN")?;
-            let found = work(&mut connection);
-            connection.execute_batch("COMMIT")?;
-            inner.idle().push(connection);
+            session.begin_read()?;
+            let found = work(&mut *session);
+            if session.batch("COMMIT").is_ok() {
+                inner.idle().push(session);
+            }
             found
         });
-        read.await.unwrap_or_else(|_| Err(closed()))
+        read.await.unwrap_or_else(|error| match error.is_panic() {
+            true => Err(Fault::panicked()),
+            false => Err(Fault::closed()),
+        })
     }
 
     /// The number of a tenant.
@@ -130,71 +144,19 @@ impl Store {
             return Ok(id);
         }
         let wanted = name.to_owned();
-        let id = self.write(move |connection| schema::tenant(connection, &wanted)).await?;
+        let id = self.write(move |sql| schema::tenant(sql, &wanted)).await?;
         self.0.tenants().insert(name.to_owned(), id);
         Ok(id)
     }
 }
 
 impl Inner {
-    fn idle(&self) -> MutexGuard<'_, Vec<Connection>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<Box<dyn Session>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tenants(&self) -> MutexGuard<'_, HashMap<String, i64>> {
         self.tenants.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Makes the folder and the file, for nobody else to read: a memory is as private as a diary.
-fn prepare(path: &Path) -> std::io::Result<()> {
-    let mut folders = std::fs::DirBuilder::new();
-    folders.recursive(true);
-    let mut file = std::fs::OpenOptions::new();
-    file.append(true).create(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-        folders.mode(0o700);
-        file.mode(0o600);
-    }
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        folders.create(folder)?;
-    }
-    file.open(path).map(drop)
-}
-
-fn closed() -> Fault {
-    Fault::new(Code::Database, "The memory is closed")
-}
-
-/// The life of the writing thread: it ends when nobody can send jobs any more.
-fn write(mut connection: Connection, mut jobs: mpsc::Receiver<Job>) {
-    while let Some(first) = jobs.blocking_recv() {
-        let mut answers = Vec::new();
-        let begun = connection.execute_batch("BEGIN IMMEDIATE").map_err(Fault::from);
-        if let Err(fault) = begun {
-            answers.push(first(None));
-            finish(answers, &Err(fault));
-            continue;
-        }
-        answers.push(first(Some(&mut connection)));
-        while answers.len() < TOGETHER
-            && let Ok(next) = jobs.try_recv()
-        {
-            answers.push(next(Some(&mut connection)));
-        }
-        let committed = connection.execute_batch("COMMIT").map_err(|error| {
-            let _ = connection.execute_batch("ROLLBACK");
-            Fault::from(error)
-        });
-        finish(answers, &committed);
-    }
-}
-
-fn finish(answers: Vec<Answer>, committed: &Result<()>) {
-    for answer in answers {
-        answer(committed.clone());
     }
 }
 
@@ -209,7 +171,7 @@ pub struct Memory {
 impl Memory {
     /// The same memory; what is changed through it is noted as changed by `who`.
     pub fn by(&self, who: &str) -> Memory {
-        Memory { who: Some(who.into()), ..self.clone() }
+        Memory { who: Some(who.replace('\0', "").into()), ..self.clone() }
     }
 
     /// Makes a change: all of it, or nothing.
@@ -220,11 +182,13 @@ impl Memory {
     ) -> Result<T> {
         let tenant = self.store.tenant(&self.tenant).await?;
         let (who, now) = (self.who.clone(), tidegate_service::epoch_ms() as i64);
-        let work = move |connection: &mut Connection| {
-            let mut change = Change::begin(connection, tenant, now, who.as_deref(), what)?;
+        let work = move |sql: &mut dyn Sql| {
+            let mut change = Change::begin(sql, tenant, now, who.as_deref(), what)?;
             work(&mut change)
         };
-        self.store.write(work).await
+        let done = self.store.write(work).await?;
+        self.store.0.bell.notify_one();
+        Ok(done)
     }
 
     /// Reads.
@@ -233,6 +197,6 @@ impl Memory {
         work: impl FnOnce(&mut View<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let tenant = self.store.tenant(&self.tenant).await?;
-        self.store.read(move |connection| work(&mut View::new(connection, tenant))).await
+        self.store.read(move |sql| work(&mut View::new(sql, tenant))).await
     }
 }

@@ -4,10 +4,19 @@
 //! `gone` are the changes by which it came to be known and ceased to be. What is known now has no `gone`.
 
 use super::error::{Code, Fault, Result};
-use super::sql::{Sql, Value};
+use super::sql::{Dialect, Sql, Value};
 
-/// Each step brings a file from one version to the next.
-const STEPS: &[&[&str]] = &[&[
+/// Each step brings a file from one version to the next: their order never changes, and none is changed once released.
+const STEPS: &[&[&str]] = &[
+    GRAPH,
+    crate::documents::TABLES,
+    crate::agents::TABLES,
+    crate::embed::TABLES,
+    crate::search::TABLES,
+    crate::graph::TABLES,
+];
+
+const GRAPH: &[&str] = &[
     "CREATE TABLE tenants (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
     "CREATE TABLE changes (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -39,28 +48,58 @@ const STEPS: &[&[&str]] = &[&[
         id INTEGER PRIMARY KEY,
         tenant INTEGER NOT NULL, kind INTEGER NOT NULL, owner INTEGER NOT NULL, entries INTEGER NOT NULL)",
     "CREATE INDEX pages_of ON pages (tenant, kind, owner)",
-]];
+];
+
+/// Adds an extension of PostgreSQL, unless it is there, or cannot be had.
+const NEARLY: &str =
+    "DO $$ BEGIN CREATE EXTENSION IF NOT EXISTS pg_trgm; EXCEPTION WHEN OTHERS THEN NULL; END $$";
 
 /// Brings the store up to date.
 pub(super) fn migrate(sql: &mut dyn Sql) -> Result<()> {
-    let mut version = 0;
-    sql.each("PRAGMA user_version", &[], &mut |row| {
-        version = row.int(0)? as usize;
-        Ok(())
-    })?;
+    let version = version(sql)?;
     if version > STEPS.len() {
         return Err(Fault::new(
             Code::Database,
-            "The memory file was written by a newer version of Tidegate: use that one, or another file",
+            "The memory was written by a newer version of Tidegate: use that one, or another file or database",
         ));
     }
     for (at, step) in STEPS.iter().enumerate().skip(version) {
         for statement in *step {
             sql.run(statement, &[])?;
         }
-        // A pragma takes no values.
-        sql.run(&format!("PRAGMA user_version = {}", at + 1), &[])?;
+        set_version(sql, at + 1)?;
     }
+    Ok(())
+}
+
+/// How many steps were made. SQLite keeps that in the head of the file, PostgreSQL in a table.
+fn version(sql: &mut dyn Sql) -> Result<usize> {
+    let query = match sql.dialect() {
+        Dialect::Sqlite => "PRAGMA user_version",
+        Dialect::Postgres => {
+            sql.run("CREATE TABLE IF NOT EXISTS tidegate_memory (version INTEGER NOT NULL)", &[])?;
+            // Finds words that are nearly those of a query, where it can be had.
+            sql.run(NEARLY, &[])?;
+            "SELECT version FROM tidegate_memory"
+        }
+    };
+    let mut version = 0;
+    sql.each(query, &[], &mut |row| {
+        version = row.int(0)? as usize;
+        Ok(())
+    })?;
+    Ok(version)
+}
+
+fn set_version(sql: &mut dyn Sql, version: usize) -> Result<()> {
+    match sql.dialect() {
+        // A pragma takes no values.
+        Dialect::Sqlite => sql.run(&format!("PRAGMA user_version = {version}"), &[])?,
+        Dialect::Postgres => {
+            sql.run("DELETE FROM tidegate_memory", &[])?;
+            sql.run("INSERT INTO tidegate_memory (version) VALUES (?1)", &[Value::Int(version as i64)])?
+        }
+    };
     Ok(())
 }
 
@@ -74,13 +113,8 @@ pub(super) fn tenant(sql: &mut dyn Sql, name: &str) -> Result<i64> {
     let id =
         find_tenant(sql, name)?.ok_or_else(|| Fault::new(Code::Database, "The tenant cannot be made"))?;
     // The index of words is each tenant's own: what is found in it cannot be anybody else's.
-    sql.run(
-        &format!(
-            "CREATE VIRTUAL TABLE IF NOT EXISTS words_{id} USING fts5(title, body, content='', \
-             contentless_delete=1, tokenize=\"unicode61 remove_diacritics 2\")"
-        ),
-        &[],
-    )?;
+    let words = crate::search::own_table(id, sql.dialect());
+    sql.run(&words, &[])?;
     Ok(id)
 }
 

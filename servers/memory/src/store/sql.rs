@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::error::Result;
+use super::error::{Fault, Result};
 
 /// A value that goes into a query or comes out of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,6 +13,27 @@ pub(crate) enum Value<'a> {
     Int(i64),
     Real(f64),
     Text(Cow<'a, str>),
+    Blob(Cow<'a, [u8]>),
+}
+
+/// Refuses a text with the character U+0000: PostgreSQL cannot keep it, and so nothing does.
+pub(super) fn keepable(values: &[Value<'_>]) -> Result<()> {
+    match values.iter().any(has_nul) {
+        true => Err(Fault::nul("text")),
+        false => Ok(()),
+    }
+}
+
+/// Whether the query asks for a text with the character U+0000, which is nowhere. If it would keep it, it is refused.
+pub(super) fn finds_nothing(sql: &str, values: &[Value<'_>]) -> Result<bool> {
+    match sql.trim_start().starts_with("SELECT") {
+        true => Ok(values.iter().any(has_nul)),
+        false => keepable(values).map(|()| false),
+    }
+}
+
+fn has_nul(value: &Value<'_>) -> bool {
+    matches!(value, Value::Text(text) if text.contains('\0'))
 }
 
 /// A row that was found.
@@ -22,10 +43,21 @@ pub(crate) trait Row {
     fn maybe_real(&self, column: usize) -> Result<Option<f64>>;
     fn text(&self, column: usize) -> Result<String>;
     fn maybe_text(&self, column: usize) -> Result<Option<String>>;
+    fn maybe_blob(&self, column: usize) -> Result<Option<Vec<u8>>>;
+}
+
+/// The kinds of databases. What both understand is written once; the index of words is each one's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Sqlite,
+    Postgres,
 }
 
 /// A connection, or a transaction on one.
 pub(crate) trait Sql {
+    /// Which kind of database it is.
+    fn dialect(&self) -> Dialect;
+
     /// Runs a statement. Returns how many rows it changed.
     fn run(&mut self, sql: &str, values: &[Value<'_>]) -> Result<usize>;
 
@@ -36,4 +68,19 @@ pub(crate) trait Sql {
         values: &[Value<'_>],
         each: &mut dyn FnMut(&dyn Row) -> Result<()>,
     ) -> Result<()>;
+}
+
+/// A connection on which transactions begin and end.
+pub(super) trait Session: Sql + Send {
+    /// Begins a transaction that writes, once no other process is in one. What a lost connection needs is done first.
+    fn begin_write(&mut self) -> Result<()>;
+
+    /// Begins a transaction in which all queries see the same moment.
+    fn begin_read(&mut self) -> Result<()>;
+
+    /// Keeps what the transaction wrote. If that fails, the fault says whether it is certain that nothing was kept.
+    fn commit(&mut self) -> Result<()>;
+
+    /// Runs statements that take no values and give no rows, one after the other.
+    fn batch(&mut self, statements: &str) -> Result<()>;
 }

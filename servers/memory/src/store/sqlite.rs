@@ -3,14 +3,18 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter};
 
-use super::error::{Fault, Result};
-use super::sql::{Row, Sql, Value};
+use super::error::Result;
+use super::sql::{self, Dialect, Row, Session, Sql, Value};
 
 /// How long to wait for another process that writes.
 const BUSY: Duration = Duration::from_secs(10);
+/// After how many pages of 4 KiB what was written goes to its place in the file. Many pages are written again and again,
+/// and go there once; but after a crash all of them are read.
+const CHECKPOINT: i64 = 4_000;
 /// How many prepared statements to keep.
 const STATEMENTS: usize = 128;
 
@@ -24,17 +28,23 @@ pub(super) fn open(path: &Path, writes: bool) -> Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(BUSY)?;
     connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    // Otherwise some statements are prepared anew for each value that they get.
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     if writes {
         // What was acknowledged survives the end of the process, and with FULL that of the machine.
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", true)?;
+        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT)?;
     } else {
         connection.pragma_update(None, "query_only", true)?;
     }
-    // 16 MiB of pages for the writer, 8 for each reader.
-    connection.pragma_update(None, "cache_size", if writes { -16_384 } else { -8_192 })?;
+    // 64 MiB of pages for the writer, 8 for each reader.
+    connection.pragma_update(None, "cache_size", if writes { -65_536 } else { -8_192 })?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
+    if writes {
+        connection.execute_batch(crate::graph::pages::TOUCHED)?;
+    }
     Ok(connection)
 }
 
@@ -45,12 +55,18 @@ impl ToSql for Value<'_> {
             Value::Int(n) => ValueRef::Integer(*n),
             Value::Real(n) => ValueRef::Real(*n),
             Value::Text(text) => ValueRef::Text(text.as_bytes()),
+            Value::Blob(bytes) => ValueRef::Blob(bytes),
         }))
     }
 }
 
 impl Sql for Connection {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
     fn run(&mut self, sql: &str, values: &[Value<'_>]) -> Result<usize> {
+        sql::keepable(values)?;
         Ok(self.prepare_cached(sql)?.execute(params_from_iter(values))?)
     }
 
@@ -60,6 +76,9 @@ impl Sql for Connection {
         values: &[Value<'_>],
         each: &mut dyn FnMut(&dyn Row) -> Result<()>,
     ) -> Result<()> {
+        if sql::finds_nothing(sql, values)? {
+            return Ok(());
+        }
         let mut statement = self.prepare_cached(sql)?;
         let mut rows = statement.query(params_from_iter(values))?;
         while let Some(row) = rows.next()? {
@@ -89,22 +108,28 @@ impl Row for rusqlite::Row<'_> {
     fn maybe_text(&self, column: usize) -> Result<Option<String>> {
         Ok(self.get(column)?)
     }
+
+    fn maybe_blob(&self, column: usize) -> Result<Option<Vec<u8>>> {
+        Ok(self.get(column)?)
+    }
 }
 
-/// Everything that `work` does, or nothing of it.
-pub(super) fn atomically<T>(
-    connection: &mut Connection,
-    work: impl FnOnce(&mut Connection) -> Result<T>,
-) -> Result<T, Fault> {
-    connection.execute_batch("SAVEPOINT work")?;
-    match work(connection) {
-        Ok(done) => {
-            connection.execute_batch("RELEASE work")?;
-            Ok(done)
-        }
-        Err(fault) => {
-            connection.execute_batch("ROLLBACK TO work; RELEASE work")?;
-            Err(fault)
-        }
+impl Session for Connection {
+    fn begin_write(&mut self) -> Result<()> {
+        self.batch("BEGIN IMMEDIATE")
+    }
+
+    fn begin_read(&mut self) -> Result<()> {
+        self.batch("BEGIN")
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.batch("COMMIT").inspect_err(|_| {
+            let _ = self.execute_batch("ROLLBACK");
+        })
+    }
+
+    fn batch(&mut self, statements: &str) -> Result<()> {
+        Ok(self.execute_batch(statements)?)
     }
 }

@@ -6,7 +6,7 @@
 use std::ops::{Deref, DerefMut};
 
 use super::error::{Fault, Result};
-use super::sql::{Row, Sql, Value};
+use super::sql::{Dialect, Row, Sql, Value};
 
 /// What one tenant can see.
 pub(crate) struct View<'a> {
@@ -17,6 +17,11 @@ pub(crate) struct View<'a> {
 impl<'a> View<'a> {
     pub(super) fn new(sql: &'a mut dyn Sql, tenant: i64) -> View<'a> {
         View { sql, tenant }
+    }
+
+    /// The kind of database behind it, for what cannot be written in one way for all.
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.sql.dialect()
     }
 
     /// The name of a table that each tenant has of its own.
@@ -113,6 +118,11 @@ impl<'a> Change<'a> {
         )?;
         let id = id.ok_or_else(|| Fault::new(super::error::Code::Database, "The change has no number"))?;
         Ok(Change { view, id, now })
+    }
+
+    /// What is left to do when changes of a tenant have been made. It is no change of its own.
+    pub(super) fn rest(sql: &'a mut dyn Sql, tenant: i64, now: i64) -> Change<'a> {
+        Change { view: View::new(sql, tenant), id: 0, now }
     }
 
     /// Runs a statement. `?1` is the tenant, the values follow.

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
 use super::{change, changing, entities as entity_list, object, of, on, relations as relation_list, told};
@@ -105,7 +105,7 @@ struct UpdateRelation {
     /// Instead of `relation`: how sure it is now, 0 to 1.
     confidence: Option<f64>,
     /// Instead of `relation`: members to add to its metadata, or to replace there.
-    metadata: Option<serde_json::Map<String, serde_json::Value>>,
+    metadata: Option<serde_json::Map<String, Value>>,
 }
 
 impl UpdateRelation {
@@ -144,48 +144,67 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
                 "entityName": {"type": "string"},
                 "addedObservations": {"type": "array", "items": {"type": "string"}},
             }));
+            let results = json!({"type": "array", "items": added});
+            let mut schema = object(json!({"results": results, "added": {"type": "integer"}}));
+            schema["properties"]["entityName"] = json!({"type": "string"});
+            schema["properties"]["totalObservations"] = json!({"type": "integer"});
             on(recall, add_observations, changing(
                 "add_observations",
                 "Add Observations",
                 "Add new observations to existing entities in the knowledge graph",
             )
-            .output_schema(object(json!({"results": {"type": "array", "items": added}}))))
+            .output_schema(schema))
         },
         on(recall, delete_entities, deleting(
                 "delete_entities",
                 "Delete Entities",
                 "Delete multiple entities and their associated relations from the knowledge graph. Their history stays",
+                json!({"entityNames": {"type": "array", "items": {"type": "string"}}}),
             )),
         on(recall, delete_observations, deleting(
                 "delete_observations",
                 "Delete Observations",
                 "Delete specific observations from entities in the knowledge graph. Their history stays",
+                json!({"entities": {"type": "array", "items": object(json!({
+                    "entityName": {"type": "string"}, "deletedCount": {"type": "integer"},
+                }))}}),
             )),
         on(recall, delete_relations, deleting(
                 "delete_relations",
                 "Delete Relations",
                 "Delete multiple relations from the knowledge graph. Their history stays",
+                json!({}),
             )),
         on(recall, update_relation, changing(
                 "update_relation",
                 "Update Relation",
-                "Change the strength, confidence or metadata of a relation",
+                "Change the strength, confidence or metadata of a relation. To say it again makes it fresh: its confidence \
+                 fades from now on",
             )
             .output_schema(of::<Relation>())),
     ]
 }
 
-fn deleting(name: &str, title: &str, description: &str) -> Tool {
-    let output = json!({
+fn deleting(name: &str, title: &str, description: &str, more: Value) -> Tool {
+    let mut output = json!({
         "success": {"type": "boolean"}, "message": {"type": "string"}, "deleted": {"type": "integer"},
     });
+    extend(&mut output, more);
     changing(name, title, description).destructive(true).idempotent().output_schema(object(output))
 }
 
-fn deleted(what: &str, count: usize) -> Result<ToolResult, ToolError> {
+fn deleted(what: &str, count: usize, more: Value) -> Result<ToolResult, ToolError> {
     let message = format!("{what} deleted successfully");
-    let structured = json!({"success": true, "message": message, "deleted": count});
+    let mut structured = json!({"success": true, "message": message, "deleted": count});
+    extend(&mut structured, more);
     Ok(ToolResult::text(message).structured(tidegate_server::Json::from(structured)))
+}
+
+/// Puts the members of one object into another.
+fn extend(object: &mut Value, more: Value) {
+    if let (Value::Object(object), Value::Object(more)) = (object, more) {
+        object.extend(more);
+    }
 }
 
 async fn create_entities(recall: Recall, args: CreateEntities, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -227,18 +246,25 @@ async fn add_observations(recall: Recall, args: AddObservations, cx: Cx) -> Resu
         }
     }
     let names = list.iter().map(|observed| observed.entity_name.clone()).collect();
-    let results = change(&recall, &cx, "add_observations", names, move |change| {
-        let mut results = Vec::new();
+    let (results, added, total) = change(&recall, &cx, "add_observations", names, move |change| {
+        let (mut results, mut count, mut total) = (Vec::new(), 0, 0);
         for observed in list {
             let entity = entities::find(change, &observed.entity_name)?
                 .ok_or_else(|| Fault::no_entity(&observed.entity_name))?;
             let added = entities::observe(change, &entity, observed.contents, false)?;
+            count += added.len();
+            total = entities::count(change, entity.key)?;
             results.push(json!({"entityName": observed.entity_name, "addedObservations": added}));
         }
-        Ok(results)
+        Ok((results, count, total))
     })
     .await?;
-    told(&results, json!({"results": results}))
+    let mut structured = json!({"results": results, "added": added});
+    if let [only] = &results[..] {
+        structured["entityName"] = only["entityName"].clone();
+        structured["totalObservations"] = total.into();
+    }
+    told(&results, structured)
 }
 
 async fn delete_entities(recall: Recall, args: DeleteEntities, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -248,7 +274,7 @@ async fn delete_entities(recall: Recall, args: DeleteEntities, cx: Cx) -> Result
         entities::delete(change, &args.entity_names)
     })
     .await?;
-    deleted("Entities", gone.len())
+    deleted("Entities", gone.len(), json!({"entityNames": gone}))
 }
 
 async fn delete_observations(
@@ -257,18 +283,23 @@ async fn delete_observations(
     cx: Cx,
 ) -> Result<ToolResult, ToolError> {
     model::entries("deletions", &args.deletions)?;
+    for (at, deletion) in args.deletions.iter().enumerate() {
+        model::entries(&format!("deletions[{at}].observations"), &deletion.observations)?;
+    }
     let names = args.deletions.iter().map(|deletion| deletion.entity_name.clone()).collect();
-    let count = change(&recall, &cx, "delete_observations", names, move |change| {
-        let mut count = 0;
+    let (count, each) = change(&recall, &cx, "delete_observations", names, move |change| {
+        let (mut count, mut each) = (0, Vec::new());
         for deletion in &args.deletions {
             if let Some(entity) = entities::find(change, &deletion.entity_name)? {
-                count += entities::unobserve(change, &entity, &deletion.observations)?;
+                let gone = entities::unobserve(change, &entity, &deletion.observations)?;
+                each.push(json!({"entityName": entity.name, "deletedCount": gone}));
+                count += gone;
             }
         }
-        Ok(count)
+        Ok((count, each))
     })
     .await?;
-    deleted("Observations", count)
+    deleted("Observations", count, json!({"entities": each}))
 }
 
 async fn delete_relations(recall: Recall, args: DeleteRelations, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -278,7 +309,7 @@ async fn delete_relations(recall: Recall, args: DeleteRelations, cx: Cx) -> Resu
         relations::delete(change, &args.relations)
     })
     .await?;
-    deleted("Relations", count)
+    deleted("Relations", count, json!({}))
 }
 
 async fn update_relation(recall: Recall, args: UpdateRelation, cx: Cx) -> Result<ToolResult, ToolError> {

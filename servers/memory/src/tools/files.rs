@@ -1,5 +1,7 @@
 //! Tools that take the graph out and bring it in.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -7,9 +9,10 @@ use tidegate_server::{Cx, Json, Tool, ToolError, ToolResult};
 
 use super::{change, changing, memory, object, on, reading, told};
 use crate::Recall;
+use crate::graph::model::Graph;
 use crate::graph::{entities, read, relations};
-use crate::jsonl;
 use crate::store::Fault;
+use crate::{devflow, jsonl};
 
 /// How long a text may be that is brought in, in bytes.
 const MAX_IMPORT: usize = 64 * 1024 * 1024;
@@ -17,10 +20,36 @@ const MAX_IMPORT: usize = 64 * 1024 * 1024;
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
+/// Either of them.
 #[derive(Deserialize, JsonSchema)]
 struct Import {
     /// The lines of a file of server-memory: {"type":"entity",…} or {"type":"relation",…}.
-    jsonl: String,
+    jsonl: Option<String>,
+    /// Instead of `jsonl`: a SQLite file of DevFlow (devflow.db), in base64.
+    devflow: Option<String>,
+}
+
+impl Import {
+    fn graph(self) -> Result<Graph, Fault> {
+        let short = |field: &str, text: &str| match text.len() > MAX_IMPORT {
+            true => {
+                Err(Fault::input(field, format!("must have at most {MAX_IMPORT} bytes; bring it in parts")))
+            }
+            false => Ok(()),
+        };
+        match (self.jsonl, self.devflow) {
+            (Some(text), None) => {
+                short("jsonl", &text)?;
+                jsonl::read(&text)
+            }
+            (None, Some(text)) => {
+                short("devflow", &text)?;
+                let file = BASE64_STANDARD.decode(text.trim());
+                devflow::read(file.map_err(|_| Fault::input("devflow", "is not base64"))?)
+            }
+            _ => Err(Fault::input("jsonl", "give either \"jsonl\" or \"devflow\"")),
+        }
+    }
 }
 
 pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
@@ -38,7 +67,8 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
         on(recall, import, changing(
             "import_graph",
             "Import Graph",
-            "Add the lines of a server-memory file (JSONL) to the knowledge graph. Observations that are new are added; nothing is lost",
+            "Add a server-memory file (JSONL) or a DevFlow file (SQLite) to the knowledge graph. Observations that are new are \
+             added; nothing is lost",
         )
         .idempotent()
         .output_schema(object(counts))
@@ -55,14 +85,8 @@ async fn export(recall: Recall, _: Nothing, cx: Cx) -> Result<ToolResult, ToolEr
 }
 
 async fn import(recall: Recall, args: Import, cx: Cx) -> Result<ToolResult, ToolError> {
-    if args.jsonl.len() > MAX_IMPORT {
-        return Err(Fault::input(
-            "jsonl",
-            format!("must have at most {MAX_IMPORT} bytes; bring it in parts"),
-        )
-        .into());
-    }
-    let graph = jsonl::read(&args.jsonl)?;
+    let read = tokio::task::spawn_blocking(move || args.graph()).await;
+    let graph = read.map_err(ToolError::from_error)??;
     // The graph as a whole has changed; who watches single entities looks again then.
     let (made, connected) = change(&recall, &cx, "import_graph", Vec::new(), move |change| {
         let mut made = 0;

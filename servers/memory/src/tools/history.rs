@@ -5,49 +5,88 @@ use serde::Deserialize;
 use serde_json::json;
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
-use super::read::Which;
+use super::read::{Which, part, sliced};
 use super::{entities as entity_list, memory, object, of, on, reading, relations as relation_list, told};
 use crate::Recall;
 use crate::graph::decay::{self, Decay};
+use crate::graph::model::within;
+use crate::graph::slice::{self, Part};
 use crate::graph::{history, read};
+use crate::store::Fault;
+
+/// How many versions are told unless somebody says how many, and at most.
+const USUAL: usize = 100;
+const MOST: usize = 1_000;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct EntityHistory {
-    /// The name of the entity. It may have been deleted.
+    /// The name of the entity. It may have been deleted, or have another name by now.
     entity_name: String,
+    /// How many versions, the last of them: 1 to 1000, usually 100.
+    limit: Option<i64>,
+    /// Only versions before this one, to look further back.
+    #[serde(alias = "before_version")]
+    before_version: Option<i64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct RelationHistory {
+    /// Which relation.
+    #[serde(flatten)]
+    which: Which,
+    /// How many versions, the last of them: 1 to 1000, usually 100.
+    limit: Option<i64>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct AtTime {
     /// The moment, in milliseconds since 1970.
     timestamp: i64,
+    /// Only a part: this many entities and relations together, 1 to 1000.
+    limit: Option<i64>,
+    /// The `nextCursor` of the part before.
+    cursor: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct DecayedGraph {
     /// The moment to look from, in milliseconds since 1970. Now, if it is not given.
+    #[serde(alias = "referenceTime")]
     reference_time: Option<i64>,
     /// How much faster than usual confidence fades: 1 is usual, 2 is twice as fast.
+    #[serde(alias = "decayFactor")]
     decay_factor: Option<f64>,
     /// After how many days half of the confidence is left.
+    #[serde(alias = "halfLifeDays")]
     half_life_days: Option<f64>,
     /// What is always left, 0 to 1.
+    #[serde(alias = "minConfidence")]
     min_confidence: Option<f64>,
+    /// Only a part: this many entities and relations together, 1 to 1000.
+    limit: Option<i64>,
+    /// The `nextCursor` of the part before.
+    cursor: Option<String>,
 }
 
 pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
-    let graph = || object(json!({"entities": entity_list(), "relations": relation_list()}));
+    let graph = || {
+        let mut schema = object(json!({"entities": entity_list(), "relations": relation_list()}));
+        schema["properties"]["nextCursor"] = json!({"type": "string"});
+        schema
+    };
     vec![
         {            let output = object(json!({
                 "entityName": {"type": "string"},
                 "history": {"type": "array", "items": of::<history::EntityVersion>()},
                 "totalVersions": {"type": "integer"},
+                "truncated": {"type": "boolean"},
             }));
             on(recall, entity_history, reading(
                 "get_entity_history",
                 "Get Entity History",
-                "Get every version of an entity, oldest first",
+                "Get the versions of an entity, oldest first: what was known of it, when, and who changed it",
             )
             .output_schema(output))
         },
@@ -55,11 +94,12 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
                 "from": {"type": "string"}, "to": {"type": "string"}, "relationType": {"type": "string"},
                 "history": {"type": "array", "items": of::<history::RelationVersion>()},
                 "totalVersions": {"type": "integer"},
+                "truncated": {"type": "boolean"},
             }));
             on(recall, relation_history, reading(
                 "get_relation_history",
                 "Get Relation History",
-                "Get every version of a relation, oldest first",
+                "Get the versions of a relation, oldest first",
             )
             .output_schema(output))
         },
@@ -77,26 +117,46 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
 }
 
 async fn entity_history(recall: Recall, args: EntityHistory, cx: Cx) -> Result<ToolResult, ToolError> {
+    let limit = within("limit", args.limit, USUAL, MOST)?;
+    let before = match args.before_version {
+        None => None,
+        Some(before) => {
+            let wrong = |_| Fault::input("beforeVersion", "must be 1 or more");
+            Some(usize::try_from(before).map_err(wrong)?)
+        }
+    };
     let name = args.entity_name.clone();
-    let versions = memory(&recall, &cx).view(move |view| history::of_entity(view, &name)).await?;
-    let structured =
-        json!({"entityName": args.entity_name, "history": versions, "totalVersions": versions.len()});
+    let found = memory(&recall, &cx).view(move |view| history::of_entity(view, &name, limit, before)).await?;
+    let truncated = found.versions.len() < found.total;
+    let structured = json!({
+        "entityName": args.entity_name, "history": found.versions, "totalVersions": found.total,
+        "truncated": truncated,
+    });
     told(&structured, structured.clone())
 }
 
-async fn relation_history(recall: Recall, args: Which, cx: Cx) -> Result<ToolResult, ToolError> {
-    let (from, to, kind) = (args.from.clone(), args.to.clone(), args.relation_type.clone());
-    let versions =
-        memory(&recall, &cx).view(move |view| history::of_relation(view, &from, &to, &kind)).await?;
+async fn relation_history(recall: Recall, args: RelationHistory, cx: Cx) -> Result<ToolResult, ToolError> {
+    let limit = within("limit", args.limit, USUAL, MOST)?;
+    let which = args.which;
+    let (from, to, kind) = (which.from.clone(), which.to.clone(), which.relation_type.clone());
+    let (versions, total) =
+        memory(&recall, &cx).view(move |view| history::of_relation(view, &from, &to, &kind, limit)).await?;
     let structured = json!({
-        "from": args.from, "to": args.to, "relationType": args.relation_type,
-        "history": versions, "totalVersions": versions.len(),
+        "from": which.from, "to": which.to, "relationType": which.relation_type,
+        "history": versions, "totalVersions": total, "truncated": versions.len() < total,
     });
     told(&structured, structured.clone())
 }
 
 async fn graph_at_time(recall: Recall, args: AtTime, cx: Cx) -> Result<ToolResult, ToolError> {
-    let graph = memory(&recall, &cx).view(move |view| read::at(view, Some(args.timestamp))).await?;
+    let (memory, time) = (memory(&recall, &cx), args.timestamp);
+    let graph = match part(args.limit, args.cursor)? {
+        None => json!(memory.view(move |view| read::at(view, Some(time))).await?),
+        Some(part) => {
+            let part = Part { at: Some(time), ..part };
+            sliced(memory.view(move |view| slice::slice(view, &part)).await?)
+        }
+    };
     let structured = json!({"timestamp": args.timestamp, "graph": graph});
     told(&structured, structured.clone())
 }
@@ -108,13 +168,21 @@ async fn decayed_graph(recall: Recall, args: DecayedGraph, cx: Cx) -> Result<Too
     }
     if let Some(factor) = args.decay_factor {
         if !(factor.is_finite() && factor > 0.0) {
-            return Err(crate::store::Fault::input("decay_factor", "must be more than 0").into());
+            return Err(Fault::input("decay_factor", "must be more than 0").into());
         }
         decay.half_life_days /= factor;
     }
     if let Some(floor) = args.min_confidence {
         decay.floor = floor;
     }
-    let graph = memory(&recall, &cx).view(move |view| decay::graph(view, decay)).await?;
-    told(&graph, json!(graph))
+    decay.check()?;
+    let memory = memory(&recall, &cx);
+    let graph = match part(args.limit, args.cursor)? {
+        None => json!(memory.view(move |view| decay::graph(view, decay)).await?),
+        Some(part) => {
+            let part = Part { decay: Some(decay), ..part };
+            sliced(memory.view(move |view| slice::slice(view, &part)).await?)
+        }
+    };
+    told(&graph, graph.clone())
 }

@@ -3,9 +3,13 @@
 //! Where the two disagree about arguments, both shapes are taken. Results have the members of both.
 
 mod change;
+mod edit;
 mod files;
 mod history;
+mod list;
 mod read;
+mod undo;
+mod walk;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,11 +22,40 @@ use crate::graph::model::{Entity, Relation};
 use crate::resources;
 use crate::store::{Change, Code, Fault, Memory};
 
+/// The tools that are listed if nobody wants to see all of them: those of DevFlow and of Percolate.
+pub(crate) const CORE: [&str; 21] = [
+    "ask_agent",
+    "search_knowledge_base",
+    "create_agent",
+    "lookup_entity",
+    "create_entities",
+    "create_relations",
+    "add_observations",
+    "delete_entities",
+    "delete_observations",
+    "delete_relations",
+    "get_relation",
+    "update_relation",
+    "read_graph",
+    "search_nodes",
+    "open_nodes",
+    "semantic_search",
+    "get_entity_embedding",
+    "get_entity_history",
+    "get_relation_history",
+    "get_graph_at_time",
+    "get_decayed_graph",
+];
+
 /// All tools of a server.
 pub(crate) fn add(server: Server, recall: &Recall) -> Server {
     let server = change::tools(recall).into_iter().fold(server, Server::tool);
     let server = read::tools(recall).into_iter().fold(server, Server::tool);
     let server = history::tools(recall).into_iter().fold(server, Server::tool);
+    let server = walk::tools(recall).into_iter().fold(server, Server::tool);
+    let server = list::tools(recall).into_iter().fold(server, Server::tool);
+    let server = edit::tools(recall).into_iter().fold(server, Server::tool);
+    let server = undo::tools(recall).into_iter().fold(server, Server::tool);
     files::tools(recall).into_iter().fold(server, Server::tool)
 }
 
@@ -58,7 +91,7 @@ pub(crate) async fn change<T: Send + 'static>(
     work: impl FnOnce(&mut Change<'_>) -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, ToolError> {
     let done = memory(recall, cx).change(what, work).await?;
-    resources::changed(&cx.server(), &names);
+    resources::changed(cx, &names);
     Ok(done)
 }
 

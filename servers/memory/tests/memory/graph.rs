@@ -2,8 +2,9 @@
 
 use serde_json::json;
 use tidegate_memory::Store;
+use tidegate_protocol::Method;
 
-use crate::rig::{Folder, ann, ask, call_as, refused};
+use crate::rig::{Folder, ann, ask, call_as, on_postgres, refused, request};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_told_is_known_and_survives_a_restart() {
@@ -85,7 +86,10 @@ async fn what_is_deleted_is_gone_and_can_be_looked_up() {
     )
     .await;
     let gone = ask(&memory, "delete_entities", json!({"entityNames": ["Ann", "Nobody"]})).await;
-    assert_eq!(gone, json!({"success": true, "message": "Entities deleted successfully", "deleted": 1}));
+    assert_eq!(
+        gone,
+        json!({"success": true, "message": "Entities deleted successfully", "deleted": 1, "entityNames": ["Ann"]})
+    );
     assert_eq!(ask(&memory, "read_graph", json!({})).await, json!({"entities": [], "relations": []}));
 
     let history = ask(&memory, "get_entity_history", json!({"entityName": "Ann"})).await;
@@ -225,6 +229,9 @@ async fn bad_input_is_refused_with_the_field_and_changes_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn nobody_else_can_read_the_file() {
     use std::os::unix::fs::PermissionsExt;
+    if on_postgres() {
+        return;
+    }
     let folder = Folder::new();
     ask(&folder.server(), "read_graph", json!({})).await;
     for (path, mode) in [(folder.0.clone(), 0o700), (folder.0.join("memory.db"), 0o600)] {
@@ -270,4 +277,69 @@ async fn many_at_once_and_two_processes_on_one_file() {
     assert_eq!(graph["entities"][0]["observations"].as_array().unwrap().len(), 100);
     let history = ask(&one, "get_entity_history", json!({"entityName": "log"})).await;
     assert_eq!(history["totalVersions"], 101);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_database_keeps_is_refused_and_not_found() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    ask(&memory, "create_entities", json!({"entities": [ann()]})).await;
+    for (tool, arguments, field) in [
+        ("add_observations", json!({"entityName": "Ann", "contents": ["a\0b"]}), "contents[0]"),
+        (
+            "create_entities",
+            json!({"entities": [{"name": "Bob", "entityType": "t", "observations": ["\0"]}]}),
+            "entities[0].observations[0]",
+        ),
+        ("delete_entities", json!({"entityNames": ["a\0b"]}), "text"),
+    ] {
+        let why = refused(&memory, tool, arguments).await;
+        assert!(why.contains(&format!("{field}: must not have the character U+0000")), "{why}");
+    }
+    // In metadata it is written as JSON writes it, and stays.
+    let relation = json!({"from": "Ann", "to": "Ann", "relationType": "is", "metadata": {"a\0": "\0"}});
+    ask(&memory, "create_relations", json!({"relations": [relation]})).await;
+    let graph = ask(&memory, "read_graph", json!({})).await;
+    assert_eq!(graph["entities"], json!([ann()]));
+    assert_eq!(graph["relations"][0]["metadata"], json!({"a\0": "\0"}));
+    for (tool, arguments) in [
+        ("open_nodes", json!({"names": ["Ann\0"]})),
+        ("search_nodes", json!({"query": "tea\0"})),
+        ("search_nodes", json!({"query": "\0"})),
+    ] {
+        let found = ask(&memory, tool, arguments.clone()).await;
+        let names = found["entities"].as_array().unwrap();
+        // What stands between words is no part of them.
+        assert_eq!(names.len(), usize::from(arguments["query"] == "tea\0"), "{tool} {arguments}: {found}");
+    }
+    let why = refused(&memory, "get_entity_history", json!({"entityName": "Ann\0"})).await;
+    assert!(why.contains("not found"), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_begin_as_they_are_typed() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    let named = |name: &str| json!({"name": name, "entityType": "t", "observations": []});
+    ask(
+        &memory,
+        "create_entities",
+        json!({"entities": [named("Äpfel_1"), named("ÄPFEL 2"), named("äpfel")]}),
+    )
+    .await;
+    // Letters without marks may be capitals or not, those with them are what they are.
+    for (prefix, total) in [("Ä", 2), ("äp", 1), ("Äpf", 2), ("Äpfel_", 1), ("ÄPFEL 2", 1), ("p", 0)] {
+        let listed = ask(&memory, "list_entities", json!({"prefix": prefix})).await;
+        assert_eq!(listed["total"], total, "{prefix}");
+        let typed = json!({
+            "ref": {"type": "ref/resource", "uri": "memory://entities/{name}"},
+            "argument": {"name": "name", "value": prefix},
+        });
+        let completed = request(&memory, None, Method::Complete, typed).await.unwrap();
+        assert_eq!(
+            completed["completion"]["values"].as_array().unwrap().len(),
+            total,
+            "{prefix}: {completed}"
+        );
+    }
 }

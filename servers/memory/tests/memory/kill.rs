@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tidegate_memory::{Store, server};
+use tidegate_memory::server;
 
-use crate::rig::{Folder, ask};
+use crate::rig::{Folder, ask, on_postgres, open};
 
 /// How many entities one change makes.
 const TOGETHER: usize = 5;
@@ -28,7 +28,7 @@ fn the_process_that_is_killed() {
     let (file, from) = (std::env::var(FILE).unwrap(), std::env::var(FROM).unwrap());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let memory = server(Store::open(file).unwrap());
+        let memory = server(open(&file));
         let mut out = std::io::stdout();
         for change in from.parse::<usize>().unwrap().. {
             let entities: Vec<_> = (0..TOGETHER)
@@ -43,9 +43,13 @@ fn the_process_that_is_killed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_acknowledged_is_lost() {
-    let rounds = std::env::var("KILL_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(20);
+    let rounds = std::env::var("KILL_ROUNDS").ok().and_then(|n| n.parse().ok()).unwrap_or(if on_postgres() {
+        8
+    } else {
+        20
+    });
     let folder = Folder::new();
-    let file = folder.0.join("memory.db");
+    let file = folder.place();
     let (mut next, mut acknowledged, mut slowest) = (0, 0, Duration::ZERO);
     for round in 0..rounds {
         let mut child = Command::new(std::env::current_exe().unwrap())
@@ -75,7 +79,7 @@ async fn nothing_acknowledged_is_lost() {
         let _ = child.wait();
         let last = last.unwrap_or_else(|| panic!("round {round}: nothing was acknowledged"));
         let opening = Instant::now();
-        let memory = server(Store::open(&file).unwrap());
+        let memory = server(open(&file));
         let known = count(&memory, last).await;
         slowest = slowest.max(opening.elapsed());
         assert_eq!(known, TOGETHER, "round {round}: change {last} was acknowledged");
@@ -88,7 +92,7 @@ async fn nothing_acknowledged_is_lost() {
         );
         next = if after == 0 { last + 1 } else { last + 2 };
     }
-    let memory = server(Store::open(&file).unwrap());
+    let memory = server(open(&file));
     for change in 0..next {
         assert_eq!(count(&memory, change).await, TOGETHER, "change {change}");
     }

@@ -1,6 +1,25 @@
 //! The memory server, as clients see it.
 
+mod agents;
+mod asking;
+mod cluster;
+mod documents;
+mod edit;
 mod graph;
+mod ingest;
 mod kill;
+mod knowledge;
+mod lending;
+#[path = "../../src/embed/loopback.rs"]
+mod loopback;
+mod meaning;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod provider;
 mod rig;
+mod search;
+mod shapes;
 mod surface;
+mod timeline;
+mod undo;
+mod walk;

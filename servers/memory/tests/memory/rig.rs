@@ -1,8 +1,8 @@
 //! A memory to test with, and how to ask it.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 use tidegate_memory::{Store, server};
@@ -10,25 +10,86 @@ use tidegate_protocol::{Error, Json, Limits, Method, Params};
 use tidegate_server::{Principal, ServerDoor};
 use tidegate_service::{Call, Context, Door, Reply};
 
-/// A folder of its own, which goes when the test is over.
+use crate::cluster::Cluster;
+
+/// Set to `postgres`, every test runs on a database of a PostgreSQL server of its own instead of a file.
+pub(crate) const STORE: &str = "TIDEGATE_MEMORY_TEST_STORE";
+
+/// The server of this process, if the tests are to run on one.
+fn cluster() -> Option<&'static Cluster> {
+    static CLUSTER: OnceLock<Option<Cluster>> = OnceLock::new();
+    let wanted = std::env::var_os(STORE).is_some_and(|store| store == "postgres");
+    let start = || wanted.then(|| Cluster::start(false).expect("PostgreSQL 15 or newer is installed"));
+    CLUSTER.get_or_init(start).as_ref()
+}
+
+/// Whether the tests run on a server, and not on files.
+pub(crate) fn on_postgres() -> bool {
+    cluster().is_some()
+}
+
+/// A folder of its own, which goes when the test is over; on a server, also a database.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
     pub(crate) fn new() -> Folder {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("tidegate-memory-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        Folder(std::env::temp_dir().join(name))
+        let folder = Folder(std::env::temp_dir().join(name));
+        if let Some(cluster) = cluster() {
+            cluster.database(&folder.database());
+        }
+        folder
+    }
+
+    fn database(&self) -> String {
+        self.0.file_name().unwrap().to_str().unwrap().replace('-', "_")
+    }
+
+    /// Where the memory is: the path of a file or the URL of a database.
+    pub(crate) fn place(&self) -> String {
+        match cluster() {
+            Some(cluster) => cluster.url(&self.database()),
+            None => self.0.join("memory.db").display().to_string(),
+        }
+    }
+
+    pub(crate) fn store(&self) -> Store {
+        open(&self.place())
     }
 
     pub(crate) fn server(&self) -> ServerDoor {
-        server(Store::open(self.0.join("memory.db")).unwrap())
+        server(self.store())
+    }
+
+    /// A number out of the file or the database itself.
+    pub(crate) fn number(&self, sql: &str) -> i64 {
+        match cluster() {
+            Some(cluster) => cluster.number(&self.database(), sql),
+            None => {
+                let file = rusqlite::Connection::open(self.place()).unwrap();
+                file.query_row(sql, [], |row| row.get(0)).unwrap()
+            }
+        }
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
+        if let Some(cluster) = cluster() {
+            cluster.run(&format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.database()));
+        }
     }
+}
+
+/// The store in a file or at a URL.
+pub(crate) fn open(place: &str) -> Store {
+    let store = match place.starts_with("postgres://") {
+        true => Store::connect(place),
+        false => Store::open(place),
+    };
+    store.unwrap()
 }
 
 /// The reply to any request.

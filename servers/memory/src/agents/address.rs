@@ -1,0 +1,114 @@
+//! [`Address`]: how an agent is named, in the ways in which people name them.
+
+use super::check;
+use crate::store::{Fault, Result};
+
+/// Where an agent is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Address {
+    /// One that comes with the server.
+    System(String),
+    /// Somebody's own.
+    User { owner: String, name: String },
+    /// Somebody's own if there is one, else one that comes with the server.
+    Plain(String),
+}
+
+/// How addresses begin.
+const SCHEME: &str = "agentlet://";
+
+impl Address {
+    /// `researcher`, `system/researcher`, `user/ann/my-agent`, each with or without `agentlet://`.
+    pub(crate) fn parse(field: &str, text: &str) -> Result<Address> {
+        let wrong = |reason: &str| {
+            let ways = "an agent is named like \"researcher\", \"system/researcher\" or \"user/<you>/<name>\", with or \
+                        without agentlet:// before it";
+            Fault::input(field, format!("{reason}; {ways}"))
+        };
+        let text = text.trim();
+        if text.len() > 512 {
+            return Err(wrong("is too long"));
+        }
+        let path = match text.split_once("://") {
+            Some(_) => {
+                text.strip_prefix(SCHEME).ok_or_else(|| wrong("has a scheme that is not agentlet://"))?
+            }
+            None => text,
+        };
+        let parts: Vec<&str> = path.split('/').collect();
+        if parts.iter().any(|part| part.is_empty()) {
+            return Err(wrong(if path.is_empty() { "is empty" } else { "has an empty part" }));
+        }
+        let name = |part: &str| -> Result<String> {
+            check::name(field, part).map_err(|_| wrong(&format!("{part:?} is not the name of an agent")))?;
+            Ok(part.to_owned())
+        };
+        match parts[..] {
+            [plain] => Ok(Address::Plain(name(plain)?)),
+            ["system", system] => Ok(Address::System(name(system)?)),
+            ["user", owner, own] => {
+                check::user(field, owner).map_err(|_| wrong(&format!("{owner:?} is nobody's name")))?;
+                Ok(Address::User { owner: owner.to_owned(), name: name(own)? })
+            }
+            _ => Err(wrong("is not the address of an agent")),
+        }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        match self {
+            Address::System(name) | Address::Plain(name) | Address::User { name, .. } => name,
+        }
+    }
+}
+
+/// The address of an agent that comes with the server.
+pub(crate) fn system(name: &str) -> String {
+    format!("{SCHEME}system/{name}")
+}
+
+/// The address of somebody's own agent.
+pub(crate) fn user(owner: &str, name: &str) -> String {
+    format!("{SCHEME}user/{owner}/{name}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agents_are_named_in_many_ways() {
+        let plain = Address::Plain("researcher".into());
+        let system = Address::System("x".into());
+        let user = Address::User { owner: "t-1".into(), name: "mine".into() };
+        for (text, address) in [
+            ("researcher", &plain),
+            ("agentlet://researcher", &plain),
+            ("system/x", &system),
+            ("agentlet://system/x", &system),
+            ("user/t-1/mine", &user),
+            (" agentlet://user/t-1/mine ", &user),
+        ] {
+            assert_eq!(Address::parse("agent_uri", text).as_ref(), Ok(address), "{text}");
+        }
+        for bad in [
+            "",
+            "agentlet://",
+            "http://x",
+            "system/",
+            "system/a/b",
+            "user/x",
+            "user//x",
+            "user/../x/y",
+            "a b",
+            "user/a\nb/c",
+            "other/x",
+            &"x".repeat(600),
+        ] {
+            let fault = Address::parse("agent_uri", bad).unwrap_err();
+            assert!(
+                fault.message.starts_with("agent_uri: ") && fault.message.contains("researcher"),
+                "{fault}"
+            );
+        }
+    }
+}

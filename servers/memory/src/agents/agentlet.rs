@@ -1,0 +1,271 @@
+//! [`Agent`]: a system prompt, a schema for its answers, and the tools that it may use.
+//!
+//! Agents are written as JSON Schema documents whose `description` is the prompt. Three ways of writing them are
+//! understood; all become the same.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::check;
+use crate::store::{Fault, Result};
+
+/// The version that an agent has if it does not say.
+const FIRST: &str = "1.0.0";
+
+/// An agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Agent {
+    /// Its short name.
+    pub(crate) name: String,
+    /// Its name for people.
+    pub(crate) title: Option<String>,
+    /// The system prompt.
+    pub(crate) description: String,
+    pub(crate) version: String,
+    /// The name that it has in code, if it has one.
+    pub(crate) full_name: Option<String>,
+    /// What its answers fit.
+    pub(crate) schema: Value,
+    pub(crate) tools: Vec<Named>,
+    /// Resources that it is about, as they were written.
+    pub(crate) resources: Vec<Value>,
+    /// The model that it wants.
+    pub(crate) model: Option<String>,
+}
+
+/// A tool as an agent names it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Named {
+    /// The server that has it; `None` if that does not matter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mcp_server: Option<String>,
+    pub(crate) tool_name: String,
+    /// When to use it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) usage: Option<String>,
+}
+
+/// What an agent is called in messages about it.
+const FIELD: &str = "agentlet";
+
+impl Agent {
+    /// The agent that a document describes, checked.
+    pub(crate) fn read(document: &Value) -> Result<Agent> {
+        let agent = Agent::trusted(document)?;
+        agent.check("agentlet.")?;
+        Ok(agent)
+    }
+
+    /// The agent that a document describes which was checked before.
+    pub(crate) fn trusted(document: &Value) -> Result<Agent> {
+        let Value::Object(all) = document else {
+            return Err(Fault::input(FIELD, "must be a JSON object"));
+        };
+        match all.contains_key("result_schema") || all.contains_key("instructions") {
+            true => from_instructions(all),
+            false => from_schema(all),
+        }
+    }
+
+    /// Checks everything about the agent. `of` stands before the names of fields.
+    pub(crate) fn check(&self, of: &str) -> Result<()> {
+        check::name(&format!("{of}name"), &self.name)?;
+        check::prompt(&format!("{of}description"), &self.description)?;
+        check::schema(&format!("{of}output_schema"), &self.schema)?;
+        check::tools(&format!("{of}tools"), &self.tools)?;
+        check::version(&format!("{of}version"), &self.version)?;
+        super::models::check(&format!("{of}model"), self.model.as_deref())
+    }
+
+    /// The agent as a document.
+    pub(crate) fn document(&self) -> Value {
+        let mut document = self.schema.clone();
+        document["title"] = self.title.as_deref().unwrap_or(&self.name).into();
+        document["description"] = (&*self.description).into();
+        document["version"] = (&*self.version).into();
+        document["short_name"] = (&*self.name).into();
+        document["fully_qualified_name"] = self.fully_qualified_name().into();
+        let mut extra = json!({"tools": self.tools, "resources": self.resources});
+        if let Some(model) = &self.model {
+            extra["model"] = (&**model).into();
+        }
+        document["json_schema_extra"] = extra;
+        document
+    }
+
+    pub(crate) fn fully_qualified_name(&self) -> String {
+        self.full_name.clone().unwrap_or_else(|| format!("user.agents.{}", self.name))
+    }
+}
+
+/// A schema with the prompt as its description, and the rest under `json_schema_extra` or `x-percolate`.
+fn from_schema(all: &Map<String, Value>) -> Result<Agent> {
+    let extra = all.get("json_schema_extra").or_else(|| all.get("x-percolate"));
+    let extra = extra.cloned().unwrap_or_default();
+    let title = text(all, "title")?;
+    let of_extra = |name: &str| extra[name].as_str().map(str::to_owned);
+    let name = match text(all, "short_name")?.or_else(|| of_extra("short_name")).or_else(|| of_extra("name"))
+    {
+        Some(name) => name,
+        None => slug(title.as_deref().unwrap_or_default()),
+    };
+    Ok(Agent {
+        description: text(all, "description")?.unwrap_or_default(),
+        version: text(all, "version")?.or_else(|| of_extra("version")).unwrap_or_else(|| FIRST.to_owned()),
+        full_name: text(all, "fully_qualified_name")?,
+        tools: tools("json_schema_extra.tools", &extra["tools"])?,
+        resources: extra["resources"].as_array().cloned().unwrap_or_default(),
+        model: of_extra("model"),
+        schema: bare(all),
+        name,
+        title,
+    })
+}
+
+/// `{name, instructions, result_schema, mcp_tools}`.
+fn from_instructions(all: &Map<String, Value>) -> Result<Agent> {
+    let name = text(all, "name")?.unwrap_or_default();
+    let schema = match all.get("result_schema") {
+        Some(Value::Object(schema)) => bare(schema),
+        Some(_) => return Err(Fault::input("agentlet.result_schema", "must be a JSON Schema")),
+        None => return Err(Fault::input("agentlet.result_schema", "is missing")),
+    };
+    let prompt = text(all, "instructions")?.or(text(all, "description")?);
+    let listed = all.get("mcp_tools").or_else(|| all.get("tools")).unwrap_or(&Value::Null);
+    Ok(Agent {
+        title: None,
+        description: prompt.unwrap_or_default(),
+        version: text(all, "version")?.unwrap_or_else(|| FIRST.to_owned()),
+        full_name: text(all, "fully_qualified_name")?,
+        tools: tools("mcp_tools", listed)?,
+        resources: Vec::new(),
+        model: text(all, "model")?,
+        schema,
+        name: slug(&name),
+    })
+}
+
+/// A name that is one, from a name for people: `My Agent` is `my-agent`.
+fn slug(name: &str) -> String {
+    let mut slug = String::new();
+    let mut before = '-';
+    for c in name.trim().chars() {
+        let next = if c.is_alphanumeric() { c } else { '-' };
+        let begins_word = next.is_uppercase() && before.is_lowercase();
+        if (begins_word || next == '-') && before != '-' {
+            slug.push('-');
+        }
+        if next != '-' {
+            slug.extend(next.to_lowercase());
+        }
+        before = next;
+    }
+    slug.trim_end_matches('-').to_owned()
+}
+
+/// The schema without what is not about answers: the prompt, too, which would be said twice.
+pub(crate) fn bare(all: &Map<String, Value>) -> Value {
+    const ABOUT: [&str; 11] = [
+        "title",
+        "description",
+        "version",
+        "short_name",
+        "fully_qualified_name",
+        "json_schema_extra",
+        "x-percolate",
+        "name",
+        "instructions",
+        "result_schema",
+        "mcp_tools",
+    ];
+    let mut schema: Map<String, Value> = all
+        .iter()
+        .filter(|(name, _)| !ABOUT.contains(&name.as_str()))
+        .map(|(n, v)| (n.clone(), v.clone()))
+        .collect();
+    schema.entry("type").or_insert_with(|| "object".into());
+    Value::Object(schema)
+}
+
+fn text(all: &Map<String, Value>, name: &str) -> Result<Option<String>> {
+    match all.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(_) => Err(Fault::input(&format!("{FIELD}.{name}"), "must be a text")),
+    }
+}
+
+/// Tools as they may be written: by their names, or with the server that has them.
+pub(crate) fn tools(field: &str, listed: &Value) -> Result<Vec<Named>> {
+    let items = match listed {
+        Value::Null => return Ok(Vec::new()),
+        Value::Array(items) => items,
+        _ => return Err(Fault::input(field, "must be a list")),
+    };
+    let mut tools = Vec::new();
+    for (at, item) in items.iter().enumerate() {
+        let said = |name: &str| item[name].as_str().map(str::to_owned);
+        let tool_name =
+            item.as_str().map(str::to_owned).or_else(|| said("tool_name")).or_else(|| said("name"));
+        let Some(tool_name) = tool_name else {
+            let reason = "must be the name of a tool, or {\"mcp_server\", \"tool_name\", \"usage\"}";
+            return Err(Fault::input(&format!("{field}[{at}]"), reason));
+        };
+        let mcp_server = said("mcp_server").or_else(|| said("server"));
+        tools.push(Named { mcp_server, tool_name, usage: said("usage") });
+    }
+    Ok(tools)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_ways_of_writing_are_one() {
+        let plain = json!({
+            "title": "My Agent", "description": "Be kind.", "short_name": "my-agent", "version": "1.2.0",
+            "json_schema_extra": {"tools": [{"mcp_server": "web", "tool_name": "get", "usage": "to look"}, "x"]},
+            "type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
+        });
+        let agent = Agent::read(&plain).unwrap();
+        assert_eq!((&*agent.name, &*agent.version, agent.tools.len()), ("my-agent", "1.2.0", 2));
+        assert_eq!(
+            agent.schema,
+            json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]})
+        );
+        assert_eq!(Agent::read(&agent.document()).unwrap().tools, agent.tools);
+        let percolate = json!({
+            "title": "MyAgent", "description": "Be kind.",
+            "x-percolate": {"name": "a.b.C", "short_name": "my-agent", "tools": ["x"]},
+            "properties": {"a": {"type": "string"}},
+        });
+        let agent = Agent::read(&percolate).unwrap();
+        assert_eq!((&*agent.name, &*agent.version, &*agent.tools[0].tool_name), ("my-agent", "1.0.0", "x"));
+        let told = json!({
+            "name": "My Agent", "instructions": "Be kind.", "mcp_tools": ["x"], "target": "pydantic_ai",
+            "result_schema": {"type": "object", "properties": {"a": {"type": "string"}}},
+        });
+        let agent = Agent::read(&told).unwrap();
+        assert_eq!((&*agent.name, &*agent.description, agent.tools.len()), ("my-agent", "Be kind.", 1));
+        assert_eq!(slug("MyHTTPAgent 2!"), "my-httpagent-2");
+    }
+
+    #[test]
+    fn what_is_no_agent_is_refused_by_field() {
+        for (document, field) in [
+            (json!([]), "agentlet:"),
+            (json!({"title": "x", "description": 5}), "agentlet.description:"),
+            (json!({"title": "x", "description": ""}), "agentlet.description:"),
+            (json!({"name": "x", "instructions": "y"}), "agentlet.result_schema:"),
+            (json!({"title": "", "description": "y"}), "agentlet.name:"),
+            (
+                json!({"title": "x", "description": "y", "json_schema_extra": {"tools": [5]}}),
+                "json_schema_extra.tools[0]:",
+            ),
+        ] {
+            let fault = Agent::read(&document).unwrap_err();
+            assert!(fault.message.starts_with(field), "{document}: {fault}");
+        }
+    }
+}

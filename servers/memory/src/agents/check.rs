@@ -1,0 +1,170 @@
+//! What an agent may look like: names, prompts, schemas.
+
+use serde_json::Value;
+
+use super::agentlet::Named;
+use super::answer;
+use crate::store::{Fault, Result};
+
+/// Longest name of an agent, and of a user.
+const MAX_NAME: usize = 64;
+/// Longest system prompt, in characters.
+const MAX_PROMPT: usize = 20_000;
+/// Most bytes of a schema, and how deep it may be.
+const MAX_SCHEMA: usize = 64 * 1024;
+const MAX_DEPTH: usize = 32;
+/// Most tools of one agent.
+const MAX_TOOLS: usize = 64;
+
+/// A name: letters, digits and hyphens.
+pub(crate) fn name(field: &str, name: &str) -> Result<()> {
+    let wrong = |reason: String| Err(Fault::input(field, reason));
+    if name.is_empty() {
+        return wrong("must not be empty".to_owned());
+    }
+    let length = name.chars().count();
+    if length > MAX_NAME {
+        return wrong(format!("must have at most {MAX_NAME} characters, and has {length}"));
+    }
+    if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+        return wrong("must consist of letters, digits and hyphens".to_owned());
+    }
+    if name.starts_with('-') || name.ends_with('-') {
+        return wrong("must begin and end with a letter or a digit".to_owned());
+    }
+    Ok(())
+}
+
+/// The name of a user, as it stands in an address.
+pub(crate) fn user(field: &str, name: &str) -> Result<()> {
+    let fits = |c: char| c.is_alphanumeric() || "-_.@+:|".contains(c);
+    let length = name.chars().count();
+    match length {
+        0 => Err(Fault::input(field, "must not be empty")),
+        length if length > 200 => {
+            Err(Fault::input(field, format!("must have at most 200 characters, and has {length}")))
+        }
+        _ if !name.chars().all(fits) => {
+            Err(Fault::input(field, "must consist of letters, digits and any of - _ . @ + : |"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A system prompt.
+pub(crate) fn prompt(field: &str, text: &str) -> Result<()> {
+    let length = text.chars().count();
+    if text.trim().is_empty() {
+        return Err(Fault::input(field, "must not be empty: it is what the agent is told to do"));
+    }
+    if length > MAX_PROMPT {
+        return Err(Fault::input(
+            field,
+            format!("must have at most {MAX_PROMPT} characters, and has {length}"),
+        ));
+    }
+    Ok(())
+}
+
+/// The version of an agent: numbers with dots between, and perhaps something after them.
+pub(crate) fn version(field: &str, text: &str) -> Result<()> {
+    let numbers = text.split(['-', '+']).next().unwrap_or_default();
+    let number = |part: &str| !part.is_empty() && part.len() <= 9 && part.bytes().all(|b| b.is_ascii_digit());
+    match text.len() <= 64 && numbers.split('.').count() <= 4 && numbers.split('.').all(number) {
+        true => Ok(()),
+        false => {
+            Err(Fault::input(field, format!("must be like 1.0.0, not {:?}", answer::short(text.to_owned()))))
+        }
+    }
+}
+
+/// The tools of an agent.
+pub(crate) fn tools(field: &str, tools: &[Named]) -> Result<()> {
+    if tools.len() > MAX_TOOLS {
+        let reason = format!("must have at most {MAX_TOOLS} entries, and has {}", tools.len());
+        return Err(Fault::input(field, reason));
+    }
+    for (at, tool) in tools.iter().enumerate() {
+        let texts = [Some(&tool.tool_name), tool.mcp_server.as_ref()];
+        let wrong =
+            |text: &String| text.trim().is_empty() || text.len() > 256 || text.chars().any(char::is_control);
+        if texts.into_iter().flatten().any(wrong) {
+            return Err(Fault::input(&format!("{field}[{at}]"), "must be the name of a tool"));
+        }
+        if tool.usage.as_ref().is_some_and(|usage| usage.len() > 2_000) {
+            return Err(Fault::input(&format!("{field}[{at}].usage"), "must have at most 2000 characters"));
+        }
+    }
+    Ok(())
+}
+
+/// A schema for answers: a JSON Schema of an object.
+pub(crate) fn schema(field: &str, schema: &Value) -> Result<()> {
+    let Value::Object(root) = schema else {
+        return Err(Fault::input(field, "must be a JSON Schema: an object"));
+    };
+    let bytes = schema.to_string().len();
+    if bytes > MAX_SCHEMA {
+        return Err(Fault::input(field, format!("must have at most {MAX_SCHEMA} bytes, and has {bytes}")));
+    }
+    if depth(schema) > MAX_DEPTH {
+        return Err(Fault::input(field, format!("must not be more than {MAX_DEPTH} levels deep")));
+    }
+    if root.get("type").is_some_and(|kind| kind != "object") {
+        let reason = "must be \"object\": answers have members".to_owned();
+        return Err(Fault::input(&format!("{field}.type"), reason));
+    }
+    tidegate_service::schema::compile(schema).map(drop).map_err(|error| {
+        let place = answer::place(error.instance_path().as_str());
+        let place = if place.is_empty() { field.to_owned() } else { format!("{field}.{place}") };
+        Fault::input(&place, format!("is no JSON Schema: {}", answer::short(error.to_string())))
+    })
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or_default(),
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn schemas_that_are_none_are_refused_by_place() {
+        let refused = |value: Value| schema("s", &value).unwrap_err().message;
+        assert!(refused(json!(true)).starts_with("s: must be"));
+        assert!(refused(json!({"type": "array"})).starts_with("s.type: "));
+        let deep = refused(json!({"properties": {"a": {"items": {"type": "strin"}}}}));
+        assert!(deep.starts_with("s.properties.a.items.type: is no JSON Schema"), "{deep}");
+        let far = refused(json!({"properties": {"a": {"$ref": "https://example.com/x.json"}}}));
+        assert!(far.starts_with("s"), "{far}");
+        assert!(refused(json!({"x": "y".repeat(70_000)})).contains("bytes"));
+        let mut nested = json!({});
+        for _ in 0..40 {
+            nested = json!({"properties": {"a": nested}});
+        }
+        assert!(refused(nested).contains("deep"));
+        assert!(schema("s", &json!({"properties": {"a": {"type": "string"}}})).is_ok());
+    }
+
+    #[test]
+    fn names_and_versions() {
+        for good in ["a", "my-agent-2", "A1"] {
+            assert!(name("n", good).is_ok(), "{good}");
+        }
+        for bad in ["", "-a", "a-", "a b", "a/b", "ä", &"x".repeat(65)] {
+            assert!(name("n", bad).is_err(), "{bad}");
+        }
+        for (text, good) in
+            [("1.0.0", true), ("2", true), ("1.0.0-beta", true), ("", false), ("one", false), ("1..0", false)]
+        {
+            assert_eq!(version("v", text).is_ok(), good, "{text}");
+        }
+    }
+}

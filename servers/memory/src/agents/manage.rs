@@ -1,0 +1,316 @@
+//! Tools that make, show, change and delete agents.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tidegate_server::{Cx, Tool, ToolError, ToolResult};
+
+use super::agentlet::{self, Agent};
+use super::caller::{Caller, denied};
+use super::resources::{self, item};
+use super::{address, check, find, kept, models, system};
+use crate::Recall;
+use crate::store::{Code, Fault};
+use crate::tools::{changing, object, of, on, reading, told};
+
+/// The parts, or all of it in one document.
+#[derive(Deserialize, JsonSchema)]
+struct CreateAgent {
+    /// A name that no other agent of yours has: letters, digits and hyphens.
+    agent_name: Option<String>,
+    /// The system prompt: what the agent is told to do.
+    description: Option<String>,
+    /// The JSON Schema of an object, which answers will fit.
+    output_schema: Option<Value>,
+    /// The tools that it may use: names, or {mcp_server, tool_name, usage}.
+    tools: Option<Vec<Value>>,
+    /// The model that it wants.
+    model: Option<String>,
+    /// Instead of the above: an agent-let, as one JSON document.
+    agentlet: Option<Value>,
+    /// Your tenant. Need not be given.
+    tenant_id: Option<String>,
+    /// You. Need not be given.
+    user_id: Option<String>,
+}
+
+/// Who asks, if they say.
+#[derive(Deserialize, JsonSchema)]
+pub(super) struct Asking {
+    /// Your tenant. Need not be given.
+    tenant_id: Option<String>,
+    /// You. Need not be given.
+    user_id: Option<String>,
+}
+
+impl Asking {
+    /// Who that is, if it is true.
+    pub(super) fn user(&self, caller: &Caller) -> Result<String, Fault> {
+        caller.user(self.tenant_id.as_deref(), self.user_id.as_deref())
+    }
+}
+
+/// Which agent, by its address or its name.
+#[derive(Deserialize, JsonSchema)]
+struct OneAgent {
+    /// The agent: its name or its address.
+    agent_uri: Option<String>,
+    /// Instead of `agent_uri`: its name.
+    agent_name: Option<String>,
+    #[serde(flatten)]
+    asking: Asking,
+}
+
+impl OneAgent {
+    fn uri(&self) -> Result<&str, Fault> {
+        let given = self.agent_uri.as_deref().or(self.agent_name.as_deref());
+        given.ok_or_else(|| {
+            Fault::input("agent_uri", "is missing: say which agent, by its address or its name")
+        })
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct UpdateAgent {
+    #[serde(flatten)]
+    which: OneAgent,
+    /// The new system prompt.
+    description: Option<String>,
+    /// The new JSON Schema of answers.
+    output_schema: Option<Value>,
+    /// The new tools, all of them.
+    tools: Option<Vec<Value>>,
+    /// The new model.
+    model: Option<String>,
+    /// The new version. If it is not given, the last number of the present one is raised.
+    version: Option<String>,
+}
+
+pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
+    let done = || {
+        object(json!({
+            "status": {"const": "success"}, "agent_uri": {"type": "string"}, "message": {"type": "string"},
+            "version": {"type": "string"},
+        }))
+    };
+    let text = || json!({"type": "string"});
+    let listed = object(json!({
+        "uri": text(), "name": text(), "description": text(), "version": text(), "fully_qualified_name": text(),
+        "system": {"type": "boolean"},
+    }));
+    let versions = json!({"type": "array", "items": of::<kept::Version>()});
+    vec![
+        on(
+            recall,
+            create_agent,
+            changing(
+                "create_agent",
+                "Create Agent",
+                "Create an agent: a system prompt, a schema for its answers, and tools that it may use. ask_agent asks it",
+            )
+            .output_schema(done()),
+        ),
+        on(
+            recall,
+            update_agent,
+            changing("update_agent", "Update Agent", "Change an agent. What is not given stays; its history is kept")
+                .output_schema(done()),
+        ),
+        on(
+            recall,
+            delete_agent,
+            changing("delete_agent", "Delete Agent", "Delete an agent. Its history stays")
+                .destructive(true)
+                .output_schema(done()),
+        ),
+        on(
+            recall,
+            list_agents,
+            reading("list_agents", "List Agents", "List the agents that can be asked: your own and those of the server")
+                .output_schema(object(
+                    json!({"agents": {"type": "array", "items": listed}, "count": {"type": "integer"}}),
+                )),
+        ),
+        on(
+            recall,
+            get_agent,
+            reading("get_agent", "Get Agent", "Get an agent as a document, and all versions that it has had")
+                .output_schema(object(
+                    json!({"agent_uri": text(), "agentlet": {"type": "object"}, "history": versions}),
+                )),
+        ),
+    ]
+}
+
+/// The agent that the arguments describe.
+fn described(args: &CreateAgent) -> Result<Agent, Fault> {
+    let mut agent = match (&args.agentlet, &args.agent_name, &args.description, &args.output_schema) {
+        (Some(document), ..) => {
+            let mut agent = Agent::read(document)?;
+            if let Some(name) = &args.agent_name {
+                agent.name.clone_from(name);
+            }
+            agent
+        }
+        (None, Some(name), Some(description), Some(schema)) => Agent {
+            name: name.clone(),
+            title: None,
+            description: description.clone(),
+            version: "1.0.0".to_owned(),
+            full_name: None,
+            schema: schema.clone(),
+            tools: Vec::new(),
+            resources: Vec::new(),
+            model: None,
+        },
+        (None, name, description, _) => {
+            let missing = match (name, description) {
+                (None, _) => "agent_name",
+                (_, None) => "description",
+                _ => "output_schema",
+            };
+            let reason = "is missing: give agent_name, description and output_schema, or an agentlet";
+            return Err(Fault::input(missing, reason));
+        }
+    };
+    put(&mut agent, args.output_schema.as_ref(), args.tools.as_ref(), args.model.as_ref())?;
+    check::name("agent_name", &agent.name)?;
+    agent.check("")?;
+    Ok(agent)
+}
+
+/// Puts what is given into an agent.
+fn put(
+    agent: &mut Agent,
+    schema: Option<&Value>,
+    tools: Option<&Vec<Value>>,
+    model: Option<&String>,
+) -> Result<(), Fault> {
+    if let Some(schema) = schema {
+        check::schema("output_schema", schema)?;
+        // A whole agent-let may stand where its schema is wanted: then its tools are meant, too.
+        let extra = ["json_schema_extra", "x-percolate"].into_iter().find_map(|name| schema.get(name));
+        if let Some(listed) = extra.and_then(|extra| extra.get("tools")) {
+            agent.tools = agentlet::tools("output_schema.json_schema_extra.tools", listed)?;
+        }
+        agent.schema = schema.as_object().map(agentlet::bare).unwrap_or_default();
+    }
+    if let Some(tools) = tools {
+        agent.tools = agentlet::tools("tools", &Value::Array(tools.clone()))?;
+    }
+    if let Some(model) = model {
+        models::check("model", Some(model))?;
+        agent.model = Some(model.clone());
+    }
+    Ok(())
+}
+
+fn done(uri: &str, message: &str, version: &str) -> Result<ToolResult, ToolError> {
+    let answer = json!({"status": "success", "agent_uri": uri, "message": message, "version": version});
+    told(&answer, answer.clone())
+}
+
+async fn create_agent(recall: Recall, args: CreateAgent, cx: Cx) -> Result<ToolResult, ToolError> {
+    let caller = Caller::new(&recall, &cx);
+    let owner = caller.user(args.tenant_id.as_deref(), args.user_id.as_deref())?;
+    let agent = described(&args)?;
+    let (uri, version) = (address::user(&owner, &agent.name), agent.version.clone());
+    caller.memory.change("create_agent", move |change| kept::create(change, &owner, &agent)).await?;
+    resources::changed(&cx.server(), &uri);
+    done(&uri, "Agent created successfully", &version)
+}
+
+async fn one(recall: &Recall, cx: &Cx, which: &OneAgent) -> Result<(Caller, find::Found), Fault> {
+    let caller = Caller::new(recall, cx);
+    which.asking.user(&caller)?;
+    let found = find::agent(&caller, "agent_uri", which.uri()?).await?;
+    Ok((caller, found))
+}
+
+/// The agent that is to be changed, which must be one that was made.
+async fn own(recall: &Recall, cx: &Cx, which: &OneAgent) -> Result<(Caller, find::Found), Fault> {
+    let (caller, found) = one(recall, cx, which).await?;
+    match found.kept {
+        Some(_) => Ok((caller, found)),
+        None => {
+            Err(Fault::input("agent_uri", format!("{} comes with the server and stays as it is", found.uri)))
+        }
+    }
+}
+
+async fn update_agent(recall: Recall, args: UpdateAgent, cx: Cx) -> Result<ToolResult, ToolError> {
+    let (caller, found) = own(&recall, &cx, &args.which).await?;
+    let name = found.agent.name.clone();
+    let updated = caller.memory.change("update_agent", move |change| {
+        // As it is now: somebody else may have changed it in between.
+        let kept = kept::find(change, &name)?.ok_or_else(|| {
+            Fault::new(Code::NotFound, format!("agent_uri: there is no agent {name:?} any more"))
+        })?;
+        let mut agent = kept.agent.clone();
+        if let Some(description) = args.description {
+            agent.description = description;
+        }
+        put(&mut agent, args.output_schema.as_ref(), args.tools.as_ref(), args.model.as_ref())?;
+        agent.version = args.version.unwrap_or_else(|| raised(&agent.version));
+        agent.check("")?;
+        kept::update(change, &kept, &agent)?;
+        Ok(agent.version)
+    });
+    let version = updated.await?;
+    resources::changed(&cx.server(), &found.uri);
+    done(&found.uri, "Agent updated successfully", &version)
+}
+
+/// The version after this one: its last number is one more.
+fn raised(version: &str) -> String {
+    let numbers = version.split(['-', '+']).next().unwrap_or_default();
+    let (before, last) = numbers.rsplit_once('.').map_or(("", numbers), |(before, last)| (before, last));
+    let next = last.parse::<u64>().map_or(1, |last| last + 1);
+    if before.is_empty() { next.to_string() } else { format!("{before}.{next}") }
+}
+
+async fn delete_agent(recall: Recall, args: OneAgent, cx: Cx) -> Result<ToolResult, ToolError> {
+    let (caller, found) = own(&recall, &cx, &args).await?;
+    let Some(kept) = found.kept else { return Err(denied().into()) };
+    caller.memory.change("delete_agent", move |change| kept::delete(change, &kept)).await?;
+    resources::changed(&cx.server(), &found.uri);
+    done(&found.uri, "Agent deleted successfully", &found.agent.version)
+}
+
+async fn list_agents(recall: Recall, args: Asking, cx: Cx) -> Result<ToolResult, ToolError> {
+    let caller = Caller::new(&recall, &cx);
+    args.user(&caller)?;
+    let own = caller.memory.view(kept::all).await?;
+    let mut agents: Vec<Value> = own
+        .iter()
+        .map(|kept| item(&address::user(&kept.owner, &kept.agent.name), &kept.agent, false))
+        .collect();
+    agents.extend(system::all().iter().map(|agent| item(&address::system(&agent.name), agent, true)));
+    let answer = json!({"agents": agents, "count": agents.len()});
+    told(&answer, answer.clone())
+}
+
+async fn get_agent(recall: Recall, args: OneAgent, cx: Cx) -> Result<ToolResult, ToolError> {
+    let (caller, found) = one(&recall, &cx, &args).await?;
+    let history = match found.kept {
+        Some(_) => {
+            let name = found.agent.name.clone();
+            caller.memory.view(move |view| kept::history(view, &name)).await?
+        }
+        None => Vec::new(),
+    };
+    let answer = json!({"agent_uri": found.uri, "agentlet": found.agent.document(), "history": history});
+    told(&answer, answer.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_raised() {
+        for (before, after) in [("1.0.0", "1.0.1"), ("1.0.9-beta", "1.0.10"), ("2", "3"), ("x", "1")] {
+            assert_eq!(raised(before), after);
+        }
+    }
+}

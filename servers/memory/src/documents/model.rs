@@ -1,0 +1,187 @@
+//! [`Document`]: what is told of a document, and what may be in one.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::store::{Code, Fault, Result};
+
+/// How large a document may be if nothing else is said, in bytes.
+pub(super) const MAX_BYTES: usize = 10_000_000;
+/// Longest title, in characters.
+pub(super) const MAX_TITLE: usize = 200;
+/// Most tags of a document, and the longest, in characters.
+const MAX_TAGS: usize = 50;
+const MAX_TAG: usize = 100;
+/// Longest metadata, in bytes of JSON.
+const MAX_METADATA: usize = 16_384;
+/// What the address of every document begins with.
+const ADDRESS: &str = "memory://documents/";
+
+/// Which shelf a document stands on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Base {
+    /// Anything.
+    General,
+    /// Source code and what belongs to it.
+    Codebase,
+    /// Documents.
+    Documents,
+}
+
+impl Base {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Base::General => "general",
+            Base::Codebase => "codebase",
+            Base::Documents => "documents",
+        }
+    }
+}
+
+/// A document without its text.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Document {
+    /// What tools know it by.
+    pub(super) id: String,
+    /// Its address as a resource.
+    pub(super) uri: String,
+    /// Its title.
+    pub(super) title: String,
+    /// Which shelf it stands on: general, codebase or documents.
+    pub(super) knowledge_base: String,
+    /// Where it came from: an address, a file, or "text".
+    pub(super) source: String,
+    /// What kind of text it is.
+    pub(super) mime_type: String,
+    /// How long its text is, in bytes.
+    pub(super) bytes: i64,
+    /// How long its text is, in characters.
+    pub(super) characters: i64,
+    /// Into how many pieces it is cut.
+    pub(super) chunks: i64,
+    /// Words to find it by.
+    pub(super) tags: Vec<String>,
+    /// Anything else about it.
+    pub(super) metadata: Map<String, Value>,
+    /// When it was first kept, in milliseconds since 1970.
+    pub(super) created_at: i64,
+    /// When this version began, in milliseconds since 1970.
+    pub(super) updated_at: i64,
+    /// Which version this is, from 1.
+    pub(super) version: i64,
+}
+
+/// The name of a document that has this number.
+pub(super) fn id(key: i64) -> String {
+    format!("doc-{key}")
+}
+
+/// The address of a document that has this number.
+pub(super) fn uri(key: i64) -> String {
+    format!("{ADDRESS}{}", id(key))
+}
+
+/// The number of a document, from its id or its address.
+pub(super) fn key(field: &str, given: &str) -> Result<i64> {
+    let id = given.trim();
+    let id = id.strip_prefix(ADDRESS).unwrap_or(id);
+    let digits = id.strip_prefix("doc-").unwrap_or(id);
+    let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    match digits.parse() {
+        Ok(key) if plain => Ok(key),
+        _ => Err(Fault::input(
+            field,
+            format!(
+                "must be an id such as \"doc-1\" or an address such as \"{ADDRESS}doc-1\", not {:?}; list_documents \
+                 has them",
+                shown(given)
+            ),
+        )),
+    }
+}
+
+/// As much of what was given as fits in a sentence.
+pub(super) fn shown(given: &str) -> String {
+    given.chars().take(80).collect()
+}
+
+pub(super) fn none(key: i64) -> Fault {
+    Fault::new(
+        Code::NotFound,
+        format!("There is no document {:?}; list_documents shows those that there are", id(key)),
+    )
+}
+
+/// A title that can be one.
+pub(super) fn title(text: &str) -> Result<()> {
+    line("title", text, MAX_TITLE)
+}
+
+/// A title out of any text: its first words, on one line.
+pub(super) fn title_of(text: &str) -> Option<String> {
+    let text = text.chars().filter(|c| c.is_whitespace() || !c.is_control()).collect::<String>();
+    let words: Vec<_> = text.split_whitespace().collect();
+    let title: String = words.join(" ").chars().take(MAX_TITLE).collect();
+    let title = title.trim().to_owned();
+    (!title.is_empty()).then_some(title)
+}
+
+pub(super) fn tags(tags: &[String]) -> Result<()> {
+    if tags.len() > MAX_TAGS {
+        return Err(Fault::input("tags", format!("must be at most {MAX_TAGS}, and are {}", tags.len())));
+    }
+    tags.iter().enumerate().try_for_each(|(at, tag)| line(&format!("tags[{at}]"), tag, MAX_TAG))
+}
+
+pub(super) fn metadata(metadata: &Map<String, Value>) -> Result<()> {
+    let length = Value::from(metadata.clone()).to_string().len();
+    match length > MAX_METADATA {
+        true => Err(Fault::input(
+            "metadata",
+            format!("must be at most {MAX_METADATA} bytes of JSON, and is {length}"),
+        )),
+        false => Ok(()),
+    }
+}
+
+/// A text that is not empty, on one line and not too long.
+fn line(field: &str, text: &str, max: usize) -> Result<()> {
+    let length = text.chars().count();
+    if text.trim().is_empty() {
+        Err(Fault::input(field, "must not be empty"))
+    } else if length > max {
+        Err(Fault::input(field, format!("must have at most {max} characters, and has {length}")))
+    } else if text.chars().any(char::is_control) {
+        Err(Fault::input(field, "must not have control characters or line breaks"))
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_and_addresses_are_read() {
+        for good in ["doc-12", "12", " doc-12 ", "memory://documents/doc-12", "memory://documents/12"] {
+            assert_eq!(key("id", good), Ok(12), "{good}");
+        }
+        for bad in ["", "doc-", "doc--1", "-1", "+1", "doc-1;", "memory://entities/1", "99999999999999999999"]
+        {
+            let why = key("id", bad).unwrap_err();
+            assert!(why.message.starts_with("id: must be an id"), "{bad}: {why}");
+        }
+    }
+
+    #[test]
+    fn titles_fit_on_a_line() {
+        assert_eq!(title_of(" a\n\u{7} b  "), Some("a b".to_owned()));
+        assert_eq!(title_of("\n "), None);
+        assert_eq!(title_of(&"ü".repeat(500)).unwrap().chars().count(), MAX_TITLE);
+        assert!(title("a\nb").is_err());
+    }
+}

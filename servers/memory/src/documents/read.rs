@@ -1,0 +1,196 @@
+//! Reading documents: what there is, what it says, and what it said.
+
+use crate::graph::entities;
+use crate::store::{Result, Row, Value, View};
+
+use super::kind::Kind;
+use super::model::{self, Base, Document};
+
+/// The columns of [`Kept::read`].
+const COLUMNS: &str = "key, version, title, base, origin, source, kind, bytes, characters, chunks, tags, metadata, created, since, \
+                       made, gone";
+
+/// A version of a document as it is kept.
+#[derive(Debug, Clone)]
+pub(super) struct Kept {
+    pub(super) key: i64,
+    pub(super) origin: Option<String>,
+    pub(super) kind: Kind,
+    /// The change that made this version.
+    made: i64,
+    pub(super) gone: Option<i64>,
+    pub(super) document: Document,
+}
+
+impl Kept {
+    fn read(row: &dyn Row) -> Result<Kept> {
+        let (key, kind) = (row.int(0)?, Kind::named(&row.text(6)?));
+        Ok(Kept {
+            key,
+            origin: row.maybe_text(4)?,
+            kind,
+            made: row.int(14)?,
+            gone: row.maybe_int(15)?,
+            document: Document {
+                id: model::id(key),
+                uri: model::uri(key),
+                version: row.int(1)?,
+                title: row.text(2)?,
+                knowledge_base: row.text(3)?,
+                source: row.text(5)?,
+                mime_type: kind.mime_type().to_owned(),
+                bytes: row.int(7)?,
+                characters: row.int(8)?,
+                chunks: row.int(9)?,
+                tags: serde_json::from_str(&row.text(10)?).unwrap_or_default(),
+                metadata: serde_json::from_str(&row.text(11)?).unwrap_or_default(),
+                created_at: row.int(12)?,
+                updated_at: row.int(13)?,
+            },
+        })
+    }
+}
+
+/// The document with this number, if it is there.
+pub(super) fn find(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
+    let sql = format!("SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND key = ?2 AND gone IS NULL");
+    view.one(&sql, &[Value::Int(key)], Kept::read)
+}
+
+/// The document with this number, or a sentence.
+pub(super) fn known(view: &mut View<'_>, key: i64) -> Result<Kept> {
+    find(view, key)?.ok_or_else(|| model::none(key))
+}
+
+/// One version of a document, whatever became of it.
+pub(super) fn version(view: &mut View<'_>, key: i64, version: i64) -> Result<Option<Kept>> {
+    let sql = format!("SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND key = ?2 AND version = ?3");
+    view.one(&sql, &[Value::Int(key), Value::Int(version)], Kept::read)
+}
+
+/// The last version of a document, whatever became of it.
+pub(super) fn last(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND key = ?2 ORDER BY version DESC LIMIT 1"
+    );
+    view.one(&sql, &[Value::Int(key)], Kept::read)
+}
+
+/// The document that was read from there.
+pub(super) fn from(view: &mut View<'_>, origin: &str) -> Result<Option<Kept>> {
+    let sql = format!("SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND origin = ?2 AND gone IS NULL");
+    view.one(&sql, &[Value::Text(origin.into())], Kept::read)
+}
+
+/// The documents of this digest that were given as text, under this title and on this shelf.
+pub(super) fn alike(view: &mut View<'_>, digest: i64, title: &str, base: Base) -> Result<Vec<Kept>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND digest = ?2 AND title = ?3 AND base = ?4
+         AND origin IS NULL AND gone IS NULL ORDER BY key"
+    );
+    let values = [Value::Int(digest), Value::Text(title.into()), Value::Text(base.as_str().into())];
+    view.all(&sql, &values, Kept::read)
+}
+
+/// Documents, the newest first, from those older than the one with the number `before`.
+pub(super) fn list(
+    view: &mut View<'_>,
+    base: Option<Base>,
+    before: Option<i64>,
+    limit: usize,
+) -> Result<Vec<Kept>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND gone IS NULL AND key < ?2
+         AND (?3 = '' OR base = ?3) ORDER BY key DESC LIMIT ?4"
+    );
+    let base = base.map_or("", Base::as_str);
+    let values = [Value::Int(before.unwrap_or(i64::MAX)), Value::Text(base.into()), Value::Int(limit as i64)];
+    view.all(&sql, &values, Kept::read)
+}
+
+/// The document of this id, address or title.
+pub(super) fn named(view: &mut View<'_>, name: &str) -> Result<Option<Kept>> {
+    if let Ok(key) = model::key("id", name)
+        && let Some(kept) = find(view, key)?
+    {
+        return Ok(Some(kept));
+    }
+    let sql = format!(
+        "SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND title = ?2 AND gone IS NULL ORDER BY key DESC LIMIT 1"
+    );
+    view.one(&sql, &[Value::Text(name.trim().into())], Kept::read)
+}
+
+/// Documents whose title begins so, in capitals or not: their numbers and titles.
+pub(super) fn titled(view: &mut View<'_>, typed: &str, limit: usize) -> Result<Vec<(i64, String)>> {
+    view.all(
+        "SELECT key, title FROM documents WHERE tenant = ?1 AND gone IS NULL AND LOWER(title) LIKE ?2 ESCAPE '\\'
+         ORDER BY title, key LIMIT ?3",
+        &[Value::Text(entities::pattern(typed).into()), Value::Int(limit as i64)],
+        |row| Ok((row.int(0)?, row.text(1)?)),
+    )
+}
+
+/// Part of the text of a version: `limit` characters from `offset`.
+pub(super) fn part(view: &mut View<'_>, kept: &Kept, offset: i64, limit: i64) -> Result<String> {
+    let mut text = String::new();
+    let end = offset.saturating_add(limit);
+    // The pieces that this version had: those that were there after the change that made it.
+    view.each(
+        "SELECT c.start, c.lead, t.content FROM chunks c JOIN document_texts t ON t.tenant = ?1 AND t.id = c.text
+         WHERE c.tenant = ?1 AND c.document = ?2 AND c.made <= ?3 AND (c.gone IS NULL OR c.gone > ?3)
+         AND c.start < ?5 AND c.start + c.length > ?4 ORDER BY c.place",
+        &[Value::Int(kept.key), Value::Int(kept.made), Value::Int(offset), Value::Int(end)],
+        |row| {
+            let (start, lead, content) = (row.int(0)?, row.int(1)? as usize, row.text(2)?);
+            let fresh = content.get(lead..).unwrap_or_default();
+            let (skip, room) = ((offset - start).max(0), end - start.max(offset));
+            text.extend(fresh.chars().skip(skip as usize).take(room as usize));
+            Ok(())
+        },
+    )?;
+    Ok(text)
+}
+
+/// The whole text of a version.
+pub(super) fn text(view: &mut View<'_>, kept: &Kept) -> Result<String> {
+    part(view, kept, 0, i64::MAX)
+}
+
+/// A piece of a document, found by its page.
+pub(super) struct Piece {
+    pub(super) key: i64,
+    pub(super) title: String,
+    pub(super) base: String,
+    pub(super) source: String,
+    pub(super) place: i64,
+    pub(super) heading: String,
+    pub(super) first_line: i64,
+    pub(super) last_line: i64,
+    pub(super) content: String,
+}
+
+/// The piece whose page this is, unless its document does not have it any more.
+pub(super) fn piece(view: &mut View<'_>, page: i64) -> Result<Option<Piece>> {
+    view.one(
+        "SELECT d.key, d.title, d.base, d.source, c.place, c.heading, c.first_line, c.last_line, t.content
+         FROM document_texts t
+         JOIN chunks c ON c.tenant = ?1 AND c.text = t.id AND c.gone IS NULL
+         JOIN documents d ON d.tenant = ?1 AND d.key = c.document AND d.gone IS NULL
+         WHERE t.tenant = ?1 AND t.page = ?2 ORDER BY c.place LIMIT 1",
+        &[Value::Int(page)],
+        |row| {
+            Ok(Piece {
+                key: row.int(0)?,
+                title: row.text(1)?,
+                base: row.text(2)?,
+                source: row.text(3)?,
+                place: row.int(4)?,
+                heading: row.text(5)?,
+                first_line: row.int(6)?,
+                last_line: row.int(7)?,
+                content: row.text(8)?,
+            })
+        },
+    )
+}

@@ -1,0 +1,277 @@
+//! Tools that list, show, change and forget documents.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use tidegate_server::{Cx, Tool, ToolError, ToolResult};
+
+use super::ingest::Taken;
+use super::keep::{self, Done, Given, Wanted};
+use super::model::{self, Base, Document, MAX_BYTES};
+use super::{read, resources};
+use crate::Recall;
+use crate::store::{Code, Fault};
+use crate::tools::{changing, memory, object, of, on, reading, told};
+
+/// How many documents are listed if nothing else is said, and at most.
+const LISTED: usize = 20;
+const MAX_LISTED: usize = 100;
+/// How many characters of a text are shown if nothing else is said, and at most.
+const SHOWN: i64 = 20_000;
+const MAX_SHOWN: i64 = 100_000;
+
+#[derive(Deserialize, JsonSchema)]
+struct ListDocuments {
+    /// Only documents that stand on this shelf.
+    knowledge_base: Option<Base>,
+    /// How many at most, up to 100; 20 if it is not given.
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<usize>,
+    /// The nextCursor of the list before.
+    cursor: Option<String>,
+}
+
+/// Which document: its id or its address.
+#[derive(Deserialize, JsonSchema)]
+struct Which {
+    /// The id of the document, such as doc-1.
+    id: Option<String>,
+    /// Instead of id: its address, such as memory://documents/doc-1.
+    uri: Option<String>,
+}
+
+impl Which {
+    fn key(&self) -> Result<i64, Fault> {
+        match (&self.id, &self.uri) {
+            (Some(id), None) => model::key("id", id),
+            (None, Some(uri)) => model::key("uri", uri),
+            (Some(id), Some(uri)) if model::key("id", id)? == model::key("uri", uri)? => model::key("id", id),
+            _ => Err(Fault::input("id", "give either \"id\" or \"uri\"")),
+        }
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct GetDocument {
+    #[serde(flatten)]
+    which: Which,
+    /// From which character on.
+    #[schemars(range(min = 0))]
+    offset: Option<i64>,
+    /// How many characters at most, up to 100000; 20000 if it is not given.
+    #[schemars(range(min = 1, max = 100_000))]
+    limit: Option<i64>,
+    /// An older version, also of a document that was deleted.
+    #[schemars(range(min = 1))]
+    version: Option<i64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct UpdateDocument {
+    #[serde(flatten)]
+    which: Which,
+    /// A new title.
+    title: Option<String>,
+    /// The tags that it has from now on.
+    tags: Option<Vec<String>>,
+    /// Members to add to its metadata, or to replace there.
+    metadata: Option<Map<String, Value>>,
+    /// The text that it has from now on.
+    text: Option<String>,
+    /// Another shelf to stand on.
+    knowledge_base: Option<Base>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct DeleteDocument {
+    #[serde(flatten)]
+    which: Which,
+}
+
+pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
+    let document = of::<Document>;
+    let mut list = object(json!({
+        "documents": {"type": "array", "items": document()}, "count": {"type": "integer"},
+    }));
+    list["properties"]["nextCursor"] = json!({"type": "string"});
+    let mut shown = document();
+    shown["properties"]["text"] = json!({"type": "string"});
+    shown["properties"]["offset"] = json!({"type": "integer"});
+    shown["properties"]["nextOffset"] = json!({"type": "integer"});
+    vec![
+        on(
+            recall,
+            list_documents,
+            reading(
+                "list_documents",
+                "List Documents",
+                "List the documents of the knowledge base, newest first",
+            )
+            .output_schema(list),
+        ),
+        on(
+            recall,
+            get_document,
+            reading(
+                "get_document",
+                "Get Document",
+                "Get a document with its text, or a part of it, as it is or as it was in an older version",
+            )
+            .output_schema(shown),
+        ),
+        on(
+            recall,
+            update_document,
+            changing(
+                "update_document",
+                "Update Document",
+                "Change the title, tags, metadata or text of a document. The older version stays",
+            )
+            .idempotent()
+            .output_schema(object(json!({
+                "status": {"type": "string"},
+                "outcome": {"enum": ["updated", "unchanged"]},
+                "document": document(),
+            }))),
+        ),
+        on(
+            recall,
+            delete_document,
+            changing(
+                "delete_document",
+                "Delete Document",
+                "Delete a document. Its versions can still be read",
+            )
+            .destructive(true)
+            .idempotent()
+            .output_schema(object(json!({
+                "success": {"type": "boolean"}, "message": {"type": "string"}, "id": {"type": "string"},
+            }))),
+        ),
+    ]
+}
+
+async fn list_documents(recall: Recall, args: ListDocuments, cx: Cx) -> Result<ToolResult, ToolError> {
+    let limit = args.limit.unwrap_or(LISTED);
+    if !(1..=MAX_LISTED).contains(&limit) {
+        return Err(Fault::input("limit", format!("must be between 1 and {MAX_LISTED}")).into());
+    }
+    let before = args.cursor.as_deref().map(|cursor| {
+        let wrong = || Fault::input("cursor", "must be the nextCursor of the list before");
+        cursor.strip_prefix("before-").and_then(|key| key.parse().ok()).ok_or_else(wrong)
+    });
+    let before: Option<i64> = before.transpose()?;
+    // One more than wanted, to see whether there are more.
+    let mut found = memory(&recall, &cx)
+        .view(move |view| read::list(view, args.knowledge_base, before, limit + 1))
+        .await?;
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let documents: Vec<_> = found.iter().map(|kept| &kept.document).collect();
+    let mut structured = json!({"documents": documents, "count": documents.len()});
+    if let Some(last) = found.last().filter(|_| more) {
+        structured["nextCursor"] = json!(format!("before-{}", last.key));
+    }
+    told(&structured, structured.clone())
+}
+
+async fn get_document(recall: Recall, args: GetDocument, cx: Cx) -> Result<ToolResult, ToolError> {
+    let key = args.which.key()?;
+    let (offset, limit) = (args.offset.unwrap_or(0), args.limit.unwrap_or(SHOWN));
+    if offset < 0 {
+        return Err(Fault::input("offset", "must not be negative").into());
+    }
+    if !(1..=MAX_SHOWN).contains(&limit) {
+        return Err(Fault::input("limit", format!("must be between 1 and {MAX_SHOWN}")).into());
+    }
+    let version = args.version;
+    let (document, text) = memory(&recall, &cx)
+        .view(move |view| {
+            let kept = match version {
+                None => match read::find(view, key)? {
+                    Some(kept) => kept,
+                    None => return Err(gone(read::last(view, key)?, key)),
+                },
+                Some(version) => read::version(view, key, version)?.ok_or_else(|| {
+                    let what = format!("There is no version {version} of a document {:?}", model::id(key));
+                    Fault::new(Code::NotFound, what)
+                })?,
+            };
+            let text = read::part(view, &kept, offset, limit)?;
+            Ok((kept.document, text))
+        })
+        .await?;
+    let end = offset.saturating_add(limit);
+    let mut structured = json!(document);
+    structured["offset"] = json!(offset);
+    if end < document.characters {
+        structured["nextOffset"] = json!(end);
+    }
+    structured["text"] = json!(text);
+    told(&structured, structured.clone())
+}
+
+/// What to say of a document that is not there, and maybe was.
+fn gone(last: Option<read::Kept>, key: i64) -> Fault {
+    match last {
+        Some(kept) if kept.gone.is_some() => {
+            let version = kept.document.version;
+            let what =
+                format!("The document {:?} was deleted; \"version\": {version} is its last", model::id(key));
+            Fault::new(Code::NotFound, what)
+        }
+        _ => model::none(key),
+    }
+}
+
+async fn update_document(recall: Recall, args: UpdateDocument, cx: Cx) -> Result<ToolResult, ToolError> {
+    let key = args.which.key()?;
+    let given = Given {
+        title: args.title.map(|title| title.trim().to_owned()),
+        base: args.knowledge_base,
+        tags: args.tags,
+        metadata: args.metadata,
+    };
+    given.check()?;
+    let max = recall.options.max_document_bytes.unwrap_or(MAX_BYTES);
+    let text = match args.text {
+        Some(text) => {
+            keep::check_text("text", &text, max)?;
+            Some(Taken::given(&text, given.base)?.readable("text", max)?)
+        }
+        None => None,
+    };
+    let work = move |change: &mut crate::store::Change<'_>| {
+        let kept = read::known(change, key)?;
+        let old = keep::as_it_is(&kept);
+        let mut metadata = old.metadata.clone();
+        metadata.extend(given.metadata.unwrap_or_default());
+        model::metadata(&metadata)?;
+        let wanted = Wanted {
+            title: given.title.unwrap_or(old.title.clone()),
+            base: given.base.unwrap_or(old.base),
+            tags: given.tags.unwrap_or(old.tags.clone()),
+            metadata,
+            kind: text.as_ref().map_or(old.kind, |text| text.kind),
+            text: text.map(|text| text.text),
+            ..old
+        };
+        keep::replace(change, kept, wanted)
+    };
+    let (document, done) = memory(&recall, &cx).change("update_document", work).await?;
+    if done != Done::Unchanged {
+        resources::changed(&cx.server(), &document.uri);
+    }
+    let structured = json!({"status": "success", "outcome": done.as_str(), "document": document});
+    told(&structured, structured.clone())
+}
+
+async fn delete_document(recall: Recall, args: DeleteDocument, cx: Cx) -> Result<ToolResult, ToolError> {
+    let key = args.which.key()?;
+    let document =
+        memory(&recall, &cx).change("delete_document", move |change| keep::delete(change, key)).await?;
+    resources::changed(&cx.server(), &document.uri);
+    let message = format!("Document {:?} deleted; its versions can still be read", document.title);
+    let structured = json!({"success": true, "message": message, "id": document.id});
+    told(&structured, structured.clone())
+}

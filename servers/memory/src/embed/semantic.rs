@@ -1,0 +1,211 @@
+//! Entities by meaning and by words, each with how near it is.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Value, json};
+
+use super::kept;
+use crate::Recall;
+use crate::graph::{entities, pages};
+use crate::search::{self, Hit};
+use crate::store::{Code, Memory, Result, View};
+
+/// How near a result must be if nobody says.
+const NEAR: f64 = 0.6;
+/// How many pages are looked at if only some types are wanted, or for each result.
+const WIDE: usize = 1_000;
+/// Longest snippet, in characters.
+const MAX_SNIPPET: usize = 300;
+
+/// What to look for.
+pub(super) struct Wanted {
+    pub(super) query: String,
+    pub(super) limit: usize,
+    pub(super) min_similarity: Option<f64>,
+    pub(super) types: Option<Vec<String>>,
+    pub(super) hybrid: bool,
+    pub(super) weight: f64,
+}
+
+/// How it was looked for.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum By {
+    Meaning,
+    Both,
+    Words,
+}
+
+impl By {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            By::Meaning => "semantic",
+            By::Both => "hybrid",
+            By::Words => "lexical",
+        }
+    }
+}
+
+/// What was found.
+pub(super) struct Found {
+    pub(super) results: Vec<Value>,
+    pub(super) by: By,
+    pub(super) note: Option<String>,
+}
+
+/// A page with what speaks for it.
+struct Candidate {
+    hit: Hit,
+    /// The cosine, if meaning was compared.
+    near: Option<f64>,
+    score: f64,
+}
+
+pub(super) async fn search(recall: &Recall, memory: &Memory, wanted: Wanted) -> Result<Found> {
+    let kinds = [pages::ENTITY];
+    // Several pages may be of one entity, or of one that is of another type.
+    let wide = if wanted.types.is_some() { WIDE } else { (wanted.limit * 5).max(50) };
+    let compared = match &recall.meaning {
+        Some(meaning) => meaning.nearest(memory, &wanted.query, &kinds, wide).await.map(Some),
+        None => Ok(None),
+    };
+    let (near, note) = match compared {
+        Ok(Some(near)) => (Some(near), None),
+        Ok(None) => (None, Some("There is no embedding model: this was found by words".to_owned())),
+        Err(fault) if fault.code == Code::Outside => {
+            (None, Some(format!("{fault}. This was found by words")))
+        }
+        Err(fault) => return Err(fault),
+    };
+    let Some(near) = near else {
+        let hits = search::find(recall, memory, &wanted.query, &kinds, wide).await?.hits;
+        let candidates =
+            hits.into_iter().map(|hit| Candidate { score: hit.score, near: None, hit }).collect();
+        return finish(memory, wanted, candidates, By::Words, note).await;
+    };
+    let mut cosines: HashMap<i64, f64> = near.iter().map(|hit| (hit.page, hit.score)).collect();
+    let by = if wanted.hybrid { By::Both } else { By::Meaning };
+    let words = match by {
+        By::Both => {
+            let query = wanted.query.clone();
+            memory
+                .view(move |view| {
+                    let exact = search::lexical(view, &query, &kinds, wide)?;
+                    // What is nearly the words counts if nothing has them.
+                    if exact.is_empty() { search::fuzzy(view, &query, &kinds, wide) } else { Ok(exact) }
+                })
+                .await?
+        }
+        _ => Vec::new(),
+    };
+    let others = words.iter().map(|hit| hit.page).filter(|page| !cosines.contains_key(page)).collect();
+    if let Some(meaning) = &recall.meaning {
+        cosines.extend(meaning.similar(memory, &wanted.query, others).await?);
+    }
+    let candidates = weighed(near, words, &cosines, &wanted);
+    finish(memory, wanted, candidates, by, note).await
+}
+
+/// All that is near enough or has the words, best first.
+fn weighed(near: Vec<Hit>, words: Vec<Hit>, cosines: &HashMap<i64, f64>, wanted: &Wanted) -> Vec<Candidate> {
+    let least = wanted.min_similarity.unwrap_or(NEAR);
+    let weight = if wanted.hybrid { wanted.weight } else { 1.0 };
+    let top = words.first().map_or(1.0, |hit| hit.score).max(f64::MIN_POSITIVE);
+    let mut all: Vec<Candidate> = Vec::new();
+    for hit in words {
+        let cosine = cosines.get(&hit.page).copied();
+        let score = weight * cosine.unwrap_or_default() + (1.0 - weight) * (hit.score / top).clamp(0.0, 1.0);
+        all.push(Candidate { near: cosine, score, hit });
+    }
+    let known: HashSet<i64> = all.iter().map(|candidate| candidate.hit.page).collect();
+    for hit in near.into_iter().filter(|hit| hit.score >= least && !known.contains(&hit.page)) {
+        all.push(Candidate { near: Some(hit.score), score: weight * hit.score, hit });
+    }
+    all.sort_by(|a, b| b.score.total_cmp(&a.score));
+    all
+}
+
+/// The entities of these pages, each once.
+async fn finish(
+    memory: &Memory,
+    wanted: Wanted,
+    candidates: Vec<Candidate>,
+    by: By,
+    note: Option<String>,
+) -> Result<Found> {
+    let results = memory.view(move |view| {
+        let words = words(&wanted.query);
+        let (mut results, mut seen) = (Vec::new(), HashSet::new());
+        for candidate in candidates {
+            if results.len() == wanted.limit {
+                break;
+            }
+            if seen.contains(&candidate.hit.owner) {
+                continue;
+            }
+            if let Some(result) = result(view, &candidate, &words, &wanted)? {
+                seen.insert(candidate.hit.owner);
+                results.push(result);
+            }
+        }
+        Ok(results)
+    });
+    Ok(Found { results: results.await?, by, note })
+}
+
+fn result(
+    view: &mut View<'_>,
+    candidate: &Candidate,
+    words: &HashSet<String>,
+    wanted: &Wanted,
+) -> Result<Option<Value>> {
+    let Some(kept) = entities::keyed(view, candidate.hit.owner)? else { return Ok(None) };
+    if wanted.types.as_ref().is_some_and(|types| !types.contains(&kept.entity_type)) {
+        return Ok(None);
+    }
+    let text = kept::text(view, candidate.hit.page)?.unwrap_or_default();
+    // Without a cosine: which part of the words of the question is there.
+    let similarity = candidate.near.unwrap_or_else(|| shared(words, &text));
+    let by_words_alone =
+        candidate.near.is_none() && wanted.min_similarity.is_some_and(|least| similarity < least);
+    if by_words_alone {
+        return Ok(None);
+    }
+    let entity = entities::whole(view, kept)?;
+    let similarity = (similarity.clamp(-1.0, 1.0) * 10_000.0).round() / 10_000.0;
+    let mut result = json!({"entity": entity, "similarity": similarity});
+    if let Some(snippet) = snippet(words, &text) {
+        result["snippet"] = json!(snippet);
+    }
+    Ok(Some(result))
+}
+
+fn words(text: &str) -> HashSet<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}
+
+/// Which part of the words a text has.
+fn shared(wanted: &HashSet<String>, text: &str) -> f64 {
+    let there = words(text);
+    match wanted.len() {
+        0 => 0.0,
+        count => wanted.intersection(&there).count() as f64 / count as f64,
+    }
+}
+
+/// The line of a page that has most of the words. The first is the name.
+fn snippet(wanted: &HashSet<String>, text: &str) -> Option<String> {
+    let mut best: Option<(f64, &str)> = None;
+    for line in text.lines().skip(1) {
+        let part = shared(wanted, line);
+        if best.is_none_or(|(most, _)| part > most) {
+            best = Some((part, line));
+        }
+    }
+    let (_, line) = best?;
+    let mut snippet: String = line.chars().take(MAX_SNIPPET).collect();
+    if snippet.len() < line.len() {
+        snippet.push('…');
+    }
+    Some(snippet)
+}

@@ -1,0 +1,232 @@
+//! The tools that find by meaning and show vectors.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tidegate_server::{Cx, Tool, ToolError, ToolResult};
+
+use super::embedder::normalised;
+use super::semantic::{self, Wanted};
+use super::{Meaning, kept};
+use crate::Recall;
+use crate::graph::{entities, model, pages};
+use crate::store::{Code, Fault};
+use crate::tools::{changing, memory, object, of, on, reading, told};
+
+/// How long to wait for a vector that somebody wants to see.
+const WITHIN: Duration = Duration::from_secs(30);
+/// Longest question, in characters.
+const MAX_QUERY: usize = 10_000;
+/// Most results.
+const MAX_RESULTS: usize = 100;
+
+#[derive(Deserialize, JsonSchema)]
+struct SemanticSearch {
+    /// What to look for, in your own words.
+    query: String,
+    /// How many results at most (10 if not given).
+    #[schemars(range(min = 1, max = 100))]
+    limit: Option<usize>,
+    /// How near in meaning a result must be, 0 to 1 (0.6 if not given). With hybrid_search, what has the words is found
+    /// all the same.
+    #[serde(alias = "minSimilarity")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    min_similarity: Option<f64>,
+    /// Only entities of these types.
+    #[serde(alias = "entityTypes")]
+    entity_types: Option<Vec<String>>,
+    /// Whether words count as well as meaning (true if not given).
+    #[serde(alias = "hybridSearch")]
+    hybrid_search: Option<bool>,
+    /// How much meaning counts against words with hybrid_search, 0 to 1 (0.6 if not given).
+    #[serde(alias = "semanticWeight")]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    semantic_weight: Option<f64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Named {
+    /// The name of the entity.
+    #[serde(alias = "entityName")]
+    entity_name: Option<String>,
+}
+
+impl Named {
+    fn name(self) -> Result<String, Fault> {
+        self.entity_name.ok_or_else(|| Fault::input("entity_name", "is required"))
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
+    let result = json!({
+        "type": "object",
+        "properties": {
+            "entity": of::<crate::Entity>(), "similarity": {"type": "number"}, "snippet": {"type": "string"},
+        },
+        "required": ["entity", "similarity"],
+    });
+    let vector = json!({
+        "entityName": {"type": "string"}, "embedding": {"type": "array", "items": {"type": "number"}},
+        "model": {"type": "string"},
+    });
+    let mut found = object(json!({
+        "results": {"type": "array", "items": result}, "count": {"type": "integer"},
+        "searchType": {"type": "string", "enum": ["semantic", "hybrid", "lexical"]},
+    }));
+    found["properties"]["note"] = json!({"type": "string"});
+    let loose = || json!({"type": "object"});
+    vec![
+        on(recall, semantic_search, reading(
+            "semantic_search",
+            "Semantic Search",
+            "Search for entities by what they mean, and by their words. Without an embedding model it goes by words alone, \
+             and says so",
+        )
+        .output_schema(found)),
+        on(recall, get_entity_embedding, reading(
+            "get_entity_embedding",
+            "Get Entity Embedding",
+            "Get the embedding vector of an entity",
+        )
+        .output_schema(object(vector.clone()))),
+        on(recall, force_generate_embedding, changing(
+            "force_generate_embedding",
+            "Generate Embedding",
+            "Make the embedding vector of an entity now instead of in the background",
+        )
+        .idempotent()
+        .output_schema(object(vector))),
+        on(recall, debug_embedding_config, reading(
+            "debug_embedding_config",
+            "Embedding Configuration",
+            "Show which embedding model is used",
+        )
+        .output_schema(loose())),
+        on(recall, diagnose_vector_search, reading(
+            "diagnose_vector_search",
+            "Diagnose Vector Search",
+            "Show how many pages have vectors, how many wait for one, and what is in memory",
+        )
+        .output_schema(loose())),
+    ]
+}
+
+async fn semantic_search(recall: Recall, args: SemanticSearch, cx: Cx) -> Result<ToolResult, ToolError> {
+    let length = args.query.chars().count();
+    if args.query.trim().is_empty() || length > MAX_QUERY {
+        return Err(Fault::input(
+            "query",
+            format!("must have 1 to {MAX_QUERY} characters, and has {length}"),
+        )
+        .into());
+    }
+    let limit = args.limit.unwrap_or(10);
+    if !(1..=MAX_RESULTS).contains(&limit) {
+        return Err(Fault::input("limit", format!("must be 1 to {MAX_RESULTS}, not {limit}")).into());
+    }
+    model::share("min_similarity", args.min_similarity)?;
+    model::share("semantic_weight", args.semantic_weight)?;
+    let types = args.entity_types.filter(|types| !types.is_empty());
+    model::entries("entity_types", types.as_deref().unwrap_or_default())?;
+    let wanted = Wanted {
+        query: args.query,
+        limit,
+        min_similarity: args.min_similarity,
+        types,
+        hybrid: args.hybrid_search.unwrap_or(true),
+        weight: args.semantic_weight.unwrap_or(0.6),
+    };
+    let found = semantic::search(&recall, &memory(&recall, &cx), wanted).await?;
+    let mut structured =
+        json!({"results": found.results, "count": found.results.len(), "searchType": found.by.as_str()});
+    if let Some(note) = found.note {
+        structured["note"] = json!(note);
+    }
+    told(&structured, structured.clone())
+}
+
+/// What finds by meaning, or what to do so that there is something.
+fn meaning(recall: &Recall) -> Result<&Meaning, Fault> {
+    recall.meaning.as_ref().ok_or_else(|| {
+        Fault::new(
+            Code::InvalidInput,
+            "There is no embedding model: configure a service that speaks as OpenAI's /embeddings does, or a folder with \
+             a model2vec model, for the memory server",
+        )
+    })
+}
+
+async fn get_entity_embedding(recall: Recall, args: Named, cx: Cx) -> Result<ToolResult, ToolError> {
+    embedding(recall, args, cx, false).await
+}
+
+async fn force_generate_embedding(recall: Recall, args: Named, cx: Cx) -> Result<ToolResult, ToolError> {
+    embedding(recall, args, cx, true).await
+}
+
+async fn embedding(recall: Recall, args: Named, cx: Cx, anew: bool) -> Result<ToolResult, ToolError> {
+    let entity_name = args.name()?;
+    let meaning = meaning(&recall)?;
+    let memory = memory(&recall, &cx);
+    let (name, by) = (entity_name.clone(), meaning.model().clone());
+    let (kept, texts) = memory
+        .view(move |view| {
+            let entity = entities::find(view, &name)?.ok_or_else(|| Fault::no_entity(&name))?;
+            let kept = kept::of(view, &by, pages::ENTITY, entity.key)?;
+            Ok((kept, kept::texts_of(view, pages::ENTITY, entity.key)?))
+        })
+        .await?;
+    let vectors = match kept.len() == texts.len() && !anew {
+        true => kept,
+        false => {
+            let vectors = meaning.make(texts, WITHIN).await?;
+            let made: Vec<Vec<f32>> = vectors.iter().map(|made| made.vector.clone()).collect();
+            if anew {
+                let by = meaning.model().clone();
+                memory.tend(move |change| kept::save(change, &by, &vectors)).await?;
+            }
+            made
+        }
+    };
+    // An entity of which much is known has several pages: its vector is between theirs.
+    let dimensions = vectors.first().map_or(0, Vec::len);
+    let mut sum = vec![0.0; dimensions];
+    for vector in vectors.iter().filter(|vector| vector.len() == dimensions) {
+        sum.iter_mut().zip(vector).for_each(|(sum, number)| *sum += number);
+    }
+    let structured =
+        json!({"entityName": entity_name, "embedding": normalised(sum), "model": &**meaning.model()});
+    told(&structured, structured.clone())
+}
+
+fn config(recall: &Recall) -> Value {
+    match &recall.meaning {
+        Some(meaning) => json!({
+            "configured": true, "model": &**meaning.model(), "local": meaning.embedder().is_local(),
+        }),
+        None => json!({"configured": false, "searchType": "lexical"}),
+    }
+}
+
+async fn debug_embedding_config(recall: Recall, _: Nothing, _: Cx) -> Result<ToolResult, ToolError> {
+    told(&config(&recall), config(&recall))
+}
+
+async fn diagnose_vector_search(recall: Recall, _: Nothing, cx: Cx) -> Result<ToolResult, ToolError> {
+    let mut seen = config(&recall);
+    if let Some(meaning) = &recall.meaning {
+        let memory = memory(&recall, &cx);
+        seen["pending"] = json!(super::pending(&recall, &memory).await?);
+        let (count, bytes) = meaning.loaded(&memory);
+        seen["loaded"] = json!({"vectors": count, "bytes": bytes});
+        if let Some(fault) = meaning.failed() {
+            seen["failure"] = json!(fault.message);
+        }
+    }
+    told(&seen, seen.clone())
+}

@@ -1,0 +1,129 @@
+//! The changes that were made: when, by whom, and how much.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::store::{Code, Fault, Result, Row, Value, View};
+
+use super::history;
+
+/// How many of what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct Counts {
+    /// Entities.
+    pub(crate) entities: i64,
+    /// Observations.
+    pub(crate) observations: i64,
+    /// Relations.
+    pub(crate) relations: i64,
+}
+
+/// A change.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Noted {
+    /// Its number.
+    pub(crate) id: i64,
+    /// When it was made, in milliseconds since 1970.
+    pub(crate) at: i64,
+    /// Who made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) who: Option<String>,
+    /// The tool that made it.
+    pub(crate) what: String,
+    /// The change that it undid.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) undoes: Option<i64>,
+    /// The change by which it is undone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) undone_by: Option<i64>,
+    /// How much of the graph began with it.
+    pub(crate) added: Counts,
+    /// How much of the graph ended with it.
+    pub(crate) removed: Counts,
+}
+
+const COLUMNS: &str = "id, at, who, what, undoes, undone";
+
+fn read(row: &dyn Row) -> Result<Noted> {
+    Ok(Noted {
+        id: row.int(0)?,
+        at: row.int(1)?,
+        who: row.maybe_text(2)?,
+        what: row.text(3)?,
+        undoes: row.maybe_int(4)?,
+        undone_by: row.maybe_int(5)?,
+        added: Counts::default(),
+        removed: Counts::default(),
+    })
+}
+
+/// One change.
+pub(crate) fn find(view: &mut View<'_>, id: i64) -> Result<Noted> {
+    let sql = format!("SELECT {COLUMNS} FROM changes WHERE tenant = ?1 AND id = ?2");
+    let noted = view.one(&sql, &[Value::Int(id)], read)?;
+    let noted =
+        noted.ok_or_else(|| Fault::new(Code::NotFound, format!("change: there is no change {id}")))?;
+    counted(view, noted)
+}
+
+/// The last changes that are before one, newest first, at most `limit`.
+pub(crate) fn last(view: &mut View<'_>, limit: usize, before: Option<i64>) -> Result<Vec<Noted>> {
+    let sql =
+        format!("SELECT {COLUMNS} FROM changes WHERE tenant = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3");
+    let values = [Value::Int(before.unwrap_or(i64::MAX)), Value::Int(limit as i64)];
+    let noted = view.all(&sql, &values, read)?;
+    noted.into_iter().map(|noted| counted(view, noted)).collect()
+}
+
+/// The same, only those that were about an entity or its relations.
+pub(crate) fn last_of(
+    view: &mut View<'_>,
+    name: &str,
+    limit: usize,
+    before: Option<i64>,
+) -> Result<Vec<Noted>> {
+    let keys = history::lives(view, name)?;
+    if keys.is_empty() {
+        return Err(Fault::no_entity(name));
+    }
+    let mut ids = BTreeSet::new();
+    let (before, most) = (Value::Int(before.unwrap_or(i64::MAX)), Value::Int(limit as i64));
+    let mut add = |view: &mut View<'_>, table: &str, column: &str, of: Value<'_>| {
+        let sql = format!(
+            "SELECT id FROM (
+                 SELECT made AS id FROM {table} WHERE tenant = ?1 AND {column} = ?2
+                 UNION SELECT gone FROM {table} WHERE tenant = ?1 AND {column} = ?2) AS touched
+             WHERE id < ?3 ORDER BY id DESC LIMIT ?4"
+        );
+        ids.extend(view.all(&sql, &[of, before.clone(), most.clone()], |row| row.int(0))?);
+        Ok::<(), Fault>(())
+    };
+    for key in keys {
+        add(view, "entities", "key", Value::Int(key))?;
+        add(view, "observations", "entity", Value::Int(key))?;
+    }
+    for end in ["source", "target"] {
+        add(view, "relations", end, Value::Text(name.into()))?;
+    }
+    ids.into_iter().rev().take(limit).map(|id| find(view, id)).collect()
+}
+
+/// The change with how much of the graph it touched.
+fn counted(view: &mut View<'_>, mut noted: Noted) -> Result<Noted> {
+    let id = noted.id;
+    let mut count = |table: &str, column: &str| {
+        let sql = format!("SELECT count(*) FROM {table} WHERE tenant = ?1 AND {column} = ?2");
+        Ok::<i64, Fault>(view.one(&sql, &[Value::Int(id)], |row| row.int(0))?.unwrap_or_default())
+    };
+    for (counts, column) in [(&mut noted.added, "made"), (&mut noted.removed, "gone")] {
+        *counts = Counts {
+            entities: count("entities", column)?,
+            observations: count("observations", column)?,
+            relations: count("relations", column)?,
+        };
+    }
+    Ok(noted)
+}

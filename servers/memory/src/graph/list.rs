@@ -1,0 +1,108 @@
+//! Lists of entities and of their types, in parts.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::store::{Result, Value, View};
+
+use super::entities::{self, Kept};
+use super::history;
+
+/// An entity in a list.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Listed {
+    /// Its name.
+    pub(crate) name: String,
+    /// What kind of thing it is.
+    pub(crate) entity_type: String,
+    /// How many observations there are of it.
+    pub(crate) observations: usize,
+    /// When it was changed last, in milliseconds since 1970.
+    pub(crate) updated_at: i64,
+    /// Which version it is in, for `expectedVersion`.
+    pub(crate) version: usize,
+}
+
+/// A type, and how many entities have it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Counted {
+    /// The type.
+    pub(crate) entity_type: String,
+    /// How many entities have it.
+    pub(crate) count: i64,
+}
+
+/// Which entities to list.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) entity_type: Option<String>,
+    /// How their names begin, in capitals or not.
+    pub(crate) prefix: Option<String>,
+    pub(crate) limit: usize,
+    /// The name after which to go on.
+    pub(crate) after: Option<String>,
+}
+
+/// A part of the list.
+pub(crate) struct Part {
+    pub(crate) entities: Vec<Listed>,
+    /// How many there are on the whole.
+    pub(crate) total: i64,
+    /// Whether more follow.
+    pub(crate) more: bool,
+}
+
+/// Entities by name.
+pub(crate) fn entities(view: &mut View<'_>, wanted: &Wanted) -> Result<Part> {
+    let text = |text: &str| Value::Text(text.to_owned().into());
+    let mut filter = String::from("tenant = ?1 AND gone IS NULL");
+    let mut values = Vec::new();
+    let mut only = |condition: &str, value: Value<'static>| {
+        values.push(value);
+        filter.push_str(&format!(" AND {}", condition.replace('?', &format!("?{}", values.len() + 1))));
+    };
+    if let Some(kind) = &wanted.entity_type {
+        only("type = ?", text(kind));
+    }
+    if let Some(prefix) = &wanted.prefix {
+        only("LOWER(name) LIKE ? ESCAPE '\\'", Value::Text(entities::pattern(prefix).into()));
+    }
+    let count = format!("SELECT count(*) FROM entities WHERE {filter}");
+    let total = view.one(&count, &values, |row| row.int(0))?.unwrap_or_default();
+    if let Some(after) = &wanted.after {
+        values.push(text(after));
+        filter.push_str(&format!(" AND name > ?{}", values.len() + 1));
+    }
+    values.push(Value::Int(wanted.limit as i64 + 1));
+    let sql = format!(
+        "SELECT key, name, type FROM entities WHERE {filter} ORDER BY name LIMIT ?{}",
+        values.len() + 1
+    );
+    let mut kept = view.all(&sql, &values, Kept::read)?;
+    let more = kept.len() > wanted.limit;
+    kept.truncate(wanted.limit);
+    let mut entities = Vec::with_capacity(kept.len());
+    for kept in kept {
+        entities.push(listed(view, kept)?);
+    }
+    Ok(Part { entities, total, more })
+}
+
+/// The entity as it stands in a list.
+pub(crate) fn listed(view: &mut View<'_>, kept: Kept) -> Result<Listed> {
+    let (version, updated_at) = history::version(view, &kept.name)?;
+    let observations = entities::count(view, kept.key)?;
+    Ok(Listed { name: kept.name, entity_type: kept.entity_type, observations, updated_at, version })
+}
+
+/// The types, those that most entities have first, at most `limit`.
+pub(crate) fn types(view: &mut View<'_>, limit: usize) -> Result<Vec<Counted>> {
+    view.all(
+        "SELECT type, count(*) AS many FROM entities WHERE tenant = ?1 AND gone IS NULL
+         GROUP BY type ORDER BY many DESC, type LIMIT ?2",
+        &[Value::Int(limit as i64)],
+        |row| Ok(Counted { entity_type: row.text(0)?, count: row.int(1)? }),
+    )
+}

@@ -1,0 +1,311 @@
+//! What a change did, row by row, the other way round.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::store::{Change, Code, Fault, Result, Row, Value};
+
+use super::changes::{self, Counts};
+use super::{entities, pages, relations};
+
+/// A table, and how a row of it is called.
+struct Table {
+    name: &'static str,
+    called: &'static str,
+}
+
+const ENTITIES: Table = Table { name: "entities", called: "name" };
+const OBSERVATIONS: Table = Table { name: "observations", called: "content" };
+const RELATIONS: Table = Table { name: "relations", called: "source || ' ' || type || ' ' || target" };
+
+/// A row that is to end or to come back.
+struct Line {
+    id: i64,
+    /// The first of those that stand for each other.
+    root: i64,
+    called: String,
+}
+
+/// Ends what a change made and brings back what it ended. Refused if later changes are about the same.
+pub(crate) fn revert(change: &mut Change<'_>, undoing: i64) -> Result<Work> {
+    let mut work = Work { undoing, ..Work::default() };
+    for table in [&RELATIONS, &OBSERVATIONS, &ENTITIES] {
+        work.end(change, table)?;
+    }
+    work.bring_entities(change)?;
+    work.bring_observations(change)?;
+    work.bring_relations(change)?;
+    work.settle(change)?;
+    Ok(work)
+}
+
+pub(crate) fn conflict(id: i64, reason: String) -> Fault {
+    Fault::new(Code::Conflict, format!("Change {id} cannot be undone: {reason}"))
+}
+
+/// An undoing that is under way.
+#[derive(Default)]
+pub(crate) struct Work {
+    undoing: i64,
+    /// What has come back.
+    pub(crate) restored: Counts,
+    /// What has ended.
+    pub(crate) removed: Counts,
+    /// The names of the entities that it is about.
+    pub(crate) names: BTreeSet<String>,
+    /// The names of entities that have ended, and may have come back.
+    ended: BTreeSet<String>,
+    /// The entities whose name, type or being there has changed.
+    recast: BTreeSet<i64>,
+    /// The pages of the others that say something else now.
+    pages: BTreeMap<i64, BTreeSet<i64>>,
+}
+
+impl Work {
+    /// The rows of a table that the change made or ended, and that it did not both make and end.
+    fn lines(&self, change: &mut Change<'_>, table: &Table, column: &str) -> Result<Vec<Line>> {
+        let Table { name, called } = table;
+        let sql = format!(
+            "SELECT id, COALESCE(origin, id), {called} FROM {name} WHERE tenant = ?1 AND {column} = ?2
+             AND (gone IS NULL OR made <> gone) ORDER BY id"
+        );
+        change.all(&sql, &[Value::Int(self.undoing)], |row| {
+            Ok(Line { id: row.int(0)?, root: row.int(1)?, called: row.text(2)? })
+        })
+    }
+
+    /// Ends what the change made.
+    fn end(&mut self, change: &mut Change<'_>, table: &Table) -> Result<()> {
+        let more = match table.name {
+            "entities" => "key, 0, name, name",
+            "observations" => "entity, page, '', ''",
+            _ => "0, 0, source, target",
+        };
+        // The row itself, or else the one that stands for it.
+        let [own, other] = ["id", "origin"].map(|column| {
+            format!(
+                "UPDATE {} SET until = ?2, gone = ?3
+                 WHERE tenant = ?1 AND {column} = ?4 AND gone IS NULL RETURNING {more}",
+                table.name
+            )
+        });
+        for line in self.lines(change, table, "made")? {
+            let values = [Value::Int(change.now), Value::Int(change.id), Value::Int(line.root)];
+            let read = |row: &dyn Row| Ok((row.int(0)?, row.int(1)?, [row.text(2)?, row.text(3)?]));
+            let mut ended = change.one(&own, &values, read)?;
+            if ended.is_none() {
+                ended = change.one(&other, &values, read)?;
+            }
+            let Some((key, page, names)) = ended else {
+                return Err(self.since(change, table, &line)?);
+            };
+            match table.name {
+                "entities" => {
+                    self.removed.entities += 1;
+                    self.recast.insert(key);
+                    self.ended.extend(names.clone());
+                    self.names.extend(names);
+                }
+                "observations" => {
+                    self.removed.observations += 1;
+                    self.pages.entry(key).or_default().insert(page);
+                }
+                _ => {
+                    self.removed.relations += 1;
+                    self.names.extend(names);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a row that the change made cannot end: another change has ended it.
+    fn since(&self, change: &mut Change<'_>, table: &Table, line: &Line) -> Result<Fault> {
+        let mut by = 0;
+        for column in ["id", "origin"] {
+            let sql = format!("SELECT max(gone) FROM {} WHERE tenant = ?1 AND {column} = ?2", table.name);
+            let gone = change.one(&sql, &[Value::Int(line.root)], |row| row.maybe_int(0))?.flatten();
+            by = by.max(gone.unwrap_or_default());
+        }
+        self.blocked(change, by, &line.called)
+    }
+
+    /// Why it cannot be: another change has to be undone first.
+    fn blocked(&self, change: &mut Change<'_>, by: i64, what: &str) -> Result<Fault> {
+        let other = changes::find(change, by)?;
+        let what: String = what.chars().take(80).collect();
+        let reason = format!("change {by} ({}) is about {what:?}, too; undo that one first", other.what);
+        Ok(conflict(self.undoing, reason))
+    }
+
+    fn bring_entities(&mut self, change: &mut Change<'_>) -> Result<()> {
+        for line in self.lines(change, &ENTITIES, "gone")? {
+            let key = change.one(
+                "SELECT key FROM entities WHERE tenant = ?1 AND id = ?2",
+                &[Value::Int(line.id)],
+                |row| row.int(0),
+            )?;
+            let key = Value::Int(key.unwrap_or_default());
+            for (column, value) in [("name", Value::Text((&*line.called).into())), ("key", key)] {
+                let sql =
+                    format!("SELECT made FROM entities WHERE tenant = ?1 AND {column} = ?2 AND gone IS NULL");
+                if let Some(by) = change.one(&sql, &[value], |row| row.int(0))? {
+                    return Err(self.blocked(change, by, &line.called)?);
+                }
+            }
+            let values = [Value::Int(change.now), Value::Int(change.id), Value::Int(line.id)];
+            let key = change.one(
+                "INSERT INTO entities (tenant, key, name, type, since, made, origin)
+                 SELECT tenant, key, name, type, ?2, ?3, COALESCE(origin, id) FROM entities
+                 WHERE tenant = ?1 AND id = ?4 RETURNING key",
+                &values,
+                |row| row.int(0),
+            )?;
+            self.recast.extend(key);
+            self.names.insert(line.called);
+            self.restored.entities += 1;
+        }
+        Ok(())
+    }
+
+    fn bring_observations(&mut self, change: &mut Change<'_>) -> Result<()> {
+        for line in self.lines(change, &OBSERVATIONS, "gone")? {
+            let row = change.one(
+                "SELECT entity, digest FROM observations WHERE tenant = ?1 AND id = ?2",
+                &[Value::Int(line.id)],
+                |row| Ok((row.int(0)?, row.int(1)?)),
+            )?;
+            let Some((key, digest)) = row else { continue };
+            if let Some(by) = entities::known_since(change, key, digest, &line.called)? {
+                return Err(self.blocked(change, by, &line.called)?);
+            }
+            let page = pages::place(change, key, &line.called)?;
+            let values =
+                [Value::Int(page), Value::Int(change.now), Value::Int(change.id), Value::Int(line.id)];
+            change.run(
+                "INSERT INTO observations (tenant, entity, page, content, digest, since, made, origin)
+                 SELECT tenant, entity, ?2, content, digest, ?3, ?4, COALESCE(origin, id) FROM observations
+                 WHERE tenant = ?1 AND id = ?5",
+                &values,
+            )?;
+            self.pages.entry(key).or_default().insert(page);
+            self.restored.observations += 1;
+        }
+        Ok(())
+    }
+
+    fn bring_relations(&mut self, change: &mut Change<'_>) -> Result<()> {
+        let sql = format!("SELECT {} FROM relations WHERE tenant = ?1 AND id = ?2", relations::COLUMNS);
+        for line in self.lines(change, &RELATIONS, "gone")? {
+            let Some(old) = change.one(&sql, &[Value::Int(line.id)], relations::read)? else { continue };
+            let relation = old.relation;
+            let known = relations::find(change, &relation.from, &relation.to, &relation.relation_type)?;
+            if let Some(known) = known {
+                return Err(self.blocked(change, known.made, &line.called)?);
+            }
+            for end in [&relation.from, &relation.to] {
+                self.still_there(change, end)?;
+            }
+            let values = [Value::Int(change.now), Value::Int(change.id), Value::Int(line.id)];
+            change.run(
+                "INSERT INTO relations (tenant, source, target, type, strength, confidence, metadata, version,
+                     said, since, made, origin)
+                 SELECT tenant, source, target, type, strength, confidence, metadata,
+                     (SELECT max(version) + 1 FROM relations v WHERE v.tenant = r.tenant
+                         AND v.source = r.source AND v.target = r.target AND v.type = r.type),
+                     COALESCE(said, since), ?2, ?3, COALESCE(origin, id)
+                 FROM relations r WHERE tenant = ?1 AND id = ?4",
+                &values,
+            )?;
+            self.names.extend([relation.from, relation.to]);
+            self.restored.relations += 1;
+        }
+        Ok(())
+    }
+
+    /// An end of a relation that comes back may not have gone since, if it was there before.
+    fn still_there(&self, change: &mut Change<'_>, name: &str) -> Result<()> {
+        if entities::find(change, name)?.is_some() {
+            return Ok(());
+        }
+        let bore = change.all(
+            "SELECT key, made, gone FROM entities WHERE tenant = ?1 AND name = ?2 ORDER BY id",
+            &[Value::Text(name.into())],
+            |row| Ok((row.int(0)?, row.int(1)?, row.maybe_int(2)?)),
+        )?;
+        let before = |(_, made, gone): &&(i64, i64, Option<i64>)| {
+            *made < self.undoing && gone.is_none_or(|gone| gone >= self.undoing)
+        };
+        let Some((key, ..)) = bore.iter().find(before) else { return Ok(()) };
+        let gone = change.one(
+            "SELECT max(gone) FROM entities WHERE tenant = ?1 AND key = ?2",
+            &[Value::Int(*key)],
+            |row| row.maybe_int(0),
+        )?;
+        match gone.flatten() {
+            Some(by) => Err(self.blocked(change, by, name)?),
+            None => Ok(()),
+        }
+    }
+
+    /// Sees to it that nothing hangs in the air, and that everything can be found.
+    fn settle(&mut self, change: &mut Change<'_>) -> Result<()> {
+        let keys: BTreeSet<i64> = self.recast.iter().chain(self.pages.keys()).copied().collect();
+        for key in keys {
+            let Some(entity) = entities::keyed(change, key)? else {
+                let left = change.one(
+                    "SELECT made, content FROM observations WHERE tenant = ?1 AND entity = ?2 AND gone IS NULL
+                     ORDER BY id",
+                    &[Value::Int(key)],
+                    |row| Ok((row.int(0)?, row.text(1)?)),
+                )?;
+                if let Some((mut by, content)) = left {
+                    if by == change.id {
+                        // It has come back, but its entity is gone.
+                        let gone = change.one(
+                            "SELECT max(gone) FROM entities WHERE tenant = ?1 AND key = ?2",
+                            &[Value::Int(key)],
+                            |row| row.maybe_int(0),
+                        )?;
+                        by = gone.flatten().unwrap_or(by);
+                    }
+                    return Err(self.blocked(change, by, &content)?);
+                }
+                pages::touch_all(change, key)?;
+                continue;
+            };
+            self.names.insert(entity.name.clone());
+            if self.recast.contains(&key) {
+                entities::reindex(change, &entity)?;
+                continue;
+            }
+            for page in self.pages.get(&key).into_iter().flatten() {
+                pages::touch(change, *page)?;
+            }
+        }
+        self.nothing_dangles(change)
+    }
+
+    /// A relation that was made since may not lose an end.
+    fn nothing_dangles(&self, change: &mut Change<'_>) -> Result<()> {
+        for name in &self.ended {
+            if entities::find(change, name)?.is_some() {
+                continue;
+            }
+            for end in ["source", "target"] {
+                let sql = format!(
+                    "SELECT r.made FROM relations r
+                     WHERE r.tenant = ?1 AND r.{end} = ?2 AND r.gone IS NULL AND r.made <> ?4 AND ?3 <
+                         (SELECT o.made FROM relations o
+                          WHERE o.tenant = ?1 AND o.id = COALESCE(r.origin, r.id))
+                     ORDER BY r.id"
+                );
+                let values =
+                    [Value::Text(name.as_str().into()), Value::Int(self.undoing), Value::Int(change.id)];
+                if let Some(by) = change.one(&sql, &values, |row| row.int(0))? {
+                    return Err(self.blocked(change, by, name)?);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! [`Options`]: what the memory can be told about where it runs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tidegate_service::BoxDoor;
+
+use crate::agents::models::Models;
+use crate::embed::Embedder;
+
+/// What the memory can be told about where it runs.
+#[derive(Default)]
+#[non_exhaustive]
+pub struct Options {
+    /// Which tools are listed. Every tool can be called all the same.
+    pub listed: Listed,
+    /// What agents reach tools of other servers through.
+    pub tools: Option<BoxDoor>,
+    /// Folders whose files can be taken into the knowledge base, by every caller. None, if none is named.
+    pub folders: Vec<PathBuf>,
+    /// How large a document may be, in bytes: 10 MB if nothing is said.
+    pub max_document_bytes: Option<usize>,
+    /// Whether pages may also be fetched from this machine and its network. Only for a server whose callers may see
+    /// everything there.
+    pub allow_private_addresses: bool,
+    /// The models that agents are run by. With none of them, the client's own model is asked.
+    pub models: Models,
+    /// How far agents may go.
+    pub agents: Bounds,
+    /// What makes vectors of texts, so that what means the same is found. Without it, search goes by words.
+    pub embeddings: Option<Embedder>,
+}
+
+impl Options {
+    /// The models that the environment speaks of; see [`Models::from_env`] for the variables.
+    pub fn models_from_env() -> Models {
+        Models::from_env()
+    }
+}
+
+/// Which tools are listed: an assistant pays for every one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Listed {
+    /// The 21 that most assistants need.
+    #[default]
+    Core,
+    /// All of them.
+    All,
+}
+
+/// How far an agent may go for one question.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Bounds {
+    /// How often it may call tools and look at what they give, the answer included.
+    pub steps: usize,
+    /// How long it may take.
+    pub time: Duration,
+    /// How many tokens it may use, in and out together.
+    pub tokens: u64,
+    /// How many tokens each thing that it says may have.
+    pub answer_tokens: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds { steps: 8, time: Duration::from_secs(60), tokens: 100_000, answer_tokens: 4_096 }
+    }
+}

@@ -1,0 +1,146 @@
+// The memory as this page needs it: the graph now and then, what is found, documents and agents.
+
+import { Failure } from './mcp.js';
+
+/** How many entities of past graphs are kept, all graphs together. */
+const KEPT = 200_000;
+
+/** Most documents that are listed. */
+const MOST_DOCUMENTS = 2000;
+
+/** What an older server, or one with fewer parts, does not have. */
+export class Missing extends Failure {}
+
+export class Memory {
+  #mcp;
+  #prefix;
+  #resources = [];
+  #past = new Map();
+  #weight = 0;
+
+  constructor(mcp) {
+    this.#mcp = mcp;
+  }
+
+  /** Finds the tools of the memory, whatever a gateway has put before their names. */
+  async open() {
+    const tools = await this.#mcp.list('tools');
+    const found = tools.find((tool) => tool.name === 'read_graph')
+      ?? tools.find((tool) => tool.name.endsWith('read_graph'));
+    this.#prefix = found ? found.name.slice(0, -'read_graph'.length) : await this.#guess();
+    this.#resources = await this.#mcp.list('resources').catch(() => []);
+  }
+
+  /** A gateway need not list the tools that can be called. */
+  async #guess() {
+    for (const prefix of ['', 'memory_']) {
+      const answer = await this.#mcp.tool(`${prefix}search_nodes`, { query: 'memory' }).catch(() => undefined);
+      if (Array.isArray(answer?.entities)) return prefix;
+    }
+    throw new Failure('There is no memory behind this endpoint: none of its tools is read_graph.');
+  }
+
+  /** Everything that is known now. */
+  now() {
+    return this.#tool('read_graph');
+  }
+
+  /** What was known at a moment. Moments are looked at again and again, so they are kept for a while. */
+  async at(ms) {
+    const known = this.#past.get(ms);
+    if (known) {
+      // The one that was looked at last goes last.
+      this.#past.delete(ms);
+      this.#past.set(ms, known);
+      return known;
+    }
+    const { graph } = await this.#tool('get_graph_at_time', { timestamp: ms });
+    this.#past.set(ms, graph);
+    this.#weight += graph.entities.length;
+    for (const [oldest, dropped] of this.#past) {
+      if (this.#weight <= KEPT || oldest === ms) break;
+      this.#past.delete(oldest);
+      this.#weight -= dropped.entities.length;
+    }
+    return graph;
+  }
+
+  /** The names of the entities that are found. */
+  async search(query) {
+    const { entities } = await this.#tool('search_nodes', { query });
+    return entities.map((entity) => entity.name);
+  }
+
+  async history(name) {
+    const { history } = await this.#tool('get_entity_history', { entityName: name });
+    return history;
+  }
+
+  /** When the memory changed. */
+  timeline() {
+    return this.#mcp.resource(this.#uri('memory://timeline'));
+  }
+
+  /** Calls `told` when the graph has changed. */
+  listen(told, signal) {
+    return this.#mcp.listen([this.#uri('memory://knowledge-graph')], told, signal);
+  }
+
+  /** The documents, newest first. */
+  async documents() {
+    const all = [];
+    let cursor;
+    do {
+      const page = cursor === undefined ? {} : { cursor };
+      const told = await this.#optional('list_documents', page, 'This memory keeps no documents.');
+      all.push(...(told.documents ?? []));
+      cursor = told.nextCursor;
+    } while (cursor !== undefined && all.length < MOST_DOCUMENTS);
+    return all;
+  }
+
+  /** The text of a document from a place on. A long one comes in parts: `nextOffset` says where it goes on. */
+  document(id, offset) {
+    return this.#tool('get_document', offset > 0 ? { id, offset } : { id });
+  }
+
+  /** Those that come with the server, and those that were added. */
+  async agents() {
+    const lists = ['system-agents://list', 'my-agents://list'].map((uri) => this.#find(uri));
+    if (!lists.some(Boolean)) throw new Missing('This memory keeps no agents.');
+    const read = lists.filter(Boolean).map((uri) => this.#mcp.resource(uri).then(listed));
+    const all = (await Promise.all(read)).flat();
+    return all.filter((agent, at) => all.findIndex((other) => other.uri === agent.uri) === at);
+  }
+
+  #tool(name, args) {
+    return this.#mcp.tool(this.#prefix + name, args);
+  }
+
+  /** A tool that may not be there. */
+  async #optional(name, args, absent) {
+    try {
+      return await this.#tool(name, args);
+    } catch (failure) {
+      // Unknown tools are refused by name.
+      if (failure instanceof Failure && /unknown|not found|no tool/i.test(failure.message)) throw new Missing(absent);
+      throw failure;
+    }
+  }
+
+  /** A gateway with two servers of the same addresses puts a name in front. */
+  #find(uri) {
+    const listed = this.#resources.map((resource) => resource.uri);
+    return listed.includes(uri) ? uri : listed.find((other) => other.endsWith(`+${uri}`));
+  }
+
+  #uri(uri) {
+    return this.#find(uri) ?? uri;
+  }
+}
+
+/** A list is either there as such, or the only list within an object. */
+function listed(value) {
+  if (Array.isArray(value)) return value;
+  return Object.values(value ?? {}).find(Array.isArray) ?? [];
+}

@@ -1,0 +1,102 @@
+//! Finding pages by what they say: the one search that tools, prompts and agents use.
+//!
+//! Three ways of finding give a list each, best first, and the lists become one by reciprocal rank: what several of them
+//! have near the top comes first.
+//!
+//! [`words`] makes words of texts and queries, [`index`] keeps which words are on which pages, [`terms`] looks up which
+//! pages may fit a query, [`rank`] says how well they do, and [`spelling`] knows all words that were ever used.
+
+mod fuse;
+mod fuzzy;
+mod index;
+mod lexical;
+pub(crate) mod postgres;
+mod rank;
+mod spelling;
+mod terms;
+mod words;
+
+use crate::Recall;
+use crate::graph::{entities, pages};
+use crate::store::{Fault, Memory, Result, View};
+
+pub(crate) use fuse::fuse;
+pub(crate) use fuzzy::fuzzy;
+pub(crate) use index::{Entries, Said, TABLES, forget, own_table, page_count, put};
+pub(crate) use lexical::{lexical, with_all_words};
+
+/// What meaning counts beside words: a small model is often near what is meant, and seldom nearest.
+const MEANING: f64 = 0.4;
+
+/// A page that was found.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Hit {
+    /// What the page belongs to: one of the kinds in [`crate::graph::pages`].
+    pub(crate) kind: i64,
+    /// The number of the entity, document or agent.
+    pub(crate) owner: i64,
+    /// The page.
+    pub(crate) page: i64,
+    /// How well it fits, the best first: comparable within one search only.
+    pub(crate) score: f64,
+}
+
+/// Ways of searching on their own, for measuring them. Assistants have tools that use all ways together.
+impl Memory {
+    /// The names of the entities that have the words of the query, the best first.
+    pub async fn by_words(&self, text: &str, limit: usize) -> Result<Vec<String>, Fault> {
+        self.names(lexical, text, limit).await
+    }
+
+    /// The names of the entities that have nearly the words of the query, if some of them may be misspelt.
+    pub async fn by_nearly_the_words(&self, text: &str, limit: usize) -> Result<Vec<String>, Fault> {
+        self.names(fuzzy, text, limit).await
+    }
+
+    async fn names(&self, search: Search, text: &str, limit: usize) -> Result<Vec<String>> {
+        let text = text.to_owned();
+        self.view(move |view| {
+            let mut names = Vec::new();
+            for hit in search(view, &text, &[pages::ENTITY], limit)? {
+                if let Some(kept) = entities::keyed(view, hit.owner)?
+                    && !names.contains(&kept.name)
+                {
+                    names.push(kept.name);
+                }
+            }
+            Ok(names)
+        })
+        .await
+    }
+}
+
+type Search = fn(&mut View<'_>, &str, &[i64], usize) -> Result<Vec<Hit>>;
+
+/// What was found.
+pub(crate) struct Found {
+    pub(crate) hits: Vec<Hit>,
+    /// Whether meaning was compared, too, and not words alone.
+    pub(crate) by_meaning: bool,
+}
+
+/// The pages of these kinds that fit best, at most `limit`: by words, by nearly those words, and by meaning if there is a
+/// model for that.
+pub(crate) async fn find(
+    recall: &Recall,
+    memory: &Memory,
+    text: &str,
+    kinds: &[i64],
+    limit: usize,
+) -> Result<Found> {
+    // More than wanted of each, because what only one of them likes may be liked by none other.
+    let wide = (limit * 4).max(50);
+    let (query, of) = (text.to_owned(), kinds.to_vec());
+    let by_words =
+        memory.view(move |view| Ok((lexical(view, &query, &of, wide)?, fuzzy(view, &query, &of, wide)?)));
+    let (words, nearly) = by_words.await?;
+    let meaning = crate::embed::near(recall, memory, text, kinds, wide).await?;
+    let by_meaning = meaning.is_some();
+    let mut hits = fuse(&[(1.0, words), (1.0, nearly), (MEANING, meaning.unwrap_or_default())]);
+    hits.truncate(limit);
+    Ok(Found { hits, by_meaning })
+}

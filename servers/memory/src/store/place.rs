@@ -1,0 +1,71 @@
+//! [`Place`]: where a store is kept, a file or a server.
+
+use std::path::{Path, PathBuf};
+#[cfg(feature = "postgres")]
+use std::sync::Arc;
+
+use super::error::{Code, Fault, Result};
+use super::sql::Session;
+use super::sqlite;
+
+/// Where a store is kept.
+#[derive(Clone)]
+pub(super) enum Place {
+    /// A file of SQLite.
+    File(PathBuf),
+    /// A database of a PostgreSQL server.
+    #[cfg(feature = "postgres")]
+    Server(Arc<super::postgres::Server>),
+}
+
+impl Place {
+    /// The file, which is made if it is not there.
+    pub(super) fn file(path: &Path) -> Result<Place> {
+        prepare(path).map_err(|error| {
+            Fault::new(Code::Database, format!("{} cannot be made: {error}", path.display()))
+        })?;
+        Ok(Place::File(path.to_owned()))
+    }
+
+    /// The database that the URL names.
+    #[cfg(feature = "postgres")]
+    pub(super) fn server(url: &str) -> Result<Place> {
+        Ok(Place::Server(Arc::new(super::postgres::Server::new(url)?)))
+    }
+
+    /// The database that the URL names.
+    #[cfg(not(feature = "postgres"))]
+    pub(super) fn server(_url: &str) -> Result<Place> {
+        Err(Fault::new(
+            Code::Database,
+            "This program was built without PostgreSQL: give it the path of a file",
+        ))
+    }
+
+    /// A connection. Only one of a process writes.
+    pub(super) fn open(&self, writes: bool) -> Result<Box<dyn Session>> {
+        Ok(match self {
+            Place::File(path) => Box::new(sqlite::open(path, writes)?),
+            #[cfg(feature = "postgres")]
+            Place::Server(server) => Box::new(super::postgres::Postgres::open(server.clone(), writes)?),
+        })
+    }
+}
+
+/// Makes the folder and the file, for nobody else to read: a memory is as private as a diary.
+fn prepare(path: &Path) -> std::io::Result<()> {
+    let mut folders = std::fs::DirBuilder::new();
+    folders.recursive(true);
+    let mut file = std::fs::OpenOptions::new();
+    file.append(true).create(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+        folders.mode(0o700);
+        file.mode(0o600);
+    }
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        folders.create(folder)?;
+    }
+    file.open(path).map(drop)
+}

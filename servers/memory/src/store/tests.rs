@@ -1,0 +1,239 @@
+//! What every kind of database behind a store has to do alike.
+
+#[cfg(feature = "postgres")]
+#[allow(dead_code, reason = "other tests use the rest of it")]
+#[path = "../../tests/memory/cluster.rs"]
+mod cluster;
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::{Code, Dialect, Fault, Memory, Store, Value};
+use crate::graph::model::Entity;
+use crate::graph::{entities, pages};
+use crate::search;
+
+/// A memory of each kind that there is here, with what it is kept in.
+struct Kinds {
+    memories: Vec<Memory>,
+    folder: PathBuf,
+}
+
+impl Kinds {
+    fn new() -> Kinds {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("tidegate_store_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(&name);
+        let mut memories = vec![Store::open(folder.join("memory.db")).unwrap().of("one")];
+        memories.extend(on_server(&name).map(|store| store.of("one")));
+        Kinds { memories, folder }
+    }
+}
+
+/// A store on a server, if there can be one: all tests of this process have the same.
+#[cfg(feature = "postgres")]
+fn on_server(database: &str) -> Option<Store> {
+    static CLUSTER: std::sync::OnceLock<Option<cluster::Cluster>> = std::sync::OnceLock::new();
+    let cluster = CLUSTER.get_or_init(|| cluster::Cluster::start(false)).as_ref()?;
+    Some(Store::connect(&cluster.database(database)).unwrap())
+}
+
+#[cfg(not(feature = "postgres"))]
+fn on_server(_: &str) -> Option<Store> {
+    None
+}
+
+impl Drop for Kinds {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+const MAKE: &str =
+    "INSERT INTO entities (tenant, key, name, type, since, made) VALUES (?1, 0, ?2, 't', 0, 0)";
+
+async fn known(memory: &Memory, name: &'static str) -> bool {
+    memory.view(move |view| entities::find(view, name)).await.unwrap().is_some()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_ends_one_change_and_not_the_thread() {
+    let kinds = Kinds::new();
+    for memory in &kinds.memories {
+        let failing = memory.change("test", |change| -> Result<(), Fault> {
+            change.run(MAKE, &[Value::Text("half".into())])?;
+            panic!("as the test wants");
+        });
+        // At the same time, so that both may be in one transaction.
+        let (failed, made) = tokio::join!(
+            failing,
+            memory.change("test", |change| change.run(MAKE, &[Value::Text("whole".into())]))
+        );
+        assert_eq!(failed.unwrap_err().code, Code::Internal);
+        assert_eq!(made.unwrap(), 1);
+        assert!(!known(memory, "half").await);
+        assert!(known(memory, "whole").await);
+        let failed = memory.view(|_| -> Result<(), Fault> { panic!("as the test wants") }).await;
+        assert_eq!(failed.unwrap_err().code, Code::Internal);
+        assert!(known(memory, "whole").await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_there_already_is_a_conflict() {
+    let kinds = Kinds::new();
+    for memory in &kinds.memories {
+        let make = |change: &mut super::Change<'_>| change.run(MAKE, &[Value::Text("same".into())]);
+        memory.change("test", make).await.unwrap();
+        assert_eq!(memory.change("test", make).await.unwrap_err().code, Code::Conflict);
+    }
+}
+
+#[test]
+fn whoever_writes_does_so_alone() {
+    let kinds = Kinds::new();
+    for memory in &kinds.memories {
+        let place = memory.store.0.place.clone();
+        let mut first = place.open(true).unwrap();
+        first.begin_write().unwrap();
+        let (begun, other) = std::sync::mpsc::channel();
+        let second = std::thread::spawn(move || {
+            let mut second = place.open(true).unwrap();
+            second.begin_write().unwrap();
+            begun.send(()).unwrap();
+            second.commit().unwrap();
+        });
+        let soon = std::time::Duration::from_millis(300);
+        assert!(other.recv_timeout(soon).is_err(), "two write at once");
+        first.commit().unwrap();
+        other.recv().unwrap();
+        second.join().unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_that_hides_a_failure_is_stored_whole_or_not_at_all() {
+    let kinds = Kinds::new();
+    for memory in &kinds.memories {
+        let hidden = memory.change("test", |change| {
+            change.run(MAKE, &[Value::Text("before".into())])?;
+            let _ = change.run(MAKE, &[Value::Text("before".into())]);
+            Ok(())
+        });
+        let told = hidden.await.is_ok();
+        assert_eq!(told, known(memory, "before").await, "what is told is so");
+        memory.change("test", |change| change.run(MAKE, &[Value::Text("after".into())])).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_come_back_as_they_went() {
+    let kinds = Kinds::new();
+    for memory in &kinds.memories {
+        let relation = "INSERT INTO relations (tenant, source, target, type, strength, confidence, metadata, version, since, made)
+                        VALUES (?1, ?2, 'b', 'r', ?3, ?4, ?5, ?6, 1, 1)";
+        memory
+            .change("test", move |change| {
+                let long = Value::Int(i64::MAX - 1);
+                change.run(
+                    relation,
+                    &[Value::Text("?1 'ü' \" \\".into()), Value::Real(0.1), Value::Null, Value::Null, long],
+                )?;
+                let whole = Value::Int(2);
+                change.run(
+                    relation,
+                    &[
+                        Value::Text("b".into()),
+                        whole,
+                        Value::Real(1.0),
+                        Value::Text("m".into()),
+                        Value::Int(1),
+                    ],
+                )
+            })
+            .await
+            .unwrap();
+        let rows = memory
+            .view(|view| {
+                view.all(
+                    "SELECT source, strength, confidence, metadata, version FROM relations
+                     WHERE tenant = ?1 AND (?2 IS NULL OR type = ?2) AND (?3 IS NULL OR version > ?3) ORDER BY source",
+                    &[Value::Null, Value::Int(0)],
+                    |row| {
+                        let numbers = (row.maybe_real(1)?, row.maybe_real(2)?, row.int(4)?);
+                        Ok((row.text(0)?, numbers, row.maybe_text(3)?, row.maybe_int(2).ok().flatten()))
+                    },
+                )
+            })
+            .await
+            .unwrap();
+        assert_eq!(rows[0].0, "?1 'ü' \" \\");
+        assert_eq!(rows[0].1, (Some(0.1), None, i64::MAX - 1));
+        assert_eq!(rows[0].2, None);
+        assert_eq!(rows[1].1, (Some(2.0), Some(1.0), 1));
+        assert_eq!(rows[1].2.as_deref(), Some("m"));
+        let sums = memory
+            .view(|view| {
+                view.one(
+                    "SELECT COUNT(*), SUM(since), MAX(version), SUM(strength), AVG(since), COUNT(confidence) > 5
+                     FROM relations WHERE tenant = ?1",
+                    &[],
+                    |row| {
+                        let reals = (row.maybe_real(3)?, row.maybe_real(4)?);
+                        Ok((row.int(0)?, row.int(1)?, row.int(2)?, reals, row.int(5)?))
+                    },
+                )
+            })
+            .await
+            .unwrap();
+        assert_eq!(sums, Some((2, 2, i64::MAX - 1, (Some(2.1), Some(1.0)), 0)));
+        let missing = memory.view(|view| {
+            view.one("SELECT confidence FROM relations WHERE tenant = ?1 ORDER BY source", &[], |row| {
+                row.int(0)
+            })
+        });
+        assert_eq!(missing.await.unwrap_err().code, Code::Database, "none is no number");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_are_found_by_all_words_else_by_any() {
+    let kinds = Kinds::new();
+    for memory in &kinds.memories {
+        let entity = |name: &str, said: &[&str]| Entity {
+            name: name.to_owned(),
+            entity_type: "t".to_owned(),
+            observations: said.iter().map(|said| (*said).to_owned()).collect(),
+        };
+        let made = vec![
+            entity("Harbour", &["ships receive cargo at the quay"]),
+            entity("Quay", &["a wall"]),
+            entity("Crêpe", &["flour, eggs"]),
+        ];
+        memory.change("test", move |change| entities::create(change, made)).await.unwrap();
+        let found = async |text: &'static str, kinds: &'static [i64]| {
+            let hits = memory.view(move |view| {
+                let hits = search::lexical(view, text, kinds, 10)?;
+                hits.iter().map(|hit| Ok(entities::keyed(view, hit.owner)?.unwrap().name)).collect()
+            });
+            let names: Result<Vec<String>, Fault> = hits.await;
+            names.unwrap()
+        };
+        assert_eq!(found("cargo ships", &[pages::ENTITY]).await, ["Harbour"]);
+        assert_eq!(found("quay", &[pages::ENTITY]).await, ["Quay", "Harbour"], "a name counts more");
+        assert_eq!(found("cargo zebra", &[pages::ENTITY]).await, ["Harbour"], "one of them will do");
+        assert_eq!(found("crepe EGGS", &[pages::ENTITY]).await, ["Crêpe"]);
+        assert_eq!(found("quay", &[99]).await, [""; 0]);
+        assert_eq!(found("' & ! | ( :*", &[pages::ENTITY]).await, [""; 0]);
+        let nearly = memory
+            .view(|view| match view.dialect() {
+                Dialect::Postgres => search::fuzzy(view, "recieve", &[pages::ENTITY], 10).map(Some),
+                Dialect::Sqlite => Ok(None),
+            })
+            .await
+            .unwrap();
+        if let Some(nearly) = nearly {
+            assert_eq!(nearly.len(), 1, "{nearly:?}");
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Tools that change what an entity is: its name, its type, or with which other it is one.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tidegate_server::{Cx, Tool, ToolError, ToolResult};
+
+use super::{change, changing, object, of, on, told};
+use crate::Recall;
+use crate::graph::list::{self, Listed};
+use crate::graph::merge;
+use crate::graph::model;
+use crate::graph::rename::{self, Update};
+use crate::graph::restore::{self, Which};
+use crate::store::Fault;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct UpdateEntity {
+    /// The name of the entity.
+    name: String,
+    /// Its new name. Relations and history come along.
+    #[serde(alias = "new_name")]
+    new_name: Option<String>,
+    /// Its new type.
+    #[serde(alias = "entity_type")]
+    entity_type: Option<String>,
+    /// The version that you know (list_entities, get_entity_history). If it has changed since, nothing is done.
+    #[serde(alias = "expected_version")]
+    expected_version: Option<i64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct MergeEntities {
+    /// The entity that there will not be any more.
+    from: String,
+    /// The entity that it turns out to be.
+    into: String,
+    /// The version of `into` that you know. If it has changed since, nothing is done.
+    #[serde(alias = "expected_version")]
+    expected_version: Option<i64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct RestoreEntity {
+    /// The name of the entity. It may have been deleted.
+    name: String,
+    /// Which version of it, as get_entity_history numbers them.
+    version: Option<i64>,
+    /// Instead of `version`: the moment at which it was as it should be, in milliseconds since 1970.
+    at: Option<i64>,
+}
+
+impl RestoreEntity {
+    fn which(&self) -> Result<Which, Fault> {
+        match (self.version, self.at) {
+            (Some(version), None) => match usize::try_from(version) {
+                Ok(version @ 1..1_000_000_000) => Ok(Which::Version(version)),
+                _ => Err(Fault::input("version", "must be 1 or more")),
+            },
+            (None, Some(at)) => Ok(Which::At(at)),
+            _ => Err(Fault::input("version", "give either \"version\" or \"at\"")),
+        }
+    }
+}
+
+pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
+    let merged = object(json!({
+        "entity": of::<Listed>(),
+        "movedObservations": {"type": "integer"},
+        "movedRelations": {"type": "integer"},
+        "droppedRelations": {"type": "integer"},
+    }));
+    let restored = object(json!({"entity": of::<Listed>(), "restoredVersion": {"type": "integer"}}));
+    vec![
+        on(
+            recall,
+            update_entity,
+            changing(
+                "update_entity",
+                "Update Entity",
+                "Give an entity another name or type. Its observations, relations and history come along",
+            )
+            .output_schema(object(json!({"entity": of::<Listed>()}))),
+        ),
+        on(
+            recall,
+            merge_entities,
+            changing(
+                "merge_entities",
+                "Merge Entities",
+                "Make one of two entities that are the same: observations and relations move, what would be there twice \
+                 is dropped. The history of both stays",
+            )
+            .destructive(true)
+            .output_schema(merged),
+        ),
+        on(
+            recall,
+            restore_entity,
+            changing(
+                "restore_entity",
+                "Restore Entity",
+                "Make type and observations of an entity what they were in an earlier version, even if it was deleted",
+            )
+            .idempotent()
+            .output_schema(restored),
+        ),
+    ]
+}
+
+async fn update_entity(recall: Recall, args: UpdateEntity, cx: Cx) -> Result<ToolResult, ToolError> {
+    if args.new_name.is_none() && args.entity_type.is_none() {
+        return Err(Fault::input("newName", "give \"newName\", \"entityType\" or both").into());
+    }
+    for (field, given) in [("newName", &args.new_name), ("entityType", &args.entity_type)] {
+        given.as_ref().map_or(Ok(()), |given| model::name(field, given))?;
+    }
+    let names = args.new_name.iter().chain([&args.name]).cloned().collect();
+    let update = Update {
+        name: args.name,
+        new_name: args.new_name,
+        entity_type: args.entity_type,
+        expected: args.expected_version,
+    };
+    let entity = change(&recall, &cx, "update_entity", names, move |change| {
+        let kept = rename::update(change, update)?;
+        list::listed(change, kept)
+    })
+    .await?;
+    let structured = json!({"entity": entity});
+    told(&structured, structured.clone())
+}
+
+async fn merge_entities(recall: Recall, args: MergeEntities, cx: Cx) -> Result<ToolResult, ToolError> {
+    let names = vec![args.from.clone(), args.into.clone()];
+    let (entity, observations, relations) = change(&recall, &cx, "merge_entities", names, move |change| {
+        rename::expect(change, &args.into, args.expected_version)?;
+        let merged = merge::merge(change, &args.from, &args.into)?;
+        Ok((list::listed(change, merged.into)?, merged.observations, merged.relations))
+    })
+    .await?;
+    let structured = json!({
+        "entity": entity, "movedObservations": observations,
+        "movedRelations": relations.moved, "droppedRelations": relations.dropped,
+    });
+    told(&structured, structured.clone())
+}
+
+async fn restore_entity(recall: Recall, args: RestoreEntity, cx: Cx) -> Result<ToolResult, ToolError> {
+    let which = args.which()?;
+    let names = vec![args.name.clone()];
+    let (entity, version) = change(&recall, &cx, "restore_entity", names, move |change| {
+        let (kept, version) = restore::restore(change, &args.name, which)?;
+        Ok((list::listed(change, kept)?, version))
+    })
+    .await?;
+    let structured = json!({"entity": entity, "restoredVersion": version});
+    told(&structured, structured.clone())
+}

@@ -1,0 +1,88 @@
+//! Tools that list entities and their types.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tidegate_server::{Cx, Tool, ToolError, ToolResult};
+
+use super::{memory, object, of, on, reading, told};
+use crate::Recall;
+use crate::graph::list::{self, Counted, Listed, Wanted};
+use crate::graph::model::within;
+
+/// How many types are told.
+const TYPES: usize = 200;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ListEntities {
+    /// Only entities of this type.
+    #[serde(alias = "entity_type")]
+    entity_type: Option<String>,
+    /// Only entities whose name begins so, in capitals or not.
+    prefix: Option<String>,
+    /// How many: 1 to 200, usually 50.
+    limit: Option<i64>,
+    /// The `nextCursor` of the part before.
+    cursor: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Nothing {}
+
+pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
+    let mut entities = object(json!({
+        "entities": {"type": "array", "items": of::<Listed>()},
+        "total": {"type": "integer"},
+    }));
+    entities["properties"]["nextCursor"] = json!({"type": "string"});
+    let types = object(json!({
+        "types": {"type": "array", "items": of::<Counted>()},
+        "truncated": {"type": "boolean"},
+    }));
+    vec![
+        on(
+            recall,
+            list_entities,
+            reading(
+                "list_entities",
+                "List Entities",
+                "List entities by name, with how much is known of each and when it changed, in parts",
+            )
+            .output_schema(entities),
+        ),
+        on(
+            recall,
+            list_types,
+            reading(
+                "list_entity_types",
+                "List Entity Types",
+                "List the types that entities have, with how many have each, the most frequent first",
+            )
+            .output_schema(types),
+        ),
+    ]
+}
+
+async fn list_entities(recall: Recall, args: ListEntities, cx: Cx) -> Result<ToolResult, ToolError> {
+    let wanted = Wanted {
+        entity_type: args.entity_type,
+        prefix: args.prefix,
+        limit: within("limit", args.limit, 50, 200)?,
+        after: args.cursor,
+    };
+    let part = memory(&recall, &cx).view(move |view| list::entities(view, &wanted)).await?;
+    let mut structured = json!({"entities": part.entities, "total": part.total});
+    if let Some(last) = part.entities.last().filter(|_| part.more) {
+        structured["nextCursor"] = Value::from(last.name.as_str());
+    }
+    told(&structured, structured.clone())
+}
+
+async fn list_types(recall: Recall, _: Nothing, cx: Cx) -> Result<ToolResult, ToolError> {
+    let mut types = memory(&recall, &cx).view(|view| list::types(view, TYPES + 1)).await?;
+    let truncated = types.len() > TYPES;
+    types.truncate(TYPES);
+    let structured = json!({"types": types, "truncated": truncated});
+    told(&structured, structured.clone())
+}

@@ -1,0 +1,127 @@
+//! Tools about changes: which there were, taking one back, and what is different between two moments.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tidegate_server::{Cx, Tool, ToolError, ToolResult};
+
+use super::{changing, memory, object, of, on, reading, told};
+use crate::Recall;
+use crate::graph::changes::{self, Counts, Noted};
+use crate::graph::diff::{self, Difference};
+use crate::graph::model::{self, within};
+use crate::graph::undo;
+use crate::resources;
+use crate::store::Fault;
+
+#[derive(Deserialize, JsonSchema)]
+struct Undo {
+    /// The number of the change (list_changes). The last one that is not undone, if it is not given.
+    change: Option<i64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct ListChanges {
+    /// How many: 1 to 200, usually 20.
+    limit: Option<i64>,
+    /// The `nextCursor` of the part before.
+    cursor: Option<String>,
+    /// Only changes of this entity and its relations.
+    #[serde(alias = "entity_name")]
+    entity_name: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct DiffGraph {
+    /// The earlier moment, in milliseconds since 1970.
+    from: i64,
+    /// The later moment. Now, if it is not given.
+    to: Option<i64>,
+    /// How many entities, and how many relations: 1 to 1000, usually 200.
+    limit: Option<i64>,
+}
+
+pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
+    let mut changes = object(json!({"changes": {"type": "array", "items": of::<Noted>()}}));
+    changes["properties"]["nextCursor"] = json!({"type": "string"});
+    let undone = object(json!({
+        "undone": of::<Noted>(), "restored": of::<Counts>(), "removed": of::<Counts>(),
+    }));
+    let mut different = of::<Difference>();
+    for moment in ["from", "to"] {
+        different["properties"][moment] = json!({"type": "integer"});
+    }
+    vec![
+        on(
+            recall,
+            undo,
+            changing(
+                "undo",
+                "Undo",
+                "Take a change of the knowledge graph back: what it removed is restored, what it added is removed. An \
+                 undoing can be undone, too",
+            )
+            .destructive(true)
+            .output_schema(undone),
+        ),
+        on(
+            recall,
+            list_changes,
+            reading(
+                "list_changes",
+                "List Changes",
+                "List the changes that were made, newest first: when, by whom, by which tool, and how much",
+            )
+            .output_schema(changes),
+        ),
+        on(
+            recall,
+            diff_graph,
+            reading(
+                "diff_graph",
+                "Diff Graph",
+                "Get what was added to the knowledge graph, removed from it and changed in it between two moments",
+            )
+            .output_schema(different),
+        ),
+    ]
+}
+
+async fn undo(recall: Recall, args: Undo, cx: Cx) -> Result<ToolResult, ToolError> {
+    let done = memory(&recall, &cx).change("undo", move |change| undo::undo(change, args.change)).await?;
+    resources::changed(&cx, &done.names);
+    let structured = json!({"undone": done.change, "restored": done.restored, "removed": done.removed});
+    told(&structured, structured.clone())
+}
+
+async fn list_changes(recall: Recall, args: ListChanges, cx: Cx) -> Result<ToolResult, ToolError> {
+    let limit = within("limit", args.limit, 20, 200)?;
+    let before = args.cursor.as_deref().map(model::cursor).transpose()?;
+    let mut found = memory(&recall, &cx)
+        .view(move |view| match &args.entity_name {
+            Some(name) => changes::last_of(view, name, limit + 1, before),
+            None => changes::last(view, limit + 1, before),
+        })
+        .await?;
+    let more = found.len() > limit;
+    found.truncate(limit);
+    let mut structured = json!({"changes": found});
+    if let Some(last) = found.last().filter(|_| more) {
+        structured["nextCursor"] = Value::from(last.id.to_string());
+    }
+    told(&structured, structured.clone())
+}
+
+async fn diff_graph(recall: Recall, args: DiffGraph, cx: Cx) -> Result<ToolResult, ToolError> {
+    let limit = within("limit", args.limit, 200, 1_000)?;
+    let to = args.to.unwrap_or(tidegate_service::epoch_ms() as i64);
+    if args.from > to {
+        return Err(Fault::input("from", format!("must not be later than \"to\", which is {to}")).into());
+    }
+    let found = memory(&recall, &cx).view(move |view| diff::between(view, args.from, to, limit)).await?;
+    let mut structured = json!(found);
+    structured["from"] = args.from.into();
+    structured["to"] = to.into();
+    told(&structured, structured.clone())
+}

@@ -1,0 +1,246 @@
+//! Agents: making, finding, changing and deleting them.
+
+use serde_json::{Value, json};
+use tidegate_protocol::{Method, Symbol};
+use tidegate_server::ServerDoor;
+
+use crate::rig::{Folder, ask, call_as, refused, request};
+
+fn greeter() -> Value {
+    json!({
+        "agent_name": "greeter", "description": "Greet whoever writes to you.",
+        "output_schema": {"type": "object", "properties": {"greeting": {"type": "string"}}, "required": ["greeting"]},
+        "tools": ["search_nodes", {"mcp_server": "web", "tool_name": "get", "usage": "to look"}],
+    })
+}
+
+async fn read(server: &ServerDoor, tenant: Option<&str>, uri: &str) -> Result<Value, Symbol> {
+    let read = request(server, tenant, Method::ResourcesRead, json!({"uri": uri})).await;
+    let read = read.map_err(|error| error.symbol())?;
+    assert_eq!(read["contents"][0]["mimeType"], "application/json");
+    Ok(serde_json::from_str(read["contents"][0]["text"].as_str().unwrap()).unwrap())
+}
+
+async fn sentence(server: &ServerDoor, tenant: Option<&str>, tool: &str, arguments: Value) -> String {
+    let result = call_as(server, tenant, tool, arguments).await;
+    assert_eq!(result["isError"], true, "{tool}: {result}");
+    result["content"][0]["text"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_lives_from_version_to_version() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    let made = ask(&memory, "create_agent", greeter()).await;
+    assert_eq!(made["status"], "success");
+    assert_eq!(made["agent_uri"], "agentlet://user/default/greeter");
+    assert_eq!(made["message"], "Agent created successfully");
+    assert!(
+        refused(&memory, "create_agent", greeter()).await.contains("there is an agent \"greeter\" already")
+    );
+    let listed = ask(&memory, "list_agents", json!({})).await;
+    assert_eq!(listed["count"], 5);
+    assert_eq!(listed["agents"][0]["name"], "greeter");
+    let document = read(&memory, None, "agentlet://user/default/greeter").await.unwrap();
+    assert_eq!(document["description"], "Greet whoever writes to you.");
+    assert_eq!(document["json_schema_extra"]["tools"][1]["tool_name"], "get");
+    assert_eq!(document["properties"]["greeting"]["type"], "string");
+    let updated = ask(
+        &memory,
+        "update_agent",
+        json!({"agent_name": "Greeter", "description": "Be brief.", "tools": []}),
+    )
+    .await;
+    assert_eq!(updated["version"], "1.0.1");
+    let found = ask(&memory, "get_agent", json!({"agent_uri": "greeter"})).await;
+    assert_eq!(found["agentlet"]["description"], "Be brief.");
+    assert_eq!(found["agentlet"]["json_schema_extra"]["tools"], json!([]));
+    assert_eq!(found["history"].as_array().unwrap().len(), 2);
+    assert_eq!(found["history"][0]["agentlet"]["description"], "Greet whoever writes to you.");
+    assert_eq!(found["history"][0]["valid_to"], found["history"][1]["valid_from"]);
+    assert_eq!(found["history"][1]["changed_by"], "tester");
+    ask(&memory, "delete_agent", json!({"agent_uri": "agentlet://user/default/greeter"})).await;
+    assert!(
+        refused(&memory, "get_agent", json!({"agent_uri": "greeter"})).await.contains("there is no agent")
+    );
+    assert_eq!(read(&memory, None, "agentlet://greeter").await, Err(Symbol::ResourceNotFound));
+    // The name is free again, and what was is still known.
+    ask(&memory, "create_agent", greeter()).await;
+    let found = ask(&memory, "get_agent", json!({"agent_uri": "greeter"})).await;
+    assert_eq!(found["history"].as_array().unwrap().len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_outlive_the_process_that_made_them() {
+    let folder = Folder::new();
+    ask(&folder.server(), "create_agent", greeter()).await;
+    let again = folder.server();
+    assert_eq!(ask(&again, "list_agents", json!({})).await["count"], 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_are_listed_and_completed() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    ask(&memory, "create_agent", greeter()).await;
+    let system = read(&memory, None, "system-agents://list").await.unwrap();
+    let names: Vec<_> =
+        system.as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["researcher", "librarian", "edge-builder", "test-agent"]);
+    for item in system.as_array().unwrap() {
+        for member in ["fully_qualified_name", "uri", "description", "version"] {
+            assert!(item[member].is_string(), "{member} of {item}");
+        }
+    }
+    let own = read(&memory, None, "my-agents://list").await.unwrap();
+    assert_eq!(own[0]["uri"], "agentlet://user/default/greeter");
+    assert_eq!(own.as_array().unwrap().len(), 1);
+    let researcher = read(&memory, None, "agentlet://system/researcher").await.unwrap();
+    assert_eq!(researcher["fully_qualified_name"], "tidegate.agents.Researcher");
+    let typed = |value: &str| json!({"ref": {"type": "ref/resource", "uri": "agentlet://{+uri}"}, "argument": {"name": "uri", "value": value}});
+    let completed = request(&memory, None, Method::Complete, typed("us")).await.unwrap();
+    assert_eq!(completed["completion"]["values"], json!(["user/default/greeter"]));
+    let completed = request(&memory, None, Method::Complete, typed("system/l")).await.unwrap();
+    assert_eq!(completed["completion"]["values"], json!(["system/librarian"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tenants_have_their_own() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    let mut mine = greeter();
+    mine["tenant_id"] = "acme".into();
+    mine["user_id"] = "ann".into();
+    let made = call_as(&memory, Some("acme"), "create_agent", mine.clone()).await;
+    assert_eq!(made["structuredContent"]["agent_uri"], "agentlet://user/ann/greeter");
+    for uri in ["greeter", "user/ann/greeter", "user/acme/greeter", "agentlet://user/ann/greeter"] {
+        let found = call_as(&memory, Some("acme"), "get_agent", json!({"agent_uri": uri})).await;
+        assert_eq!(found["structuredContent"]["agent_uri"], "agentlet://user/ann/greeter", "{uri}");
+    }
+    const DENIED: &str = "Access denied: can only access your own tenant's agents";
+    for uri in ["user/acme/greeter", "agentlet://user/acme/greeter", "user/ann/greeter", "user/nobody/x"] {
+        for tool in ["get_agent", "delete_agent", "update_agent"] {
+            assert_eq!(
+                sentence(&memory, Some("other"), tool, json!({"agent_uri": uri})).await,
+                DENIED,
+                "{uri}"
+            );
+        }
+        let asked = json!({"agent_uri": uri, "prompt": "hello"});
+        assert_eq!(sentence(&memory, Some("other"), "ask_agent", asked).await, DENIED);
+        let uri = if uri.contains("://") { uri.to_owned() } else { format!("agentlet://{uri}") };
+        assert_eq!(read(&memory, Some("other"), &uri).await, Err(Symbol::ResourceNotFound));
+    }
+    assert!(
+        sentence(&memory, Some("other"), "get_agent", json!({"agent_uri": "greeter"}))
+            .await
+            .contains("no agent")
+    );
+    for tool in ["create_agent", "list_agents", "list_sessions"] {
+        assert!(
+            sentence(&memory, Some("other"), tool, mine.clone()).await.contains("tenant_id: Access denied")
+        );
+    }
+    let theirs = call_as(&memory, Some("other"), "list_agents", json!({"tenant_id": "other"})).await;
+    assert_eq!(theirs["structuredContent"]["count"], 4);
+    // Who is known cannot be somebody else.
+    let forged = json!({"user_id": "bob"});
+    assert_eq!(sentence(&memory, Some("~ann"), "list_agents", forged).await, "user_id: must be your own");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_no_agent_is_refused_with_the_reason() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    let with = |member: &str, value: Value| {
+        let mut agent = greeter();
+        agent[member] = value;
+        agent
+    };
+    let mut without = greeter();
+    without.as_object_mut().unwrap().remove("description");
+    for (arguments, begins) in [
+        (with("agent_name", "a b".into()), "agent_name: must consist of"),
+        (with("agent_name", "x".repeat(65).into()), "agent_name: must have at most 64"),
+        (with("description", " ".into()), "description: must not be empty"),
+        (with("description", "x".repeat(20_001).into()), "description: must have at most"),
+        (with("output_schema", json!({"type": "array"})), "output_schema.type: must be \"object\""),
+        (
+            with("output_schema", json!({"properties": {"a": {"type": "strin"}}})),
+            "output_schema.properties.a.type: is no JSON Schema",
+        ),
+        (with("output_schema", json!({"required": "a"})), "output_schema.required: is no JSON Schema"),
+        (with("output_schema", json!([])), "output_schema: must be a JSON Schema"),
+        (with("tools", json!([{"tool": 1}])), "tools[0]: must be the name of a tool"),
+        (with("tools", json!([""])), "tools[0]: must be the name"),
+        (with("model", "a\nb".into()), "model: must have at most"),
+        (with("user_id", "a/b".into()), "user_id: must consist of"),
+        (without, "description: is missing"),
+    ] {
+        let said = refused(&memory, "create_agent", arguments.clone()).await;
+        assert!(said.starts_with(begins), "{arguments}: {said}");
+    }
+    for (uri, holds) in [
+        ("reseacher", "The nearest are researcher"),
+        ("system/liberian", "The nearest are librarian"),
+        ("http://x/y", "has a scheme that is not agentlet://"),
+        ("a/b/c/d", "is not the address of an agent"),
+        ("", "is empty"),
+    ] {
+        let said = refused(&memory, "ask_agent", json!({"agent_uri": uri, "prompt": "hello"})).await;
+        assert!(said.starts_with("agent_uri: ") && said.contains(holds), "{uri}: {said}");
+    }
+    let said = refused(&memory, "delete_agent", json!({"agent_uri": "researcher"})).await;
+    assert!(said.contains("comes with the server"), "{said}");
+    assert_eq!(ask(&memory, "list_agents", json!({})).await["count"], 4, "nothing was kept");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_come_in_three_forms() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    for (name, agentlet) in [
+        (
+            "first",
+            json!({"title": "First", "description": "x", "json_schema_extra": {"tools": ["t"]}, "properties": schema["properties"]}),
+        ),
+        (
+            "second",
+            json!({"title": "S", "description": "x", "x-percolate": {"short_name": "second", "tools": ["t"]}}),
+        ),
+        (
+            "third-one",
+            json!({"name": "Third One", "instructions": "x", "result_schema": schema, "mcp_tools": ["t"]}),
+        ),
+    ] {
+        let made = ask(&memory, "create_agent", json!({"agentlet": agentlet})).await;
+        assert_eq!(made["agent_uri"], format!("agentlet://user/default/{name}"));
+        let found = ask(&memory, "get_agent", json!({"agent_uri": name})).await;
+        assert_eq!(found["agentlet"]["description"], "x");
+        assert_eq!(found["agentlet"]["json_schema_extra"]["tools"], json!([{"tool_name": "t"}]), "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn subscribers_hear_of_changes() {
+    use tidegate_protocol::{Json, Limits, Params};
+    use tidegate_service::{Call, Context, Door, Notice, Reply};
+    let folder = Folder::new();
+    let memory = folder.server();
+    let wanted = ["my-agents://list", "agentlet://user/default/greeter"];
+    let params = Json::from(json!({"notifications": {"resourceSubscriptions": wanted}}));
+    let params = Params::parse(&params, &Limits::default()).unwrap();
+    let call = Call::new(Method::from_name("subscriptions/listen"), params, Context::local());
+    let Reply::Subscription(subscription) = memory.answer(call).await.unwrap() else {
+        panic!("no subscription")
+    };
+    ask(&memory, "create_agent", greeter()).await;
+    let mut told = Vec::new();
+    while let Some(notice) = subscription.events.try_next() {
+        if let Notice::ResourceUpdated(uri) = notice {
+            told.push(format!("{uri:?}"));
+        }
+    }
+    assert_eq!(told.len(), 2, "{told:?}");
+}
