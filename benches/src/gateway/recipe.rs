@@ -57,7 +57,9 @@ impl Recipe {
             Gateway::Ours => {
                 let mut words = vec![binaries.path(Program::OUR_GATEWAY)?.to_owned(), "serve".into()];
                 words.extend(["--listen".into(), "127.0.0.1:0".into()]);
-                if !matches!(behind, Behind::Demonstration) {
+                if matches!(behind, Behind::Demonstration) {
+                    words.push("--demo".into());
+                } else {
                     words.extend(["--config".into(), file("tidegate.toml", ours(era, behind)?)?]);
                 }
                 (words, Listens::Announced, "/mcp", "echo")

@@ -17,8 +17,19 @@ impl ServerSettings {
 
 fn of(server: &ServerSettings) -> String {
     // Taken apart, so that a field that is added later is not forgotten here.
-    let ServerSettings { name, source, prefix, tools, allow, deny, options, idle, shown: _, digest: _ } =
-        server;
+    let ServerSettings {
+        name,
+        source,
+        prefix,
+        tools,
+        allow,
+        deny,
+        options,
+        idle,
+        memory,
+        shown: _,
+        digest: _,
+    } = server;
     let mut sum = Sum(Sha256::new());
     sum.add(name);
     sum.source(source);
@@ -36,6 +47,7 @@ fn of(server: &ServerSettings) -> String {
     sum.add(format!("{times:?}"));
     sum.add(format!("{options:?}"));
     sum.add(format!("{idle:?}"));
+    sum.all(memory.iter().flat_map(|memory| memory.parts()));
     hex(&sum.0.finalize())
 }
 

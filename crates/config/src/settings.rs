@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_client::{Options, Target};
 
+use crate::memory::MemorySettings;
 use crate::patterns::Patterns;
 
 /// What a configuration means.
@@ -126,6 +128,8 @@ pub struct ServerSettings {
     pub options: Options,
     /// After which time without calls its process is stopped; `None` for never. Default 10 minutes.
     pub idle: Option<Duration>,
+    /// If it is the memory: what that is told.
+    pub memory: Option<Arc<MemorySettings>>,
     /// SHA-256 in hex over everything above, secrets included: an equal digest means that nothing has changed.
     pub digest: String,
 }
@@ -162,9 +166,18 @@ impl ServerSettings {
             deny: Patterns::default(),
             options,
             idle: Some(IDLE),
+            memory: None,
             digest: String::new(),
         }
         .seal()
+    }
+
+    /// The same, told this if it is the memory.
+    pub fn with_memory(mut self, memory: &Arc<MemorySettings>) -> ServerSettings {
+        if matches!(&self.source, Source::Builtin(name) if name == "memory") {
+            self.memory = Some(memory.clone());
+        }
+        self.seal()
     }
 
     /// Whether a tool, by the server's own name for it, may be offered and called.
@@ -195,6 +208,7 @@ impl fmt::Debug for ServerSettings {
             .field("deny", &self.deny)
             .field("options", &self.options)
             .field("idle", &self.idle)
+            .field("memory", &self.memory)
             .finish_non_exhaustive()
     }
 }

@@ -5,41 +5,98 @@ use std::path::PathBuf;
 use tidegate::demo;
 use tidegate::protocol::{Error, Profile, Symbol};
 use tidegate_client::{AppError, Target};
-use tidegate_memory::Store;
+use tidegate_config::{Embeddings, MemorySettings, MemoryStore, ServerSettings};
+use tidegate_memory::{Embedder, Endpoint, Fault, Listed, Models, Options, Provider, ProviderKind, Store};
+use tidegate_service::BoxDoor;
 
 use super::connection;
 
-/// Where the memory is kept, if not in the usual place.
+/// Where the memory is kept, if neither the configuration says it nor the usual place is right.
 const MEMORY_FILE: &str = "TIDEGATE_MEMORY_FILE";
 
-/// A server of the program, for the server `wanted_as` of the configuration. `errors` is for the demonstration server.
-pub(crate) fn target(name: &str, wanted_as: &str, errors: Profile) -> Result<Target, AppError> {
-    find(name, errors).map_err(|error| {
-        let what = format!("server {wanted_as:?}: {}", error.message());
-        connection::app_error(&Error::new(error.symbol(), what))
-    })
-}
-
-fn find(name: &str, errors: Profile) -> Result<Target, Error> {
-    match name {
+/// A server of the program. `errors` is for the demonstration server; `tools` leads to the tools of other servers.
+pub(crate) fn target(
+    name: &str,
+    settings: &ServerSettings,
+    errors: Profile,
+    tools: Option<BoxDoor>,
+) -> Result<Target, AppError> {
+    let found = match name {
         "demo" => Ok(Target::from_door(demo::server(errors))),
-        "memory" => {
-            let file = memory_file()?;
-            let store = Store::open(&file).map_err(|fault| {
-                let what = format!("the memory in {} cannot be used: {fault}", file.display());
-                Error::new(Symbol::Unavailable, what)
-            })?;
-            Ok(Target::from_door(tidegate_memory::server(store)))
-        }
+        "memory" => memory(settings.memory.as_deref().unwrap_or(&MemorySettings::default()), tools),
         name => {
             let known = tidegate_config::BUILTINS.join(" and ");
             let what = format!("there is no built-in server {name:?}; there are {known}");
             Err(Error::new(Symbol::InvalidParams, what))
         }
-    }
+    };
+    found.map_err(|error| {
+        let what = format!("server {:?}: {}", settings.name, error.message());
+        connection::app_error(&Error::new(error.symbol(), what))
+    })
 }
 
-fn memory_file() -> Result<PathBuf, Error> {
+fn memory(settings: &MemorySettings, tools: Option<BoxDoor>) -> Result<Target, Error> {
+    let (store, place) = match &settings.store {
+        Some(MemoryStore::Postgres(address)) => {
+            (Store::connect(address), "the configured PostgreSQL database".to_owned())
+        }
+        Some(MemoryStore::File(file)) => (Store::open(file), file.display().to_string()),
+        None => {
+            let file = usual_file()?;
+            (Store::open(&file), file.display().to_string())
+        }
+    };
+    let store = store.map_err(|fault| unusable(&format!("the memory in {place} cannot be used"), &fault))?;
+    let mut options = Options::default();
+    options.listed = if settings.all_tools { Listed::All } else { Listed::Core };
+    options.tools = tools;
+    options.folders = settings.folders.clone();
+    options.allow_private_addresses = settings.private_addresses;
+    options.embeddings = match &settings.embeddings {
+        None => None,
+        Some(Embeddings::Folder(folder)) => Some(Embedder::folder(folder).map_err(|fault| {
+            unusable(&format!("the model in {} cannot be used", folder.display()), &fault)
+        })?),
+        Some(Embeddings::Endpoint { url, model, api_key }) => {
+            let mut endpoint = Endpoint::new(url, model);
+            endpoint.key = api_key.as_ref().map(|key| key.0.clone());
+            let made = Embedder::endpoint(endpoint);
+            Some(made.map_err(|fault| unusable("the endpoint for embeddings cannot be used", &fault))?)
+        }
+    };
+    options.models = models(settings);
+    Ok(Target::from_door(tidegate_memory::server_with(store, options)))
+}
+
+/// The models of the configuration, or else those of the environment.
+fn models(settings: &MemorySettings) -> Models {
+    let providers = settings.models.iter().map(|provider| {
+        let kind = if provider.anthropic { ProviderKind::Anthropic } else { ProviderKind::OpenAi };
+        let mut one = Provider::usual(kind);
+        if let Some(url) = &provider.url {
+            one = one.at(url);
+        }
+        if let Some(key) = &provider.api_key {
+            one = one.api_key(key.0.as_str());
+        }
+        one.named(&provider.name).models(provider.models.clone())
+    });
+    let mut models = match settings.models.is_empty() {
+        true => Models::from_env(),
+        false => Models::new(providers),
+    };
+    if let Some(model) = &settings.model {
+        models.default_model = Some(model.clone());
+    }
+    models
+}
+
+fn unusable(what: &str, fault: &Fault) -> Error {
+    Error::new(Symbol::Unavailable, format!("{what}: {fault}"))
+}
+
+fn usual_file() -> Result<PathBuf, Error> {
     if let Some(file) = std::env::var_os(MEMORY_FILE).filter(|file| !file.is_empty()) {
         return Ok(file.into());
     }

@@ -219,7 +219,7 @@ fn check_connects_if_asked_to() {
         [servers.demo]
         builtin = "demo"
         [servers.modern]
-        command = ["{TIDEGATE}", "--log-level", "warn", "serve", "--stdio", "--era", "modern"]
+        command = ["{TIDEGATE}", "--log-level", "warn", "serve", "--demo", "--stdio", "--era", "modern"]
         cwd = "elsewhere"
         [servers.legacy]
         command = ["sh", "canned.sh"]

@@ -97,7 +97,7 @@ fn servers_that_cannot_be_reached_say_why() {
 #[test]
 fn without_a_target_all_servers_of_known_files() {
     let folder = Folder::new();
-    let good = format!(r#"{{"command": "{TIDEGATE}", "args": ["serve", "--stdio"]}}"#);
+    let good = format!(r#"{{"command": "{TIDEGATE}", "args": ["serve", "--demo", "--stdio"]}}"#);
     folder.write(
         ".mcp.json",
         &format!(

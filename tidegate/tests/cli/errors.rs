@@ -140,7 +140,7 @@ fn help_names_the_exit_codes() {
 fn serving_where_somebody_is_already() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let failed = tidegate_in(&Folder::new(), &["serve", "--listen", &address], "").exits(3);
+    let failed = tidegate_in(&Folder::new(), &["serve", "--demo", "--listen", &address], "").exits(3);
     assert!(failed.err.contains("error: cannot listen on"), "{}", failed.err);
-    tidegate(&["serve", "--listen", "0.0.0.0:0"]).exits(2);
+    tidegate(&["serve", "--demo", "--listen", "0.0.0.0:0"]).exits(2);
 }

@@ -115,7 +115,7 @@ fn servers_are_found_in_files() {
     let folder = Folder::new();
     let file = |name: &str| {
         format!(
-            r#"{{"mcpServers": {{"{name}": {{"command": "{TIDEGATE}", "args": ["serve", "--stdio"]}}}}}}"#
+            r#"{{"mcpServers": {{"{name}": {{"command": "{TIDEGATE}", "args": ["serve", "--demo", "--stdio"]}}}}}}"#
         )
     };
     folder.write(".mcp.json", &file("tides"));
@@ -126,7 +126,7 @@ fn servers_are_found_in_files() {
         &["other.json"],
         &["other.json#solo"],
         &["solo", "--config", "other.json"],
-        &[&format!("{TIDEGATE} serve --stdio")],
+        &[&format!("{TIDEGATE} serve --demo --stdio")],
     ] {
         let mut args = vec!["call", target[0], "add", "a=1", "b=2"];
         args.extend(&target[1..]);

@@ -17,5 +17,6 @@ mod errors;
 mod interrupts;
 mod lists;
 mod login;
+mod memory;
 mod pin;
 mod terminal;

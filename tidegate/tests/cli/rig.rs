@@ -178,7 +178,7 @@ pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
 
 /// Arguments, then `-- tidegate serve --stdio` in an era.
 pub(crate) fn with_demo(args: &[&str], era: &str) -> Vec<String> {
-    let server = ["--", TIDEGATE, "--log-level", "warn", "serve", "--stdio", "--era", era];
+    let server = ["--", TIDEGATE, "--log-level", "warn", "serve", "--demo", "--stdio", "--era", era];
     args.iter().chain(&server).map(|arg| (*arg).to_owned()).collect()
 }
 

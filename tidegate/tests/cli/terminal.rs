@@ -48,7 +48,7 @@ fn at_a_terminal(line: &str, answers: &[(&str, &str)]) -> Option<(String, i32)> 
 #[test]
 fn questions_are_asked_as_a_form() {
     for era in ["legacy", "modern"] {
-        let line = format!("{TIDEGATE} call greet -- {TIDEGATE} serve --stdio --era {era}");
+        let line = format!("{TIDEGATE} call greet -- {TIDEGATE} serve --demo --stdio --era {era}");
         let answers = [("Answer? ", "y\n"), ("> ", "Ada\n"), ("Send? ", "y\n")];
         let Some((screen, code)) = at_a_terminal(&line, &answers) else { return };
         assert_eq!(code, 0, "{screen}");
@@ -59,7 +59,7 @@ fn questions_are_asked_as_a_form() {
 
 #[test]
 fn ctrl_c_ends_a_form() {
-    let line = format!("{TIDEGATE} call greet -- {TIDEGATE} serve --stdio");
+    let line = format!("{TIDEGATE} call greet -- {TIDEGATE} serve --demo --stdio");
     let Some((screen, code)) = at_a_terminal(&line, &[("Answer? ", "\u{3}")]) else { return };
     assert_eq!(code, 130, "{screen}");
     assert!(screen.contains("Cancelling; press Ctrl-C again to stop at once.\n"), "{screen}");
@@ -67,7 +67,7 @@ fn ctrl_c_ends_a_form() {
 
 #[test]
 fn progress_is_a_bar() {
-    let line = format!("{TIDEGATE} call count to=5 -- {TIDEGATE} serve --stdio");
+    let line = format!("{TIDEGATE} call count to=5 -- {TIDEGATE} serve --demo --stdio");
     let Some((screen, code)) = at_a_terminal(&line, &[]) else { return };
     assert_eq!(code, 0, "{screen}");
     assert!(screen.contains("60% counted to 3") && screen.contains('━'), "{screen}");
@@ -76,7 +76,7 @@ fn progress_is_a_bar() {
 
 #[test]
 fn colours_only_where_they_help() {
-    let line = format!("{TIDEGATE} tools -- {TIDEGATE} serve --stdio");
+    let line = format!("{TIDEGATE} tools -- {TIDEGATE} serve --demo --stdio");
     let Some((screen, _)) = at_a_terminal(&line, &[]) else { return };
     assert!(screen.contains("\u{1b}[1mNAME\u{1b}[0m"), "{screen}");
     let (screen, _) = at_a_terminal(&format!("NO_COLOR=1 {line}"), &[]).unwrap();

@@ -2,6 +2,7 @@
 //! is wrong counts as its default until the end.
 
 mod command;
+mod memory;
 mod server;
 mod terms;
 mod values;
@@ -76,6 +77,8 @@ impl Resolver<'_> {
         for (name, server) in file.servers {
             servers.extend(self.server(name, server, tools.names));
         }
+        let memory = std::sync::Arc::new(self.memory(&file.memory));
+        let servers: Vec<_> = servers.into_iter().map(|server| server.with_memory(&memory)).collect();
         self.check_exposed_names(&servers);
         Settings { servers, tools, listen, drain, state_dir, notes: Vec::new() }
     }

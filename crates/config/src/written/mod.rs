@@ -3,6 +3,7 @@
 //! The comments on the fields are what people read: they become the descriptions in the JSON Schema, which editors show.
 //! Texts stay texts here; what they mean is found out in [`resolve`](crate::resolve).
 
+pub(crate) mod memory;
 mod server;
 mod values;
 
@@ -39,6 +40,8 @@ pub(crate) struct File {
     pub(crate) state_dir: Option<Place>,
     /// How tools are offered.
     pub(crate) tools: Tools,
+    /// The memory that is part of Tidegate.
+    pub(crate) memory: memory::Memory,
     /// What holds for every server that does not say otherwise.
     pub(crate) defaults: Defaults,
     /// The servers, by name. A name consists of letters, digits, "-", "_" and ".", at most 64 of them.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tidegate_client::{EraChoice, Instances};
-use tidegate_config::{NameStyle, PinMode, Source, ToolMode};
+use tidegate_config::{Embeddings, MemoryStore, NameStyle, PinMode, Source, ToolMode};
 use tidegate_service::layers::{BreakerMode, BreakerSettings};
 
 use crate::{command, parse, remote, server};
@@ -304,4 +304,43 @@ fn nothing_that_can_be_printed_holds_a_secret() {
     assert_eq!(settings.servers[0].shown, "A=*** a --token *** '${TOKEN}'");
     assert_eq!(format!("{:?}", settings.servers[0].source), "Target(a)");
     assert!(settings.servers.iter().all(|server| !shown.contains(&server.digest)));
+}
+
+#[test]
+fn the_memory_is_told_what_it_needs() {
+    let text = r#"
+        [servers.a]
+        builtin = "memory"
+        [servers.b]
+        builtin = "demo"
+        [memory]
+        tools = "all"
+        store = "postgres://me:hush@db/memory"
+        folders = ["notes", "/srv/docs"]
+        allow_private_addresses = true
+        model = "claude/x"
+        embeddings = { url = "http://127.0.0.1:1/v1", model = "m", api_key = "hush" }
+        [memory.models.claude]
+        kind = "anthropic"
+        api_key = "hush"
+        [memory.models.local]
+        kind = "openai"
+        url = "http://127.0.0.1:2/v1"
+        api_key = "${UNSET:-}"
+        models = ["x"]
+        "#;
+    let settings = parse(text).unwrap();
+    let memory = settings.servers[0].memory.clone().unwrap();
+    assert!(settings.servers[1].memory.is_none());
+    assert!(memory.all_tools && memory.private_addresses);
+    assert_eq!(memory.folders, [Path::new("/srv/app/notes"), Path::new("/srv/docs")]);
+    assert!(matches!(&memory.store, Some(MemoryStore::Postgres(url)) if url.contains("hush")));
+    assert!(matches!(&memory.embeddings, Some(Embeddings::Endpoint { model, .. }) if model == "m"));
+    let models: Vec<_> = memory.models.iter().map(|one| (one.name.as_str(), one.api_key.is_some())).collect();
+    assert_eq!(models, [("claude", true), ("local", false)]);
+    assert!(!format!("{settings:?}").contains("hush"), "no secret is shown");
+    // Whatever changes about it, secrets too, makes another server of it, and of that alone.
+    let other = parse(&text.replace("me:hush@", "me:loud@")).unwrap();
+    assert_ne!(other.servers[0].digest, settings.servers[0].digest);
+    assert_eq!(other.servers[1].digest, settings.servers[1].digest);
 }

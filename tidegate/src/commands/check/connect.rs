@@ -54,7 +54,7 @@ pub(super) async fn all(settings: &Settings) -> Vec<Result<Reached, Failure>> {
 async fn reach(server: &ServerSettings) -> Result<Reached, Failure> {
     let target = match &server.source {
         Source::Target(target) => target.clone(),
-        Source::Builtin(name) => builtin::target(name, &server.name, Profile::Strict)?,
+        Source::Builtin(name) => builtin::target(name, server, Profile::Strict, None)?,
     };
     let place = Place { name: server.name.clone(), target, file: None };
     let mut options = server.options.clone();

@@ -47,7 +47,7 @@ pub(super) async fn all(settings: &Settings, wanted: &Wanted) -> Vec<Listed> {
 async fn tools(server: &ServerSettings) -> Result<Vec<Tool>, Failure> {
     let target = match &server.source {
         Source::Target(target) => target.clone(),
-        Source::Builtin(name) => builtin::target(name, &server.name, Profile::Strict)?,
+        Source::Builtin(name) => builtin::target(name, server, Profile::Strict, None)?,
     };
     let place = Place { name: server.name.clone(), target, file: None };
     let (builder, words) = connection::builder(&place, server.options.clone(), false)?;

@@ -3,20 +3,23 @@
 use tidegate::protocol::Profile;
 use tidegate_client::{AppError, Client, ClientBuilder, Target};
 use tidegate_config::{ServerSettings, Source};
+use tidegate_service::Door;
 
 use super::ancestry::Ancestry;
+use super::back::Back;
 use crate::commands::{builtin, connection};
 
-/// Makes clients. `errors` is for the demonstration server.
+/// Makes clients. `errors` is for the demonstration server, `back` for servers of the program that use others.
 pub(super) fn with(
     errors: Profile,
     ancestry: Ancestry,
+    back: Back,
 ) -> impl Fn(&ServerSettings) -> Result<ClientBuilder, AppError> {
     move |settings| {
         let target = match &settings.source {
             Source::Target(Target::Command(command)) => Target::Command(ancestry.tell(command.clone())),
             Source::Target(target) => target.clone(),
-            Source::Builtin(name) => builtin::target(name, &settings.name, errors)?,
+            Source::Builtin(name) => builtin::target(name, settings, errors, Some(back.clone().boxed()))?,
         };
         let builder = Client::builder(target.clone())?.options(settings.options.clone());
         connection::with_logins(builder, &target, false).map_err(|error| connection::app_error(&error))

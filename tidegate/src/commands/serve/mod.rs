@@ -1,11 +1,14 @@
 //! `tidegate serve`: one endpoint in front of the configured servers.
 
 mod ancestry;
+mod back;
 mod dial;
+mod page;
 mod reload;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use tidegate::Eras;
@@ -15,14 +18,15 @@ use tidegate_config::{Config, ListenSettings, ServerSettings, Settings, Source, 
 use tidegate_gateway::Gateway;
 
 use self::ancestry::Ancestry;
+use self::back::Back;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::output;
 
 /// Serve the configured servers behind one endpoint.
 ///
-/// The configuration is tidegate.toml here, else the user's own; without one a demonstration server is served. Changes
-/// of the file are picked up while running.
+/// The configuration is tidegate.toml here, else the user's own; without one the memory is served. Changes of the file
+/// are picked up while running.
 #[derive(Args)]
 pub(crate) struct Serve {
     /// The configuration: a tidegate.toml, or any mcpServers file.
@@ -48,6 +52,10 @@ pub(crate) struct Serve {
     /// An origin of web pages that may call, such as https://app.example.com. May be given more than once.
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     origins: Vec<String>,
+
+    /// Serve the demonstration server, and no configuration.
+    #[arg(long, conflicts_with = "config")]
+    demo: bool,
 
     /// For the demonstration server: which numbers errors have, those of the specification or those that clients of an
     /// older server look for.
@@ -100,15 +108,17 @@ impl From<Era> for Eras {
 }
 
 pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
-    let file = Config::find(serve.config.as_deref());
+    let file = if serve.demo { None } else { Config::find(serve.config.as_deref()) };
     let ancestry = Ancestry::with(file.as_deref())?;
     let watcher = file.as_ref().map(Watcher::start);
     let settings = match &file {
         Some(file) => load(file)?,
-        None => demonstration(),
+        None => unconfigured(if serve.demo { "demo" } else { "memory" }),
     };
-    let gateway =
-        Gateway::builder(settings.clone()).dial(dial::with(serve.errors.into(), ancestry)).start()?;
+    let back = Back::default();
+    let dial = dial::with(serve.errors.into(), ancestry, back.clone());
+    let gateway = Gateway::builder(settings.clone()).dial(dial).start()?;
+    back.lead_to(Some(gateway.clone()));
     let reloading = file.clone().zip(watcher);
     let reloading =
         reloading.map(|(file, watcher)| tokio::spawn(reload::keep(gateway.clone(), file, watcher)));
@@ -119,6 +129,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     if let Some(reloading) = reloading {
         reloading.abort();
     }
+    back.lead_to(None);
     gateway.close().await;
     served
 }
@@ -134,12 +145,12 @@ fn load(file: &std::path::Path) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-/// What is served without a configuration.
-fn demonstration() -> Settings {
+/// What is served without a configuration: a server of the program, whose tools keep their names.
+fn unconfigured(builtin: &str) -> Settings {
     let mut settings = Settings::default();
-    let mut demo = ServerSettings::new("demo", Source::Builtin("demo".to_owned()));
-    demo.prefix = String::new();
-    settings.servers.push(demo);
+    let mut server = ServerSettings::new(builtin, Source::Builtin(builtin.to_owned()));
+    server.prefix = String::new();
+    settings.servers.push(server.with_memory(&Arc::default()));
     settings
 }
 
@@ -177,13 +188,15 @@ async fn over_http(
         ..http::Settings::default().eras(serve.era.into())
     };
     edge.edge.relays = true;
+    let page = page::add(&mut edge, settings);
     if !address.ip().is_loopback() && edge.hosts.is_empty() {
         return Err(Failure::usage(format!(
             "{address} can be reached from other machines, so say under which host name with --allow-host"
         ))
         .next("There is no authentication yet: put something in front that has it."));
     }
-    greet(&format!("http://{address}{}", edge.path), settings, configured)?;
+    let page = page.map(|path| format!("http://{address}{path}"));
+    greet(&format!("http://{address}{}", edge.path), page.as_deref(), settings, configured)?;
     let ending = {
         let gateway = gateway.clone();
         // Without a file there is nothing to read again.
@@ -199,20 +212,25 @@ async fn over_http(
 }
 
 /// Says where the endpoint is, what is behind it and how to connect a client.
-fn greet(url: &str, settings: &Settings, configured: bool) -> Result<(), Failure> {
+fn greet(url: &str, page: Option<&str>, settings: &Settings, configured: bool) -> Result<(), Failure> {
     let names: Vec<&str> = settings.servers.iter().map(|server| server.name.as_str()).collect();
     let (what, example) = match (configured, &names[..]) {
-        (false, _) => {
+        (false, ["demo"]) => {
             ("Tidegate's demonstration server is".to_owned(), format!("\n  tidegate call {url} add a=1 b=2"))
         }
+        (false, _) => (
+            "A memory for your assistant is".to_owned(),
+            format!("\n  tidegate call {url} search_nodes query=tea"),
+        ),
         (true, []) => {
             ("No server is configured yet (tidegate add NAME …). The endpoint is".to_owned(), String::new())
         }
         (true, [only]) => (format!("{only} is"), String::new()),
         (true, [first @ .., last]) => (format!("{} and {last} are", first.join(", ")), String::new()),
     };
+    let page = page.map(|page| format!("\nSee what is remembered at {page}")).unwrap_or_default();
     output::text(&format!(
-        r#"{what} at {url}
+        r#"{what} at {url}{page}
 
 Try it:
   tidegate tools {url}{example}

@@ -1,0 +1,87 @@
+//! What the settings of the memory mean.
+
+use super::Resolver;
+use crate::memory::{ApiKey, Embeddings, MemorySettings, MemoryStore, ModelProvider};
+use crate::written::memory::{self as written, Listed, Memory, ProviderKind};
+
+impl Resolver<'_> {
+    pub(super) fn memory(&mut self, memory: &Memory) -> MemorySettings {
+        let models: Vec<_> = memory.models.iter().map(|(name, model)| self.provider(name, model)).collect();
+        MemorySettings {
+            all_tools: matches!(memory.tools, Some(Listed::All)),
+            store: memory.store.as_deref().and_then(|store| self.store(store)),
+            folders: memory
+                .folders
+                .iter()
+                .filter_map(|folder| self.path(&["memory", "folders"], folder))
+                .collect(),
+            private_addresses: memory.allow_private_addresses.unwrap_or_default(),
+            embeddings: memory.embeddings.as_ref().and_then(|embeddings| self.embeddings(embeddings)),
+            models,
+            model: memory.model.clone(),
+        }
+    }
+
+    fn store(&mut self, store: &str) -> Option<MemoryStore> {
+        if store.starts_with("postgres://") || store.starts_with("postgresql://") {
+            return Some(MemoryStore::Postgres(store.to_owned()));
+        }
+        if store.contains("://") {
+            self.wrong(&["memory", "store"], "it must be a file, or an address that starts with postgres://");
+            return None;
+        }
+        self.path(&["memory", "store"], store).map(MemoryStore::File)
+    }
+
+    fn embeddings(&mut self, written: &written::Embeddings) -> Option<Embeddings> {
+        let at = ["memory", "embeddings"];
+        match (&written.folder, &written.url, &written.model) {
+            (Some(folder), None, None) => {
+                if written.api_key.is_some() {
+                    self.note(
+                        &["memory", "embeddings", "api_key"],
+                        "has no effect, because the model is a folder",
+                    );
+                }
+                self.path(&["memory", "embeddings", "folder"], folder).map(Embeddings::Folder)
+            }
+            (None, Some(url), Some(model)) => Some(Embeddings::Endpoint {
+                url: self.address(&["memory", "embeddings", "url"], url)?,
+                model: model.clone(),
+                api_key: key(&written.api_key),
+            }),
+            (Some(_), _, _) => {
+                self.wrong(&at, "it has a folder and an endpoint, and only one of them can be meant");
+                None
+            }
+            _ => {
+                self.wrong(&at, "it needs a folder with a model, or a url and a model");
+                None
+            }
+        }
+    }
+
+    fn provider(&mut self, name: &str, provider: &written::Provider) -> ModelProvider {
+        let at = ["memory", "models", name, "url"];
+        ModelProvider {
+            name: name.to_owned(),
+            anthropic: matches!(provider.kind, ProviderKind::Anthropic),
+            url: provider.url.as_deref().and_then(|url| self.address(&at, url)),
+            api_key: key(&provider.api_key),
+            models: provider.models.clone(),
+        }
+    }
+
+    fn address(&mut self, at: crate::places::Path<'_>, url: &str) -> Option<String> {
+        let fits = url.starts_with("http://") || url.starts_with("https://");
+        if !fits {
+            self.wrong(at, "it must be an address that starts with http:// or https://");
+        }
+        fits.then(|| url.to_owned())
+    }
+}
+
+/// A key that is there: an empty one stands for a variable that may not be set.
+fn key(written: &Option<String>) -> Option<ApiKey> {
+    written.as_ref().filter(|key| !key.is_empty()).map(|key| ApiKey(key.clone()))
+}

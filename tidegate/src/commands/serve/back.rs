@@ -1,0 +1,47 @@
+//! [`Back`]: the way from a server of the program back to the gateway that it is behind.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+
+use tidegate::protocol::{Error, Symbol};
+use tidegate_gateway::Gateway;
+use tidegate_service::{Call, Door, Reply};
+use tower::Service;
+
+/// The way back to a gateway, which is made before the gateway is, and leads nowhere once that is closed: so the two do
+/// not keep each other alive.
+#[derive(Clone, Default)]
+pub(super) struct Back(Arc<Mutex<Option<Gateway>>>);
+
+impl Back {
+    fn gateway(&self) -> MutexGuard<'_, Option<Gateway>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where it leads from now on.
+    pub(super) fn lead_to(&self, gateway: Option<Gateway>) {
+        *self.gateway() = gateway;
+    }
+}
+
+impl Service<Call> for Back {
+    type Response = Reply;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Reply, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, call: Call) -> Self::Future {
+        let gateway = self.gateway().clone();
+        Box::pin(async move {
+            match gateway {
+                Some(gateway) => gateway.answer(call).await,
+                None => Ok(Reply::Error(Error::new(Symbol::Unavailable, "The gateway is not running"))),
+            }
+        })
+    }
+}
