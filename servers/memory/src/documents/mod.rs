@@ -27,6 +27,8 @@ use tidegate_server::Server;
 
 use crate::Recall;
 
+pub(crate) use read::said;
+
 /// The tables of this module.
 pub(crate) const TABLES: &[&str] = &[
     // `key` is the same in all versions of a document. `origin` is the page or file that it was read from, if it was.

@@ -148,7 +148,7 @@ fn put(change: &mut Change<'_>, key: i64, place: i64, piece: Option<&Placed>) ->
 
 /// Indexes the page of a piece anew: the title of its document, the heading that it stands under, and what it says.
 fn index(change: &mut Change<'_>, page: i64, title: &str, heading: &str, body: &str) -> Result<()> {
-    embed::queue(change, page, &format!("{title} {heading}\n{body}"))?;
+    embed::queue(change, page)?;
     search::put(change, page, &Said { name: title, about: heading, body })
 }
 

@@ -170,6 +170,12 @@ pub(super) struct Piece {
     pub(super) content: String,
 }
 
+/// What the page of a piece says, with the title of its document and the heading that it stands under.
+pub(crate) fn said(view: &mut View<'_>, page: i64) -> Result<Option<String>> {
+    let piece = piece(view, page)?;
+    Ok(piece.map(|piece| format!("{} {}\n{}", piece.title, piece.heading, piece.content)))
+}
+
 /// The piece whose page this is, unless its document does not have it any more.
 pub(super) fn piece(view: &mut View<'_>, page: i64) -> Result<Option<Piece>> {
     view.one(

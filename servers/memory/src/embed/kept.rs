@@ -1,19 +1,22 @@
-//! The texts of pages and their vectors, as they are kept in the store.
+//! Which pages are to have vectors, and the vectors, as they are kept in the store.
 //!
-//! The texts of a tenant are numbered as they come, and a vector has the number of the text it was made of: what has no
-//! vector with the number of its text is still to be done. A vector also has a stamp that only grows, by which other
-//! processes see what is new. What is forgotten stays as a row without text and one without a vector: so they see that,
-//! too, and no number is used twice.
+//! Each time that a page says something new it gets the next number of its tenant, and a vector has the number that its
+//! page had: what has no vector with the number of its page is still to be done. A vector also has a stamp that only
+//! grows, by which other processes see what is new. What is forgotten stays as a row that says so and one without a vector:
+//! so they see that, too, and no number is used twice.
 
 use super::embedder::MAX_TEXT;
+use crate::documents;
+use crate::graph::pages;
 use crate::search::Hit;
 use crate::store::{Change, Result, Value, View};
 
 /// The tables of this module.
 pub(crate) const TABLES: &[&str] = &[
-    "CREATE TABLE page_texts (
-        page INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, made INTEGER NOT NULL, text TEXT)",
-    "CREATE UNIQUE INDEX page_texts_made ON page_texts (tenant, made)",
+    // `said` is 1 if the page says something, and 0 once it was forgotten.
+    "CREATE TABLE page_states (
+        page INTEGER PRIMARY KEY, tenant INTEGER NOT NULL, made INTEGER NOT NULL, said INTEGER NOT NULL)",
+    "CREATE UNIQUE INDEX page_states_made ON page_states (tenant, made)",
     "CREATE TABLE vectors (
         page INTEGER NOT NULL, model TEXT NOT NULL, tenant INTEGER NOT NULL, made INTEGER NOT NULL,
         stamp INTEGER NOT NULL, vector BLOB, PRIMARY KEY (page, model))",
@@ -21,23 +24,17 @@ pub(crate) const TABLES: &[&str] = &[
     "CREATE INDEX vectors_model ON vectors (tenant, model, page)",
 ];
 
-/// Notes what a page says now. A vector of it is made soon, if there is a model for that.
-pub(crate) fn queue(change: &mut Change<'_>, page: i64, text: &str) -> Result<()> {
-    // What no model reads need not be kept twice.
-    let end = text.char_indices().nth(MAX_TEXT).map_or(text.len(), |(at, _)| at);
-    let text = &text[..end];
-    if self::text(change, page)?.as_deref() == Some(text) {
-        return Ok(());
-    }
-    note(change, page, Value::Text(text.into()))
+/// Notes that a page says something else now. A vector of it is made soon, if there is a model for that.
+pub(crate) fn queue(change: &mut Change<'_>, page: i64) -> Result<()> {
+    note(change, page, 1)
 }
 
-/// Forgets what a page says, and its vector.
+/// Forgets a page, and its vector.
 pub(crate) fn forget(change: &mut Change<'_>, page: i64) -> Result<()> {
-    if text(change, page)?.is_none() {
+    if !says_something(change, page)? {
         return Ok(());
     }
-    note(change, page, Value::Null)?;
+    note(change, page, 0)?;
     let stamp = next_stamp(change)?;
     change.run(
         "UPDATE vectors SET vector = NULL, stamp = ?3 WHERE tenant = ?1 AND page = ?2",
@@ -46,15 +43,15 @@ pub(crate) fn forget(change: &mut Change<'_>, page: i64) -> Result<()> {
     Ok(())
 }
 
-fn note(change: &mut Change<'_>, page: i64, text: Value<'_>) -> Result<()> {
+fn note(change: &mut Change<'_>, page: i64, said: i64) -> Result<()> {
     let last =
-        change.one("SELECT MAX(made) FROM page_texts WHERE tenant = ?1", &[], |row| row.maybe_int(0))?;
+        change.one("SELECT MAX(made) FROM page_states WHERE tenant = ?1", &[], |row| row.maybe_int(0))?;
     let made = last.flatten().unwrap_or_default() + 1;
     change.run(
-        "INSERT INTO page_texts (page, tenant, made, text) VALUES (?2, ?1, ?3, ?4)
-         ON CONFLICT (page) DO UPDATE SET made = excluded.made, text = excluded.text
-         WHERE page_texts.tenant = excluded.tenant",
-        &[Value::Int(page), Value::Int(made), text],
+        "INSERT INTO page_states (page, tenant, made, said) VALUES (?2, ?1, ?3, ?4)
+         ON CONFLICT (page) DO UPDATE SET made = excluded.made, said = excluded.said
+         WHERE page_states.tenant = excluded.tenant",
+        &[Value::Int(page), Value::Int(made), Value::Int(said)],
     )?;
     Ok(())
 }
@@ -78,21 +75,28 @@ pub(super) struct Pending {
 
 /// The next texts after the one with this number that have no vector of the model.
 pub(super) fn pending(view: &mut View<'_>, model: &str, after: i64, limit: usize) -> Result<Vec<Pending>> {
-    view.all(
-        "SELECT t.page, t.made, t.text FROM page_texts t
+    let found = view.all(
+        "SELECT t.page, t.made FROM page_states t
          LEFT JOIN vectors v ON v.page = t.page AND v.model = ?2 AND v.made = t.made
-         WHERE t.tenant = ?1 AND t.made > ?3 AND t.text IS NOT NULL AND v.page IS NULL ORDER BY t.made LIMIT ?4",
+         WHERE t.tenant = ?1 AND t.made > ?3 AND t.said = 1 AND v.page IS NULL ORDER BY t.made LIMIT ?4",
         &[Value::Text(model.into()), Value::Int(after), Value::Int(limit as i64)],
-        |row| Ok(Pending { page: row.int(0)?, made: row.int(1)?, text: row.text(2)? }),
-    )
+        |row| Ok((row.int(0)?, row.int(1)?)),
+    )?;
+    with_texts(view, found)
+}
+
+/// Looks up what pages say.
+fn with_texts(view: &mut View<'_>, pages: Vec<(i64, i64)>) -> Result<Vec<Pending>> {
+    let read = |(page, made)| Ok(Pending { page, made, text: text(view, page)?.unwrap_or_default() });
+    pages.into_iter().map(read).collect()
 }
 
 /// How many texts have no vector of the model.
 pub(super) fn count_pending(view: &mut View<'_>, model: &str) -> Result<i64> {
     let count = view.one(
-        "SELECT COUNT(*) FROM page_texts t
+        "SELECT COUNT(*) FROM page_states t
          LEFT JOIN vectors v ON v.page = t.page AND v.model = ?2 AND v.made = t.made
-         WHERE t.tenant = ?1 AND t.text IS NOT NULL AND v.page IS NULL",
+         WHERE t.tenant = ?1 AND t.said = 1 AND v.page IS NULL",
         &[Value::Text(model.into())],
         |row| row.int(0),
     )?;
@@ -112,8 +116,8 @@ pub(super) fn save(change: &mut Change<'_>, model: &str, vectors: &[Made]) -> Re
     for made in vectors {
         change.run(
             "INSERT INTO vectors (page, model, tenant, made, stamp, vector)
-             SELECT t.page, ?2, ?1, t.made, ?3, ?4 FROM page_texts t
-             WHERE t.tenant = ?1 AND t.page = ?5 AND t.made = ?6 AND t.text IS NOT NULL
+             SELECT t.page, ?2, ?1, t.made, ?3, ?4 FROM page_states t
+             WHERE t.tenant = ?1 AND t.page = ?5 AND t.made = ?6 AND t.said = 1
              ON CONFLICT (page, model) DO UPDATE
              SET made = excluded.made, stamp = excluded.stamp, vector = excluded.vector
              WHERE vectors.tenant = excluded.tenant",
@@ -190,7 +194,7 @@ pub(super) fn news(
 /// The vectors of the pages that belong to something.
 pub(super) fn of(view: &mut View<'_>, model: &str, kind: i64, owner: i64) -> Result<Vec<Vec<f32>>> {
     let found = view.all(
-        "SELECT v.vector FROM pages p JOIN page_texts t ON t.page = p.id AND t.text IS NOT NULL
+        "SELECT v.vector FROM pages p JOIN page_states t ON t.page = p.id AND t.said = 1
          JOIN vectors v ON v.page = p.id AND v.model = ?2 AND v.made = t.made AND v.tenant = ?1
          WHERE p.tenant = ?1 AND p.kind = ?3 AND p.owner = ?4 ORDER BY p.id",
         &[Value::Text(model.into()), Value::Int(kind), Value::Int(owner)],
@@ -211,22 +215,46 @@ pub(super) fn one(view: &mut View<'_>, model: &str, page: i64) -> Result<Option<
 
 /// The texts of the pages that belong to something, and what the pages are.
 pub(super) fn texts_of(view: &mut View<'_>, kind: i64, owner: i64) -> Result<Vec<Pending>> {
-    view.all(
-        "SELECT t.page, t.made, t.text FROM pages p JOIN page_texts t ON t.page = p.id AND t.tenant = ?1 AND t.text IS NOT NULL
+    let found = view.all(
+        "SELECT t.page, t.made FROM pages p JOIN page_states t ON t.page = p.id AND t.tenant = ?1 AND t.said = 1
          WHERE p.tenant = ?1 AND p.kind = ?2 AND p.owner = ?3 ORDER BY p.id",
         &[Value::Int(kind), Value::Int(owner)],
-        |row| Ok(Pending { page: row.int(0)?, made: row.int(1)?, text: row.text(2)? }),
-    )
+        |row| Ok((row.int(0)?, row.int(1)?)),
+    )?;
+    with_texts(view, found)
 }
 
-/// What a page says, if it still says something.
-pub(super) fn text(view: &mut View<'_>, page: i64) -> Result<Option<String>> {
-    let found = view.one(
-        "SELECT text FROM page_texts WHERE tenant = ?1 AND page = ?2",
+/// Whether a page says something.
+pub(super) fn says_something(view: &mut View<'_>, page: i64) -> Result<bool> {
+    let said = view.one(
+        "SELECT said FROM page_states WHERE tenant = ?1 AND page = ?2",
         &[Value::Int(page)],
-        |row| row.maybe_text(0),
+        |row| row.int(0),
     )?;
-    Ok(found.flatten())
+    Ok(said == Some(1))
+}
+
+/// What a page says, if it still says something: as much of it as models read.
+pub(super) fn text(view: &mut View<'_>, page: i64) -> Result<Option<String>> {
+    if !says_something(view, page)? {
+        return Ok(None);
+    }
+    let kind =
+        view.one("SELECT kind FROM pages WHERE tenant = ?1 AND id = ?2", &[Value::Int(page)], |row| {
+            row.int(0)
+        })?;
+    let said = match kind {
+        Some(pages::ENTITY) => {
+            pages::said(view, page)?.map(|(name, about, body)| format!("{name} {about}\n{body}"))
+        }
+        Some(pages::DOCUMENT) => documents::said(view, page)?,
+        _ => None,
+    };
+    Ok(said.map(|mut text| {
+        let end = text.char_indices().nth(MAX_TEXT).map_or(text.len(), |(at, _)| at);
+        text.truncate(end);
+        text
+    }))
 }
 
 fn to_bytes(vector: &[f32]) -> Vec<u8> {

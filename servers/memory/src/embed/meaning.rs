@@ -110,7 +110,7 @@ impl Meaning {
                 // What another process removed meanwhile with all its traces is not found either.
                 let mut hits = Vec::with_capacity(found.len());
                 for hit in found {
-                    if kept::text(view, hit.page)?.is_some() {
+                    if kept::says_something(view, hit.page)? {
                         hits.push(hit);
                     }
                 }

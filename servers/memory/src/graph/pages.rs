@@ -4,7 +4,7 @@
 //! changes that are committed together have been made, so a page that several of them touched is indexed once.
 
 use crate::search::{Entries, Said};
-use crate::store::{Change, Code, Fault, Result, Value};
+use crate::store::{Change, Code, Fault, Result, Value, View};
 
 /// How many observations one page holds.
 const ROOM: i64 = 32;
@@ -114,21 +114,28 @@ pub(crate) fn index_touched(change: &mut Change<'_>) -> Result<()> {
     entries.write(change)
 }
 
-/// Indexes a page anew: the name and type of its entity, and what is known of it there.
+/// Indexes a page anew.
 fn index(change: &mut Change<'_>, entries: &mut Entries, page: i64) -> Result<()> {
-    let entity = change.one(
+    let Some((name, about, body)) = said(change, page)? else {
+        crate::embed::forget(change, page)?;
+        return entries.forget(change, page);
+    };
+    crate::embed::queue(change, page)?;
+    entries.put(change, page, &Said { name: &name, about: &about, body: &body })
+}
+
+/// What a page says: the name and type of its entity, and what is known of it there. Nothing, if the entity is gone.
+pub(crate) fn said(view: &mut View<'_>, page: i64) -> Result<Option<(String, String, String)>> {
+    let entity = view.one(
         "SELECT e.name, e.type FROM pages p
          JOIN entities e ON e.tenant = ?1 AND e.key = p.owner AND e.gone IS NULL
          WHERE p.tenant = ?1 AND p.id = ?2",
         &[Value::Int(page)],
         |row| Ok((row.text(0)?, row.text(1)?)),
     )?;
-    let Some((name, about)) = entity else {
-        crate::embed::forget(change, page)?;
-        return entries.forget(change, page);
-    };
+    let Some((name, about)) = entity else { return Ok(None) };
     let mut body = String::new();
-    change.each(
+    view.each(
         "SELECT content FROM observations WHERE tenant = ?1 AND page = ?2 AND gone IS NULL ORDER BY id",
         &[Value::Int(page)],
         |row| {
@@ -137,6 +144,5 @@ fn index(change: &mut Change<'_>, entries: &mut Entries, page: i64) -> Result<()
             Ok(())
         },
     )?;
-    crate::embed::queue(change, page, &format!("{name} {about}\n{body}"))?;
-    entries.put(change, page, &Said { name: &name, about: &about, body: &body })
+    Ok(Some((name, about, body)))
 }

@@ -3,8 +3,8 @@
 //! `server-memory` finds every entity whose name, type or observations hold the query, be it a part of a word, because
 //! it looks at everything. So does this, as long as that takes no longer than a blink: in memories of up to 20,000
 //! observations. Larger ones are searched by whole words, through the index, and give the twenty entities that fit best.
-//! An index of all parts of words would make the large ones behave as the small ones do, but it would be three times as
-//! large as everything else, and most of the time of each change would go into it.
+//! An index of all parts of words would make the large ones behave as the small ones do, but it would be larger than
+//! everything else, and most of the time of each change would go into it.
 
 use std::collections::BTreeMap;
 

@@ -28,7 +28,7 @@ pub(crate) const TABLES: &[&str] = &[
         tenant INTEGER NOT NULL, gram TEXT NOT NULL, size INTEGER NOT NULL, word INTEGER NOT NULL,
         PRIMARY KEY (tenant, gram, size, word)) WITHOUT ROWID",
     // A page is indexed anew by what is on it, however much else is known of its entity.
-    "CREATE INDEX observations_paged ON observations (page) WHERE gone IS NULL",
+    "CREATE INDEX observations_paged ON observations (tenant, page) WHERE gone IS NULL",
     // What held at a time is found without looking at all that came later.
     "CREATE INDEX observations_since ON observations (tenant, since)",
     "CREATE INDEX relations_since ON relations (tenant, since)",
