@@ -29,6 +29,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let user = User::new(name, version);
     let seen = user.seen.clone();
+    // Built together with the memory, reqwest has TLS and no provider for it.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let transport = StreamableHttpClientTransport::from_uri(url.as_str());
     let client = Client { service: user.serve_with_lifecycle(transport, lifecycle).await?, seen };
     tell("", "connect", Ok(serde_json::to_value(client.version())?));

@@ -118,6 +118,8 @@ impl Connection {
                 let settings = http::Settings::default().eras(eras);
                 let serving = http::serve(door, listener, settings, std::future::pending());
                 let server = tokio::spawn(async { serving.await.expect("serving the loopback") });
+                // The memory wants reqwest with TLS and brings no provider for others, who have to name one.
+                let _ = rustls::crypto::ring::default_provider().install_default();
                 let transport = StreamableHttpClientTransport::from_uri(format!("http://{address}/mcp"));
                 (server, soon(&what, user.serve_with_lifecycle(transport, lifecycle)).await)
             }

@@ -13,6 +13,9 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Programs that use reqwest without TLS beside this crate get reqwest with TLS and without a provider for it, because
+//! cargo joins features: such a program calls `rustls::crypto::ring::default_provider().install_default()` first.
 
 mod agents;
 mod devflow;
