@@ -1,6 +1,6 @@
 //! What entities and relations were, version by version.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -52,12 +52,12 @@ pub struct RelationVersion {
 }
 
 /// When a change was made, and by whom.
-struct When {
-    at: i64,
+pub(super) struct When {
+    pub(super) at: i64,
     who: Option<String>,
 }
 
-fn when(view: &mut View<'_>, change: i64) -> Result<When> {
+pub(super) fn when(view: &mut View<'_>, change: i64) -> Result<When> {
     let found = view.one(
         "SELECT at, who FROM changes WHERE tenant = ?1 AND id = ?2",
         &[Value::Int(change)],
@@ -98,22 +98,35 @@ pub(crate) fn lives(view: &mut View<'_>, name: &str) -> Result<Vec<i64>> {
     Ok(keys)
 }
 
-/// The changes that began a version of the entity with a key, and perhaps NULL. What ended it began none.
-pub(crate) const BEGINNINGS: &str = "SELECT made AS change FROM entities WHERE tenant = ?1 AND key = ?2
-     UNION SELECT made FROM observations WHERE tenant = ?1 AND entity = ?2
-     UNION SELECT gone FROM observations WHERE tenant = ?1 AND entity = ?2
-     EXCEPT SELECT e.gone FROM entities e WHERE e.tenant = ?1 AND e.key = ?2
-         AND NOT EXISTS (SELECT 1 FROM entities n WHERE n.tenant = ?1 AND n.key = ?2 AND n.made = e.gone)";
+/// The changes that began a version of the entity with a key. What ended it began none.
+///
+/// Two plain queries, because one that joins both lists may be answered by looking at everything that is known.
+pub(crate) fn beginnings(view: &mut View<'_>, key: i64) -> Result<BTreeSet<i64>> {
+    let (mut begun, mut ended) = (BTreeSet::new(), Vec::new());
+    view.each("SELECT made, gone FROM entities WHERE tenant = ?1 AND key = ?2", &[Value::Int(key)], |row| {
+        begun.insert(row.int(0)?);
+        ended.extend(row.maybe_int(1)?);
+        Ok(())
+    })?;
+    // A change that ended one row and made the next has changed its name or type.
+    ended.retain(|change| !begun.contains(change));
+    let known = "SELECT made, gone FROM observations WHERE tenant = ?1 AND entity = ?2";
+    view.each(known, &[Value::Int(key)], |row| {
+        begun.insert(row.int(0)?);
+        begun.extend(row.maybe_int(1)?);
+        Ok(())
+    })?;
+    ended.iter().for_each(|change| _ = begun.remove(change));
+    Ok(begun)
+}
 
 /// Which version the entity of this name is in, and when it came to be.
 pub(crate) fn version(view: &mut View<'_>, name: &str) -> Result<(usize, i64)> {
     let (mut versions, mut last) = (0, 0);
     for key in lives(view, name)? {
-        let sql = format!("SELECT count(change), COALESCE(max(change), 0) FROM ({BEGINNINGS}) AS beginnings");
-        let found = view.one(&sql, &[Value::Int(key)], |row| Ok((row.int(0)?, row.int(1)?)))?;
-        let (count, latest) = found.unwrap_or_default();
-        versions += count as usize;
-        last = latest;
+        let begun = beginnings(view, key)?;
+        versions += begun.len();
+        last = begun.last().copied().unwrap_or_default();
     }
     Ok((versions, when(view, last)?.at))
 }
@@ -136,9 +149,7 @@ pub(crate) fn of_entity(
 ) -> Result<Versions> {
     let mut begun = Vec::new();
     for key in lives(view, name)? {
-        let mut changes = view.all(BEGINNINGS, &[Value::Int(key)], |row| row.maybe_int(0))?;
-        changes.sort_unstable();
-        begun.extend(changes.into_iter().flatten().map(|change| (key, change)));
+        begun.extend(beginnings(view, key)?.into_iter().map(|change| (key, change)));
     }
     if begun.is_empty() {
         return Err(Fault::no_entity(name));

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::store::{Change, Code, Fault, Result, Value};
+use crate::store::{Change, Code, Fault, Result};
 
 use super::entities::{self, Kept};
 use super::history::{self, EntityVersion};
@@ -74,13 +74,9 @@ fn find(change: &mut Change<'_>, name: &str, which: Which) -> Result<EntityVersi
 fn begun_by(change: &mut Change<'_>, name: &str, at: i64) -> Result<usize> {
     let mut begun = 0;
     for key in history::lives(change, name)? {
-        let sql = format!(
-            "SELECT count(*) FROM ({}) AS begun JOIN changes c ON c.tenant = ?1 AND c.id = begun.change
-             WHERE c.at <= ?3",
-            history::BEGINNINGS
-        );
-        let count = change.one(&sql, &[Value::Int(key), Value::Int(at)], |row| row.int(0))?;
-        begun += count.unwrap_or_default() as usize;
+        for beginning in history::beginnings(change, key)? {
+            begun += usize::from(history::when(change, beginning)?.at <= at);
+        }
     }
     Ok(begun)
 }
