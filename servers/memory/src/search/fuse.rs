@@ -2,8 +2,8 @@
 
 use super::Hit;
 
-/// How much being first counts more than being second. The usual constant is 60; with lists that differ much in quality a
-/// smaller one finds better, because what the best list has at its top stays there (`cargo xtask bench --quality`).
+/// How much being first counts more than being second. The usual constant is 60; where lists differ much in quality a
+/// smaller one leaves at the top what the best of them has there. `cargo xtask bench --quality` tells how well it finds.
 const K: f64 = 10.0;
 
 /// One list, best first. A score is the sum of `weight / (10 + rank)` over the lists that have the page.
