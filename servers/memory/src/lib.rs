@@ -39,7 +39,7 @@ use std::sync::Arc;
 use tidegate_server::{Json, Principal, Server, ServerDoor};
 
 pub use agents::models::{Kind as ProviderKind, Models, Provider, Secret};
-pub use embed::{Embedder, Endpoint, HUGGING_FACE, download};
+pub use embed::{Embedder, Endpoint, HUGGING_FACE, MODEL_FILES, download};
 pub use graph::history::{EntityVersion, RelationVersion};
 pub use graph::model::{Entity, Graph, Relation};
 pub use graph::relations::Direction;

@@ -54,7 +54,7 @@ fn memory(settings: &MemorySettings, tools: Option<BoxDoor>) -> Result<Target, E
     options.folders = settings.folders.clone();
     options.allow_private_addresses = settings.private_addresses;
     options.embeddings = match &settings.embeddings {
-        None => None,
+        None => usual_model(),
         Some(Embeddings::Folder(folder)) => Some(Embedder::folder(folder).map_err(|fault| {
             unusable(&format!("the model in {} cannot be used", folder.display()), &fault)
         })?),
@@ -100,11 +100,28 @@ fn usual_file() -> Result<PathBuf, Error> {
     if let Some(file) = std::env::var_os(MEMORY_FILE).filter(|file| !file.is_empty()) {
         return Ok(file.into());
     }
-    let folder = tidegate_config::usual_data_dir().ok_or_else(|| {
-        let what = format!(
-            "the home directory is not known; set HOME, or {MEMORY_FILE} to where the memory is kept"
-        );
-        Error::new(Symbol::InvalidParams, what)
-    })?;
-    Ok(folder.join("memory.db"))
+    let what = || format!("set HOME, or {MEMORY_FILE} to where the memory is kept");
+    usual_folder(what).map(|folder| folder.join("memory.db"))
+}
+
+/// Where `tidegate model` puts a model, in a folder with its name.
+pub(crate) fn usual_models() -> Result<PathBuf, Error> {
+    usual_folder(|| "set HOME, or name a folder with --folder".to_owned()).map(|folder| folder.join("model"))
+}
+
+/// The model that `tidegate model` brought.
+fn usual_model() -> Option<Embedder> {
+    let folders = std::fs::read_dir(usual_models().ok()?).ok()?.flatten().map(|entry| entry.path());
+    let is_whole =
+        |folder: &PathBuf| tidegate_memory::MODEL_FILES.iter().all(|file| folder.join(file).exists());
+    let folder = folders.filter(is_whole).min()?;
+    Embedder::folder(&folder)
+        .inspect_err(|fault| tracing::warn!(%fault, "the memory finds by words alone"))
+        .ok()
+}
+
+fn usual_folder(otherwise: impl Fn() -> String) -> Result<PathBuf, Error> {
+    tidegate_config::usual_data_dir().ok_or_else(|| {
+        Error::new(Symbol::InvalidParams, format!("the home directory is not known; {}", otherwise()))
+    })
 }

@@ -22,6 +22,7 @@ mod failure;
 mod import;
 mod interrupt;
 mod login;
+mod model;
 mod output;
 mod pin;
 mod prompts;
@@ -48,6 +49,7 @@ pub(crate) enum Command {
     Import(import::Import),
     Check(check::Check),
     Pin(pin::Pin),
+    Model(model::Model),
     Tools(tools::Tools),
     Call(Box<call::Call>),
     Resources(resources::Resources),
@@ -73,6 +75,7 @@ impl Command {
             Command::Import(import) => import::run(&import).map(fine),
             Command::Check(check) => check::run(check).await,
             Command::Pin(pin) => pin::run(pin).await,
+            Command::Model(model) => model::run(model).await.map(fine),
             Command::Tools(tools) => tools::run(tools).await.map(fine),
             Command::Call(call) => call::run(*call).await,
             Command::Resources(resources) => resources::list(resources).await.map(fine),
@@ -106,6 +109,7 @@ impl Command {
             | Command::Import(_)
             | Command::Check(_)
             | Command::Pin(_)
+            | Command::Model(_)
             | Command::Login(_)
             | Command::Logout(_)
             | Command::Completions(_) => {
@@ -130,6 +134,7 @@ impl Command {
             Command::Call(call) => call.common.json || call.raw,
             Command::Check(check) => check.json,
             Command::Pin(pin) => pin.json,
+            Command::Model(model) => model.json,
             Command::Login(login) => login.json,
             Command::Logout(logout) => logout.json,
             // Its report holds the failures.

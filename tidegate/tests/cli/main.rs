@@ -18,5 +18,6 @@ mod interrupts;
 mod lists;
 mod login;
 mod memory;
+mod model;
 mod pin;
 mod terminal;

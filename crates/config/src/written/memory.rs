@@ -19,7 +19,8 @@ pub(crate) struct Memory {
     pub(crate) folders: Vec<String>,
     /// Whether pages of this machine and of private networks can be taken into the memory. Default false.
     pub(crate) allow_private_addresses: Option<bool>,
-    /// What compares texts by meaning: a folder with a static model, or an endpoint. Default none: search goes by words.
+    /// What compares texts by meaning: a folder with a static model, or an endpoint. Default: the model that `tidegate model`
+    /// brought; without one, search goes by words.
     pub(crate) embeddings: Option<Embeddings>,
     /// The model that agents use if neither they nor the caller name one: its name, or "provider/name". Default: the
     /// first model of the first provider.

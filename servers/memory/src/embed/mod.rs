@@ -27,6 +27,7 @@ pub use download::{HUGGING_FACE, download};
 pub use embedder::Embedder;
 pub use endpoint::Endpoint;
 pub(crate) use kept::{TABLES, forget, queue};
+pub use local::FILES as MODEL_FILES;
 pub(crate) use meaning::Meaning;
 
 /// What this module adds to a server: tools, resources and prompts.

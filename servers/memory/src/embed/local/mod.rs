@@ -16,8 +16,8 @@ use crate::store::{Code, Fault, Result};
 use tensors::Tensors;
 use tokens::Tokens;
 
-/// The files of a model.
-pub(super) const FILES: [&str; 3] = ["config.json", "tokenizer.json", "model.safetensors"];
+/// The files of a static model.
+pub const FILES: [&str; 3] = ["config.json", "tokenizer.json", "model.safetensors"];
 /// Most dimensions of a vector.
 const MAX_DIMENSIONS: usize = 10_000;
 

@@ -1,0 +1,127 @@
+//! `tidegate model`: brings the model by which the memory compares texts.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use tidegate::protocol::Json;
+use tidegate_memory::{Code, Embedder, Fault, HUGGING_FACE, download};
+
+use super::builtin;
+use super::display::Display;
+use super::exit::{self, Exit};
+use super::failure::Failure;
+use super::interrupt::Interrupt;
+use super::output;
+use crate::term::style::Paint;
+
+/// Download a model, so that the memory also finds by meaning.
+///
+/// It is a static model (a table of vectors) that runs on this machine without any other program: texts are sent nowhere.
+/// The memory uses it from its next start on, unless the configuration names another one.
+#[derive(Args)]
+#[command(after_help = exit::HELP)]
+pub(crate) struct Model {
+    /// A model2vec model, as an owner and a name.
+    #[arg(default_value = "minishlab/potion-base-8M", value_name = "MODEL")]
+    name: String,
+
+    /// Where models are: Hugging Face, or what is built in the same way.
+    #[arg(long, value_name = "URL", env = "HF_ENDPOINT", default_value = HUGGING_FACE, hide_env_values = true)]
+    from: String,
+
+    /// Put it into this folder, and do not use it yet. [default: where the memory looks for one]
+    #[arg(long, value_name = "FOLDER")]
+    folder: Option<PathBuf>,
+
+    /// Print the outcome as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(crate) async fn run(args: Model) -> Result<(), Failure> {
+    let short = args.name.rsplit('/').next().unwrap_or_default();
+    let usual = builtin::usual_models().map_err(|error| Failure::usage(error.message()))?;
+    let folder = args.folder.clone().unwrap_or_else(|| usual.join(short));
+    may_be_replaced(&folder)?;
+    // Nothing of it is in the folder before all of it is there, and can be used.
+    let begun = beside(&folder)?;
+    let brought = Interrupt::listen().or(bring(&args, &begun)).await;
+    let placed = brought.and_then(|()| place(&begun, &folder));
+    if placed.is_err() {
+        let _ = std::fs::remove_dir_all(&begun);
+    }
+    placed?;
+    if args.folder.is_none() {
+        // The memory looks for one.
+        remove_others(&usual, &folder);
+    }
+    if args.json {
+        return output::text(&json!({"model": args.name, "folder": folder}).to_string());
+    }
+    let next = match args.folder {
+        None => "The memory uses it from its next start on.".to_owned(),
+        Some(_) => format!("To use it, write in tidegate.toml:\n\n[memory.embeddings]\nfolder = {folder:?}"),
+    };
+    output::text(&format!(
+        "{} {} is in {}\n{next}",
+        Paint::stdout().good("Ready:"),
+        args.name,
+        folder.display()
+    ))
+}
+
+/// Downloads the files, and tries whether they are a model.
+async fn bring(args: &Model, to: &Path) -> Result<(), Failure> {
+    let display = Display::new(0);
+    display.waiting(&format!("reaching {}", args.from));
+    let done = download(&args.from, &args.name, to, |file, there, whole| {
+        display.progress(&Json::from(json!({"progress": there, "total": whole, "message": file})));
+    })
+    .await;
+    display.clear();
+    done.map_err(|fault| failure(&fault))?;
+    Embedder::folder(to).map(drop).map_err(|fault| failure(&fault))
+}
+
+/// Where the files are while some are still missing.
+fn beside(folder: &Path) -> Result<PathBuf, Failure> {
+    let name = folder.file_name().ok_or_else(|| Failure::usage("--folder must be a folder with a name"))?;
+    let mut name = name.to_owned();
+    name.push(".part");
+    Ok(folder.with_file_name(name))
+}
+
+/// What is no model is not ours to replace.
+fn may_be_replaced(folder: &Path) -> Result<(), Failure> {
+    let Ok(there) = std::fs::read_dir(folder) else { return Ok(()) };
+    let is_strange = |name: &str| !tidegate_memory::MODEL_FILES.contains(&name);
+    match there.flatten().find(|entry| entry.file_name().to_str().is_none_or(is_strange)) {
+        Some(entry) => Err(Failure::usage(format!(
+            "{} holds {:?}, which is not of a model: choose another folder",
+            folder.display(),
+            entry.file_name()
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn place(begun: &Path, folder: &Path) -> Result<(), Failure> {
+    let _ = std::fs::remove_dir_all(folder);
+    std::fs::rename(begun, folder)
+        .map_err(|error| Failure::usage(format!("{} cannot be written: {error}", folder.display())))
+}
+
+fn remove_others(usual: &Path, kept: &Path) {
+    for entry in std::fs::read_dir(usual).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path != kept && may_be_replaced(&path).is_ok() {
+            let _ = std::fs::remove_dir_all(path);
+        }
+    }
+}
+
+fn failure(fault: &Fault) -> Failure {
+    let exit = if fault.code == Code::Outside { Exit::Unavailable } else { Exit::Usage };
+    Failure::new(exit, &fault.message)
+}
