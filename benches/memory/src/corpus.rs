@@ -37,6 +37,11 @@ impl Corpus {
         Corpus { words: (0..VOCABULARY).map(spelt).collect(), shares }
     }
 
+    /// All words, the frequent ones first.
+    pub(crate) fn words(&self) -> &[String] {
+        &self.words
+    }
+
     fn word(&self, rng: &mut Rng) -> &str {
         let drawn = rng.f64();
         let rank = self.shares.partition_point(|share| *share < drawn).min(VOCABULARY - 1);

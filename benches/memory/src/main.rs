@@ -9,6 +9,7 @@
     reason = "a command-line tool whose output is its purpose"
 )]
 
+mod alone;
 mod client;
 mod corpus;
 mod measure;

@@ -7,8 +7,8 @@ use anyhow::{Context, Result};
 use fastrand::Rng;
 use serde_json::{Value, json};
 use tidegate_benches_common::process::resident;
-use tidegate_memory::Store;
 
+use crate::alone;
 use crate::client::Client;
 use crate::corpus::{Corpus, OBSERVATIONS, RELATIONS};
 use crate::server::Server;
@@ -44,7 +44,7 @@ pub(crate) fn measure(
     seen.push(("file", megabytes(size(&server.file(folder))?)));
     start_up(server, corpus, folder, &mut seen)?;
     if server.is_ours() {
-        in_process(corpus, entities, queries, &server.file(folder), &mut seen)?;
+        alone::measure(corpus, entities, queries, &server.file(folder), &mut seen)?;
     }
     Ok(seen)
 }
@@ -167,54 +167,22 @@ fn start_up(server: &Server, corpus: &Corpus, folder: &Path, seen: &mut Seen) ->
     Ok(())
 }
 
-/// Ways of searching on their own, without the protocol and without reading what was found.
-fn in_process(corpus: &Corpus, entities: usize, queries: usize, file: &Path, seen: &mut Seen) -> Result<()> {
-    let memory = Store::open(file)?.of("default");
-    let runtime = tokio::runtime::Builder::new_multi_thread().build()?;
-    let mut rng = Rng::with_seed(5);
-    let right: Vec<String> = (0..queries).map(|_| corpus.query(&mut rng, entities)).collect();
-    let wrong: Vec<String> = (0..queries).map(|_| corpus.misspelt(&mut rng, entities)).collect();
-    let (took, found) = runtime.block_on(async {
-        let (mut took, mut found) = (Vec::new(), 0);
-        for text in &right {
-            let began = Instant::now();
-            found += usize::from(!memory.by_words(text, 10).await?.is_empty());
-            took.push(began.elapsed());
-        }
-        anyhow::Ok((took, found))
-    })?;
-    seen.push(("by words (in process)", times(took)));
-    seen.push(("by words: found something", format!("{found} of {queries}")));
-    let (took, found) = runtime.block_on(async {
-        let (mut took, mut found) = (Vec::new(), 0);
-        for text in &wrong {
-            let began = Instant::now();
-            found += usize::from(!memory.by_nearly_the_words(text, 10).await?.is_empty());
-            took.push(began.elapsed());
-        }
-        anyhow::Ok((took, found))
-    })?;
-    seen.push(("misspelt (in process)", times(took)));
-    seen.push(("misspelt: found something", format!("{found} of {queries}")));
-    Ok(())
-}
-
-fn rate(count: usize, began: Instant) -> String {
+pub(crate) fn rate(count: usize, began: Instant) -> String {
     format!("{:.0}", count as f64 / began.elapsed().as_secs_f64())
 }
 
-fn milliseconds(took: Duration) -> String {
+pub(crate) fn milliseconds(took: Duration) -> String {
     format!("{:.1} ms", took.as_secs_f64() * 1e3)
 }
 
-fn times(mut all: Vec<Duration>) -> String {
+pub(crate) fn times(mut all: Vec<Duration>) -> String {
     all.sort_unstable();
     let at = |share: f64| all.get(((all.len() as f64 * share) as usize).min(all.len().saturating_sub(1)));
     let shown = |share| at(share).map_or(0.0, |took| took.as_secs_f64() * 1e3);
     format!("{:.2} / {:.2} ms", shown(0.5), shown(0.99))
 }
 
-fn megabytes(bytes: u64) -> String {
+pub(crate) fn megabytes(bytes: u64) -> String {
     format!("{:.0} MB", bytes as f64 / 1e6)
 }
 

@@ -65,7 +65,7 @@ async fn main() -> Outcome<()> {
     for end in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(file.with_extension(format!("db{end}")));
     }
-    let memory = Measured::new(Store::open(&file)?, Some(embedder));
+    let memory = Measured::new(Store::open(&file)?, "measured", Some(embedder));
     let began = Instant::now();
     for some in corpus.chunks(100) {
         memory.remember(some.iter().map(entity).collect()).await?;

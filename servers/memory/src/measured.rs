@@ -1,4 +1,4 @@
-//! The ways of searching one by one, for the project's own benchmark of how well each of them finds.
+//! The ways of searching one by one, for the project's own benchmarks of how well and how fast each of them finds.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,11 +27,11 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// A memory in this store.
-    pub fn new(store: Store, embedder: Option<Embedder>) -> Measured {
+    /// A tenant's memory in this store.
+    pub fn new(store: Store, tenant: &str, embedder: Option<Embedder>) -> Measured {
         let meaning = embedder.clone().map(|embedder| embed::Meaning::new(embedder, &store));
         let options = Arc::new(Options { embeddings: embedder, ..Options::default() });
-        let memory = store.of("measured");
+        let memory = store.of(tenant);
         Measured { recall: Recall { store, options, meaning }, memory }
     }
 

@@ -17,8 +17,7 @@ mod terms;
 mod words;
 
 use crate::Recall;
-use crate::graph::{entities, pages};
-use crate::store::{Fault, Memory, Result, View};
+use crate::store::{Memory, Result};
 
 pub(crate) use fuse::fuse;
 pub(crate) use fuzzy::fuzzy;
@@ -40,37 +39,6 @@ pub(crate) struct Hit {
     /// How well it fits, the best first: comparable within one search only.
     pub(crate) score: f64,
 }
-
-/// Ways of searching on their own, for measuring them. Assistants have tools that use all ways together.
-impl Memory {
-    /// The names of the entities that have the words of the query, the best first.
-    pub async fn by_words(&self, text: &str, limit: usize) -> Result<Vec<String>, Fault> {
-        self.names(lexical, text, limit).await
-    }
-
-    /// The names of the entities that have nearly the words of the query, if some of them may be misspelt.
-    pub async fn by_nearly_the_words(&self, text: &str, limit: usize) -> Result<Vec<String>, Fault> {
-        self.names(fuzzy, text, limit).await
-    }
-
-    async fn names(&self, search: Search, text: &str, limit: usize) -> Result<Vec<String>> {
-        let text = text.to_owned();
-        self.view(move |view| {
-            let mut names = Vec::new();
-            for hit in search(view, &text, &[pages::ENTITY], limit)? {
-                if let Some(kept) = entities::keyed(view, hit.owner)?
-                    && !names.contains(&kept.name)
-                {
-                    names.push(kept.name);
-                }
-            }
-            Ok(names)
-        })
-        .await
-    }
-}
-
-type Search = fn(&mut View<'_>, &str, &[i64], usize) -> Result<Vec<Hit>>;
 
 /// What was found.
 pub(crate) struct Found {
