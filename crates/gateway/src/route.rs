@@ -58,8 +58,14 @@ impl Inner {
                     return reply;
                 }
                 Box::pin(self.look_again(Kind::Tools)).await;
-                self.known_tool(&call.params)?
-                    .ok_or_else(|| self.unknown(&call.params, Symbol::ToolNotFound, "tool"))?
+                match self.known_tool(&call.params)? {
+                    Some(place) => place,
+                    // A server that was just starting may have it.
+                    None => {
+                        let unknown = || Err(self.unknown(&call.params, Symbol::ToolNotFound, "tool"));
+                        return Box::pin(self.unlisted_tool(&call)).await.unwrap_or_else(unknown);
+                    }
+                }
             }
         };
         self.send(place, "name", call).await

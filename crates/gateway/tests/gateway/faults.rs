@@ -73,6 +73,34 @@ async fn garbled() -> std::net::SocketAddr {
     address
 }
 
+/// Who calls at once waits for a server that is just starting, for what it does not list, too.
+#[tokio::test]
+async fn what_a_starting_server_does_not_list() {
+    let ready = Arc::new(Notify::new());
+    let hidden = Server::new("slow", "1").tool(says("hidden", "found").unlisted()).build();
+    let gate = ready.clone();
+    let slow = tower::service_fn(move |call: Call| {
+        let (hidden, gate) = (hidden.clone(), gate.clone());
+        async move {
+            if call.method == Method::Discover {
+                gate.notified().await;
+                gate.notify_one();
+            }
+            hidden.answer(call).await
+        }
+    });
+    let gateway = Gateway::start(settings([door("slow", slow)])).unwrap();
+    let asked = tokio::spawn({
+        let gateway = gateway.clone();
+        async move { modern().call(&gateway, "slow_hidden").await }
+    });
+    // It has asked and found nothing before the server is there.
+    tokio::task::yield_now().await;
+    ready.notify_one();
+    assert_eq!(asked.await.unwrap(), ("found".to_owned(), false));
+    gateway.close().await;
+}
+
 #[tokio::test]
 async fn servers_that_are_down_hang_or_garble_do_not_hold_up_the_rest() {
     // It takes connections and never says a word.
