@@ -154,6 +154,8 @@ pub(crate) fn of_entity(
     if begun.is_empty() {
         return Err(Fault::no_entity(name));
     }
+    // Several may have lived at the same time, before one took the name of another.
+    begun.sort_unstable_by_key(|(_, change)| *change);
     let total = begun.len();
     let end = before.map_or(total, |before| before.saturating_sub(1).min(total));
     let mut lives: BTreeMap<i64, Life> = BTreeMap::new();
@@ -173,7 +175,7 @@ pub(crate) fn of_entity(
         }
         let (name, entity_type) = row.what.clone();
         let ended = life.rows.iter().filter_map(|row| row.gone).filter(|gone| gone > change).min();
-        let next = begun.get(at + 1).filter(|(other, _)| other == key).map(|(_, change)| *change);
+        let next = begun[at + 1..].iter().find(|(other, _)| other == key).map(|(_, change)| *change);
         let until = match (next, ended) {
             (Some(next), Some(ended)) => Some(next.min(ended)),
             (next, ended) => next.or(ended),

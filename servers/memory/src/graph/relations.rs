@@ -2,7 +2,7 @@
 
 use crate::store::{Change, Fault, Result, Row, Value, View};
 
-use super::model::Relation;
+use super::model::{self, Relation};
 
 /// The columns of [`read`].
 pub(crate) const COLUMNS: &str =
@@ -97,6 +97,7 @@ pub(crate) fn update(change: &mut Change<'_>, new: Relation) -> Result<Relation>
     };
     let mut metadata = known.relation.metadata.unwrap_or_default();
     metadata.extend(new.metadata.unwrap_or_default());
+    model::metadata("metadata, with what it has already", Some(&metadata))?;
     let relation = Relation {
         strength: new.strength.or(known.relation.strength),
         confidence: new.confidence.or(known.relation.confidence),

@@ -181,9 +181,9 @@ impl Memory {
         work: impl FnOnce(&mut Change<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let tenant = self.store.tenant(&self.tenant).await?;
-        let (who, now) = (self.who.clone(), tidegate_service::epoch_ms() as i64);
+        let who = self.who.clone();
         let work = move |sql: &mut dyn Sql| {
-            let mut change = Change::begin(sql, tenant, now, who.as_deref(), what)?;
+            let mut change = Change::begin(sql, tenant, who.as_deref(), what)?;
             work(&mut change)
         };
         let done = self.store.write(work).await?;

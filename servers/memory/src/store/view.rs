@@ -102,14 +102,19 @@ pub(crate) struct Change<'a> {
 
 impl<'a> Change<'a> {
     /// Begins a change in the name of `who`.
+    ///
+    /// Its moment is taken here, where nobody else writes, and is never before that of the last change: several
+    /// processes may write, and clocks are set back, but what comes later holds later.
     pub(super) fn begin(
         sql: &'a mut dyn Sql,
         tenant: i64,
-        now: i64,
         who: Option<&str>,
         what: &str,
     ) -> Result<Change<'a>> {
         let mut view = View::new(sql, tenant);
+        let last =
+            view.one("SELECT MAX(at) FROM changes WHERE tenant = ?1", &[], |row| row.maybe_int(0))?.flatten();
+        let now = (tidegate_service::epoch_ms() as i64).max(last.unwrap_or_default());
         let who = who.map_or(Value::Null, |who| Value::Text(who.into()));
         let id = view.one(
             "INSERT INTO changes (tenant, at, who, what) VALUES (?1, ?2, ?3, ?4) RETURNING id",

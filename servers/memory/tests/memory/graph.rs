@@ -277,6 +277,48 @@ async fn many_at_once_and_two_processes_on_one_file() {
     assert_eq!(graph["entities"][0]["observations"].as_array().unwrap().len(), 100);
     let history = ask(&one, "get_entity_history", json!({"entityName": "log"})).await;
     assert_eq!(history["totalVersions"], 101);
+    // Whoever wrote it, what came later held later.
+    let moments: Vec<i64> = history["history"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|version| [&version["validFrom"], &version["validTo"]])
+        .filter_map(serde_json::Value::as_i64)
+        .collect();
+    assert!(moments.is_sorted(), "{moments:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn metadata_stays_within_its_bounds_piece_by_piece() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    let relation = json!({"from": "a", "to": "b", "relationType": "r"});
+    ask(&memory, "create_relations", json!({"relations": [relation]})).await;
+    let with = |n: usize| json!({"from": "a", "to": "b", "relationType": "r", "metadata": {format!("k{n}"): "x".repeat(10_000)}});
+    ask(&memory, "update_relation", with(1)).await;
+    let said = refused(&memory, "update_relation", with(2)).await;
+    assert!(said.contains("metadata") && said.contains("16384"), "{said}");
+    ask(&memory, "update_relation", with(1)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_takes_a_name_has_a_history_in_order() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    for name in ["D", "H"] {
+        let entities = json!([{"name": name, "entityType": "t", "observations": [format!("of {name}")]}]);
+        ask(&memory, "create_entities", json!({"entities": entities})).await;
+    }
+    ask(&memory, "delete_entities", json!({"entityNames": ["H"]})).await;
+    ask(&memory, "update_entity", json!({"name": "D", "newName": "H"})).await;
+    let told = ask(&memory, "get_entity_history", json!({"entityName": "H"})).await;
+    let versions = told["history"].as_array().unwrap();
+    let names: Vec<_> = versions.iter().map(|version| version["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["D", "H", "H"]);
+    let known = |n: usize| versions[n]["observations"][0].as_str().unwrap();
+    assert_eq!([known(0), known(1), known(2)], ["of D", "of H", "of D"]);
+    assert_eq!(versions[0]["validTo"], versions[2]["validFrom"]);
+    assert!(versions[2]["validTo"].is_null());
 }
 
 #[tokio::test(flavor = "multi_thread")]
