@@ -1,5 +1,8 @@
 //! The file format of `server-memory`: one JSON object a line, `{"type": "entity", …}` or `{"type": "relation", …}`.
 
+pub(crate) mod numbers;
+pub(crate) mod whole;
+
 use serde::{Deserialize, Serialize};
 
 use crate::graph::model::{Entity, Graph, Relation};
@@ -27,8 +30,6 @@ pub(crate) fn write(graph: Graph) -> Result<String> {
 /// Reads the lines of a file. Empty ones are passed over; any other that cannot be read is named.
 pub(crate) fn read(text: &str) -> Result<Graph> {
     let mut graph = Graph::default();
-    // Some editors put a mark of the byte order in front.
-    let text = text.trim_start_matches('\u{feff}');
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let wrong = |reason: String| Fault::input(&format!("jsonl, line {}", at + 1), reason);
         match serde_json::from_str(line) {
@@ -59,7 +60,7 @@ mod tests {
             "\n",
             r#"{"type":"relation","from":"Ann","to":"Acme","relationType":"works_at"}"#
         );
-        let graph = read(&format!("\u{feff}{text}\n\n")).unwrap();
+        let graph = read(&format!("{text}\n\n")).unwrap();
         assert_eq!((graph.entities.len(), graph.relations.len()), (1, 1));
         assert_eq!(write(graph).unwrap(), text);
     }

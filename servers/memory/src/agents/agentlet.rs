@@ -31,6 +31,9 @@ pub(crate) struct Agent {
     pub(crate) resources: Vec<Value>,
     /// The model that it wants.
     pub(crate) model: Option<String>,
+    /// Words to find it by.
+    #[serde(default)]
+    pub(crate) tags: Vec<String>,
 }
 
 /// A tool as an agent names it.
@@ -74,6 +77,7 @@ impl Agent {
         check::schema(&format!("{of}output_schema"), &self.schema)?;
         check::tools(&format!("{of}tools"), &self.tools)?;
         check::version(&format!("{of}version"), &self.version)?;
+        check::tags(&format!("{of}tags"), &self.tags)?;
         super::models::check(&format!("{of}model"), self.model.as_deref())
     }
 
@@ -88,6 +92,9 @@ impl Agent {
         let mut extra = json!({"tools": self.tools, "resources": self.resources});
         if let Some(model) = &self.model {
             extra["model"] = (&**model).into();
+        }
+        if !self.tags.is_empty() {
+            extra["tags"] = json!(self.tags);
         }
         document["json_schema_extra"] = extra;
         document
@@ -116,6 +123,7 @@ fn from_schema(all: &Map<String, Value>) -> Result<Agent> {
         tools: tools("json_schema_extra.tools", &extra["tools"])?,
         resources: extra["resources"].as_array().cloned().unwrap_or_default(),
         model: of_extra("model"),
+        tags: tags("json_schema_extra.tags", &extra["tags"])?,
         schema: bare(all),
         name,
         title,
@@ -140,6 +148,7 @@ fn from_instructions(all: &Map<String, Value>) -> Result<Agent> {
         tools: tools("mcp_tools", listed)?,
         resources: Vec::new(),
         model: text(all, "model")?,
+        tags: tags("tags", all.get("tags").unwrap_or(&Value::Null))?,
         schema,
         name: slug(&name),
     })
@@ -192,6 +201,14 @@ fn text(all: &Map<String, Value>, name: &str) -> Result<Option<String>> {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.clone())),
         Some(_) => Err(Fault::input(&format!("{FIELD}.{name}"), "must be a text")),
+    }
+}
+
+/// Words to find an agent by.
+fn tags(field: &str, listed: &Value) -> Result<Vec<String>> {
+    match listed {
+        Value::Null => Ok(Vec::new()),
+        listed => Vec::deserialize(listed).map_err(|_| Fault::input(field, "must be a list of texts")),
     }
 }
 
@@ -259,6 +276,10 @@ mod tests {
             (json!({"title": "x", "description": ""}), "agentlet.description:"),
             (json!({"name": "x", "instructions": "y"}), "agentlet.result_schema:"),
             (json!({"title": "", "description": "y"}), "agentlet.name:"),
+            (
+                json!({"title": "x", "description": "y", "json_schema_extra": {"tags": "z"}}),
+                "json_schema_extra.tags:",
+            ),
             (
                 json!({"title": "x", "description": "y", "json_schema_extra": {"tools": [5]}}),
                 "json_schema_extra.tools[0]:",

@@ -15,6 +15,9 @@ const MAX_SCHEMA: usize = 64 * 1024;
 const MAX_DEPTH: usize = 32;
 /// Most tools of one agent.
 const MAX_TOOLS: usize = 64;
+/// Most tags of one agent, and the longest, in characters.
+const MAX_TAGS: usize = 50;
+const MAX_TAG: usize = 100;
 
 /// A name: letters, digits and hyphens.
 pub(crate) fn name(field: &str, name: &str) -> Result<()> {
@@ -75,6 +78,23 @@ pub(crate) fn version(field: &str, text: &str) -> Result<()> {
         false => {
             Err(Fault::input(field, format!("must be like 1.0.0, not {:?}", answer::short(text.to_owned()))))
         }
+    }
+}
+
+/// The tags of an agent.
+pub(crate) fn tags(field: &str, tags: &[String]) -> Result<()> {
+    if tags.len() > MAX_TAGS {
+        return Err(Fault::input(field, format!("must be at most {MAX_TAGS}, and are {}", tags.len())));
+    }
+    let wrong = |tag: &String| {
+        tag.trim().is_empty() || tag.chars().count() > MAX_TAG || tag.chars().any(char::is_control)
+    };
+    match tags.iter().position(wrong) {
+        Some(at) => {
+            let reason = format!("must have 1 to {MAX_TAG} characters, in one line");
+            Err(Fault::input(&format!("{field}[{at}]"), reason))
+        }
+        None => Ok(()),
     }
 }
 

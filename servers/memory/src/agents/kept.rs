@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::agentlet::Agent;
+use super::index;
 use crate::store::{Change, Code, Fault, Result, Row, Value, View};
 
 /// The tables of agents.
@@ -45,6 +46,15 @@ pub(crate) fn find(view: &mut View<'_>, name: &str) -> Result<Option<Kept>> {
     )
 }
 
+/// The agent with this key, if it is there.
+pub(crate) fn keyed(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
+    view.one(
+        "SELECT key, owner, document FROM agents WHERE tenant = ?1 AND key = ?2 AND gone IS NULL",
+        &[Value::Int(key)],
+        Kept::read,
+    )
+}
+
 /// All agents, by name.
 pub(crate) fn all(view: &mut View<'_>) -> Result<Vec<Kept>> {
     view.all(
@@ -60,15 +70,20 @@ pub(crate) fn create(change: &mut Change<'_>, owner: &str, agent: &Agent) -> Res
         let reason = format!("there is an agent {:?} already: change it with update_agent", agent.name);
         return Err(Fault::new(Code::Conflict, format!("agent_name: {reason}")));
     }
+    room(change)?;
+    insert(change, 0, owner, agent)
+}
+
+/// Refuses one more agent if there are as many as there may be.
+pub(super) fn room(change: &mut Change<'_>) -> Result<()> {
     let count = change
         .one("SELECT COUNT(*) FROM agents WHERE tenant = ?1 AND gone IS NULL", &[], |row| row.int(0))?;
-    if count.unwrap_or_default() >= MOST {
-        return Err(Fault::new(
-            Code::Conflict,
-            format!("There are {MOST} agents already: delete some first"),
-        ));
+    match count.unwrap_or_default() >= MOST {
+        true => {
+            Err(Fault::new(Code::Conflict, format!("There are {MOST} agents already: delete some first")))
+        }
+        false => Ok(()),
     }
-    insert(change, 0, owner, agent)
 }
 
 fn insert(change: &mut Change<'_>, key: i64, owner: &str, agent: &Agent) -> Result<()> {
@@ -90,7 +105,7 @@ fn insert(change: &mut Change<'_>, key: i64, owner: &str, agent: &Agent) -> Resu
     if key == 0 {
         change.run("UPDATE agents SET key = id WHERE tenant = ?1 AND id = ?2", &[Value::Int(row)])?;
     }
-    Ok(())
+    index::touch(change, if key == 0 { row } else { key })
 }
 
 /// Ends the present version of an agent.
@@ -111,7 +126,8 @@ pub(crate) fn update(change: &mut Change<'_>, kept: &Kept, agent: &Agent) -> Res
 
 /// Forgets an agent. Its versions stay.
 pub(crate) fn delete(change: &mut Change<'_>, kept: &Kept) -> Result<()> {
-    end(change, kept)
+    end(change, kept)?;
+    index::touch(change, kept.key)
 }
 
 /// An agent as it was from one change to the next.
@@ -153,4 +169,13 @@ pub(crate) fn history(view: &mut View<'_>, name: &str) -> Result<Vec<Version>> {
         versions.reverse();
         versions
     })
+}
+
+/// Who made the agents that ever had this name, and how many versions those have had.
+pub(crate) fn owners(view: &mut View<'_>, name: &str) -> Result<Vec<(String, i64)>> {
+    view.all(
+        "SELECT owner, COUNT(*) FROM agents WHERE tenant = ?1 AND name = ?2 GROUP BY owner",
+        &[Value::Text(name.to_lowercase().into())],
+        |row| Ok((row.text(0)?, row.int(1)?)),
+    )
 }

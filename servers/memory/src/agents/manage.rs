@@ -1,4 +1,4 @@
-//! Tools that make, show, change and delete agents.
+//! Tools that make, change and delete agents.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,11 +7,10 @@ use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
 use super::agentlet::{self, Agent};
 use super::caller::{Caller, denied};
-use super::resources::{self, item};
-use super::{address, check, find, kept, models, system};
+use super::{address, check, find, kept, models, resources};
 use crate::Recall;
 use crate::store::{Code, Fault};
-use crate::tools::{changing, object, of, on, reading, told};
+use crate::tools::{changing, object, on, told};
 
 /// The parts, or all of it in one document.
 #[derive(Deserialize, JsonSchema)]
@@ -26,6 +25,8 @@ struct CreateAgent {
     tools: Option<Vec<Value>>,
     /// The model that it wants.
     model: Option<String>,
+    /// Words to find it by.
+    tags: Option<Vec<String>>,
     /// Instead of the above: an agent-let, as one JSON document.
     agentlet: Option<Value>,
     /// Your tenant. Need not be given.
@@ -52,17 +53,17 @@ impl Asking {
 
 /// Which agent, by its address or its name.
 #[derive(Deserialize, JsonSchema)]
-struct OneAgent {
+pub(super) struct OneAgent {
     /// The agent: its name or its address.
     agent_uri: Option<String>,
     /// Instead of `agent_uri`: its name.
     agent_name: Option<String>,
     #[serde(flatten)]
-    asking: Asking,
+    pub(super) asking: Asking,
 }
 
 impl OneAgent {
-    fn uri(&self) -> Result<&str, Fault> {
+    pub(super) fn uri(&self) -> Result<&str, Fault> {
         let given = self.agent_uri.as_deref().or(self.agent_name.as_deref());
         given.ok_or_else(|| {
             Fault::input("agent_uri", "is missing: say which agent, by its address or its name")
@@ -82,6 +83,8 @@ struct UpdateAgent {
     tools: Option<Vec<Value>>,
     /// The new model.
     model: Option<String>,
+    /// The new tags, all of them.
+    tags: Option<Vec<String>>,
     /// The new version. If it is not given, the last number of the present one is raised.
     version: Option<String>,
 }
@@ -93,12 +96,6 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             "version": {"type": "string"},
         }))
     };
-    let text = || json!({"type": "string"});
-    let listed = object(json!({
-        "uri": text(), "name": text(), "description": text(), "version": text(), "fully_qualified_name": text(),
-        "system": {"type": "boolean"},
-    }));
-    let versions = json!({"type": "array", "items": of::<kept::Version>()});
     vec![
         on(
             recall,
@@ -123,22 +120,6 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
                 .destructive(true)
                 .output_schema(done()),
         ),
-        on(
-            recall,
-            list_agents,
-            reading("list_agents", "List Agents", "List the agents that can be asked: your own and those of the server")
-                .output_schema(object(
-                    json!({"agents": {"type": "array", "items": listed}, "count": {"type": "integer"}}),
-                )),
-        ),
-        on(
-            recall,
-            get_agent,
-            reading("get_agent", "Get Agent", "Get an agent as a document, and all versions that it has had")
-                .output_schema(object(
-                    json!({"agent_uri": text(), "agentlet": {"type": "object"}, "history": versions}),
-                )),
-        ),
     ]
 }
 
@@ -162,6 +143,7 @@ fn described(args: &CreateAgent) -> Result<Agent, Fault> {
             tools: Vec::new(),
             resources: Vec::new(),
             model: None,
+            tags: Vec::new(),
         },
         (None, name, description, _) => {
             let missing = match (name, description) {
@@ -174,6 +156,9 @@ fn described(args: &CreateAgent) -> Result<Agent, Fault> {
         }
     };
     put(&mut agent, args.output_schema.as_ref(), args.tools.as_ref(), args.model.as_ref())?;
+    if let Some(tags) = &args.tags {
+        agent.tags.clone_from(tags);
+    }
     check::name("agent_name", &agent.name)?;
     agent.check("")?;
     Ok(agent)
@@ -220,7 +205,7 @@ async fn create_agent(recall: Recall, args: CreateAgent, cx: Cx) -> Result<ToolR
     done(&uri, "Agent created successfully", &version)
 }
 
-async fn one(recall: &Recall, cx: &Cx, which: &OneAgent) -> Result<(Caller, find::Found), Fault> {
+pub(super) async fn one(recall: &Recall, cx: &Cx, which: &OneAgent) -> Result<(Caller, find::Found), Fault> {
     let caller = Caller::new(recall, cx);
     which.asking.user(&caller)?;
     let found = find::agent(&caller, "agent_uri", which.uri()?).await?;
@@ -251,6 +236,7 @@ async fn update_agent(recall: Recall, args: UpdateAgent, cx: Cx) -> Result<ToolR
             agent.description = description;
         }
         put(&mut agent, args.output_schema.as_ref(), args.tools.as_ref(), args.model.as_ref())?;
+        agent.tags = args.tags.unwrap_or(agent.tags);
         agent.version = args.version.unwrap_or_else(|| raised(&agent.version));
         agent.check("")?;
         kept::update(change, &kept, &agent)?;
@@ -275,32 +261,6 @@ async fn delete_agent(recall: Recall, args: OneAgent, cx: Cx) -> Result<ToolResu
     caller.memory.change("delete_agent", move |change| kept::delete(change, &kept)).await?;
     resources::changed(&cx.server(), &found.uri);
     done(&found.uri, "Agent deleted successfully", &found.agent.version)
-}
-
-async fn list_agents(recall: Recall, args: Asking, cx: Cx) -> Result<ToolResult, ToolError> {
-    let caller = Caller::new(&recall, &cx);
-    args.user(&caller)?;
-    let own = caller.memory.view(kept::all).await?;
-    let mut agents: Vec<Value> = own
-        .iter()
-        .map(|kept| item(&address::user(&kept.owner, &kept.agent.name), &kept.agent, false))
-        .collect();
-    agents.extend(system::all().iter().map(|agent| item(&address::system(&agent.name), agent, true)));
-    let answer = json!({"agents": agents, "count": agents.len()});
-    told(&answer, answer.clone())
-}
-
-async fn get_agent(recall: Recall, args: OneAgent, cx: Cx) -> Result<ToolResult, ToolError> {
-    let (caller, found) = one(&recall, &cx, &args).await?;
-    let history = match found.kept {
-        Some(_) => {
-            let name = found.agent.name.clone();
-            caller.memory.view(move |view| kept::history(view, &name)).await?
-        }
-        None => Vec::new(),
-    };
-    let answer = json!({"agent_uri": found.uri, "agentlet": found.agent.document(), "history": history});
-    told(&answer, answer.clone())
 }
 
 #[cfg(test)]

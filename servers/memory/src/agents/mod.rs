@@ -8,11 +8,14 @@
 mod address;
 mod agentlet;
 mod answer;
+pub(crate) mod archive;
 mod ask;
 mod caller;
 mod check;
 mod find;
+mod index;
 mod kept;
+mod look;
 mod manage;
 pub(crate) mod models;
 mod reach;
@@ -21,10 +24,14 @@ mod run;
 mod sessions;
 mod system;
 mod talks;
+mod undo;
 
-use tidegate_server::Server;
+use tidegate_server::{Cx, Server};
 
 use crate::Recall;
+
+pub(crate) use index::said;
+pub(crate) use undo::undo;
 
 /// The tables of this module.
 pub(crate) const TABLES: &[&str] = &[
@@ -37,10 +44,19 @@ pub(crate) const TABLES: &[&str] = &[
     sessions::TABLES[3],
 ];
 
+/// What came to these tables later.
+pub(crate) const LATER: &[&str] = &index::TABLES;
+
 /// What this module adds to a server: tools, resources and prompts.
 pub(crate) fn add(server: Server, recall: &Recall) -> Server {
     let server = ask::add(server, recall);
     let server = manage::tools(recall).into_iter().fold(server, Server::tool);
+    let server = look::tools(recall).into_iter().fold(server, Server::tool);
     let server = talks::tools(recall).into_iter().fold(server, Server::tool);
     resources::add(server, recall)
+}
+
+/// Tells subscribers that agents have changed, by their addresses.
+pub(crate) fn changed(cx: &Cx, uris: &[String]) {
+    uris.iter().for_each(|uri| resources::changed(&cx.server(), uri));
 }

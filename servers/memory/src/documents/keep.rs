@@ -12,7 +12,7 @@ use super::pieces::{digest, lay, numbered};
 use super::read::{self, Kept};
 
 /// Longest address or path that a document is found by again, in bytes: an index of PostgreSQL has room for no more.
-const MAX_ORIGIN: usize = 2_500;
+pub(super) const MAX_ORIGIN: usize = 2_500;
 
 /// A document as it should be.
 #[derive(Debug, Clone)]
@@ -193,11 +193,17 @@ fn row(
     if let Some(kept) = before {
         return Ok(kept.key);
     }
-    change.run("UPDATE documents SET key = id WHERE tenant = ?1 AND id = ?2", &[Value::Int(id)])?;
-    Ok(id)
+    // Documents that were brought from elsewhere kept their numbers, which may be larger.
+    let last = change.one("SELECT max(key) FROM documents WHERE tenant = ?1", &[], |row| row.maybe_int(0))?;
+    let key = id.max(last.flatten().unwrap_or_default() + 1);
+    change.run(
+        "UPDATE documents SET key = ?3 WHERE tenant = ?1 AND id = ?2",
+        &[Value::Int(id), Value::Int(key)],
+    )?;
+    Ok(key)
 }
 
-fn counted(change: &mut Change<'_>, key: i64, chunks: usize) -> Result<()> {
+pub(super) fn counted(change: &mut Change<'_>, key: i64, chunks: usize) -> Result<()> {
     let sql = "UPDATE documents SET chunks = ?3 WHERE tenant = ?1 AND key = ?2 AND gone IS NULL";
     change.run(sql, &[Value::Int(key), Value::Int(chunks as i64)]).map(drop)
 }
@@ -210,14 +216,9 @@ fn close(change: &mut Change<'_>, key: i64) -> Result<()> {
 /// What a document is now, as what it should be.
 pub(super) fn as_it_is(kept: &Kept) -> Wanted {
     let document = &kept.document;
-    let base = match document.knowledge_base.as_str() {
-        "general" => Base::General,
-        "codebase" => Base::Codebase,
-        _ => Base::Documents,
-    };
     Wanted {
         title: document.title.clone(),
-        base,
+        base: Base::named(&document.knowledge_base),
         origin: kept.origin.clone(),
         source: document.source.clone(),
         kind: kept.kind,

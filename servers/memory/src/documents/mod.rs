@@ -4,6 +4,7 @@
 //! piece is kept once, however many versions have it.
 
 mod address;
+pub(crate) mod archive;
 mod chunk;
 mod decode;
 mod fetch;
@@ -22,12 +23,15 @@ mod search;
 mod snippet;
 mod tenant;
 mod tools;
+mod undo;
 
-use tidegate_server::Server;
+use tidegate_server::{Cx, Server};
 
 use crate::Recall;
 
+pub(crate) use model::MAX_BYTES;
 pub(crate) use read::said;
+pub(crate) use undo::undo;
 
 /// The tables of this module.
 pub(crate) const TABLES: &[&str] = &[
@@ -62,6 +66,14 @@ pub(crate) const TABLES: &[&str] = &[
     "CREATE INDEX chunks_with ON chunks (tenant, text) WHERE gone IS NULL",
 ];
 
+/// What came to these tables later: what a change did to documents can be undone.
+pub(crate) const LATER: &[&str] = &[
+    // A row that brings back another one says which: the first of its kind.
+    "ALTER TABLE documents ADD COLUMN root INTEGER",
+    "CREATE INDEX documents_made ON documents (tenant, made)",
+    "CREATE INDEX documents_gone ON documents (tenant, gone) WHERE gone IS NOT NULL",
+];
+
 /// What this module adds to a server: tools, resources and prompts.
 pub(crate) fn add(server: Server, recall: &Recall) -> Server {
     let server = ingest::tools(recall).into_iter().fold(server, Server::tool);
@@ -70,4 +82,9 @@ pub(crate) fn add(server: Server, recall: &Recall) -> Server {
     let server = lookup::tools(recall).into_iter().fold(server, Server::tool);
     let server = resources::add(server, recall);
     prompts::add(server, recall)
+}
+
+/// Tells subscribers that documents have changed, by their addresses.
+pub(crate) fn changed(cx: &Cx, uris: &[String]) {
+    uris.iter().for_each(|uri| resources::changed(&cx.server(), uri));
 }

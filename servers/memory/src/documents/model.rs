@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::store::{Code, Fault, Result};
 
 /// How large a document may be if nothing else is said, in bytes.
-pub(super) const MAX_BYTES: usize = 10_000_000;
+pub(crate) const MAX_BYTES: usize = 10_000_000;
 /// Longest title, in characters.
 pub(super) const MAX_TITLE: usize = 200;
 /// Most tags of a document, and the longest, in characters.
@@ -36,6 +36,14 @@ impl Base {
             Base::General => "general",
             Base::Codebase => "codebase",
             Base::Documents => "documents",
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Base {
+        match name {
+            "general" => Base::General,
+            "codebase" => Base::Codebase,
+            _ => Base::Documents,
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Of a new version only what is new is written: pieces that say the same at the same place stay as they are, and pieces
 //! that say the same elsewhere keep their text and their page.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::embed;
 use crate::graph::pages;
@@ -95,15 +95,19 @@ fn headed(placed: &[Placed]) -> BTreeMap<i64, &str> {
 
 /// The number and the page of a text, which is written if the document never had it.
 fn text_of(change: &mut Change<'_>, key: i64, content: &str) -> Result<(i64, i64)> {
-    let digest = digest(content);
     let known = change.one(
         "SELECT id, page FROM document_texts WHERE tenant = ?1 AND document = ?2 AND digest = ?3 AND content = ?4",
-        &[Value::Int(key), Value::Int(digest), Value::Text(content.into())],
+        &[Value::Int(key), Value::Int(digest(content)), Value::Text(content.into())],
         |row| Ok((row.int(0)?, row.int(1)?)),
     )?;
-    if let Some(known) = known {
-        return Ok(known);
+    match known {
+        Some(known) => Ok(known),
+        None => write_text(change, key, content),
     }
+}
+
+/// Writes a text that the document never had. Returns its number and its page.
+pub(super) fn write_text(change: &mut Change<'_>, key: i64, content: &str) -> Result<(i64, i64)> {
     let page = numbered(change.one(
         "INSERT INTO pages (tenant, kind, owner, entries) VALUES (?1, ?2, ?3, 1) RETURNING id",
         &[Value::Int(pages::DOCUMENT), Value::Int(key)],
@@ -111,10 +115,29 @@ fn text_of(change: &mut Change<'_>, key: i64, content: &str) -> Result<(i64, i64
     )?)?;
     let id = change.one(
         "INSERT INTO document_texts (tenant, document, page, digest, content) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING id",
-        &[Value::Int(key), Value::Int(page), Value::Int(digest), Value::Text(content.into())],
+        &[Value::Int(key), Value::Int(page), Value::Int(digest(content)), Value::Text(content.into())],
         |row| row.int(0),
     )?;
     Ok((numbered(id)?, page))
+}
+
+/// Indexes all pieces of a document.
+pub(super) fn index_all(change: &mut Change<'_>, key: i64, title: &str) -> Result<()> {
+    let pieces = change.all(
+        "SELECT t.page, c.heading, t.content FROM chunks c
+         JOIN document_texts t ON t.tenant = ?1 AND t.id = c.text
+         WHERE c.tenant = ?1 AND c.document = ?2 AND c.gone IS NULL ORDER BY c.place",
+        &[Value::Int(key)],
+        |row| Ok((row.int(0)?, row.text(1)?, row.text(2)?)),
+    )?;
+    let mut seen = BTreeSet::new();
+    for (page, heading, content) in pieces {
+        // Under the heading where it stands first.
+        if seen.insert(page) {
+            index(change, page, title, &heading, &content)?;
+        }
+    }
+    Ok(())
 }
 
 /// Puts a piece in its place, or leaves the place empty.

@@ -1,7 +1,10 @@
 //! Reading documents: what there is, what it says, and what it said.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::graph::entities;
-use crate::store::{Result, Row, Value, View};
+use crate::store::{Code, Fault, Result, Row, Value, View};
 
 use super::kind::Kind;
 use super::model::{self, Base, Document};
@@ -9,6 +12,8 @@ use super::model::{self, Base, Document};
 /// The columns of [`Kept::read`].
 const COLUMNS: &str = "key, version, title, base, origin, source, kind, bytes, characters, chunks, tags, metadata, created, since, \
                        made, gone";
+/// How many columns those are.
+const WIDTH: usize = 16;
 
 /// A version of a document as it is kept.
 #[derive(Debug, Clone)]
@@ -17,7 +22,7 @@ pub(super) struct Kept {
     pub(super) origin: Option<String>,
     pub(super) kind: Kind,
     /// The change that made this version.
-    made: i64,
+    pub(super) made: i64,
     pub(super) gone: Option<i64>,
     pub(super) document: Document,
 }
@@ -57,6 +62,13 @@ pub(super) fn find(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
     view.one(&sql, &[Value::Int(key)], Kept::read)
 }
 
+/// A version by the number of its row.
+pub(super) fn row(view: &mut View<'_>, id: i64) -> Result<Kept> {
+    let sql = format!("SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND id = ?2");
+    let found = view.one(&sql, &[Value::Int(id)], Kept::read)?;
+    found.ok_or_else(|| Fault::new(Code::Database, "The version is not there any more"))
+}
+
 /// The document with this number, or a sentence.
 pub(super) fn known(view: &mut View<'_>, key: i64) -> Result<Kept> {
     find(view, key)?.ok_or_else(|| model::none(key))
@@ -66,6 +78,52 @@ pub(super) fn known(view: &mut View<'_>, key: i64) -> Result<Kept> {
 pub(super) fn version(view: &mut View<'_>, key: i64, version: i64) -> Result<Option<Kept>> {
     let sql = format!("SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND key = ?2 AND version = ?3");
     view.one(&sql, &[Value::Int(key), Value::Int(version)], Kept::read)
+}
+
+/// A version of a document, and when it held.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Version {
+    /// What the document was then, without its text.
+    #[serde(flatten)]
+    document: Document,
+    /// From when on it was so, in milliseconds.
+    valid_from: i64,
+    /// Until when; absent if it still is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    valid_to: Option<i64>,
+    /// Who made it so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_by: Option<String>,
+}
+
+/// The last versions of a document before one, at most `limit`, oldest first, whatever became of it; and how many there
+/// are in all.
+pub(super) fn history(
+    view: &mut View<'_>,
+    key: i64,
+    limit: usize,
+    before: Option<i64>,
+) -> Result<(Vec<Version>, i64)> {
+    let columns = COLUMNS.split(", ").map(|column| format!("d.{column}")).collect::<Vec<_>>().join(", ");
+    let sql = format!(
+        "SELECT {columns}, d.until, c.who FROM documents d
+         LEFT JOIN changes c ON c.tenant = ?1 AND c.id = d.made
+         WHERE d.tenant = ?1 AND d.key = ?2 AND d.version < ?3 ORDER BY d.version DESC LIMIT ?4"
+    );
+    let values = [Value::Int(key), Value::Int(before.unwrap_or(i64::MAX)), Value::Int(limit as i64)];
+    let mut versions = view.all(&sql, &values, |row| {
+        let document = Kept::read(row)?.document;
+        let (valid_to, changed_by) = (row.maybe_int(WIDTH)?, row.maybe_text(WIDTH + 1)?);
+        Ok(Version { valid_from: document.updated_at, document, valid_to, changed_by })
+    })?;
+    versions.reverse();
+    let count = view.one(
+        "SELECT count(*) FROM documents WHERE tenant = ?1 AND key = ?2",
+        &[Value::Int(key)],
+        |row| row.int(0),
+    )?;
+    Ok((versions, count.unwrap_or_default()))
 }
 
 /// The last version of a document, whatever became of it.

@@ -10,6 +10,7 @@ use super::keep::{self, Done, Given, Wanted};
 use super::model::{self, Base, Document, MAX_BYTES};
 use super::{read, resources};
 use crate::Recall;
+use crate::graph::model::within;
 use crate::store::{Code, Fault};
 use crate::tools::{changing, memory, object, of, on, reading, told};
 
@@ -19,6 +20,9 @@ const MAX_LISTED: usize = 100;
 /// How many characters of a text are shown if nothing else is said, and at most.
 const SHOWN: i64 = 20_000;
 const MAX_SHOWN: i64 = 100_000;
+/// How many versions are told if nothing else is said, and at most.
+const VERSIONS: usize = 100;
+const MAX_VERSIONS: usize = 1_000;
 
 #[derive(Deserialize, JsonSchema)]
 struct ListDocuments {
@@ -64,6 +68,18 @@ struct GetDocument {
     /// An older version, also of a document that was deleted.
     #[schemars(range(min = 1))]
     version: Option<i64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct DocumentHistory {
+    #[serde(flatten)]
+    which: Which,
+    /// How many versions at most, the last of them, up to 1000; 100 if it is not given.
+    #[schemars(range(min = 1, max = 1000))]
+    limit: Option<i64>,
+    /// Only versions before this one, to look further back.
+    #[schemars(range(min = 1))]
+    before_version: Option<i64>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -118,6 +134,21 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
                 "Get a document with its text, or a part of it, as it is or as it was in an older version",
             )
             .output_schema(shown),
+        ),
+        on(
+            recall,
+            get_document_history,
+            reading(
+                "get_document_history",
+                "Get Document History",
+                "Get the versions of a document without their texts, oldest first, also of one that was deleted",
+            )
+            .output_schema(object(json!({
+                "id": {"type": "string"},
+                "history": {"type": "array", "items": of::<read::Version>()},
+                "totalVersions": {"type": "integer"},
+                "truncated": {"type": "boolean"},
+            }))),
         ),
         on(
             recall,
@@ -208,6 +239,26 @@ async fn get_document(recall: Recall, args: GetDocument, cx: Cx) -> Result<ToolR
         structured["nextOffset"] = json!(end);
     }
     structured["text"] = json!(text);
+    told(&structured, structured.clone())
+}
+
+async fn get_document_history(
+    recall: Recall,
+    args: DocumentHistory,
+    cx: Cx,
+) -> Result<ToolResult, ToolError> {
+    let key = args.which.key()?;
+    let limit = within("limit", args.limit, VERSIONS, MAX_VERSIONS)?;
+    let before = args.before_version;
+    let (history, total) =
+        memory(&recall, &cx).view(move |view| read::history(view, key, limit, before)).await?;
+    if total == 0 {
+        return Err(model::none(key).into());
+    }
+    let structured = json!({
+        "id": model::id(key), "totalVersions": total, "truncated": (history.len() as i64) < total,
+        "history": history,
+    });
     told(&structured, structured.clone())
 }
 

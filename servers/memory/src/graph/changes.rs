@@ -18,7 +18,34 @@ pub(crate) struct Counts {
     pub(crate) observations: i64,
     /// Relations.
     pub(crate) relations: i64,
+    /// Documents: each in one of its versions.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(default)]
+    pub(crate) documents: i64,
+    /// Agents: each in one of its versions.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(default)]
+    pub(crate) agents: i64,
 }
+
+fn is_zero(count: &i64) -> bool {
+    *count == 0
+}
+
+impl Counts {
+    /// Whether there is anything of the graph.
+    pub(crate) fn of_graph(&self) -> bool {
+        self.entities + self.observations + self.relations > 0
+    }
+}
+
+/// The tables with what can be undone.
+pub(crate) const TABLES: [&str; 5] = ["entities", "observations", "relations", "documents", "agents"];
+
+/// How many names say what a change was about.
+const NAMES: usize = 10;
+/// At how many rows of each kind they are looked for.
+const LOOKED_AT: i64 = 200;
 
 /// A change.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -39,10 +66,12 @@ pub(crate) struct Noted {
     /// The change by which it is undone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) undone_by: Option<i64>,
-    /// How much of the graph began with it.
+    /// How much began with it.
     pub(crate) added: Counts,
-    /// How much of the graph ended with it.
+    /// How much ended with it.
     pub(crate) removed: Counts,
+    /// What it was about: the names of entities and agents, and the titles of documents. Ten of them, if there are more.
+    pub(crate) about: Vec<String>,
 }
 
 const COLUMNS: &str = "id, at, who, what, undoes, undone";
@@ -57,6 +86,7 @@ fn read(row: &dyn Row) -> Result<Noted> {
         undone_by: row.maybe_int(5)?,
         added: Counts::default(),
         removed: Counts::default(),
+        about: Vec::new(),
     })
 }
 
@@ -111,7 +141,7 @@ pub(crate) fn last_of(
     ids.into_iter().rev().take(limit).map(|id| find(view, id)).collect()
 }
 
-/// The change with how much of the graph it touched.
+/// The change with what it touched, and how much.
 fn counted(view: &mut View<'_>, mut noted: Noted) -> Result<Noted> {
     let id = noted.id;
     let mut count = |table: &str, column: &str| {
@@ -123,7 +153,44 @@ fn counted(view: &mut View<'_>, mut noted: Noted) -> Result<Noted> {
             entities: count("entities", column)?,
             observations: count("observations", column)?,
             relations: count("relations", column)?,
+            documents: count("documents", column)?,
+            agents: count("agents", column)?,
         };
     }
+    noted.about = about(view, &noted)?;
     Ok(noted)
+}
+
+/// What a change was about.
+fn about(view: &mut View<'_>, noted: &Noted) -> Result<Vec<String>> {
+    const ENTITIES: &str = "SELECT name FROM entities t WHERE";
+    const OBSERVED: &str = "SELECT e.name FROM observations t
+         JOIN entities e ON e.tenant = ?1 AND e.key = t.entity AND e.made <= ?2 AND (e.gone IS NULL OR e.gone >= ?2)
+         WHERE";
+    const CONNECTED: &str = "SELECT source FROM relations t WHERE";
+    const DOCUMENTS: &str = "SELECT title FROM documents t WHERE";
+    const AGENTS: &str = "SELECT name FROM agents t WHERE";
+    let mut names: Vec<String> = Vec::new();
+    for (counts, column) in [(&noted.added, "made"), (&noted.removed, "gone")] {
+        for (count, select) in [
+            (counts.entities, ENTITIES),
+            (counts.observations, OBSERVED),
+            (counts.relations, CONNECTED),
+            (counts.documents, DOCUMENTS),
+            (counts.agents, AGENTS),
+        ] {
+            if count == 0 || names.len() >= NAMES {
+                continue;
+            }
+            // Most rows of a change are about few things, and those of a large one are not all looked at.
+            let sql = format!("{select} t.tenant = ?1 AND t.{column} = ?2 ORDER BY t.id LIMIT ?3");
+            let found = view.all(&sql, &[Value::Int(noted.id), Value::Int(LOOKED_AT)], |row| row.text(0))?;
+            for name in found {
+                if names.len() < NAMES && !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+        }
+    }
+    Ok(names)
 }

@@ -263,7 +263,7 @@ pub(crate) fn whole(view: &mut View<'_>, kept: Kept) -> Result<Entity> {
 }
 
 /// A number by which equal observations are found. It is kept in the file, so it may never change.
-fn digest(content: &str) -> i64 {
+pub(super) fn digest(content: &str) -> i64 {
     // FNV-1a.
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     content.bytes().fold(0xcbf2_9ce4_8422_2325, step) as i64

@@ -1,5 +1,6 @@
 //! The knowledge graph: entities, what is known of them, and how they are connected. Nothing in it is ever overwritten.
 
+pub(crate) mod archive;
 pub(crate) mod changes;
 pub(crate) mod decay;
 pub(crate) mod diff;
@@ -16,6 +17,7 @@ pub(crate) mod rename;
 pub(crate) mod restore;
 pub(crate) mod revert;
 pub(crate) mod search;
+pub(crate) mod single;
 pub(crate) mod slice;
 pub(crate) mod undo;
 pub(crate) mod walk;

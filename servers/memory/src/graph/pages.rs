@@ -14,6 +14,8 @@ const BYTES: usize = 500;
 pub(crate) const ENTITY: i64 = 0;
 /// The kind of pages that documents have.
 pub(crate) const DOCUMENT: i64 = 1;
+/// The kind of pages that agents have.
+pub(crate) const AGENT: i64 = 2;
 
 /// Which pages are to be indexed anew: known to the connection that writes, and empty between its transactions.
 pub(crate) const TOUCHED: &str =
@@ -116,12 +118,16 @@ pub(crate) fn index_touched(change: &mut Change<'_>) -> Result<()> {
 
 /// Indexes a page anew.
 fn index(change: &mut Change<'_>, entries: &mut Entries, page: i64) -> Result<()> {
-    let Some((name, about, body)) = said(change, page)? else {
-        crate::embed::forget(change, page)?;
-        return entries.forget(change, page);
-    };
-    crate::embed::queue(change, page)?;
-    entries.put(change, page, &Said { name: &name, about: &about, body: &body })
+    if let Some((name, about, body)) = said(change, page)? {
+        crate::embed::queue(change, page)?;
+        return entries.put(change, page, &Said { name: &name, about: &about, body: &body });
+    }
+    // Agents are found by their words alone.
+    if let Some((name, about, body)) = crate::agents::said(change, page)? {
+        return entries.put(change, page, &Said { name: &name, about: &about, body: &body });
+    }
+    crate::embed::forget(change, page)?;
+    entries.forget(change, page)
 }
 
 /// What a page says: the name and type of its entity, and what is known of it there. Nothing, if the entity is gone.
@@ -129,8 +135,8 @@ pub(crate) fn said(view: &mut View<'_>, page: i64) -> Result<Option<(String, Str
     let entity = view.one(
         "SELECT e.name, e.type FROM pages p
          JOIN entities e ON e.tenant = ?1 AND e.key = p.owner AND e.gone IS NULL
-         WHERE p.tenant = ?1 AND p.id = ?2",
-        &[Value::Int(page)],
+         WHERE p.tenant = ?1 AND p.id = ?2 AND p.kind = ?3",
+        &[Value::Int(page), Value::Int(ENTITY)],
         |row| Ok((row.text(0)?, row.text(1)?)),
     )?;
     let Some((name, about)) = entity else { return Ok(None) };

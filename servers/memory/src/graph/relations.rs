@@ -66,21 +66,24 @@ pub(crate) fn create(change: &mut Change<'_>, relations: Vec<Relation>) -> Resul
     Ok(made)
 }
 
-fn insert(change: &mut Change<'_>, relation: &Relation, version: i64, said: Option<i64>) -> Result<()> {
+/// What a relation says: its source, target, type, strength, confidence and metadata.
+pub(super) fn values(relation: &Relation) -> [Value<'_>; 6] {
     let metadata = relation.metadata.as_ref().map(|map| serde_json::Value::from(map.clone()).to_string());
     let number = |n: Option<f64>| n.map_or(Value::Null, Value::Real);
-    let values = [
+    [
         Value::Text((&*relation.from).into()),
         Value::Text((&*relation.to).into()),
         Value::Text((&*relation.relation_type).into()),
         number(relation.strength),
         number(relation.confidence),
         metadata.map_or(Value::Null, |text| Value::Text(text.into())),
-        Value::Int(version),
-        Value::Int(change.now),
-        Value::Int(change.id),
-        said.map_or(Value::Null, Value::Int),
-    ];
+    ]
+}
+
+fn insert(change: &mut Change<'_>, relation: &Relation, version: i64, said: Option<i64>) -> Result<()> {
+    let mut values = values(relation).to_vec();
+    values.extend([Value::Int(version), Value::Int(change.now), Value::Int(change.id)]);
+    values.push(said.map_or(Value::Null, Value::Int));
     change.run(
         "INSERT INTO relations
          (tenant, source, target, type, strength, confidence, metadata, version, since, made, said)

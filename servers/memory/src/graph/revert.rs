@@ -42,6 +42,14 @@ pub(crate) fn conflict(id: i64, reason: String) -> Fault {
     Fault::new(Code::Conflict, format!("Change {id} cannot be undone: {reason}"))
 }
 
+/// Why a change cannot be undone: another one has to be undone first.
+pub(crate) fn blocked(change: &mut Change<'_>, undoing: i64, by: i64, what: &str) -> Result<Fault> {
+    let other = changes::find(change, by)?;
+    let what: String = what.chars().take(80).collect();
+    let reason = format!("change {by} ({}) is about {what:?}, too; undo that one first", other.what);
+    Ok(conflict(undoing, reason))
+}
+
 /// An undoing that is under way.
 #[derive(Default)]
 pub(crate) struct Work {
@@ -126,15 +134,7 @@ impl Work {
             let gone = change.one(&sql, &[Value::Int(line.root)], |row| row.maybe_int(0))?.flatten();
             by = by.max(gone.unwrap_or_default());
         }
-        self.blocked(change, by, &line.called)
-    }
-
-    /// Why it cannot be: another change has to be undone first.
-    fn blocked(&self, change: &mut Change<'_>, by: i64, what: &str) -> Result<Fault> {
-        let other = changes::find(change, by)?;
-        let what: String = what.chars().take(80).collect();
-        let reason = format!("change {by} ({}) is about {what:?}, too; undo that one first", other.what);
-        Ok(conflict(self.undoing, reason))
+        blocked(change, self.undoing, by, &line.called)
     }
 
     fn bring_entities(&mut self, change: &mut Change<'_>) -> Result<()> {
@@ -149,7 +149,7 @@ impl Work {
                 let sql =
                     format!("SELECT made FROM entities WHERE tenant = ?1 AND {column} = ?2 AND gone IS NULL");
                 if let Some(by) = change.one(&sql, &[value], |row| row.int(0))? {
-                    return Err(self.blocked(change, by, &line.called)?);
+                    return Err(blocked(change, self.undoing, by, &line.called)?);
                 }
             }
             let values = [Value::Int(change.now), Value::Int(change.id), Value::Int(line.id)];
@@ -176,7 +176,7 @@ impl Work {
             )?;
             let Some((key, digest)) = row else { continue };
             if let Some(by) = entities::known_since(change, key, digest, &line.called)? {
-                return Err(self.blocked(change, by, &line.called)?);
+                return Err(blocked(change, self.undoing, by, &line.called)?);
             }
             let page = pages::place(change, key, &line.called)?;
             let values =
@@ -200,7 +200,7 @@ impl Work {
             let relation = old.relation;
             let known = relations::find(change, &relation.from, &relation.to, &relation.relation_type)?;
             if let Some(known) = known {
-                return Err(self.blocked(change, known.made, &line.called)?);
+                return Err(blocked(change, self.undoing, known.made, &line.called)?);
             }
             for end in [&relation.from, &relation.to] {
                 self.still_there(change, end)?;
@@ -242,7 +242,7 @@ impl Work {
             |row| row.maybe_int(0),
         )?;
         match gone.flatten() {
-            Some(by) => Err(self.blocked(change, by, name)?),
+            Some(by) => Err(blocked(change, self.undoing, by, name)?),
             None => Ok(()),
         }
     }
@@ -268,7 +268,7 @@ impl Work {
                         )?;
                         by = gone.flatten().unwrap_or(by);
                     }
-                    return Err(self.blocked(change, by, &content)?);
+                    return Err(blocked(change, self.undoing, by, &content)?);
                 }
                 pages::touch_all(change, key)?;
                 continue;
@@ -302,7 +302,7 @@ impl Work {
                 let values =
                     [Value::Text(name.as_str().into()), Value::Int(self.undoing), Value::Int(change.id)];
                 if let Some(by) = change.one(&sql, &values, |row| row.int(0))? {
-                    return Err(self.blocked(change, by, name)?);
+                    return Err(blocked(change, self.undoing, by, name)?);
                 }
             }
         }

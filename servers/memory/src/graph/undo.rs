@@ -1,11 +1,13 @@
-//! Taking a change back, by another change: what it made ends, and what it ended comes back.
+//! Taking a change back, by another change: what it made ends, and what it ended comes back, in the graph and among
+//! documents and agents.
 //!
 //! A row that comes back is a new one that names its `origin`. A change is undone by its rows or by those that stand for
 //! them, so that changes can be undone one after the other, and an undoing itself, too.
 
 use crate::store::{Change, Code, Fault, Result, Value};
+use crate::{agents, documents};
 
-use super::changes::{self, Counts, Noted};
+use super::changes::{self, Counts, Noted, TABLES};
 use super::revert::{self, conflict};
 
 /// What was undone.
@@ -18,6 +20,9 @@ pub(crate) struct Undone {
     pub(crate) removed: Counts,
     /// The names of the entities that it was about.
     pub(crate) names: Vec<String>,
+    /// The addresses of the documents and of the agents that it was about.
+    pub(crate) documents: Vec<String>,
+    pub(crate) agents: Vec<String>,
 }
 
 /// Undoes a change, or the last one that is not undone.
@@ -31,21 +36,25 @@ pub(crate) fn undo(change: &mut Change<'_>, wanted: Option<i64>) -> Result<Undon
         return Err(conflict(id, format!("it is undone already, by change {by}")));
     }
     if noted.added == Counts::default() && noted.removed == Counts::default() {
-        return Err(conflict(id, "it did not change the graph".to_owned()));
+        return Err(conflict(id, "it changed neither the graph nor documents nor agents".to_owned()));
     }
     let reverted = revert::revert(change, id)?;
+    let documents = documents::undo(change, id)?;
+    let agents = agents::undo(change, id)?;
     note(change, id)?;
     Ok(Undone {
         change: noted,
-        restored: reverted.restored,
-        removed: reverted.removed,
+        restored: Counts { documents: documents.restored, agents: agents.restored, ..reverted.restored },
+        removed: Counts { documents: documents.removed, agents: agents.removed, ..reverted.removed },
         names: reverted.names.into_iter().collect(),
+        documents: documents.uris,
+        agents: agents.uris,
     })
 }
 
-/// The last change of the graph that is neither undone nor the undoing of another.
+/// The last change of anything that can be undone that is neither undone nor the undoing of another.
 fn latest(change: &mut Change<'_>) -> Result<i64> {
-    let touched: Vec<String> = ["entities", "observations", "relations"]
+    let touched: Vec<String> = TABLES
         .into_iter()
         .flat_map(|table| ["made", "gone"].map(|column| (table, column)))
         .map(|(table, column)| {

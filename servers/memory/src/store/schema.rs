@@ -14,6 +14,8 @@ const STEPS: &[&[&str]] = &[
     crate::embed::TABLES,
     crate::search::TABLES,
     crate::graph::TABLES,
+    crate::documents::LATER,
+    crate::agents::LATER,
 ];
 
 const GRAPH: &[&str] = &[

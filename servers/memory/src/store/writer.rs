@@ -41,7 +41,8 @@ fn open(place: &Place) -> Result<Box<dyn Session>> {
     let mut session = place.open(true)?;
     // Another process may be doing the same.
     session.begin_write()?;
-    match schema::migrate(&mut *session) {
+    // A step may have made pages that are to be indexed.
+    match schema::migrate(&mut *session).and_then(|()| index(&mut *session)) {
         Ok(()) => session.commit()?,
         Err(fault) => {
             let _ = session.batch("ROLLBACK");

@@ -13,6 +13,7 @@ use crate::graph::model::{self, within};
 use crate::graph::undo;
 use crate::resources;
 use crate::store::Fault;
+use crate::{agents, documents};
 
 #[derive(Deserialize, JsonSchema)]
 struct Undo {
@@ -59,8 +60,8 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             changing(
                 "undo",
                 "Undo",
-                "Take a change of the knowledge graph back: what it removed is restored, what it added is removed. An \
-                 undoing can be undone, too",
+                "Take a change back, of the knowledge graph, a document or an agent: what it removed is restored, what it \
+                 added is removed. An undoing can be undone, too",
             )
             .destructive(true)
             .output_schema(undone),
@@ -71,7 +72,8 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             reading(
                 "list_changes",
                 "List Changes",
-                "List the changes that were made, newest first: when, by whom, by which tool, and how much",
+                "List the changes that were made, newest first: when, by whom, by which tool, what they were about and how much \
+                 they changed",
             )
             .output_schema(changes),
         ),
@@ -90,7 +92,11 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
 
 async fn undo(recall: Recall, args: Undo, cx: Cx) -> Result<ToolResult, ToolError> {
     let done = memory(&recall, &cx).change("undo", move |change| undo::undo(change, args.change)).await?;
-    resources::changed(&cx, &done.names);
+    if done.restored.of_graph() || done.removed.of_graph() {
+        resources::changed(&cx, &done.names);
+    }
+    documents::changed(&cx, &done.documents);
+    agents::changed(&cx, &done.agents);
     let structured = json!({"undone": done.change, "restored": done.restored, "removed": done.removed});
     told(&structured, structured.clone())
 }

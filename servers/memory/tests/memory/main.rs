@@ -1,6 +1,7 @@
 //! The memory server, as clients see it.
 
 mod agents;
+mod archive;
 mod asking;
 mod cluster;
 mod documents;
@@ -16,6 +17,7 @@ mod meaning;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod provider;
+mod retract;
 mod rig;
 mod search;
 mod shapes;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tidegate_memory::{Store, server};
 
+use crate::archive;
 use crate::cluster::{self, Cluster};
 use crate::rig::{Folder, STORE, ann, ask, call_as, on_postgres, refused};
 
@@ -74,6 +75,19 @@ async fn several_machines_share_one_memory() {
         let graph = ask(machine, "read_graph", json!({})).await;
         assert_eq!(graph["entities"].as_array().unwrap().len(), 20);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_memory_moves_between_files_and_servers() {
+    let Some(cluster) = started() else { return };
+    let (old, new) = (Folder::new(), Folder::new());
+    let (file, back) = (old.server(), new.server());
+    let on_server = server(Store::connect(&cluster.database("moved")).unwrap());
+    archive::much(&file).await;
+    ask(&on_server, "import_graph", json!({"jsonl": archive::exported(&file).await})).await;
+    archive::assert_same(&file, &on_server).await;
+    ask(&back, "import_graph", json!({"jsonl": archive::exported(&on_server).await})).await;
+    archive::assert_same(&file, &back).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

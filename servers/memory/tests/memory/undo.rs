@@ -148,6 +148,9 @@ async fn what_comes_back_is_found_and_its_history_goes_on() {
     assert_eq!(changes[1]["undoneBy"], changes[0]["id"]);
     assert_eq!(changes[1]["removed"], json!({"entities": 1, "observations": 2, "relations": 1}));
     assert_eq!(changes[3]["who"], "tester");
+    for change in changes {
+        assert_eq!(change["about"], json!(["Ann"]), "{change}");
+    }
     let theirs = call_as(&memory, Some("other"), "undo", json!({"change": changes[3]["id"]})).await;
     assert_eq!(theirs["isError"], true, "the changes of others are not there");
     assert_eq!(ask(&memory, "open_nodes", json!({"names": ["Ann"]})).await["found"], 1);
@@ -207,7 +210,7 @@ async fn what_later_changes_touched_is_not_undone() {
     ask(&memory, "create_entities", json!({"entities": [ann()]})).await;
     let nothing = last().await;
     let why = refused(&memory, "undo", json!({"change": nothing})).await;
-    assert!(why.contains("did not change the graph"), "{why}");
+    assert!(why.contains("changed neither the graph nor documents nor agents"), "{why}");
     let undone = ask(&memory, "undo", json!({})).await["undone"].clone();
     assert_eq!(undone["what"], "delete_entities", "the last one that changed the graph");
     let why = refused(&memory, "undo", json!({"change": undone["id"]})).await;

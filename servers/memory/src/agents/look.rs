@@ -1,0 +1,141 @@
+//! Tools that show agents: which there are, one of them, and what it was.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tidegate_server::{Cx, Tool, ToolError, ToolResult};
+
+use super::address::Address;
+use super::caller::{Caller, denied};
+use super::manage::{Asking, OneAgent, one};
+use super::resources::item;
+use super::{address, index, kept, system};
+use crate::Recall;
+use crate::store::{Code, Fault};
+use crate::tools::{object, of, on, reading, told};
+
+/// Longest query, in characters.
+const MAX_QUERY: usize = 1_000;
+
+#[derive(Deserialize, JsonSchema)]
+struct ListAgents {
+    /// Only agents that fit these words, the best first: by name, description, tags and tools.
+    query: Option<String>,
+    #[serde(flatten)]
+    asking: Asking,
+}
+
+pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
+    let text = || json!({"type": "string"});
+    let listed = object(json!({
+        "uri": text(), "name": text(), "description": text(), "version": text(), "fully_qualified_name": text(),
+        "system": {"type": "boolean"},
+    }));
+    let versions = || json!({"type": "array", "items": of::<kept::Version>()});
+    vec![
+        on(
+            recall,
+            list_agents,
+            reading(
+                "list_agents",
+                "List Agents",
+                "List the agents that can be asked, your own and those of the server, or only those that fit a query",
+            )
+            .output_schema(object(
+                json!({"agents": {"type": "array", "items": listed}, "count": {"type": "integer"}}),
+            )),
+        ),
+        on(
+            recall,
+            get_agent,
+            reading("get_agent", "Get Agent", "Get an agent as a document, and all versions that it has had")
+                .output_schema(object(
+                    json!({"agent_uri": text(), "agentlet": {"type": "object"}, "history": versions()}),
+                )),
+        ),
+        on(
+            recall,
+            get_agent_history,
+            reading(
+                "get_agent_history",
+                "Get Agent History",
+                "Get the last versions that an agent has had, 200 at most, oldest first, also of one that was deleted",
+            )
+            .output_schema(object(
+                json!({
+                    "agent_name": text(), "history": versions(), "totalVersions": {"type": "integer"},
+                    "truncated": {"type": "boolean"},
+                }),
+            )),
+        ),
+    ]
+}
+
+async fn list_agents(recall: Recall, args: ListAgents, cx: Cx) -> Result<ToolResult, ToolError> {
+    let caller = Caller::new(&recall, &cx);
+    args.asking.user(&caller)?;
+    let (own, system) = match &args.query {
+        Some(query) if query.trim().is_empty() => {
+            return Err(Fault::input("query", "must not be empty; leave it out to list all").into());
+        }
+        Some(query) if query.chars().count() > MAX_QUERY => {
+            return Err(Fault::input("query", format!("must have at most {MAX_QUERY} characters")).into());
+        }
+        Some(query) => (index::find(&recall, &caller.memory, query).await?, index::find_system(query)),
+        None => (caller.memory.view(kept::all).await?, system::all().iter().collect()),
+    };
+    let mut agents: Vec<Value> = own
+        .iter()
+        .map(|kept| item(&address::user(&kept.owner, &kept.agent.name), &kept.agent, false))
+        .collect();
+    agents.extend(system.into_iter().map(|agent| item(&address::system(&agent.name), agent, true)));
+    let answer = json!({"agents": agents, "count": agents.len()});
+    told(&answer, answer.clone())
+}
+
+async fn get_agent(recall: Recall, args: OneAgent, cx: Cx) -> Result<ToolResult, ToolError> {
+    let (caller, found) = one(&recall, &cx, &args).await?;
+    let history = match found.kept {
+        Some(_) => {
+            let name = found.agent.name.clone();
+            caller.memory.view(move |view| kept::history(view, &name)).await?
+        }
+        None => Vec::new(),
+    };
+    let answer = json!({"agent_uri": found.uri, "agentlet": found.agent.document(), "history": history});
+    told(&answer, answer.clone())
+}
+
+async fn get_agent_history(recall: Recall, args: OneAgent, cx: Cx) -> Result<ToolResult, ToolError> {
+    let caller = Caller::new(&recall, &cx);
+    args.asking.user(&caller)?;
+    let address = Address::parse("agent_uri", args.uri()?)?;
+    let name = address.name().to_owned();
+    let wanted = address.clone();
+    let (history, owners) = caller
+        .memory
+        .view(move |view| match &wanted {
+            Address::System(_) => Ok((Vec::new(), Vec::new())),
+            _ => Ok((kept::history(view, wanted.name())?, kept::owners(view, wanted.name())?)),
+        })
+        .await?;
+    if let Address::User { owner, .. } = &address
+        && !owners.iter().any(|(known, _)| known == owner)
+        && !caller.is(owner)
+    {
+        // Whether there is one of that name is not said.
+        return Err(denied().into());
+    }
+    if history.is_empty() {
+        let why = match system::named(&name) {
+            Some(agent) => format!("{:?} comes with the server and has no history", agent.name),
+            None => format!("there never was an agent {name:?}; list_agents shows those that there are"),
+        };
+        return Err(Fault::new(Code::NotFound, format!("agent_uri: {why}")).into());
+    }
+    let total: i64 = owners.iter().map(|(_, versions)| versions).sum();
+    let answer = json!({
+        "agent_name": name, "totalVersions": total, "truncated": (history.len() as i64) < total, "history": history,
+    });
+    told(&answer, answer.clone())
+}

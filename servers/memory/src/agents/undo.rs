@@ -1,0 +1,73 @@
+//! Taking back what a change did to agents: what it made ends, and the version before it comes back.
+
+use crate::graph::revert;
+use crate::graph::single::{self, Table};
+use crate::store::{Change, Code, Fault, Result, Value};
+
+use super::{address, index, kept};
+
+const AGENTS: Table = Table { name: "agents", called: "name" };
+
+/// What was undone.
+#[derive(Default)]
+pub(crate) struct Undone {
+    /// How many agents have come back, in the version that they had.
+    pub(crate) restored: i64,
+    /// How many have ended, in the version that they had until now.
+    pub(crate) removed: i64,
+    /// Their addresses.
+    pub(crate) uris: Vec<String>,
+}
+
+/// Takes back what a change did to agents. Refused if later changes are about the same.
+pub(crate) fn undo(change: &mut Change<'_>, undoing: i64) -> Result<Undone> {
+    let mut undone = Undone::default();
+    for ended in single::end(change, &AGENTS, undoing)? {
+        undone.removed += i64::from(ended.called.is_some());
+        if let Some(before) = ended.before {
+            bring(change, undoing, before)?;
+            undone.restored += 1;
+        }
+        index::touch(change, ended.key)?;
+        undone.uris.extend(called(change, ended.key)?);
+    }
+    Ok(undone)
+}
+
+/// Makes a version of an agent the present one again.
+fn bring(change: &mut Change<'_>, undoing: i64, row: i64) -> Result<()> {
+    let name =
+        change.one("SELECT name FROM agents WHERE tenant = ?1 AND id = ?2", &[Value::Int(row)], |row| {
+            row.text(0)
+        })?;
+    let name = name.ok_or_else(|| Fault::new(Code::Database, "The agent is not there any more"))?;
+    let other = change.one(
+        "SELECT made FROM agents WHERE tenant = ?1 AND name = ?2 AND gone IS NULL",
+        &[Value::Text((&*name).into())],
+        |row| row.int(0),
+    )?;
+    if let Some(by) = other {
+        return Err(revert::blocked(change, undoing, by, &name)?);
+    }
+    kept::room(change)?;
+    change.run(
+        "INSERT INTO agents (tenant, key, name, owner, document, since, made, root)
+         SELECT tenant, key, name, owner, document, ?2, ?3, COALESCE(root, id) FROM agents
+         WHERE tenant = ?1 AND id = ?4",
+        &[Value::Int(change.now), Value::Int(change.id), Value::Int(row)],
+    )?;
+    Ok(())
+}
+
+/// The address of an agent, whatever became of it.
+fn called(change: &mut Change<'_>, key: i64) -> Result<Option<String>> {
+    change.one(
+        "SELECT owner, document FROM agents WHERE tenant = ?1 AND key = ?2 ORDER BY id DESC LIMIT 1",
+        &[Value::Int(key)],
+        |row| {
+            let document: serde_json::Value = serde_json::from_str(&row.text(1)?).unwrap_or_default();
+            let name = document["short_name"].as_str().unwrap_or_default();
+            Ok(address::user(&row.text(0)?, name))
+        },
+    )
+}

@@ -1,0 +1,65 @@
+//! Taking back what a change did to documents: what it made ends, and the version before it comes back as a new one.
+
+use crate::graph::revert;
+use crate::graph::single::{self, Table};
+use crate::store::{Change, Result, Value};
+
+use super::chunk::chunks;
+use super::pieces::lay;
+use super::{keep, model, read};
+
+const DOCUMENTS: Table = Table { name: "documents", called: "title" };
+
+/// What was undone.
+#[derive(Default)]
+pub(crate) struct Undone {
+    /// How many documents have come back, in the version that they had.
+    pub(crate) restored: i64,
+    /// How many have ended, in the version that they had until now.
+    pub(crate) removed: i64,
+    /// Their addresses.
+    pub(crate) uris: Vec<String>,
+}
+
+/// Takes back what a change did to documents. Refused if later changes are about the same.
+pub(crate) fn undo(change: &mut Change<'_>, undoing: i64) -> Result<Undone> {
+    let mut undone = Undone::default();
+    for ended in single::end(change, &DOCUMENTS, undoing)? {
+        undone.removed += i64::from(ended.called.is_some());
+        undone.uris.push(model::uri(ended.key));
+        match ended.before {
+            Some(before) => {
+                bring(change, undoing, before, ended.called.as_deref())?;
+                undone.restored += 1;
+            }
+            None => _ = lay(change, ended.key, "", &[], false)?,
+        }
+    }
+    Ok(undone)
+}
+
+/// Makes a version of a document the present one again. `called` is the title that it had until now.
+fn bring(change: &mut Change<'_>, undoing: i64, row: i64, called: Option<&str>) -> Result<()> {
+    let kept = read::row(change, row)?;
+    let title = &kept.document.title;
+    if let Some(origin) = &kept.origin
+        && let Some(other) = read::from(change, origin)?
+    {
+        return Err(revert::blocked(change, undoing, other.made, title)?);
+    }
+    let values = [Value::Int(change.now), Value::Int(change.id), Value::Int(row)];
+    change.run(
+        "INSERT INTO documents (tenant, key, version, title, base, origin, source, kind, bytes, characters, chunks,
+             digest, tags, metadata, created, since, made, root)
+         SELECT tenant, key,
+             (SELECT max(version) + 1 FROM documents v WHERE v.tenant = d.tenant AND v.key = d.key),
+             title, base, origin, source, kind, bytes, characters, chunks, digest, tags, metadata, created, ?2, ?3,
+             COALESCE(root, id)
+         FROM documents d WHERE tenant = ?1 AND id = ?4",
+        &values,
+    )?;
+    let text = read::text(change, &kept)?;
+    let afresh = called != Some(title);
+    let count = lay(change, kept.key, title, &chunks(&text, kept.kind), afresh)?;
+    keep::counted(change, kept.key, count)
+}
