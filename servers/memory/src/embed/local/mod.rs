@@ -4,6 +4,7 @@
 //! The vectors of the model are kept in memory: `tokens × dimensions × 4` bytes, about 30 MB for `potion-base-8M`.
 
 mod normal;
+mod pairs;
 mod tensors;
 mod tokens;
 mod words;

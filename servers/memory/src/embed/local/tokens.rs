@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::normal::{self, Step};
+use super::pairs::Pairs;
 use super::words::{self, Cut};
 
 /// Longest word that is looked up, in characters.
@@ -32,6 +33,8 @@ enum Kind {
     WordPiece { prefix: String },
     /// The most likely tokens.
     Unigram { worst: f64 },
+    /// Pairs are joined, the most frequent first.
+    Bpe(Pairs),
 }
 
 impl Tokens {
@@ -50,9 +53,14 @@ impl Tokens {
                 let worst = vocabulary.values().map(|(_, score)| *score).fold(0.0, f64::min);
                 (Kind::Unigram { worst }, vocabulary)
             }
+            (Some("BPE"), Value::Object(vocabulary)) => {
+                let vocabulary = numbered(vocabulary);
+                let pairs = Pairs::read(&model, |token| vocabulary.get(token).map(|(id, _)| *id))?;
+                (Kind::Bpe(pairs), vocabulary)
+            }
             (other, _) => {
                 return Err(format!(
-                    "its model {} is not one that can be used: WordPiece, WordLevel or Unigram",
+                    "its model {} is not one that can be used: WordPiece, WordLevel, Unigram or BPE",
                     other.unwrap_or("without a type")
                 ));
             }
@@ -84,6 +92,7 @@ impl Tokens {
                 Kind::WordLevel => tokens.extend(self.find(word)),
                 Kind::WordPiece { prefix } => tokens.extend(self.pieces(word, prefix).unwrap_or_default()),
                 Kind::Unigram { worst } => self.likely(word, worst - UNKNOWN, &mut tokens),
+                Kind::Bpe(pairs) => pairs.of(word, |token| self.find(token), &mut tokens),
             }
         }
         tokens.retain(|token| Some(*token) != self.unknown);
@@ -207,7 +216,11 @@ mod tests {
     #[test]
     fn what_cannot_be_used_is_named() {
         for (described, named) in [
-            (json!({"model": {"type": "BPE", "vocab": {}}}), "BPE"),
+            (json!({"model": {"type": "Odd", "vocab": {}}}), "Odd"),
+            (
+                json!({"model": {"type": "BPE", "vocab": {}, "end_of_word_suffix": "</w>"}}),
+                "end_of_word_suffix",
+            ),
             (json!({"model": {"vocab": {}}, "normalizer": {"type": "Odd"}}), "Odd"),
             (json!({"model": {"vocab": {}}, "pre_tokenizer": {"type": "ByteLevel"}}), "ByteLevel"),
         ] {
