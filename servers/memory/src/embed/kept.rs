@@ -6,6 +6,7 @@
 //! so they see that, too, and no number is used twice.
 
 use super::embedder::MAX_TEXT;
+use super::pgvector;
 use crate::documents;
 use crate::graph::pages;
 use crate::search::Hit;
@@ -40,7 +41,7 @@ pub(crate) fn forget(change: &mut Change<'_>, page: i64) -> Result<()> {
         "UPDATE vectors SET vector = NULL, stamp = ?3 WHERE tenant = ?1 AND page = ?2",
         &[Value::Int(page), Value::Int(stamp)],
     )?;
-    Ok(())
+    pgvector::forget(change, page)
 }
 
 fn note(change: &mut Change<'_>, page: i64, said: i64) -> Result<()> {
@@ -130,7 +131,7 @@ pub(super) fn save(change: &mut Change<'_>, model: &str, vectors: &[Made]) -> Re
             ],
         )?;
     }
-    Ok(())
+    pgvector::follow(change, model)
 }
 
 /// Whether there are vectors of other models.
@@ -145,6 +146,7 @@ pub(super) fn has_others(view: &mut View<'_>, model: &str) -> Result<bool> {
 
 /// Removes some vectors of other models. Returns how many.
 pub(super) fn remove_others(change: &mut Change<'_>, model: &str, limit: usize) -> Result<usize> {
+    pgvector::remove(change, model, true)?;
     change.run(
         "DELETE FROM vectors WHERE tenant = ?1 AND model <> ?2 AND page IN (
              SELECT page FROM vectors WHERE tenant = ?1 AND (model < ?2 OR model > ?2) LIMIT ?3)",
@@ -154,6 +156,7 @@ pub(super) fn remove_others(change: &mut Change<'_>, model: &str, limit: usize) 
 
 /// Removes the vectors of a model, which has other dimensions now.
 pub(super) fn remove(change: &mut Change<'_>, model: &str) -> Result<usize> {
+    pgvector::remove(change, model, false)?;
     change.run("DELETE FROM vectors WHERE tenant = ?1 AND model = ?2", &[Value::Text(model.into())])
 }
 
@@ -261,6 +264,6 @@ fn to_bytes(vector: &[f32]) -> Vec<u8> {
     vector.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 
-fn to_numbers(bytes: &[u8]) -> Vec<f32> {
+pub(super) fn to_numbers(bytes: &[u8]) -> Vec<f32> {
     bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
 }

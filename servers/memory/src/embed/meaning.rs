@@ -10,9 +10,9 @@ use tokio::task::JoinHandle;
 use super::embedder::Embedder;
 use super::index::{self, Index};
 use super::kept::{self, Made, Pending};
-use super::worker;
+use super::{pgvector, worker};
 use crate::search::Hit;
-use crate::store::{Code, Fault, Memory, Result, Store};
+use crate::store::{Code, Fault, Memory, Result, Store, View};
 
 /// How much memory all indexes may take together, in bytes.
 const ROOM: usize = 256 * 1024 * 1024;
@@ -93,34 +93,51 @@ impl Meaning {
             return Ok(Vec::new());
         }
         let count = query.len();
-        let (this, index, kinds) = (self.clone(), self.index(memory), kinds.to_vec());
+        let (this, tenant, kinds) = (self.clone(), memory.tenant().clone(), kinds.to_vec());
         let (hits, dimensions) = memory
             .view(move |view| {
-                let model = this.model();
-                {
-                    let mut index = index.write().unwrap_or_else(PoisonError::into_inner);
-                    index.refresh(view, model, ROOM)?;
-                }
-                this.make_room(&index);
-                let index = index.read().unwrap_or_else(PoisonError::into_inner);
-                let found = match index.is_full {
-                    true => index::nearest_in_store(view, model, &query, &kinds, limit)?,
-                    false => index.nearest(&query, &kinds, limit),
+                let Some(tables) = pgvector::ready(view, this.model())? else {
+                    return this.nearest_in_memory(view, &tenant, &query, &kinds, limit);
                 };
-                // What another process removed meanwhile with all its traces is not found either.
-                let mut hits = Vec::with_capacity(found.len());
-                for hit in found {
-                    if kept::says_something(view, hit.page)? {
-                        hits.push(hit);
-                    }
-                }
-                Ok((hits, index.dimensions))
+                // What was needed until the tables were ready is not needed any more.
+                lock(&this.0.indexes).remove(&tenant);
+                Ok((tables.nearest(view, &query, &kinds, limit)?, tables.dimensions))
             })
             .await?;
         if dimensions != 0 && dimensions != count {
             self.renew(memory).await?;
         }
         Ok(hits)
+    }
+
+    /// The same with vectors in the memory of this process. Also returns how many dimensions they have.
+    fn nearest_in_memory(
+        &self,
+        view: &mut View<'_>,
+        tenant: &Arc<str>,
+        query: &[f32],
+        kinds: &[i64],
+        limit: usize,
+    ) -> Result<(Vec<Hit>, usize)> {
+        let (model, index) = (self.model(), self.index(tenant));
+        {
+            let mut index = index.write().unwrap_or_else(PoisonError::into_inner);
+            index.refresh(view, model, ROOM)?;
+        }
+        self.make_room(&index);
+        let index = index.read().unwrap_or_else(PoisonError::into_inner);
+        let found = match index.is_full {
+            true => index::nearest_in_store(view, model, query, kinds, limit)?,
+            false => index.nearest(query, kinds, limit),
+        };
+        // What another process removed meanwhile with all its traces is not found either.
+        let mut hits = Vec::with_capacity(found.len());
+        for hit in found {
+            if kept::says_something(view, hit.page)? {
+                hits.push(hit);
+            }
+        }
+        Ok((hits, index.dimensions))
     }
 
     /// How near each of these pages is, as far as they have vectors.
@@ -190,10 +207,10 @@ impl Meaning {
         Ok(vector)
     }
 
-    fn index(&self, memory: &Memory) -> Arc<RwLock<Index>> {
+    fn index(&self, tenant: &Arc<str>) -> Arc<RwLock<Index>> {
         let mut indexes = lock(&self.0.indexes);
         let used = indexes
-            .entry(memory.tenant().clone())
+            .entry(tenant.clone())
             .or_insert_with(|| Used { index: Arc::default(), at: Instant::now() });
         used.at = Instant::now();
         used.index.clone()
@@ -227,9 +244,12 @@ impl Meaning {
 
     /// How many vectors are in memory for this tenant, and how many bytes they take.
     pub(super) fn loaded(&self, memory: &Memory) -> (usize, usize) {
-        let index = self.index(memory);
-        let index = index.read().unwrap_or_else(PoisonError::into_inner);
-        (index.len(), index.bytes())
+        let index = lock(&self.0.indexes).get(memory.tenant()).map(|used| used.index.clone());
+        let size = |index: Arc<RwLock<Index>>| {
+            let index = index.read().unwrap_or_else(PoisonError::into_inner);
+            (index.len(), index.bytes())
+        };
+        index.map(size).unwrap_or_default()
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! A page that is indexed is also queued here with its text. If there is a model ([`Embedder`]), a worker in the
 //! background makes a vector of each text and keeps it; if the model is another than before, of all of them anew. A
-//! search compares the vector of the question with all vectors of the tenant, which are kept in memory.
+//! search compares the vector of the question with all vectors of the tenant: in the database if that is PostgreSQL with
+//! pgvector ([`pgvector`]), else in memory ([`index`]).
 
 mod download;
 mod embedder;
@@ -13,6 +14,7 @@ mod local;
 #[cfg(test)]
 mod loopback;
 mod meaning;
+pub(crate) mod pgvector;
 mod semantic;
 mod tools;
 mod worker;

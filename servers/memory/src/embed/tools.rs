@@ -9,10 +9,10 @@ use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
 use super::embedder::normalised;
 use super::semantic::{self, Wanted};
-use super::{Meaning, kept};
+use super::{Meaning, kept, pgvector};
 use crate::Recall;
 use crate::graph::{entities, model, pages};
-use crate::store::{Code, Fault};
+use crate::store::{Code, Fault, Memory};
 use crate::tools::{changing, memory, object, of, on, reading, told};
 
 /// How long to wait for a vector that somebody wants to see.
@@ -104,13 +104,13 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
         on(recall, debug_embedding_config, reading(
             "debug_embedding_config",
             "Embedding Configuration",
-            "Show which embedding model is used",
+            "Show which embedding model is used, and where vectors are compared",
         )
         .output_schema(loose())),
         on(recall, diagnose_vector_search, reading(
             "diagnose_vector_search",
             "Diagnose Vector Search",
-            "Show how many pages have vectors, how many wait for one, and what is in memory",
+            "Show how many pages wait for a vector, and where vectors are compared: in memory, or in a database with pgvector",
         )
         .output_schema(loose())),
     ]
@@ -204,26 +204,37 @@ async fn embedding(recall: Recall, args: Named, cx: Cx, anew: bool) -> Result<To
     told(&structured, structured.clone())
 }
 
-fn config(recall: &Recall) -> Value {
-    match &recall.meaning {
-        Some(meaning) => json!({
-            "configured": true, "model": &**meaning.model(), "local": meaning.embedder().is_local(),
-        }),
-        None => json!({"configured": false, "searchType": "lexical"}),
-    }
+/// Which model is used, and where vectors are compared: in the database (`pgvector`) or in this process (`memory`).
+async fn config(recall: &Recall, memory: &Memory) -> Result<Value, Fault> {
+    let Some(meaning) = &recall.meaning else {
+        return Ok(json!({"configured": false, "searchType": "lexical"}));
+    };
+    let model = meaning.model().clone();
+    let is_ready = memory.view(move |view| Ok(pgvector::ready(view, &model)?.is_some())).await?;
+    Ok(json!({
+        "configured": true, "model": &**meaning.model(), "local": meaning.embedder().is_local(),
+        "vectorIndex": if is_ready { "pgvector" } else { "memory" },
+    }))
 }
 
-async fn debug_embedding_config(recall: Recall, _: Nothing, _: Cx) -> Result<ToolResult, ToolError> {
-    told(&config(&recall), config(&recall))
+async fn debug_embedding_config(recall: Recall, _: Nothing, cx: Cx) -> Result<ToolResult, ToolError> {
+    let seen = config(&recall, &memory(&recall, &cx)).await?;
+    told(&seen, seen.clone())
 }
 
 async fn diagnose_vector_search(recall: Recall, _: Nothing, cx: Cx) -> Result<ToolResult, ToolError> {
-    let mut seen = config(&recall);
+    let memory = memory(&recall, &cx);
+    let mut seen = config(&recall, &memory).await?;
     if let Some(meaning) = &recall.meaning {
-        let memory = memory(&recall, &cx);
         seen["pending"] = json!(super::pending(&recall, &memory).await?);
         let (count, bytes) = meaning.loaded(&memory);
         seen["loaded"] = json!({"vectors": count, "bytes": bytes});
+        let model = meaning.model().clone();
+        if let Some(state) = memory.view(move |view| pgvector::state(view, &model)).await? {
+            seen["pgvector"] = json!({
+                "version": state.version, "vectors": state.vectors, "hnsw": state.indexed, "complete": state.complete,
+            });
+        }
         if let Some(fault) = meaning.failed() {
             seen["failure"] = json!(fault.message);
         }

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::embedder::{BATCH, Embedder};
 use super::kept::{self, Made, Pending};
+use super::pgvector;
 use crate::store::{Code, Memory, Result, Store};
 
 /// How many pages at a time with a local model, which costs nothing but the write.
@@ -102,6 +103,13 @@ async fn step(
     mut progress: Progress,
 ) -> Result<Option<Progress>> {
     let batch = if embedder.is_local() { LOCAL_BATCH } else { BATCH };
+    // What was kept before the database could compare vectors comes first: it waits for no model.
+    let name = model.clone();
+    if memory.view(move |view| pgvector::is_behind(view, &name)).await? {
+        let name = model.clone();
+        memory.tend(move |change| pgvector::follow(change, &name)).await?;
+        return Ok(Some(progress));
+    }
     let (name, place) = (model.clone(), progress.place);
     let pending = memory.view(move |view| kept::pending(view, &name, place, batch)).await?;
     let Some(last) = pending.last() else {

@@ -12,7 +12,7 @@ mod schema;
 mod sql;
 mod sqlite;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod upkeep;
 mod view;
 mod writer;

@@ -5,6 +5,7 @@
 
 use super::error::{Code, Fault, Result};
 use super::sql::{Dialect, Sql, Value};
+use crate::embed::pgvector;
 
 /// Each step brings a file from one version to the next: their order never changes, and none is changed once released.
 const STEPS: &[&[&str]] = &[
@@ -70,6 +71,31 @@ pub(super) fn migrate(sql: &mut dyn Sql) -> Result<()> {
             sql.run(statement, &[])?;
         }
         set_version(sql, at + 1)?;
+    }
+    match sql.dialect() {
+        Dialect::Sqlite => Ok(()),
+        Dialect::Postgres => compare(sql),
+    }
+}
+
+/// Has the database compare vectors, where it can.
+fn compare(sql: &mut dyn Sql) -> Result<()> {
+    sql.run(pgvector::ADD, &[])?;
+    sql.run(pgvector::LIST, &[])?;
+    let mut version = None;
+    sql.each(pgvector::VERSION, &[], &mut |row| {
+        version = Some(row.text(0)?);
+        Ok(())
+    })?;
+    match version.filter(|version| pgvector::will_do(version)) {
+        Some(version) => tracing::info!(version, "the database compares vectors, with pgvector"),
+        None => {
+            tracing::info!(
+                "the database has no pgvector: vectors are compared in the memory of each process"
+            );
+            // If it comes back, everything is brought in anew.
+            sql.run("DELETE FROM near_tables", &[])?;
+        }
     }
     Ok(())
 }

@@ -32,14 +32,14 @@ impl Kinds {
 
 /// A store on a server, if there can be one: all tests of this process have the same.
 #[cfg(feature = "postgres")]
-fn on_server(database: &str) -> Option<Store> {
+pub(crate) fn on_server(database: &str) -> Option<Store> {
     static CLUSTER: std::sync::OnceLock<Option<cluster::Cluster>> = std::sync::OnceLock::new();
     let cluster = CLUSTER.get_or_init(|| cluster::Cluster::start(false)).as_ref()?;
     Some(Store::connect(&cluster.database(database)).unwrap())
 }
 
 #[cfg(not(feature = "postgres"))]
-fn on_server(_: &str) -> Option<Store> {
+pub(crate) fn on_server(_: &str) -> Option<Store> {
     None
 }
 

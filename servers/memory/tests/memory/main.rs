@@ -15,6 +15,8 @@ mod lending;
 mod loopback;
 mod meaning;
 #[cfg(feature = "postgres")]
+mod pgvector;
+#[cfg(feature = "postgres")]
 mod postgres;
 mod provider;
 mod retract;

@@ -13,7 +13,7 @@ use crate::loopback::serve;
 use crate::rig::{Folder, ask, call_as, refused};
 
 /// Words and what they mean: drinks, vehicles, people, and which of them is the odd one.
-const WORDS: [(&str, [f32; 4]); 8] = [
+pub(crate) const WORDS: [(&str, [f32; 4]); 8] = [
     ("[UNK]", [9.0, 9.0, 9.0, 9.0]),
     ("tea", [1.0, 0.0, 0.0, 0.1]),
     ("coffee", [1.0, 0.0, 0.0, -0.1]),
@@ -25,7 +25,7 @@ const WORDS: [(&str, [f32; 4]); 8] = [
 ];
 
 /// A model2vec model of these words, in a folder.
-fn model(folder: &Folder, name: &str, words: &[(&str, [f32; 4])]) -> PathBuf {
+pub(crate) fn model(folder: &Folder, name: &str, words: &[(&str, [f32; 4])]) -> PathBuf {
     let path = folder.0.join(name);
     std::fs::create_dir_all(&path).unwrap();
     let vocabulary: serde_json::Map<String, Value> =
@@ -58,7 +58,7 @@ fn local(folder: &Folder) -> ServerDoor {
     server(folder, Embedder::folder(model(folder, "tiny", &WORDS)).unwrap())
 }
 
-fn people() -> Value {
+pub(crate) fn people() -> Value {
     json!({"entities": [
         {"name": "Ann", "entityType": "person", "observations": ["likes tea"]},
         {"name": "Bob", "entityType": "person", "observations": ["has a truck"]},
@@ -66,7 +66,7 @@ fn people() -> Value {
 }
 
 /// Waits until every page of the tenant has its vector.
-async fn settled(memory: &ServerDoor, tenant: Option<&str>) {
+pub(crate) async fn settled(memory: &ServerDoor, tenant: Option<&str>) {
     for _ in 0..1000 {
         let seen = call_as(memory, tenant, "diagnose_vector_search", json!({})).await;
         if seen["structuredContent"]["pending"] == 0 {
@@ -78,7 +78,7 @@ async fn settled(memory: &ServerDoor, tenant: Option<&str>) {
 }
 
 /// Who is found by meaning alone.
-async fn meant(memory: &ServerDoor, tenant: Option<&str>, query: &str) -> Vec<String> {
+pub(crate) async fn meant(memory: &ServerDoor, tenant: Option<&str>, query: &str) -> Vec<String> {
     let arguments = json!({"query": query, "hybridSearch": false, "minSimilarity": 0.5});
     let found = call_as(memory, tenant, "semantic_search", arguments).await["structuredContent"].clone();
     assert_eq!(found["searchType"], "semantic", "{found}");

@@ -24,7 +24,7 @@ fn installed() -> bool {
 }
 
 /// A server, if there can be one: the tests here share it, with a database each.
-fn started() -> Option<&'static Cluster> {
+pub(crate) fn started() -> Option<&'static Cluster> {
     static CLUSTER: OnceLock<Option<Cluster>> = OnceLock::new();
     CLUSTER.get_or_init(|| installed().then(|| Cluster::start(false)).flatten()).as_ref()
 }
@@ -35,7 +35,7 @@ fn everything_holds_on_a_server_too() {
         return;
     }
     let again = Command::new(std::env::current_exe().unwrap())
-        .args(["--skip", "postgres::"])
+        .args(["--skip", "postgres::", "--skip", "pgvector::"])
         .env(STORE, "postgres")
         .output()
         .unwrap();
