@@ -120,6 +120,13 @@ impl Inner {
 
     /// A server's lists were read: those that `changed`, and those of which the server has `told`.
     pub(crate) fn read(&self, mount: &Arc<Mount>, changed: &[Kind], told: &[Kind]) {
+        // That resources of single callers have come or gone is told to those callers, and changes nothing here.
+        let of_single_callers =
+            |kind: &Kind| kind.notice() == Notice::ResourcesChanged && mount.has_own_resources();
+        let (ignored, told): (Vec<Kind>, Vec<Kind>) = told.iter().partition(|kind| of_single_callers(kind));
+        if changed.is_empty() && told.is_empty() && !ignored.is_empty() {
+            return;
+        }
         let mut building = self.building();
         if building.closed {
             return;

@@ -9,6 +9,7 @@ use tidegate_protocol::{Error, Json, Limits, Object, Params, Symbol};
 use tidegate_service::{Call, Context, Door, Reply};
 
 use crate::kind::Kind;
+use crate::own;
 
 /// Most pages of one list.
 const MAX_PAGES: usize = 1000;
@@ -79,15 +80,24 @@ impl Entry {
     }
 }
 
-/// Reads all pages of a list.
-pub(crate) async fn read(door: &impl Door, kind: Kind, context: &Context) -> Result<Part, Error> {
+/// Reads all pages of a list; with `shared_only`, without what the server has for single callers.
+pub(crate) async fn read(
+    door: &impl Door,
+    kind: Kind,
+    context: &Context,
+    shared_only: bool,
+) -> Result<Part, Error> {
     let mut part = Part::none();
     let (mut cursor, mut seen) = (None::<String>, HashSet::new());
     let broken = |what: &str| {
         Err(Error::new(Symbol::Internal, format!("The server's answer to {} {what}", kind.method())))
     };
     for _ in 0..MAX_PAGES {
-        let call = Call::new(kind.method(), page_params(cursor.as_deref())?, context.clone());
+        let params = match shared_only {
+            true => own::params(cursor.as_deref(), false)?,
+            false => page_params(cursor.as_deref())?,
+        };
+        let call = Call::new(kind.method(), params, context.clone());
         let page = match door.answer(call).await {
             Ok(Reply::Complete(page)) => page,
             Ok(Reply::Error(error)) => return Err(error),

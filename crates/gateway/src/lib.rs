@@ -42,6 +42,7 @@ mod lists;
 mod loops;
 mod mount;
 mod names;
+mod own;
 mod pins;
 mod route;
 mod search;

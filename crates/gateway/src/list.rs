@@ -77,6 +77,13 @@ impl List {
         page < self.pages.len()
     }
 
+    /// The entries of a page with others behind them, with commas in between.
+    pub(crate) fn joined(&self, page: usize, more: &str) -> String {
+        let entries = &self.pages[page];
+        let comma = if entries.is_empty() || more.is_empty() { "" } else { "," };
+        format!("{entries}{comma}{more}")
+    }
+
     /// The result for one page. `cursor` names the next one.
     pub(crate) fn page(
         &self,

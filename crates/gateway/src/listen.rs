@@ -85,6 +85,12 @@ impl Inner {
             want(mount, &mut |wanted| _ = wanted.tasks.insert(own.clone(), handle.as_str().into()));
             true
         });
+        // What is a caller's own comes and goes without anybody else hearing of it.
+        if filter.resources {
+            for mount in self.state.load().mounts.iter().filter(|mount| mount.has_own_resources()) {
+                want(mount.clone(), &mut |wanted| wanted.resources = true);
+            }
+        }
         let acknowledged = filter.to_json();
         self.subscribers.add(filter, events.clone());
         let followers = wanted.into_iter().map(|(mount, wanted)| {
@@ -116,11 +122,14 @@ fn followed(context: &Context) -> Context {
 struct Wanted {
     uris: HashMap<ByteString, ByteString>,
     tasks: HashMap<ByteString, ByteString>,
+    /// Whether resources have come or gone.
+    resources: bool,
 }
 
 impl Wanted {
     fn filter(&self) -> Filter {
         Filter {
+            resources: self.resources,
             uris: self.uris.keys().map(|uri| uri.to_string()).collect(),
             tasks: self.tasks.keys().map(|id| id.to_string()).collect(),
             ..Filter::default()
@@ -130,6 +139,7 @@ impl Wanted {
     /// A change as the caller knows it.
     fn translate(&self, notice: Notice) -> Option<Notice> {
         match notice {
+            Notice::ResourcesChanged => self.resources.then_some(notice),
             Notice::ResourceUpdated(own) => self.uris.get(&own).cloned().map(Notice::ResourceUpdated),
             Notice::Task { id, task } => {
                 let handle = self.tasks.get(&id)?.clone();

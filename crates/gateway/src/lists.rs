@@ -12,21 +12,56 @@ use crate::build::State;
 use crate::gateway::Inner;
 use crate::kind::Kind;
 use crate::mount::{Mount, PATIENCE};
+use crate::own::{self, Wanted};
 
 impl Inner {
     /// One page of a list.
     pub(crate) async fn list(self: &Arc<Self>, kind: Kind, call: &Call) -> Result<Reply, Error> {
-        let (state, page) = match call.params.has("cursor") {
+        let wanted = Wanted::of(kind, call);
+        let (state, place) = match call.params.has("cursor") {
             true => self.open_cursor(kind, call)?,
             false => {
                 self.look_again(kind).await;
-                (self.state.load_full(), 0)
+                let state = self.state.load_full();
+                let first = own::Place::first(&state.mounts).filter(|_| wanted == Wanted::Own);
+                (state, first.map_or(Place::Snapshot(0), Place::Own))
             }
         };
+        let page = match place {
+            Place::Own(_) if wanted == Wanted::Shared => return Err(refused()),
+            Place::Own(place) => {
+                let page = self.own_resources(&state, place, call).await?;
+                return self.own_reply(page, call);
+            }
+            Place::Snapshot(_) if wanted == Wanted::Own => return self.own_reply(own::Page::default(), call),
+            Place::Snapshot(page) => page,
+        };
         let list = state.snapshot.list(kind);
+        // What is the caller's own begins on the last page of what everybody has: some clients ask for no other.
+        if wanted == Wanted::All
+            && !list.has_page(page + 1)
+            && let Some(place) = own::Place::first(&state.mounts)
+        {
+            let mut own = self.own_resources(&state, place, call).await?;
+            own.entries = list.joined(page, &own.entries);
+            return self.own_reply(own, call);
+        }
         let number = state.snapshot.number;
-        let next = |page: usize| self.seal_cursor(call, number, page);
+        let next = |page: usize| {
+            let sealed = self.seal_cursor(call, &snapshot_place(number, page));
+            sealed.expect("a few bytes are never too long")
+        };
         Ok(Reply::Complete(list.page(page, call.context.revision, Instant::now(), &self.info, next)))
+    }
+
+    /// A page that is for this caller only.
+    fn own_reply(&self, page: own::Page, call: &Call) -> Result<Reply, Error> {
+        let cursor = match &page.next {
+            Some(next) => Some(self.seal_cursor(call, &own_place(next)).ok_or_else(Error::internal)?),
+            None => None,
+        };
+        let modern = call.context.revision.is_modern();
+        Ok(Reply::Complete(self.own_page(&page, modern, cursor.as_deref())))
     }
 
     /// Waits for servers that are about to say what they offer, and asks those again whose word is too old. Nobody waits
@@ -58,34 +93,92 @@ impl Inner {
         let _ = tokio::time::timeout(PATIENCE, join_all(reading)).await;
     }
 
-    fn seal_cursor(&self, call: &Call, number: u64, page: usize) -> String {
-        let mut content = number.to_le_bytes().to_vec();
-        content.extend((page as u64).to_le_bytes());
-        let sealed = self.sealer.seal(&content, &binding(call), u64::MAX, Inner::nonce());
-        sealed.expect("a few bytes are never too long")
+    /// `None` if a server's own cursor is so long that there is no room for it.
+    fn seal_cursor(&self, call: &Call, place: &[u8]) -> Option<String> {
+        self.sealer.seal(place, &binding(call), u64::MAX, Inner::nonce())
     }
 
-    fn open_cursor(&self, kind: Kind, call: &Call) -> Result<(Arc<State>, usize), Error> {
+    fn open_cursor(&self, kind: Kind, call: &Call) -> Result<(Arc<State>, Place), Error> {
         let open = || {
             let cursor = call.params.str("cursor")?;
             let content = self.sealer.open(&cursor, &binding(call), 0).ok()?;
-            let (number, page) = content.split_at_checked(8)?;
-            let number = u64::from_le_bytes(number.try_into().ok()?);
-            let page = u64::from_le_bytes(page.try_into().ok()?) as usize;
             let now = self.state.load_full();
+            let (number, page) = match read_place(&content)? {
+                Found::Own(place) => return Some((now, Place::Own(place))),
+                Found::Snapshot(number, page) => (number, page),
+            };
             let state = match now.snapshot.number == number {
                 true => now,
                 false => {
                     self.building().earlier.iter().find(|state| state.snapshot.number == number)?.clone()
                 }
             };
-            state.snapshot.list(kind).has_page(page).then_some((state, page))
+            state.snapshot.list(kind).has_page(page).then_some((state, Place::Snapshot(page)))
         };
-        open().ok_or_else(|| {
-            let what = "Invalid params: the cursor is not one of this list, or the list has changed since; start without one";
-            Error::new(Symbol::InvalidCursor, what)
-        })
+        open().ok_or_else(refused)
     }
+}
+
+/// Where a list goes on.
+enum Place {
+    /// On this page of what everybody has.
+    Snapshot(usize),
+    /// In what is the caller's own.
+    Own(own::Place),
+}
+
+/// A place as a cursor has it: a page is one of a certain snapshot.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    Snapshot(u64, usize),
+    Own(own::Place),
+}
+
+const SNAPSHOT: u8 = 0;
+const OWN: u8 = 1;
+
+fn snapshot_place(number: u64, page: usize) -> Vec<u8> {
+    let mut content = vec![SNAPSHOT];
+    content.extend(number.to_le_bytes());
+    content.extend((page as u64).to_le_bytes());
+    content
+}
+
+/// The name of a server has no line break.
+fn own_place(place: &own::Place) -> Vec<u8> {
+    let mut content = vec![OWN];
+    content.extend(place.server.as_bytes());
+    if let Some(cursor) = &place.cursor {
+        content.push(b'\n');
+        content.extend(cursor.as_bytes());
+    }
+    content
+}
+
+fn read_place(content: &[u8]) -> Option<Found> {
+    let (kind, rest) = content.split_first()?;
+    match *kind {
+        SNAPSHOT => {
+            let (number, page) = rest.split_first_chunk()?;
+            let page = u64::from_le_bytes(page.try_into().ok()?) as usize;
+            Some(Found::Snapshot(u64::from_le_bytes(*number), page))
+        }
+        OWN => {
+            let rest = std::str::from_utf8(rest).ok()?;
+            Some(Found::Own(match rest.split_once('\n') {
+                Some((server, cursor)) => {
+                    own::Place { server: server.to_owned(), cursor: Some(cursor.to_owned()) }
+                }
+                None => own::Place { server: rest.to_owned(), cursor: None },
+            }))
+        }
+        _ => None,
+    }
+}
+
+fn refused() -> Error {
+    let what = "Invalid params: the cursor is not one of this list, or the list has changed since; start without one";
+    Error::new(Symbol::InvalidCursor, what)
 }
 
 fn binding(call: &Call) -> Binding<'_> {
@@ -95,5 +188,22 @@ fn binding(call: &Call) -> Binding<'_> {
         tenant: principal.tenant.as_deref().unwrap_or_default(),
         method: call.method.as_str(),
         params: digest(["cursor"]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read_as_they_were_written() {
+        assert_eq!(read_place(&snapshot_place(7, 3)), Some(Found::Snapshot(7, 3)));
+        for cursor in [None, Some(String::new()), Some("a\nb".to_owned())] {
+            let place = own::Place { server: "memory".to_owned(), cursor };
+            assert_eq!(read_place(&own_place(&place)), Some(Found::Own(place)));
+        }
+        for wrong in [&b""[..], b"\x00123", b"\x02x", b"\x01\xff"] {
+            assert_eq!(read_place(wrong), None);
+        }
     }
 }

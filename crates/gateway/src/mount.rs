@@ -8,7 +8,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use tidegate_client::{Client, ClientDoor, ServerFacts};
 use tidegate_config::ServerSettings;
 use tidegate_protocol::{ClientCapabilities, Error, Object, Symbol};
-use tidegate_service::{Call, CallerId, Context, Door, Reply, UNLISTED};
+use tidegate_service::{Call, CallerId, Context, Door, OWN_RESOURCES, Reply, UNLISTED};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -89,10 +89,12 @@ impl Mount {
 
     /// Whether the server says that it has tools which it does not list.
     pub(crate) fn has_unlisted_tools(&self) -> bool {
-        let said = |facts: &ServerFacts| {
-            Object::of(&facts.capabilities)?.object("experimental").map(|all| all.has(UNLISTED))
-        };
-        self.facts.load().as_deref().and_then(said).unwrap_or_default()
+        self.facts.load().as_deref().is_some_and(|facts| says(facts, UNLISTED))
+    }
+
+    /// Whether the server says that each caller has resources of their own.
+    pub(crate) fn has_own_resources(&self) -> bool {
+        self.facts.load().as_deref().is_some_and(|facts| says(facts, OWN_RESOURCES))
     }
 
     /// Makes a call.
@@ -165,7 +167,9 @@ impl Mount {
                 read.push((kind, Part::none()));
                 continue;
             }
-            let part = match catalog::read(&self.door, kind, &context).await {
+            // What is a caller's own is listed for that caller, when they ask.
+            let shared_only = kind == Kind::Resources && says(&facts, OWN_RESOURCES);
+            let part = match catalog::read(&self.door, kind, &context, shared_only).await {
                 Ok(part) => part,
                 Err(error) if is_gone(&error) => return Err(error),
                 // Some servers have resources and have never heard of templates, or say that they have what they have not.
@@ -308,6 +312,12 @@ impl Mount {
         }
         self.client.close().await;
     }
+}
+
+/// Whether a server says so among its experimental capabilities.
+fn says(facts: &ServerFacts, what: &str) -> bool {
+    let said = || Some(Object::of(&facts.capabilities)?.object("experimental")?.has(what));
+    said().unwrap_or_default()
 }
 
 /// Whether a failure says that the server is not there, rather than that it does not do something.

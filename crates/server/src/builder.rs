@@ -1,5 +1,6 @@
 //! [`Server`]: says what a server offers.
 
+use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,17 +11,18 @@ use tidegate_protocol::content::Icon;
 use tidegate_protocol::seal::{Key, Sealer};
 use tidegate_service::layers::Limits;
 
+use crate::cx::Cx;
 use crate::discover::Info;
 use crate::interact::Overflow;
 use crate::options::{CacheHint, Options, TaskOptions};
 use crate::prompt::Prompt;
 use crate::registry::Registry;
-use crate::resource::{Resource, ResourceTemplate};
+use crate::resource::{PageRequest, Resource, ResourcePage, ResourceTemplate, Source};
 use crate::server::{Core, ServerDoor};
 use crate::stats::{BreakerState, CacheStats, Counters, Thresholds};
 use crate::tasks::Store;
 use crate::text::random;
-use crate::tool::Tool;
+use crate::tool::{Tool, ToolError};
 
 /// A server in the making.
 ///
@@ -67,6 +69,7 @@ pub(crate) enum Offer {
     Prompt(Prompt),
     Resource(Resource),
     Template(ResourceTemplate),
+    Source(Source),
 }
 
 impl Server {
@@ -141,6 +144,51 @@ impl Server {
     /// Offers a family of resources.
     pub fn resource_template(mut self, template: ResourceTemplate) -> Server {
         self.offers.push(Offer::Template(template));
+        self
+    }
+
+    /// Offers resources that are looked up when they are listed, page by page: for those that are too many to register, or
+    /// not the same for every caller. They stand behind the resources at fixed addresses; of several sources, each behind
+    /// the one before. [`Server::resource_template`] says how they are read.
+    ///
+    /// A source is asked for one page at a time, and asks whatever it looks in for no more than that:
+    ///
+    /// ```
+    /// use tidegate_server::{Cx, PageRequest, Resource, ResourcePage, ResourceTemplate, Server, ToolError, Vars};
+    ///
+    /// /// Memos by number, as a database would find them: some that come after one.
+    /// fn memos_after(number: u64, limit: usize) -> Vec<u64> {
+    ///     (number + 1..=2_500).take(limit).collect()
+    /// }
+    ///
+    /// let server = Server::new("memos", "1.0.0")
+    ///     .resource_template(ResourceTemplate::new("memo://{number}", "memo").reader(
+    ///         |vars: Vars, _cx: Cx| async move { Ok(format!("Memo {}", vars.get("number").unwrap_or_default())) },
+    ///     ))
+    ///     .resource_source(|request: PageRequest, _cx: Cx| async move {
+    ///         let after = request.after.as_deref().unwrap_or("0").parse().map_err(ToolError::from_error)?;
+    ///         // One more than there is room for, to see whether more follow.
+    ///         let mut found = memos_after(after, request.limit + 1);
+    ///         let more = found.len() > request.limit;
+    ///         found.truncate(request.limit);
+    ///         let memo = |n: &u64| Resource::new(format!("memo://{n}"), format!("memo-{n}")).mime_type("text/plain");
+    ///         let page = ResourcePage::new(found.iter().map(memo));
+    ///         Ok(match found.last().filter(|_| more) {
+    ///             Some(last) => page.next(last.to_string()),
+    ///             None => page,
+    ///         })
+    ///     })
+    ///     .build();
+    /// ```
+    ///
+    /// [`ServerHandle::resources_changed_for`](crate::ServerHandle::resources_changed_for) tells callers that theirs have
+    /// come or gone.
+    pub fn resource_source<F, Fut>(mut self, source: F) -> Server
+    where
+        F: Fn(PageRequest, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<ResourcePage, ToolError>> + Send + 'static,
+    {
+        self.offers.push(Offer::Source(Source::new(source)));
         self
     }
 

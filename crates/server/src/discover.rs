@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use tidegate_protocol::content::Icon;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Feature, Json, Revision, meta, tasks_extension};
-use tidegate_service::{Call, Reply, UNLISTED};
+use tidegate_service::{Call, OWN_RESOURCES, Reply, UNLISTED};
 
 use crate::batch;
 use crate::server::Core;
@@ -113,6 +113,9 @@ fn capabilities(core: &Core, revision: Revision) -> Json {
     }
     if registry.tools().any(|tool| !tool.listed) {
         experimental.insert(UNLISTED.into(), json!({}));
+    }
+    if !registry.sources.is_empty() {
+        experimental.insert(OWN_RESOURCES.into(), json!({}));
     }
     if !experimental.is_empty() {
         all.insert("experimental".into(), Value::Object(experimental));

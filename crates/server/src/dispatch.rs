@@ -70,7 +70,7 @@ fn start(core: &Arc<Core>, call: Call) -> Started {
         Method::ToolsList if has.tools => list::tools(core, &call).into(),
         Method::PromptsList if has.prompts => list::prompts(core, &call).into(),
         Method::PromptsGet if has.prompts => prompt::get(core, call),
-        Method::ResourcesList if has.resources => list::resources(core, &call).into(),
+        Method::ResourcesList if has.resources => list::resources(core, call),
         Method::ResourcesTemplatesList if has.resources => list::templates(core, &call).into(),
         Method::ResourcesRead if has.resources => resource::read(core, call),
         Method::Complete if has.completions => complete::complete(core, call),

@@ -1,13 +1,13 @@
 //! [`ServerHandle`]: looks at a running server and changes it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidegate_service::{Notice, Principal};
 
 use crate::builder::{BuildError, Offer};
-use crate::hub;
+use crate::hub::{self, Watched};
 use crate::prompt::Prompt;
 use crate::registry::Registry;
 use crate::resource::{Resource, ResourceTemplate};
@@ -114,10 +114,25 @@ impl ServerHandle {
     /// The same, told only to those who share `whose` resources: subscribers of the same tenant, or, where there is no
     /// tenant, the same subject. For resources that have one address and other contents for each of them.
     pub fn resource_updated_for(&self, whose: &Principal, uri: &str) {
-        self.0.hub.tell_those(&hub::updated(uri), |principal| match whose.tenant {
-            Some(_) => principal.tenant == whose.tenant,
-            None => principal == whose,
-        });
+        self.0.hub.tell_those(&hub::updated(uri), |principal| shares(principal, whose));
+    }
+
+    /// Tells those who share `whose` resources that some have come or gone, and nobody else: see
+    /// [`ServerHandle::resource_updated_for`] for who that is, and
+    /// [`Server::resource_source`](crate::Server::resource_source) for resources that not everybody has.
+    pub fn resources_changed_for(&self, whose: &Principal) {
+        self.0.hub.tell_those(&Notice::ResourcesChanged, |principal| shares(principal, whose));
+    }
+
+    /// What those who share `whose` resources want to know of, for whoever would otherwise have to find out much that
+    /// nobody wants to know.
+    pub fn watched_by(&self, whose: &Principal) -> Watched {
+        self.0.hub.watched(|principal| shares(principal, whose))
+    }
+
+    /// A handle that does not keep the server alive, for what the server itself holds.
+    pub fn downgrade(&self) -> WeakServerHandle {
+        WeakServerHandle(Arc::downgrade(&self.0))
     }
 
     /// How many subscriptions are open.
@@ -158,6 +173,31 @@ impl ServerHandle {
 impl std::fmt::Debug for ServerHandle {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ServerHandle").field("info", &self.0.info).finish_non_exhaustive()
+    }
+}
+
+/// Whether somebody shares the resources of another: the same tenant, or, without one, the same subject.
+fn shares(principal: &Principal, whose: &Principal) -> bool {
+    match whose.tenant {
+        Some(_) => principal.tenant == whose.tenant,
+        None => principal == whose,
+    }
+}
+
+/// A handle on a server that may be gone.
+#[derive(Clone)]
+pub struct WeakServerHandle(Weak<Core>);
+
+impl WeakServerHandle {
+    /// The handle, if the server is still there.
+    pub fn upgrade(&self) -> Option<ServerHandle> {
+        self.0.upgrade().map(ServerHandle)
+    }
+}
+
+impl std::fmt::Debug for WeakServerHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WeakServerHandle")
     }
 }
 

@@ -24,6 +24,15 @@ impl Subscriber {
     }
 }
 
+/// What somebody wants to know of.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Watched {
+    /// The addresses of resources, as those who subscribed to them spell them, in order.
+    pub uris: Vec<String>,
+    /// Whether anybody wants to know that resources have come or gone.
+    pub list: bool,
+}
+
 /// Fans changes out to the subscriptions.
 #[derive(Default)]
 pub(crate) struct Hub(Mutex<State>);
@@ -53,6 +62,19 @@ impl Hub {
                 subscriber.outbox.push(notice.clone());
             }
         }
+    }
+
+    /// Which resources those who may know of them want to know of.
+    pub(crate) fn watched(&self, may: impl Fn(&Principal) -> bool) -> Watched {
+        let state = self.state();
+        let mut watched = Watched::default();
+        for subscriber in state.subscribers.iter().filter(|one| may(&one.principal) && one.is_there()) {
+            watched.uris.extend(subscriber.filter.uris.iter().cloned());
+            watched.list |= subscriber.filter.resources;
+        }
+        watched.uris.sort_unstable();
+        watched.uris.dedup();
+        watched
     }
 
     /// Whether anybody wants to know of a task. A task's state is not worth writing otherwise.

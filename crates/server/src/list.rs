@@ -1,14 +1,22 @@
 //! The four lists: in order of registration, in pages, with opaque cursors.
 
+mod cursor;
+mod text;
+
 use std::sync::Arc;
 
-use tidegate_protocol::seal::{Binding, digest};
-use tidegate_protocol::{Error, Feature, Json, Revision, Symbol};
-use tidegate_service::{Call, Principal, Reply};
+use tidegate_protocol::{Error, Feature, Json, Revision};
+use tidegate_service::{Call, OWN_RESOURCES, Principal, Reply};
 
-use crate::registry::Shelf;
+use crate::cx::Cx;
+use crate::dispatch::Started;
+use crate::registry::{Registry, Shelf};
+use crate::resource::PageRequest;
+use crate::run::{Run, Work};
 use crate::server::Core;
-use crate::text;
+use crate::tool::ToolError;
+use cursor::Place;
+use text::Text;
 
 /// `tools/list`.
 pub(crate) fn tools(core: &Arc<Core>, call: &Call) -> Result<Reply, Error> {
@@ -27,11 +35,78 @@ pub(crate) fn prompts(core: &Arc<Core>, call: &Call) -> Result<Reply, Error> {
     page.write(&registry.prompts, |prompt, _| Some(&prompt.definition))
 }
 
-/// `resources/list`.
-pub(crate) fn resources(core: &Arc<Core>, call: &Call) -> Result<Reply, Error> {
-    let registry = core.registry.load();
-    let page = Page { core, call, name: "resources", cached: Some(&registry.lists[2]) };
-    page.write(&registry.resources, |resource, _| Some(&resource.definition))
+/// `resources/list`: those at fixed addresses, then those of the sources.
+pub(crate) fn resources(core: &Arc<Core>, call: Call) -> Started {
+    let registry = core.registry.load_full();
+    let wanted = call.params.meta().and_then(|meta| meta.get(OWN_RESOURCES));
+    if registry.sources.is_empty() || wanted == Some("false") {
+        let page = Page { core, call: &call, name: RESOURCES, cached: Some(&registry.lists[2]) };
+        return page.write(&registry.resources, |resource, _| Some(&resource.definition)).into();
+    }
+    let start = match cursor::open(core, &call) {
+        Ok(None) if wanted == Some("true") => Place::Source { at: 0, after: None },
+        Ok(place) => place.unwrap_or(Place::Shelf(0)),
+        Err(error) => return Started::failed(error),
+    };
+    let cx = match Cx::new(core.clone(), call) {
+        Ok(cx) => cx,
+        Err(error) => return Started::failed(error),
+    };
+    let work = with_sources(registry, start, cx.clone());
+    Started::Running(Run::new(cx, Work::Other(Box::pin(work))))
+}
+
+const RESOURCES: &str = "resources";
+
+/// A page of resources that begins somewhere on the shelf or in a source. Each source is asked once at most.
+async fn with_sources(registry: Arc<Registry>, start: Place, cx: Cx) -> Result<Reply, ToolError> {
+    let core = cx.core();
+    let mut room = core.options.page_size;
+    let mut text = Text::new(cx.revision().is_modern(), RESOURCES);
+    let (mut at, mut after) = match start {
+        Place::Source { at, after } => (at, after),
+        Place::Shelf(last) => match shelved(&registry, last, &mut room, &mut text) {
+            Some(last) => {
+                let next = cursor::seal(core, cx.call(), &Place::Shelf(last))?;
+                return Ok(Reply::Complete(text.finish(core, Some(&next), true)));
+            }
+            None => (0, None),
+        },
+    };
+    while let Some(source) = registry.sources.get(at) {
+        let mut next = None;
+        if room > 0 {
+            let page = source.look(PageRequest { after: after.take(), limit: room }, cx.clone()).await?;
+            let (entries, more) = page.written(room);
+            room -= entries.len();
+            entries.iter().for_each(|entry| text.add(entry));
+            match more {
+                Some(after) => next = Some(Place::Source { at, after: Some(after) }),
+                None => at += 1,
+            }
+        } else {
+            next = Some(Place::Source { at, after: None });
+        }
+        if let Some(place) = next {
+            let next = cursor::seal(core, cx.call(), &place)?;
+            return Ok(Reply::Complete(text.finish(core, Some(&next), true)));
+        }
+    }
+    Ok(Reply::Complete(text.finish(core, None, true)))
+}
+
+/// Writes what stands on the shelf after the number `after`. Returns the number of the last one that was written if more follow.
+fn shelved(registry: &Registry, after: u64, room: &mut usize, text: &mut Text) -> Option<u64> {
+    let mut last = after;
+    for (number, resource) in registry.resources.iter().filter(|(number, _)| *number > after) {
+        if *room == 0 {
+            return Some(last);
+        }
+        text.add(&resource.definition);
+        *room -= 1;
+        last = number;
+    }
+    None
 }
 
 /// `resources/templates/list`.
@@ -57,9 +132,10 @@ impl Page<'_> {
         shelf: &Shelf<T>,
         definition: impl for<'t> Fn(&'t T, &Principal) -> Option<&'t Json>,
     ) -> Result<Reply, Error> {
-        let after = match self.call.params.get("cursor") {
+        let after = match cursor::open(self.core, self.call)? {
             None => 0,
-            Some(_) => self.open_cursor()?,
+            Some(Place::Shelf(after)) => after,
+            Some(Place::Source { .. }) => return Err(cursor::refused()),
         };
         let revision = self.call.context.revision;
         // A whole list is the same text for everybody who speaks alike.
@@ -67,9 +143,13 @@ impl Page<'_> {
         match self.cached {
             Some(cached) if whole => {
                 let slot = &cached[form(revision)];
-                Ok(Reply::Complete(slot.get_or_init(|| self.text(shelf, 0, &definition)).clone()))
+                if let Some(text) = slot.get() {
+                    return Ok(Reply::Complete(text.clone()));
+                }
+                let text = self.text(shelf, 0, &definition)?;
+                Ok(Reply::Complete(slot.get_or_init(|| text).clone()))
             }
-            _ => Ok(Reply::Complete(self.text(shelf, after, &definition))),
+            _ => Ok(Reply::Complete(self.text(shelf, after, &definition)?)),
         }
     }
 
@@ -78,70 +158,24 @@ impl Page<'_> {
         shelf: &Shelf<T>,
         after: u64,
         definition: &impl for<'t> Fn(&'t T, &Principal) -> Option<&'t Json>,
-    ) -> Json {
-        let modern = self.call.context.revision.is_modern();
+    ) -> Result<Json, Error> {
         let principal = &self.call.context.principal;
-        let mut out = Vec::with_capacity(1024);
-        out.extend_from_slice(if modern { b"{\"resultType\":\"complete\"," } else { b"{" });
-        tidegate_protocol::json::write_str(&mut out, self.name);
-        out.extend_from_slice(b":[");
+        let mut text = Text::new(self.call.context.revision.is_modern(), self.name);
         let mut entries = shelf
             .iter()
             .filter(|(number, _)| *number > after)
             .filter_map(|(number, entry)| Some((number, definition(entry, principal)?)))
             .peekable();
         let mut last = after;
-        for (i, (number, definition)) in entries.by_ref().take(self.core.options.page_size).enumerate() {
-            if i > 0 {
-                out.push(b',');
-            }
-            out.extend_from_slice(definition.as_str().as_bytes());
+        for (number, definition) in entries.by_ref().take(self.core.options.page_size) {
+            text.add(definition);
             last = number;
         }
-        out.push(b']');
-        if entries.peek().is_some() {
-            out.extend_from_slice(b",\"nextCursor\":");
-            tidegate_protocol::json::write_str(&mut out, &self.seal_cursor(last));
-        }
-        if modern {
-            out.push(b',');
-            self.core.options.cache.write(&mut out);
-            out.push(b',');
-            out.extend_from_slice(b"\"_meta\":{");
-            out.extend_from_slice(self.core.info.meta_entry().as_bytes());
-            out.push(b'}');
-        }
-        out.push(b'}');
-        text::json(out)
-    }
-
-    fn binding(&self) -> Binding<'_> {
-        let principal = &self.call.context.principal;
-        Binding {
-            principal: principal.subject.as_deref().unwrap_or_default(),
-            tenant: principal.tenant.as_deref().unwrap_or_default(),
-            method: self.call.method.as_str(),
-            params: digest(["cursor"]),
-        }
-    }
-
-    fn seal_cursor(&self, after: u64) -> String {
-        let sealed = self.core.sealer.seal(&after.to_le_bytes(), &self.binding(), u64::MAX, text::random());
-        sealed.expect("eight bytes are never too long")
-    }
-
-    fn open_cursor(&self) -> Result<u64, Error> {
-        let open = || {
-            let cursor = self.call.params.str("cursor")?;
-            let content = self.core.sealer.open(&cursor, &self.binding(), 0).ok()?;
-            content.try_into().ok().map(u64::from_le_bytes)
+        let next = match entries.peek() {
+            Some(_) => Some(cursor::seal(self.core, self.call, &Place::Shelf(last))?),
+            None => None,
         };
-        open().ok_or_else(|| {
-            Error::new(
-                Symbol::InvalidCursor,
-                "Invalid params: the cursor is not one of this list; start without one",
-            )
-        })
+        Ok(text.finish(self.core, next.as_deref(), false))
     }
 }
 

@@ -8,7 +8,7 @@ use tidegate_protocol::Json;
 
 use crate::builder::{BuildError, Offer};
 use crate::prompt::PromptEntry;
-use crate::resource::{ResourceEntry, TemplateEntry};
+use crate::resource::{ResourceEntry, Source, TemplateEntry};
 use crate::stats::Counters;
 use crate::tool::{TaskSupport, ToolEntry};
 
@@ -23,6 +23,8 @@ pub(crate) struct Registry {
     pub(crate) resources: Shelf<ResourceEntry>,
     /// By template.
     pub(crate) templates: Shelf<TemplateEntry>,
+    /// Where more resources come from when they are listed, in the order of registration.
+    pub(crate) sources: Vec<Arc<Source>>,
     pub(crate) next: u64,
     /// What all this amounts to.
     pub(crate) kinds: Kinds,
@@ -96,6 +98,7 @@ impl Registry {
             prompts: self.prompts.clone(),
             resources: self.resources.clone(),
             templates: self.templates.clone(),
+            sources: self.sources.clone(),
             next: self.next,
             kinds: self.kinds,
             lists: Default::default(),
@@ -163,6 +166,7 @@ impl Registry {
                 let entry = template.compile().map_err(|e| wrong(&e))?;
                 self.templates.insert(uri, number, entry);
             }
+            Offer::Source(source) => self.sources.push(Arc::new(source)),
         }
         Ok(())
     }
@@ -172,7 +176,10 @@ impl Registry {
         let kinds = Kinds {
             tools: dynamic || !self.tools.is_empty(),
             prompts: dynamic || !self.prompts.is_empty(),
-            resources: dynamic || !self.resources.is_empty() || !self.templates.is_empty(),
+            resources: dynamic
+                || !self.resources.is_empty()
+                || !self.templates.is_empty()
+                || !self.sources.is_empty(),
             completions: dynamic
                 || self.prompts.iter().any(|(_, prompt)| prompt.completes())
                 || self.templates.iter().any(|(_, template)| template.completes()),

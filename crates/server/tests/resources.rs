@@ -149,3 +149,41 @@ fn what_is_wrong_is_said_when_the_server_is_built() {
         assert!(error.contains(sentence), "{error:?} lacks {sentence:?}");
     }
 }
+
+#[tokio::test]
+async fn an_address_that_is_none_is_told_what_is_wrong_with_it() {
+    let door = Server::new("s", "1")
+        .resource_template(
+            ResourceTemplate::new("memo://notes/{id}", "note").reader(|_: Vars, _cx: Cx| async { Ok("") }),
+        )
+        .build();
+    for (uri, why) in [
+        ("memo://nothing", "Resource not found: memo://nothing"),
+        (
+            "nothing",
+            "Resource not found: nothing: it is not a URI, because it does not begin with a scheme such as \"file:\"",
+        ),
+        (
+            "memo://a%zz",
+            "Resource not found: memo://a%zz: \"%zz\" is no escaped byte; a percent sign is written %25 in a URI",
+        ),
+        (
+            "memo://100%",
+            "Resource not found: memo://100%: \"%\" is no escaped byte; a percent sign is written %25 in a URI",
+        ),
+        ("memo://a b", "Resource not found: memo://a b: ' ' is written %20 in a URI"),
+        ("memo://notes/", "Resource not found: memo://notes/: memo://notes/{id} is incomplete so"),
+        (
+            "memo://notes/a/b",
+            "Resource not found: memo://notes/a/b: it does not fit memo://notes/{id}; what stands for a variable has / ? # as %2F %3F %23",
+        ),
+    ] {
+        for (client, code) in [(Client::modern(&door), -32602), (Client::legacy(&door), -32002)] {
+            let result = client.request("resources/read", json!({"uri": uri})).await;
+            assert_eq!(result["error"]["message"], why);
+            assert_eq!((error_code(&result), &result["error"]["data"]["uri"]), (Some(code), &json!(uri)));
+        }
+    }
+    let found = Client::modern(&door).request("resources/read", json!({"uri": "memo://notes/a%2Fb"})).await;
+    assert!(found.get("contents").is_some(), "{found}");
+}

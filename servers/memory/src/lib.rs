@@ -21,6 +21,7 @@ mod agents;
 mod devflow;
 mod documents;
 mod embed;
+mod escape;
 mod graph;
 mod jsonl;
 #[doc(hidden)]
@@ -31,7 +32,9 @@ mod prompts;
 mod resources;
 mod search;
 mod store;
+mod telling;
 mod tools;
+mod touched;
 mod web;
 
 use std::sync::Arc;
@@ -62,13 +65,9 @@ pub(crate) struct Recall {
 impl Recall {
     /// The memory of whoever calls: that of their tenant, or their own.
     fn of(&self, principal: &Principal, client: Option<&Json>) -> Memory {
-        // A tenant and a person of the same name are not the same, and neither is nobody.
-        let tenant = match (&principal.tenant, &principal.subject) {
-            (Some(tenant), _) => format!("tenant:{tenant}"),
-            (None, Some(subject)) => format!("subject:{subject}"),
-            (None, None) => DEFAULT_TENANT.to_owned(),
-        };
-        let memory = self.store.of(&tenant);
+        // Whoever calls may watch, and others may change what they watch.
+        self.store.look_at_others();
+        let memory = self.store.of(&telling::tenant_of(principal));
         let client = client.and_then(|info| info.to::<serde_json::Value>().ok());
         let name = client.as_ref().and_then(|info| info["name"].as_str());
         match principal.subject.as_deref().or(name) {
@@ -102,5 +101,7 @@ pub fn server_with(store: Store, options: Options) -> ServerDoor {
         Listed::Core => server.listed(|name| tools::CORE.contains(&name)),
         Listed::All => server,
     };
-    prompts::add(server, &recall).build()
+    let door = prompts::add(server, &recall).build();
+    telling::begin(&recall.store, &door.handle());
+    door
 }

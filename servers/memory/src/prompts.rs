@@ -2,13 +2,17 @@
 //!
 //! Arguments of prompts are texts. A list is written `a, b` or as a JSON array; yes and no as `true` and `false`.
 
+mod complete;
+
 use tidegate_server::{Argument, Completing, Cx, Prompt, PromptArgs, PromptMessage, Server, ToolError};
 
 use crate::Recall;
 use crate::graph::model::{Entity, Graph, Relation};
-use crate::graph::{entities, history, read, search};
+use crate::graph::{history, read, search};
 use crate::store::Fault;
 use crate::tools::memory;
+
+pub(crate) use complete::{Offered, last_entry, offered};
 
 /// The kinds of work that are remembered, and the type of entity that each becomes.
 const WORK: [(&str, &str); 5] = [
@@ -24,7 +28,8 @@ const SHOWN: usize = 20;
 const REMEMBERED: usize = 10;
 
 pub(crate) fn add(server: Server, recall: &Recall) -> Server {
-    let (context, review, names, kinds) = (recall.clone(), recall.clone(), recall.clone(), recall.clone());
+    let (context, review) = (recall.clone(), recall.clone());
+    let offered = |argument: Argument, what: Offered| complete::offered(argument, recall, what);
     server
         .prompt(
             Prompt::new("init-project")
@@ -42,17 +47,11 @@ pub(crate) fn add(server: Server, recall: &Recall) -> Server {
                 .title("Recall")
                 .description("Bring what the memory knows about something into the conversation")
                 .argument(Argument::new("query").required().description("What it is about"))
-                .argument(
+                .argument(offered(
                     Argument::new("entityTypes")
-                        .description("Only entities of these types: a, b or a JSON array")
-                        .complete(move |typed: Completing, cx: Cx| {
-                            let memory = memory(&kinds, &cx);
-                            async move {
-                                let known = memory.view(entities::types).await.unwrap_or_default();
-                                typed.filter(known)
-                            }
-                        }),
-                )
+                        .description("Only entities of these types: a, b or a JSON array"),
+                    Offered::Types,
+                ))
                 .argument(
                     Argument::new("includeHistory")
                         .description("true: also what used to be known")
@@ -74,9 +73,18 @@ pub(crate) fn add(server: Server, recall: &Recall) -> Server {
                 )
                 .argument(Argument::new("name").required().description("A name for it"))
                 .argument(Argument::new("description").required().description("What was done"))
-                .argument(Argument::new("implementsTask").description("The task that it implements"))
-                .argument(Argument::new("partOfFeature").description("The feature that it is part of"))
-                .argument(Argument::new("dependsOn").description("What it depends on: a, b or a JSON array"))
+                .argument(offered(
+                    Argument::new("implementsTask").description("The task that it implements"),
+                    Offered::Entity,
+                ))
+                .argument(offered(
+                    Argument::new("partOfFeature").description("The feature that it is part of"),
+                    Offered::Entity,
+                ))
+                .argument(offered(
+                    Argument::new("dependsOn").description("What it depends on: a, b or a JSON array"),
+                    Offered::Entities,
+                ))
                 .argument(Argument::new("keyDecisions").description("What was decided: a, b or a JSON array"))
                 .handler(|args: PromptArgs, _cx: Cx| async move { remember_work(&args) }),
         )
@@ -84,18 +92,10 @@ pub(crate) fn add(server: Server, recall: &Recall) -> Server {
             Prompt::new("review-context")
                 .title("Review")
                 .description("Look at everything that is known of an entity before working on it")
-                .argument(
-                    Argument::new("entityName").required().description("The name of the entity").complete(
-                        move |typed: Completing, cx: Cx| {
-                            let memory = memory(&names, &cx);
-                            async move {
-                                let found =
-                                    memory.view(move |view| entities::starting(view, &typed.value, 100));
-                                found.await.unwrap_or_default()
-                            }
-                        },
-                    ),
-                )
+                .argument(offered(
+                    Argument::new("entityName").required().description("The name of the entity"),
+                    Offered::Entity,
+                ))
                 .argument(
                     Argument::new("includeRelated")
                         .description("false: without its relations")

@@ -1,20 +1,33 @@
-//! Resources: the whole graph, and each entity, for clients that subscribe to what they show.
+//! Resources: the whole graph, and each entity, for clients that show them or subscribe to what they show.
 
-use tidegate_server::{Completing, Cx, Resource, ResourceTemplate, Server, Symbol, ToolError, Vars};
+use tidegate_server::{
+    Completing, Cx, PageRequest, Resource, ResourcePage, ResourceTemplate, Server, Symbol, ToolError, Vars,
+};
 
 use crate::Recall;
-use crate::graph::{entities, read};
+use crate::escape::{escaped, unescaped};
+use crate::graph::{entities, list, read};
+use crate::store::Fault;
 use crate::tools::memory;
 
 /// The whole graph.
-const GRAPH: &str = "memory://knowledge-graph";
+pub(crate) const GRAPH: &str = "memory://knowledge-graph";
 /// One entity.
 const ENTITY: &str = "memory://entities/{name}";
+/// What stands before its name.
+const BEFORE_NAME: &str = "memory://entities/";
 /// How many names are offered as completions.
-const OFFERED: usize = 100;
+pub(crate) const OFFERED: usize = 100;
+
+/// What came to the tables later: things are listed in parts, and found by how their names begin.
+pub(crate) const TABLES: &[&str] = &[
+    "CREATE INDEX entities_listed ON entities (tenant, key) WHERE gone IS NULL",
+    "CREATE INDEX entities_begin ON entities (tenant, LOWER(name), name) WHERE gone IS NULL",
+    "CREATE INDEX documents_begin ON documents (tenant, LOWER(title), title) WHERE gone IS NULL",
+];
 
 pub(crate) fn add(server: Server, recall: &Recall) -> Server {
-    let (graph, entity, names) = (recall.clone(), recall.clone(), recall.clone());
+    let (graph, entity, names, listed) = (recall.clone(), recall.clone(), recall.clone(), recall.clone());
     server
         .resource(
             Resource::new(GRAPH, "knowledge-graph")
@@ -41,8 +54,7 @@ pub(crate) fn add(server: Server, recall: &Recall) -> Server {
                         });
                         let found = found.await?;
                         if found.entities.is_empty() {
-                            let what = format!("There is no entity {name:?} in the memory");
-                            return Err(ToolError::new(Symbol::ResourceNotFound, what));
+                            return Err(no_entity(&name, vars.uri()));
                         }
                         pretty(&found)
                     }
@@ -56,32 +68,64 @@ pub(crate) fn add(server: Server, recall: &Recall) -> Server {
                     }
                 }),
         )
+        .resource_source(move |request: PageRequest, cx: Cx| {
+            let memory = memory(&listed, &cx);
+            async move {
+                let (before, limit) = (number_after(&request)?, request.limit);
+                let mut found = memory.view(move |view| list::newest(view, before, limit + 1)).await?;
+                let more = found.len() > limit;
+                found.truncate(limit);
+                let page = ResourcePage::new(found.iter().map(entry));
+                Ok(match found.last().filter(|_| more) {
+                    Some(last) => page.next(last.key.to_string()),
+                    None => page,
+                })
+            }
+        })
+}
+
+/// An entity as it is listed.
+fn entry(entity: &list::Newest) -> Resource {
+    Resource::new(entity_uri(&entity.name), entity.name.clone())
+        .title(entity.name.clone())
+        .description(format!("What is known of {}, a thing of type {}", entity.name, entity.entity_type))
+        .mime_type("application/json")
+        .last_modified(moment(entity.updated_at))
+}
+
+/// A moment as annotations have it.
+pub(crate) fn moment(ms: i64) -> String {
+    tidegate_service::rfc3339_ms(ms.max(0) as u64)
+}
+
+/// The number after which a list goes on that is in the order of falling numbers.
+pub(crate) fn number_after(request: &PageRequest) -> Result<Option<i64>, ToolError> {
+    let wrong = |_| Fault::input("cursor", "must be the nextCursor of the page before");
+    Ok(request.after.as_deref().map(str::parse).transpose().map_err(wrong)?)
+}
+
+fn no_entity(name: &str, uri: &str) -> ToolError {
+    let mut what = format!("There is no entity {name:?} in the memory");
+    if let Some(Err(why)) = uri.strip_prefix(BEFORE_NAME).map(unescaped) {
+        what.push_str(&format!("; the address may be meant otherwise: {why}"));
+    }
+    ToolError::new(Symbol::ResourceNotFound, what)
 }
 
 fn pretty(value: &impl serde::Serialize) -> Result<String, ToolError> {
     serde_json::to_string_pretty(value).map_err(ToolError::from_error)
 }
 
-/// Tells subscribers that these entities have changed, and with them the graph: those who share the memory of whoever
-/// changed them, and nobody else.
-pub(crate) fn changed(cx: &Cx, names: &[String]) {
-    let (server, whose) = (cx.server(), cx.principal());
-    server.resource_updated_for(whose, GRAPH);
-    for name in names {
-        server.resource_updated_for(whose, &entity_uri(name));
-    }
-}
-
 /// The address of an entity: [`ENTITY`] with its name, escaped where it must be.
 pub(crate) fn entity_uri(name: &str) -> String {
-    let mut uri = String::from("memory://entities/");
-    for byte in name.bytes() {
-        match byte {
-            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => uri.push(char::from(byte)),
-            _ => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    uri
+    format!("{BEFORE_NAME}{}", escaped(name))
+}
+
+/// The name of the entity at an address, if that is one.
+pub(crate) fn entity_at(uri: &str) -> Option<String> {
+    let name = uri.strip_prefix(BEFORE_NAME)?;
+    // What is no escape stands for itself, as it does when the address is read.
+    Some(unescaped(name).unwrap_or_else(|_| name.to_owned()))
 }
 
 #[cfg(test)]
@@ -90,7 +134,9 @@ mod tests {
 
     #[test]
     fn names_are_escaped() {
-        assert_eq!(entity_uri("Ann-1_b.c~"), "memory://entities/Ann-1_b.c~");
         assert_eq!(entity_uri("a b/ü"), "memory://entities/a%20b%2F%C3%BC");
+        assert_eq!(entity_at("memory://entities/a%20b%2f%C3%BC").as_deref(), Some("a b/ü"));
+        assert_eq!(entity_at("memory://entities/100%").as_deref(), Some("100%"));
+        assert_eq!(entity_at("memory://documents/doc-1"), None);
     }
 }

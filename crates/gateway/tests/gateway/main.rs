@@ -12,6 +12,7 @@ mod bytes;
 mod eras;
 mod faults;
 mod hops;
+mod own;
 mod reload;
 mod routing;
 mod tasks;

@@ -1,6 +1,9 @@
-//! Resources and resource templates: how they are described. How they are read stands in `read`.
+//! Resources and resource templates: how they are described. How they are read stands in `read`, and where those come from
+//! that are not registered one by one in `source`.
 
+mod missing;
 mod read;
+mod source;
 
 use std::future::Future;
 
@@ -12,6 +15,8 @@ use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::template::Template;
 
 pub(crate) use read::{ResourceEntry, TemplateEntry, read};
+pub(crate) use source::Source;
+pub use source::{PageRequest, ResourcePage};
 
 use crate::complete::{Completer, Completing, IntoCompletions, completer};
 use crate::cx::Cx;

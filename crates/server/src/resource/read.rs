@@ -8,7 +8,7 @@ use tidegate_protocol::template::Template;
 use tidegate_protocol::{Error, Json};
 use tidegate_service::{Call, Reply};
 
-use super::{Reader, Vars};
+use super::{Reader, Vars, missing};
 use crate::complete::Completer;
 use crate::cx::Cx;
 use crate::dispatch::Started;
@@ -59,7 +59,12 @@ pub(crate) fn read(core: &Arc<Core>, call: Call) -> Started {
         (Vec::new(), &resource.mime_type, resource.cache, Found::Resource(resource.clone()))
     } else {
         let fits = registry.templates.iter().find_map(|(_, t)| Some((t, t.template.matches(&uri)?)));
-        let Some((template, vars)) = fits else { return Started::failed(Error::resource_not_found(&uri)) };
+        let Some((template, vars)) = fits else {
+            return Started::failed(missing::not_found(
+                &uri,
+                registry.templates.iter().map(|(_, t)| &t.template),
+            ));
+        };
         (vars, &template.mime_type, template.cache, Found::Template(template.clone()))
     };
     let mime_type = mime_type.clone();

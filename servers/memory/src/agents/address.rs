@@ -1,6 +1,7 @@
 //! [`Address`]: how an agent is named, in the ways in which people name them.
 
 use super::check;
+use crate::escape::{escaped_but, unescaped};
 use crate::store::{Fault, Result};
 
 /// Where an agent is.
@@ -14,6 +15,8 @@ pub(crate) enum Address {
     Plain(String),
 }
 
+/// What the name of a user may have besides letters and digits that may stand in an address as it is.
+const PLAIN: &str = "@+:";
 /// How addresses begin.
 const SCHEME: &str = "agentlet://";
 
@@ -31,9 +34,11 @@ impl Address {
         }
         let path = match text.split_once("://") {
             Some(_) => {
-                text.strip_prefix(SCHEME).ok_or_else(|| wrong("has a scheme that is not agentlet://"))?
+                let path =
+                    text.strip_prefix(SCHEME).ok_or_else(|| wrong("has a scheme that is not agentlet://"))?;
+                unescaped(path).map_err(|why| wrong(&format!("is no address: {why}")))?
             }
-            None => text,
+            None => text.to_owned(),
         };
         let parts: Vec<&str> = path.split('/').collect();
         if parts.iter().any(|part| part.is_empty()) {
@@ -68,12 +73,23 @@ pub(crate) fn system(name: &str) -> String {
 
 /// The address of somebody's own agent.
 pub(crate) fn user(owner: &str, name: &str) -> String {
-    format!("{SCHEME}user/{owner}/{name}")
+    format!("{SCHEME}user/{}/{name}", escaped_but(owner, PLAIN))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn users_of_any_name_have_addresses() {
+        for owner in ["ann", "jürgen@example.org", "auth0|7", "a+b:c_d.e-f"] {
+            let uri = super::user(owner, "x");
+            assert!(uri.is_ascii() && !uri.contains('|'), "{uri}");
+            let address = Address::User { owner: owner.to_owned(), name: "x".to_owned() };
+            assert_eq!(Address::parse("uri", &uri), Ok(address));
+        }
+        assert_eq!(super::user("ann@example.org", "x"), "agentlet://user/ann@example.org/x");
+    }
 
     #[test]
     fn agents_are_named_in_many_ways() {
@@ -87,6 +103,7 @@ mod tests {
             ("agentlet://system/x", &system),
             ("user/t-1/mine", &user),
             (" agentlet://user/t-1/mine ", &user),
+            ("agentlet://user/t%2D1/mine", &user),
         ] {
             assert_eq!(Address::parse("agent_uri", text).as_ref(), Ok(address), "{text}");
         }
@@ -102,6 +119,8 @@ mod tests {
             "a b",
             "user/a\nb/c",
             "other/x",
+            "agentlet://%zz",
+            "agentlet://user/%FF/x",
             &"x".repeat(600),
         ] {
             let fault = Address::parse("agent_uri", bad).unwrap_err();

@@ -7,7 +7,7 @@ use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
 use super::agentlet::{self, Agent};
 use super::caller::{Caller, denied};
-use super::{address, check, find, kept, models, resources};
+use super::{address, check, find, kept, models};
 use crate::Recall;
 use crate::store::{Code, Fault};
 use crate::tools::{changing, object, on, told};
@@ -201,7 +201,6 @@ async fn create_agent(recall: Recall, args: CreateAgent, cx: Cx) -> Result<ToolR
     let agent = described(&args)?;
     let (uri, version) = (address::user(&owner, &agent.name), agent.version.clone());
     caller.memory.change("create_agent", move |change| kept::create(change, &owner, &agent)).await?;
-    resources::changed(&cx.server(), &uri);
     done(&uri, "Agent created successfully", &version)
 }
 
@@ -243,7 +242,6 @@ async fn update_agent(recall: Recall, args: UpdateAgent, cx: Cx) -> Result<ToolR
         Ok(agent.version)
     });
     let version = updated.await?;
-    resources::changed(&cx.server(), &found.uri);
     done(&found.uri, "Agent updated successfully", &version)
 }
 
@@ -259,7 +257,6 @@ async fn delete_agent(recall: Recall, args: OneAgent, cx: Cx) -> Result<ToolResu
     let (caller, found) = own(&recall, &cx, &args).await?;
     let Some(kept) = found.kept else { return Err(denied().into()) };
     caller.memory.change("delete_agent", move |change| kept::delete(change, &kept)).await?;
-    resources::changed(&cx.server(), &found.uri);
     done(&found.uri, "Agent deleted successfully", &found.agent.version)
 }
 

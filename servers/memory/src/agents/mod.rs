@@ -26,11 +26,12 @@ mod system;
 mod talks;
 mod undo;
 
-use tidegate_server::{Cx, Server};
+use tidegate_server::Server;
 
 use crate::Recall;
 
 pub(crate) use index::said;
+pub(crate) use resources::{OWN, name_at};
 pub(crate) use undo::undo;
 
 /// The tables of this module.
@@ -54,9 +55,4 @@ pub(crate) fn add(server: Server, recall: &Recall) -> Server {
     let server = look::tools(recall).into_iter().fold(server, Server::tool);
     let server = talks::tools(recall).into_iter().fold(server, Server::tool);
     resources::add(server, recall)
-}
-
-/// Tells subscribers that agents have changed, by their addresses.
-pub(crate) fn changed(cx: &Cx, uris: &[String]) {
-    uris.iter().for_each(|uri| resources::changed(&cx.server(), uri));
 }

@@ -15,7 +15,7 @@ use tidegate_service::{Call, Context, Door, Reply};
 
 use super::agentlet::Named;
 use super::models::{ANSWER, Offer};
-use crate::{Recall, resources};
+use crate::Recall;
 
 /// How deep agents may ask agents.
 pub(crate) const DEPTH: u64 = 3;
@@ -134,10 +134,6 @@ impl Reach {
             (Some(door), false) => answer(door, Method::ToolsCall, params, cx, until).await,
             _ => answer(self.own(), Method::ToolsCall, params, cx, until).await,
         };
-        if tool.own && !tool.reads {
-            // The door of its own has nobody who listens.
-            resources::changed(cx, &[]);
-        }
         match reply {
             Reply::Complete(result) => given(&result),
             Reply::Error(error) => Given::failed(error.message().to_owned()),

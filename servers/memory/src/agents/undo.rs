@@ -4,7 +4,7 @@ use crate::graph::revert;
 use crate::graph::single::{self, Table};
 use crate::store::{Change, Code, Fault, Result, Value};
 
-use super::{address, index, kept};
+use super::{index, kept};
 
 const AGENTS: Table = Table { name: "agents", called: "name" };
 
@@ -15,8 +15,6 @@ pub(crate) struct Undone {
     pub(crate) restored: i64,
     /// How many have ended, in the version that they had until now.
     pub(crate) removed: i64,
-    /// Their addresses.
-    pub(crate) uris: Vec<String>,
 }
 
 /// Takes back what a change did to agents. Refused if later changes are about the same.
@@ -29,7 +27,6 @@ pub(crate) fn undo(change: &mut Change<'_>, undoing: i64) -> Result<Undone> {
             undone.restored += 1;
         }
         index::touch(change, ended.key)?;
-        undone.uris.extend(called(change, ended.key)?);
     }
     Ok(undone)
 }
@@ -57,17 +54,4 @@ fn bring(change: &mut Change<'_>, undoing: i64, row: i64) -> Result<()> {
         &[Value::Int(change.now), Value::Int(change.id), Value::Int(row)],
     )?;
     Ok(())
-}
-
-/// The address of an agent, whatever became of it.
-fn called(change: &mut Change<'_>, key: i64) -> Result<Option<String>> {
-    change.one(
-        "SELECT owner, document FROM agents WHERE tenant = ?1 AND key = ?2 ORDER BY id DESC LIMIT 1",
-        &[Value::Int(key)],
-        |row| {
-            let document: serde_json::Value = serde_json::from_str(&row.text(1)?).unwrap_or_default();
-            let name = document["short_name"].as_str().unwrap_or_default();
-            Ok(address::user(&row.text(0)?, name))
-        },
-    )
 }

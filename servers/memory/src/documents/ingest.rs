@@ -9,7 +9,7 @@ use super::fetch::Fetcher;
 use super::keep::{self, Given};
 use super::kind::Kind;
 use super::model::{Base, Document, MAX_BYTES, title_of};
-use super::{decode, file, html, resources, tenant};
+use super::{decode, file, html, tenant};
 use crate::Recall;
 use crate::store::{Code, Fault, Result as Stored};
 use crate::tools::{changing, memory, object, of, on, told};
@@ -166,9 +166,6 @@ async fn ingest_document(recall: Recall, mut args: IngestDocument, cx: Cx) -> Re
         .change("ingest_document", move |change| keep::ingest(change, given, taken))
         .await;
     let (document, done) = kept?;
-    if done != keep::Done::Unchanged {
-        resources::changed(&cx.server(), &document.uri);
-    }
     let structured = json!({"status": "success", "outcome": done.as_str(), "document": document});
     told(&structured, structured.clone())
 }

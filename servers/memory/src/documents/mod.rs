@@ -25,12 +25,13 @@ mod tenant;
 mod tools;
 mod undo;
 
-use tidegate_server::{Cx, Server};
+use tidegate_server::Server;
 
 use crate::Recall;
 
 pub(crate) use model::MAX_BYTES;
 pub(crate) use read::said;
+pub(crate) use resources::key_at;
 pub(crate) use undo::undo;
 
 /// The tables of this module.
@@ -82,9 +83,4 @@ pub(crate) fn add(server: Server, recall: &Recall) -> Server {
     let server = lookup::tools(recall).into_iter().fold(server, Server::tool);
     let server = resources::add(server, recall);
     prompts::add(server, recall)
-}
-
-/// Tells subscribers that documents have changed, by their addresses.
-pub(crate) fn changed(cx: &Cx, uris: &[String]) {
-    uris.iter().for_each(|uri| resources::changed(&cx.server(), uri));
 }

@@ -16,7 +16,7 @@ const MAX_TAG: usize = 100;
 /// Longest metadata, in bytes of JSON.
 const MAX_METADATA: usize = 16_384;
 /// What the address of every document begins with.
-const ADDRESS: &str = "memory://documents/";
+pub(super) const ADDRESS: &str = "memory://documents/";
 
 /// Which shelf a document stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -2,10 +2,10 @@
 
 use tidegate_server::{Argument, Completing, Cx, Prompt, PromptArgs, PromptMessage, Server, ToolError};
 
-use super::model;
 use super::read::{self, Kept};
+use super::{model, resources};
 use crate::Recall;
-use crate::prompts::{list, text};
+use crate::prompts::{Offered, last_entry, list, offered, text};
 use crate::store::{Code, Fault};
 use crate::tools::memory;
 
@@ -48,27 +48,31 @@ pub(super) fn add(server: Server, recall: &Recall) -> Server {
                     "Bring the people, things and connections of a document into the knowledge graph",
                 )
                 .argument(documents(recall, "document", "The id, address or title of the document"))
-                .argument(
+                .argument(offered(
                     Argument::new("entityTypes")
                         .description("Only entities of these types: a, b or a JSON array"),
-                )
+                    recall,
+                    Offered::Types,
+                ))
                 .handler(move |args: PromptArgs, cx: Cx| extract_entities(extract.clone(), args, cx)),
         )
 }
 
-/// An argument that names documents.
+/// An argument that names a document, or several with commas between.
 fn documents(recall: &Recall, name: &str, description: &str) -> Argument {
-    let recall = recall.clone();
+    let (recall, several) = (recall.clone(), name == "documents");
     Argument::new(name).required().description(description).complete(move |typed: Completing, cx: Cx| {
         let memory = memory(&recall, &cx);
         async move {
             let offered = memory.view(move |view| {
-                let known = read::list(view, None, None, OFFERED)?;
-                let mut offered = typed.filter(known.into_iter().map(|kept| kept.document.id));
-                offered
-                    .extend(read::titled(view, &typed.value, OFFERED)?.into_iter().map(|(_, title)| title));
+                let (before, value) = match several {
+                    true => last_entry(&typed.value),
+                    false => ("", typed.value.as_str()),
+                };
+                let mut offered = resources::numbers(view, value)?;
+                offered.extend(read::titled(view, value, OFFERED)?.into_iter().map(|(_, title)| title));
                 offered.dedup();
-                Ok(offered)
+                Ok(offered.into_iter().map(|one| format!("{before}{one}")).collect::<Vec<String>>())
             });
             offered.await.unwrap_or_default()
         }

@@ -181,12 +181,33 @@ pub(super) fn named(view: &mut View<'_>, name: &str) -> Result<Option<Kept>> {
 
 /// Documents whose title begins so, in capitals or not: their numbers and titles.
 pub(super) fn titled(view: &mut View<'_>, typed: &str, limit: usize) -> Result<Vec<(i64, String)>> {
+    let [from, to] = entities::beginning(typed);
     view.all(
-        "SELECT key, title FROM documents WHERE tenant = ?1 AND gone IS NULL AND LOWER(title) LIKE ?2 ESCAPE '\\'
-         ORDER BY title, key LIMIT ?3",
-        &[Value::Text(entities::pattern(typed).into()), Value::Int(limit as i64)],
+        "SELECT key, title FROM documents
+         WHERE tenant = ?1 AND gone IS NULL AND LOWER(title) >= ?2 AND LOWER(title) < ?3
+         ORDER BY LOWER(title), title, key LIMIT ?4",
+        &[from, to, Value::Int(limit as i64)],
         |row| Ok((row.int(0)?, row.text(1)?)),
     )
+}
+
+/// The numbers of documents whose number begins with these digits.
+pub(super) fn numbered(view: &mut View<'_>, digits: &str, limit: usize) -> Result<Vec<i64>> {
+    let mut found = Vec::new();
+    let Some(first) = digits.parse::<i64>().ok().filter(|first| *first > 0) else { return Ok(found) };
+    // 12, then 120 to 129, then 1200 to 1299, …
+    for zeros in 0..=18 {
+        let span = 10_i64.pow(zeros);
+        let Some(from) = first.checked_mul(span).filter(|_| found.len() < limit) else { break };
+        let rest = Value::Int((limit - found.len()) as i64);
+        found.extend(view.all(
+            "SELECT key FROM documents WHERE tenant = ?1 AND gone IS NULL AND key >= ?2 AND key <= ?3
+             ORDER BY key LIMIT ?4",
+            &[Value::Int(from), Value::Int(from.saturating_add(span - 1)), rest],
+            |row| row.int(0),
+        )?);
+    }
+    Ok(found)
 }
 
 /// Part of the text of a version: `limit` characters from `offset`.

@@ -1,70 +1,109 @@
 //! Resources: each document, for clients that show or watch it.
-//!
-//! They are not listed one by one, because a server has one list and each tenant its own documents: the template completes
-//! ids, and `list_documents` has the addresses.
 
 use tidegate_server::{
-    Completing, Cx, ResourceContents, ResourceTemplate, Server, ServerHandle, Symbol, ToolError, Vars,
+    Completing, Cx, PageRequest, Resource, ResourceContents, ResourcePage, ResourceTemplate, Server, Symbol,
+    ToolError, Vars,
 };
 
-use super::{model, read};
+use super::model::{self, Document};
+use super::read;
 use crate::Recall;
+use crate::resources::{OFFERED, moment, number_after};
 use crate::store::View;
 use crate::tools::memory;
 
 /// One document.
 const DOCUMENT: &str = "memory://documents/{id}";
-/// How many are offered as completions.
-const OFFERED: usize = 100;
 
 pub(super) fn add(server: Server, recall: &Recall) -> Server {
-    let (reader, names) = (recall.clone(), recall.clone());
-    server.resource_template(
-        ResourceTemplate::new(DOCUMENT, "document")
-            .title("Document")
-            .description("The text of a document; list_documents has the addresses")
-            .reader(move |vars: Vars, cx: Cx| {
-                let memory = memory(&reader, &cx);
-                async move {
-                    let none = || {
-                        let what = format!("There is no document at {}", model::shown(vars.uri()));
-                        ToolError::new(Symbol::ResourceNotFound, what)
-                    };
-                    let key = model::key("id", vars.get("id").unwrap_or_default()).map_err(|_| none())?;
-                    let found = memory.view(move |view| {
-                        let Some(kept) = read::find(view, key)? else { return Ok(None) };
-                        let text = read::text(view, &kept)?;
-                        Ok(Some((kept, text)))
-                    });
-                    let (kept, text) = found.await?.ok_or_else(none)?;
-                    let contents = ResourceContents::text("", text).mime_type(kept.document.mime_type);
-                    Ok(contents)
-                }
-            })
-            .complete("id", move |typed: Completing, cx: Cx| {
-                let memory = memory(&names, &cx);
-                async move {
-                    let found = memory.view(move |view| ids(view, &typed)).await;
-                    found.unwrap_or_default()
-                }
-            }),
-    )
+    let (reader, names, listed) = (recall.clone(), recall.clone(), recall.clone());
+    server
+        .resource_template(
+            ResourceTemplate::new(DOCUMENT, "document")
+                .title("Document")
+                .description("The text of a document")
+                .reader(move |vars: Vars, cx: Cx| {
+                    let memory = memory(&reader, &cx);
+                    async move {
+                        let none = |why: &str| {
+                            let what = format!("There is no document at {}{why}", model::shown(vars.uri()));
+                            ToolError::new(Symbol::ResourceNotFound, what)
+                        };
+                        let key = model::key("id", vars.get("id").unwrap_or_default())
+                            .map_err(|fault| none(&format!(": {}", fault.message)))?;
+                        let found = memory.view(move |view| {
+                            let Some(kept) = read::find(view, key)? else { return Ok(None) };
+                            let text = read::text(view, &kept)?;
+                            Ok(Some((kept, text)))
+                        });
+                        let (kept, text) = found.await?.ok_or_else(|| none(""))?;
+                        let contents = ResourceContents::text("", text).mime_type(kept.document.mime_type);
+                        Ok(contents)
+                    }
+                })
+                .complete("id", move |typed: Completing, cx: Cx| {
+                    let memory = memory(&names, &cx);
+                    async move {
+                        let found = memory.view(move |view| ids(view, &typed)).await;
+                        found.unwrap_or_default()
+                    }
+                }),
+        )
+        .resource_source(move |request: PageRequest, cx: Cx| {
+            let memory = memory(&listed, &cx);
+            async move {
+                let (before, limit) = (number_after(&request)?, request.limit);
+                let mut found = memory.view(move |view| read::list(view, None, before, limit + 1)).await?;
+                let more = found.len() > limit;
+                found.truncate(limit);
+                let page = ResourcePage::new(found.iter().map(|kept| entry(&kept.document)));
+                Ok(match found.last().filter(|_| more) {
+                    Some(last) => page.next(last.key.to_string()),
+                    None => page,
+                })
+            }
+        })
 }
 
-/// The ids of documents whose id or title begins so.
+/// A document as it is listed.
+fn entry(document: &Document) -> Resource {
+    let from = match document.source.as_str() {
+        "text" => String::new(),
+        source => format!(", from {}", model::shown(source)),
+    };
+    Resource::new(document.uri.clone(), document.id.clone())
+        .title(document.title.clone())
+        .description(format!("A document on the shelf {}{from}", document.knowledge_base))
+        .mime_type(document.mime_type.clone())
+        .size(document.bytes.max(0) as u64)
+        .last_modified(moment(document.updated_at))
+}
+
+/// The ids of documents whose id begins so: the newest, if nothing is typed yet that tells them apart.
+pub(super) fn numbers(view: &mut View<'_>, typed: &str) -> crate::store::Result<Vec<String>> {
+    if "doc-".starts_with(typed) {
+        let newest = read::list(view, None, None, OFFERED)?;
+        return Ok(newest.into_iter().map(|kept| kept.document.id).collect());
+    }
+    let digits = typed.strip_prefix("doc-").unwrap_or_default();
+    Ok(read::numbered(view, digits, OFFERED)?.into_iter().map(model::id).collect())
+}
+
+/// The ids of documents whose id or title begins so: the newest, if nothing is typed yet.
 pub(super) fn ids(view: &mut View<'_>, typed: &Completing) -> crate::store::Result<Vec<String>> {
-    let known = read::list(view, None, None, OFFERED)?.into_iter().map(|kept| kept.document.id);
-    let mut found = typed.filter(known);
+    let mut found = numbers(view, &typed.value)?;
     for (key, _) in read::titled(view, &typed.value, OFFERED)? {
         let id = model::id(key);
         if !found.contains(&id) {
             found.push(id);
         }
     }
+    found.truncate(OFFERED);
     Ok(found)
 }
 
-/// Tells subscribers that a document has changed.
-pub(super) fn changed(server: &ServerHandle, uri: &str) {
-    server.resource_updated(uri);
+/// The number of the document at an address, if that is one.
+pub(crate) fn key_at(uri: &str) -> Option<i64> {
+    let id = uri.strip_prefix(model::ADDRESS)?;
+    model::key("id", id).ok()
 }

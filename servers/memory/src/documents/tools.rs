@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
 use super::ingest::Taken;
-use super::keep::{self, Done, Given, Wanted};
+use super::keep::{self, Given, Wanted};
 use super::model::{self, Base, Document, MAX_BYTES};
-use super::{read, resources};
+use super::read;
 use crate::Recall;
 use crate::graph::model::within;
 use crate::store::{Code, Fault};
@@ -310,9 +310,6 @@ async fn update_document(recall: Recall, args: UpdateDocument, cx: Cx) -> Result
         keep::replace(change, kept, wanted)
     };
     let (document, done) = memory(&recall, &cx).change("update_document", work).await?;
-    if done != Done::Unchanged {
-        resources::changed(&cx.server(), &document.uri);
-    }
     let structured = json!({"status": "success", "outcome": done.as_str(), "document": document});
     told(&structured, structured.clone())
 }
@@ -321,7 +318,6 @@ async fn delete_document(recall: Recall, args: DeleteDocument, cx: Cx) -> Result
     let key = args.which.key()?;
     let document =
         memory(&recall, &cx).change("delete_document", move |change| keep::delete(change, key)).await?;
-    resources::changed(&cx.server(), &document.uri);
     let message = format!("Document {:?} deleted; its versions can still be read", document.title);
     let structured = json!({"success": true, "message": message, "id": document.id});
     told(&structured, structured.clone())

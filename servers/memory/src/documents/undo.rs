@@ -6,7 +6,7 @@ use crate::store::{Change, Result, Value};
 
 use super::chunk::chunks;
 use super::pieces::lay;
-use super::{keep, model, read};
+use super::{keep, read};
 
 const DOCUMENTS: Table = Table { name: "documents", called: "title" };
 
@@ -17,8 +17,6 @@ pub(crate) struct Undone {
     pub(crate) restored: i64,
     /// How many have ended, in the version that they had until now.
     pub(crate) removed: i64,
-    /// Their addresses.
-    pub(crate) uris: Vec<String>,
 }
 
 /// Takes back what a change did to documents. Refused if later changes are about the same.
@@ -26,7 +24,6 @@ pub(crate) fn undo(change: &mut Change<'_>, undoing: i64) -> Result<Undone> {
     let mut undone = Undone::default();
     for ended in single::end(change, &DOCUMENTS, undoing)? {
         undone.removed += i64::from(ended.called.is_some());
-        undone.uris.push(model::uri(ended.key));
         match ended.before {
             Some(before) => {
                 bring(change, undoing, before, ended.called.as_deref())?;

@@ -32,13 +32,6 @@ fn is_zero(count: &i64) -> bool {
     *count == 0
 }
 
-impl Counts {
-    /// Whether there is anything of the graph.
-    pub(crate) fn of_graph(&self) -> bool {
-        self.entities + self.observations + self.relations > 0
-    }
-}
-
 /// The tables with what can be undone.
 pub(crate) const TABLES: [&str; 5] = ["entities", "observations", "relations", "documents", "agents"];
 

@@ -50,23 +50,46 @@ pub(crate) fn pattern(typed: &str) -> String {
     pattern
 }
 
+/// Between which texts everything stands that begins so, among what LOWER has made small.
+pub(crate) fn beginning(typed: &str) -> [Value<'static>; 2] {
+    // The letters that LOWER knows in every database.
+    let from = typed.to_ascii_lowercase();
+    // No character comes after this one.
+    let to = format!("{from}\u{10FFFF}");
+    [Value::Text(from.into()), Value::Text(to.into())]
+}
+
 /// Names of entities that begin so, in capitals or not.
 pub(crate) fn starting(view: &mut View<'_>, typed: &str, limit: usize) -> Result<Vec<String>> {
+    let [from, to] = beginning(typed);
     view.all(
-        "SELECT name FROM entities WHERE tenant = ?1 AND gone IS NULL AND LOWER(name) LIKE ?2 ESCAPE '\\'
-         ORDER BY name LIMIT ?3",
-        &[Value::Text(pattern(typed).into()), Value::Int(limit as i64)],
+        "SELECT name FROM entities WHERE tenant = ?1 AND gone IS NULL AND LOWER(name) >= ?2 AND LOWER(name) < ?3
+         ORDER BY LOWER(name), name LIMIT ?4",
+        &[from, to, Value::Int(limit as i64)],
         |row| row.text(0),
     )
 }
 
-/// The types that entities have.
-pub(crate) fn types(view: &mut View<'_>) -> Result<Vec<String>> {
-    view.all(
-        "SELECT DISTINCT type FROM entities WHERE tenant = ?1 AND gone IS NULL ORDER BY type LIMIT 100",
-        &[],
-        |row| row.text(0),
-    )
+/// How many types are looked at for those that begin so.
+const TYPES: usize = 1_000;
+
+/// The types of entities that begin so, in capitals or not. One after the other, because a type may have very many.
+pub(crate) fn types(view: &mut View<'_>, typed: &str, limit: usize) -> Result<Vec<String>> {
+    let typed = typed.to_lowercase();
+    let (mut found, mut last) = (Vec::new(), String::new());
+    for _ in 0..TYPES {
+        let next = view.one(
+            "SELECT type FROM entities WHERE tenant = ?1 AND gone IS NULL AND type > ?2 ORDER BY type LIMIT 1",
+            &[Value::Text((&*last).into())],
+            |row| row.text(0),
+        )?;
+        let Some(next) = next.filter(|_| found.len() < limit) else { break };
+        if next.to_lowercase().starts_with(&typed) {
+            found.push(next.clone());
+        }
+        last = next;
+    }
+    Ok(found)
 }
 
 /// Makes those entities that are not known yet, and returns them.

@@ -7,6 +7,7 @@ use crate::store::{Result, Value, View};
 
 use super::entities::{self, Kept};
 use super::history;
+use super::pages;
 
 /// An entity in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -97,6 +98,37 @@ pub(crate) fn listed(view: &mut View<'_>, kept: Kept) -> Result<Listed> {
     Ok(Listed { name: kept.name, entity_type: kept.entity_type, observations, updated_at, version })
 }
 
+/// An entity in the list of the newest.
+pub(crate) struct Newest {
+    pub(crate) key: i64,
+    pub(crate) name: String,
+    pub(crate) entity_type: String,
+    /// When it was made or renamed, or something was last learned of it, in milliseconds since 1970.
+    pub(crate) updated_at: i64,
+}
+
+/// What is known of an entity may be very much, so only its last page is looked at: whatever is learned is put there. The
+/// sums keep databases from looking for the greatest of all first, and then for one that belongs to the entity.
+const NEWEST: &str = "SELECT e.key, e.name, e.type, e.since,
+        (SELECT MAX(o.since + 0) FROM observations o WHERE o.tenant = ?1 AND o.gone IS NULL AND o.page =
+            (SELECT MAX(p.id + 0) FROM pages p WHERE p.tenant = ?1 AND p.kind = ?2 AND p.owner = e.key))
+    FROM entities e WHERE e.tenant = ?1 AND e.gone IS NULL AND e.key < ?3 ORDER BY e.key DESC LIMIT ?4";
+
+/// Entities, the newest first, from those older than the one with the key `before`.
+pub(crate) fn newest(view: &mut View<'_>, before: Option<i64>, limit: usize) -> Result<Vec<Newest>> {
+    let values =
+        [Value::Int(pages::ENTITY), Value::Int(before.unwrap_or(i64::MAX)), Value::Int(limit as i64)];
+    view.all(NEWEST, &values, |row| {
+        let learned = row.maybe_int(4)?.unwrap_or_default();
+        Ok(Newest {
+            key: row.int(0)?,
+            name: row.text(1)?,
+            entity_type: row.text(2)?,
+            updated_at: row.int(3)?.max(learned),
+        })
+    })
+}
+
 /// The types, those that most entities have first, at most `limit`.
 pub(crate) fn types(view: &mut View<'_>, limit: usize) -> Result<Vec<Counted>> {
     view.all(
@@ -105,4 +137,30 @@ pub(crate) fn types(view: &mut View<'_>, limit: usize) -> Result<Vec<Counted>> {
         &[Value::Int(limit as i64)],
         |row| Ok(Counted { entity_type: row.text(0)?, count: row.int(1)? }),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Store;
+
+    #[tokio::test]
+    async fn a_part_of_the_list_is_found_without_looking_at_the_rest() {
+        let folder = std::env::temp_dir().join(format!("tidegate-memory-list-{}", std::process::id()));
+        let memory = Store::open(folder.join("memory.db")).unwrap().of("one");
+        let plan = memory.view(|view| {
+            let values = [Value::Int(pages::ENTITY), Value::Int(9), Value::Int(9)];
+            view.all(&format!("EXPLAIN QUERY PLAN {NEWEST}"), &values, |row| row.text(3))
+        });
+        let plan = plan.await.unwrap().join("\n");
+        std::fs::remove_dir_all(folder).unwrap();
+        for step in [
+            "e USING INDEX entities_listed (tenant=? AND key<?)",
+            "o USING INDEX observations_paged (tenant=? AND page=?)",
+            "p USING COVERING INDEX pages_of (tenant=? AND kind=? AND owner=?)",
+        ] {
+            assert!(plan.contains(step), "{step} is not in\n{plan}");
+        }
+        assert!(!plan.contains("SCAN") && !plan.contains("TEMP B-TREE"), "{plan}");
+    }
 }

@@ -58,8 +58,6 @@ pub(crate) struct Work {
     pub(crate) restored: Counts,
     /// What has ended.
     pub(crate) removed: Counts,
-    /// The names of the entities that it is about.
-    pub(crate) names: BTreeSet<String>,
     /// The names of entities that have ended, and may have come back.
     ended: BTreeSet<String>,
     /// The entities whose name, type or being there has changed.
@@ -110,17 +108,13 @@ impl Work {
                 "entities" => {
                     self.removed.entities += 1;
                     self.recast.insert(key);
-                    self.ended.extend(names.clone());
-                    self.names.extend(names);
+                    self.ended.extend(names);
                 }
                 "observations" => {
                     self.removed.observations += 1;
                     self.pages.entry(key).or_default().insert(page);
                 }
-                _ => {
-                    self.removed.relations += 1;
-                    self.names.extend(names);
-                }
+                _ => self.removed.relations += 1,
             }
         }
         Ok(())
@@ -161,7 +155,6 @@ impl Work {
                 |row| row.int(0),
             )?;
             self.recast.extend(key);
-            self.names.insert(line.called);
             self.restored.entities += 1;
         }
         Ok(())
@@ -216,7 +209,6 @@ impl Work {
                  FROM relations r WHERE tenant = ?1 AND id = ?4",
                 &values,
             )?;
-            self.names.extend([relation.from, relation.to]);
             self.restored.relations += 1;
         }
         Ok(())
@@ -273,7 +265,6 @@ impl Work {
                 pages::touch_all(change, key)?;
                 continue;
             };
-            self.names.insert(entity.name.clone());
             if self.recast.contains(&key) {
                 entities::reindex(change, &entity)?;
                 continue;

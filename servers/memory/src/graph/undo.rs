@@ -18,11 +18,6 @@ pub(crate) struct Undone {
     pub(crate) restored: Counts,
     /// What has ended.
     pub(crate) removed: Counts,
-    /// The names of the entities that it was about.
-    pub(crate) names: Vec<String>,
-    /// The addresses of the documents and of the agents that it was about.
-    pub(crate) documents: Vec<String>,
-    pub(crate) agents: Vec<String>,
 }
 
 /// Undoes a change, or the last one that is not undone.
@@ -46,9 +41,6 @@ pub(crate) fn undo(change: &mut Change<'_>, wanted: Option<i64>) -> Result<Undon
         change: noted,
         restored: Counts { documents: documents.restored, agents: agents.restored, ..reverted.restored },
         removed: Counts { documents: documents.removed, agents: agents.removed, ..reverted.removed },
-        names: reverted.names.into_iter().collect(),
-        documents: documents.uris,
-        agents: agents.uris,
     })
 }
 

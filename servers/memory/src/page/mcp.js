@@ -37,12 +37,12 @@ export class Mcp {
     return result.structuredContent ?? { text };
   }
 
-  /** All entries of a list: `list('tools')`. */
-  async list(kind) {
+  /** All entries of a list: `list('tools')`. `meta` says more about which. */
+  async list(kind, meta = {}) {
     const all = [];
     let cursor;
     for (let page = 0; page < MOST_PAGES; page += 1) {
-      const result = await this.request(`${kind}/list`, cursor === undefined ? {} : { cursor });
+      const result = await this.request(`${kind}/list`, { ...(cursor === undefined ? {} : { cursor }), _meta: meta });
       all.push(...(result[kind] ?? []));
       cursor = result.nextCursor;
       if (cursor === undefined) break;
@@ -79,7 +79,7 @@ export class Mcp {
       'io.modelcontextprotocol/clientInfo': { name: 'memory-page', title: 'Memory page', version: '1' },
       'io.modelcontextprotocol/clientCapabilities': {},
     };
-    const body = JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta: meta } });
+    const body = JSON.stringify({ jsonrpc: '2.0', id, method, params: { ...params, _meta: { ...params._meta, ...meta } } });
     const headers = {
       'Content-Type': 'application/json',
       Accept: 'application/json, text/event-stream',

@@ -8,6 +8,9 @@ const KEPT = 200_000;
 /** Most documents that are listed. */
 const MOST_DOCUMENTS = 2000;
 
+/** Under which name a list of resources is asked for with or without those that are one's own. */
+const OWN_RESOURCES = 'dev.tidegate/own-resources';
+
 /** What an older server, or one with fewer parts, does not have. */
 export class Missing extends Failure {}
 
@@ -28,7 +31,8 @@ export class Memory {
     const found = tools.find((tool) => tool.name === 'read_graph')
       ?? tools.find((tool) => tool.name.endsWith('read_graph'));
     this.#prefix = found ? found.name.slice(0, -'read_graph'.length) : await this.#guess();
-    this.#resources = await this.#mcp.list('resources').catch(() => []);
+    // Not one for each entity and document: there may be very many.
+    this.#resources = await this.#mcp.list('resources', { [OWN_RESOURCES]: false }).catch(() => []);
   }
 
   /** A gateway need not list the tools that can be called. */

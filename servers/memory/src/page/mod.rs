@@ -5,7 +5,7 @@
 
 mod timeline;
 
-pub(crate) use timeline::add;
+pub(crate) use timeline::{TIMELINE, add};
 
 /// Where the page is.
 pub const PAGE: &str = "/memory";

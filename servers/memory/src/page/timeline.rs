@@ -8,7 +8,7 @@ use crate::store::{Result, View};
 use crate::tools::memory;
 
 /// When the memory changed.
-const TIMELINE: &str = "memory://timeline";
+pub(crate) const TIMELINE: &str = "memory://timeline";
 /// How many moments are told at most. Changes that lie close together are told as one.
 const MOMENTS: usize = 240;
 

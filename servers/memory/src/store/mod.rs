@@ -15,6 +15,7 @@ mod sqlite;
 pub(crate) mod tests;
 mod upkeep;
 mod view;
+mod watch;
 mod writer;
 
 use std::collections::HashMap;
@@ -29,6 +30,8 @@ use place::Place;
 pub(crate) use sql::{Dialect, Row, Value};
 use sql::{Session, Sql};
 pub(crate) use view::{Change, View};
+use watch::Watch;
+pub(crate) use watch::Watcher;
 use writer::{Job, atomically};
 
 /// How many changes may wait.
@@ -48,6 +51,7 @@ struct Inner {
     tenants: Mutex<HashMap<String, i64>>,
     /// Rung after each change.
     bell: Arc<Notify>,
+    watch: Watch,
 }
 
 impl Store {
@@ -79,6 +83,7 @@ impl Store {
             places: Semaphore::new(READERS),
             tenants: Mutex::default(),
             bell: Arc::default(),
+            watch: Watch::default(),
         })))
     }
 
@@ -92,12 +97,21 @@ impl Store {
         &self,
         work: impl FnOnce(&mut dyn Sql) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        self.write_then(work, |made| made).await
+    }
+
+    /// The same, and what `kept` does is done once it is on the disk, whether anybody still waits for it or not.
+    async fn write_then<M: Send + 'static, T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut dyn Sql) -> Result<M> + Send + 'static,
+        kept: impl FnOnce(M) -> T + Send + 'static,
+    ) -> Result<T> {
         let (done, answer) = oneshot::channel();
         let job: Job = Box::new(move |session| {
             let worked = session.map(|session| atomically(session, work));
             Box::new(move |committed: Result<()>| {
                 let told = match worked {
-                    Some(Ok(made)) => committed.map(|()| made),
+                    Some(Ok(made)) => committed.map(|()| kept(made)),
                     // Nothing of it was kept, whatever became of the others.
                     Some(Err(fault)) => Err(fault),
                     None => Err(committed.err().unwrap_or_else(Fault::closed)),
@@ -182,13 +196,21 @@ impl Memory {
     ) -> Result<T> {
         let tenant = self.store.tenant(&self.tenant).await?;
         let who = self.who.clone();
+        let (inner, whose) = (self.store.0.clone(), self.tenant.clone());
+        let watch = inner.clone();
         let work = move |sql: &mut dyn Sql| {
             let mut change = Change::begin(sql, tenant, who.as_deref(), what)?;
-            work(&mut change)
+            let done = work(&mut change)?;
+            let id = change.id;
+            Ok((done, id, inner.watch.news(&mut change, &whose, id)?))
         };
-        let done = self.store.write(work).await?;
-        self.store.0.bell.notify_one();
-        Ok(done)
+        let whose = self.tenant.clone();
+        let kept = move |(done, id, news)| {
+            watch.watch.made(&whose, id, &news);
+            watch.bell.notify_one();
+            done
+        };
+        self.store.write_then(work, kept).await
     }
 
     /// Reads.

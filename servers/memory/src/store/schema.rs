@@ -17,6 +17,7 @@ const STEPS: &[&[&str]] = &[
     crate::graph::TABLES,
     crate::documents::LATER,
     crate::agents::LATER,
+    crate::resources::TABLES,
 ];
 
 const GRAPH: &[&str] = &[

@@ -212,10 +212,8 @@ async fn create_entities(recall: Recall, args: CreateEntities, cx: Cx) -> Result
     for (at, entity) in args.entities.iter().enumerate() {
         entity.check(at)?;
     }
-    let names = args.entities.iter().map(|entity| entity.name.clone()).collect();
-    let made =
-        change(&recall, &cx, "create_entities", names, move |change| entities::create(change, args.entities))
-            .await?;
+    let made = change(&recall, &cx, "create_entities", move |change| entities::create(change, args.entities))
+        .await?;
     told(&made, json!({"entities": made, "created": made.len()}))
 }
 
@@ -224,16 +222,10 @@ async fn create_relations(recall: Recall, args: CreateRelations, cx: Cx) -> Resu
     for (at, relation) in args.relations.iter().enumerate() {
         relation.check(&format!("relations[{at}]"))?;
     }
-    let names = ends(&args.relations);
-    let made = change(&recall, &cx, "create_relations", names, move |change| {
-        relations::create(change, args.relations)
-    })
-    .await?;
+    let made =
+        change(&recall, &cx, "create_relations", move |change| relations::create(change, args.relations))
+            .await?;
     told(&made, json!({"relations": made, "created": made.len()}))
-}
-
-fn ends(relations: &[Relation]) -> Vec<String> {
-    relations.iter().flat_map(|relation| [relation.from.clone(), relation.to.clone()]).collect()
 }
 
 async fn add_observations(recall: Recall, args: AddObservations, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -245,8 +237,7 @@ async fn add_observations(recall: Recall, args: AddObservations, cx: Cx) -> Resu
             model::observation(&format!("observations[{at}].contents[{n}]"), text)?;
         }
     }
-    let names = list.iter().map(|observed| observed.entity_name.clone()).collect();
-    let (results, added, total) = change(&recall, &cx, "add_observations", names, move |change| {
+    let (results, added, total) = change(&recall, &cx, "add_observations", move |change| {
         let (mut results, mut count, mut total) = (Vec::new(), 0, 0);
         for observed in list {
             let entity = entities::find(change, &observed.entity_name)?
@@ -269,11 +260,9 @@ async fn add_observations(recall: Recall, args: AddObservations, cx: Cx) -> Resu
 
 async fn delete_entities(recall: Recall, args: DeleteEntities, cx: Cx) -> Result<ToolResult, ToolError> {
     check_names("entityNames", &args.entity_names)?;
-    let names = args.entity_names.clone();
-    let gone = change(&recall, &cx, "delete_entities", names, move |change| {
-        entities::delete(change, &args.entity_names)
-    })
-    .await?;
+    let gone =
+        change(&recall, &cx, "delete_entities", move |change| entities::delete(change, &args.entity_names))
+            .await?;
     deleted("Entities", gone.len(), json!({"entityNames": gone}))
 }
 
@@ -286,8 +275,7 @@ async fn delete_observations(
     for (at, deletion) in args.deletions.iter().enumerate() {
         model::entries(&format!("deletions[{at}].observations"), &deletion.observations)?;
     }
-    let names = args.deletions.iter().map(|deletion| deletion.entity_name.clone()).collect();
-    let (count, each) = change(&recall, &cx, "delete_observations", names, move |change| {
+    let (count, each) = change(&recall, &cx, "delete_observations", move |change| {
         let (mut count, mut each) = (0, Vec::new());
         for deletion in &args.deletions {
             if let Some(entity) = entities::find(change, &deletion.entity_name)? {
@@ -304,20 +292,16 @@ async fn delete_observations(
 
 async fn delete_relations(recall: Recall, args: DeleteRelations, cx: Cx) -> Result<ToolResult, ToolError> {
     model::entries("relations", &args.relations)?;
-    let names = ends(&args.relations);
-    let count = change(&recall, &cx, "delete_relations", names, move |change| {
-        relations::delete(change, &args.relations)
-    })
-    .await?;
+    let count =
+        change(&recall, &cx, "delete_relations", move |change| relations::delete(change, &args.relations))
+            .await?;
     deleted("Relations", count, json!({}))
 }
 
 async fn update_relation(recall: Recall, args: UpdateRelation, cx: Cx) -> Result<ToolResult, ToolError> {
     let relation = args.one()?;
     relation.check("relation")?;
-    let names = ends(std::slice::from_ref(&relation));
     let updated =
-        change(&recall, &cx, "update_relation", names, move |change| relations::update(change, relation))
-            .await?;
+        change(&recall, &cx, "update_relation", move |change| relations::update(change, relation)).await?;
     told(&updated, json!(updated))
 }

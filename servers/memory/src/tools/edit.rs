@@ -117,14 +117,13 @@ async fn update_entity(recall: Recall, args: UpdateEntity, cx: Cx) -> Result<Too
     for (field, given) in [("newName", &args.new_name), ("entityType", &args.entity_type)] {
         given.as_ref().map_or(Ok(()), |given| model::name(field, given))?;
     }
-    let names = args.new_name.iter().chain([&args.name]).cloned().collect();
     let update = Update {
         name: args.name,
         new_name: args.new_name,
         entity_type: args.entity_type,
         expected: args.expected_version,
     };
-    let entity = change(&recall, &cx, "update_entity", names, move |change| {
+    let entity = change(&recall, &cx, "update_entity", move |change| {
         let kept = rename::update(change, update)?;
         list::listed(change, kept)
     })
@@ -134,8 +133,7 @@ async fn update_entity(recall: Recall, args: UpdateEntity, cx: Cx) -> Result<Too
 }
 
 async fn merge_entities(recall: Recall, args: MergeEntities, cx: Cx) -> Result<ToolResult, ToolError> {
-    let names = vec![args.from.clone(), args.into.clone()];
-    let (entity, observations, relations) = change(&recall, &cx, "merge_entities", names, move |change| {
+    let (entity, observations, relations) = change(&recall, &cx, "merge_entities", move |change| {
         rename::expect(change, &args.into, args.expected_version)?;
         let merged = merge::merge(change, &args.from, &args.into)?;
         Ok((list::listed(change, merged.into)?, merged.observations, merged.relations))
@@ -150,8 +148,7 @@ async fn merge_entities(recall: Recall, args: MergeEntities, cx: Cx) -> Result<T
 
 async fn restore_entity(recall: Recall, args: RestoreEntity, cx: Cx) -> Result<ToolResult, ToolError> {
     let which = args.which()?;
-    let names = vec![args.name.clone()];
-    let (entity, version) = change(&recall, &cx, "restore_entity", names, move |change| {
+    let (entity, version) = change(&recall, &cx, "restore_entity", move |change| {
         let (kept, version) = restore::restore(change, &args.name, which)?;
         Ok((list::listed(change, kept)?, version))
     })

@@ -132,8 +132,7 @@ async fn import(recall: Recall, args: Import, cx: Cx) -> Result<ToolResult, Tool
     let read = tokio::task::spawn_blocking(move || args.read()).await;
     let max_document = recall.options.max_document_bytes.unwrap_or(documents::MAX_BYTES);
     let brought = read.map_err(ToolError::from_error)??;
-    // The graph as a whole has changed; who watches single entities looks again then.
-    let counts = change(&recall, &cx, "import_graph", Vec::new(), move |change| match brought {
+    let counts = change(&recall, &cx, "import_graph", move |change| match brought {
         Brought::Graph(graph) => add(change, graph),
         Brought::Whole(file) => whole::bring(change, file, max_document).map(|counts| told_of(&counts)),
     })

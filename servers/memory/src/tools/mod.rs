@@ -19,7 +19,6 @@ use tidegate_server::{Cx, Json, Server, Tool, ToolError, ToolResult};
 
 use crate::Recall;
 use crate::graph::model::{Entity, Relation};
-use crate::resources;
 use crate::store::{Change, Code, Fault, Memory};
 
 /// The tools that are listed if nobody wants to see all of them: those of DevFlow and of Percolate.
@@ -82,17 +81,14 @@ pub(crate) fn memory(recall: &Recall, cx: &Cx) -> Memory {
     recall.of(cx.principal(), cx.client_info())
 }
 
-/// Makes a change in the memory of whoever calls, and tells whoever watches. `names` says which entities it is about.
+/// Makes a change in the memory of whoever calls.
 pub(crate) async fn change<T: Send + 'static>(
     recall: &Recall,
     cx: &Cx,
     what: &'static str,
-    names: Vec<String>,
     work: impl FnOnce(&mut Change<'_>) -> Result<T, Fault> + Send + 'static,
 ) -> Result<T, ToolError> {
-    let done = memory(recall, cx).change(what, work).await?;
-    resources::changed(cx, &names);
-    Ok(done)
+    Ok(memory(recall, cx).change(what, work).await?)
 }
 
 /// The tool with its handler, which gets at the memory.

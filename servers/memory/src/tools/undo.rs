@@ -11,9 +11,7 @@ use crate::graph::changes::{self, Counts, Noted};
 use crate::graph::diff::{self, Difference};
 use crate::graph::model::{self, within};
 use crate::graph::undo;
-use crate::resources;
 use crate::store::Fault;
-use crate::{agents, documents};
 
 #[derive(Deserialize, JsonSchema)]
 struct Undo {
@@ -92,11 +90,6 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
 
 async fn undo(recall: Recall, args: Undo, cx: Cx) -> Result<ToolResult, ToolError> {
     let done = memory(&recall, &cx).change("undo", move |change| undo::undo(change, args.change)).await?;
-    if done.restored.of_graph() || done.removed.of_graph() {
-        resources::changed(&cx, &done.names);
-    }
-    documents::changed(&cx, &done.documents);
-    agents::changed(&cx, &done.agents);
     let structured = json!({"undone": done.change, "restored": done.restored, "removed": done.removed});
     told(&structured, structured.clone())
 }

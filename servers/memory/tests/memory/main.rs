@@ -19,6 +19,7 @@ mod pgvector;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod provider;
+mod resources;
 mod retract;
 mod rig;
 mod search;
@@ -27,3 +28,4 @@ mod surface;
 mod timeline;
 mod undo;
 mod walk;
+mod watching;

@@ -1,0 +1,201 @@
+//! Watching: whoever wants to know hears of every change, whichever tool made it, and of what other processes change.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use super::error::Result;
+use super::sql::Value;
+use super::view::View;
+use super::{Inner, Store};
+use crate::touched::{self, Interest, Told};
+
+/// How often to look for changes of other processes, if anybody watches.
+const LOOK: Duration = Duration::from_secs(1);
+/// Who begins to watch hears of what others changed this long before: the last look may have been then.
+const BEFORE: i64 = 3_000;
+/// How many changes of others are looked at in one go.
+const AT_ONCE: usize = 500;
+/// How many changes of this process are remembered, not to be told twice.
+const OWN: usize = 4_096;
+
+/// Somebody who wants to know of changes.
+pub(crate) trait Watcher: Send + Sync {
+    /// Whether nobody is there any more.
+    fn is_gone(&self) -> bool;
+
+    /// Whether anybody wants to know of anything.
+    fn is_watching(&self) -> bool;
+
+    /// What is to be told of changes of a tenant's memory.
+    fn interest(&self, tenant: &str) -> Interest;
+
+    /// Hears what a change was about, once it is kept.
+    fn tell(&self, tenant: &str, told: &Told);
+}
+
+/// Who watches, and what they need not hear again.
+#[derive(Default)]
+pub(super) struct Watch {
+    watchers: Mutex<Vec<Arc<dyn Watcher>>>,
+    /// The numbers of the last changes that this process made.
+    own: Mutex<VecDeque<i64>>,
+    /// Whether the changes of other processes are looked for.
+    looking: AtomicBool,
+}
+
+/// What each of those who watch is to hear.
+pub(super) type News = Vec<(Arc<dyn Watcher>, Told)>;
+
+impl Watch {
+    fn watchers(&self) -> MutexGuard<'_, Vec<Arc<dyn Watcher>>> {
+        let mut watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
+        watchers.retain(|watcher| !watcher.is_gone());
+        watchers
+    }
+
+    fn own(&self) -> MutexGuard<'_, VecDeque<i64>> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_watched(&self) -> bool {
+        self.watchers().iter().any(|watcher| watcher.is_watching())
+    }
+
+    /// Who wants to know something of a tenant's memory, and what.
+    fn interests(&self, tenant: &str) -> Vec<(Arc<dyn Watcher>, Interest)> {
+        let watchers = self.watchers().clone();
+        let interests = watchers.into_iter().map(|watcher| {
+            let interest = watcher.interest(tenant);
+            (watcher, interest)
+        });
+        interests.filter(|(_, interest)| !interest.is_none()).collect()
+    }
+
+    /// What a change is about, for those who want to know.
+    pub(super) fn news(&self, view: &mut View<'_>, tenant: &str, change: i64) -> Result<News> {
+        let mut news = Vec::new();
+        for (watcher, interest) in self.interests(tenant) {
+            news.push((watcher, touched::by(view, change, change, &interest)?));
+        }
+        Ok(news)
+    }
+
+    /// A change of this process is kept.
+    pub(super) fn made(&self, tenant: &str, change: i64, news: &News) {
+        let mut own = self.own();
+        own.push_back(change);
+        if own.len() > OWN {
+            own.pop_front();
+        }
+        drop(own);
+        tell(tenant, news);
+    }
+}
+
+fn tell(tenant: &str, news: &News) {
+    for (watcher, told) in news {
+        watcher.tell(tenant, told);
+    }
+}
+
+impl Store {
+    /// Lets somebody know of every change from now on.
+    pub(crate) fn watched_by(&self, watcher: Arc<dyn Watcher>) {
+        self.0.watch.watchers().push(watcher);
+    }
+
+    /// Begins to look for what other processes change, unless that was begun before. It ends with the store.
+    pub(crate) fn look_at_others(&self) {
+        if self.0.watch.looking.load(Ordering::Relaxed) {
+            return;
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        if self.0.watch.looking.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let inner = Arc::downgrade(&self.0);
+        runtime.spawn(async move {
+            let mut seen = None;
+            loop {
+                tokio::time::sleep(LOOK).await;
+                let Some(inner) = inner.upgrade() else { return };
+                let looked = Store(inner).look(&mut seen).await;
+                if let Err(fault) = looked {
+                    tracing::debug!(%fault, "what other processes changed cannot be told now");
+                }
+            }
+        });
+    }
+
+    /// Tells of the changes after the last one that was seen, without those of this process.
+    async fn look(&self, seen: &mut Option<i64>) -> Result<()> {
+        if !self.0.watch.is_watched() {
+            *seen = None;
+            return Ok(());
+        }
+        let mut after = match *seen {
+            Some(seen) => seen,
+            None => self.some_time_ago().await?,
+        };
+        loop {
+            let changes = self.changes_after(after).await?;
+            for (change, tenant) in &changes {
+                after = *change;
+                if !self.0.watch.own().contains(change) {
+                    self.tell_of(*change, tenant).await?;
+                }
+                *seen = Some(after);
+            }
+            *seen = Some(after);
+            if changes.len() < AT_ONCE {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn tell_of(&self, change: i64, tenant: &str) -> Result<()> {
+        if self.0.watch.interests(tenant).is_empty() {
+            return Ok(());
+        }
+        let (inner, whose): (Arc<Inner>, Arc<str>) = (self.0.clone(), tenant.into());
+        let news = self.of(tenant).view(move |view| inner.watch.news(view, &whose, change)).await?;
+        tell(tenant, &news);
+        Ok(())
+    }
+
+    /// The number of the last change that was made some time ago.
+    async fn some_time_ago(&self) -> Result<i64> {
+        let then = tidegate_service::epoch_ms() as i64 - BEFORE;
+        self.read(move |sql| {
+            let (mut old, mut first) = (None, 1);
+            let newest = "SELECT id, at FROM changes ORDER BY id DESC LIMIT ?1";
+            sql.each(newest, &[Value::Int(OWN as i64)], &mut |row| {
+                first = row.int(0)?;
+                old = old.or((row.int(1)? < then).then_some(first));
+                Ok(())
+            })?;
+            Ok(old.unwrap_or(first - 1))
+        })
+        .await
+    }
+
+    /// Changes after this one, and whose they are.
+    async fn changes_after(&self, after: i64) -> Result<Vec<(i64, String)>> {
+        self.read(move |sql| {
+            let mut found = Vec::new();
+            sql.each(
+                "SELECT c.id, t.name FROM changes c JOIN tenants t ON t.id = c.tenant WHERE c.id > ?1
+                 ORDER BY c.id LIMIT ?2",
+                &[Value::Int(after), Value::Int(AT_ONCE as i64)],
+                &mut |row| {
+                    found.push((row.int(0)?, row.text(1)?));
+                    Ok(())
+                },
+            )?;
+            Ok(found)
+        })
+        .await
+    }
+}
