@@ -161,10 +161,10 @@ fn remember_work(args: &PromptArgs) -> Result<Vec<PromptMessage>, ToolError> {
 async fn get_context(recall: Recall, args: PromptArgs, cx: Cx) -> Result<Vec<PromptMessage>, ToolError> {
     let (query, types) = (text(&args, "query")?.to_owned(), list(&args, "entityTypes")?);
     let with_history = yes(&args, "includeHistory", false)?;
-    let wanted = query.clone();
-    let (graph, past) = memory(&recall, &cx)
+    let memory = memory(&recall, &cx);
+    let mut graph = search::find(&recall, &memory, &query).await?.graph;
+    let (graph, past) = memory
         .view(move |view| {
-            let mut graph = search::nodes(view, &wanted)?;
             graph.entities.retain(|entity| types.is_empty() || types.contains(&entity.entity_type));
             graph.entities.truncate(SHOWN);
             let mut past = Vec::new();

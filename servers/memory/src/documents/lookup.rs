@@ -49,6 +49,8 @@ struct LookupEntity {
 /// What is looked for.
 #[derive(Clone)]
 struct Wanted {
+    /// What was given, which may be a name that begins or ends with a space.
+    given: String,
     words: String,
     entity_type: Option<String>,
     /// Only under exactly this name.
@@ -68,9 +70,9 @@ impl LookupEntity {
                 ));
             }
         };
-        let words = words.trim().to_owned();
+        let (given, words) = (words.clone(), words.trim().to_owned());
         check_query(field, &words)?;
-        Ok(Wanted { words, entity_type: entity_type.map(str::to_owned), exactly })
+        Ok(Wanted { given, words, entity_type: entity_type.map(str::to_owned), exactly })
     }
 }
 
@@ -81,18 +83,28 @@ impl Wanted {
 
     /// The entity of this very name; an id may have the type before it.
     fn named(&self, view: &mut View<'_>) -> Stored<Option<Kept>> {
-        if let Some(kept) = entities::find(view, &self.words)?.filter(|kept| self.fits(kept)) {
-            return Ok(Some(kept));
+        for name in either(&self.given) {
+            if let Some(kept) = entities::find(view, name)?.filter(|kept| self.fits(kept)) {
+                return Ok(Some(kept));
+            }
         }
-        if let Some((entity_type, name)) = self.words.split_once(':')
-            && let Some(kept) = entities::find(view, name.trim())?
-            && kept.entity_type.eq_ignore_ascii_case(entity_type.trim())
-            && self.fits(&kept)
-        {
-            return Ok(Some(kept));
+        let Some((entity_type, name)) = self.given.split_once(':') else { return Ok(None) };
+        for name in either(name) {
+            if let Some(kept) = entities::find(view, name)?
+                && kept.entity_type.eq_ignore_ascii_case(entity_type.trim())
+                && self.fits(&kept)
+            {
+                return Ok(Some(kept));
+            }
         }
         Ok(None)
     }
+}
+
+/// A name as it was given, and without the spaces around it if it has some.
+fn either(name: &str) -> impl Iterator<Item = &str> {
+    let trimmed = name.trim();
+    [name].into_iter().chain((trimmed != name).then_some(trimmed))
 }
 
 pub(super) fn tools(recall: &Recall) -> Vec<Tool> {

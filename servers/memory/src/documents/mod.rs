@@ -32,6 +32,7 @@ use crate::Recall;
 pub(crate) use model::MAX_BYTES;
 pub(crate) use read::said;
 pub(crate) use resources::key_at;
+pub(crate) use snippet::snippet;
 pub(crate) use undo::undo;
 
 /// The tables of this module.

@@ -11,7 +11,7 @@ use super::{read, tenant};
 use crate::Recall;
 use crate::graph::{entities, pages};
 use crate::resources::entity_uri;
-use crate::search::{self, Hit};
+use crate::search::{self, Hit, Question};
 use crate::store::{Fault, Result as Stored, Value as Sql, View};
 use crate::tools::{memory, object, on, reading, told};
 
@@ -81,7 +81,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
         "query": {"type": "string"},
         "results": {"type": "array", "items": result},
         "count": {"type": "integer"},
-        "total": {"type": "integer"},
+        "hasMore": {"type": "boolean"},
         "search": {"enum": ["lexical", "lexical+vector"]},
     }));
     vec![on(
@@ -112,21 +112,24 @@ async fn search_knowledge_base(
     }
     let among = Among::of(args.knowledge_base, args.schema.as_deref());
     let memory = memory(&recall, &cx);
-    let (mut results, mut by_meaning) = (Vec::new(), false);
+    let (mut results, mut by_meaning, mut has_more) = (Vec::new(), false, false);
     for looked_at in LOOKED_AT {
         let found = search::find(&recall, &memory, &query, among.kinds(), looked_at).await?;
         by_meaning = found.by_meaning;
         let (all, among, query) = (found.hits.len(), among.clone(), query.clone());
-        results = memory.view(move |view| shown(view, found.hits, &among, &query, limit)).await?;
-        if results.len() == limit || all < looked_at {
+        // One more than wanted, to see whether there are more.
+        results = memory.view(move |view| shown(view, found.hits, &among, &query, limit + 1)).await?;
+        has_more = results.len() > limit || (results.len() == limit && all == looked_at);
+        if results.len() >= limit || all < looked_at {
             break;
         }
     }
+    results.truncate(limit);
     let structured = json!({
         "status": "success",
         "query": args.query,
         "count": results.len(),
-        "total": results.len(),
+        "hasMore": has_more,
         "search": if by_meaning { "lexical+vector" } else { "lexical" },
         "results": results,
     });
@@ -153,6 +156,7 @@ fn shown(
     query: &str,
     limit: usize,
 ) -> Stored<Vec<Value>> {
+    let question = Question::new(query);
     let mut results = Vec::new();
     let mut seen = Vec::new();
     for hit in hits {
@@ -160,11 +164,11 @@ fn shown(
             break;
         }
         let result = match hit.kind {
-            pages::DOCUMENT => document(view, &hit, among, query)?,
+            pages::DOCUMENT => document(view, &hit, among, &question)?,
             // An entity is shown once, with the page that fits best.
             pages::ENTITY if !seen.contains(&hit.owner) => {
                 seen.push(hit.owner);
-                entity(view, &hit, among, query)?
+                entity(view, &hit, among, &question)?
             }
             _ => None,
         };
@@ -173,13 +177,13 @@ fn shown(
     Ok(results)
 }
 
-fn document(view: &mut View<'_>, hit: &Hit, among: &Among, query: &str) -> Stored<Option<Value>> {
+fn document(view: &mut View<'_>, hit: &Hit, among: &Among, question: &Question) -> Stored<Option<Value>> {
     let Some(piece) = read::piece(view, hit.page)? else { return Ok(None) };
     if *among == Among::Codebase && piece.base != Base::Codebase.as_str() {
         return Ok(None);
     }
     Ok(Some(json!({
-        "content": snippet(&piece.content, query),
+        "content": snippet(&piece.content, question),
         "score": hit.score,
         "source": model::uri(piece.key),
         "metadata": {
@@ -195,7 +199,7 @@ fn document(view: &mut View<'_>, hit: &Hit, among: &Among, query: &str) -> Store
     })))
 }
 
-fn entity(view: &mut View<'_>, hit: &Hit, among: &Among, query: &str) -> Stored<Option<Value>> {
+fn entity(view: &mut View<'_>, hit: &Hit, among: &Among, question: &Question) -> Stored<Option<Value>> {
     let Some(kept) = entities::keyed(view, hit.owner)? else { return Ok(None) };
     if let Among::Entities(Some(wanted)) = among
         && !kept.entity_type.eq_ignore_ascii_case(wanted)
@@ -209,7 +213,7 @@ fn entity(view: &mut View<'_>, hit: &Hit, among: &Among, query: &str) -> Stored<
     )?;
     let content = match known.is_empty() {
         true => format!("{} ({})", kept.name, kept.entity_type),
-        false => format!("{} ({}): {}", kept.name, kept.entity_type, snippet(&known.join("\n"), query)),
+        false => format!("{} ({}): {}", kept.name, kept.entity_type, snippet(&known.join("\n"), question)),
     };
     Ok(Some(json!({
         "content": content,

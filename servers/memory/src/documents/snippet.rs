@@ -1,45 +1,32 @@
 //! [`snippet`]: the part of a text that has most of the words that were asked for.
 
-/// How long a snippet is at most, in characters, without the marks that it was cut.
-pub(super) const ROOM: usize = 500;
+use crate::search::Question;
 
-/// The part of `text`, of at most [`ROOM`] characters, that has most of the words of `query`.
-pub(super) fn snippet(text: &str, query: &str) -> String {
+/// How long a snippet is at most, in characters, without the marks that it was cut.
+const ROOM: usize = 500;
+
+/// The part of `text`, of at most [`ROOM`] characters, that has most of the words of the question, or of words like these.
+pub(crate) fn snippet(text: &str, question: &Question) -> String {
     let text = text.trim();
     if text.chars().count() <= ROOM {
         return text.to_owned();
     }
-    let mut wanted: Vec<String> = words(query).map(|(_, word)| word.to_lowercase()).collect();
-    wanted.sort();
-    wanted.dedup();
-    // Where a wanted word stands, in bytes, and which.
-    let found: Vec<(usize, usize)> = words(text)
-        .filter_map(|(at, word)| {
-            let word = word.to_lowercase();
-            Some((at, wanted.iter().position(|wanted| fits(&word, wanted))?))
-        })
-        .collect();
-    let mut best = (0, 0, 0);
-    for (first, (at, _)) in found.iter().enumerate() {
-        let within: Vec<usize> = found[first..]
-            .iter()
-            .take_while(|(other, _)| other - at < ROOM * 4 / 5)
-            .map(|(_, which)| *which)
-            .collect();
-        let mut different = within.clone();
-        different.sort_unstable();
-        different.dedup();
-        let score = (different.len(), within.len());
-        if score > (best.0, best.1) {
-            best = (score.0, score.1, *at);
+    let found = question.places(text);
+    let (mut best, mut begin) = ((0.0, 0), 0);
+    let mut likest = vec![0.0_f64; question.len()];
+    for (first, (at, ..)) in found.iter().enumerate() {
+        likest.fill(0.0);
+        let mut count = 0;
+        for (_, which, like) in found[first..].iter().take_while(|(other, ..)| other - at < ROOM * 4 / 5) {
+            likest[*which] = likest[*which].max(*like);
+            count += 1;
+        }
+        let score = (likest.iter().sum(), count);
+        if score > best {
+            (best, begin) = (score, *at);
         }
     }
-    around(text, best.2)
-}
-
-/// Whether a word is the one that was wanted, or begins like it.
-fn fits(word: &str, wanted: &str) -> bool {
-    word == wanted || (wanted.len() > 3 && word.starts_with(wanted))
+    around(text, begin)
 }
 
 /// [`ROOM`] characters, most of them after `at`.
@@ -63,17 +50,13 @@ fn around(text: &str, at: usize) -> String {
     format!("{}{}{}", cut(start > 0), part.trim_end(), cut(part.len() < rest.len()))
 }
 
-/// The words of a text and where they begin.
-fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let start = text.as_ptr() as usize;
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(move |word| (word.as_ptr() as usize - start, word))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn snippet(text: &str, query: &str) -> String {
+        super::snippet(text, &Question::new(query))
+    }
 
     #[test]
     fn shows_the_part_that_has_the_words() {
@@ -88,7 +71,10 @@ mod tests {
             found.starts_with('…') && found.ends_with('…') && found.chars().count() <= ROOM + 2,
             "{found}"
         );
+        assert!(snippet(&text, "lihgthouse").contains("lighthouse"), "nearly the word");
         assert!(snippet(&text, "nothing of it").starts_with("filler"));
+        let text = format!("{}日本の首都です。{}", "あいうえお".repeat(300), "かきくけこ".repeat(300));
+        assert!(snippet(&text, "首都").contains("日本の首都です"));
         assert_eq!(snippet("  short ", "x"), "short");
     }
 

@@ -4,18 +4,16 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
-use super::kept;
 use crate::Recall;
+use crate::documents::snippet;
 use crate::graph::{entities, pages};
-use crate::search::{self, Hit};
+use crate::search::{self, Hit, Names, Question};
 use crate::store::{Code, Memory, Result, View};
 
 /// How near a result must be if nobody says.
 const NEAR: f64 = 0.6;
 /// How many pages are looked at if only some types are wanted, or for each result.
 const WIDE: usize = 1_000;
-/// Longest snippet, in characters.
-const MAX_SNIPPET: usize = 300;
 
 /// What to look for.
 pub(super) struct Wanted {
@@ -57,7 +55,6 @@ struct Candidate {
     hit: Hit,
     /// The cosine, if meaning was compared.
     near: Option<f64>,
-    score: f64,
 }
 
 pub(super) async fn search(recall: &Recall, memory: &Memory, wanted: Wanted) -> Result<Found> {
@@ -78,47 +75,52 @@ pub(super) async fn search(recall: &Recall, memory: &Memory, wanted: Wanted) -> 
     };
     let Some(near) = near else {
         let hits = search::find(recall, memory, &wanted.query, &kinds, wide).await?.hits;
-        let candidates =
-            hits.into_iter().map(|hit| Candidate { score: hit.score, near: None, hit }).collect();
+        let candidates = hits.into_iter().map(|hit| Candidate { near: None, hit }).collect();
         return finish(memory, wanted, candidates, By::Words, note).await;
     };
     let mut cosines: HashMap<i64, f64> = near.iter().map(|hit| (hit.page, hit.score)).collect();
     let by = if wanted.hybrid { By::Both } else { By::Meaning };
-    let words = match by {
+    let (names, words) = match by {
         By::Both => {
             let query = wanted.query.clone();
-            memory
-                .view(move |view| {
-                    let exact = search::lexical(view, &query, &kinds, wide)?;
-                    // What is nearly the words counts if nothing has them.
-                    if exact.is_empty() { search::fuzzy(view, &query, &kinds, wide) } else { Ok(exact) }
-                })
-                .await?
+            let worded = memory.view(move |view| {
+                let names = Names::like(view, &query, &kinds)?;
+                let exact = search::by_words(view, &query, &names, &kinds, wide)?;
+                // What is nearly the words counts if nothing has them.
+                let words = if exact.is_empty() { search::fuzzy(view, &query, &kinds, wide)? } else { exact };
+                Ok((Some(names), words))
+            });
+            worded.await?
         }
-        _ => Vec::new(),
+        _ => (None, Vec::new()),
     };
-    let others = words.iter().map(|hit| hit.page).filter(|page| !cosines.contains_key(page)).collect();
+    let found = words.iter().map(|hit| hit.page).chain(names.iter().flat_map(Names::pages));
+    let others = found.filter(|page| !cosines.contains_key(page)).collect();
     if let Some(meaning) = &recall.meaning {
         cosines.extend(meaning.similar(memory, &wanted.query, others).await?);
     }
-    let candidates = weighed(near, words, &cosines, &wanted);
-    finish(memory, wanted, candidates, by, note).await
+    let mut hits = weighed(near, words, &cosines, &wanted);
+    if let Some(names) = names {
+        hits = names.first(hits);
+    }
+    let candidate = |hit: Hit| Candidate { near: cosines.get(&hit.page).copied(), hit };
+    finish(memory, wanted, hits.into_iter().map(candidate).collect(), by, note).await
 }
 
 /// All that is near enough or has the words, best first.
-fn weighed(near: Vec<Hit>, words: Vec<Hit>, cosines: &HashMap<i64, f64>, wanted: &Wanted) -> Vec<Candidate> {
+fn weighed(near: Vec<Hit>, words: Vec<Hit>, cosines: &HashMap<i64, f64>, wanted: &Wanted) -> Vec<Hit> {
     let least = wanted.min_similarity.unwrap_or(NEAR);
     let weight = if wanted.hybrid { wanted.weight } else { 1.0 };
     let top = words.first().map_or(1.0, |hit| hit.score).max(f64::MIN_POSITIVE);
-    let mut all: Vec<Candidate> = Vec::new();
+    let mut all: Vec<Hit> = Vec::new();
     for hit in words {
-        let cosine = cosines.get(&hit.page).copied();
-        let score = weight * cosine.unwrap_or_default() + (1.0 - weight) * (hit.score / top).clamp(0.0, 1.0);
-        all.push(Candidate { near: cosine, score, hit });
+        let cosine = cosines.get(&hit.page).copied().unwrap_or_default();
+        let score = weight * cosine + (1.0 - weight) * (hit.score / top).clamp(0.0, 1.0);
+        all.push(Hit { score, ..hit });
     }
-    let known: HashSet<i64> = all.iter().map(|candidate| candidate.hit.page).collect();
+    let known: HashSet<i64> = all.iter().map(|hit| hit.page).collect();
     for hit in near.into_iter().filter(|hit| hit.score >= least && !known.contains(&hit.page)) {
-        all.push(Candidate { near: Some(hit.score), score: weight * hit.score, hit });
+        all.push(Hit { score: weight * hit.score, ..hit });
     }
     all.sort_by(|a, b| b.score.total_cmp(&a.score));
     all
@@ -133,7 +135,7 @@ async fn finish(
     note: Option<String>,
 ) -> Result<Found> {
     let results = memory.view(move |view| {
-        let words = words(&wanted.query);
+        let question = Question::new(&wanted.query);
         let (mut results, mut seen) = (Vec::new(), HashSet::new());
         for candidate in candidates {
             if results.len() == wanted.limit {
@@ -142,7 +144,7 @@ async fn finish(
             if seen.contains(&candidate.hit.owner) {
                 continue;
             }
-            if let Some(result) = result(view, &candidate, &words, &wanted)? {
+            if let Some(result) = result(view, &candidate, &question, &wanted)? {
                 seen.insert(candidate.hit.owner);
                 results.push(result);
             }
@@ -155,16 +157,16 @@ async fn finish(
 fn result(
     view: &mut View<'_>,
     candidate: &Candidate,
-    words: &HashSet<String>,
+    question: &Question,
     wanted: &Wanted,
 ) -> Result<Option<Value>> {
     let Some(kept) = entities::keyed(view, candidate.hit.owner)? else { return Ok(None) };
     if wanted.types.as_ref().is_some_and(|types| !types.contains(&kept.entity_type)) {
         return Ok(None);
     }
-    let text = kept::text(view, candidate.hit.page)?.unwrap_or_default();
-    // Without a cosine: which part of the words of the question is there.
-    let similarity = candidate.near.unwrap_or_else(|| shared(words, &text));
+    let Some((name, about, body)) = pages::said(view, candidate.hit.page)? else { return Ok(None) };
+    // Without a cosine: how much of the words of the question is there.
+    let similarity = candidate.near.unwrap_or_else(|| question.share(&format!("{name} {about}\n{body}")));
     let by_words_alone =
         candidate.near.is_none() && wanted.min_similarity.is_some_and(|least| similarity < least);
     if by_words_alone {
@@ -173,39 +175,20 @@ fn result(
     let entity = entities::whole(view, kept)?;
     let similarity = (similarity.clamp(-1.0, 1.0) * 10_000.0).round() / 10_000.0;
     let mut result = json!({"entity": entity, "similarity": similarity});
-    if let Some(snippet) = snippet(words, &text) {
+    if let Some(snippet) = best_line(question, &body) {
         result["snippet"] = json!(snippet);
     }
     Ok(Some(result))
 }
 
-fn words(text: &str) -> HashSet<String> {
-    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    words.map(str::to_lowercase).collect()
-}
-
-/// Which part of the words a text has.
-fn shared(wanted: &HashSet<String>, text: &str) -> f64 {
-    let there = words(text);
-    match wanted.len() {
-        0 => 0.0,
-        count => wanted.intersection(&there).count() as f64 / count as f64,
-    }
-}
-
-/// The line of a page that has most of the words. The first is the name.
-fn snippet(wanted: &HashSet<String>, text: &str) -> Option<String> {
+/// The line of a page that has most of the question, or the part of it that does.
+fn best_line(question: &Question, body: &str) -> Option<String> {
     let mut best: Option<(f64, &str)> = None;
-    for line in text.lines().skip(1) {
-        let part = shared(wanted, line);
+    for line in body.lines() {
+        let part = question.share(line);
         if best.is_none_or(|(most, _)| part > most) {
             best = Some((part, line));
         }
     }
-    let (_, line) = best?;
-    let mut snippet: String = line.chars().take(MAX_SNIPPET).collect();
-    if snippet.len() < line.len() {
-        snippet.push('…');
-    }
-    Some(snippet)
+    best.map(|(_, line)| snippet(line, question))
 }

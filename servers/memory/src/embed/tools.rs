@@ -29,8 +29,9 @@ struct SemanticSearch {
     /// How many results at most (10 if not given).
     #[schemars(range(min = 1, max = 100))]
     limit: Option<usize>,
-    /// How near in meaning a result must be, 0 to 1 (0.6 if not given). With hybrid_search, what has the words is found
-    /// all the same.
+    /// How near a result must be, 0 to 1. With an embedding model that is its meaning (0.6 if not given), and with
+    /// hybrid_search what has the words is found all the same. Without one it is how much of the words is there (if not
+    /// given, anything).
     #[serde(alias = "minSimilarity")]
     #[schemars(range(min = 0.0, max = 1.0))]
     min_similarity: Option<f64>,
@@ -117,13 +118,14 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
 }
 
 async fn semantic_search(recall: Recall, args: SemanticSearch, cx: Cx) -> Result<ToolResult, ToolError> {
-    let length = args.query.chars().count();
-    if args.query.trim().is_empty() || length > MAX_QUERY {
-        return Err(Fault::input(
-            "query",
-            format!("must have 1 to {MAX_QUERY} characters, and has {length}"),
-        )
-        .into());
+    let query = args.query.trim().to_owned();
+    if query.is_empty() {
+        return Err(Fault::input("query", "must not be blank").into());
+    }
+    let length = query.chars().count();
+    if length > MAX_QUERY {
+        let why = format!("must have at most {MAX_QUERY} characters, and has {length}");
+        return Err(Fault::input("query", why).into());
     }
     let limit = args.limit.unwrap_or(10);
     if !(1..=MAX_RESULTS).contains(&limit) {
@@ -134,7 +136,7 @@ async fn semantic_search(recall: Recall, args: SemanticSearch, cx: Cx) -> Result
     let types = args.entity_types.filter(|types| !types.is_empty());
     model::entries("entity_types", types.as_deref().unwrap_or_default())?;
     let wanted = Wanted {
-        query: args.query,
+        query,
         limit,
         min_similarity: args.min_similarity,
         types,

@@ -5,11 +5,15 @@
 //! observations. Larger ones are searched by whole words, through the index, and give the twenty entities that fit best.
 //! An index of all parts of words would make the large ones behave as the small ones do, but it would be larger than
 //! everything else, and most of the time of each change would go into it.
+//!
+//! Where `server-memory` finds nothing, there may still be something that is near: by other words, nearly the same words,
+//! or by meaning. That is found instead, and it is said so.
 
 use std::collections::BTreeMap;
 
-use crate::search::{page_count, with_all_words};
-use crate::store::{Result, View};
+use crate::Recall;
+use crate::search::{self, Question, page_count, with_all_words};
+use crate::store::{Memory, Result, View};
 
 use super::entities::{self, Kept};
 use super::model::Graph;
@@ -21,8 +25,71 @@ const BY_WORDS: usize = 20;
 /// Up to so many observations, each of them is looked at.
 const SMALL: i64 = 20_000;
 
+/// How many pages are looked at for what is near, and how many entities are told.
+const LOOKED_AT: usize = 60;
+const NEAR: usize = 20;
+/// How near in meaning that must be, at least, and compared with what is nearest.
+const MEANT: f64 = 0.3;
+const AS_NEAR: f64 = 0.75;
+/// How much of the words there must be, compared with what has most of them.
+const AS_MUCH: f64 = 0.5;
+/// Of a longer question only so many characters are compared.
+const LONGEST: usize = 10_000;
+
+/// What was found.
+pub(crate) struct Found {
+    pub(crate) graph: Graph,
+    /// What there is to say about it.
+    pub(crate) note: Option<&'static str>,
+}
+
+/// What `server-memory` finds and what has all words of the query; if there is nothing of that, what is near.
+pub(crate) async fn find(recall: &Recall, memory: &Memory, query: &str) -> Result<Found> {
+    let text = query.to_owned();
+    let graph = memory.view(move |view| nodes(view, &text)).await?;
+    if !graph.entities.is_empty() || query.trim().is_empty() {
+        return Ok(Found { graph, note: None });
+    }
+    let query: String = query.trim().chars().take(LONGEST).collect();
+    let found = search::find(recall, memory, &query, &[pages::ENTITY], LOOKED_AT).await?;
+    let graph = memory.view(move |view| near(view, &Question::new(&query), found)).await?;
+    let note = match graph.entities.is_empty() {
+        true => None,
+        false if recall.meaning.is_some() => {
+            Some("Nothing has all of these words: this is what is near by its words or its meaning")
+        }
+        false => Some("Nothing has all of these words: this is what has some of them, or nearly these"),
+    };
+    Ok(Found { graph, note })
+}
+
+/// The entities of the pages that are near: meaning and letters are always near something, but that is not always much.
+fn near(view: &mut View<'_>, question: &Question, found: search::Found) -> Result<Graph> {
+    let most = |all: &mut dyn Iterator<Item = f64>| all.fold(0.0, f64::max);
+    let meant = MEANT.max(AS_NEAR * most(&mut found.cosines.values().copied()));
+    let mut hits = Vec::new();
+    for hit in found.hits {
+        if let Some((name, about, body)) = pages::said(view, hit.page)? {
+            hits.push((hit, question.share(&format!("{name} {about}\n{body}"))));
+        }
+    }
+    let enough = AS_MUCH * most(&mut hits.iter().map(|(_, share)| *share));
+    let mut entities: Vec<Kept> = Vec::new();
+    for (hit, share) in hits {
+        let has_words = share > 0.0 && share >= enough;
+        let is_meant = found.cosines.get(&hit.page).is_some_and(|cosine| *cosine >= meant);
+        if entities.len() < NEAR
+            && (has_words || is_meant)
+            && !entities.iter().any(|kept| kept.key == hit.owner)
+        {
+            entities.extend(entities::keyed(view, hit.owner)?);
+        }
+    }
+    graph_of(view, entities)
+}
+
 /// What `server-memory` finds, and after that what else has all words of the query.
-pub(crate) fn nodes(view: &mut View<'_>, query: &str) -> Result<Graph> {
+fn nodes(view: &mut View<'_>, query: &str) -> Result<Graph> {
     let mut found = match is_small(view)? {
         true => substring(view, query)?,
         false => Vec::new(),

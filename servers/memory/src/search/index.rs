@@ -8,10 +8,10 @@
 
 use crate::store::{Change, Dialect, Result, Value, View};
 
-use super::spelling;
 use super::words::{self, Tally};
+use super::{names, spelling};
 
-/// The tables of search.
+/// The tables of search. The `name` of a page is written by [`names::key`].
 pub(crate) const TABLES: &[&str] = &[
     "CREATE TABLE page_words (
         page INTEGER PRIMARY KEY,
@@ -32,6 +32,13 @@ pub(crate) const TABLES: &[&str] = &[
     // What held at a time is found without looking at all that came later.
     "CREATE INDEX observations_since ON observations (tenant, since)",
     "CREATE INDEX relations_since ON relations (tenant, since)",
+];
+
+/// What came to the tables later: names are kept as they are written, too, so all entities are indexed anew.
+pub(crate) const LATER: &[&str] = &[
+    "DROP INDEX page_words_named",
+    "CREATE INDEX page_words_named ON page_words (tenant, kind, name)",
+    "INSERT INTO touched (tenant, page) SELECT tenant, id FROM pages WHERE kind = 0",
 ];
 
 /// The index of words of one tenant. The words that go into it are made by [`words`] and have no marks in them.
@@ -89,7 +96,7 @@ impl Entries {
             |row| Ok((row.int(0)?, row.int(1)?)),
         )?;
         let Some((kind, owner)) = of else { return self.forget(change, page) };
-        let (name, tally) = (words::name(said.name), Tally::of([said.name, said.about], said.body));
+        let (name, tally) = (names::key(said.name), Tally::of([said.name, said.about], said.body));
         let before = Before::of(change, page)?;
         learn(change, &tally, before.as_ref().map_or("", |before| &before.words))?;
         let mut text = mark(kind);

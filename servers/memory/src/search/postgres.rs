@@ -1,9 +1,9 @@
 //! Pages by their words, and by nearly those words, as PostgreSQL finds them.
 //!
 //! The index of words is a table with a column `tsv` for whole words. Both what is indexed and what is searched goes
-//! without accents and with every sign between words as a space, so that the same words are found as in a file.
+//! through [`words`], so that the same words are found as in a file, and without the accents that only the server knows.
 
-use super::{Hit, Said};
+use super::{Hit, Said, names, signs, words};
 use crate::store::{Change, Result, Row, Value, View};
 
 /// How many words of a query count.
@@ -37,8 +37,15 @@ pub(super) fn own_table(tenant: i64) -> String {
 pub(super) fn put(change: &mut Change<'_>, page: i64, said: &Said<'_>) -> Result<()> {
     forget(change, page)?;
     let sql = format!("INSERT INTO {} (rowid, title, body) VALUES (?1, ?2, ?3)", change.own_table("words"));
-    let title = format!("{} {}", said.name, said.about);
-    change.run_on_own(&sql, &[Value::Int(page), Value::Text(title.into()), Value::Text(said.body.into())])?;
+    let title = format!("{} {}", indexed(said.name), indexed(said.about));
+    let values = [Value::Int(page), Value::Text(title.into()), Value::Text(indexed(said.body).into())];
+    change.run_on_own(&sql, &values)?;
+    // Names are looked up as in a file.
+    change.run(
+        "INSERT INTO page_words (tenant, page, kind, owner, name, size, words)
+         SELECT tenant, id, kind, owner, ?3, 0, '' FROM pages WHERE tenant = ?1 AND id = ?2",
+        &[Value::Int(page), Value::Text(names::key(said.name).into())],
+    )?;
     Ok(())
 }
 
@@ -46,12 +53,29 @@ pub(super) fn put(change: &mut Change<'_>, page: i64, said: &Said<'_>) -> Result
 pub(super) fn forget(change: &mut Change<'_>, page: i64) -> Result<()> {
     let sql = format!("DELETE FROM {} WHERE rowid = ?1", change.own_table("words"));
     change.run_on_own(&sql, &[Value::Int(page)])?;
+    change.run("DELETE FROM page_words WHERE tenant = ?1 AND page = ?2", &[Value::Int(page)])?;
     Ok(())
 }
 
-/// The words of a text, without any sign.
-fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
+/// A text as it is indexed: its words, which are cut and written in the same way as in a file.
+fn indexed(text: &str) -> String {
+    let mut all = String::with_capacity(text.len());
+    words::each_word(text, |word| {
+        if !all.is_empty() {
+            all.push(' ');
+        }
+        signs::spelt_out(word, &mut all);
+    });
+    all
+}
+
+/// The words of a query.
+fn asked(text: &str) -> impl Iterator<Item = String> {
+    words::distinct(text).into_iter().map(|word| {
+        let mut spelt = String::new();
+        signs::spelt_out(&word, &mut spelt);
+        spelt
+    })
 }
 
 /// The pages of these kinds that fit the words best, at most `limit`: those with all words, else those with any.
@@ -70,7 +94,7 @@ pub(crate) fn all_words(view: &mut View<'_>, text: &str, kinds: &[i64], limit: u
 
 fn matching(view: &mut View<'_>, text: &str, between: &str, kinds: &[i64], limit: usize) -> Result<Vec<Hit>> {
     // Each word in quotes is a word, whatever the index would take it for.
-    let wanted: Vec<String> = words(text).take(WORDS).map(|word| format!("'{word}'")).collect();
+    let wanted: Vec<String> = asked(text).take(WORDS).map(|word| format!("'{word}'")).collect();
     if wanted.is_empty() || kinds.is_empty() {
         return Ok(Vec::new());
     }
@@ -92,9 +116,10 @@ fn matching(view: &mut View<'_>, text: &str, between: &str, kinds: &[i64], limit
 /// The pages of these kinds whose words have nearly the letters of the query, at most `limit`. None if the server cannot
 /// compare letters (its extension `pg_trgm`).
 pub(crate) fn fuzzy(view: &mut View<'_>, text: &str, kinds: &[i64], limit: usize) -> Result<Vec<Hit>> {
-    let long = |word: &&str| word.chars().count() >= LETTERS;
+    // Numbers are what they are.
+    let long = |word: &String| word.chars().count() >= LETTERS && word.chars().all(char::is_alphabetic);
     let wanted: Vec<Value<'_>> =
-        words(text).filter(long).take(NEARLY).map(|word| Value::Text(word.into())).collect();
+        asked(text).filter(long).take(NEARLY).map(|word| Value::Text(word.into())).collect();
     if wanted.is_empty() || kinds.is_empty() || !compares_letters(view)? {
         return Ok(Vec::new());
     }

@@ -1,5 +1,5 @@
 //! Ranking by BM25: a page fits the better, the rarer the words are that it has, the more often it has them, and the
-//! shorter it is. Pages whose name is what was asked for come first, then those whose name begins so.
+//! shorter it is.
 
 use crate::store::{Result, Value, View};
 
@@ -10,65 +10,40 @@ use super::terms::Terms;
 /// constants.
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
-/// What a name is worth, compared with the page whose words fit best: more than any words.
-const SAME_NAME: f64 = 2.1;
-const BEGINS_SO: f64 = 1.05;
-/// How many pages are found by their names, at most.
-const BY_NAME: usize = 50;
 
 /// A page that was found.
 pub(super) struct Ranked {
     pub(super) hit: Hit,
-    /// What its name is worth.
-    named: f64,
     /// Whether it has every word.
     pub(super) has_all: bool,
 }
 
-/// The pages of these kinds that fit best, the best first. `name` is the query, if it may be a name.
-pub(super) fn rank(view: &mut View<'_>, terms: &Terms, name: &str, kinds: &[i64]) -> Result<Vec<Ranked>> {
+/// The pages of these kinds that fit best, the best first. The pages `also` are looked at in any case.
+pub(super) fn rank(
+    view: &mut View<'_>,
+    terms: &Terms,
+    also: impl Iterator<Item = i64>,
+    kinds: &[i64],
+) -> Result<Vec<Ranked>> {
     let mut pages = terms.candidates(view)?;
-    if !name.is_empty() {
-        // The last of all characters: what begins so is before it.
-        let end = format!("{name}\u{10ffff}");
-        let values = [Value::Text(name.into()), Value::Text(end.into())];
-        for (which, values) in [("= ?2", &values[..1]), ("> ?2 AND name < ?3", &values)] {
-            let sql =
-                format!("SELECT page FROM page_words WHERE tenant = ?1 AND name {which} LIMIT {BY_NAME}");
-            pages.extend(view.all(&sql, values, |row| row.int(0))?);
-        }
-        pages.sort_unstable();
-        pages.dedup();
-    }
+    pages.extend(also);
+    pages.sort_unstable();
+    pages.dedup();
     let mut found = Vec::new();
     let list = serde_json::Value::from(pages).to_string();
     view.each(
-        "SELECT w.page, w.kind, w.owner, w.name, w.size, w.words
+        "SELECT w.page, w.kind, w.owner, w.size, w.words
          FROM json_each(?2) AS wanted CROSS JOIN page_words w ON w.page = wanted.value AND w.tenant = ?1",
         &[Value::Text(list.into())],
         |row| {
             let hit = Hit { page: row.int(0)?, kind: row.int(1)?, owner: row.int(2)?, score: 0.0 };
             if kinds.contains(&hit.kind) {
-                let (score, has_all) = fit(terms, row.int(4)? as f64, &row.text(5)?);
-                let named = match row.text(3)?.strip_prefix(name) {
-                    Some(rest) if !name.is_empty() => {
-                        if rest.is_empty() {
-                            SAME_NAME
-                        } else {
-                            BEGINS_SO
-                        }
-                    }
-                    _ => 0.0,
-                };
-                found.push(Ranked { hit: Hit { score, ..hit }, named, has_all });
+                let (score, has_all) = fit(terms, row.int(3)? as f64, &row.text(4)?);
+                found.push(Ranked { hit: Hit { score, ..hit }, has_all });
             }
             Ok(())
         },
     )?;
-    let best = found.iter().map(|ranked| ranked.hit.score).fold(0.0, f64::max);
-    // If only names were found, there is nothing to compare with.
-    let best = if best > 0.0 { best } else { 1.0 };
-    found.iter_mut().for_each(|ranked| ranked.hit.score += ranked.named * best);
     found.retain(|ranked| ranked.hit.score > 0.0);
     // Of pages that fit equally well, the newest.
     found.sort_by(|a, b| b.hit.score.total_cmp(&a.hit.score).then(b.hit.page.cmp(&a.hit.page)));

@@ -69,16 +69,25 @@ pub(super) fn near(view: &mut View<'_>, word: &str) -> Result<Vec<(String, f64)>
     for (_, id) in candidates.into_iter().take(COMPARED) {
         let sql = "SELECT word FROM vocabulary WHERE tenant = ?1 AND id = ?2";
         let Some(other) = view.one(sql, &[Value::Int(id)], |row| row.text(0))? else { continue };
-        let apart = distance(word, &other);
-        if (1..=slips).contains(&apart) {
-            let longer = size.max(other.chars().count());
-            found.push((other, 1.0 - apart as f64 / longer as f64));
+        if let Some(alike) = alike(word, &other) {
+            found.push((other, alike));
         }
     }
     // Sorting keeps the order of those that are alike: more shared trigrams first.
     found.sort_by(|a, b| b.1.total_cmp(&a.1));
     found.truncate(NEAR);
     Ok(found)
+}
+
+/// How alike two words are, if one is nearly the other: 1 would be the same.
+pub(super) fn alike(word: &str, other: &str) -> Option<f64> {
+    let (size, other_size) = (letters(word)?, letters(other)?);
+    let slips = slips(size);
+    if size.abs_diff(other_size) > slips {
+        return None;
+    }
+    let apart = distance(word, other);
+    (1..=slips).contains(&apart).then(|| 1.0 - apart as f64 / size.max(other_size) as f64)
 }
 
 /// How many letters the word has, if it is one that is kept.

@@ -3,7 +3,12 @@
 //! Texts and queries go through here before the index sees them, so what a query means does not depend on what the
 //! index would take for syntax.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
+
+use super::signs::{self, Kind};
 
 /// Longest word; of a longer one only the beginning counts.
 const LONGEST: usize = 64;
@@ -28,47 +33,121 @@ const ACCENTS: [&str; 14] = [
     "yýÿŷỳỵỷỹzźżž",
 ];
 
-/// Hands each word of the text to `each`.
-pub(crate) fn each_word(text: &str, mut each: impl FnMut(&str)) {
-    let mut word = String::new();
-    for c in text.chars().chain([' ']) {
-        if c.is_ascii_alphanumeric() {
-            word.push(c.to_ascii_lowercase());
-        } else if c.is_alphanumeric() {
-            word.extend(c.to_lowercase().filter(|c| !is_mark(*c)).map(plain));
-        } else if !is_mark(c) && !word.is_empty() {
-            each(shortened(&word));
+/// What the walk through a text comes upon.
+enum Piece<'a> {
+    /// A word and where it begins, in bytes.
+    Word(usize, &'a str),
+    /// Letters of a script that puts no spaces between words.
+    Run(&'a [(usize, char)]),
+}
+
+/// Goes through the words of a text.
+fn walk(text: &str, each: &mut dyn FnMut(Piece<'_>)) {
+    let (mut word, mut begin, mut run) = (String::new(), 0, Vec::new());
+    for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
+        let kind = signs::kind(c);
+        if kind == Kind::Mark {
+            continue;
+        }
+        if kind != Kind::Letter && !word.is_empty() {
+            each(Piece::Word(begin, shortened(&word)));
             word.clear();
+        }
+        if kind != Kind::Dense && !run.is_empty() {
+            each(Piece::Run(&run));
+            run.clear();
+        }
+        match kind {
+            Kind::Letter => {
+                if word.is_empty() {
+                    begin = at;
+                }
+                match c.is_ascii() {
+                    true => word.push(c.to_ascii_lowercase()),
+                    false => {
+                        word.extend(c.to_lowercase().filter(|c| signs::kind(*c) != Kind::Mark).map(plain))
+                    }
+                }
+            }
+            Kind::Dense => run.push((at, c)),
+            Kind::Picture => each(Piece::Word(at, c.encode_utf8(&mut [0; 4]))),
+            Kind::Mark | Kind::Between => {}
         }
     }
 }
 
-/// The distinct words of a query, in its order.
+/// Hands each word that a text is to be found by to `each`, and where it begins. Where words have no spaces between them,
+/// these are all letters and all pairs of neighbours.
+pub(crate) fn each_word_at(text: &str, mut each: impl FnMut(usize, &str)) {
+    let mut pair = String::new();
+    walk(text, &mut |piece| match piece {
+        Piece::Word(at, word) => each(at, word),
+        Piece::Run(run) => {
+            for (n, (at, c)) in run.iter().enumerate() {
+                each(*at, c.encode_utf8(&mut [0; 4]));
+                if let Some((_, next)) = run.get(n + 1) {
+                    pair.clear();
+                    pair.extend([*c, *next]);
+                    each(*at, &pair);
+                }
+            }
+        }
+    });
+}
+
+/// Hands each word that a text is to be found by to `each`.
+pub(crate) fn each_word(text: &str, mut each: impl FnMut(&str)) {
+    each_word_at(&composed(text), |_, word| each(word));
+}
+
+/// The distinct words of a query, in its order. Where words have no spaces between them, these are the pairs of
+/// neighbours, and a letter alone only if it has none.
 pub(crate) fn distinct(text: &str) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
-    each_word(text, |word| {
-        if !all.iter().any(|known| known == word) {
+    let mut seen = HashSet::new();
+    let mut add = |word: &str| {
+        if !seen.contains(word) {
+            seen.insert(word.to_owned());
             all.push(word.to_owned());
         }
+    };
+    walk(&composed(text), &mut |piece| match piece {
+        Piece::Word(_, word) => add(word),
+        Piece::Run([(_, alone)]) => add(alone.encode_utf8(&mut [0; 4])),
+        Piece::Run(run) => run.windows(2).for_each(|pair| add(&String::from_iter([pair[0].1, pair[1].1]))),
     });
     all
 }
 
-/// A name or title for comparing: its words with one space between.
+/// A name or title for comparing: its words with one space between. If it has none, it is what it is, in small letters.
 pub(crate) fn name(text: &str) -> String {
     let mut all = String::new();
-    each_word(text, |word| {
+    walk(&composed(text), &mut |piece| {
         if !all.is_empty() {
             all.push(' ');
         }
-        all.push_str(word);
+        match piece {
+            Piece::Word(_, word) => all.push_str(word),
+            Piece::Run(run) => all.extend(run.iter().map(|(_, c)| c)),
+        }
     });
-    all
+    match all.is_empty() {
+        true => text.trim().to_lowercase().replace(char::is_control, ""),
+        false => all,
+    }
 }
 
-/// A mark that belongs to the letter before it.
-fn is_mark(c: char) -> bool {
-    ('\u{300}'..='\u{36f}').contains(&c)
+/// Whether the text consists of words and spaces alone.
+pub(crate) fn is_plain(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || signs::kind(c) != Kind::Between)
+}
+
+/// The text with each letter and its marks as one character, where there is one for them.
+fn composed(text: &str) -> Cow<'_, str> {
+    match text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(text.nfc().collect()),
+    }
 }
 
 fn plain(c: char) -> char {
@@ -192,7 +271,27 @@ mod tests {
         assert_eq!(name("  Acme,  Inc. "), "acme inc");
         assert_eq!(distinct("\" OR * : ^ ( -"), ["or"]);
         assert_eq!(name("Žižek Øystein İstanbul"), "zizek oystein istanbul");
+        assert_eq!(name(" -> "), "->");
         assert_eq!(distinct(&"é".repeat(100))[0].chars().count(), LONGEST);
+    }
+
+    #[test]
+    fn scripts_without_spaces_are_cut() {
+        let indexed = |text: &str| {
+            let mut all = Vec::new();
+            each_word(text, |word| all.push(word.to_owned()));
+            all
+        };
+        assert_eq!(indexed("Rust入門、x"), ["rust", "入", "入門", "門", "x"]);
+        assert_eq!(distinct("日本の首都 首"), ["日本", "本の", "の首", "首都", "首"]);
+        assert_eq!(distinct("한국어 ไทย"), ["한국", "국어", "ไท", "ทย"]);
+        assert_eq!(distinct("か\u{3099}く"), ["がく"], "however it is written");
+        assert_eq!(distinct("😀smile 👍🏽❤\u{fe0f}"), ["😀", "smile", "👍", "❤"]);
+        assert_eq!((name("東京 Tower"), name("東京都")), ("東京 tower".to_owned(), "東京都".to_owned()));
+        assert!(is_plain("Café 日本 😀") && !is_plain("C++"));
+        let mut places = Vec::new();
+        each_word_at("é 日本", |at, _| places.push(at));
+        assert_eq!(places, [0, 3, 3, 6]);
     }
 
     #[test]

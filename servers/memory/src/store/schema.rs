@@ -18,6 +18,7 @@ const STEPS: &[&[&str]] = &[
     crate::documents::LATER,
     crate::agents::LATER,
     crate::resources::TABLES,
+    crate::search::LATER,
 ];
 
 const GRAPH: &[&str] = &[

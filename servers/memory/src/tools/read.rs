@@ -75,7 +75,11 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
         schema
     };
     let opened = graph(json!({
-        "found": {"type": "integer"}, "notFound": {"type": "array", "items": {"type": "string"}},
+        "nodes": entity_list(), "found": {"type": "integer"},
+        "notFound": {"type": "array", "items": {"type": "string"}},
+    }));
+    let searched = graph(json!({
+        "results": entity_list(), "count": {"type": "integer"}, "note": {"type": "string"},
     }));
     let whole = graph(json!({"nextCursor": {"type": "string"}}));
     vec![
@@ -95,9 +99,10 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             reading(
                 "search_nodes",
                 "Search Nodes",
-                "Search for nodes in the knowledge graph based on a query",
+                "Search for nodes in the knowledge graph based on a query. If nothing has its words, what is near is \
+                 found, and a note says so",
             )
-            .output_schema(graph(json!({"count": {"type": "integer"}}))),
+            .output_schema(searched),
         ),
         on(
             recall,
@@ -158,10 +163,14 @@ pub(super) fn sliced(slice: slice::Slice) -> Value {
 }
 
 async fn search_nodes(recall: Recall, args: SearchNodes, cx: Cx) -> Result<ToolResult, ToolError> {
-    let graph = memory(&recall, &cx).view(move |view| search::nodes(view, &args.query)).await?;
-    let mut structured = json!(graph);
-    structured["count"] = graph.entities.len().into();
-    told(&graph, structured)
+    let found = search::find(&recall, &memory(&recall, &cx), &args.query).await?;
+    let mut structured = json!(found.graph);
+    structured["results"] = structured["entities"].clone();
+    structured["count"] = found.graph.entities.len().into();
+    if let Some(note) = found.note {
+        structured["note"] = note.into();
+    }
+    told(&found.graph, structured)
 }
 
 async fn open_nodes(recall: Recall, args: OpenNodes, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -171,6 +180,7 @@ async fn open_nodes(recall: Recall, args: OpenNodes, cx: Cx) -> Result<ToolResul
     let found: HashSet<&str> = graph.entities.iter().map(|entity| entity.name.as_str()).collect();
     let missing: Vec<&String> = args.names.iter().filter(|name| !found.contains(name.as_str())).collect();
     let mut structured = json!(graph);
+    structured["nodes"] = structured["entities"].clone();
     structured["found"] = found.len().into();
     structured["notFound"] = json!(missing);
     told(&graph, structured)
@@ -181,7 +191,8 @@ async fn get_relation(recall: Recall, args: Which, cx: Cx) -> Result<ToolResult,
         .view(move |view| relations::find(view, &args.from, &args.to, &args.relation_type))
         .await?;
     let relation = found.map(|kept| kept.relation);
-    told(&relation, json!({"relation": relation}))
+    let structured = json!({"relation": relation});
+    told(&structured, structured.clone())
 }
 
 async fn get_relations(recall: Recall, args: GetRelations, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -198,5 +209,6 @@ async fn get_relations(recall: Recall, args: GetRelations, cx: Cx) -> Result<Too
         .await?;
     found.sort_by_key(|kept| kept.id);
     let found: Vec<_> = found.into_iter().map(|kept| kept.relation).collect();
-    told(&found, json!({"relations": found, "truncated": truncated}))
+    let structured = json!({"relations": found, "truncated": truncated});
+    told(&structured, structured.clone())
 }

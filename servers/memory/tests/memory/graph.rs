@@ -57,8 +57,8 @@ async fn what_is_told_is_known_and_survives_a_restart() {
         ("anvil", vec!["Acme"]),
         ("%", vec![]),
         ("chess tea", vec!["Ann"]),
-        ("tea \" OR *", vec![]),
-        ("tea's", vec![]),
+        ("tea \" OR *", vec!["Ann"]),
+        ("tea's", vec!["Ann"]),
     ] {
         let found = ask(&memory, "search_nodes", json!({"query": query})).await;
         let found: Vec<_> =

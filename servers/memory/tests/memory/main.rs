@@ -6,6 +6,7 @@ mod asking;
 mod cluster;
 mod documents;
 mod edit;
+mod finding;
 mod graph;
 mod ingest;
 mod kill;

@@ -105,6 +105,14 @@ async fn what_means_the_same_is_found() {
     assert!((result["similarity"].as_f64().unwrap() - cosine).abs() < 0.01, "{result}");
     assert_eq!(meant(&memory, None, "a car").await, ["Bob"]);
     assert_eq!(meant(&memory, None, "zebra").await, [""; 0], "a word without meaning is near to nothing");
+    for (query, names) in [("coffee", &["Ann"][..]), ("a car", &["Bob"]), ("zebra", &[]), ("tea", &["Ann"])] {
+        let found = ask(&memory, "search_nodes", json!({"query": query})).await;
+        let entities = found["entities"].as_array().unwrap();
+        let found_names: Vec<_> = entities.iter().map(|entity| entity["name"].as_str().unwrap()).collect();
+        assert_eq!(found_names, names, "{query}");
+        let by_meaning = found["note"].as_str().is_some_and(|note| note.contains("meaning"));
+        assert_eq!(by_meaning, query == "coffee" || query == "a car", "{found}");
+    }
     let words = ask(&memory, "semantic_search", json!({"query": "likes"})).await;
     assert_eq!(words["results"][0]["entity"]["name"], "Ann", "words count as well: {words}");
     for (types, count) in [(json!(["person"]), 1), (json!(["place"]), 0), (json!([]), 1)] {
