@@ -45,6 +45,8 @@ pub struct ListenSettings {
     pub origins: Vec<String>,
     /// Whether the HTTP+SSE transport of 2024-11-05 is served too. Default no.
     pub http_sse: bool,
+    /// How many bytes one message may have, over HTTP and stdio. Default 4 MiB.
+    pub max_message: usize,
 }
 
 /// How tools are offered.
@@ -234,6 +236,7 @@ impl Default for ListenSettings {
             hosts: Vec::new(),
             origins: Vec::new(),
             http_sse: false,
+            max_message: 4 * 1024 * 1024,
         }
     }
 }

@@ -1,6 +1,10 @@
 //! One message per line: cutting a byte stream into lines, bounded, and keeping a message on one line.
 
-use bytes::{Buf, Bytes, BytesMut};
+mod outline;
+
+use bytes::{Bytes, BytesMut};
+
+pub use outline::Outline;
 
 /// How much room there is for each read.
 const ROOM: usize = 8 * 1024;
@@ -8,20 +12,18 @@ const ROOM: usize = 8 * 1024;
 const KEEP: usize = 256 * 1024;
 /// How much of the beginning of a line over the limit is kept, so that it can still be told what it was.
 const HEAD: usize = 4 * 1024;
-/// How much of its end is kept. Some write a message's id last.
-const TAIL: usize = 256;
 
 /// Collects bytes and hands out whole lines. Lines of white space only are left out.
 ///
-/// A line over the limit is thrown away but for its two ends, and reported once it is over.
+/// A line over the limit is thrown away but for its beginning and its [`Outline`], and reported once it is over.
 #[derive(Debug)]
 pub struct Lines {
     buffer: BytesMut,
     /// How much of the buffer is known to hold no newline.
     searched: usize,
     limit: usize,
-    /// The beginning of the line that is being thrown away. The buffer then has its latest bytes.
-    skipping: Option<Bytes>,
+    /// The line that is being thrown away.
+    skipping: Option<Skipped>,
 }
 
 /// What [`Lines`] found.
@@ -33,9 +35,23 @@ pub enum Line {
     TooLong {
         /// How it began: at most 4 KiB.
         head: Bytes,
-        /// How it ended: at most 256 bytes, which are part of `head` too if the limit is that small.
-        tail: Bytes,
+        /// What can be told of all of it. Boxed, as it is rare.
+        outline: Box<Outline>,
     },
+}
+
+/// What is kept of a line that is being thrown away.
+#[derive(Debug)]
+struct Skipped {
+    head: Bytes,
+    outline: Box<Outline>,
+}
+
+impl Skipped {
+    /// A copy, because a part of the buffer would keep all of it.
+    fn begin(line: &[u8]) -> Skipped {
+        Skipped { head: Bytes::copy_from_slice(&line[..line.len().min(HEAD)]), outline: Box::default() }
+    }
 }
 
 impl Lines {
@@ -68,9 +84,9 @@ impl Lines {
                 line.truncate(line.len() - 1);
             }
             if self.skipping.is_some() || line.len() > self.limit {
-                let head = self.skipping.take().unwrap_or_else(|| head(&line));
-                let tail = Bytes::copy_from_slice(&line[line.len().saturating_sub(TAIL)..]);
-                return Some(Line::TooLong { head, tail });
+                let mut skipped = self.skipping.take().unwrap_or_else(|| Skipped::begin(&line));
+                skipped.outline.pass(&line);
+                return Some(Line::TooLong { head: skipped.head, outline: skipped.outline });
             }
             if !line.iter().all(u8::is_ascii_whitespace) {
                 return Some(Line::Text(line));
@@ -82,28 +98,23 @@ impl Lines {
     fn wait(&mut self) {
         // One more than the limit, for a carriage return.
         if self.skipping.is_none() && self.buffer.len() > self.limit + 1 {
-            self.skipping = Some(head(&self.buffer));
+            self.skipping = Some(Skipped::begin(&self.buffer));
         }
-        if self.skipping.is_some() {
-            // One more here too.
-            self.buffer.advance(self.buffer.len().saturating_sub(TAIL + 1));
+        if let Some(skipped) = &mut self.skipping {
+            skipped.outline.pass(&self.buffer);
+            self.buffer.clear();
         }
         self.searched = self.buffer.len();
     }
 
     /// What is left when the input ends without a newline.
     pub fn last(&mut self) -> Option<Line> {
-        if self.buffer.is_empty() {
+        if self.buffer.is_empty() && self.skipping.is_none() {
             return None;
         }
         self.buffer.extend_from_slice(b"\n");
         self.next()
     }
-}
-
-/// A copy, because a part of the buffer would keep all of it.
-fn head(line: &[u8]) -> Bytes {
-    Bytes::copy_from_slice(&line[..line.len().min(HEAD)])
 }
 
 /// Puts a message on one line.
@@ -128,7 +139,10 @@ mod tests {
         let text = |bytes: &Bytes| String::from_utf8_lossy(bytes).into_owned();
         let show = |line| match line {
             Line::Text(line) => text(&line),
-            Line::TooLong { head, tail } => format!("<too long: {} … {}>", text(&head), text(&tail)),
+            Line::TooLong { head, outline } => match outline.id() {
+                Some(id) => format!("<too long: {} … of {id}>", text(&head)),
+                None => format!("<too long: {}>", text(&head)),
+            },
         };
         for chunk in chunks {
             lines.room().extend_from_slice(chunk.as_bytes());
@@ -147,16 +161,29 @@ mod tests {
 
     #[test]
     fn long_lines_are_reported_once_and_skipped() {
-        let long = "<too long: 123456 … 123456789012>";
-        assert_eq!(lines(4, &["123456", "7890", "12\nok\n"]), [long, "ok"]);
-        assert_eq!(lines(4, &["12345\nok\n"]), ["<too long: 12345 … 12345>", "ok"]);
+        assert_eq!(lines(4, &["123456", "7890", "12\nok\n"]), ["<too long: 123456>", "ok"]);
+        assert_eq!(lines(4, &["12345\nok\n"]), ["<too long: 12345>", "ok"]);
         assert_eq!(lines(4, &["1234\n"]), ["1234"]);
         assert_eq!(lines(4, &["1234\r\n", "1234\r", "\n"]), ["1234", "1234"]);
-        assert_eq!(lines(4, &["123456", "78"]), ["<too long: 123456 … 12345678>"]);
+        assert_eq!(lines(4, &["123456", "78"]), ["<too long: 123456>"]);
+        assert_eq!(lines(4, &["12345678"]), ["<too long: 12345678>"]);
     }
 
     #[test]
-    fn of_a_long_line_both_ends_are_kept_and_no_more() {
+    fn the_id_of_a_long_line_is_found_wherever_it_stands() {
+        for chunks in [
+            &["{\"id\":7,\"params\":[", "1,2,3]}\nok\n"][..],
+            &["{\"params\":[1,2,3", "],\"id\"", ":", "7}\r\nok", "\n"],
+            &["{\"params\":[1,2,3],\"id\":7,\"method\":\"x\"}\nok\n"],
+            &["{\"id\":7}\nok\n"],
+        ] {
+            let found = lines(4, chunks);
+            assert!(found[0].ends_with("… of 7>") && found[1..] == ["ok"], "{found:?}");
+        }
+    }
+
+    #[test]
+    fn of_a_long_line_only_the_beginning_is_kept() {
         let mut lines = Lines::new(10_000);
         let long: String = (0..).map(|n| format!("{n},")).take(20_000).collect();
         for chunk in long.as_bytes().chunks(1_000) {
@@ -165,9 +192,8 @@ mod tests {
             assert!(lines.buffer.len() < 11_100);
         }
         lines.room().extend_from_slice(b"\r\nok\n");
-        let head = Bytes::copy_from_slice(&long.as_bytes()[..HEAD]);
-        let tail = Bytes::copy_from_slice(&long.as_bytes()[long.len() - TAIL..]);
-        assert_eq!(lines.next(), Some(Line::TooLong { head, tail }));
+        let want = Bytes::copy_from_slice(&long.as_bytes()[..HEAD]);
+        assert!(matches!(lines.next(), Some(Line::TooLong { head, .. }) if head == want));
         assert_eq!(lines.next(), Some(Line::Text(Bytes::from_static(b"ok"))));
     }
 

@@ -68,7 +68,7 @@ pub use prompt::{Argument, IntoPromptResult, Prompt, PromptArgs, PromptResult};
 pub use resource::{IntoResourceContents, PageRequest, Resource, ResourcePage, ResourceTemplate, Vars};
 pub use server::{Counted, ServerDoor};
 pub use stats::{BreakerState, CacheStats, Health, Stats, Status, Thresholds};
-pub use tool::{IntoToolResult, Structured, TaskSupport, Tool, ToolError, ToolResult};
+pub use tool::{IntoToolResult, Structured, TaskSupport, Tool, ToolError, ToolResult, read_value};
 
 pub use schemars;
 pub use tidegate_protocol::content::{

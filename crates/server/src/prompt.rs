@@ -16,7 +16,7 @@ use crate::cx::Cx;
 use crate::dispatch::Started;
 use crate::run::{Run, Work};
 use crate::server::Core;
-use crate::tool::schema::shorten;
+use crate::tool::problem::shorten;
 use crate::tool::{ToolError, write_meta};
 
 /// A filled-in prompt, in full. Most handlers just return messages.

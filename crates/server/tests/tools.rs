@@ -108,6 +108,80 @@ async fn bad_arguments_are_a_result_that_names_field_and_reason() {
     }
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    first_item: i64,
+    sizes: Option<Vec<Size>>,
+    extra: Option<serde_json::Map<String, Value>>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Size {
+    item_count: u32,
+}
+
+fn page() -> Tool {
+    Tool::new("page").handler(|args: Page, _cx: Cx| async move {
+        let sizes: Vec<u32> = args.sizes.unwrap_or_default().iter().map(|size| size.item_count).collect();
+        format!("{} {sizes:?} {}", args.first_item, Value::from(args.extra.unwrap_or_default()))
+    })
+}
+
+#[tokio::test]
+async fn whole_numbers_may_be_written_with_a_point() {
+    let door = one(page());
+    let client = Client::modern(&door);
+    let text = client.tool_text("page", json!({"firstItem": 1.0, "sizes": [{"itemCount": 2e3}]})).await;
+    assert_eq!(text, "1 [2000] {}");
+    let text = client.tool_text("page", json!({"firstItem": -1794829265457.0})).await;
+    assert_eq!(text, "-1794829265457 [] {}");
+    // What needs no help stays as it came.
+    let text = client.tool_text("page", json!({"firstItem": 1, "extra": {"x": 1.0}})).await;
+    assert_eq!(text, r#"1 [] {"x":1.0}"#);
+}
+
+#[tokio::test]
+async fn numbers_that_do_not_fit_are_told_by_field_and_range() {
+    let door = one(page());
+    let client = Client::modern(&door);
+    let range = "must be a whole number from -9223372036854775808 to 9223372036854775807";
+    for number in ["1e300", "1180591620717411303424", "-1e19"] {
+        let call = format!(r#"{{"name":"page","arguments":{{"firstItem":{number}}}}}"#);
+        let result: Value = serde_json::from_str(&client.text("tools/call", &call).await).unwrap();
+        assert_eq!(result["isError"], true);
+        let told = format!("Invalid arguments for page: firstItem: {range}");
+        assert_eq!(text_of(&result), Some(told.as_str()), "{number}");
+        let machine = &result["_meta"]["dev.tidegate/error"];
+        assert_eq!(machine["symbol"], "VALIDATION_ERROR");
+        assert_eq!(machine["data"], json!([{"field": "firstItem", "reason": range}]));
+    }
+    let text =
+        client.tool_text("page", json!({"firstItem": 1, "sizes": [{"itemCount": 4294967296_u64}]})).await;
+    assert_eq!(
+        text,
+        "Invalid arguments for page: sizes[0].itemCount: must be a whole number from 0 to 4294967295"
+    );
+}
+
+#[tokio::test]
+async fn names_in_any_spelling_are_understood_where_a_tool_says_so() {
+    let otherwise = json!({"first_item": 1.0, "sizes": [{"item_count": 2}], "extra": {"first_item": 3}});
+    let door = one(page());
+    let refused = Client::modern(&door).tool_text("page", otherwise.clone()).await;
+    assert!(refused.contains("firstItem is required"), "{refused}");
+    let door = one(page().any_case());
+    let client = Client::modern(&door);
+    assert_eq!(client.tool_text("page", otherwise).await, r#"1 [2] {"first_item":3}"#);
+    assert_eq!(client.tool_text("page", json!({"firstItem": 1, "first_item": 2})).await, "1 [] {}");
+    let wrong = client.tool_text("page", json!({"first_item": 1e300})).await;
+    assert!(wrong.contains("firstItem: must be a whole number"), "{wrong}");
+    let list = client.request("tools/list", json!({})).await;
+    let names: Vec<_> = list["tools"][0]["inputSchema"]["properties"].as_object().unwrap().keys().collect();
+    assert_eq!(names.len(), 3, "one spelling is listed: {names:?}");
+}
+
 #[tokio::test]
 async fn bad_params_are_protocol_errors() {
     let ran = Arc::new(AtomicBool::new(false));

@@ -93,6 +93,7 @@ pub(crate) async fn run(call: Call) -> Result<Exit, Failure> {
             Some(given) => given,
             None => guided(session, &tool, &rest).await?,
         };
+        let validate = validate && has_schema(session, &tool).await?;
         display.waiting(&format!("Calling {tool}"));
         let shown = display.clone();
         let mut call =
@@ -141,6 +142,20 @@ async fn guided(session: &Session, tool: &str, words: &[String]) -> Result<Value
                 .collect();
             Err(Failure::from(error).next(format!("{} takes: {}", clean::line(tool), takes.join(" "))))
         }
+    }
+}
+
+/// Whether there is a definition to check the result of a tool against. Servers do not tell that of tools that they do
+/// not list.
+async fn has_schema(session: &Session, tool: &str) -> Result<bool, Failure> {
+    match session.client.get_tool_schema(tool).await {
+        Ok(_) => Ok(true),
+        Err(_) if has_unlisted_tools(session).await => {
+            let tool = clean::line(tool);
+            output::note(&format!("{tool} is not listed, so there is no schema to check its result against"));
+            Ok(false)
+        }
+        Err(error) => Err(tools::unknown(session, error, tool)),
     }
 }
 

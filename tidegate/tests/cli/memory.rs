@@ -32,7 +32,11 @@ fn without_a_configuration_there_is_a_memory_that_lasts() {
     // Another process, and the same memory.
     let found = with_memory(&folder, &["call", "search_nodes", "query=tea"]).exits(0).out;
     assert!(found.contains("Ann"), "{found}");
-    // What is not listed can be called all the same.
+    // What is not listed can be called all the same, and there is nothing to check its result against.
+    let types = with_memory(&folder, &["call", "list_entity_types", "--validate"]).exits(0);
+    assert!(types.out.contains("person") && types.err.contains("there is no schema"), "{types:?}");
+    let listed = with_memory(&folder, &["call", "read_graph", "--validate"]).exits(0);
+    assert!(!listed.err.contains("schema"), "{listed:?}");
     let undone = with_memory(&folder, &["call", "undo"]).exits(0).out;
     assert!(!undone.is_empty());
     let found = with_memory(&folder, &["call", "search_nodes", "query=tea"]).exits(0).out;
@@ -68,4 +72,16 @@ fn the_demonstration_is_still_there() {
     let listed = tidegate_in(&folder, &server, "").exits(0).json();
     assert_eq!(listed["tools"][1]["name"], "add");
     assert!(!folder.0.join(".local/share/tidegate").exists(), "nothing is kept for it");
+}
+
+#[test]
+fn the_configuration_says_how_large_a_message_may_be() {
+    let folder = Folder::new();
+    folder.write(FILE, "max_message = \"1kB\"\n[servers.memory]\nbuiltin = \"memory\"\nprefix = \"\"\n");
+    let query = format!("query={}", "x".repeat(2_000));
+    let refused = with_memory(&folder, &["call", "search_nodes", &query]).exits(4);
+    assert!(refused.err.contains("a line may have 1000 bytes"), "{}", refused.err);
+    folder.write(FILE, "max_message = 0");
+    let wrong = tidegate_in(&folder, &["serve", "--stdio"], "").exits(2);
+    assert!(wrong.err.contains("max_message: it must be more than nothing"), "{}", wrong.err);
 }

@@ -57,15 +57,13 @@ impl Output {
     fn line(&mut self, line: Line) {
         let text = match line {
             Line::Text(text) => text,
-            Line::TooLong { head, tail } => {
+            Line::TooLong { outline, .. } => {
                 let what = format!(
                     "the server process {:?} sent a message that is too large: it may have {} bytes",
                     self.name, self.limits.max_bytes
                 );
-                let id = match salvage(&head, &tail) {
-                    Remains::Answer(id) => Some(id),
-                    Remains::Message | Remains::Noise => None,
-                };
+                // A request of the server's has an id of its own, which says nothing about ours.
+                let id = outline.id().filter(|_| outline.is_answer());
                 return self.inbox.spoiled(id.as_ref(), Error::new(Symbol::TooLarge, what));
             }
         };
@@ -82,7 +80,7 @@ impl Output {
                     }
                 }
             }
-            Err(malformed) => match salvage(&text, &text[text.len().saturating_sub(256)..]) {
+            Err(malformed) => match salvage(&text) {
                 Remains::Answer(id) => self.inbox.spoiled(Some(&id), self.unreadable(&malformed)),
                 Remains::Message => self.inbox.spoiled(None, self.unreadable(&malformed)),
                 Remains::Noise => self.noise(&text),

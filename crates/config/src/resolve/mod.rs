@@ -113,12 +113,14 @@ impl Resolver<'_> {
                 self.wrong(&["allow_hosts"], "a host is only a name, such as \"mcp.example.com\"");
             }
         }
+        let max_message = self.size(&["max_message"], file.max_message.as_ref(), usual.max_message);
         ListenSettings {
             address,
             path,
             hosts: file.allow_hosts.clone(),
             origins: file.allow_origins.clone(),
             http_sse: file.http_sse.unwrap_or(usual.http_sse),
+            max_message,
         }
     }
 

@@ -32,6 +32,8 @@ pub(crate) struct File {
     pub(crate) allow_origins: Vec<String>,
     /// Whether to serve the HTTP+SSE transport of 2024-11-05 too, for old clients. Default false.
     pub(crate) http_sse: Option<bool>,
+    /// How large one message of a client may be: bytes, or a text such as "16MiB". Default "4MiB".
+    pub(crate) max_message: Option<Size>,
     /// How long running calls may take to end when the gateway stops. Default "10s".
     pub(crate) drain: Option<Time>,
     /// A directory in which the last known tools of each server are kept, so that they can be listed before the server

@@ -38,6 +38,7 @@ fn the_top_of_the_file() {
         allow_hosts = ["mcp.example.com"]
         allow_origins = ["https://app.example.com"]
         http_sse = true
+        max_message = "64MiB"
         drain = "0s"
         state_dir = "state"
         [tools]
@@ -56,6 +57,8 @@ fn the_top_of_the_file() {
     assert_eq!(settings.listen.hosts, ["mcp.example.com"]);
     assert_eq!(settings.listen.origins, ["https://app.example.com"]);
     assert!(settings.listen.http_sse);
+    assert_eq!(settings.listen.max_message, 64 << 20);
+    assert_eq!(parse("").unwrap().listen.max_message, 4 << 20);
     assert_eq!(settings.drain, Duration::ZERO);
     assert_eq!(settings.state_dir.as_deref(), Some(Path::new("/srv/app/state")));
     assert_eq!((settings.tools.mode, settings.tools.pin), (ToolMode::Search, PinMode::FirstUse));

@@ -7,7 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tidegate_protocol::lines::{Line, Lines};
+use tidegate_protocol::lines::{Line, Lines, Outline};
 use tidegate_protocol::{
     Error, Feature, Id, Incoming, Json, Malformed, Message, Meta, Method, Notification, Request, Symbol,
 };
@@ -133,16 +133,31 @@ impl<D: Door> Connection<D> {
                 wire_trace::received(&bytes);
                 Incoming::parse_bytes(bytes, &self.options.limits)
             }
-            Line::TooLong { .. } => {
-                let what =
-                    format!("Message too large: a line may have {} bytes", self.options.limits.max_bytes);
-                Err(Malformed { error: Error::new(Symbol::TooLarge, what), id: None })
-            }
+            Line::TooLong { outline, .. } => return self.too_long(&outline),
         };
         match incoming {
             Ok(Incoming::One(message)) => return self.message(message),
             Ok(Incoming::Batch(batch)) => self.batch(batch),
             Err(m) => self.out.line(&wire::error(m.id.as_ref(), &m.error, revision)),
+        }
+        None
+    }
+
+    /// Refuses a line that was too long to be read, so that nobody waits for what it was about.
+    fn too_long(&self, outline: &Outline) -> Option<Request> {
+        let what = format!(
+            "Message too large: a line may have {} bytes; send it in smaller parts, or let the server take larger ones",
+            self.options.limits.max_bytes
+        );
+        let error = Error::new(Symbol::TooLarge, what);
+        let revision = self.peer.as_ref().map(|p| p.revision);
+        let id = outline.id();
+        match (&id, &self.peer) {
+            // The answer to a question of ours: whoever asked hears it.
+            (Some(id), Some(peer)) if outline.is_answer() => {
+                peer.answered(id, Err(error.to_json(peer.revision)));
+            }
+            _ => self.out.line(&wire::error(id.as_ref(), &error, revision)),
         }
         None
     }

@@ -124,7 +124,7 @@ async fn malformed_lines() {
     a key twice in _meta: {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Invalid request: duplicate key \"a\""}}
     nested too deep: {"jsonrpc":"2.0","id":1,"error":{"code":-32700,"message":"Parse error: nested deeper than 100 levels"}}
     a nesting bomb: {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: nested deeper than 100 levels"}}
-    over the limit: {"jsonrpc":"2.0","error":{"code":-32600,"message":"Message too large: a line may have 1000 bytes"}}
+    over the limit: {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"Message too large: a line may have 1000 bytes; send it in smaller parts, or let the server take larger ones"}}
     not UTF-8: {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the message is not UTF-8 (invalid utf-8 sequence of 1 bytes from index 34)"}}
     "#);
     let newest = over_stdio(Pipe::legacy(&Stub::new(), tight_stdio(), "2025-11-25").await).await;
@@ -135,6 +135,48 @@ async fn malformed_lines() {
     for (old, new) in older.lines().zip(fresh.lines()) {
         assert_eq!(old, if new.contains("\"id\"") { new.to_owned() } else { with_null(new) });
     }
+}
+
+/// Whoever sent a line that is too long is told under its id, so that nobody waits for ever.
+#[tokio::test(start_paused = true)]
+async fn lines_over_the_limit_are_answered_by_their_id() {
+    let mut pipe = Pipe::open(&Stub::new(), tight_stdio());
+    let big = "x".repeat(100_000);
+    for (line, id) in [
+        (format!(r#"{{"jsonrpc":"2.0","id":"a","method":"m","params":{{"id":1,"t":"{big}"}}}}"#), json!("a")),
+        // As the TypeScript SDK writes it.
+        (format!(r#"{{"method":"m","params":{{"id":1,"t":"{big}"}},"jsonrpc":"2.0","id":7}}"#), json!(7)),
+        (
+            format!(r#"{{"params":{{"t":"\"{big}"}},"id":8,"method":"m","jsonrpc":"2.0","x":"{big}"}}"#),
+            json!(8),
+        ),
+        (
+            format!(r#"{{"jsonrpc":"2.0","method":"notifications/x","params":{{"id":1,"t":"{big}"}}}}"#),
+            Value::Null,
+        ),
+        (big.clone(), Value::Null),
+    ] {
+        pipe.write(format!("{line}\n").into_bytes()).await;
+        let answer: Value = serde_json::from_str(&pipe.line().await.unwrap()).unwrap();
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&id, &json!(-32600)), "{answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().contains("1000 bytes"), "{answer}");
+        assert_eq!(pipe.ask(&ping()).await["id"], "after");
+    }
+}
+
+/// An answer that is too long ends the wait for it.
+#[tokio::test(start_paused = true)]
+async fn an_answer_over_the_limit_is_an_answer() {
+    let mut pipe = Pipe::legacy(&Stub::new(), tight_stdio(), "2025-11-25").await;
+    pipe.call(1, "ask", json!({"ask": ["sample"]})).await;
+    let question = pipe.recv().await;
+    let asked = tokio::time::Instant::now();
+    let big = "x".repeat(10_000);
+    pipe.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": {"model": big}})).await;
+    let told = pipe.recv().await;
+    assert_eq!((&told["id"], &told["result"]["isError"]), (&json!(1), &json!(true)), "{told}");
+    assert!(told.to_string().contains("Message too large"), "{told}");
+    assert!(asked.elapsed().as_secs() < 5);
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,6 +10,7 @@ use tidegate_protocol::json::ObjectWriter;
 use super::{Ask, Asked, Kind, form};
 use crate::cx::Cx;
 use crate::tool::ToolError;
+use crate::tool::read::read;
 use crate::tool::schema::form_of;
 
 /// A question to the person behind the client.
@@ -135,9 +136,7 @@ fn decode<T: DeserializeOwned>(mut answer: Value) -> Result<Elicited<T>, String>
         Some("accept") => {
             // A visited page leaves no content; `()` is read from null.
             let content = answer.get_mut("content").map_or(Value::Null, Value::take);
-            Elicited::Accept(
-                serde_json::from_value(content).map_err(|e| format!("does not fit the form: {e}"))?,
-            )
+            Elicited::Accept(read(content).map_err(|problem| format!("does not fit the form: {problem}"))?)
         }
         Some("decline") => Elicited::Decline,
         _ => Elicited::Cancel,

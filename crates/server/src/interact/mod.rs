@@ -36,7 +36,8 @@ pub use sample::{Sample, Sampled};
 pub(crate) use state::Overflow;
 
 use crate::cx::Cx;
-use crate::tool::schema::{Compiled, shorten};
+use crate::tool::problem::shorten;
+use crate::tool::schema::Compiled;
 use crate::tool::sentence;
 
 /// What kind of question, and what its answer is checked against.

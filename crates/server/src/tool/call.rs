@@ -10,7 +10,8 @@ use tidegate_protocol::{Capability, Error, Feature, Json, Params, Profile, Symbo
 use tidegate_service::{Call, Reply, Tag, tool_failure};
 
 use super::entry::invalid_arguments;
-use super::{TaskSupport, ToolEntry, ToolError, ToolResult, args};
+use super::read::{Misread, whole_numbers};
+use super::{TaskSupport, ToolEntry, ToolError, ToolFuture, ToolResult, args};
 use crate::cx::Cx;
 use crate::dispatch::Started;
 use crate::run::{Run, Work};
@@ -32,7 +33,7 @@ fn prepare(core: &Arc<Core>, call: Call) -> Result<Started, Error> {
         return Err(Error::invalid_params("\"name\" must be a string"));
     };
     let Some(tool) = find(core, &name, &call) else { return unknown(core, &name, &call) };
-    let arguments = arguments(&call.params)?;
+    let arguments = tool.arguments(&call.params)?;
     if let Some(headers) = &call.context.param_headers {
         tool.headers.check(Some(&arguments), |name| headers.get(name))?;
     }
@@ -56,14 +57,45 @@ fn prepare(core: &Arc<Core>, call: Call) -> Result<Started, Error> {
     if as_task {
         cx.allow_detach();
     }
-    let future = (tool.handler)(arguments, cx.clone());
+    let future = tool.run(arguments, cx.clone());
     Ok(Started::Running(Run::new(cx, Work::Tool(future, tool))))
 }
 
 impl ToolEntry {
     /// The handler's future.
-    pub(crate) fn run(&self, arguments: Value, cx: Cx) -> super::ToolFuture {
-        (self.handler)(arguments, cx)
+    pub(crate) fn run(&self, arguments: Value, cx: Cx) -> ToolFuture {
+        (self.handler)(arguments, cx).unwrap_or_else(|misread| self.run_again(misread))
+    }
+
+    /// Makes up for arguments that fit the schema but not the handler's type: numbers such as `1.0` are integers there. If
+    /// that does not help, says what is wrong.
+    #[cold]
+    fn run_again(&self, misread: Misread) -> ToolFuture {
+        let read = |cx: &Cx| {
+            let mut arguments = self.arguments(&cx.call().params)?;
+            whole_numbers(&mut arguments);
+            Ok(arguments)
+        };
+        let error = match read(&misread.cx) {
+            Err(error) => error,
+            Ok(arguments) => match (self.handler)(arguments.clone(), misread.cx) {
+                Ok(future) => return future,
+                Err(misread) => match (misread.why)(arguments) {
+                    Some(problem) => invalid_arguments(&self.name, &[problem]),
+                    None => Error::internal(),
+                },
+            },
+        };
+        Box::pin(std::future::ready(Err(ToolError::from(error))))
+    }
+
+    /// The arguments as a tree, with the names that the schema has. No arguments are an empty object.
+    fn arguments(&self, params: &Params) -> Result<Value, Error> {
+        let mut arguments = arguments(params)?;
+        if let Some(names) = &self.names {
+            names.mend(&mut arguments);
+        }
+        Ok(arguments)
     }
 }
 
@@ -72,7 +104,6 @@ fn find(core: &Core, name: &str, call: &Call) -> Option<Arc<ToolEntry>> {
     registry.tool(name).filter(|tool| tool.is_visible(&call.context.principal)).cloned()
 }
 
-/// The arguments as a tree. No arguments are an empty object.
 fn arguments(params: &Params) -> Result<Value, Error> {
     match params.get("arguments") {
         None => Ok(Value::Object(Map::new())),
@@ -125,7 +156,7 @@ fn unknown(core: &Core, name: &str, call: &Call) -> Result<Started, Error> {
     let names: Vec<&str> = near.into_iter().take(SUGGESTIONS).map(|(_, name)| name).collect();
     let mut data = ObjectWriter::new();
     data.value("availableTools", &names).str("symbol", Symbol::ToolNotFound.as_str());
-    let name = super::schema::shorten(name.to_owned());
+    let name = super::problem::shorten(name.to_owned());
     let error = Error::new(Symbol::ToolNotFound, format!("Unknown tool: {name}")).with_data(data.finish());
     if core.options.profile == Profile::Gbif {
         // What that server's clients know: a result, as for any other failure.

@@ -10,6 +10,8 @@ use tidegate_protocol::param_headers::HeaderParams;
 use tidegate_protocol::{Error, Feature, Json, Object, Revision, Symbol};
 use tidegate_service::Principal;
 
+use super::names::Names;
+use super::problem::Problem;
 use super::schema::{self, Compiled};
 use super::{Handler, TaskSupport, Tool, ToolResult, Visible};
 
@@ -20,6 +22,8 @@ pub(crate) struct ToolEntry {
     definition: Json,
     /// The definition for 2025-11-25, where it says more.
     with_execution: Option<Json>,
+    /// How its arguments are spelled, if they may be spelled in another way.
+    pub(super) names: Option<Names>,
     pub(super) input_check: Compiled,
     output_check: Option<Compiled>,
     pub(super) headers: HeaderParams,
@@ -77,6 +81,7 @@ impl Tool {
         schema::object_root(&mut input)?;
         let headers = HeaderParams::from_schema(&input)?;
         let input_check = Compiled::new(&input).map_err(|e| format!("input: {e}"))?;
+        let names = if self.any_case { Names::of(&input) } else { None };
         let output_check = match &self.output {
             Some(output) => Some(Compiled::new(output).map_err(|e| format!("output: {e}"))?),
             None => None,
@@ -115,6 +120,7 @@ impl Tool {
             name: self.name,
             definition,
             with_execution,
+            names,
             input_check,
             output_check,
             headers,
@@ -131,12 +137,12 @@ impl Tool {
 }
 
 /// Several problems in one sentence.
-pub(crate) fn sentence(problems: &[schema::Problem]) -> String {
+pub(crate) fn sentence(problems: &[Problem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// The error for arguments that do not fit.
-pub(super) fn invalid_arguments(tool: &str, problems: &[schema::Problem]) -> Error {
+pub(super) fn invalid_arguments(tool: &str, problems: &[Problem]) -> Error {
     let data: Vec<_> =
         problems.iter().map(|p| serde_json::json!({"field": p.field, "reason": p.reason})).collect();
     Error::new(Symbol::Validation, format!("Invalid arguments for {tool}: {}", sentence(problems)))

@@ -4,6 +4,9 @@ pub(crate) mod args;
 mod call;
 mod entry;
 mod error;
+mod names;
+pub(crate) mod problem;
+pub(crate) mod read;
 mod result;
 pub(crate) mod schema;
 
@@ -14,20 +17,21 @@ use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use tidegate_protocol::Symbol;
 use tidegate_protocol::content::Icon;
 use tidegate_service::Principal;
 
 pub(crate) use call::{call, finish};
 pub(crate) use entry::{ToolEntry, sentence};
 pub use error::ToolError;
+pub use read::read_value;
 pub(crate) use result::write_meta;
 pub use result::{IntoToolResult, Structured, ToolResult};
 
+use self::read::Misread;
 use crate::cx::Cx;
 
 pub(crate) type ToolFuture = BoxFuture<'static, Result<ToolResult, ToolError>>;
-type Handler = Box<dyn Fn(Value, Cx) -> ToolFuture + Send + Sync>;
+type Handler = Box<dyn Fn(Value, Cx) -> Result<ToolFuture, Misread> + Send + Sync>;
 type Visible = Box<dyn Fn(&Principal) -> bool + Send + Sync>;
 
 /// Whether a tool can or must run as a task.
@@ -97,6 +101,7 @@ pub struct Tool {
     asks_first: bool,
     visible: Option<Visible>,
     listed: bool,
+    any_case: bool,
     handler: Option<Handler>,
     /// The arguments are `()`, which is read from `null` rather than from an object.
     unit: bool,
@@ -120,6 +125,7 @@ impl Tool {
             asks_first: false,
             visible: None,
             listed: true,
+            any_case: false,
             handler: None,
             unit: false,
         }
@@ -237,6 +243,29 @@ impl Tool {
         self
     }
 
+    /// Takes arguments in any spelling: `entity_name` for a member that the schema calls `entityName`, and the other way
+    /// round. Models mix them up.
+    ///
+    /// Only names that the schema does not have are understood so, at the top and in the objects and lists within. Where
+    /// the schema allows members of any name, those are data and stay as they are.
+    ///
+    /// ```
+    /// use tidegate_server::{Cx, Tool, schemars};
+    ///
+    /// #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// #[serde(rename_all = "camelCase")]
+    /// struct Look {
+    ///     entity_name: String,
+    /// }
+    ///
+    /// // Takes {"entityName": "Ann"}, which the schema shows, and {"entity_name": "Ann"}.
+    /// let look = Tool::new("look").any_case().handler(|args: Look, _cx: Cx| async move { args.entity_name });
+    /// ```
+    pub fn any_case(mut self) -> Tool {
+        self.any_case = true;
+        self
+    }
+
     pub(crate) fn list(&mut self, listed: bool) {
         self.listed = listed;
     }
@@ -263,15 +292,9 @@ impl Tool {
         self.take_handler::<Fut>(move |args, cx| match serde_json::from_value::<A>(args) {
             Ok(args) => {
                 let future = handler(args, cx);
-                Box::pin(async move { future.await.into_tool_result() })
+                Ok(Box::pin(async move { future.await.into_tool_result() }))
             }
-            Err(error) => {
-                let error = ToolError::new(
-                    Symbol::Validation,
-                    schema::shorten(format!("Invalid arguments: {error}")),
-                );
-                Box::pin(std::future::ready(Err(error)))
-            }
+            Err(_) => Err(Misread { cx, why: read::why::<A> }),
         })
     }
 
@@ -283,11 +306,14 @@ impl Tool {
     {
         self.take_handler::<Fut>(move |args, cx| {
             let future = handler(args, cx);
-            Box::pin(async move { future.await.into_tool_result() })
+            Ok(Box::pin(async move { future.await.into_tool_result() }))
         })
     }
 
-    fn take_handler<Fut>(mut self, handler: impl Fn(Value, Cx) -> ToolFuture + Send + Sync + 'static) -> Tool
+    fn take_handler<Fut>(
+        mut self,
+        handler: impl Fn(Value, Cx) -> Result<ToolFuture, Misread> + Send + Sync + 'static,
+    ) -> Tool
     where
         Fut: Future<Output: IntoToolResult>,
     {

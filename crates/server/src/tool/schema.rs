@@ -1,18 +1,14 @@
 //! Schemas of tools: made from Rust types or taken as written, compiled once, checked on every call.
 
-use jsonschema::error::ValidationErrorKind;
-use jsonschema::paths::LocationSegment;
-use jsonschema::{ValidationError, Validator};
+use jsonschema::Validator;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-/// How many problems of one value are told.
-const TOLD: usize = 5;
-/// How many are looked at to choose those from.
+use super::problem::{Problem, TOLD, describe, shorten};
+
+/// How many problems of one value are looked at to choose those from that are told.
 const LOOKED_AT: usize = 50;
-/// How much of a problem is told: a schema error may quote the value, which may be long.
-const REASON: usize = 200;
 /// How deep a hand-written schema may nest, and how many nodes it may have. Both are far beyond what people write.
 const MAX_DEPTH: usize = 64;
 const MAX_NODES: usize = 20_000;
@@ -91,25 +87,6 @@ pub(crate) fn no_arguments() -> Value {
     json!({"type": "object", "properties": {}, "additionalProperties": false})
 }
 
-/// What is wrong with one place in a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Problem {
-    /// The path to the place, empty for the whole.
-    pub(crate) field: String,
-    /// The reason.
-    pub(crate) reason: String,
-}
-
-impl std::fmt::Display for Problem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match (self.field.as_str(), self.reason.as_str()) {
-            ("", reason) => f.write_str(reason),
-            (field, reason @ ("is required" | "is not a known field")) => write!(f, "{field} {reason}"),
-            (field, reason) => write!(f, "{field}: {reason}"),
-        }
-    }
-}
-
 /// A compiled schema.
 #[derive(Debug)]
 pub(crate) struct Compiled(Validator);
@@ -139,45 +116,6 @@ impl Compiled {
         problems.truncate(TOLD);
         problems
     }
-}
-
-fn describe(error: &ValidationError<'_>, problems: &mut Vec<Problem>) {
-    let mut field = String::new();
-    for segment in error.instance_path().segments() {
-        match segment {
-            LocationSegment::Property(name) if field.is_empty() => field.push_str(&name),
-            LocationSegment::Property(name) => {
-                field.push('.');
-                field.push_str(&name);
-            }
-            LocationSegment::Index(at) => field.push_str(&format!("[{at}]")),
-        }
-    }
-    let below = |name: &str| if field.is_empty() { name.to_owned() } else { format!("{field}.{name}") };
-    match error.kind() {
-        ValidationErrorKind::Required { property } => {
-            let name = property.as_str().unwrap_or_default();
-            problems.push(Problem { field: below(name), reason: "is required".into() });
-        }
-        ValidationErrorKind::AdditionalProperties { unexpected }
-        | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-            let unknown = unexpected
-                .iter()
-                .map(|name| Problem { field: shorten(below(name)), reason: "is not a known field".into() });
-            problems.extend(unknown.take(TOLD));
-        }
-        _ => problems.push(Problem { field, reason: shorten(error.to_string()) }),
-    }
-}
-
-/// The text, cut where it gets long.
-pub(crate) fn shorten(mut text: String) -> String {
-    if text.len() > REASON {
-        let end = (0..=REASON).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0);
-        text.truncate(end);
-        text.push('…');
-    }
-    text
 }
 
 /// 2026-07-28 server/tools: 2020-12 unless `$schema` says otherwise; a dialect that is not supported is an error.

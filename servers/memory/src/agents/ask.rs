@@ -77,6 +77,7 @@ pub(super) fn add(server: Server, recall: &Recall) -> Server {
             )
             .destructive(false)
             .open_world(true)
+            .any_case()
             .output_schema(output)
             .handler(move |args: AskAgent, cx: Cx| ask_agent(reach.clone(), args, cx)),
     )

@@ -103,12 +103,17 @@ where
 
 /// A tool that changes things in this memory only.
 pub(crate) fn changing(name: &str, title: &str, description: &str) -> Tool {
-    Tool::new(name).title(title).description(description).destructive(false).open_world(false)
+    spoken(name, title, description).destructive(false)
 }
 
 /// A tool that only reads this memory.
 pub(crate) fn reading(name: &str, title: &str, description: &str) -> Tool {
-    Tool::new(name).title(title).description(description).read_only().idempotent().open_world(false)
+    spoken(name, title, description).read_only().idempotent()
+}
+
+/// A tool of this memory. Arguments may be spelled like DevFlow's schemas have them, or like its code.
+fn spoken(name: &str, title: &str, description: &str) -> Tool {
+    Tool::new(name).title(title).description(description).open_world(false).any_case()
 }
 
 /// The schema of an object with these members, all of which are there.

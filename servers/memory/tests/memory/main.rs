@@ -2,6 +2,7 @@
 
 mod agents;
 mod archive;
+mod arguments;
 mod asking;
 mod cluster;
 mod documents;

@@ -159,6 +159,7 @@ async fn over_stdio(serve: &Serve, gateway: &Gateway, settings: &Settings) -> Ex
         stdio::Settings { drain: settings.drain, hangup_ends: false, ..stdio::Settings::default() };
     edge.edge.eras = serve.era.into();
     edge.edge.lenient_init = serve.lenient_init;
+    edge.edge.limits.max_bytes = settings.listen.max_message;
     edge.edge.relays = true;
     let ended = stdio::serve(gateway.clone(), edge).await;
     tracing::info!(?ended, "shutting down");
@@ -171,7 +172,7 @@ async fn over_http(
     settings: &Settings,
     configured: bool,
 ) -> Result<Exit, Failure> {
-    let ListenSettings { address, path, hosts, origins, http_sse, .. } = settings.listen.clone();
+    let ListenSettings { address, path, hosts, origins, http_sse, max_message } = settings.listen.clone();
     let wanted = serve.listen.clone().unwrap_or(address);
     let cannot = |error: std::io::Error| {
         Failure::new(Exit::Unavailable, format!("cannot listen on {wanted}: {error}"))
@@ -187,6 +188,7 @@ async fn over_http(
         drain: settings.drain,
         ..http::Settings::default().eras(serve.era.into())
     };
+    edge.edge.limits.max_bytes = max_message;
     edge.edge.relays = true;
     let page = page::add(&mut edge, settings);
     if !address.ip().is_loopback() && edge.hosts.is_empty() {

@@ -106,12 +106,13 @@ async fn answers_that_are_too_large_fail_their_request() {
         big=$(printf '%010000d' 0)
         echo '{"jsonrpc":"2.0","id":"a","result":{"id":1,"text":"'$big'"}}'
         echo '{"result":{"id":1,"text":"'$big'"},"jsonrpc":"2.0","id":7}'
+        echo '{"result":{"id":1,"text":"'$big'"},"id":"b","jsonrpc":"2.0","more":"'$big'"}'
         echo '{"method":"ask","params":{"id":1,"text":"'$big'"},"jsonrpc":"2.0","id":8}'
         echo '{"jsonrpc":"2.0","id":9,"result":{}}'
     "#;
     let limits = Limits { max_bytes: 5_000, ..Limits::default() };
     let (_child, mut events) = start(script, &ChildSettings { limits, ..settings() });
-    for id in [r#"Some("a")"#, "Some(7)", "None"] {
+    for id in [r#"Some("a")"#, "Some(7)", r#"Some("b")"#, "None"] {
         let what = r#"the server process "test" sent a message that is too large: it may have 5000 bytes"#;
         assert_eq!(events.next().await, format!("spoiled {id} TOO_LARGE: {what}"));
     }
