@@ -22,6 +22,8 @@ pub struct ServerEntry {
     pub env_file: Option<String>,
     /// Where it runs.
     pub cwd: Option<String>,
+    /// The name of a server that is part of the program, if it is neither a program nor an address.
+    pub builtin: Option<String>,
     /// The address, if it is no program.
     pub url: Option<String>,
     /// Headers for it.
@@ -47,6 +49,9 @@ impl ServerEntry {
 
     /// What it is in words for people and logs, without secrets.
     pub fn shown(&self) -> String {
+        if let Some(builtin) = &self.builtin {
+            return format!("builtin {builtin}");
+        }
         match (&self.command, &self.url) {
             (Some(program), _) => shown::program(program, &self.args, self.env.keys()),
             (None, url) => shown::address(url.as_deref().unwrap_or_default()),
@@ -67,9 +72,13 @@ impl ServerEntry {
         if !self.args.is_empty() {
             table.insert("args", Item::Value(list(&self.args)));
         }
-        for (field, value) in
-            [("url", &self.url), ("cwd", &self.cwd), ("env_file", &self.env_file), ("prefix", &self.prefix)]
-        {
+        for (field, value) in [
+            ("builtin", &self.builtin),
+            ("url", &self.url),
+            ("cwd", &self.cwd),
+            ("env_file", &self.env_file),
+            ("prefix", &self.prefix),
+        ] {
             if let Some(value) = value {
                 table.insert(field, text(value));
             }

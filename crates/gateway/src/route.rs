@@ -1,16 +1,18 @@
 //! Routing: which server a call belongs to, and what has to be changed about it on the way there and back.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use bytestring::ByteString;
 use tidegate_config::PinMode;
-use tidegate_protocol::{Error, Json, Method, Object, Params, Symbol};
-use tidegate_service::{Call, HOP_LIMIT, Reply};
+use tidegate_protocol::{Error, Json, Limits, Method, Object, Params, Symbol};
+use tidegate_service::{Call, HOP_LIMIT, Reply, UNLISTED};
 
 use crate::emitted::Whom;
 use crate::gateway::Inner;
 use crate::kind::Kind;
 use crate::links;
+use crate::list::List;
 use crate::mount::Mount;
 
 /// Names the server that a method without a place of its own is for, in `_meta`.
@@ -41,6 +43,9 @@ impl Inner {
             Method::Listen => Box::pin(self.listen(&call)).await,
             Method::TasksGet | Method::TasksUpdate | Method::TasksCancel => Box::pin(self.task(call)).await,
             method => match Kind::listed_by(method) {
+                Some(Kind::Tools) if asked_for(&call).is_some() => {
+                    Box::pin(self.unlisted_definition(&call)).await
+                }
                 Some(kind) => Box::pin(self.list(kind, &call)).await,
                 None => Box::pin(self.other(call)).await,
             },
@@ -74,10 +79,50 @@ impl Inner {
     /// Calls a tool that nobody lists, if one of the servers that have such tools knows it.
     async fn unlisted_tool(self: &Arc<Self>, call: &Call) -> Option<Result<Reply, Error>> {
         let name = call.params.str("name")?;
+        for place in self.with_unlisted_tools(&name) {
+            match self.send(place, "name", call.clone()).await {
+                Ok(Reply::Error(error)) | Err(error) if error.symbol() == Symbol::ToolNotFound => {}
+                reply => return Some(reply),
+            }
+        }
+        None
+    }
+
+    /// The definition of a tool that nobody lists, as a list of one; an empty list if nobody has it.
+    async fn unlisted_definition(self: &Arc<Self>, call: &Call) -> Result<Reply, Error> {
+        let name = asked_for(call).unwrap_or_default();
+        self.look_again(Kind::Tools).await;
+        let mut found = None;
+        for place in self.with_unlisted_tools(&name) {
+            let mut call = call.clone();
+            if let (Some(meta), Some(own)) = (call.params.meta(), &place.own) {
+                let params = call.params.object().with("_meta", &meta.with(UNLISTED, &Json::string(own)));
+                let limits = Limits { max_depth: 127, max_bytes: usize::MAX };
+                call.params = Params::parse(&params, &limits).map_err(Error::invalid_params)?;
+            }
+            if let Ok(Reply::Complete(list)) = self.send(Place { own: None, ..place }, "", call).await {
+                let tools =
+                    Object::of(&list).and_then(|list| list.json("tools")?.elements()).unwrap_or_default();
+                if let [tool] = &tools[..]
+                    && let Some(tool) = Object::of(tool)
+                {
+                    found = Some(tool.with("name", &Json::string(&name)));
+                    break;
+                }
+            }
+        }
+        let list = List::new(Kind::Tools, found.iter(), usize::MAX);
+        Ok(Reply::Complete(
+            list.page(0, call.context.revision, Instant::now(), &self.info, |_| String::new()),
+        ))
+    }
+
+    /// The servers that may have a tool that nobody lists, the likeliest first, with its name there.
+    fn with_unlisted_tools(&self, name: &str) -> Vec<Place> {
         let state = self.state.load_full();
         // What nobody has seen cannot be pinned.
         if state.tools.pin != PinMode::Off {
-            return None;
+            return Vec::new();
         }
         let mut places: Vec<(usize, Place)> = state
             .mounts
@@ -91,13 +136,7 @@ impl Inner {
             .collect();
         // The longest prefix says most.
         places.sort_by_key(|(prefix, _)| std::cmp::Reverse(*prefix));
-        for (_, place) in places {
-            match self.send(place, "name", call.clone()).await {
-                Ok(Reply::Error(error)) | Err(error) if error.symbol() == Symbol::ToolNotFound => {}
-                reply => return Some(reply),
-            }
-        }
-        None
+        places.into_iter().map(|(_, place)| place).collect()
     }
 
     /// The server of a tool that is in the table.
@@ -310,4 +349,9 @@ fn down(mount: &Mount) -> Error {
     let why = mount.why_down().unwrap_or_else(|| "it does not answer".to_owned());
     let what = format!("The server {:?} is down: {why}", mount.name());
     Error::new(Symbol::Unavailable, what).unexecuted()
+}
+
+/// The tool whose definition is asked for by its name.
+fn asked_for(call: &Call) -> Option<ByteString> {
+    call.params.meta()?.text(UNLISTED)
 }

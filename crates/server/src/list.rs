@@ -6,7 +6,7 @@ mod text;
 use std::sync::Arc;
 
 use tidegate_protocol::{Error, Feature, Json, Revision};
-use tidegate_service::{Call, OWN_RESOURCES, Principal, Reply};
+use tidegate_service::{Call, OWN_RESOURCES, Principal, Reply, UNLISTED};
 
 use crate::cx::Cx;
 use crate::dispatch::Started;
@@ -18,9 +18,16 @@ use crate::tool::ToolError;
 use cursor::Place;
 use text::Text;
 
-/// `tools/list`.
+/// `tools/list`. Of a tool that is asked for by its name, all is told, whether it is listed or not.
 pub(crate) fn tools(core: &Arc<Core>, call: &Call) -> Result<Reply, Error> {
     let registry = core.registry.load();
+    if let Some(name) = call.params.meta().and_then(|meta| meta.text(UNLISTED)) {
+        let page = Page { core, call, name: "tools", cached: None };
+        return page.write(&registry.tools, |tool, principal| {
+            (*tool.name == *name && tool.is_visible(principal))
+                .then(|| tool.definition(call.context.revision))
+        });
+    }
     let all_public = registry.tools().all(|tool| tool.is_public());
     let page = Page { core, call, name: "tools", cached: all_public.then(|| &registry.lists[0]) };
     page.write(&registry.tools, |tool, principal| {

@@ -46,12 +46,20 @@ pub use embed::{Embedder, Endpoint, HUGGING_FACE, MODEL_FILES, download};
 pub use graph::history::{EntityVersion, RelationVersion};
 pub use graph::model::{Entity, Graph, Relation};
 pub use graph::relations::Direction;
+pub use jsonl::file::Imported;
+pub use jsonl::read::Problem;
+pub use jsonl::whole::Counts;
 pub use options::{Bounds, Listed, Options};
 pub use page::{PAGE, PageFile, page};
 pub use store::{Code, Fault, Memory, Store};
 
 /// Whose memory it is if nobody says who calls.
 const DEFAULT_TENANT: &str = "default";
+
+/// What [`Store::of`] knows a tenant by, or whoever calls without one.
+pub fn tenant_key(tenant: Option<&str>) -> String {
+    tenant.map_or(DEFAULT_TENANT.to_owned(), |tenant| format!("tenant:{tenant}"))
+}
 
 /// What the tools remember with.
 #[derive(Clone)]

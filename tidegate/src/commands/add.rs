@@ -13,7 +13,8 @@ use crate::term::style::Paint;
 /// Add a server to the gateway's configuration.
 #[derive(Args)]
 #[command(
-    override_usage = "tidegate add [OPTIONS] NAME URL\n       tidegate add [OPTIONS] NAME -- COMMAND [ARG]...",
+    override_usage = "tidegate add [OPTIONS] NAME URL\n       tidegate add [OPTIONS] NAME -- COMMAND [ARG]...\n       \
+                      tidegate add [OPTIONS] NAME --builtin memory",
     after_help = "Texts may refer to variables and files: --header 'Authorization=Bearer ${TOKEN}', --env 'KEY=${file:/run/secrets/key}'."
 )]
 pub(crate) struct Add {
@@ -21,12 +22,16 @@ pub(crate) struct Add {
     name: String,
 
     /// Its address, or its command line as one argument.
-    #[arg(value_name = "URL", required_unless_present = "command", conflicts_with = "command")]
+    #[arg(value_name = "URL", required_unless_present_any = ["command", "builtin"], conflicts_with_all = ["command", "builtin"])]
     server: Option<String>,
 
     /// The server's program and its arguments, instead of URL.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
+
+    /// A server that is part of Tidegate, instead of URL.
+    #[arg(long, value_name = "SERVER", conflicts_with = "command", value_parser = clap::builder::PossibleValuesParser::new(tidegate_config::BUILTINS))]
+    builtin: Option<String>,
 
     /// A variable for the server's program. May be given more than once.
     #[arg(long = "env", short = 'e', value_name = "NAME=VALUE")]
@@ -36,7 +41,7 @@ pub(crate) struct Add {
     #[arg(long = "header", short = 'H', value_name = "NAME=VALUE")]
     headers: Vec<String>,
 
-    /// What the names of its tools are preceded by; '' for nothing. [default: the name and "_"]
+    /// What the names of its tools are preceded by; '' for nothing. [default: the name and "_", and nothing for the memory]
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
 
@@ -66,9 +71,13 @@ enum Era {
 pub(crate) fn run(add: Add) -> Result<(), Failure> {
     let path = configuration::changeable(add.config.as_deref())?;
     let entry = entry(&add)?;
+    let first = add.config.is_none() && !path.exists();
     edit::add(&path, &add.name, &entry, add.replace)?;
     for note in notes(&entry) {
         output::note(&format!("note: {note}"));
+    }
+    if first {
+        configuration::keep_memory(&path, &[(&add.name, &entry)])?;
     }
     let paint = Paint::stdout();
     output::text(&format!(
@@ -80,16 +89,22 @@ pub(crate) fn run(add: Add) -> Result<(), Failure> {
 }
 
 fn entry(add: &Add) -> Result<ServerEntry, Failure> {
-    let mut entry = match &add.server {
-        Some(url) if url.contains("://") || url.starts_with("${") => address(url)?,
-        Some(line) => program(line)?,
-        None => {
+    let mut entry = match (&add.server, &add.builtin) {
+        (_, Some(name)) => ServerEntry { builtin: Some(name.clone()), ..ServerEntry::default() },
+        (Some(url), _) if url.contains("://") || url.starts_with("${") => address(url)?,
+        (Some(line), _) => program(line)?,
+        (None, None) => {
             let line = shlex::try_join(add.command.iter().map(String::as_str));
             program(&line.map_err(|_| {
                 Failure::usage("the command line holds a character that no command line can hold")
             })?)?
         }
     };
+    if entry.builtin.is_some() && !(add.env.is_empty() && add.headers.is_empty()) {
+        return Err(Failure::usage(
+            "--env and --header are for other servers, and this one is part of Tidegate",
+        ));
+    }
     if entry.url.is_some() && !add.env.is_empty() {
         return Err(Failure::usage(
             "--env is for servers that are programs, and this one is at an address: use --header",
@@ -115,7 +130,9 @@ fn entry(add: &Add) -> Result<ServerEntry, Failure> {
             .ok_or_else(|| Failure::usage("--header wants NAME=value"))?;
         entry.headers.insert(name.to_owned(), value.trim().to_owned());
     }
-    entry.prefix.clone_from(&add.prefix);
+    // Assistants know the tools of the memory by their own names.
+    let usual = (entry.builtin.as_deref() == Some("memory")).then(String::new);
+    entry.prefix = add.prefix.clone().or(usual);
     entry.era = match add.era {
         Era::Auto => EraChoice::Auto,
         Era::Legacy => EraChoice::Legacy,

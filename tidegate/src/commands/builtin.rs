@@ -37,17 +37,7 @@ pub(crate) fn target(
 }
 
 fn memory(settings: &MemorySettings, tools: Option<BoxDoor>) -> Result<Target, Error> {
-    let (store, place) = match &settings.store {
-        Some(MemoryStore::Postgres(address)) => {
-            (Store::connect(address), "the configured PostgreSQL database".to_owned())
-        }
-        Some(MemoryStore::File(file)) => (Store::open(file), file.display().to_string()),
-        None => {
-            let file = usual_file()?;
-            (Store::open(&file), file.display().to_string())
-        }
-    };
-    let store = store.map_err(|fault| unusable(&format!("the memory in {place} cannot be used"), &fault))?;
+    let store = open(&place(settings)?)?;
     let mut options = Options::default();
     options.listed = if settings.all_tools { Listed::All } else { Listed::Core };
     options.tools = tools;
@@ -67,6 +57,25 @@ fn memory(settings: &MemorySettings, tools: Option<BoxDoor>) -> Result<Target, E
     };
     options.models = models(settings);
     Ok(Target::from_door(tidegate_memory::server_with(store, options)))
+}
+
+/// Where the memory is kept.
+pub(crate) fn place(settings: &MemorySettings) -> Result<MemoryStore, Error> {
+    match &settings.store {
+        Some(store) => Ok(store.clone()),
+        None => usual_file().map(MemoryStore::File),
+    }
+}
+
+/// Opens the memory that is kept there.
+pub(crate) fn open(place: &MemoryStore) -> Result<Store, Error> {
+    let (store, place) = match place {
+        MemoryStore::Postgres(address) => {
+            (Store::connect(address), "the configured PostgreSQL database".to_owned())
+        }
+        MemoryStore::File(file) => (Store::open(file), file.display().to_string()),
+    };
+    store.map_err(|fault| unusable(&format!("the memory in {place} cannot be used"), &fault))
 }
 
 /// The models of the configuration, or else those of the environment.

@@ -5,9 +5,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
-use tidegate::protocol::{Json, Level, Object};
+use tidegate::protocol::{Json, Level};
 use tidegate_client::ClientBuilder;
-use tidegate_service::UNLISTED;
 
 use super::connection::{Session, with_server};
 use super::display::Display;
@@ -121,10 +120,12 @@ pub(crate) async fn run(call: Call) -> Result<Exit, Failure> {
 
 /// The arguments as the tool's schema has them.
 async fn guided(session: &Session, tool: &str, words: &[String]) -> Result<Value, Failure> {
-    let schema = match session.client.get_tool_schema(tool).await {
-        Ok(known) => known.input_schema(),
-        // Some servers have more tools than they list. What such a tool takes is then not known here.
-        Err(_) if has_unlisted_tools(session).await => json!({"type": "object"}),
+    let schema = match tools::definition(session, tool).await {
+        Ok(definition) => definition.to::<Value>().unwrap_or_default()["inputSchema"].take(),
+        // It may have the tool all the same. What is not written as JSON is then a text.
+        Err(_) if tools::has_unlisted_tools(session) => {
+            json!({"type": "object", "additionalProperties": {"type": "string"}})
+        }
         Err(error) => return Err(tools::unknown(session, error, tool)),
     };
     match args::parse(words, &schema) {
@@ -145,25 +146,17 @@ async fn guided(session: &Session, tool: &str, words: &[String]) -> Result<Value
     }
 }
 
-/// Whether there is a definition to check the result of a tool against. Servers do not tell that of tools that they do
-/// not list.
+/// Whether the result of a tool can be checked: the client knows the definitions of listed tools.
 async fn has_schema(session: &Session, tool: &str) -> Result<bool, Failure> {
     match session.client.get_tool_schema(tool).await {
         Ok(_) => Ok(true),
-        Err(_) if has_unlisted_tools(session).await => {
+        Err(_) if tools::has_unlisted_tools(session) => {
             let tool = clean::line(tool);
-            output::note(&format!("{tool} is not listed, so there is no schema to check its result against"));
+            output::note(&format!("{tool} is not listed, so its result is not checked"));
             Ok(false)
         }
         Err(error) => Err(tools::unknown(session, error, tool)),
     }
-}
-
-/// Whether the server says that it has tools which it does not list.
-async fn has_unlisted_tools(session: &Session) -> bool {
-    let Ok(facts) = session.client.server().await else { return false };
-    let said = Object::of(&facts.capabilities).and_then(|all| all.object("experimental"));
-    said.is_some_and(|said| said.has(UNLISTED))
 }
 
 /// All arguments at once: JSON, `@file`, or `-` for standard input.

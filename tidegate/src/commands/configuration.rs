@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use tidegate_config::edit::EditError;
+use tidegate_config::edit::{self, EditError};
 use tidegate_config::import::ImportError;
-use tidegate_config::{Config, ConfigError};
+use tidegate_config::{Config, ConfigError, ServerEntry};
 
 use super::failure::Failure;
+use super::output;
 
 /// The configuration to read: the one that was asked for, or the one that is found.
 pub(crate) fn existing(explicit: Option<&Path>) -> Result<PathBuf, Failure> {
@@ -23,6 +24,32 @@ pub(crate) fn changeable(explicit: Option<&Path>) -> Result<PathBuf, Failure> {
         Failure::usage("the home directory of this user is not known: set HOME, or name a file with --config")
     })
 }
+
+/// Names the memory in a configuration that was just made, because without a configuration it was served. `added` is
+/// what else is in it.
+pub(crate) fn keep_memory(path: &Path, added: &[(&str, &ServerEntry)]) -> Result<(), Failure> {
+    if added.iter().any(|(_, entry)| entry.builtin.is_some()) {
+        return Ok(());
+    }
+    if added.iter().any(|(name, _)| *name == MEMORY) {
+        output::note(
+            "note: only what the configuration names is served, and its \"memory\" is another server: \
+             tidegate add NAME --builtin memory adds Tidegate's own",
+        );
+        return Ok(());
+    }
+    let memory = ServerEntry {
+        builtin: Some(MEMORY.to_owned()),
+        prefix: Some(String::new()),
+        ..ServerEntry::default()
+    };
+    edit::add(path, MEMORY, &memory, false)?;
+    output::note("note: the memory, which is served without a configuration, is in the new one, too");
+    Ok(())
+}
+
+/// The name of the memory among the servers of the program, and in a new configuration.
+const MEMORY: &str = "memory";
 
 /// Variables of this process.
 pub(crate) fn environment(name: &str) -> Option<String> {

@@ -34,9 +34,14 @@ pub(crate) struct Import {
 
 pub(crate) fn run(args: &Import) -> Result<(), Failure> {
     let path = configuration::changeable(args.config.as_deref())?;
+    let first = args.config.is_none() && !path.exists();
     let imported = import(&path, &Origin::parse(&args.from), args.replace, args.dry_run)?;
     for note in &imported.notes {
         output::note(&format!("note: {}", crate::term::clean::line(note)));
+    }
+    if first && path.exists() {
+        let added: Vec<_> = imported.servers.iter().map(|(name, entry)| (name.as_str(), entry)).collect();
+        configuration::keep_memory(&path, &added)?;
     }
     output::text(&shown(&imported, &path.display().to_string(), args.dry_run))
 }

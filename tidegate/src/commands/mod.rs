@@ -22,6 +22,7 @@ mod failure;
 mod import;
 mod interrupt;
 mod login;
+mod memory;
 mod model;
 mod output;
 mod pin;
@@ -49,6 +50,7 @@ pub(crate) enum Command {
     Import(import::Import),
     Check(check::Check),
     Pin(pin::Pin),
+    Memory(memory::Memory),
     Model(model::Model),
     Tools(tools::Tools),
     Call(Box<call::Call>),
@@ -75,6 +77,7 @@ impl Command {
             Command::Import(import) => import::run(&import).map(fine),
             Command::Check(check) => check::run(check).await,
             Command::Pin(pin) => pin::run(pin).await,
+            Command::Memory(memory) => memory::run(memory).await.map(fine),
             Command::Model(model) => model::run(model).await.map(fine),
             Command::Tools(tools) => tools::run(tools).await.map(fine),
             Command::Call(call) => call::run(*call).await,
@@ -109,6 +112,7 @@ impl Command {
             | Command::Import(_)
             | Command::Check(_)
             | Command::Pin(_)
+            | Command::Memory(_)
             | Command::Model(_)
             | Command::Login(_)
             | Command::Logout(_)
@@ -134,6 +138,7 @@ impl Command {
             Command::Call(call) => call.common.json || call.raw,
             Command::Check(check) => check.json,
             Command::Pin(pin) => pin.json,
+            Command::Memory(memory) => memory.is_json(),
             Command::Model(model) => model.json,
             Command::Login(login) => login.json,
             Command::Logout(logout) => logout.json,

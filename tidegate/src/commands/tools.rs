@@ -1,10 +1,11 @@
 //! `tidegate tools`: which tools a server has, and all about one of them.
 
 use clap::Args;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tidegate::protocol::json::ObjectWriter;
 use tidegate::protocol::{Json, Object};
 use tidegate_client::AppError;
+use tidegate_service::UNLISTED;
 
 use super::connection::{Session, with_server};
 use super::display::Display;
@@ -63,16 +64,13 @@ async fn all(session: &Session, json: bool) -> Result<(), Failure> {
 }
 
 async fn one(session: &Session, name: &str, json: bool) -> Result<(), Failure> {
-    let tool = match session.client.get_tool_schema(name).await {
-        Ok(tool) => tool,
-        Err(error) => return Err(unknown(session, error, name)),
-    };
+    let tool = definition(session, name).await.map_err(|error| unknown(session, error, name))?;
     if json {
-        return output::text(tool.definition().as_str());
+        return output::text(tool.as_str());
     }
-    let definition: Value = tool.definition().to().unwrap_or_default();
+    let definition: Value = tool.to().unwrap_or_default();
     let mut shown = render::tool(&definition, crate::term::width(), Paint::stdout());
-    let object = Object::of(tool.definition());
+    let object = Object::of(&tool);
     for (member, title) in [("inputSchema", "Input schema"), ("outputSchema", "Output schema")] {
         if let Some(schema) = object.as_ref().and_then(|object| object.json(member)) {
             let schema = render::indented_json(schema.as_str());
@@ -80,6 +78,28 @@ async fn one(session: &Session, name: &str, json: bool) -> Result<(), Failure> {
         }
     }
     output::text(&shown)
+}
+
+/// The definition of a tool, also of one that the server has and does not list.
+pub(crate) async fn definition(session: &Session, name: &str) -> Result<Json, AppError> {
+    let unknown = match session.client.get_tool_schema(name).await {
+        Ok(tool) => return Ok(tool.definition().clone()),
+        Err(error) => error,
+    };
+    if !has_unlisted_tools(session) {
+        return Err(unknown);
+    }
+    let asked = session.client.request("tools/list", json!({"_meta": {UNLISTED: name}})).await;
+    let tools = asked.ok().and_then(|list| Object::of(&list)?.json("tools")?.elements()).unwrap_or_default();
+    let named =
+        |tool: &Json| Object::of(tool).and_then(|tool| tool.text("name")).is_some_and(|own| *own == *name);
+    tools.into_iter().find(named).ok_or(unknown)
+}
+
+/// Whether the server says that it has tools which it does not list.
+pub(crate) fn has_unlisted_tools(session: &Session) -> bool {
+    let said = Object::of(&session.facts.capabilities).and_then(|all| all.object("experimental"));
+    said.is_some_and(|said| said.has(UNLISTED))
 }
 
 /// The failure of a tool that the server does not have, with the name that may be meant.

@@ -167,6 +167,52 @@ fn a_large_graph_is_drawn_and_can_be_searched() {
 
 #[test]
 #[ignore = "needs Chromium: cargo xtask browser"]
+fn documents_and_agents_are_found_and_shown_whole() {
+    let site = Site::start();
+    site.relate("nobody", "knows", "noone");
+    for n in 1..=3 {
+        let text = format!("The text of number {n}{}", if n == 2 { ", with a herring" } else { "" });
+        site.call("ingest_document", json!({"title": format!("Doc {n}"), "text": text}));
+    }
+    let prompt = format!("Find the way. {}The end.", "Look at the stars. ".repeat(40));
+    site.call(
+        "create_agent",
+        json!({
+            "agent_name": "Pilot", "description": prompt, "tools": ["search_nodes"],
+            "output_schema": {"type": "object", "properties": {"heading": {"type": "string"}}},
+        }),
+    );
+    let browser = Browser::open(&site.url());
+    browser.wait("document.body.dataset.state", "ready");
+    // No entity is not nothing.
+    browser.wait(
+        "empty.innerText.includes('There are no entities') && empty.innerText.includes('1 relation ')",
+        true,
+    );
+    browser.click("#empty .link");
+    browser.wait("document.querySelectorAll('#list .entry').length", 3);
+    browser.write("#query", "Doc 3");
+    browser.wait("document.querySelector('#list .entry .name')?.textContent", "Doc 3");
+    browser.value("(query.value = 'herring', query.dispatchEvent(new Event('input')))");
+    browser.wait(LISTED, json!(["Doc 2"]));
+    assert_eq!(browser.value("document.querySelector('#tab-documents').ariaSelected"), json!("true"));
+    browser.value("(query.value = 'absent', query.dispatchEvent(new Event('input')))");
+    browser.wait("list.textContent", "Nothing is found.");
+
+    browser.value("(query.value = 'pilot', query.dispatchEvent(new Event('input')))");
+    browser.click("#tab-agents");
+    browser.wait(LISTED, json!(["Pilot"]));
+    browser.click("#list .entry");
+    browser.wait("detail.innerText.includes('The end.')", true);
+    let detail = browser.value("detail.innerText");
+    for told in ["Look at the stars.", "search_nodes", "heading"] {
+        assert!(detail.as_str().unwrap().contains(told), "{told}: {detail}");
+    }
+    browser.assert_well_behaved(site.port);
+}
+
+#[test]
+#[ignore = "needs Chromium: cargo xtask browser"]
 fn every_file_is_guarded() {
     let site = Site::start();
     for path in ["/memory", "/memory/app.js", "/memory/memory.css", "/memory/icon.svg"] {

@@ -82,3 +82,26 @@ fn changes_are_shown_as_they_come_but_not_into_the_past() {
     browser.wait(LISTED, json!(["Ann", "Ben"]));
     browser.assert_well_behaved(site.port);
 }
+
+#[test]
+#[ignore = "needs Chromium: cargo xtask browser"]
+fn documents_that_came_later_are_not_shown() {
+    let site = Site::start();
+    site.remember("Ann", "person", &[]);
+    pause();
+    site.call("ingest_document", json!({"title": "First", "text": "one"}));
+    pause();
+    site.call("ingest_document", json!({"title": "Second", "text": "two"}));
+    let browser = Browser::open(&site.url());
+    browser.wait("document.body.dataset.state", "ready");
+    browser.click("#tab-documents");
+    browser.wait("document.querySelectorAll('#list .entry').length", 2);
+    slide(&browser, 1);
+    browser.wait(LISTED, json!(["First"]));
+    assert!(browser.value("list.innerText").as_str().unwrap().contains("as they are now"));
+    slide(&browser, 0);
+    browser.wait("list.innerText.includes('No document was there then.')", true);
+    browser.click("#now");
+    browser.wait("document.querySelectorAll('#list .entry').length", 2);
+    browser.assert_well_behaved(site.port);
+}

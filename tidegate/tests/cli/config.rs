@@ -67,7 +67,7 @@ fn the_first_server_makes_the_file_of_the_user() {
     assert!(text.contains(here.to_str().unwrap()), "{text}");
     let done = run(&folder, &["check"]).exits(0);
     assert!(
-        done.out.contains("1 server") && done.out.contains("here_") && !done.out.contains("hush"),
+        done.out.contains("2 servers") && done.out.contains("here_") && !done.out.contains("hush"),
         "{}",
         done.out
     );

@@ -85,3 +85,127 @@ fn the_configuration_says_how_large_a_message_may_be() {
     let wrong = tidegate_in(&folder, &["serve", "--stdio"], "").exits(2);
     assert!(wrong.err.contains("max_message: it must be more than nothing"), "{}", wrong.err);
 }
+
+#[test]
+fn a_memory_goes_to_a_file_and_comes_back() {
+    let (folder, other) = (Folder::new(), Folder::new());
+    let said = tidegate_in(&folder, &["memory", "export"], "").exits(2).err;
+    assert!(said.contains("there is no memory in"), "{said}");
+    assert!(!folder.0.join(".local/share/tidegate").exists(), "looking does not make one");
+    // More than an answer of a tool can have, and than a request may.
+    let entity = |at: usize| {
+        let long = "x".repeat(4_000);
+        format!(r#"{{"type":"entity","name":"n{at}","entityType":"t","observations":["{at} {long}"]}}"#)
+    };
+    let mut lines: Vec<String> = (0..5_000).map(entity).collect();
+    lines.push("nonsense".to_owned());
+    lines.push(r#"{"type":"relation","from":"n1","to":"n2","relationType":"r"}"#.to_owned());
+    folder.write("memory.jsonl", &lines.join("\n"));
+    let done = tidegate_in(&folder, &["memory", "import", "memory.jsonl"], "").exits(0);
+    let brought = "Brought 5000 entities, 5000 observations and 1 relation; 1 thing was left out\n";
+    assert_eq!((done.out.as_str(), done.err.as_str()), (brought, "note: line 5001: is not JSON\n"));
+    let done = tidegate_in(&folder, &["memory", "export", "out.jsonl"], "").exits(0);
+    assert_eq!(done.out, "Wrote 5000 entities, 5000 observations and 1 relation to out.jsonl\n");
+    lines.remove(5_000);
+    assert!(folder.read("out.jsonl") == format!("{}\n", lines.join("\n")), "the same lines");
+    assert!(!folder.0.join("out.jsonl.part").exists());
+
+    // Everything, through the standard streams, for somebody of their own.
+    let whole = tidegate_in(&folder, &["memory", "export", "--history"], "").exits(0).out;
+    let tenant = ["memory", "import", "-", "--tenant", "acme", "--store", "kept/here.db"];
+    let json = [&tenant[..], &["--json"]].concat();
+    let told = tidegate_in(&other, &json, &whole).exits(0).json();
+    assert_eq!((&told["entities"], &told["skipped"]), (&5_000.into(), &0.into()));
+    let said = tidegate_in(&other, &tenant, &whole).exits(2).err;
+    assert!(said.contains("into an empty memory only"), "{said}");
+    let nobody = tidegate_in(&other, &["memory", "export", "--store", "kept/here.db"], "").exits(0);
+    assert_eq!(nobody.out, "", "another tenant's");
+}
+
+#[test]
+fn the_configuration_says_which_memory_a_file_goes_to() {
+    let folder = Folder::new();
+    folder.write(FILE, "[servers.memory]\nbuiltin = \"memory\"\n[memory]\nstore = \"kept/here.db\"\n");
+    let line = r#"{"type":"entity","name":"Ann","entityType":"person","observations":[]}"#;
+    tidegate_in(&folder, &["memory", "import", "-"], line).exits(0);
+    assert!(folder.0.join("kept/here.db").exists());
+    assert_eq!(tidegate_in(&folder, &["memory", "export"], "").exits(0).out, format!("{line}\n"));
+    folder.write("other.toml", "[servers.x]\nurl = \"http://127.0.0.1:9/\"\n");
+    let said = tidegate_in(&folder, &["memory", "export", "--config", "other.toml"], "").exits(2).err;
+    assert!(said.contains("other.toml serves no memory"), "{said}");
+    let said = tidegate_in(&folder, &["memory", "export", "kept"], "").exits(2).err;
+    assert!(said.contains("kept is a folder"), "{said}");
+    folder.write("not.db", "a text and no database");
+    let said = tidegate_in(&folder, &["memory", "export", "--store", "not.db"], "").exits(3).err;
+    assert!(said.contains("It is not a memory of Tidegate"), "{said}");
+    assert_eq!(folder.read("not.db"), "a text and no database");
+}
+
+#[test]
+fn what_unlisted_tools_take_is_known() {
+    let folder = Folder::new();
+    let line = r#"{"type":"entity","name":"2024","entityType":"year","observations":["5"]}"#;
+    folder.write("memory.jsonl", line);
+    with_memory(&folder, &["call", "import_graph", "jsonl=@memory.jsonl"]).exits(0);
+    let call = |args: &[&str]| with_memory(&folder, &[&["call", "--json"], args].concat()).exits(0).json();
+    let found = call(&["list_entities", "limit=1", "prefix=20"]);
+    assert_eq!(found["structuredContent"]["entities"][0]["name"], "2024", "{found}");
+    let kept = call(&["ingest_document", "text={\"a\":1}", "title=12345"]);
+    assert_eq!(kept["structuredContent"]["document"]["title"], "12345", "{kept}");
+    let shown = with_memory(&folder, &["tools", "import_graph"]).exits(0).out;
+    assert!(shown.contains("jsonl") && shown.contains("strict"), "{shown}");
+    let said = with_memory(&folder, &["call", "import_graph", "jsnl=x"]).exits(2).err;
+    assert!(said.contains("did you mean \"jsonl\"?"), "{said}");
+    let said = with_memory(&folder, &["tools", "import_grph"]).exits(4).err;
+    assert!(said.contains("import_grph"), "{said}");
+
+    // Behind a prefix, too.
+    folder.write(FILE, "[servers.memory]\nbuiltin = \"memory\"\n");
+    let shown = with_memory(&folder, &["tools", "memory_import_graph"]).exits(0).out;
+    assert!(shown.contains("memory_import_graph") && shown.contains("strict"), "{shown}");
+}
+
+#[test]
+fn an_empty_memory_is_an_empty_file() {
+    let folder = Folder::new();
+    let out = with_memory(&folder, &["call", "export_graph"]).exits(0).out;
+    assert_eq!(out, "");
+    folder.write("memory.jsonl", &out);
+    with_memory(&folder, &["call", "import_graph", "jsonl=@memory.jsonl"]).exits(0);
+}
+
+#[test]
+fn a_new_configuration_keeps_the_memory() {
+    let path = ".config/tidegate/tidegate.toml";
+    let memory = "[servers.memory]\nbuiltin = \"memory\"\nprefix = \"\"\n";
+    let folder = Folder::new();
+    let done = tidegate_in(&folder, &["add", "web", "http://127.0.0.1:9/"], "").exits(0);
+    assert!(done.err.contains("note: the memory"), "{}", done.err);
+    assert!(folder.read(path).ends_with(memory), "{}", folder.read(path));
+    tidegate_in(&folder, &["add", "web2", "http://127.0.0.1:9/"], "").exits(0);
+    assert_eq!(folder.read(path).matches("builtin").count(), 1);
+
+    let folder = Folder::new();
+    folder.write("servers.json", r#"{"mcpServers": {"web": {"url": "http://127.0.0.1:9/"}}}"#);
+    let done = tidegate_in(&folder, &["import", "servers.json", "--dry-run"], "").exits(0);
+    assert_eq!((done.err.as_str(), folder.read(path).as_str()), ("", ""));
+    tidegate_in(&folder, &["import", "servers.json"], "").exits(0);
+    assert!(folder.read(path).ends_with(memory), "{}", folder.read(path));
+
+    // Another server has its name.
+    let folder = Folder::new();
+    let done = tidegate_in(&folder, &["add", "memory", "http://127.0.0.1:9/"], "").exits(0);
+    assert!(done.err.contains("--builtin memory"), "{}", done.err);
+    assert!(!folder.read(path).contains("builtin"));
+
+    // By hand, and where only that was asked for.
+    let folder = Folder::new();
+    tidegate_in(&folder, &["add", "notes", "--builtin", "memory"], "").exits(0);
+    assert!(folder.read(path).ends_with(&memory.replace("memory]", "notes]")), "{}", folder.read(path));
+    assert!(!folder.read(path).contains("servers.memory"));
+    tidegate_in(&folder, &["add", "web", "http://127.0.0.1:9/", "--config", "own.toml"], "").exits(0);
+    assert!(!folder.read("own.toml").contains("builtin"));
+    let said = tidegate_in(&folder, &["add", "x", "--builtin", "nothing"], "").exits(2).err;
+    assert!(said.contains("demo") && said.contains("memory"), "{said}");
+    tidegate_in(&folder, &["check", "--config", "own.toml"], "").exits(0);
+}

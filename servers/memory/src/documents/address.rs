@@ -13,6 +13,26 @@ pub(super) fn public(address: IpAddr) -> bool {
     }
 }
 
+/// Whether an address is one of the link, or one where a cloud tells its machines about themselves, with their keys. Those
+/// are nobody's pages, on whatever network a server may fetch.
+pub(super) fn never(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => never_v4(address),
+        IpAddr::V6(address) => match address.segments() {
+            // An address of the old kind within the new.
+            [0, 0, 0, 0, 0, 0xffff, high, low]
+            | [0x64, 0xff9b, 0, 0, 0, 0, high, low]
+            | [0x2002, high, low, ..] => never_v4(v4(high, low)),
+            [0xfd00, 0xec2, ..] | [0xfd20, 0xce, ..] => true,
+            [first, ..] => first & 0xffc0 == 0xfe80,
+        },
+    }
+}
+
+fn never_v4(address: Ipv4Addr) -> bool {
+    matches!(address.octets(), [169, 254, ..] | [168, 63, 129, 16] | [100, 100, 100, 200] | [192, 0, 0, 192])
+}
+
 fn public_v4(address: Ipv4Addr) -> bool {
     let kept_back = match address.octets() {
         // This network, private networks and this machine.
@@ -130,6 +150,28 @@ mod tests {
             "2606:4700::200:5efe:127.0.0.1",
         ] {
             assert!(!public(address.parse().unwrap()), "{address}");
+        }
+    }
+
+    #[test]
+    fn what_a_cloud_tells_its_machines_is_for_nobody() {
+        for address in [
+            "169.254.169.254",
+            "169.254.170.2",
+            "168.63.129.16",
+            "100.100.100.200",
+            "192.0.0.192",
+            "::ffff:169.254.169.254",
+            "64:ff9b::a9fe:a9fe",
+            "2002:a9fe:a9fe::1",
+            "fd00:ec2::254",
+            "fd20:ce::254",
+            "fe80::1",
+        ] {
+            assert!(never(address.parse().unwrap()), "{address}");
+        }
+        for address in ["127.0.0.1", "10.0.0.1", "192.168.0.1", "100.64.0.1", "8.8.8.8", "::1", "fd00::1"] {
+            assert!(!never(address.parse().unwrap()), "{address}");
         }
     }
 

@@ -1,5 +1,7 @@
 //! From bytes to text: what is no text is refused, and nothing is ever unpacked.
 
+use encoding_rs::{Encoding, UTF_8};
+
 use super::kind::READABLE;
 use crate::store::{Fault, Result};
 
@@ -29,9 +31,15 @@ const OTHER: &[(&[u8], &str)] = &[
 /// Where the mark of a tar archive stands.
 const TAR: usize = 257;
 
-/// The text of these bytes: UTF-8, UTF-16 with its mark, or Latin-1 if `charset` says so.
-pub(super) fn decode(field: &str, bytes: &[u8], charset: Option<&str>) -> Result<String> {
+/// How far into a page its own word for how it is written is looked for, as browsers do.
+const HEAD: usize = 1024;
+
+/// The text of these bytes: UTF-8, UTF-16 with its mark, or what `charset` says; of a page in HTML also what it says of
+/// itself.
+pub(super) fn decode(field: &str, bytes: &[u8], charset: Option<&str>, html: bool) -> Result<String> {
     refuse_packed(field, bytes)?;
+    let own = if html && charset.is_none() { own_charset(bytes) } else { None };
+    let charset = charset.or(own.as_deref());
     let text = match bytes {
         [0xff, 0xfe, rest @ ..] => utf16(field, rest, u16::from_le_bytes)?,
         [0xfe, 0xff, rest @ ..] => utf16(field, rest, u16::from_be_bytes)?,
@@ -67,17 +75,31 @@ fn refuse_packed(field: &str, bytes: &[u8]) -> Result<()> {
     }
     // A document of this kind may have a few bytes before its mark.
     if bytes[..bytes.len().min(1024)].windows(5).any(|begin| begin == b"%PDF-") {
-        return Err(Fault::input(
-            field,
-            format!(
-                "is a PDF, which cannot be read; turn it into text first (pdftotext): {READABLE} can be read"
-            ),
-        ));
+        return Err(pdf(field));
     }
     match OTHER.iter().find(|(begins, _)| bytes.starts_with(begins)) {
         Some((_, what)) => Err(binary(field, what)),
         None => Ok(()),
     }
+}
+
+/// What is said of a PDF.
+pub(super) fn pdf(field: &str) -> Fault {
+    let what = format!(
+        "is a PDF, which cannot be read; turn it into text first (pdftotext): {READABLE} can be read"
+    );
+    Fault::input(field, what)
+}
+
+/// What the head of a page says it is written in: `<meta charset="…">`, or the same in the older way.
+fn own_charset(bytes: &[u8]) -> Option<String> {
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(HEAD)]).to_ascii_lowercase();
+    head.split("<meta").skip(1).find_map(|meta| {
+        let (_, after) = meta.split('>').next()?.split_once("charset")?;
+        let value = after.trim_start().strip_prefix('=')?.trim_start_matches(['"', '\'', ' ']);
+        let name = value.split(|c: char| !(c.is_ascii_alphanumeric() || "-_:.+".contains(c))).next()?;
+        (!name.is_empty()).then(|| name.to_owned())
+    })
 }
 
 fn binary(field: &str, what: &str) -> Fault {
@@ -95,25 +117,33 @@ fn utf8(field: &str, bytes: &[u8], charset: Option<&str>) -> Result<String> {
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Ok(text.to_owned());
     }
-    match charset.as_str() {
-        "iso-8859-1" | "latin1" | "windows-1252" | "us-ascii" | "iso-8859-15" if !bytes.contains(&0) => {
-            Ok(bytes.iter().map(|byte| latin(*byte)).collect())
-        }
-        "" | "utf-8" | "utf8" if bytes.contains(&0) => Err(binary(field, "binary data")),
-        "" | "utf-8" | "utf8" => Err(Fault::input(field, "is not UTF-8; save it as UTF-8 and try again")),
-        other => Err(Fault::input(
-            field,
-            format!("is written in {:?}, which cannot be read; save it as UTF-8", super::model::shown(other)),
-        )),
+    if bytes.contains(&0) {
+        return Err(binary(field, "binary data"));
     }
-}
-
-/// What browsers take a byte of Latin-1 for: that of Windows-1252.
-fn latin(byte: u8) -> char {
-    const HIGH: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
-    match byte {
-        0x80..=0x9f => HIGH.chars().nth(usize::from(byte - 0x80)).unwrap_or('\u{fffd}'),
-        other => char::from(other),
+    if charset.is_empty() {
+        return Err(Fault::input(field, "is not UTF-8; save it as UTF-8 and try again"));
+    }
+    match Encoding::for_label(charset.as_bytes()) {
+        Some(encoding) if encoding == UTF_8 => {
+            Err(Fault::input(field, "is not UTF-8, although it says so; save it as UTF-8 and try again"))
+        }
+        Some(encoding) => match encoding.decode_without_bom_handling_and_without_replacement(bytes) {
+            Some(text) => Ok(text.into_owned()),
+            None => {
+                let name = encoding.name();
+                Err(Fault::input(
+                    field,
+                    format!("is not {name}, although it says so; save it as UTF-8 and try again"),
+                ))
+            }
+        },
+        None => Err(Fault::input(
+            field,
+            format!(
+                "is written in {:?}, which cannot be read; save it as UTF-8",
+                super::model::shown(&charset)
+            ),
+        )),
     }
 }
 
@@ -122,21 +152,21 @@ mod tests {
     use super::*;
 
     fn refused(bytes: &[u8]) -> String {
-        decode("text", bytes, None).unwrap_err().message
+        decode("text", bytes, None, false).unwrap_err().message
     }
 
     #[test]
     fn texts_come_out_whatever_they_are_written_in() {
-        assert_eq!(decode("text", "\u{feff}ä\r\nb\rc".as_bytes(), None).unwrap(), "ä\nb\nc");
-        assert_eq!(decode("text", b"\xff\xfea\0\xe4\0", None).unwrap(), "aä");
-        assert_eq!(decode("text", b"\xfe\xff\0a\0\xe4", None).unwrap(), "aä");
-        assert_eq!(decode("text", b"caf\xe9 \x80", Some("ISO-8859-1")).unwrap(), "café €");
+        assert_eq!(decode("text", "\u{feff}ä\r\nb\rc".as_bytes(), None, false).unwrap(), "ä\nb\nc");
+        assert_eq!(decode("text", b"\xff\xfea\0\xe4\0", None, false).unwrap(), "aä");
+        assert_eq!(decode("text", b"\xfe\xff\0a\0\xe4", None, false).unwrap(), "aä");
+        assert_eq!(decode("text", b"caf\xe9 \x80", Some("ISO-8859-1"), false).unwrap(), "café €");
         assert_eq!(
-            decode("text", "café".as_bytes(), Some("ISO-8859-1")).unwrap(),
+            decode("text", "café".as_bytes(), Some("ISO-8859-1"), false).unwrap(),
             "café",
             "what it really is"
         );
-        assert_eq!(decode("text", b"", None).unwrap(), "");
+        assert_eq!(decode("text", b"", None, false).unwrap(), "");
     }
 
     #[test]
@@ -154,7 +184,29 @@ mod tests {
         assert!(refused(b"\x01\x02\x03\x04abc").contains("binary data"));
         assert!(refused(b"caf\xe9").contains("is not UTF-8"));
         assert!(refused(b"\xff\xfea").contains("damaged UTF-16"));
-        let why = decode("url", b"\x8c\xe9", Some("shift_jis")).unwrap_err().message;
-        assert!(why.contains("shift_jis"), "{why}");
+        let why = decode("url", b"\x8c\xe9", Some("klingon"), false).unwrap_err().message;
+        assert!(why.contains("klingon"), "{why}");
+        let why = decode("url", b"\x8c", Some("shift_jis"), false).unwrap_err().message;
+        assert!(why.contains("is not Shift_JIS"), "{why}");
+    }
+
+    #[test]
+    fn a_page_says_what_it_is_written_in() {
+        let page = |meta: &str| [b"<html><head>", meta.as_bytes(), b"</head>caf\xe9 \x80"].concat();
+        for meta in [
+            "<meta charset=\"windows-1252\">",
+            "<META name=x><meta charset = 'ISO-8859-1' />",
+            "<meta charset=latin1>",
+            "<meta http-equiv=\"Content-Type\" content=\"text/html; charset=windows-1252\">",
+        ] {
+            let text = decode("url", &page(meta), None, true).unwrap();
+            assert!(text.ends_with("café €"), "{meta}: {text}");
+            assert!(decode("url", &page(meta), None, false).is_err(), "only a page says so");
+            let why = decode("url", &page(meta), Some("utf-8"), true).unwrap_err().message;
+            assert!(why.contains("although it says so"), "the server knows better: {why}");
+        }
+        assert!(decode("url", &page("<p charset=latin1>"), None, true).is_err());
+        let text = decode("url", b"<meta charset=shift_jis>\x8e\x9f", None, true).unwrap();
+        assert!(text.ends_with('\u{6b21}'), "{text}");
     }
 }

@@ -45,9 +45,10 @@ pub(super) struct Fetcher {
 }
 
 impl Fetcher {
-    /// Fetches from public addresses; from all of them if `private`.
+    /// Fetches from public addresses; if `private`, also from others, but never from where a cloud keeps keys.
     pub(super) fn new(private: bool, max: usize) -> Fetcher {
-        let allowed: fn(IpAddr) -> bool = if private { |_| true } else { address::public };
+        let allowed: fn(IpAddr) -> bool =
+            if private { |address| !address::never(address) } else { address::public };
         Fetcher { lookup: Arc::new(|name| Box::pin(system(name))), allowed, max }
     }
 
@@ -68,6 +69,13 @@ impl Fetcher {
                 return self.take(&asked, &url, response).await;
             }
             let to = header(&response, LOCATION);
+            if to.is_empty() {
+                let what = format!(
+                    "url: the server answered {} and did not say where the page is",
+                    response.status().as_u16()
+                );
+                return Err(Fault::new(Code::Outside, what));
+            }
             let next = url.join(&to).map_err(|_| wrong("it redirects to something that is no address"))?;
             check(&next).map_err(|fault| {
                 Fault::input("url", format!("it redirects to another address, and there {}", fault.message))
@@ -99,6 +107,13 @@ impl Fetcher {
         }
         // One that is not public is enough: which of them is connected to is not known beforehand.
         if !addresses.iter().all(|address| (self.allowed)(*address)) {
+            if addresses.iter().any(|address| address::never(*address)) {
+                return Err(wrong(format!(
+                    "{:?} is not on the public internet, but where a cloud or a network tells its machines about themselves; \
+                     nothing is ever fetched from there",
+                    shown(&host.to_string())
+                )));
+            }
             return Err(wrong(format!(
                 "{:?} is not on the public internet, and nothing else is fetched; give the contents as \"text\"",
                 shown(&host.to_string())
@@ -118,13 +133,17 @@ impl Fetcher {
         let packed = header(&response, CONTENT_ENCODING);
         if !packed.is_empty() && !packed.eq_ignore_ascii_case("identity") {
             return Err(wrong(format!(
-                "the page comes packed ({:?}), which was not asked for",
+                "the server sends the page packed ({:?}) although it was asked not to, and nothing is unpacked here; give \
+                 the contents as \"text\"",
                 shown(&packed)
             )));
         }
         let content_type = header(&response, CONTENT_TYPE);
         let said = Kind::of_type(&content_type).map_err(|()| {
             let what = content_type.split(';').next().unwrap_or_default().trim();
+            if what.eq_ignore_ascii_case("application/pdf") {
+                return decode::pdf("url");
+            }
             wrong(format!("the page is {:?}; {READABLE} can be read", shown(what)))
         })?;
         let bytes = self.body(response).await?;
@@ -132,7 +151,7 @@ impl Fetcher {
             let (name, value) = part.split_once('=')?;
             name.trim().eq_ignore_ascii_case("charset").then(|| value.trim())
         });
-        let text = decode::decode("url", &bytes, charset)?;
+        let text = decode::decode("url", &bytes, charset, said == Some(Kind::Html))?;
         let name = url
             .path_segments()
             .and_then(|mut parts| parts.rfind(|part| !part.is_empty()))
@@ -147,6 +166,7 @@ impl Fetcher {
             source: origin.to_string(),
             origin: Some(format!("url:{origin}")),
             name: Some(name.to_owned()),
+            base: Some(url.clone()),
         })
     }
 

@@ -29,15 +29,21 @@ pub(super) fn read(field: &str, path: &str, folders: &[PathBuf], max: usize) -> 
             format!("there is no file {:?} in the folders that may be read", shown(path)),
         ));
     };
-    let bytes = open(&real).and_then(|file| bytes(field, file, max)).map_err(|trouble| match trouble {
-        Trouble::Refused(fault) => fault,
-        Trouble::Io(error) => {
-            tracing::warn!(%error, path = %real.display(), "a file cannot be read");
-            Fault::new(Code::Outside, format!("{field}: {:?} cannot be read", shown(path)))
-        }
-    })?;
+    let bytes =
+        open(field, path, &real).and_then(|file| bytes(field, file, max)).map_err(
+            |trouble| match trouble {
+                Trouble::Refused(fault) => fault,
+                Trouble::Io(error) => {
+                    tracing::warn!(%error, path = %real.display(), "a file cannot be read");
+                    Fault::new(
+                        Code::Outside,
+                        format!("{field}: {:?} cannot be read: {}", shown(path), error.kind()),
+                    )
+                }
+            },
+        )?;
     let name = real.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let text = decode::decode(field, &bytes, None)?;
+    let text = decode::decode(field, &bytes, None, Kind::of_name(&name) == Some(Kind::Html))?;
     let kind = Kind::of_name(&name).unwrap_or_else(|| Kind::of_text(&text));
     let below = real.strip_prefix(&folder).unwrap_or(&real);
     let shelf = folder.file_name().map(PathBuf::from).unwrap_or_default();
@@ -47,6 +53,7 @@ pub(super) fn read(field: &str, path: &str, folders: &[PathBuf], max: usize) -> 
         origin: Some(format!("file:{}", real.display())),
         source: shelf.join(below).to_string_lossy().into_owned(),
         name: Some(name),
+        base: None,
     })
 }
 
@@ -75,10 +82,14 @@ impl From<std::io::Error> for Trouble {
 }
 
 /// Opens a file that is one, and no device or pipe, and that is still the one that was looked at.
-fn open(path: &Path) -> Result<File, Trouble> {
-    let plain = |what: &Metadata| match what.is_file() {
-        true => Ok(()),
-        false => Err(std::io::Error::other("it is no file")),
+fn open(field: &str, given: &str, path: &Path) -> Result<File, Trouble> {
+    let plain = |what: &Metadata| {
+        let why = match (what.is_file(), what.is_dir()) {
+            (true, _) => return Ok(()),
+            (_, true) => "is a folder: give the files in it one by one",
+            _ => "is no file, but a device or a pipe",
+        };
+        Err(Trouble::Refused(Fault::input(field, format!("{:?} {why}", shown(given)))))
     };
     plain(&std::fs::symlink_metadata(path)?)?;
     let file = File::open(path)?;
@@ -87,7 +98,10 @@ fn open(path: &Path) -> Result<File, Trouble> {
     // Somebody may have put a link in its place in between.
     match path.canonicalize()? == path && same(&opened, &std::fs::symlink_metadata(path)?) {
         true => Ok(file),
-        false => Err(std::io::Error::other("it changed while it was opened").into()),
+        false => Err(Trouble::Refused(Fault::input(
+            field,
+            format!("{:?} changed while it was opened", shown(given)),
+        ))),
     }
 }
 

@@ -3,8 +3,11 @@
 //! Every page gives some text, however badly it is written, in one pass over it.
 
 mod entities;
+mod links;
 
 use entities::decoded;
+use links::{attribute, resolved, target};
+use url::Url;
 
 /// What a page shows.
 pub(super) struct Page {
@@ -53,9 +56,10 @@ const BLOCKS: &[&str] = &[
     "tr",
     "ul",
 ];
-/// What the page shows.
-pub(super) fn read(html: &str) -> Page {
+/// What the page shows. Where its links lead stands behind them, if that is known: `base` is where the page itself is.
+pub(super) fn read(html: &str, base: Option<&Url>) -> Page {
     let mut out = Writer::default();
+    let mut base = base.cloned();
     let mut title = None;
     let mut rest = html;
     while let Some(at) = rest.find('<') {
@@ -67,6 +71,7 @@ pub(super) fn read(html: &str) -> Page {
             rest = &rest[1..];
             continue;
         };
+        let whole = &rest[..tag.length];
         rest = &rest[tag.length..];
         if tag.ends {
             out.end(&tag.name);
@@ -78,6 +83,16 @@ pub(super) fn read(html: &str) -> Page {
             rest = if tag.closed { rest } else { until(rest, &tag.name).1 };
         } else {
             out.begin(&tag.name);
+            match tag.name.as_str() {
+                "a" => {
+                    out.link = attribute(whole, "href").and_then(|href| target(&href, base.as_ref()));
+                    out.linked = out.out.len();
+                }
+                "base" => {
+                    base = attribute(whole, "href").and_then(|href| resolved(&href, base.as_ref())).or(base)
+                }
+                _ => {}
+            }
         }
     }
     out.words(rest);
@@ -155,6 +170,9 @@ struct Writer {
     kept: usize,
     /// What the next word is marked with, as a heading or an entry of a list.
     mark: &'static str,
+    /// Where the link leads whose text is being written, and where that text begins.
+    link: Option<String>,
+    linked: usize,
 }
 
 impl Writer {
@@ -222,6 +240,13 @@ impl Writer {
 
     fn end(&mut self, name: &str) {
         match name {
+            "a" => {
+                let words = self.out.get(self.linked..).unwrap_or_default().trim();
+                // What has no text is not seen, and an address need not be said twice.
+                if let Some(to) = self.link.take().filter(|to| !words.is_empty() && words != to) {
+                    self.out.push_str(&format!(" ({to})"));
+                }
+            }
             "pre" => {
                 self.kept = self.kept.saturating_sub(1);
                 self.line(2);
@@ -260,12 +285,36 @@ mod tests {
              <p>The   <b>sea</b> rises,\n &lt;twice&gt; a&nbsp;day &#8212; &#x1F30A;.</p><ul><li>ebb<li>flow</ul>\
              <pre>  let x = 1;\n\n  y</pre><table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>\
              <a href=\"x>y\" title='>'>link</a>ed<br>next</body></html>",
+            None,
         );
         assert_eq!(page.title.as_deref(), Some("Tides & Ebbs"));
         assert_eq!(
             page.text,
             "# Tides\n\nThe sea rises, <twice> a day — 🌊.\n\n- ebb\n- flow\n\n  let x = 1;\n\n  y\n\na | b\nc\n\nlinked\nnext\n"
         );
+    }
+
+    #[test]
+    fn links_say_where_they_lead() {
+        let base = Url::parse("https://example.com/docs/page.html").unwrap();
+        for (html, text) in [
+            (
+                "See <a href=\"other.html?a=1&amp;b=2\">the other</a>.",
+                "See the other (https://example.com/docs/other.html?a=1&b=2).\n",
+            ),
+            ("<a class=x href=/top>top</a> next", "top (https://example.com/top) next\n"),
+            ("<a href='#part'>part</a>", "part\n"),
+            ("<a href=\"javascript:alert(1)\">do</a>", "do\n"),
+            ("<a href=\"https://a.example/\">https://a.example/</a>", "https://a.example/\n"),
+            ("<a href=x><img src=y></a>z", "z\n"),
+            ("<a name=here>text</a>", "text\n"),
+            ("<base href=\"/else/\"><a href=x>x</a>", "x (https://example.com/else/x)\n"),
+            ("<a title='a href=no' disabled href = \"x\" >x</a>", "x (https://example.com/docs/x)\n"),
+            ("<a href=mailto:ann@example.com>Ann</a>", "Ann (mailto:ann@example.com)\n"),
+        ] {
+            assert_eq!(read(html, Some(&base)).text, text, "{html}");
+        }
+        assert_eq!(read("<a href=x>x</a> <a href=http://y/>y</a>", None).text, "x y (http://y/)\n");
     }
 
     #[test]
@@ -282,15 +331,29 @@ mod tests {
             ("<SCRIPT>a</SCRIPT >b", "b\n"),
             ("&ü;<ü>", "&ü;<ü>\n"),
         ] {
-            assert_eq!(read(html).text, text, "{html}");
+            assert_eq!(read(html, None).text, text, "{html}");
         }
     }
 
     #[test]
     fn long_pages_take_one_pass() {
-        for part in ["<", "<a", "</", "<!--", "&", "<p>", "<script></", "<title></", "<pre>", "<a '"] {
+        for part in [
+            "<",
+            "<a",
+            "</",
+            "<!--",
+            "&",
+            "<p>",
+            "<script></",
+            "<title></",
+            "<pre>",
+            "<a '",
+            "<a href=x>",
+            "<a href",
+            "<a = = ",
+        ] {
             let begun = std::time::Instant::now();
-            read(&part.repeat(50_000));
+            read(&part.repeat(50_000), None);
             assert!(begun.elapsed().as_secs() < 60, "{part} takes {:?}", begun.elapsed());
         }
     }

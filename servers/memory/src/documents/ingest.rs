@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
+use url::Url;
 
 use super::fetch::Fetcher;
 use super::keep::{self, Given};
@@ -25,6 +26,8 @@ pub(super) struct Taken {
     pub(super) source: String,
     /// What it is called there.
     pub(super) name: Option<String>,
+    /// The address that its links are relative to.
+    pub(super) base: Option<Url>,
 }
 
 impl Taken {
@@ -35,13 +38,13 @@ impl Taken {
             Kind::Plain | Kind::Markdown if base == Some(Base::Codebase) => Kind::Code,
             kind => kind,
         };
-        Ok(Taken { text, kind, origin: None, source: "text".to_owned(), name: None })
+        Ok(Taken { text, kind, origin: None, source: "text".to_owned(), name: None, base: None })
     }
 
     /// HTML as the text that it shows.
     pub(super) fn readable(mut self, field: &str, max: usize) -> Stored<Taken> {
         if self.kind == Kind::Html {
-            let page = html::read(&self.text);
+            let page = html::read(&self.text, self.base.as_ref());
             self.text = page.text;
             self.name = page.title.or(self.name);
         }

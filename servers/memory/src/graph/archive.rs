@@ -41,7 +41,7 @@ pub(crate) struct EntityVersion {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Observation {
     #[serde(flatten)]
-    row: Row,
+    pub(crate) row: Row,
     /// The key of the entity.
     entity: i64,
     content: String,

@@ -222,13 +222,15 @@ impl Life {
     }
 }
 
-/// The last versions of a relation, at most `limit`, oldest first, whatever became of it; and how many there are.
+/// The last versions of a relation that are before one, at most `limit`, oldest first, whatever became of it; and how
+/// many there are on the whole.
 pub(crate) fn of_relation(
     view: &mut View<'_>,
     from: &str,
     to: &str,
     relation_type: &str,
     limit: usize,
+    before: Option<usize>,
 ) -> Result<(Vec<RelationVersion>, usize)> {
     let sql = format!(
         "SELECT {}, until FROM relations
@@ -242,8 +244,9 @@ pub(crate) fn of_relation(
         return Err(Fault::no_relation(from, relation_type, to));
     }
     let total = rows.len();
+    let end = before.map_or(total, |before| before.saturating_sub(1).min(total));
     let mut versions = Vec::new();
-    for (at, (kept, until)) in rows.into_iter().enumerate().skip(total.saturating_sub(limit)) {
+    for (at, (kept, until)) in rows.into_iter().enumerate().take(end).skip(end.saturating_sub(limit)) {
         versions.push(RelationVersion {
             version: at + 1,
             relation: kept.relation,

@@ -121,6 +121,10 @@ fn step(
                 continue;
             }
             let met = other.over.contains_key(&next);
+            // A relation may lead to a name that nobody bears: no way goes on from there.
+            if !met && entities::find(view, &next)?.is_none() {
+                continue;
+            }
             side.over.insert(next.clone(), Some((name.clone(), relation)));
             if met {
                 return Ok(Some(next));

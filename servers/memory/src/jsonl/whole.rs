@@ -5,8 +5,12 @@
 //! `until`, in milliseconds), which changes made and ended it (`made`, `gone`), and which row it brings back (`origin`).
 //! Numbers are those that rows had where they were written; who reads the file gives them numbers of its own.
 
+use std::io::Write;
+
 use serde::{Deserialize, Serialize};
 
+use super::cost;
+use super::file::unwritable;
 use super::numbers::Numbers;
 use crate::agents::archive::AgentVersion;
 use crate::documents::archive::{DocumentPiece, DocumentText, DocumentVersion};
@@ -37,12 +41,20 @@ pub(crate) enum Line {
 
 /// How much a file has: changes, and what is known now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub(crate) changes: usize,
-    pub(crate) entities: usize,
-    pub(crate) relations: usize,
-    pub(crate) documents: usize,
-    pub(crate) agents: usize,
+#[non_exhaustive]
+pub struct Counts {
+    /// Changes, which only a file with history has.
+    pub changes: usize,
+    /// Entities.
+    pub entities: usize,
+    /// What is known of them.
+    pub observations: usize,
+    /// Relations.
+    pub relations: usize,
+    /// Documents, which only a file with history has.
+    pub documents: usize,
+    /// Agents, which only a file with history has.
+    pub agents: usize,
 }
 
 impl Counts {
@@ -50,6 +62,7 @@ impl Counts {
         match line {
             Line::Change(_) => self.changes += 1,
             Line::EntityVersion(row) => self.entities += usize::from(row.row.gone.is_none()),
+            Line::Observation(row) => self.observations += usize::from(row.row.gone.is_none()),
             Line::RelationVersion(row) => self.relations += usize::from(row.row.gone.is_none()),
             Line::DocumentVersion(row) => self.documents += usize::from(row.row.gone.is_none()),
             Line::AgentVersion(row) => self.agents += usize::from(row.row.gone.is_none()),
@@ -58,93 +71,188 @@ impl Counts {
     }
 }
 
+/// Where lines go.
+enum To {
+    /// Into an answer, which has at most so many bytes.
+    Answer(String, usize),
+    /// Anywhere.
+    File(Box<dyn Write>),
+}
+
 /// Lines that are being written.
 pub(crate) struct Writer {
-    text: String,
+    to: To,
     lines: usize,
-    most: usize,
+    used: usize,
     counts: Counts,
 }
 
 impl Writer {
+    fn new(to: To) -> Writer {
+        Writer { to, lines: 0, used: 0, counts: Counts::default() }
+    }
+
     pub(crate) fn line(&mut self, line: &Line) -> Result<()> {
-        let written = serde_json::to_string(line)
+        let mut written = serde_json::to_string(line)
             .map_err(|error| Fault::input("history", format!("cannot be written as JSON: {error}")))?;
-        if self.text.len() + written.len() > self.most {
-            let most = self.most;
-            let why = format!("there is more than {most} bytes of it: copy the file or the database instead");
-            return Err(Fault::input("history", why));
+        match &mut self.to {
+            To::Answer(text, most) => {
+                self.used += cost(&written);
+                if self.used > *most {
+                    let why = format!(
+                        "there is more than {most} bytes of it, too much for an answer: \
+                         tidegate memory export --history FILE writes it to a file"
+                    );
+                    return Err(Fault::input("history", why));
+                }
+                if self.lines > 0 {
+                    text.push('\n');
+                }
+                text.push_str(&written);
+            }
+            To::File(file) => {
+                written.push('\n');
+                file.write_all(written.as_bytes()).map_err(|error| unwritable(&error))?;
+            }
         }
-        if self.lines > 0 {
-            self.text.push('\n');
-        }
-        self.text.push_str(&written);
         self.lines += 1;
         self.counts.add(line);
         Ok(())
     }
+
+    /// Everything of a tenant but what was said to agents, which is not everybody's.
+    fn all(&mut self, view: &mut View<'_>) -> Result<()> {
+        self.line(&Line::Memory { format: FORMAT.to_owned(), version: VERSION })?;
+        graph::archive::write(view, self)?;
+        documents::archive::write(view, self)?;
+        agents::archive::write(view, self)?;
+        let lines = self.lines + 1;
+        self.line(&Line::End { lines })
+    }
 }
 
-/// Everything of a tenant but what was said to agents, which is not everybody's. At most `most` bytes.
+/// Everything as one text, which takes at most `most` bytes in an answer.
 pub(crate) fn write(view: &mut View<'_>, most: usize) -> Result<(String, Counts)> {
-    let mut writer = Writer { text: String::new(), lines: 0, most, counts: Counts::default() };
-    writer.line(&Line::Memory { format: FORMAT.to_owned(), version: VERSION })?;
-    graph::archive::write(view, &mut writer)?;
-    documents::archive::write(view, &mut writer)?;
-    agents::archive::write(view, &mut writer)?;
-    let lines = writer.lines + 1;
-    writer.line(&Line::End { lines })?;
-    Ok((writer.text, writer.counts))
+    let mut writer = Writer::new(To::Answer(String::new(), most));
+    writer.all(view)?;
+    let To::Answer(text, _) = writer.to else { return Err(Fault::input("history", "is not a text")) };
+    Ok((text, writer.counts))
+}
+
+/// Writes everything to a file.
+pub(crate) fn write_to(view: &mut View<'_>, file: Box<dyn Write>) -> Result<Counts> {
+    let mut writer = Writer::new(To::File(file));
+    writer.all(view)?;
+    if let To::File(file) = &mut writer.to {
+        file.flush().map_err(|error| unwritable(&error))?;
+    }
+    Ok(writer.counts)
+}
+
+/// Whether a file with this first line is such a file.
+pub(crate) fn begins(first: &[u8]) -> bool {
+    matches!(serde_json::from_slice(first), Ok(Line::Memory { .. }))
 }
 
 /// Whether a text is such a file.
 pub(crate) fn is(text: &str) -> bool {
-    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    matches!(serde_json::from_str(first), Ok(Line::Memory { .. }))
+    begins(text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().as_bytes())
 }
 
-/// A file that was read: its lines, with their numbers.
-pub(crate) struct File(Vec<(usize, Line)>);
+/// A line with its number.
+pub(crate) type Numbered = (usize, Line);
 
-/// Reads the lines of a file, all of which must be there.
-pub(crate) fn read(text: &str) -> Result<File> {
-    let mut lines = Vec::new();
-    for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-        let read = serde_json::from_str(line).map_err(|error| wrong(at, &error.to_string()))?;
-        lines.push((at, read));
+/// Reads the lines of a text, all of which must be there.
+pub(crate) fn read(text: &str) -> Result<Vec<Numbered>> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    checked(lines.map(|(at, line)| Ok((at + 1, line)))).collect()
+}
+
+/// Reads lines one after the other. What is missing is told in the place of the end.
+pub(crate) fn checked(
+    lines: impl Iterator<Item = Result<(usize, impl AsRef<[u8]>)>>,
+) -> impl Iterator<Item = Result<Numbered>> {
+    let mut seen = Seen::default();
+    let mut lines = lines.fuse();
+    std::iter::from_fn(move || match lines.next() {
+        Some(line) => Some(line.and_then(|(number, line)| seen.line(number, line.as_ref()))),
+        None => seen.end().err().map(Err),
+    })
+}
+
+/// How far a file was read.
+#[derive(Default)]
+struct Seen {
+    lines: usize,
+    /// How many lines the last one says there are.
+    said: Option<usize>,
+    /// Something was wrong, and was told.
+    over: bool,
+}
+
+impl Seen {
+    fn line(&mut self, number: usize, line: &[u8]) -> Result<Numbered> {
+        let read = self.read(number, line);
+        self.over = read.is_err();
+        read
     }
-    match lines.first() {
-        Some((_, Line::Memory { format, .. })) if format != FORMAT => {
-            return Err(wrong(0, &format!("the format must be {FORMAT:?}")));
+
+    fn read(&mut self, number: usize, line: &[u8]) -> Result<Numbered> {
+        let line: Line = serde_json::from_slice(line).map_err(|error| wrong(number, &error.to_string()))?;
+        self.lines += 1;
+        match &line {
+            _ if self.said.is_some() => {
+                return Err(wrong(number, "stands behind the last line, {\"type\":\"end\",…}"));
+            }
+            Line::Memory { .. } if self.lines > 1 => {
+                return Err(wrong(number, "type: stands in the wrong place"));
+            }
+            Line::Memory { format, .. } if format != FORMAT => {
+                return Err(wrong(number, &format!("the format must be {FORMAT:?}")));
+            }
+            Line::Memory { version, .. } if *version != VERSION => {
+                let why =
+                    format!("the version is {version}; this version of Tidegate reads version {VERSION}");
+                return Err(wrong(number, &why));
+            }
+            Line::End { lines } => self.said = Some(*lines),
+            _ => {}
         }
-        Some((_, Line::Memory { version, .. })) if *version != VERSION => {
-            let why = format!("the version is {version}; this version of Tidegate reads version {VERSION}");
-            return Err(wrong(0, &why));
-        }
-        _ => {}
+        Ok((number, line))
     }
-    match lines.last() {
-        Some((_, Line::End { lines: said })) if *said == lines.len() => Ok(File(lines)),
-        Some((_, Line::End { lines: said })) => {
-            let why = format!("has {} lines, and its last one says {said}: some are missing", lines.len());
-            Err(Fault::input("jsonl", why))
+
+    fn end(&mut self) -> Result<()> {
+        let lines = self.lines;
+        if std::mem::replace(&mut self.over, true) {
+            return Ok(());
         }
-        _ => Err(Fault::input("jsonl", "has no last line {\"type\":\"end\",…}: it was cut off")),
+        match self.said {
+            Some(said) if said == lines => Ok(()),
+            Some(said) => {
+                let why = format!("has {lines} lines, and its last one says {said}: some are missing");
+                Err(Fault::input("jsonl", why))
+            }
+            None => Err(Fault::input("jsonl", "has no last line {\"type\":\"end\",…}: it was cut off")),
+        }
     }
 }
 
-fn wrong(at: usize, why: &str) -> Fault {
-    Fault::input(&format!("jsonl, line {}", at + 1), why)
+fn wrong(number: usize, why: &str) -> Fault {
+    Fault::input(&format!("jsonl, line {number}"), why)
 }
 
 /// Brings a file into a memory that is empty.
-pub(crate) fn bring(change: &mut Change<'_>, file: File, max_document: usize) -> Result<Counts> {
+pub(crate) fn bring(
+    change: &mut Change<'_>,
+    lines: impl Iterator<Item = Result<Numbered>>,
+    max_document: usize,
+) -> Result<Counts> {
     refuse_others(change)?;
     let mut numbers = Numbers::default();
     let mut pieces = documents::archive::Pieces::new(max_document);
     let mut counts = Counts::default();
-    let last = file.0.len().saturating_sub(1);
-    for (place, (at, line)) in file.0.into_iter().enumerate() {
+    for line in lines {
+        let (number, line) = line?;
         counts.add(&line);
         let put = match line {
             Line::Change(row) => row.put(change, &mut numbers),
@@ -155,12 +263,10 @@ pub(crate) fn bring(change: &mut Change<'_>, file: File, max_document: usize) ->
             Line::DocumentText(row) => row.put(change, &mut numbers, &mut pieces),
             Line::DocumentPiece(row) => row.put(change, &mut numbers, &mut pieces),
             Line::AgentVersion(row) => row.put(change, &mut numbers),
-            Line::Memory { .. } if place == 0 => Ok(()),
-            Line::End { .. } if place == last => Ok(()),
-            Line::Memory { .. } | Line::End { .. } => Err(Fault::input("type", "stands in the wrong place")),
+            Line::Memory { .. } | Line::End { .. } => Ok(()),
         };
         put.map_err(|fault| match fault.code {
-            Code::InvalidInput | Code::InvalidEntityName => wrong(at, &fault.message),
+            Code::InvalidInput | Code::InvalidEntityName => wrong(number, &fault.message),
             _ => fault,
         })?;
     }
@@ -202,7 +308,7 @@ mod tests {
 
     #[test]
     fn what_is_too_long_is_not_written() {
-        let mut writer = Writer { text: String::new(), lines: 0, most: 100, counts: Counts::default() };
+        let mut writer = Writer::new(To::Answer(String::new(), 100));
         let line = || Line::Memory { format: FORMAT.to_owned(), version: VERSION };
         writer.line(&line()).unwrap();
         let why = writer.line(&line()).unwrap_err();
@@ -217,7 +323,7 @@ mod tests {
             assert!(!is(other), "{other}");
         }
         let whole = format!("{first}\n{{\"type\":\"end\",\"lines\":2}}");
-        assert_eq!(read(&whole).unwrap().0.len(), 2);
+        assert_eq!(read(&whole).unwrap().len(), 2);
         assert!(read(first).is_err(), "it was cut off");
     }
 }

@@ -14,6 +14,12 @@ const AGAIN = 3000;
 /** How long to wait for more letters before searching. */
 const TYPING = 180;
 const COLOURS = 9;
+/** What the search box finds, by the list that is open. */
+const PLACEHOLDERS = {
+  entities: 'Search names, types and what is known',
+  documents: 'Search documents by title and contents',
+  agents: 'Search agents by name and description',
+};
 const ORDER = new Intl.Collator('en', { numeric: true });
 
 const endpoint = new URL(
@@ -74,23 +80,23 @@ async function refresh() {
   const graph = await memory.now();
   // The slider may have been moved meanwhile.
   if (time.shown !== undefined) return;
-  show(graph);
-  if (state.found) await search();
+  await show(graph);
+  if (state.found || state.tab !== 'entities') await search();
 }
 
 async function showMoment(ms) {
   try {
     const graph = ms === undefined ? await memory.now() : await memory.at(ms);
-    show(graph);
+    await show(graph);
     trouble();
-    if (state.found) await search();
+    if (state.found || state.tab !== 'entities') await search();
   } catch (failure) {
     time.stop();
     trouble(failure);
   }
 }
 
-function show(graph) {
+async function show(graph) {
   const before = state.byName;
   state.graph = graph;
   state.byName = new Map(graph.entities.map((entity) => [entity.name, entity]));
@@ -108,13 +114,22 @@ function show(graph) {
   byId('counts').textContent = words;
   byId('graph').setAttribute('aria-label', `The graph: ${words}`);
   byId('empty').hidden = graph.entities.length > 0;
-  if (graph.entities.length === 0) {
-    if (time.shown === undefined) panes.nothingYet(endpoint.href);
-    else panes.nothingThen();
-  }
   showLegend();
   showList();
   if (state.selected !== undefined) showEntity();
+  if (graph.entities.length === 0) await showNothing(graph.relations.length);
+}
+
+/** There is no entity. Something else may be known all the same. */
+async function showNothing(relations) {
+  if (time.shown !== undefined) {
+    panes.nothingThen();
+    return;
+  }
+  const documents = await memory.documents(1).catch(() => []);
+  if (state.graph.entities.length > 0 || time.shown !== undefined) return;
+  if (relations > 0 || documents.length > 0) panes.noEntities(relations, documents.length > 0, () => showTab('documents'));
+  else panes.nothingYet(endpoint.href);
 }
 
 /** The types with how many entities each has, most first. */
@@ -194,19 +209,31 @@ async function showTab(tab) {
   }
   const list = byId('list');
   list.setAttribute('aria-labelledby', `tab-${tab}`);
-  if (tab === 'entities') {
-    showList();
-    return;
-  }
-  fill(list, panes.note('Looking …'));
-  const [load, put] = tab === 'documents'
-    ? [() => memory.documents(), (all) => panes.documents(list, all, openDocument)]
-    : [() => memory.agents(), (all) => panes.agents(list, all, openAgent)];
+  byId('query').placeholder = PLACEHOLDERS[tab];
+  if (tab === 'entities') showList();
+  else fill(list, panes.note('Looking …'));
+  await search();
+}
+
+/** Shows the documents or the agents, or those of them that are found. */
+async function showOthers(tab, query, mine) {
+  const list = byId('list');
   try {
-    const all = await load();
-    if (state.tab === tab) put(all);
+    const then = time.shown;
+    const found = tab === 'documents' ? await memory.findDocuments(query) : await memory.findAgents(query);
+    if (mine !== searches || state.tab !== tab) return;
+    const none = query === '' ? undefined : 'Nothing is found.';
+    if (tab === 'agents') {
+      panes.agents(list, found, openAgent, none);
+    } else {
+      // Of documents only what they are now is known here, and since when they are there.
+      const there = then === undefined ? found : found.filter((kept) => new Date(kept.createdAt).getTime() <= then);
+      panes.documents(list, there, openDocument, then === undefined ? none : none ?? 'No document was there then.');
+    }
+    if (then !== undefined) list.prepend(panes.note(`${tab === 'agents' ? 'Agents' : 'Documents'} are shown as they are now.`));
+    trouble();
   } catch (failure) {
-    if (state.tab === tab) fill(list, panes.note(failure.message));
+    if (state.tab === tab && mine === searches) fill(list, panes.note(failure.message));
     if (!(failure instanceof Missing)) console.info(failure);
   }
 }
@@ -220,6 +247,13 @@ async function search() {
   const query = byId('query').value.trim();
   searches += 1;
   const mine = searches;
+  if (state.tab !== 'entities') {
+    // What was found among the entities is not what is searched for any more.
+    state.found = undefined;
+    drawing.light(undefined);
+    await showOthers(state.tab, query, mine);
+    return;
+  }
   if (query === '') {
     state.found = undefined;
     showList();
@@ -231,8 +265,7 @@ async function search() {
     if (mine !== searches) return;
     state.found = found;
     trouble();
-    if (state.tab === 'entities') showList();
-    else await showTab('entities');
+    showList();
   } catch (failure) {
     trouble(failure);
   }
@@ -289,7 +322,7 @@ function openAgent(agent) {
   state.selected = undefined;
   drawing.select(undefined);
   delete byId('detail').dataset.name;
-  panes.agentDetail(agent, close);
+  panes.agentDetail(agent, close, () => memory.agent(agent.uri));
 }
 
 function close() {

@@ -91,16 +91,26 @@ export class Memory {
   }
 
   /** The documents, newest first. */
-  async documents() {
+  async documents(most = MOST_DOCUMENTS) {
     const all = [];
     let cursor;
     do {
-      const page = cursor === undefined ? {} : { cursor };
+      const page = { limit: Math.min(most, 100), ...(cursor === undefined ? {} : { cursor }) };
       const told = await this.#optional('list_documents', page, 'This memory keeps no documents.');
       all.push(...(told.documents ?? []));
       cursor = told.nextCursor;
-    } while (cursor !== undefined && all.length < MOST_DOCUMENTS);
+    } while (cursor !== undefined && all.length < most);
     return all;
+  }
+
+  /** The documents that say something, those whose contents do after those whose title does; all without a query. */
+  async findDocuments(query) {
+    const all = await this.documents();
+    if (query === '') return all;
+    const named = all.filter(({ title, source, uri, tags }) => holds(query, title, source, uri, ...(tags ?? [])));
+    const { results } = await this.#tool('search_knowledge_base', { query, schema: 'documents', limit: 20 });
+    const said = results.map(({ metadata }) => all.find(({ id }) => id === metadata?.id));
+    return [...new Set([...named, ...said.filter(Boolean)])];
   }
 
   /** The text of a document from a place on. A long one comes in parts: `nextOffset` says where it goes on. */
@@ -115,6 +125,18 @@ export class Memory {
     const read = lists.filter(Boolean).map((uri) => this.#mcp.resource(uri).then(listed));
     const all = (await Promise.all(read)).flat();
     return all.filter((agent, at) => all.findIndex((other) => other.uri === agent.uri) === at);
+  }
+
+  /** The agents that fit; all without a query. */
+  async findAgents(query) {
+    const all = await this.agents();
+    return query === '' ? all : all.filter(({ name, title, description }) => holds(query, name, title, description));
+  }
+
+  /** All about an agent: its prompt, its tools, and what its answers look like. */
+  async agent(uri) {
+    const { agentlet } = await this.#tool('get_agent', { agent_uri: uri });
+    return agentlet;
   }
 
   #tool(name, args) {
@@ -141,6 +163,12 @@ export class Memory {
   #uri(uri) {
     return this.#find(uri) ?? uri;
   }
+}
+
+/** Whether one of the texts has the words. */
+function holds(query, ...texts) {
+  const wanted = query.toLowerCase();
+  return texts.some((text) => text?.toLowerCase().includes(wanted));
 }
 
 /** A list is either there as such, or the only list within an object. */

@@ -57,12 +57,12 @@ export function mark(name) {
   }
 }
 
-export function documents(parent, found, open) {
+export function documents(parent, found, open, none) {
   list(parent, found, (kept) => element('li', {}, element('button', {
     type: 'button', class: 'entry tall', onclick: () => open(kept),
   }, element('span', { class: 'name' }, kept.title || kept.uri || `Document ${kept.id}`),
   element('span', { class: 'kind' }, about(kept)))),
-  note('No documents are kept yet. Ask the assistant to keep a file or a web page, and it is listed here.'));
+  note(none ?? 'No documents are kept yet. Ask the assistant to keep a file or a web page, and it is listed here.'));
 }
 
 function about({ knowledgeBase, bytes, createdAt }) {
@@ -71,12 +71,12 @@ function about({ knowledgeBase, bytes, createdAt }) {
   return parts.filter(Boolean).join(' · ');
 }
 
-export function agents(parent, found, open) {
+export function agents(parent, found, open, none) {
   list(parent, found, (agent) => element('li', {}, element('button', {
     type: 'button', class: 'entry tall', onclick: () => open(agent),
   }, element('span', { class: 'name' }, agent.title || agent.name || agent.uri),
   element('span', { class: 'kind' }, agent.description || (agent.version ? `version ${agent.version}` : '')))),
-  note('There are no agents yet.'));
+  note(none ?? 'There are no agents yet.'));
 }
 
 // ---- details
@@ -193,10 +193,26 @@ export function documentDetail(found, close, read) {
   go();
 }
 
-export function agentDetail(found, close) {
+/** An agent. `read()` gives all of it: the list has only the beginning of its prompt. */
+export async function agentDetail(found, close, read) {
   const facts = [['Address', found.uri], ['Version', found.version]];
-  detail(found.title || found.name || found.uri, close,
-    found.description ? element('p', {}, found.description) : undefined, definitions(facts));
+  const rest = element('div', { 'aria-live': 'polite' },
+    found.description ? element('p', {}, found.description) : undefined, note('Reading …'));
+  detail(found.title || found.name || found.uri, close, definitions(facts), rest);
+  try {
+    const { description, json_schema_extra: extra, properties, required, type } = await read();
+    const tools = (extra?.tools ?? []).map((tool) => (typeof tool === 'string' ? tool : tool.name ?? JSON.stringify(tool)));
+    const schema = properties === undefined ? undefined : JSON.stringify({ type, properties, required }, undefined, 2);
+    fill(rest,
+      section('Prompt', element('pre', {}, description ?? '')),
+      section(`Tools (${number(tools.length)})`, tools.length > 0
+        ? element('ul', {}, ...tools.map((tool) => element('li', {}, tool)))
+        : note('It has no tools.')),
+      extra?.model || extra?.tags ? definitions([['Model', extra.model], ['Tags', (extra.tags ?? []).join(', ')]]) : undefined,
+      schema ? section('Answers look like this', element('pre', {}, schema)) : undefined);
+  } catch (failure) {
+    fill(rest, found.description ? element('p', {}, found.description) : undefined, note(failure.message));
+  }
 }
 
 function definitions(facts) {
@@ -226,6 +242,14 @@ export function nothingYet(endpoint) {
     element('p', {}, 'and then tell it something worth keeping:'),
     element('blockquote', {}, '“Remember that our team meets on Tuesdays and that Ann leads it.”'),
     element('p', {}, 'What it keeps appears here at once.'));
+}
+
+/** Something is known, but no entity that could be drawn. */
+export function noEntities(relations, documents, open) {
+  fill(byId('empty'), element('h2', {}, 'There are no entities to draw'),
+    relations > 0 ? element('p', {}, `${count(relations, 'relation connects', 'relations connect')} names of which nothing is known.`) : undefined,
+    documents ? element('p', {}, 'Documents are kept: ',
+      element('button', { type: 'button', class: 'link', onclick: open }, 'show them'), '.') : undefined);
 }
 
 /** The graph was empty at that moment. */

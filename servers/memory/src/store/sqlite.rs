@@ -1,5 +1,7 @@
 //! SQLite behind [`Sql`].
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
@@ -7,7 +9,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter};
 
-use super::error::Result;
+use super::error::{Code, Fault, Result};
 use super::sql::{self, Dialect, Row, Session, Sql, Value};
 
 /// How long to wait for another process that writes.
@@ -18,8 +20,41 @@ const CHECKPOINT: i64 = 4_000;
 /// How many prepared statements to keep.
 const STATEMENTS: usize = 128;
 
+/// How every SQLite file begins.
+const BEGIN: &[u8] = b"SQLite format 3\0";
+/// Tables that every memory has.
+const TABLES: [&str; 4] = ["tenants", "changes", "observations", "pages"];
+
+/// Refuses a file of anybody else's before anything in it is touched. An empty one can become a memory.
+fn check_ours(path: &Path) -> Result<()> {
+    let refused = |what: &str| {
+        Err(Fault::new(Code::Database, format!("{what}: name another file. It was not touched")))
+    };
+    let mut begin = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGIN.len() as u64).read_to_end(&mut begin));
+    match read {
+        // Whoever opens it says why it cannot be read.
+        Err(_) | Ok(0) => return Ok(()),
+        Ok(_) if begin != BEGIN => {
+            return refused("It is not a memory of Tidegate, and no SQLite file at all");
+        }
+        Ok(_) => {}
+    }
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    connection.busy_timeout(BUSY)?;
+    let mut statement = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table'")?;
+    let tables = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+    match tables.is_empty() || TABLES.iter().all(|ours| tables.iter().any(|table| table == ours)) {
+        true => Ok(()),
+        false => refused("It is not a memory of Tidegate, but an SQLite file of another program"),
+    }
+}
+
 /// Opens the file. Only one connection of a process writes.
 pub(super) fn open(path: &Path, writes: bool) -> Result<Connection> {
+    if writes {
+        check_ours(path)?;
+    }
     let mut flags = OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     flags |= match writes {
         true => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,

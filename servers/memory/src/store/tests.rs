@@ -237,3 +237,29 @@ async fn pages_are_found_by_all_words_else_by_any() {
         }
     }
 }
+
+#[test]
+fn a_file_of_anybody_else_is_refused_and_not_touched() {
+    let folder = std::env::temp_dir().join(format!("tidegate_store_other_{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (notes, other, empty) = (folder.join("notes.txt"), folder.join("other.db"), folder.join("empty.db"));
+    std::fs::write(&notes, "a long text that is no database at all").unwrap();
+    let program = rusqlite::Connection::open(&other).unwrap();
+    program.execute_batch("CREATE TABLE tenants (name TEXT); PRAGMA user_version = 3").unwrap();
+    drop(program);
+    rusqlite::Connection::open(&empty).unwrap().execute_batch("VACUUM").unwrap();
+    for (file, what) in [(&notes, "no SQLite file at all"), (&other, "an SQLite file of another program")] {
+        let before = std::fs::read(file).unwrap();
+        let why = Store::open(file).err().unwrap();
+        assert!(
+            why.message.starts_with("It is not a memory of Tidegate") && why.message.contains(what),
+            "{why}"
+        );
+        assert_eq!(std::fs::read(file).unwrap(), before);
+    }
+    let left = std::fs::read_dir(&folder).unwrap().count();
+    assert_eq!(left, 3, "nothing is beside them");
+    Store::open(&empty).unwrap();
+    Store::open(&empty).unwrap();
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -4,25 +4,33 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tidegate_server::{Cx, Json, Tool, ToolError, ToolResult};
 
-use super::{change, changing, memory, object, on, reading, told};
+use super::{change, changing, memory, object, of, on, reading, told};
 use crate::Recall;
 use crate::graph::model::Graph;
-use crate::graph::{entities, read, relations};
-use crate::jsonl::whole;
-use crate::store::{Change, Fault};
-use crate::{devflow, documents, jsonl};
+use crate::jsonl::file::add;
+use crate::jsonl::part::{Place, part};
+use crate::jsonl::read::{Problem, Reader};
+use crate::jsonl::whole::{self, Counts, Numbered};
+use crate::store::Fault;
+use crate::{devflow, documents};
 
 /// How long a text may be that is brought in, in bytes.
 const MAX_IMPORT: usize = 64 * 1024 * 1024;
+/// About how many bytes of lines one part has. An answer has them twice, as text and as data.
+const PART: usize = 4 * 1024 * 1024;
+/// How many bytes of lines an answer can have that has no parts.
+const WHOLE: usize = 7 * 1024 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
 struct Export {
     /// Everything with its history instead: every version of entities, relations, documents and agents, and the changes
     /// that made them. import_graph brings it into an empty memory.
     history: Option<bool>,
+    /// The `nextCursor` of the part before: what is long is told in parts. With history there are none.
+    cursor: Option<String>,
 }
 
 /// Either of them.
@@ -33,12 +41,14 @@ struct Import {
     jsonl: Option<String>,
     /// Instead of `jsonl`: a SQLite file of DevFlow (devflow.db), in base64.
     devflow: Option<String>,
+    /// Refuse a file of server-memory in which anything is wrong, instead of leaving that out.
+    strict: Option<bool>,
 }
 
 /// What is brought in.
 enum Brought {
-    Graph(Graph),
-    Whole(whole::File),
+    Graph(Graph, Reader),
+    Whole(Vec<Numbered>),
 }
 
 impl Import {
@@ -56,14 +66,17 @@ impl Import {
                 let text = text.trim_start_matches('\u{feff}');
                 match whole::is(text) {
                     true => whole::read(text).map(Brought::Whole),
-                    false => jsonl::read(text).map(Brought::Graph),
+                    false => {
+                        let mut reader = Reader::new(self.strict.unwrap_or_default());
+                        Ok(Brought::Graph(reader.all(text)?, reader))
+                    }
                 }
             }
             (None, Some(text)) => {
                 short("devflow", &text)?;
                 let file = BASE64_STANDARD.decode(text.trim());
                 let file = file.map_err(|_| Fault::input("devflow", "is not base64"))?;
-                devflow::read(file).map(Brought::Graph)
+                Ok(Brought::Graph(devflow::read(file)?, Reader::default()))
             }
             _ => Err(Fault::input("jsonl", "give either \"jsonl\" or \"devflow\"")),
         }
@@ -71,61 +84,83 @@ impl Import {
 }
 
 pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
-    let counted = |members: &[&str]| {
-        let integer = |name: &&str| ((*name).to_owned(), json!({"type": "integer"}));
-        members.iter().map(integer).collect::<serde_json::Map<_, _>>()
-    };
-    let with_history = |mut schema: serde_json::Value| {
-        for (name, of) in counted(&["changes", "documents", "agents"]) {
-            schema["properties"][name] = of;
+    let counts = |members: &[&str], more: Value| {
+        let mut schema =
+            object(members.iter().map(|name| ((*name).to_owned(), json!({"type": "integer"}))).collect());
+        for name in ["changes", "documents", "agents"] {
+            schema["properties"][name] = json!({"type": "integer"});
+        }
+        for (name, of) in more.as_object().into_iter().flatten() {
+            schema["properties"][name] = of.clone();
         }
         schema
     };
-    let counts = object(counted(&["entities", "relations"]).into());
-    let mut lines = counted(&["entities", "relations"]);
-    lines.insert("jsonl".to_owned(), json!({"type": "string"}));
+    let text = json!({"type": "string"});
+    let mut exported = counts(&["entities", "relations"], json!({"nextCursor": text}));
+    exported["properties"]["jsonl"] = text;
+    exported["required"] = json!(["entities", "relations", "jsonl"]);
+    let problems = json!({"problems": {"type": "array", "items": of::<Problem>()}});
     vec![
         on(recall, export, reading(
             "export_graph",
             "Export Graph",
-            "Get the knowledge graph as the lines of a server-memory file (JSONL), or everything with its history",
+            "Get the knowledge graph as the lines of a server-memory file (JSONL), in parts if it is long, or everything with \
+             its history",
         )
-        .output_schema(with_history(object(lines.into())))
+        .output_schema(exported)
         ),
         on(recall, import, changing(
             "import_graph",
             "Import Graph",
             "Add a server-memory file (JSONL) or a DevFlow file (SQLite) to the knowledge graph. Observations that are new are \
-             added; nothing is lost. Or bring a file of export_graph with history into an empty memory",
+             added; nothing is lost. What cannot be kept is left out and told. Or bring a file of export_graph with history \
+             into an empty memory",
         )
         .idempotent()
-        .output_schema(with_history(counts))
+        .output_schema(counts(&["entities", "observations", "relations", "skipped"], problems))
         ),
     ]
 }
 
 async fn export(recall: Recall, args: Export, cx: Cx) -> Result<ToolResult, ToolError> {
     let memory = memory(&recall, &cx);
-    let (jsonl, mut structured) = match args.history.unwrap_or_default() {
-        true => {
-            let (jsonl, counts) = memory.view(|view| whole::write(view, MAX_IMPORT)).await?;
-            (jsonl, told_of(&counts))
+    if args.history.unwrap_or_default() {
+        if args.cursor.is_some() {
+            return Err(
+                Fault::input("cursor", "must not be there with \"history\", which has no parts").into()
+            );
         }
-        false => {
-            let graph = memory.view(read::whole).await?;
-            let counts = json!({"entities": graph.entities.len(), "relations": graph.relations.len()});
-            (jsonl::write(graph)?, counts)
-        }
-    };
-    structured["jsonl"] = (&*jsonl).into();
-    Ok(ToolResult::text(jsonl).structured(Json::from(structured)))
+        let (jsonl, counts) = memory.view(|view| whole::write(view, WHOLE)).await?;
+        let mut structured = told_of(&counts, true);
+        structured["jsonl"] = (&*jsonl).into();
+        return Ok(ToolResult::text(jsonl).structured(Json::from(structured)));
+    }
+    let from = args.cursor.as_deref().map_or(Ok(Place::FIRST), Place::parse)?;
+    let part = memory.view(move |view| part(view, from, PART, true)).await?;
+    let mut structured =
+        json!({"entities": part.entities, "relations": part.relations, "jsonl": &*part.text});
+    let mut result = ToolResult::text(part.text);
+    if let Some(next) = part.next {
+        let next = next.cursor();
+        // Whoever sees the text only must not take it for everything.
+        result = result.content(format!(
+            "This is not everything: call export_graph again with the cursor {next:?} for what follows."
+        ));
+        structured["nextCursor"] = next.into();
+    }
+    Ok(result.structured(Json::from(structured)))
 }
 
-fn told_of(counts: &whole::Counts) -> serde_json::Value {
-    json!({
-        "entities": counts.entities, "relations": counts.relations, "documents": counts.documents,
-        "agents": counts.agents, "changes": counts.changes,
-    })
+fn told_of(counts: &Counts, history: bool) -> Value {
+    let mut told = json!({
+        "entities": counts.entities, "observations": counts.observations, "relations": counts.relations,
+    });
+    if history {
+        told["documents"] = counts.documents.into();
+        told["agents"] = counts.agents.into();
+        told["changes"] = counts.changes.into();
+    }
+    told
 }
 
 async fn import(recall: Recall, args: Import, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -133,24 +168,20 @@ async fn import(recall: Recall, args: Import, cx: Cx) -> Result<ToolResult, Tool
     let max_document = recall.options.max_document_bytes.unwrap_or(documents::MAX_BYTES);
     let brought = read.map_err(ToolError::from_error)??;
     let counts = change(&recall, &cx, "import_graph", move |change| match brought {
-        Brought::Graph(graph) => add(change, graph),
-        Brought::Whole(file) => whole::bring(change, file, max_document).map(|counts| told_of(&counts)),
+        Brought::Graph(graph, reader) => {
+            let mut told = told_of(&add(change, graph)?, false);
+            told["skipped"] = reader.skipped.into();
+            if !reader.problems.is_empty() {
+                told["problems"] = json!(reader.problems);
+            }
+            Ok(told)
+        }
+        Brought::Whole(lines) => {
+            let mut told = told_of(&whole::bring(change, lines.into_iter().map(Ok), max_document)?, true);
+            told["skipped"] = 0.into();
+            Ok(told)
+        }
     })
     .await?;
     told(&counts, counts.clone())
-}
-
-/// Adds what is not known yet.
-fn add(change: &mut Change<'_>, graph: Graph) -> Result<serde_json::Value, Fault> {
-    let mut made = 0;
-    for entity in graph.entities {
-        // A file may say more of what is known: that is added.
-        let known = entities::find(change, &entity.name)?;
-        match known {
-            Some(known) => _ = entities::observe(change, &known, entity.observations, false)?,
-            None => made += entities::create(change, vec![entity])?.len(),
-        }
-    }
-    let connected = relations::create(change, graph.relations)?.len();
-    Ok(json!({"entities": made, "relations": connected}))
 }

@@ -38,6 +38,9 @@ struct RelationHistory {
     which: Which,
     /// How many versions, the last of them: 1 to 1000, usually 100.
     limit: Option<i64>,
+    /// Only versions before this one, to look further back.
+    #[serde(alias = "before_version")]
+    before_version: Option<i64>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -116,15 +119,16 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
     ]
 }
 
+/// The version before which to look.
+fn before(given: Option<i64>) -> Result<Option<usize>, Fault> {
+    let number = |given| usize::try_from(given).ok().filter(|number| *number > 0);
+    let checked = |given| number(given).ok_or_else(|| Fault::input("beforeVersion", "must be 1 or more"));
+    given.map(checked).transpose()
+}
+
 async fn entity_history(recall: Recall, args: EntityHistory, cx: Cx) -> Result<ToolResult, ToolError> {
     let limit = within("limit", args.limit, USUAL, MOST)?;
-    let before = match args.before_version {
-        None => None,
-        Some(before) => {
-            let wrong = |_| Fault::input("beforeVersion", "must be 1 or more");
-            Some(usize::try_from(before).map_err(wrong)?)
-        }
-    };
+    let before = before(args.before_version)?;
     let name = args.entity_name.clone();
     let found = memory(&recall, &cx).view(move |view| history::of_entity(view, &name, limit, before)).await?;
     let truncated = found.versions.len() < found.total;
@@ -137,10 +141,12 @@ async fn entity_history(recall: Recall, args: EntityHistory, cx: Cx) -> Result<T
 
 async fn relation_history(recall: Recall, args: RelationHistory, cx: Cx) -> Result<ToolResult, ToolError> {
     let limit = within("limit", args.limit, USUAL, MOST)?;
+    let before = before(args.before_version)?;
     let which = args.which;
     let (from, to, kind) = (which.from.clone(), which.to.clone(), which.relation_type.clone());
-    let (versions, total) =
-        memory(&recall, &cx).view(move |view| history::of_relation(view, &from, &to, &kind, limit)).await?;
+    let (versions, total) = memory(&recall, &cx)
+        .view(move |view| history::of_relation(view, &from, &to, &kind, limit, before))
+        .await?;
     let structured = json!({
         "from": which.from, "to": which.to, "relationType": which.relation_type,
         "history": versions, "totalVersions": total, "truncated": versions.len() < total,

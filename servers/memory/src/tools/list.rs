@@ -9,9 +9,12 @@ use super::{memory, object, of, on, reading, told};
 use crate::Recall;
 use crate::graph::list::{self, Counted, Listed, Wanted};
 use crate::graph::model::within;
+use crate::store::Fault;
 
 /// How many types are told.
 const TYPES: usize = 200;
+/// What a cursor begins with; the name after which to go on follows.
+const AFTER: &str = "after:";
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -65,16 +68,20 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
 }
 
 async fn list_entities(recall: Recall, args: ListEntities, cx: Cx) -> Result<ToolResult, ToolError> {
+    let after = args.cursor.map(|cursor| match cursor.strip_prefix(AFTER) {
+        Some(name) => Ok(name.to_owned()),
+        None => Err(Fault::input("cursor", "is not one that this tool gave")),
+    });
     let wanted = Wanted {
         entity_type: args.entity_type,
         prefix: args.prefix,
         limit: within("limit", args.limit, 50, 200)?,
-        after: args.cursor,
+        after: after.transpose()?,
     };
     let part = memory(&recall, &cx).view(move |view| list::entities(view, &wanted)).await?;
     let mut structured = json!({"entities": part.entities, "total": part.total});
     if let Some(last) = part.entities.last().filter(|_| part.more) {
-        structured["nextCursor"] = Value::from(last.name.as_str());
+        structured["nextCursor"] = Value::from(format!("{AFTER}{}", last.name));
     }
     told(&structured, structured.clone())
 }

@@ -240,7 +240,7 @@ async fn what_cannot_be_brought_is_refused_with_the_reason() {
             "agentlet.name",
         ),
         (with("\"type\":\"end\"", "\"type\":\"end\"", "\"type\":\"ende\""), "unknown variant"),
-        (format!("{}\n{jsonl}", lines[0]), "some are missing"),
+        (format!("{}\n{jsonl}", lines[0]), "stands in the wrong place"),
     ] {
         let said = refused(&to, "import_graph", json!({"jsonl": file})).await;
         assert!(said.contains(why), "{why}: {said}");

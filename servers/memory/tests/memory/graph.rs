@@ -122,16 +122,17 @@ async fn files_of_server_memory_come_in_and_go_out() {
         "\n",
         r#"{"type":"relation","from":"Ann","to":"Acme","relationType":"works_at"}"#,
     );
-    for (entities, relations) in [(1, 1), (0, 0)] {
+    for new in [1, 0] {
         let counts = ask(&memory, "import_graph", json!({"jsonl": file})).await;
-        assert_eq!(counts, json!({"entities": entities, "relations": relations}), "twice is as good as once");
+        let wanted = json!({"entities": new, "observations": new, "relations": new, "skipped": 0});
+        assert_eq!(counts, wanted, "twice is as good as once");
     }
     let out = ask(&memory, "export_graph", json!({})).await;
     let other = Folder::new();
     let copy = other.server();
     ask(&copy, "import_graph", json!({"jsonl": out["jsonl"]})).await;
     assert_eq!(ask(&copy, "read_graph", json!({})).await, ask(&memory, "read_graph", json!({})).await);
-    let why = refused(&memory, "import_graph", json!({"jsonl": "{\"type\":\"entity\",\"name\":\"New\",\"entityType\":\"t\",\"observations\":[]}\nx"})).await;
+    let why = refused(&memory, "import_graph", json!({"strict": true, "jsonl": "{\"type\":\"entity\",\"name\":\"New\",\"entityType\":\"t\",\"observations\":[]}\nx"})).await;
     assert!(why.contains("line 2"), "{why}");
     let found = ask(&memory, "open_nodes", json!({"names": ["New"]})).await;
     assert_eq!(found["entities"], json!([]), "all of it or nothing");
@@ -246,6 +247,10 @@ fn a_file_that_is_no_memory_is_refused_with_a_sentence() {
     std::fs::create_dir_all(&folder.0).unwrap();
     std::fs::write(folder.0.join("memory.db"), "not a database, but long enough to look like one".repeat(40))
         .unwrap();
+    let fault = Store::open(folder.0.join("memory.db")).err().unwrap();
+    assert!(fault.message.contains("It is not a memory of Tidegate"), "{fault}");
+    let damaged = [&b"SQLite format 3\0"[..], &[0xff; 4_096]].concat();
+    std::fs::write(folder.0.join("memory.db"), damaged).unwrap();
     let fault = Store::open(folder.0.join("memory.db")).err().unwrap();
     assert!(fault.message.contains("damaged"), "{fault}");
     let fault = Store::open("/proc/nowhere/memory.db").err().unwrap();

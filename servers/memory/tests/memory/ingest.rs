@@ -82,7 +82,7 @@ async fn files_are_read_only_below_the_folders_that_were_named() {
         ("a.bin", "binary data"),
         ("empty.txt", "has no text"),
         ("large.txt", "1000 bytes"),
-        ("deep", "cannot be read"),
+        ("deep", "is a folder"),
         ("", "must be the path"),
         ("a\u{0}b", "must be the path"),
     ] {

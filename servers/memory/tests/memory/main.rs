@@ -7,6 +7,7 @@ mod asking;
 mod cluster;
 mod documents;
 mod edit;
+mod files;
 mod finding;
 mod graph;
 mod ingest;

@@ -221,3 +221,55 @@ async fn what_cannot_be_walked_is_refused_with_the_field() {
         assert!(why.contains(field), "{tool}: {why}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_path_goes_over_entities_only() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    let entities: Vec<Value> = ["a", "b"].map(|name| json!({"name": name, "entityType": "t"})).to_vec();
+    ask(&memory, "create_entities", json!({"entities": entities})).await;
+    let relations = [("a", "nobody"), ("nobody", "b")]
+        .map(|(from, to)| json!({"from": from, "to": to, "relationType": "r"}));
+    ask(&memory, "create_relations", json!({"relations": relations})).await;
+    let found = ask(&memory, "find_path", json!({"from": "a", "to": "b"})).await;
+    assert_eq!(found["found"], false, "{found}");
+    ask(&memory, "create_entities", json!({"entities": [{"name": "nobody", "entityType": "t"}]})).await;
+    let found = ask(&memory, "find_path", json!({"from": "a", "to": "b"})).await;
+    assert_eq!(found["path"], json!(["a", "nobody", "b"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cursor_that_is_none_is_refused() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    for cursor in ["bad", "", "zzz"] {
+        let said = refused(&memory, "list_entities", json!({"cursor": cursor})).await;
+        assert_eq!(said, "cursor: is not one that this tool gave");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_history_of_a_relation_is_told_in_parts() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    let relation = |strength: f64| json!({"from": "a", "to": "b", "relationType": "r", "strength": strength});
+    ask(&memory, "create_relations", json!({"relations": [relation(0.0)]})).await;
+    for version in 1..6 {
+        ask(&memory, "update_relation", relation(f64::from(version) / 10.0)).await;
+    }
+    let part = async |more: Value| {
+        let mut arguments = json!({"from": "a", "to": "b", "relationType": "r", "limit": 2});
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let told = ask(&memory, "get_relation_history", arguments).await;
+        assert_eq!(told["totalVersions"], 6);
+        let versions = told["history"].as_array().unwrap().iter();
+        versions.map(|version| version["version"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(part(json!({})).await, [5, 6]);
+    assert_eq!(part(json!({"beforeVersion": 5})).await, [3, 4]);
+    assert_eq!(part(json!({"before_version": 2})).await, [1]);
+    assert_eq!(part(json!({"beforeVersion": 99})).await, [5, 6]);
+    let arguments = json!({"from": "a", "to": "b", "relationType": "r", "beforeVersion": 0});
+    let said = refused(&memory, "get_relation_history", arguments).await;
+    assert!(said.starts_with("beforeVersion: "), "{said}");
+}

@@ -23,6 +23,10 @@ pub(crate) struct Check {
     /// A tidegate.toml, or the mcpServers file of another program. [default: ./tidegate.toml, else that of the user]
     file: Option<PathBuf>,
 
+    /// The same as FILE.
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    config: Option<PathBuf>,
+
     /// Also connect to each server, for at most 10 seconds, and say what it offers.
     #[arg(long)]
     connect: bool,
@@ -33,7 +37,7 @@ pub(crate) struct Check {
 }
 
 pub(crate) async fn run(check: Check) -> Result<Exit, Failure> {
-    let path = configuration::existing(check.file.as_deref())?;
+    let path = configuration::existing(check.file.as_deref().or(check.config.as_deref()))?;
     let settings = match Config::load(&path, &configuration::environment) {
         Ok(settings) => settings,
         Err(error) if check.json => {

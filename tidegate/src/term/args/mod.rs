@@ -26,6 +26,8 @@ pub(crate) use error::ArgsError;
 /// The value in one word.
 enum Given {
     Text(String),
+    /// The text of a file.
+    File(String),
     Json(Value),
 }
 
@@ -80,7 +82,8 @@ fn split(word: &str) -> Result<(&str, Given), ArgsError> {
         None => value.to_owned(),
     };
     if !is_json {
-        return Ok((key, Given::Text(text)));
+        let given = if value.starts_with('@') { Given::File(text) } else { Given::Text(text) };
+        return Ok((key, given));
     }
     let value = serde_json::from_str(&text)
         .map_err(|error| ArgsError::Json { key: key.to_owned(), reason: error.to_string() })?;
@@ -144,10 +147,7 @@ fn value_of(key: &str, place: Place<'_>, root: &Value) -> Result<Value, ArgsErro
     if given.len() == 1
         && let Some(only) = given.pop()
     {
-        return match only {
-            Given::Json(value) => Ok(value),
-            Given::Text(text) => coerce::value(key, &text, schema, root),
-        };
+        return only.value(key, schema, root);
     }
     if !is_list {
         return Err(ArgsError::Twice { key: key.to_owned() });
@@ -155,12 +155,21 @@ fn value_of(key: &str, place: Place<'_>, root: &Value) -> Result<Value, ArgsErro
     let items = schema::items(schema, root).unwrap_or(&ANY);
     given
         .into_iter()
-        .map(|given| match given {
-            Given::Json(value) => Ok(value),
-            Given::Text(text) => coerce::value(key, &text, items, root),
-        })
+        .map(|given| given.value(key, items, root))
         .collect::<Result<Vec<_>, _>>()
         .map(Value::Array)
+}
+
+impl Given {
+    /// The value that fits.
+    fn value(self, key: &str, schema: &Value, root: &Value) -> Result<Value, ArgsError> {
+        match self {
+            Given::Json(value) => Ok(value),
+            // A file that looks like JSON is a text all the same, unless something else is wanted.
+            Given::File(text) if schema::types(schema, root).is_empty() => Ok(Value::from(text)),
+            Given::Text(text) | Given::File(text) => coerce::value(key, &text, schema, root),
+        }
+    }
 }
 
 /// Puts a value where it belongs; `None` if something else is there already.

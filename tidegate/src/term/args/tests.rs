@@ -126,6 +126,8 @@ fn term_args_from_files() {
     std::fs::write(&path, "{\"x\": 1}\n").unwrap();
     let shown = path.display();
     let words = [format!("name=@{shown}"), format!("point=@{shown}"), format!("any:=@{shown}")];
+    let untyped = parse(&[format!("any=@{shown}")], &schema()).map(Value::Object);
+    assert_eq!(untyped, Ok(json!({"any": "{\"x\": 1}\n"})));
     let read = parse(&words, &schema());
     std::fs::remove_file(&path).unwrap();
     let point = json!({"x": 1});

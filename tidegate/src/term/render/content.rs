@@ -9,16 +9,14 @@ use crate::term::style::Paint;
 /// The result of `tools/call`: its content, or its structured content where there is no text.
 pub(crate) fn tool_result(result: &Value, paint: Paint) -> String {
     let blocks = list(result, "content");
-    let has_text = blocks.iter().any(|block| {
-        block.get("type").and_then(Value::as_str) == Some("text") && !text_of(block, "text").trim().is_empty()
-    });
+    let has_text = blocks.iter().any(|block| block.get("type").and_then(Value::as_str) == Some("text"));
     let mut shown: Vec<String> = blocks.iter().map(|content| block(content, paint)).collect();
-    // Its text, where there is one, says the same.
+    // Its text, where there is one, says the same: that of an empty file is empty.
     if let Some(structured) = result.get("structuredContent").filter(|value| !has_text && !value.is_null()) {
         shown.push(pretty(structured));
     }
     shown.retain(|text| !text.is_empty());
-    if shown.is_empty() {
+    if shown.is_empty() && !has_text {
         shown.push(paint.dim("(nothing)"));
     }
     if result.get("isError").and_then(Value::as_bool) == Some(true) {
@@ -174,6 +172,7 @@ mod tests {
             (json!({"structuredContent": [1]}), "[\n  1\n]"),
             (json!({"content": [image], "structuredContent": 3}), "[image image/png, 0 bytes]\n3"),
             (json!({"content": []}), "(nothing)"),
+            (json!({"content": [{"type": "text", "text": ""}], "structuredContent": {"lines": 0}}), ""),
             (json!({"content": [text], "isError": true}), "The tool reports an error:\n3"),
             (json!(null), "(nothing)"),
         ] {

@@ -165,7 +165,9 @@ async fn redirects_are_followed_only_where_pages_may_be_fetched() {
     let site = Site::new(|path| match path.strip_prefix("/to?") {
         Some(to) => redirect(to),
         None if path == "/loop" => redirect("/loop"),
-        None if path == "/nowhere" => redirect(""),
+        None if path == "/nowhere" => {
+            "HTTP/1.1 302 Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned()
+        }
         None => page("text/plain", "arrived"),
     });
     let (fetcher, _) = fetcher(
@@ -201,6 +203,8 @@ async fn redirects_are_followed_only_where_pages_may_be_fetched() {
     }
     assert!(!site.asked().iter().any(|path| path == "/secret"), "{:?}", site.asked());
     assert!(refused(&fetcher, &format!("{base}/loop")).await.contains("more than 5 times"));
+    let said = refused(&fetcher, &format!("{base}/nowhere")).await;
+    assert!(said.contains("answered 302 and did not say where"), "{said}");
     let asked = site.asked().iter().filter(|path| *path == "/loop").count();
     assert_eq!(asked, 6);
 }
@@ -242,6 +246,7 @@ async fn pages_are_read_by_what_they_are_and_within_limits() {
         "/notes.md" => page("text/plain", "words"),
         "/untyped" => "HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nwords".to_owned(),
         "/image" => page("image/png", "x"),
+        "/pdf" => page("application/pdf", "%PDF-1.7"),
         "/zip" => page("application/octet-stream", "PK\u{3}\u{4}...."),
         "/binary" => page("text/plain", "a\0b"),
         "/packed" => page("text/plain\r\ncontent-encoding: gzip", "x"),
@@ -267,7 +272,8 @@ async fn pages_are_read_by_what_they_are_and_within_limits() {
         ("/image", "\"image/png\"; plain text, Markdown"),
         ("/zip", "not unpacked"),
         ("/binary", "binary data"),
-        ("/packed", "packed"),
+        ("/packed", "nothing is unpacked here"),
+        ("/pdf", "pdftotext"),
         ("/large", "1000 bytes"),
         ("/endless", "1000 bytes"),
         ("/short", "in full"),
@@ -278,4 +284,23 @@ async fn pages_are_read_by_what_they_are_and_within_limits() {
     }
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     assert!(refused(&fetcher, &format!("http://127.0.0.1:{closed}/")).await.contains("cannot be reached"));
+}
+
+#[tokio::test]
+async fn what_a_cloud_tells_its_machines_is_never_fetched() {
+    let site = Site::new(|path| match path.strip_prefix("/to?") {
+        Some(to) => redirect(to),
+        None => page("text/html", "<a href=there>go</a>"),
+    });
+    let fetcher = Fetcher::new(true, 1_000);
+    let base = format!("http://127.0.0.1:{}", site.port);
+    let taken = fetcher.fetch(&format!("{base}/here")).await.unwrap().readable("url", 1_000).unwrap();
+    assert_eq!(taken.text, format!("go ({base}/there)\n"));
+    for secret in ["http://169.254.169.254/latest/meta-data/", "http://[fd00:ec2::254]/", "http://[fe80::1]/"]
+    {
+        for url in [secret.to_owned(), format!("{base}/to?{secret}")] {
+            let said = refused(&fetcher, &url).await;
+            assert!(said.contains("nothing is ever fetched from there"), "{url}: {said}");
+        }
+    }
 }

@@ -1,0 +1,344 @@
+//! `tidegate memory`: a memory to files and from them, however large it is.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufReader, ErrorKind, Read, Stdout, Write};
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use tidegate::protocol::Json;
+use tidegate_config::{Config, MemorySettings, MemoryStore};
+use tidegate_memory::{Code, Counts, Fault, Imported, Store, tenant_key};
+
+use super::builtin;
+use super::display::Display;
+use super::exit::{self, Exit};
+use super::failure::Failure;
+use super::interrupt::Interrupt;
+use super::{configuration, output};
+use crate::term::clean;
+use crate::term::style::Paint;
+
+/// Write the memory to a file, or bring a file into it.
+///
+/// This works on the memory itself, whether it is being served or not, so that nothing is too large.
+#[derive(Args)]
+pub(crate) struct Memory {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    Export(Export),
+    Import(Import),
+}
+
+/// Write what is known as the lines of a file (JSONL).
+#[derive(Args)]
+#[command(after_help = exit::HELP)]
+struct Export {
+    /// Where to write; - is standard output.
+    #[arg(default_value = "-")]
+    file: PathBuf,
+
+    /// Everything with its history: all versions of the graph, of documents and of agents.
+    #[arg(long)]
+    history: bool,
+
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Add what a file says: one of server-memory, or one of export; with history, to an empty memory.
+///
+/// What cannot be kept is left out and told. Doing it twice does no harm.
+#[derive(Args)]
+#[command(after_help = exit::HELP)]
+struct Import {
+    /// The file; - is standard input.
+    file: PathBuf,
+
+    #[command(flatten)]
+    which: Which,
+}
+
+/// Which memory is meant.
+#[derive(Args)]
+struct Which {
+    /// The configuration that says where the memory is. [default: the one that tidegate serve would use]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Where the memory is, whatever the configuration says: a file, or postgres://….
+    #[arg(long, value_name = "FILE|URL", conflicts_with = "config")]
+    store: Option<String>,
+
+    /// Whose memory. [default: that of everybody who is not told apart]
+    #[arg(long, value_name = "NAME")]
+    tenant: Option<String>,
+
+    /// Print the outcome as JSON; not with standard output as the file.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Memory {
+    /// Whether programs read the output.
+    pub(crate) fn is_json(&self) -> bool {
+        match &self.action {
+            Action::Export(export) => export.which.json,
+            Action::Import(import) => import.which.json,
+        }
+    }
+}
+
+pub(crate) async fn run(memory: Memory) -> Result<(), Failure> {
+    match memory.action {
+        Action::Export(args) => export(args).await,
+        Action::Import(args) => import(args).await,
+    }
+}
+
+async fn export(args: Export) -> Result<(), Failure> {
+    let place = args.which.place()?;
+    if let MemoryStore::File(file) = &place
+        && !file.is_file()
+    {
+        return Err(Failure::usage(format!("there is no memory in {}", file.display())));
+    }
+    let memory = open(&place)?.of(&tenant_key(args.which.tenant.as_deref()));
+    let display = Display::new(0);
+    display.waiting("Writing the memory");
+    let interrupt = Interrupt::listen();
+    if is_standard(&args.file) {
+        let written = memory.export(Out(std::io::stdout()), args.history);
+        let written = interrupt.or(async { written.await.map_err(|fault| failure(&fault)) }).await;
+        display.clear();
+        return written.map(drop);
+    }
+    let begun = Begun::new(&args.file)?;
+    let written = memory.export(begun.open()?, args.history);
+    let written = interrupt.or(async { written.await.map_err(|fault| failure(&fault)) }).await;
+    display.clear();
+    let counts = written.and_then(|counts| begun.finish().map(|()| counts))?;
+    let file = args.file.display().to_string();
+    if args.which.json {
+        let mut told = told(&counts, args.history);
+        told["file"] = file.into();
+        return output::text(&told.to_string());
+    }
+    let what = shown(&counts, args.history);
+    output::text(&format!("{} {what} to {file}", Paint::stdout().good("Wrote")))
+}
+
+async fn import(args: Import) -> Result<(), Failure> {
+    let display = Display::new(0);
+    let from: Box<dyn Read + Send> = match is_standard(&args.file) {
+        true => Box::new(std::io::stdin()),
+        false => Box::new(Watched::open(&args.file, display.clone())?),
+    };
+    let memory =
+        open(&args.which.place()?)?.of(&tenant_key(args.which.tenant.as_deref())).by("tidegate memory");
+    display.waiting("Reading the file");
+    let imported = memory.import(BufReader::new(from));
+    let imported = Interrupt::listen().or(async { imported.await.map_err(|fault| failure(&fault)) }).await;
+    display.clear();
+    let Imported { counts, history, skipped, problems, .. } = imported?;
+    if args.which.json {
+        let mut told = told(&counts, history);
+        told["skipped"] = skipped.into();
+        told["problems"] = json!(problems);
+        return output::text(&told.to_string());
+    }
+    for one in &problems {
+        output::note(&format!("note: line {}: {}", one.line, clean::line(&one.problem)));
+    }
+    match skipped - problems.len() {
+        0 => {}
+        more => output::note(&format!("note: and {more} more of that kind")),
+    }
+    let left_out = match skipped {
+        0 => String::new(),
+        skipped => format!("; {} left out", counted(skipped, "thing was", "things were")),
+    };
+    output::text(&format!("{} {}{left_out}", Paint::stdout().good("Brought"), shown(&counts, history)))
+}
+
+impl Which {
+    /// Where the memory is.
+    fn place(&self) -> Result<MemoryStore, Failure> {
+        if let Some(store) = &self.store {
+            return Ok(match store.split_once("://") {
+                Some(_) => MemoryStore::Postgres(store.clone()),
+                None => MemoryStore::File(store.into()),
+            });
+        }
+        let settings = match Config::find(self.config.as_deref()) {
+            None => MemorySettings::default(),
+            Some(file) => {
+                let settings = Config::load(&file, &configuration::environment)?;
+                let memory = settings.servers.iter().find_map(|server| server.memory.clone());
+                let memory = memory.ok_or_else(|| {
+                    Failure::usage(format!("{} serves no memory", file.display())).next(
+                        "Say which one is meant with --store FILE, or serve one: tidegate add memory --builtin memory.",
+                    )
+                })?;
+                (*memory).clone()
+            }
+        };
+        builtin::place(&settings).map_err(|error| Failure::usage(error.message()))
+    }
+}
+
+fn open(place: &MemoryStore) -> Result<Store, Failure> {
+    builtin::open(place).map_err(|error| Failure::new(Exit::Unavailable, error.message()))
+}
+
+fn is_standard(file: &Path) -> bool {
+    file.as_os_str() == "-"
+}
+
+fn failure(fault: &Fault) -> Failure {
+    let exit = if fault.code == Code::Database { Exit::Unavailable } else { Exit::Usage };
+    Failure::new(exit, &fault.message)
+}
+
+fn told(counts: &Counts, history: bool) -> Value {
+    let mut told = json!({
+        "entities": counts.entities, "observations": counts.observations, "relations": counts.relations,
+    });
+    if history {
+        told["documents"] = counts.documents.into();
+        told["agents"] = counts.agents.into();
+        told["changes"] = counts.changes.into();
+    }
+    told
+}
+
+fn shown(counts: &Counts, history: bool) -> String {
+    let mut parts = vec![
+        counted(counts.entities, "entity", "entities"),
+        counted(counts.observations, "observation", "observations"),
+        counted(counts.relations, "relation", "relations"),
+    ];
+    if history {
+        parts.push(counted(counts.documents, "document", "documents"));
+        parts.push(counted(counts.agents, "agent", "agents"));
+        parts.push(counted(counts.changes, "change", "changes"));
+    }
+    let last = parts.pop().unwrap_or_default();
+    format!("{} and {last}", parts.join(", "))
+}
+
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// A file that is being written: beside the one that it takes the place of when all of it is there.
+struct Begun<'a> {
+    file: &'a Path,
+    /// Where it is written to.
+    to: PathBuf,
+}
+
+impl<'a> Begun<'a> {
+    fn new(file: &'a Path) -> Result<Begun<'a>, Failure> {
+        let name = file.file_name().ok_or_else(|| Failure::usage("FILE must be a file with a name"))?;
+        let to = match file.metadata() {
+            Ok(there) if there.is_dir() => {
+                return Err(Failure::usage(format!("{} is a folder: name a file in it", file.display())));
+            }
+            // A device or a pipe stays what it is.
+            Ok(there) if !there.is_file() => file.to_owned(),
+            _ => {
+                let mut name = name.to_owned();
+                name.push(".part");
+                file.with_file_name(name)
+            }
+        };
+        Ok(Begun { file, to })
+    }
+
+    fn cannot(&self, error: &std::io::Error) -> Failure {
+        Failure::usage(format!("{} cannot be written: {error}", self.file.display()))
+    }
+
+    /// Opens it, for nobody else to read: a memory is as private as a diary.
+    fn open(&self) -> Result<File, Failure> {
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(&self.to).map_err(|error| self.cannot(&error))
+    }
+
+    fn finish(&self) -> Result<(), Failure> {
+        match self.to == self.file {
+            true => Ok(()),
+            false => std::fs::rename(&self.to, self.file).map_err(|error| self.cannot(&error)),
+        }
+    }
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        // What is finished is not there any more.
+        if self.to != self.file {
+            let _ = std::fs::remove_file(&self.to);
+        }
+    }
+}
+
+/// Standard output. Whoever reads may have seen enough, as `head` does.
+struct Out(Stdout);
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        match self.0.write(bytes) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(bytes.len()),
+            written => written,
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        match self.0.flush() {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+            flushed => flushed,
+        }
+    }
+}
+
+/// After how many bytes progress is shown again.
+const STEP: u64 = 256 * 1024;
+
+/// A file of which is shown how far it was read.
+struct Watched {
+    file: File,
+    display: Display,
+    whole: u64,
+    read: u64,
+    shown: u64,
+}
+
+impl Watched {
+    fn open(path: &Path, display: Display) -> Result<Watched, Failure> {
+        let cannot = |error| Failure::usage(format!("{} cannot be read: {error}", path.display()));
+        let file = File::open(path).map_err(cannot)?;
+        let whole = file.metadata().map_err(cannot)?.len();
+        Ok(Watched { file, display, whole, read: 0, shown: 0 })
+    }
+}
+
+impl Read for Watched {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let count = self.file.read(bytes)?;
+        self.read += count as u64;
+        if self.read - self.shown >= STEP {
+            self.shown = self.read;
+            let params = json!({"progress": self.read, "total": self.whole, "message": "reading the file"});
+            self.display.progress(&Json::from(params));
+        }
+        Ok(count)
+    }
+}
