@@ -35,7 +35,7 @@ mod written;
 pub use config::{Config, Variables};
 pub use entry::ServerEntry;
 pub use error::{ConfigError, Problem};
-pub use memory::{ApiKey, Embeddings, MemorySettings, MemoryStore, ModelProvider};
+pub use memory::{AgentBounds, ApiKey, Embeddings, MemorySettings, MemoryStore, ModelProvider};
 pub use patterns::{PatternError, Patterns};
 pub use resolve::{BUILTINS, usual_data_dir};
 pub use schema::schema;

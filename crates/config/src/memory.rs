@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What the memory that is part of the program is told.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -20,6 +21,19 @@ pub struct MemorySettings {
     pub models: Vec<ModelProvider>,
     /// The model that is used if nobody names one.
     pub model: Option<String>,
+    /// How far agents may go.
+    pub agents: AgentBounds,
+}
+
+/// How far an agent may go for one question, with all agents that it asks. What is not said is as it usually is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct AgentBounds {
+    /// How long it may take.
+    pub time: Option<Duration>,
+    /// How often a model may be asked.
+    pub steps: Option<usize>,
+    /// How many tokens may be used, in and out together.
+    pub tokens: Option<u64>,
 }
 
 /// Where a memory is kept.

@@ -37,6 +37,8 @@ pub struct Settings {
 pub struct ListenSettings {
     /// Host and port. Default `127.0.0.1:8765`.
     pub address: String,
+    /// Whether the configuration says that, and it is not only what is usual.
+    pub address_is_said: bool,
     /// The path of the endpoint. Default `/mcp`.
     pub path: String,
     /// Host names under which it may be reached, besides those of this machine.
@@ -232,6 +234,7 @@ impl Default for ListenSettings {
     fn default() -> ListenSettings {
         ListenSettings {
             address: "127.0.0.1:8765".to_owned(),
+            address_is_said: false,
             path: "/mcp".to_owned(),
             hosts: Vec::new(),
             origins: Vec::new(),

@@ -47,10 +47,12 @@ impl Cx {
     /// The context of a call. Fails when the call brings answers or a state that are not acceptable.
     pub(crate) fn new(core: Arc<Core>, call: Call) -> Result<Cx, Error> {
         let replay = Replay::resume(&core, &call)?;
+        // What was told in earlier rounds of the call is not told again.
+        let told = replay.as_ref().and_then(|replay| replay.progress()).map_or(NO_PROGRESS, f64::to_bits);
         Ok(Cx(Arc::new(Shared {
             call,
             core,
-            progress: AtomicU64::new(NO_PROGRESS),
+            progress: AtomicU64::new(told),
             replay: Mutex::new(replay),
             runner: AtomicWaker::new(),
             task: OnceLock::new(),
@@ -70,6 +72,11 @@ impl Cx {
 
     fn context(&self) -> &Context {
         &self.0.call.context
+    }
+
+    /// The last progress that was told, in this round of the call or an earlier one.
+    pub(crate) fn told(&self) -> Option<f64> {
+        Some(f64::from_bits(self.0.progress.load(Ordering::Relaxed))).filter(|told| told.is_finite())
     }
 
     pub(crate) fn replay(&self) -> MutexGuard<'_, Option<Box<Replay>>> {
@@ -121,7 +128,8 @@ impl Cx {
     }
 
     /// Tells how far the work is. `progress` must increase, else nothing is sent; nor is anything when the caller did
-    /// not ask. For a task, the message becomes its status message.
+    /// not ask. A handler that runs again because it asked the client something may tell the same again: only what is
+    /// new is sent. For a task, the message becomes its status message.
     pub fn progress<'a>(
         &self,
         progress: f64,
@@ -271,6 +279,11 @@ impl Cx {
     /// The `_meta` that came with the call.
     pub fn meta(&self) -> Option<&tidegate_protocol::Object> {
         self.call().params.meta()
+    }
+
+    /// The arguments of the call as they came, unchecked: those of a tool or a prompt.
+    pub fn arguments(&self) -> Option<tidegate_protocol::Object> {
+        self.call().params.object().object("arguments")
     }
 
     /// The server's statistics.

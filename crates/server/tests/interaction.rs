@@ -15,7 +15,7 @@ use tidegate_server::{
     Argument, Completing, Cx, Elicit, Elicited, Key, Prompt, PromptArgs, PromptMessage, Resource, Sample,
     Server, ServerDoor, Tool, ToolError,
 };
-use tidegate_service::Reply;
+use tidegate_service::{Notice, Outbox, Reply};
 
 #[derive(Deserialize, JsonSchema)]
 struct Name {
@@ -547,4 +547,52 @@ async fn nothing_is_asked_where_nothing_may_be_asked() {
     let params = json!({"ref": {"type": "ref/prompt", "name": "p"}, "argument": {"name": "a", "value": ""}});
     let result = Client::modern(&door).askable().request("completion/complete", params).await;
     assert_eq!(error_code(&result), Some(-32603));
+}
+
+#[tokio::test]
+async fn progress_goes_on_from_round_to_round() {
+    let door = one(Tool::new("t").handler(|(), cx: Cx| async move {
+        cx.progress(1.0, None, "asking");
+        let user = ask_name(&cx).await.accepted()?;
+        cx.progress(2.0, None, "greeting");
+        Ok::<_, ToolError>(user.name)
+    }));
+    for client in [Client::modern(&door).askable(), Client::legacy(&door).askable()] {
+        let outbox = Outbox::default();
+        let client = client.outbox(&outbox).progress("7");
+        let first = client.asked("tools/call", json!({"name": "t"})).await;
+        let answer = json!({"user_name": {"action": "accept", "content": {"name": "Ann"}}});
+        let params = json!({"name": "t", "inputResponses": answer, "requestState": first.state.as_deref()});
+        let done = client.request("tools/call", params).await;
+        assert_eq!(done["content"][0]["text"], "Ann", "{done}");
+        let told: Vec<_> = std::iter::from_fn(|| outbox.try_next())
+            .filter_map(|notice| match notice {
+                Notice::Progress(params) => params.to::<Value>().unwrap()["progress"].as_i64(),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(told, [1, 2]);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_none_can_be_the_handlers_business() {
+    let door = one(Tool::new("t").handler(|(), cx: Cx| async move {
+        let sampled = cx.try_sample(Sample::new().user("?").key("k")).await;
+        sampled
+            .map(|sampled| sampled.text())
+            .map_err(|problem| ToolError::message_only(format!("It {problem}")))
+    }));
+    let client = Client::modern(&door).askable();
+    let first = client.asked("tools/call", json!({"name": "t"})).await;
+    for (answer, said, failed) in [
+        (json!({"role": "robot"}), "It must have a \"role\" that is \"assistant\" or \"user\"", true),
+        (sampled("yes"), "yes", false),
+    ] {
+        let params =
+            json!({"name": "t", "inputResponses": {"k": answer}, "requestState": first.state.as_deref()});
+        let done = client.request("tools/call", params).await;
+        assert_eq!(done["content"][0]["text"], said, "{done}");
+        assert_eq!(done["isError"] == true, failed);
+    }
 }

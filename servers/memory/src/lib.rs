@@ -33,13 +33,14 @@ mod resources;
 mod search;
 mod store;
 mod telling;
+mod tenant;
 mod tools;
 mod touched;
 mod web;
 
 use std::sync::Arc;
 
-use tidegate_server::{Json, Principal, Server, ServerDoor};
+use tidegate_server::{Cx, Server, ServerDoor};
 
 pub use agents::models::{Kind as ProviderKind, Models, Provider, Secret};
 pub use embed::{Embedder, Endpoint, HUGGING_FACE, MODEL_FILES, download};
@@ -68,15 +69,17 @@ pub(crate) struct Recall {
     options: Arc<Options>,
     /// What finds by meaning, if there is a model for that.
     meaning: Option<embed::Meaning>,
+    /// The agents that are being asked.
+    runs: agents::Runs,
 }
 
 impl Recall {
-    /// The memory of whoever calls: that of their tenant, or their own.
-    fn of(&self, principal: &Principal, client: Option<&Json>) -> Memory {
+    /// The memory of whoever calls: that of their tenant, or their own, or where nobody is known the one that they name.
+    fn of(&self, cx: &Cx) -> Memory {
         // Whoever calls may watch, and others may change what they watch.
         self.store.look_at_others();
-        let memory = self.store.of(&telling::tenant_of(principal));
-        let client = client.and_then(|info| info.to::<serde_json::Value>().ok());
+        let (principal, memory) = (cx.principal(), self.store.of(&tenant::of(cx)));
+        let client = cx.client_info().and_then(|info| info.to::<serde_json::Value>().ok());
         let name = client.as_ref().and_then(|info| info["name"].as_str());
         match principal.subject.as_deref().or(name) {
             Some(who) => memory.by(who),
@@ -93,7 +96,7 @@ pub fn server(store: Store) -> ServerDoor {
 /// The memory server.
 pub fn server_with(store: Store, options: Options) -> ServerDoor {
     let meaning = options.embeddings.clone().map(|embedder| embed::Meaning::new(embedder, &store));
-    let recall = Recall { store, options: Arc::new(options), meaning };
+    let recall = Recall { store, options: Arc::new(options), meaning, runs: agents::Runs::default() };
     let server = Server::new("tidegate-memory", env!("CARGO_PKG_VERSION")).title("Memory").instructions(
         "A lasting memory: a graph of entities, what is known of them, and how they are connected. Look here \
              (search_nodes) before you ask, and keep what is worth knowing next time (create_entities, \

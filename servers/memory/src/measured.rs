@@ -32,7 +32,7 @@ impl Measured {
         let meaning = embedder.clone().map(|embedder| embed::Meaning::new(embedder, &store));
         let options = Arc::new(Options { embeddings: embedder, ..Options::default() });
         let memory = store.of(tenant);
-        Measured { recall: Recall { store, options, meaning }, memory }
+        Measured { recall: Recall { store, options, meaning, runs: crate::agents::Runs::default() }, memory }
     }
 
     /// Keeps entities.

@@ -56,6 +56,10 @@ fn memory(settings: &MemorySettings, tools: Option<BoxDoor>) -> Result<Target, E
         }
     };
     options.models = models(settings);
+    let (agents, bounds) = (&settings.agents, &mut options.agents);
+    bounds.time = agents.time.unwrap_or(bounds.time);
+    bounds.steps = agents.steps.unwrap_or(bounds.steps);
+    bounds.tokens = agents.tokens.unwrap_or(bounds.tokens);
     Ok(Target::from_door(tidegate_memory::server_with(store, options)))
 }
 

@@ -1,8 +1,13 @@
 //! What the settings of the memory mean.
 
+use std::time::Duration;
+
 use super::Resolver;
-use crate::memory::{ApiKey, Embeddings, MemorySettings, MemoryStore, ModelProvider};
+use crate::memory::{AgentBounds, ApiKey, Embeddings, MemorySettings, MemoryStore, ModelProvider};
 use crate::written::memory::{self as written, Listed, Memory, ProviderKind};
+
+/// Most steps of an agent.
+const MOST_STEPS: usize = 1_000;
 
 impl Resolver<'_> {
     pub(super) fn memory(&mut self, memory: &Memory) -> MemorySettings {
@@ -19,7 +24,26 @@ impl Resolver<'_> {
             embeddings: memory.embeddings.as_ref().and_then(|embeddings| self.embeddings(embeddings)),
             models,
             model: memory.model.clone(),
+            agents: memory.agents.as_ref().map(|agents| self.agents(agents)).unwrap_or_default(),
         }
+    }
+
+    fn agents(&mut self, written: &written::Agents) -> AgentBounds {
+        let at = |name: &'static str| ["memory", "agents", name];
+        let time = written.time.as_ref().map(|time| {
+            let usual = Duration::from_secs(60);
+            self.some_time(&at("time"), Some(time), usual)
+        });
+        for (name, number) in [("steps", written.steps), ("tokens", written.tokens)] {
+            if number == Some(0) {
+                self.wrong(&at(name), "it must be at least 1");
+            }
+        }
+        let steps = written.steps.and_then(|steps| usize::try_from(steps).ok());
+        if steps.is_some_and(|steps| steps > MOST_STEPS) {
+            self.wrong(&at("steps"), format!("it must be at most {MOST_STEPS}"));
+        }
+        AgentBounds { time, steps, tokens: written.tokens }
     }
 
     fn store(&mut self, store: &str) -> Option<MemoryStore> {

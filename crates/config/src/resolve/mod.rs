@@ -116,6 +116,7 @@ impl Resolver<'_> {
         let max_message = self.size(&["max_message"], file.max_message.as_ref(), usual.max_message);
         ListenSettings {
             address,
+            address_is_said: file.listen.is_some(),
             path,
             hosts: file.allow_hosts.clone(),
             origins: file.allow_origins.clone(),

@@ -4,6 +4,8 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::Time;
+
 /// The memory that is part of Tidegate. It is served if a server has builtin = "memory", or if there is no configuration
 /// at all.
 #[derive(Deserialize, JsonSchema, Default)]
@@ -29,6 +31,20 @@ pub(crate) struct Memory {
     /// OPENAI_API_KEY, OPENAI_BASE_URL, OLLAMA_HOST), and if that says nothing, the client's own model is asked.
     #[schemars(with = "std::collections::BTreeMap<String, Provider>")]
     pub(crate) models: IndexMap<String, Provider>,
+    /// How far an agent may go for one question, with all agents that it asks for its sake.
+    pub(crate) agents: Option<Agents>,
+}
+
+/// How far an agent may go for one question.
+#[derive(Deserialize, JsonSchema, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Agents {
+    /// How long it may take, such as "60s" or "5m"; the server's `timeout` holds, too. Default "60s".
+    pub(crate) time: Option<Time>,
+    /// How often a model may be asked, the answer included; answers that do not fit are asked for again besides. Default 8.
+    pub(crate) steps: Option<u64>,
+    /// How many tokens may be used, in and out together. Default 100000.
+    pub(crate) tokens: Option<u64>,
 }
 
 /// Which tools are listed.

@@ -331,6 +331,9 @@ fn the_memory_is_told_what_it_needs() {
         url = "http://127.0.0.1:2/v1"
         api_key = "${UNSET:-}"
         models = ["x"]
+        [memory.agents]
+        time = "2m"
+        steps = 20
         "#;
     let settings = parse(text).unwrap();
     let memory = settings.servers[0].memory.clone().unwrap();
@@ -341,6 +344,12 @@ fn the_memory_is_told_what_it_needs() {
     assert!(matches!(&memory.embeddings, Some(Embeddings::Endpoint { model, .. }) if model == "m"));
     let models: Vec<_> = memory.models.iter().map(|one| (one.name.as_str(), one.api_key.is_some())).collect();
     assert_eq!(models, [("claude", true), ("local", false)]);
+    let agents = &memory.agents;
+    assert_eq!((agents.time, agents.steps, agents.tokens), (Some(Duration::from_secs(120)), Some(20), None));
+    for wrong in ["time = \"0s\"", "time = \"soon\"", "steps = 0", "steps = 1001", "tokens = 0", "token = 5"]
+    {
+        assert!(parse(&format!("[memory.agents]\n{wrong}")).is_err(), "{wrong}");
+    }
     assert!(!format!("{settings:?}").contains("hush"), "no secret is shown");
     // Whatever changes about it, secrets too, makes another server of it, and of that alone.
     let other = parse(&text.replace("me:hush@", "me:loud@")).unwrap();

@@ -89,7 +89,10 @@ async fn ask<D: Door>(run: &Run<'_, D>, question: &Question, params: Json) -> Re
         Ok(Ok(Ok(result))) if result.is_object() => {
             Ok((key, lower::answer(run.peer.revision, question.method.as_str(), &question.params, result)))
         }
-        Ok(Ok(Ok(_))) => Err(Error::invalid_params(format_args!("the answer to {key:?} must be an object"))),
+        Ok(Ok(Ok(_))) => {
+            let what = format!("The client answered {} with something that is no object", question.method);
+            Err(Error::new(Symbol::ToolExecution, what))
+        }
         // A client that refuses to show a form has said no; one that cannot sample has failed.
         Ok(Ok(Err(_))) if question.method == Method::ElicitCreate => {
             Ok((key, Json::trusted(r#"{"action":"cancel"}"#)))

@@ -45,7 +45,11 @@ use crate::tool::sentence;
 pub(crate) enum Kind {
     Form(Value),
     Url,
-    Sample { tools: bool },
+    /// `checked` says whether an answer that is none ends the call, or is handed to the handler.
+    Sample {
+        tools: bool,
+        checked: bool,
+    },
     Roots,
 }
 
@@ -70,8 +74,8 @@ impl Asked {
         match self.kind {
             Kind::Form(_) => Capability::ElicitForm,
             Kind::Url => Capability::ElicitUrl,
-            Kind::Sample { tools: false } => Capability::Sampling,
-            Kind::Sample { tools: true } => Capability::SamplingTools,
+            Kind::Sample { tools: false, .. } => Capability::Sampling,
+            Kind::Sample { tools: true, .. } => Capability::SamplingTools,
             Kind::Roots => Capability::Roots,
         }
     }
@@ -99,6 +103,7 @@ impl Asked {
         let problem = match &self.kind {
             Kind::Form(schema) => check_elicited(answer, Some(schema)),
             Kind::Url => check_elicited(answer, None),
+            Kind::Sample { checked: false, .. } => Ok(()),
             Kind::Sample { .. } => sample::check(answer),
             Kind::Roots => roots::check(answer),
         };

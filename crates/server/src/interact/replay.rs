@@ -43,6 +43,9 @@ pub(super) struct Memory {
     answers: BTreeMap<String, Value>,
     #[serde(rename = "k", default, skip_serializing_if = "BTreeMap::is_empty")]
     kept: BTreeMap<String, Value>,
+    /// The last progress that was told.
+    #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
+    progress: Option<f64>,
 }
 
 impl Replay {
@@ -129,6 +132,11 @@ impl Replay {
         self.failure.take()
     }
 
+    /// The last progress that was told in an earlier round.
+    pub(crate) fn progress(&self) -> Option<f64> {
+        self.memory.progress
+    }
+
     pub(super) fn kept(&self, key: &str) -> Option<&Value> {
         self.memory.kept.get(key)
     }
@@ -152,6 +160,7 @@ impl Replay {
             return None;
         }
         self.memory.round += 1;
+        self.memory.progress = cx.told();
         let limit = cx.core().options.max_rounds;
         if self.memory.round > limit {
             let message = format!("The call asked for input more than {limit} times and was stopped");

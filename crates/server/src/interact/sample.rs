@@ -129,11 +129,11 @@ impl Sample {
         self.param("toolChoice", json!({"mode": mode.into()}))
     }
 
-    fn asked(mut self) -> Asked {
+    fn asked(mut self, checked: bool) -> Asked {
         let tools = self.params.contains_key("tools") || self.params.contains_key("toolChoice");
         self.params.insert("messages".into(), self.messages.into());
         self.params.insert("maxTokens".into(), self.max_tokens.into());
-        Asked { kind: Kind::Sample { tools }, params: Json::from(Value::Object(self.params)) }
+        Asked { kind: Kind::Sample { tools, checked }, params: Json::from(Value::Object(self.params)) }
     }
 }
 
@@ -159,17 +159,26 @@ impl Cx {
     /// Asks the client's model.
     pub fn sample(&self, sample: Sample) -> Ask<Sampled> {
         let key = sample.key.clone();
-        Ask::new(self, key, Ok(sample.asked()), |mut answer| {
-            let text = |name: &str| answer.get(name).and_then(Value::as_str).map(str::to_owned);
-            let (model, stop_reason) = (text("model").unwrap_or_default(), text("stopReason"));
-            let content = match answer.get_mut("content").map(Value::take) {
-                Some(Value::Array(blocks)) => blocks,
-                Some(block) => vec![block],
-                None => Vec::new(),
-            };
-            Ok(Sampled { content, model, stop_reason })
-        })
+        Ask::new(self, key, Ok(sample.asked(true)), |answer| Ok(sampled(answer)))
     }
+
+    /// Asks the client's model, and takes an answer that is none: what is wrong with it is for the handler to tell.
+    /// With [`Cx::sample`] such an answer ends the call with a JSON-RPC error.
+    pub fn try_sample(&self, sample: Sample) -> Ask<Result<Sampled, String>> {
+        let key = sample.key.clone();
+        Ask::new(self, key, Ok(sample.asked(false)), |answer| Ok(check(&answer).map(|()| sampled(answer))))
+    }
+}
+
+fn sampled(mut answer: Value) -> Sampled {
+    let text = |name: &str| answer.get(name).and_then(Value::as_str).map(str::to_owned);
+    let (model, stop_reason) = (text("model").unwrap_or_default(), text("stopReason"));
+    let content = match answer.get_mut("content").map(Value::take) {
+        Some(Value::Array(blocks)) => blocks,
+        Some(block) => vec![block],
+        None => Vec::new(),
+    };
+    Sampled { content, model, stop_reason }
 }
 
 pub(super) fn check(answer: &Value) -> Result<(), String> {

@@ -13,6 +13,8 @@ pub(crate) enum Address {
     User { owner: String, name: String },
     /// Somebody's own if there is one, else one that comes with the server.
     Plain(String),
+    /// Either, by the name that it has in code: `tidegate.agents.Researcher`.
+    Full(String),
 }
 
 /// What the name of a user may have besides letters and digits that may stand in an address as it is.
@@ -21,7 +23,8 @@ const PLAIN: &str = "@+:";
 const SCHEME: &str = "agentlet://";
 
 impl Address {
-    /// `researcher`, `system/researcher`, `user/ann/my-agent`, each with or without `agentlet://`.
+    /// `researcher`, `system/researcher`, `user/ann/my-agent`, `tidegate.agents.Researcher`, each with or without
+    /// `agentlet://`.
     pub(crate) fn parse(field: &str, text: &str) -> Result<Address> {
         let wrong = |reason: &str| {
             let ways = "an agent is named like \"researcher\", \"system/researcher\" or \"user/<you>/<name>\", with or \
@@ -49,6 +52,7 @@ impl Address {
             Ok(part.to_owned())
         };
         match parts[..] {
+            [full] if check::full_name(full) => Ok(Address::Full(full.to_owned())),
             [plain] => Ok(Address::Plain(name(plain)?)),
             ["system", system] => Ok(Address::System(name(system)?)),
             ["user", owner, own] => {
@@ -61,7 +65,10 @@ impl Address {
 
     pub(crate) fn name(&self) -> &str {
         match self {
-            Address::System(name) | Address::Plain(name) | Address::User { name, .. } => name,
+            Address::System(name)
+            | Address::Plain(name)
+            | Address::Full(name)
+            | Address::User { name, .. } => name,
         }
     }
 }
@@ -102,6 +109,7 @@ mod tests {
             ("system/x", &system),
             ("agentlet://system/x", &system),
             ("user/t-1/mine", &user),
+            ("tidegate.agents.X", &Address::Full("tidegate.agents.X".into())),
             (" agentlet://user/t-1/mine ", &user),
             ("agentlet://user/t%2D1/mine", &user),
         ] {
@@ -121,6 +129,8 @@ mod tests {
             "other/x",
             "agentlet://%zz",
             "agentlet://user/%FF/x",
+            "a..b",
+            ".a",
             &"x".repeat(600),
         ] {
             let fault = Address::parse("agent_uri", bad).unwrap_err();

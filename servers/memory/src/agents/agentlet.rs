@@ -34,6 +34,9 @@ pub(crate) struct Agent {
     /// Words to find it by.
     #[serde(default)]
     pub(crate) tags: Vec<String>,
+    /// What else was written about it, which is given back as it was.
+    #[serde(default)]
+    pub(crate) extra: Map<String, Value>,
 }
 
 /// A tool as an agent names it.
@@ -55,6 +58,7 @@ impl Agent {
     /// The agent that a document describes, checked.
     pub(crate) fn read(document: &Value) -> Result<Agent> {
         let agent = Agent::trusted(document)?;
+        check::name(&format!("{FIELD}.{}", named_by(document)), &agent.name)?;
         agent.check("agentlet.")?;
         Ok(agent)
     }
@@ -75,6 +79,8 @@ impl Agent {
         check::name(&format!("{of}name"), &self.name)?;
         check::prompt(&format!("{of}description"), &self.description)?;
         check::schema(&format!("{of}output_schema"), &self.schema)?;
+        check::extra(&format!("{of}json_schema_extra"), &self.extra, &self.schema)?;
+        check::resources(&format!("{of}resources"), &self.resources)?;
         check::tools(&format!("{of}tools"), &self.tools)?;
         check::version(&format!("{of}version"), &self.version)?;
         check::tags(&format!("{of}tags"), &self.tags)?;
@@ -89,7 +95,9 @@ impl Agent {
         document["version"] = (&*self.version).into();
         document["short_name"] = (&*self.name).into();
         document["fully_qualified_name"] = self.fully_qualified_name().into();
-        let mut extra = json!({"tools": self.tools, "resources": self.resources});
+        let mut extra = Value::Object(self.extra.clone());
+        extra["tools"] = json!(self.tools);
+        extra["resources"] = json!(self.resources);
         if let Some(model) = &self.model {
             extra["model"] = (&**model).into();
         }
@@ -107,8 +115,7 @@ impl Agent {
 
 /// A schema with the prompt as its description, and the rest under `json_schema_extra` or `x-percolate`.
 fn from_schema(all: &Map<String, Value>) -> Result<Agent> {
-    let extra = all.get("json_schema_extra").or_else(|| all.get("x-percolate"));
-    let extra = extra.cloned().unwrap_or_default();
+    let extra = Value::Object(extra(all)?);
     let title = text(all, "title")?;
     let of_extra = |name: &str| extra[name].as_str().map(str::to_owned);
     let name = match text(all, "short_name")?.or_else(|| of_extra("short_name")).or_else(|| of_extra("name"))
@@ -124,10 +131,49 @@ fn from_schema(all: &Map<String, Value>) -> Result<Agent> {
         resources: extra["resources"].as_array().cloned().unwrap_or_default(),
         model: of_extra("model"),
         tags: tags("json_schema_extra.tags", &extra["tags"])?,
+        extra: unused(extra),
         schema: bare(all),
         name,
         title,
     })
+}
+
+/// What stands under `json_schema_extra` and under `x-percolate`.
+pub(crate) fn extra(all: &Map<String, Value>) -> Result<Map<String, Value>> {
+    let mut extra = Map::new();
+    for name in ["x-percolate", "json_schema_extra"] {
+        match all.get(name) {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(members)) => extra.extend(members.clone()),
+            Some(_) => return Err(Fault::input(&format!("{FIELD}.{name}"), "must be a JSON object")),
+        }
+    }
+    Ok(extra)
+}
+
+/// What is not used of it, and kept all the same.
+pub(crate) fn unused(extra: Value) -> Map<String, Value> {
+    const USED: [&str; 6] = ["tools", "resources", "model", "tags", "short_name", "version"];
+    let members = match extra {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    };
+    members.into_iter().filter(|(name, _)| !USED.contains(&name.as_str())).collect()
+}
+
+/// Which member an agent has its name from.
+fn named_by(document: &Value) -> &'static str {
+    let of_extra = |name: &str| {
+        ["json_schema_extra", "x-percolate"].iter().any(|extra| document[extra][name].is_string())
+    };
+    let told = document.get("result_schema").is_some() || document.get("instructions").is_some();
+    match () {
+        () if told => "name",
+        () if document["short_name"].is_string() || of_extra("short_name") => "short_name",
+        () if of_extra("name") => "json_schema_extra.name",
+        () if document["title"].as_str().is_some_and(|title| !title.trim().is_empty()) => "title",
+        () => "short_name",
+    }
 }
 
 /// `{name, instructions, result_schema, mcp_tools}`.
@@ -138,7 +184,28 @@ fn from_instructions(all: &Map<String, Value>) -> Result<Agent> {
         Some(_) => return Err(Fault::input("agentlet.result_schema", "must be a JSON Schema")),
         None => return Err(Fault::input("agentlet.result_schema", "is missing")),
     };
-    let prompt = text(all, "instructions")?.or(text(all, "description")?);
+    let (instructions, description) = (text(all, "instructions")?, text(all, "description")?);
+    const USED: [&str; 10] = [
+        "instructions",
+        "result_schema",
+        "mcp_tools",
+        "tools",
+        "resources",
+        "version",
+        "fully_qualified_name",
+        "model",
+        "tags",
+        "short_name",
+    ];
+    let mut extra: Map<String, Value> = all
+        .iter()
+        .filter(|(name, _)| !USED.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    if instructions.is_none() {
+        extra.remove("description");
+    }
+    let prompt = instructions.or(description);
     let listed = all.get("mcp_tools").or_else(|| all.get("tools")).unwrap_or(&Value::Null);
     Ok(Agent {
         title: None,
@@ -146,7 +213,8 @@ fn from_instructions(all: &Map<String, Value>) -> Result<Agent> {
         version: text(all, "version")?.unwrap_or_else(|| FIRST.to_owned()),
         full_name: text(all, "fully_qualified_name")?,
         tools: tools("mcp_tools", listed)?,
-        resources: Vec::new(),
+        resources: all.get("resources").and_then(Value::as_array).cloned().unwrap_or_default(),
+        extra,
         model: text(all, "model")?,
         tags: tags("tags", all.get("tags").unwrap_or(&Value::Null))?,
         schema,
@@ -235,58 +303,4 @@ pub(crate) fn tools(field: &str, listed: &Value) -> Result<Vec<Named>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn three_ways_of_writing_are_one() {
-        let plain = json!({
-            "title": "My Agent", "description": "Be kind.", "short_name": "my-agent", "version": "1.2.0",
-            "json_schema_extra": {"tools": [{"mcp_server": "web", "tool_name": "get", "usage": "to look"}, "x"]},
-            "type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"],
-        });
-        let agent = Agent::read(&plain).unwrap();
-        assert_eq!((&*agent.name, &*agent.version, agent.tools.len()), ("my-agent", "1.2.0", 2));
-        assert_eq!(
-            agent.schema,
-            json!({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]})
-        );
-        assert_eq!(Agent::read(&agent.document()).unwrap().tools, agent.tools);
-        let percolate = json!({
-            "title": "MyAgent", "description": "Be kind.",
-            "x-percolate": {"name": "a.b.C", "short_name": "my-agent", "tools": ["x"]},
-            "properties": {"a": {"type": "string"}},
-        });
-        let agent = Agent::read(&percolate).unwrap();
-        assert_eq!((&*agent.name, &*agent.version, &*agent.tools[0].tool_name), ("my-agent", "1.0.0", "x"));
-        let told = json!({
-            "name": "My Agent", "instructions": "Be kind.", "mcp_tools": ["x"], "target": "pydantic_ai",
-            "result_schema": {"type": "object", "properties": {"a": {"type": "string"}}},
-        });
-        let agent = Agent::read(&told).unwrap();
-        assert_eq!((&*agent.name, &*agent.description, agent.tools.len()), ("my-agent", "Be kind.", 1));
-        assert_eq!(slug("MyHTTPAgent 2!"), "my-httpagent-2");
-    }
-
-    #[test]
-    fn what_is_no_agent_is_refused_by_field() {
-        for (document, field) in [
-            (json!([]), "agentlet:"),
-            (json!({"title": "x", "description": 5}), "agentlet.description:"),
-            (json!({"title": "x", "description": ""}), "agentlet.description:"),
-            (json!({"name": "x", "instructions": "y"}), "agentlet.result_schema:"),
-            (json!({"title": "", "description": "y"}), "agentlet.name:"),
-            (
-                json!({"title": "x", "description": "y", "json_schema_extra": {"tags": "z"}}),
-                "json_schema_extra.tags:",
-            ),
-            (
-                json!({"title": "x", "description": "y", "json_schema_extra": {"tools": [5]}}),
-                "json_schema_extra.tools[0]:",
-            ),
-        ] {
-            let fault = Agent::read(&document).unwrap_err();
-            assert!(fault.message.starts_with(field), "{document}: {fault}");
-        }
-    }
-}
+mod tests;

@@ -39,7 +39,7 @@ impl AgentVersion {
         let agent = Agent::read(&self.agentlet)?;
         check::user("owner", &self.owner)?;
         let name = agent.name.to_lowercase();
-        numbers.alone(&self.row, || format!("the agent {name:?}"))?;
+        numbers.alone(&self.row, || format!("the agent {name:?} of {:?}", self.owner))?;
         numbers.alone(&self.row, || format!("the agent with the key {}", self.key))?;
         if self.row.is_live() {
             kept::room(change)?;

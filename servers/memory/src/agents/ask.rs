@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use tidegate_server::{Capability, Cx, Server, Tool, ToolError, ToolResult};
+use tidegate_service::CorrelationId;
 use tracing::Instrument as _;
 
 use super::caller::Caller;
@@ -14,9 +15,9 @@ use super::reach::{self, Reach};
 use super::run::{Outcome, Run, Start, Voice};
 use super::sessions::{self, Exchange};
 use super::{find, models};
-use crate::Recall;
 use crate::store::{Code, Fault, Result};
 use crate::tools::told;
+use crate::{Recall, tenant};
 
 /// Longest question, in characters.
 const MAX_PROMPT: usize = 100_000;
@@ -30,6 +31,7 @@ struct AskAgent {
     /// What to ask.
     prompt: String,
     /// Your tenant. Need not be given.
+    #[expect(dead_code, reason = "whose memory it is, is read where all tools are told")]
     tenant_id: Option<String>,
     /// You. Need not be given.
     user_id: Option<String>,
@@ -114,12 +116,15 @@ async fn asked(reach: &Reach, args: &AskAgent, cx: &Cx) -> Result<(Start, Outcom
         let what = format!("Agents may ask agents at most {} deep: this one was not asked", reach::DEPTH);
         return Err(Fault::new(Code::Outside, what));
     }
+    tenant::admit(cx)?;
     let options = &reach.recall.options;
     let (models, bounds) = (&options.models, &options.agents);
     let caller = Caller::new(&reach.recall, cx);
     let owner = check(&caller, args)?;
+    let share = reach.recall.runs.share(cx, bounds)?;
     // What can be said in time is said, rather than that time is over.
-    let patience = Instant::now() + bounds.time;
+    let began = Instant::now();
+    let patience = began + bounds.time;
     let until =
         cx.deadline().and_then(|end| end.checked_sub(LAST_WORDS)).map_or(patience, |end| end.min(patience));
     let begin = begin(reach, &caller, &owner, args, cx, until);
@@ -136,12 +141,14 @@ async fn asked(reach: &Reach, args: &AskAgent, cx: &Cx) -> Result<(Start, Outcom
     };
     let voice = voice(models, cx, args.model.as_deref().or(start.agent.model.as_deref())).await?;
     let span = tracing::info_span!("agent.run", agent = %start.uri, session = %start.session);
-    let run = Run { cx, reach, start: &start, voice, bounds, until, told: AtomicU32::new(0) };
+    let told = AtomicU32::new(0);
+    let run = Run { cx, reach, start: &start, voice, bounds, share: &share, until, told };
     let run = run.go(&args.prompt).instrument(span);
     let outcome = match tokio::time::timeout_at(until.into(), run).await {
         Ok(outcome) => outcome?,
         Err(_) => {
-            let seconds = bounds.time.as_secs_f32();
+            let seconds = until.saturating_duration_since(began).as_secs_f32();
+            let seconds = (seconds * 10.0).round() / 10.0;
             let what = format!("The agent had no answer within {seconds} s, and was stopped");
             return Err(Fault::new(Code::Outside, what));
         }
@@ -153,6 +160,7 @@ async fn asked(reach: &Reach, args: &AskAgent, cx: &Cx) -> Result<(Start, Outcom
         calls: (!outcome.calls.is_empty()).then(|| outcome.calls.clone().into()),
         model: outcome.model.clone(),
         trace: start.trace.clone(),
+        run: start.run.clone(),
         usage: outcome.usage,
     };
     let session = start.session.clone();
@@ -167,7 +175,7 @@ async fn asked(reach: &Reach, args: &AskAgent, cx: &Cx) -> Result<(Start, Outcom
 
 /// Checks the arguments. Returns who the session is held with.
 fn check(caller: &Caller, args: &AskAgent) -> Result<String> {
-    let owner = caller.user(args.tenant_id.as_deref(), args.user_id.as_deref())?;
+    let owner = caller.user(args.user_id.as_deref())?;
     let length = args.prompt.chars().count();
     if args.prompt.trim().is_empty() {
         return Err(Fault::input("prompt", "must not be empty"));
@@ -206,9 +214,13 @@ async fn begin(
             caller.memory.view(move |view| sessions::earlier(view, &owner, &name)).await?
         }
     };
-    let (tools, missing) = reach.tools(cx, until, &found.agent.tools).await;
+    let (tools, missing) = reach.tools(cx, until, &found.agent).await;
+    if !missing.is_empty() {
+        cx.warning(&format!("{} names tools that are not there: {}", found.uri, missing.join(", ")));
+    }
     let session = args.session_id.clone().unwrap_or_else(|| trace.clone());
-    Ok(Start { uri: found.uri, agent: found.agent, session, trace, earlier, tools, missing })
+    let (run, owner) = (CorrelationId::new().to_string(), owner.to_owned());
+    Ok(Start { uri: found.uri, agent: found.agent, session, trace, run, owner, earlier, tools, missing })
 }
 
 /// Whose model answers: that of a provider, or the client's own if there is no provider.
@@ -218,12 +230,15 @@ async fn voice<'a>(models: &'a models::Models, cx: &Cx, wanted: Option<&'a str>)
         return Ok(Voice::Provider { models, chosen, model, manner: models::Manner::default() });
     }
     if !cx.can(Capability::Sampling) {
-        return Err(Fault::new(
-            Code::Outside,
-            "There is no model to run agents with: set ANTHROPIC_API_KEY or OPENAI_API_KEY, or OPENAI_BASE_URL or \
-             OLLAMA_HOST for a model of your own (and TIDEGATE_MODEL to choose one), or use a client that lends its \
-             model to servers (sampling)",
-        ));
+        let what = match reach::depth(cx) {
+            0 => {
+                "There is no model to run agents with: name one under [memory.models] in tidegate.toml, or set \
+                 ANTHROPIC_API_KEY or OPENAI_API_KEY, or OPENAI_BASE_URL or OLLAMA_HOST for a model of your own (and \
+                 TIDEGATE_MODEL to choose one), or use a client that lends its model to servers (sampling)"
+            }
+            _ => "An agent that the client's own model runs cannot ask other agents",
+        };
+        return Err(Fault::new(Code::Outside, what));
     }
     Ok(Voice::Client { hint: wanted.map(str::to_owned) })
 }

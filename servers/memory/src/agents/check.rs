@@ -1,6 +1,6 @@
 //! What an agent may look like: names, prompts, schemas.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::agentlet::Named;
 use super::answer;
@@ -13,8 +13,9 @@ const MAX_PROMPT: usize = 20_000;
 /// Most bytes of a schema, and how deep it may be.
 const MAX_SCHEMA: usize = 64 * 1024;
 const MAX_DEPTH: usize = 32;
-/// Most tools of one agent.
+/// Most tools of one agent, and most resources.
 const MAX_TOOLS: usize = 64;
+const MAX_RESOURCES: usize = 64;
 /// Most tags of one agent, and the longest, in characters.
 const MAX_TAGS: usize = 50;
 const MAX_TAG: usize = 100;
@@ -36,6 +37,13 @@ pub(crate) fn name(field: &str, name: &str) -> Result<()> {
         return wrong("must begin and end with a letter or a digit".to_owned());
     }
     Ok(())
+}
+
+/// Whether this is a name as code has it: words with dots between.
+pub(crate) fn full_name(name: &str) -> bool {
+    let fits = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    let word = |word: &str| !word.is_empty() && word.chars().all(fits);
+    name.contains('.') && name.split('.').all(word)
 }
 
 /// The name of a user, as it stands in an address.
@@ -118,6 +126,58 @@ pub(crate) fn tools(field: &str, tools: &[Named]) -> Result<()> {
     Ok(())
 }
 
+/// What else is written about an agent. Fields that are named there must be fields of its answers, or of itself.
+pub(crate) fn extra(field: &str, extra: &Map<String, Value>, schema: &Value) -> Result<()> {
+    const ITSELF: [&str; 5] = ["name", "short_name", "title", "description", "fully_qualified_name"];
+    const LISTS: [&str; 3] = ["embedding_fields", "indexed_fields", "indexed_columns"];
+    let bytes = serde_json::to_string(extra).map_or(0, |text| text.len());
+    if bytes > MAX_SCHEMA {
+        return Err(Fault::input(field, format!("must have at most {MAX_SCHEMA} bytes, and has {bytes}")));
+    }
+    let there = |place: String, name: &Value| match name.as_str() {
+        None => Err(Fault::input(&place, "must be the name of a field")),
+        Some(name) if schema["properties"].get(name).is_some() || ITSELF.contains(&name) => Ok(()),
+        Some(name) => {
+            let name = answer::short(name.to_owned());
+            Err(Fault::input(&place, format!("names {name:?}, which is not one of the properties")))
+        }
+    };
+    for list in LISTS {
+        match extra.get(list) {
+            None | Some(Value::Null) => {}
+            Some(Value::Array(names)) => {
+                for (at, name) in names.iter().enumerate() {
+                    there(format!("{field}.{list}[{at}]"), name)?;
+                }
+            }
+            Some(_) => return Err(Fault::input(&format!("{field}.{list}"), "must be a list of fields")),
+        }
+    }
+    match extra.get("key_field") {
+        None | Some(Value::Null) => Ok(()),
+        Some(name) => there(format!("{field}.key_field"), name),
+    }
+}
+
+/// The resources of an agent.
+pub(crate) fn resources(field: &str, resources: &[Value]) -> Result<()> {
+    if resources.len() > MAX_RESOURCES {
+        let reason = format!("must have at most {MAX_RESOURCES} entries, and has {}", resources.len());
+        return Err(Fault::input(field, reason));
+    }
+    let uri = |one: &Value| {
+        let text = one.as_str().or_else(|| one["uri"].as_str()).or_else(|| one["resource_uri"].as_str());
+        text.is_some_and(|uri| !uri.is_empty() && uri.len() <= 2_000)
+    };
+    match resources.iter().position(|one| !uri(one) || one.to_string().len() > 4_000) {
+        None => Ok(()),
+        Some(at) => {
+            let reason = "must be the address of a resource, or {\"uri\", \"description\"}";
+            Err(Fault::input(&format!("{field}[{at}]"), reason))
+        }
+    }
+}
+
 /// A schema for answers: a JSON Schema of an object.
 pub(crate) fn schema(field: &str, schema: &Value) -> Result<()> {
     let Value::Object(root) = schema else {
@@ -138,7 +198,30 @@ pub(crate) fn schema(field: &str, schema: &Value) -> Result<()> {
         let place = answer::place(error.instance_path().as_str());
         let place = if place.is_empty() { field.to_owned() } else { format!("{field}.{place}") };
         Fault::input(&place, format!("is no JSON Schema: {}", answer::short(error.to_string())))
-    })
+    })?;
+    required(field, root)
+}
+
+/// What is required must be there, where the schema says itself which properties there are.
+fn required(field: &str, root: &Map<String, Value>) -> Result<()> {
+    const ELSEWHERE: [&str; 6] = ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "patternProperties"];
+    let (Some(Value::Object(properties)), Some(Value::Array(required))) =
+        (root.get("properties"), root.get("required"))
+    else {
+        return Ok(());
+    };
+    if ELSEWHERE.iter().any(|keyword| root.contains_key(*keyword)) {
+        return Ok(());
+    }
+    let unknown = |name: &Value| name.as_str().is_some_and(|name| !properties.contains_key(name));
+    match required.iter().position(unknown) {
+        None => Ok(()),
+        Some(at) => {
+            let name = answer::short(required[at].as_str().unwrap_or_default().to_owned());
+            let reason = format!("names {name:?}, which is not one of the properties");
+            Err(Fault::input(&format!("{field}.required[{at}]"), reason))
+        }
+    }
 }
 
 fn depth(value: &Value) -> usize {

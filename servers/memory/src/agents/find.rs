@@ -9,6 +9,8 @@ use crate::store::{Code, Fault, Result, View};
 
 /// How many names are offered instead of one that is not known.
 const OFFERED: usize = 3;
+/// What Percolate puts before the names of the agents that come with it.
+const PREFIX: &str = "percolate-";
 
 /// An agent that was found.
 #[derive(Debug)]
@@ -30,29 +32,100 @@ impl Found {
     }
 }
 
+/// Whose name stands in an address.
+#[derive(Clone, Copy, PartialEq)]
+enum Standing {
+    Own,
+    /// The caller's tenant, which may stand for whoever has the agent there.
+    Tenant,
+    Other,
+}
+
+/// What was found in a memory.
+enum Outcome {
+    Kept(Box<Kept>),
+    /// None that was made: perhaps one comes with the server. These are the names of all.
+    None(Vec<String>),
+    /// Several people have one of this name, and the caller has none.
+    Several(Vec<String>),
+    Denied,
+}
+
 /// The agent at an address. `field` is what the address was given as.
 pub(crate) async fn agent(caller: &Caller, field: &'static str, text: &str) -> Result<Found> {
     let address = Address::parse(field, text)?;
-    let wanted = address.name().to_owned();
-    let (own, known) = caller
-        .memory
-        .view(move |view| {
-            let own = kept::find(view, &wanted)?;
-            let known = if own.is_none() { names(view)? } else { Vec::new() };
-            Ok((own, known))
-        })
-        .await?;
+    let (wanted, owner) = (address.clone(), caller.owner());
+    let standing = match &address {
+        Address::User { owner, .. } if caller.is_tenant(owner) => Standing::Tenant,
+        Address::User { owner, .. } if !caller.is(owner) => Standing::Other,
+        _ => Standing::Own,
+    };
+    let outcome = caller.memory.view(move |view| look(view, &wanted, &owner, standing)).await?;
+    let (name, known) = match outcome {
+        Outcome::Kept(kept) => return Ok(Found::own(*kept)),
+        // Whether there is one of that name is not said.
+        Outcome::Denied => return Err(denied()),
+        Outcome::Several(owners) => {
+            let all: Vec<_> = owners.iter().map(|owner| address::user(owner, address.name())).collect();
+            let reason = format!("several people have such an agent, say which: {}", all.join(", "));
+            return Err(Fault::input(field, reason));
+        }
+        Outcome::None(known) => (address.name(), known),
+    };
     let found = match &address {
-        Address::System(name) => system::named(name).map(Found::system),
-        Address::Plain(name) => own.map(Found::own).or_else(|| system::named(name).map(Found::system)),
-        Address::User { owner, .. } => match own {
-            Some(kept) if kept.owner == *owner || caller.is(owner) => Some(Found::own(kept)),
-            None if caller.is(owner) => None,
-            // Whether there is one of that name is not said.
-            _ => return Err(denied()),
+        Address::User { .. } => None,
+        Address::Full(full) => system::called(full),
+        Address::System(name) | Address::Plain(name) => {
+            system::named(name).or_else(|| system::named(bare(name)?))
+        }
+    };
+    found.map(Found::system).ok_or_else(|| unknown(field, text, name, known))
+}
+
+/// The name without what Percolate puts before it.
+fn bare(name: &str) -> Option<&str> {
+    let (before, rest) = name.split_at_checked(PREFIX.len())?;
+    before.eq_ignore_ascii_case(PREFIX).then_some(rest)
+}
+
+/// Looks in a memory: for the caller's own first, then, if the server has none of that name, for the only one.
+fn look(view: &mut View<'_>, address: &Address, caller: &str, standing: Standing) -> Result<Outcome> {
+    let found = match address {
+        Address::System(_) => None,
+        Address::Plain(name) => match kept::find(view, caller, name)? {
+            None if system::named(name).is_some() || bare(name).and_then(system::named).is_some() => None,
+            None => match kept::holders(view, name)?.as_slice() {
+                [] => None,
+                [only] => kept::find(view, only, name)?,
+                several => return Ok(Outcome::Several(several.to_vec())),
+            },
+            own => own,
+        },
+        Address::Full(full) => {
+            let fits = |kept: &Kept| kept.agent.fully_qualified_name().eq_ignore_ascii_case(full);
+            let mut all: Vec<Kept> = match system::called(full) {
+                Some(_) => Vec::new(),
+                None => kept::all(view)?.into_iter().filter(fits).collect(),
+            };
+            all.sort_by_key(|kept| kept.owner != caller);
+            all.into_iter().next()
+        }
+        Address::User { owner, name } => match kept::find(view, owner, name)? {
+            None if standing == Standing::Tenant => match kept::find(view, caller, name)? {
+                None => match kept::holders(view, name)?.as_slice() {
+                    [only] => kept::find(view, only, name)?,
+                    _ => None,
+                },
+                own => own,
+            },
+            None if standing == Standing::Other && !kept::knows(view, owner)? => return Ok(Outcome::Denied),
+            found => found,
         },
     };
-    found.ok_or_else(|| unknown(field, text, address.name(), known))
+    Ok(match found {
+        Some(kept) => Outcome::Kept(Box::new(kept)),
+        None => Outcome::None(names(view)?),
+    })
 }
 
 /// The names of all agents.
@@ -64,9 +137,6 @@ pub(crate) fn names(view: &mut View<'_>) -> Result<Vec<String>> {
 
 /// A sentence about a name that nobody has, with those that are nearest.
 fn unknown(field: &str, text: &str, name: &str, mut known: Vec<String>) -> Fault {
-    if known.is_empty() {
-        known = system::all().iter().map(|agent| agent.name.clone()).collect();
-    }
     let near = |other: &str| strsim::jaro_winkler(&name.to_lowercase(), &other.to_lowercase());
     known.sort_by(|a, b| near(b).total_cmp(&near(a)));
     known.dedup();

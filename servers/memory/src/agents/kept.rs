@@ -21,6 +21,14 @@ pub(super) const TABLES: [&str; 3] = [
 /// Most agents of one tenant.
 const MOST: i64 = 1_000;
 
+/// What came to the tables later: people of one tenant may each have an agent of the same name, and a turn of a session
+/// is known by the run that it came from.
+pub(super) const LATER: [&str; 3] = [
+    "DROP INDEX agents_live",
+    "CREATE UNIQUE INDEX agents_live ON agents (tenant, owner, name) WHERE gone IS NULL",
+    "ALTER TABLE messages ADD COLUMN run TEXT",
+];
+
 /// An agent as it is kept.
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
@@ -37,13 +45,32 @@ impl Kept {
     }
 }
 
-/// The agent of this name, in capitals or not.
-pub(crate) fn find(view: &mut View<'_>, name: &str) -> Result<Option<Kept>> {
+/// Somebody's agent of this name, in capitals or not.
+pub(crate) fn find(view: &mut View<'_>, owner: &str, name: &str) -> Result<Option<Kept>> {
     view.one(
-        "SELECT key, owner, document FROM agents WHERE tenant = ?1 AND name = ?2 AND gone IS NULL",
-        &[Value::Text(name.to_lowercase().into())],
+        "SELECT key, owner, document FROM agents WHERE tenant = ?1 AND owner = ?2 AND name = ?3 AND gone IS NULL",
+        &[Value::Text(owner.into()), Value::Text(name.to_lowercase().into())],
         Kept::read,
     )
+}
+
+/// Who has an agent of this name.
+pub(crate) fn holders(view: &mut View<'_>, name: &str) -> Result<Vec<String>> {
+    view.all(
+        "SELECT owner FROM agents WHERE tenant = ?1 AND name = ?2 AND gone IS NULL ORDER BY owner LIMIT 10",
+        &[Value::Text(name.to_lowercase().into())],
+        |row| row.text(0),
+    )
+}
+
+/// Whether somebody has, or had, an agent.
+pub(crate) fn knows(view: &mut View<'_>, owner: &str) -> Result<bool> {
+    let any = view.one(
+        "SELECT id FROM agents WHERE tenant = ?1 AND owner = ?2 LIMIT 1",
+        &[Value::Text(owner.into())],
+        |row| row.int(0),
+    )?;
+    Ok(any.is_some())
 }
 
 /// The agent with this key, if it is there.
@@ -58,7 +85,7 @@ pub(crate) fn keyed(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
 /// All agents, by name.
 pub(crate) fn all(view: &mut View<'_>) -> Result<Vec<Kept>> {
     view.all(
-        "SELECT key, owner, document FROM agents WHERE tenant = ?1 AND gone IS NULL ORDER BY name LIMIT ?2",
+        "SELECT key, owner, document FROM agents WHERE tenant = ?1 AND gone IS NULL ORDER BY name, owner LIMIT ?2",
         &[Value::Int(MOST)],
         Kept::read,
     )
@@ -66,7 +93,7 @@ pub(crate) fn all(view: &mut View<'_>) -> Result<Vec<Kept>> {
 
 /// Keeps a new agent.
 pub(crate) fn create(change: &mut Change<'_>, owner: &str, agent: &Agent) -> Result<()> {
-    if find(change, &agent.name)?.is_some() {
+    if find(change, owner, &agent.name)?.is_some() {
         let reason = format!("there is an agent {:?} already: change it with update_agent", agent.name);
         return Err(Fault::new(Code::Conflict, format!("agent_name: {reason}")));
     }
@@ -147,13 +174,13 @@ pub(crate) struct Version {
     changed_by: Option<String>,
 }
 
-/// The versions of an agent, oldest first, whatever became of it.
-pub(crate) fn history(view: &mut View<'_>, name: &str) -> Result<Vec<Version>> {
+/// The versions of somebody's agent, oldest first, whatever became of it.
+pub(crate) fn history(view: &mut View<'_>, owner: &str, name: &str) -> Result<Vec<Version>> {
     view.all(
         "SELECT a.document, a.since, a.until, c.who FROM agents a
          LEFT JOIN changes c ON c.tenant = ?1 AND c.id = a.made
-         WHERE a.tenant = ?1 AND a.name = ?2 ORDER BY a.id DESC LIMIT 200",
-        &[Value::Text(name.to_lowercase().into())],
+         WHERE a.tenant = ?1 AND a.owner = ?2 AND a.name = ?3 ORDER BY a.id DESC LIMIT 200",
+        &[Value::Text(owner.into()), Value::Text(name.to_lowercase().into())],
         |row| {
             let agentlet: Json = serde_json::from_str(&row.text(0)?).unwrap_or_default();
             Ok(Version {

@@ -96,9 +96,9 @@ async fn list_agents(recall: Recall, args: ListAgents, cx: Cx) -> Result<ToolRes
 async fn get_agent(recall: Recall, args: OneAgent, cx: Cx) -> Result<ToolResult, ToolError> {
     let (caller, found) = one(&recall, &cx, &args).await?;
     let history = match found.kept {
-        Some(_) => {
+        Some(kept) => {
             let name = found.agent.name.clone();
-            caller.memory.view(move |view| kept::history(view, &name)).await?
+            caller.memory.view(move |view| kept::history(view, &kept.owner, &name)).await?
         }
         None => Vec::new(),
     };
@@ -111,31 +111,50 @@ async fn get_agent_history(recall: Recall, args: OneAgent, cx: Cx) -> Result<Too
     args.asking.user(&caller)?;
     let address = Address::parse("agent_uri", args.uri()?)?;
     let name = address.name().to_owned();
-    let wanted = address.clone();
-    let (history, owners) = caller
-        .memory
-        .view(move |view| match &wanted {
-            Address::System(_) => Ok((Vec::new(), Vec::new())),
-            _ => Ok((kept::history(view, wanted.name())?, kept::owners(view, wanted.name())?)),
-        })
-        .await?;
-    if let Address::User { owner, .. } = &address
-        && !owners.iter().any(|(known, _)| known == owner)
-        && !caller.is(owner)
-    {
-        // Whether there is one of that name is not said.
-        return Err(denied().into());
-    }
-    if history.is_empty() {
+    let wanted = name.clone();
+    let owners = caller.memory.view(move |view| kept::owners(view, &wanted)).await?;
+    let Some((owner, total)) = whose(&caller, &address, owners)? else {
         let why = match system::named(&name) {
             Some(agent) => format!("{:?} comes with the server and has no history", agent.name),
             None => format!("there never was an agent {name:?}; list_agents shows those that there are"),
         };
         return Err(Fault::new(Code::NotFound, format!("agent_uri: {why}")).into());
-    }
-    let total: i64 = owners.iter().map(|(_, versions)| versions).sum();
+    };
+    let wanted = name.clone();
+    let history = caller.memory.view(move |view| kept::history(view, &owner, &wanted)).await?;
     let answer = json!({
         "agent_name": name, "totalVersions": total, "truncated": (history.len() as i64) < total, "history": history,
     });
     told(&answer, answer.clone())
+}
+
+/// Whose agent is meant, of those who ever had one of its name, and how many versions that has had.
+fn whose(
+    caller: &Caller,
+    address: &Address,
+    owners: Vec<(String, i64)>,
+) -> Result<Option<(String, i64)>, Fault> {
+    let of = |name: &str| owners.iter().find(|(owner, _)| owner == name).cloned();
+    match address {
+        Address::System(_) => return Ok(None),
+        Address::User { owner, .. } => match of(owner) {
+            Some(found) => return Ok(Some(found)),
+            None if caller.is_tenant(owner) => {}
+            None if caller.is(owner) => return Ok(None),
+            // Whether there is one of that name is not said.
+            None => return Err(denied()),
+        },
+        _ => {}
+    }
+    match (of(&caller.owner()), owners.as_slice()) {
+        (Some(own), _) => Ok(Some(own)),
+        (None, [only]) => Ok(Some(only.clone())),
+        (None, []) => Ok(None),
+        (None, several) => {
+            let name = address.name();
+            let all: Vec<_> = several.iter().take(10).map(|(owner, _)| address::user(owner, name)).collect();
+            let reason = format!("several people have had such an agent, say which: {}", all.join(", "));
+            Err(Fault::input("agent_uri", reason))
+        }
+    }
 }

@@ -1,16 +1,24 @@
 //! Tools that make, change and delete agents.
 
+use std::borrow::Cow;
+use std::time::{Duration, Instant};
+
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
 use super::agentlet::{self, Agent};
 use super::caller::{Caller, denied};
+use super::reach::Reach;
+use super::version::{is_before, raised};
 use super::{address, check, find, kept, models};
 use crate::Recall;
-use crate::store::{Code, Fault};
+use crate::store::{Change, Code, Fault};
 use crate::tools::{changing, object, on, told};
+
+/// How long servers may take to say which tools they have.
+const WITHIN: Duration = Duration::from_secs(10);
 
 /// The parts, or all of it in one document.
 #[derive(Deserialize, JsonSchema)]
@@ -27,9 +35,10 @@ struct CreateAgent {
     model: Option<String>,
     /// Words to find it by.
     tags: Option<Vec<String>>,
-    /// Instead of the above: an agent-let, as one JSON document.
+    /// Instead of the above: an agent-let, as one JSON document or as its text.
     agentlet: Option<Value>,
     /// Your tenant. Need not be given.
+    #[expect(dead_code, reason = "whose memory it is, is read where all tools are told")]
     tenant_id: Option<String>,
     /// You. Need not be given.
     user_id: Option<String>,
@@ -39,6 +48,7 @@ struct CreateAgent {
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Asking {
     /// Your tenant. Need not be given.
+    #[expect(dead_code, reason = "whose memory it is, is read where all tools are told")]
     tenant_id: Option<String>,
     /// You. Need not be given.
     user_id: Option<String>,
@@ -47,7 +57,7 @@ pub(super) struct Asking {
 impl Asking {
     /// Who that is, if it is true.
     pub(super) fn user(&self, caller: &Caller) -> Result<String, Fault> {
-        caller.user(self.tenant_id.as_deref(), self.user_id.as_deref())
+        caller.user(self.user_id.as_deref())
     }
 }
 
@@ -127,7 +137,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
 fn described(args: &CreateAgent) -> Result<Agent, Fault> {
     let mut agent = match (&args.agentlet, &args.agent_name, &args.description, &args.output_schema) {
         (Some(document), ..) => {
-            let mut agent = Agent::read(document)?;
+            let mut agent = Agent::read(written("agentlet", document)?.as_ref())?;
             if let Some(name) = &args.agent_name {
                 agent.name.clone_from(name);
             }
@@ -139,11 +149,12 @@ fn described(args: &CreateAgent) -> Result<Agent, Fault> {
             description: description.clone(),
             version: "1.0.0".to_owned(),
             full_name: None,
-            schema: schema.clone(),
+            schema: written("output_schema", schema)?.into_owned(),
             tools: Vec::new(),
             resources: Vec::new(),
             model: None,
             tags: Vec::new(),
+            extra: Map::new(),
         },
         (None, name, description, _) => {
             let missing = match (name, description) {
@@ -164,6 +175,30 @@ fn described(args: &CreateAgent) -> Result<Agent, Fault> {
     Ok(agent)
 }
 
+/// The document, also where its text was given.
+fn written<'a>(field: &str, given: &'a Value) -> Result<Cow<'a, Value>, Fault> {
+    match given {
+        Value::String(text) => serde_json::from_str(text).map(Cow::Owned).map_err(|error| {
+            Fault::input(field, format!("must be a JSON object, and its text is no JSON: {error}"))
+        }),
+        given => Ok(Cow::Borrowed(given)),
+    }
+}
+
+/// Refuses an agent that names tools which cannot be there.
+async fn has_tools(recall: &Recall, cx: &Cx, agent: &Agent) -> Result<(), Fault> {
+    let until = Instant::now() + WITHIN;
+    let absent = Reach::new(recall).absent(cx, until, &agent.tools).await;
+    match absent.first() {
+        None => Ok(()),
+        Some(at) => {
+            let name = &agent.tools[*at].tool_name;
+            let reason = format!("there is no tool {name:?}: the memory has none of that name");
+            Err(Fault::input(&format!("tools[{at}]"), reason))
+        }
+    }
+}
+
 /// Puts what is given into an agent.
 fn put(
     agent: &mut Agent,
@@ -172,12 +207,17 @@ fn put(
     model: Option<&String>,
 ) -> Result<(), Fault> {
     if let Some(schema) = schema {
+        let schema = &*written("output_schema", schema)?;
         check::schema("output_schema", schema)?;
-        // A whole agent-let may stand where its schema is wanted: then its tools are meant, too.
-        let extra = ["json_schema_extra", "x-percolate"].into_iter().find_map(|name| schema.get(name));
-        if let Some(listed) = extra.and_then(|extra| extra.get("tools")) {
+        // A whole agent-let may stand where its schema is wanted: then its tools are meant, too, and what else it says.
+        let extra = schema.as_object().map(agentlet::extra).transpose()?.unwrap_or_default();
+        if let Some(listed) = extra.get("tools") {
             agent.tools = agentlet::tools("output_schema.json_schema_extra.tools", listed)?;
         }
+        if let Some(Value::Array(listed)) = extra.get("resources") {
+            agent.resources.clone_from(listed);
+        }
+        agent.extra.extend(agentlet::unused(Value::Object(extra)));
         agent.schema = schema.as_object().map(agentlet::bare).unwrap_or_default();
     }
     if let Some(tools) = tools {
@@ -197,8 +237,9 @@ fn done(uri: &str, message: &str, version: &str) -> Result<ToolResult, ToolError
 
 async fn create_agent(recall: Recall, args: CreateAgent, cx: Cx) -> Result<ToolResult, ToolError> {
     let caller = Caller::new(&recall, &cx);
-    let owner = caller.user(args.tenant_id.as_deref(), args.user_id.as_deref())?;
+    let owner = caller.user(args.user_id.as_deref())?;
     let agent = described(&args)?;
+    has_tools(&recall, &cx, &agent).await?;
     let (uri, version) = (address::user(&owner, &agent.name), agent.version.clone());
     caller.memory.change("create_agent", move |change| kept::create(change, &owner, &agent)).await?;
     done(&uri, "Agent created successfully", &version)
@@ -214,9 +255,15 @@ pub(super) async fn one(recall: &Recall, cx: &Cx, which: &OneAgent) -> Result<(C
 /// The agent that is to be changed, which must be one that was made.
 async fn own(recall: &Recall, cx: &Cx, which: &OneAgent) -> Result<(Caller, find::Found), Fault> {
     let (caller, found) = one(recall, cx, which).await?;
-    match found.kept {
-        Some(_) => Ok((caller, found)),
-        None => {
+    match (&found.kept, caller.named()) {
+        (Some(kept), Some(who)) if kept.owner != who => {
+            let whose = &kept.owner;
+            let reason =
+                format!("{} is not yours: it was made by {whose:?}, who alone changes it", found.uri);
+            Err(Fault::input("agent_uri", reason))
+        }
+        (Some(_), _) => Ok((caller, found)),
+        (None, _) => {
             Err(Fault::input("agent_uri", format!("{} comes with the server and stays as it is", found.uri)))
         }
     }
@@ -224,50 +271,69 @@ async fn own(recall: &Recall, cx: &Cx, which: &OneAgent) -> Result<(Caller, find
 
 async fn update_agent(recall: Recall, args: UpdateAgent, cx: Cx) -> Result<ToolResult, ToolError> {
     let (caller, found) = own(&recall, &cx, &args.which).await?;
-    let name = found.agent.name.clone();
+    let Some(kept) = found.kept else { return Err(denied().into()) };
+    if args.tools.is_some() || args.output_schema.is_some() {
+        let mut agent = kept.agent.clone();
+        args.put(&mut agent)?;
+        has_tools(&recall, &cx, &agent).await?;
+    }
     let updated = caller.memory.change("update_agent", move |change| {
         // As it is now: somebody else may have changed it in between.
-        let kept = kept::find(change, &name)?.ok_or_else(|| {
-            Fault::new(Code::NotFound, format!("agent_uri: there is no agent {name:?} any more"))
-        })?;
+        let kept = still(change, &kept)?;
         let mut agent = kept.agent.clone();
-        if let Some(description) = args.description {
-            agent.description = description;
+        args.put(&mut agent)?;
+        if agent == kept.agent && args.version.as_ref().is_none_or(|version| *version == agent.version) {
+            return Ok((agent.version, false));
         }
-        put(&mut agent, args.output_schema.as_ref(), args.tools.as_ref(), args.model.as_ref())?;
-        agent.tags = args.tags.unwrap_or(agent.tags);
-        agent.version = args.version.unwrap_or_else(|| raised(&agent.version));
+        agent.version = match args.version {
+            None => raised(&agent.version),
+            Some(version) => {
+                check::version("version", &version)?;
+                if is_before(&version, &agent.version) {
+                    let reason = format!("must not go backwards: the agent has version {}", agent.version);
+                    return Err(Fault::input("version", reason));
+                }
+                version
+            }
+        };
         agent.check("")?;
         kept::update(change, &kept, &agent)?;
-        Ok(agent.version)
+        Ok((agent.version, true))
     });
-    let version = updated.await?;
+    let (version, changed) = updated.await?;
+    if !changed {
+        return done(&found.uri, "Nothing was changed: the agent is like that already", &version);
+    }
     done(&found.uri, "Agent updated successfully", &version)
 }
 
-/// The version after this one: its last number is one more.
-fn raised(version: &str) -> String {
-    let numbers = version.split(['-', '+']).next().unwrap_or_default();
-    let (before, last) = numbers.rsplit_once('.').map_or(("", numbers), |(before, last)| (before, last));
-    let next = last.parse::<u64>().map_or(1, |last| last + 1);
-    if before.is_empty() { next.to_string() } else { format!("{before}.{next}") }
+impl UpdateAgent {
+    /// Puts what is given into an agent, all but its version.
+    fn put(&self, agent: &mut Agent) -> Result<(), Fault> {
+        if let Some(description) = &self.description {
+            agent.description.clone_from(description);
+        }
+        if let Some(tags) = &self.tags {
+            agent.tags.clone_from(tags);
+        }
+        put(agent, self.output_schema.as_ref(), self.tools.as_ref(), self.model.as_ref())
+    }
+}
+
+/// The agent as it is now, if it is still there.
+fn still(change: &mut Change<'_>, kept: &kept::Kept) -> Result<kept::Kept, Fault> {
+    let (owner, name) = (&kept.owner, &kept.agent.name);
+    kept::find(change, owner, name)?
+        .ok_or_else(|| Fault::new(Code::NotFound, format!("agent_uri: there is no agent {name:?} any more")))
 }
 
 async fn delete_agent(recall: Recall, args: OneAgent, cx: Cx) -> Result<ToolResult, ToolError> {
     let (caller, found) = own(&recall, &cx, &args).await?;
     let Some(kept) = found.kept else { return Err(denied().into()) };
-    caller.memory.change("delete_agent", move |change| kept::delete(change, &kept)).await?;
+    let delete = caller.memory.change("delete_agent", move |change| {
+        let kept = still(change, &kept)?;
+        kept::delete(change, &kept)
+    });
+    delete.await?;
     done(&found.uri, "Agent deleted successfully", &found.agent.version)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_raised() {
-        for (before, after) in [("1.0.0", "1.0.1"), ("1.0.9-beta", "1.0.10"), ("2", "3"), ("x", "1")] {
-            assert_eq!(raised(before), after);
-        }
-    }
 }

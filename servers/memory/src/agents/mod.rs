@@ -10,14 +10,17 @@ mod agentlet;
 mod answer;
 pub(crate) mod archive;
 mod ask;
+mod budget;
 mod caller;
 mod check;
 mod find;
+mod given;
 mod index;
 mod kept;
 mod look;
 mod manage;
 pub(crate) mod models;
+mod names;
 mod reach;
 mod resources;
 mod run;
@@ -25,11 +28,13 @@ mod sessions;
 mod system;
 mod talks;
 mod undo;
+mod version;
 
 use tidegate_server::Server;
 
 use crate::Recall;
 
+pub(crate) use budget::Runs;
 pub(crate) use index::said;
 pub(crate) use resources::{OWN, name_at};
 pub(crate) use undo::undo;
@@ -47,6 +52,9 @@ pub(crate) const TABLES: &[&str] = &[
 
 /// What came to these tables later.
 pub(crate) const LATER: &[&str] = &index::TABLES;
+
+/// What came after that.
+pub(crate) const USERS: &[&str] = &kept::LATER;
 
 /// What this module adds to a server: tools, resources and prompts.
 pub(crate) fn add(server: Server, recall: &Recall) -> Server {

@@ -1,7 +1,7 @@
 //! [`Reach`]: the tools that an agent gets at, and how they are called.
 //!
-//! Tools are looked for behind the door that the memory was given, where those of all servers are, and then among the
-//! memory's own. What is called is called in the name of whoever asked the agent.
+//! Tools are looked for among the memory's own, and then behind the door that the memory was given, where those of all
+//! servers are. What is called is called in the name of whoever asked the agent, and in the memory that they asked in.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -9,13 +9,16 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tidegate_protocol::{Json, Limits, Method, Params};
-use tidegate_server::{Cx, Server, ServerDoor};
+use tidegate_protocol::{Json, Limits, Method, Params, Symbol};
+use tidegate_server::{Cx, Principal, Server, ServerDoor};
 use tidegate_service::{Call, Context, Door, Reply};
 
-use super::agentlet::Named;
+use super::agentlet::{Agent, Named};
+use super::budget::RUN_META;
+use super::given::{Given, contents, given};
 use super::models::{ANSWER, Offer};
-use crate::Recall;
+use super::names::{alias, is_here, names, own_names};
+use crate::{Recall, resources, tenant};
 
 /// How deep agents may ask agents.
 pub(crate) const DEPTH: u64 = 3;
@@ -23,11 +26,8 @@ pub(crate) const DEPTH: u64 = 3;
 const DEPTH_META: &str = "dev.tidegate/agent-depth";
 /// How many pages of a list of tools are read.
 const PAGES: usize = 50;
-/// How much of a result is shown to the model, in bytes.
-const SHOWN: usize = 16 * 1024;
-/// What the memory itself is called by those who name a server with each tool.
-const HERE: [&str; 6] = ["percolate", "default", "local", "memory", "tidegate", "tidegate-memory"];
-
+/// The tool by which an agent reads the resources that it is about.
+const READ: &str = "read_resource";
 /// Where agents look for tools.
 #[derive(Clone)]
 pub(crate) struct Reach {
@@ -43,23 +43,31 @@ pub(crate) struct Tool {
     pub(crate) offer: Offer,
     /// What it is called where it is.
     name: String,
-    /// Whether it is one of the memory's own.
-    own: bool,
+    place: Place,
     /// Whether it only reads.
     reads: bool,
 }
 
-/// What a tool gave.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Given {
-    pub(crate) text: String,
-    pub(crate) failed: bool,
+/// Where a tool is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+enum Place {
+    /// It is one of the memory's own.
+    Here,
+    /// Behind the door that the memory was given.
+    Outside,
+    /// It is [`READ`].
+    Resources,
 }
 
-impl Given {
-    pub(crate) fn failed(text: impl Into<String>) -> Given {
-        Given { text: text.into(), failed: true }
-    }
+/// In whose name a tool is called, and for how long.
+#[derive(Clone, Copy)]
+pub(crate) struct By<'a> {
+    pub(crate) cx: &'a Cx,
+    pub(crate) until: Instant,
+    /// What the call belongs to.
+    pub(crate) run: &'a str,
+    /// Who asked the agent.
+    pub(crate) owner: &'a str,
 }
 
 /// How deep in agents that ask agents a call is.
@@ -80,35 +88,30 @@ impl Reach {
             let server = Server::new("tidegate-memory", env!("CARGO_PKG_VERSION"));
             let server = crate::tools::add(server, &self.recall);
             let server = crate::documents::add(server, &self.recall);
-            super::ask::add(server, &self.recall).build()
+            let server = super::add(server, &self.recall);
+            let server = crate::embed::add(server, &self.recall);
+            resources::add(server, &self.recall).build()
         })
     }
 
-    /// The tools that are named, and the names of those that are not there.
-    pub(crate) async fn tools(&self, cx: &Cx, until: Instant, named: &[Named]) -> (Vec<Tool>, Vec<String>) {
+    /// The tools that an agent names, and the names of those that are not there.
+    pub(crate) async fn tools(&self, cx: &Cx, until: Instant, agent: &Agent) -> (Vec<Tool>, Vec<String>) {
         let (mut tools, mut missing, mut taken) =
             (Vec::new(), Vec::new(), HashSet::from([ANSWER.to_owned()]));
-        if named.is_empty() {
-            return (tools, missing);
-        }
-        let outside = match &self.recall.options.tools {
-            Some(door) => list(door, cx, until).await,
-            None => Vec::new(),
-        };
-        let inside = list(self.own(), cx, until).await;
-        for wanted in named {
-            let names = names(wanted);
-            let find = |listed: &[Value]| {
-                names.iter().find_map(|name| listed.iter().find(|tool| tool["name"] == **name).cloned())
-            };
-            let here = || Some((find(&inside)?, true)).filter(|_| is_here(wanted));
-            let Some((tool, own)) = find(&outside).map(|tool| (tool, false)).or_else(here) else {
-                missing.push(names[0].clone());
+        for (wanted, found) in agent.tools.iter().zip(self.find(cx, until, &agent.tools).await) {
+            let Some((mut tool, place)) = found else {
+                missing.push(names(wanted)[0].clone());
                 continue;
             };
             let name = tool["name"].as_str().unwrap_or_default().to_owned();
-            if tools.iter().any(|known: &Tool| known.name == name && known.own == own) {
+            if tools.iter().any(|known: &Tool| known.name == name && known.place == place) {
                 continue;
+            }
+            if place == Place::Here
+                && let Some(properties) = tool["inputSchema"]["properties"].as_object_mut()
+            {
+                // Whose memory it is, is not for the model to say.
+                tenant::NAMES.iter().chain(&["user_id"]).for_each(|name| drop(properties.remove(*name)));
             }
             let mut description = tool["description"].as_str().unwrap_or_default().to_owned();
             if let Some(usage) = &wanted.usage {
@@ -120,63 +123,151 @@ impl Reach {
                 input_schema: tool.get("inputSchema").cloned().unwrap_or_else(|| json!({"type": "object"})),
             };
             let reads = tool["annotations"]["readOnlyHint"] == true;
-            tools.push(Tool { offer, name, own, reads });
+            tools.push(Tool { offer, name, place, reads });
         }
+        tools.extend(reading(agent, &mut taken));
         (tools, missing)
     }
 
+    /// Those of the named tools that cannot be there, by their place in the list: the memory does not have them, and
+    /// nobody else is meant.
+    pub(crate) async fn absent(&self, cx: &Cx, until: Instant, named: &[Named]) -> Vec<usize> {
+        let alone = self.recall.options.tools.is_none();
+        let found = self.find(cx, until, named).await;
+        let absent = |(at, found): (usize, Option<_>)| {
+            let named = &named[at];
+            let meant_here = is_here(named) && (alone || named.mcp_server.is_some());
+            (found.is_none() && meant_here).then_some(at)
+        };
+        found.into_iter().enumerate().filter_map(absent).collect()
+    }
+
+    /// Where each of the named tools is.
+    async fn find(&self, cx: &Cx, until: Instant, named: &[Named]) -> Vec<Option<(Value, Place)>> {
+        if named.is_empty() {
+            return Vec::new();
+        }
+        let outside = match &self.recall.options.tools {
+            Some(door) => list(door, cx, until).await,
+            None => Vec::new(),
+        };
+        let inside = list(self.own(), cx, until).await;
+        let find = |listed: &[Value], names: &[String]| {
+            names.iter().find_map(|name| listed.iter().find(|tool| tool["name"] == **name).cloned())
+        };
+        let place = |wanted: &Named| {
+            let here = || Some((find(&inside, &own_names(wanted))?, Place::Here));
+            here().or_else(|| Some((find(&outside, &names(wanted))?, Place::Outside)))
+        };
+        named.iter().map(place).collect()
+    }
+
     /// Calls a tool. Whatever goes wrong is told to the model, which may know what to do about it.
-    pub(crate) async fn call(&self, cx: &Cx, until: Instant, tool: &Tool, arguments: Value) -> Given {
-        let params = json!({
-            "name": tool.name, "arguments": arguments, "_meta": {DEPTH_META: depth(cx) + 1},
-        });
-        let reply = match (&self.recall.options.tools, tool.own) {
-            (Some(door), false) => answer(door, Method::ToolsCall, params, cx, until).await,
-            _ => answer(self.own(), Method::ToolsCall, params, cx, until).await,
+    pub(crate) async fn call(&self, by: By<'_>, tool: &Tool, mut arguments: Value) -> Given {
+        let By { cx, until, .. } = by;
+        let meta = json!({DEPTH_META: depth(cx) + 1, RUN_META: by.run});
+        if let (Place::Here, Some(members)) = (tool.place, arguments.as_object_mut()) {
+            tenant::NAMES.iter().chain(&["user_id"]).for_each(|name| drop(members.remove(*name)));
+            if cx.principal().subject.is_none() && AS_USER.contains(&tool.name.as_str()) {
+                members.insert("user_id".to_owned(), by.owner.into());
+            }
+        }
+        let params = json!({"name": tool.name, "arguments": arguments, "_meta": meta});
+        let reply = match (&self.recall.options.tools, tool.place) {
+            (_, Place::Resources) => return self.read(cx, until, tool, &arguments).await,
+            (Some(door), Place::Outside) => answer(door, Method::ToolsCall, params, whose(cx), until).await,
+            _ => answer(self.own(), Method::ToolsCall, params, here(cx), until).await,
         };
         match reply {
             Reply::Complete(result) => given(&result),
+            Reply::Error(error) if error.symbol() == Symbol::MissingCapability => Given::failed(ASKS),
             Reply::Error(error) => Given::failed(error.message().to_owned()),
-            Reply::InputRequired(_) => Given::failed("The tool asks for input, which agents cannot give"),
+            Reply::InputRequired(_) => Given::failed(ASKS),
             Reply::Task(_) => Given::failed("The tool goes on as a task, which agents cannot wait for"),
             Reply::Subscription(_) => Given::failed("The tool gave no result"),
         }
     }
-}
 
-/// Whether a tool may be one of the memory's own.
-fn is_here(named: &Named) -> bool {
-    named.mcp_server.as_deref().is_none_or(|server| HERE.contains(&server.to_lowercase().as_str()))
-}
-
-/// What a tool may be called, the likeliest first.
-fn names(named: &Named) -> Vec<String> {
-    let plain = named.tool_name.clone();
-    match named.mcp_server.as_deref() {
-        Some(server) if is_here(named) => vec![plain.clone(), format!("{server}_{plain}")],
-        Some(server) => vec![format!("{server}_{plain}"), plain],
-        None => vec![plain],
-    }
-}
-
-/// The name as models take it, and no other tool has it.
-fn alias(name: &str, taken: &mut HashSet<String>) -> String {
-    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let base: String = name.chars().map(|c| if fits(c) { c } else { '_' }).take(60).collect();
-    let mut alias = base.clone();
-    for n in 2.. {
-        if taken.insert(alias.clone()) {
-            break;
+    /// Reads one of the resources that an agent is about.
+    async fn read(&self, cx: &Cx, until: Instant, tool: &Tool, arguments: &Value) -> Given {
+        let uris = &tool.offer.input_schema["properties"]["uri"]["enum"];
+        let wanted = uris.as_array().into_iter().flatten().find(|uri| **uri == arguments["uri"]);
+        let Some(uri) = wanted else { return Given::failed(format!("uri: must be one of {uris}")) };
+        let params = json!({"uri": uri});
+        let mut reply = answer(self.own(), Method::ResourcesRead, params.clone(), here(cx), until).await;
+        if let (Reply::Error(_), Some(door)) = (&reply, &self.recall.options.tools) {
+            reply = answer(door, Method::ResourcesRead, params, whose(cx), until).await;
         }
-        alias = format!("{base}_{n}");
+        match reply {
+            Reply::Complete(result) => contents(&result),
+            Reply::Error(error) => Given::failed(error.message().to_owned()),
+            _ => Given::failed("The resource cannot be read"),
+        }
     }
-    alias
 }
 
-async fn answer<D: Door>(door: &D, method: Method, params: Value, cx: &Cx, until: Instant) -> Reply {
+/// What is told of a tool that wants to ask the client something.
+const ASKS: &str = "The tool wanted to ask the user something, which is not possible while an agent runs: it was not \
+                    done. Go on without it, and say so";
+/// The memory's own tools that are about somebody's agents or sessions.
+const AS_USER: [&str; 9] = [
+    "ask_agent",
+    "create_agent",
+    "update_agent",
+    "delete_agent",
+    "get_agent",
+    "get_agent_history",
+    "list_agents",
+    "list_sessions",
+    "get_session",
+];
+
+/// The tool by which an agent reads its resources, if it has any.
+fn reading(agent: &Agent, taken: &mut HashSet<String>) -> Option<Tool> {
+    let mut uris: Vec<&str> = Vec::new();
+    let mut description = "Read one of these resources:".to_owned();
+    for resource in &agent.resources {
+        let uri = resource.as_str().or_else(|| resource["uri"].as_str());
+        let Some(uri) = uri.or_else(|| resource["resource_uri"].as_str()) else { continue };
+        if !uris.contains(&uri) {
+            uris.push(uri);
+            let about = resource["description"].as_str().or_else(|| resource["usage"].as_str());
+            description.push_str(&format!("\n{uri}: {}", about.unwrap_or("no description")));
+        }
+    }
+    let input_schema = json!({
+        "type": "object", "properties": {"uri": {"type": "string", "enum": uris}}, "required": ["uri"],
+    });
+    (!uris.is_empty()).then(|| Tool {
+        offer: Offer { name: alias(READ, taken), description, input_schema },
+        name: READ.to_owned(),
+        place: Place::Resources,
+        reads: true,
+    })
+}
+
+/// Who calls the tools of other servers.
+fn whose(cx: &Cx) -> Whose<'_> {
+    Whose(cx, cx.principal().clone())
+}
+
+/// Who calls the memory's own tools. A tenant that was chosen is known by then: there is no other for the model.
+fn here(cx: &Cx) -> Whose<'_> {
+    let mut principal = cx.principal().clone();
+    if let Some(chosen) = tenant::chosen(cx) {
+        principal.tenant = Some(chosen.into());
+    }
+    Whose(cx, principal)
+}
+
+/// Who calls, and in which of their calls.
+struct Whose<'a>(&'a Cx, Principal);
+
+async fn answer<D: Door>(door: &D, method: Method, params: Value, whose: Whose<'_>, until: Instant) -> Reply {
+    let Whose(cx, principal) = whose;
     let mut context = Context::local();
     context.correlation = cx.correlation_id();
-    context.principal = cx.principal().clone();
+    context.principal = principal;
     context.client_info = cx.client_info().cloned();
     context.deadline = Some(until);
     // Whoever stops waiting for the agent stops what it has begun.
@@ -195,7 +286,9 @@ async fn answer<D: Door>(door: &D, method: Method, params: Value, cx: &Cx, until
 async fn list<D: Door>(door: &D, cx: &Cx, until: Instant) -> Vec<Value> {
     let (mut tools, mut params) = (Vec::new(), json!({}));
     for _ in 0..PAGES {
-        let Reply::Complete(page) = answer(door, Method::ToolsList, params, cx, until).await else { break };
+        let Reply::Complete(page) = answer(door, Method::ToolsList, params, whose(cx), until).await else {
+            break;
+        };
         let mut page: Value = page.to().unwrap_or_default();
         if let Some(Value::Array(more)) = page.get_mut("tools").map(Value::take) {
             tools.extend(more);
@@ -204,49 +297,4 @@ async fn list<D: Door>(door: &D, cx: &Cx, until: Instant) -> Vec<Value> {
         params = json!({"cursor": next});
     }
     tools
-}
-
-/// What a result says, in words.
-fn given(result: &Json) -> Given {
-    let result: Value = result.to().unwrap_or_default();
-    let blocks = result["content"].as_array().into_iter().flatten();
-    let texts: Vec<&str> = blocks.filter_map(|block| block["text"].as_str()).collect();
-    let text = match (texts.is_empty(), result.get("structuredContent")) {
-        (true, Some(structured)) => structured.to_string(),
-        (true, None) => "(nothing that can be read)".to_owned(),
-        (false, _) => texts.join("\n"),
-    };
-    Given { text: cut(text), failed: result["isError"] == true }
-}
-
-/// The text, as much of it as is shown.
-fn cut(mut text: String) -> String {
-    if text.len() > SHOWN {
-        let end = (0..=SHOWN).rev().find(|&at| text.is_char_boundary(at)).unwrap_or_default();
-        let left = text.len() - end;
-        text.truncate(end);
-        text.push_str(&format!("\n(cut here: {left} more bytes. Ask for less at a time)"));
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_fit_what_models_take() {
-        let mut taken = HashSet::from([ANSWER.to_owned()]);
-        assert_eq!(alias("a.b/c", &mut taken), "a_b_c");
-        assert_eq!(alias("a_b_c", &mut taken), "a_b_c_2");
-        assert_eq!(alias("answer", &mut taken), "answer_2");
-        assert_eq!(alias(&"x".repeat(100), &mut taken).len(), 60);
-    }
-
-    #[test]
-    fn long_results_are_cut_between_characters() {
-        let text = cut("ä".repeat(SHOWN));
-        assert!(text.len() < SHOWN + 100 && text.contains("more bytes"));
-        assert_eq!(cut("short".into()), "short");
-    }
 }

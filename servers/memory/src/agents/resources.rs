@@ -146,7 +146,7 @@ fn pretty(value: &Value) -> String {
 /// The name of the agent at an address, if that is one that people made, all in small letters.
 pub(crate) fn name_at(uri: &str) -> Option<String> {
     match Address::parse("uri", Some(uri).filter(|uri| uri.contains("://"))?).ok()? {
-        Address::System(_) => None,
+        Address::System(_) | Address::Full(_) => None,
         Address::User { name, .. } | Address::Plain(name) => Some(name.to_lowercase()),
     }
 }

@@ -10,10 +10,12 @@ use tidegate_server::Cx;
 
 use super::agentlet::Agent;
 use super::answer::Shape;
+use super::budget::Share;
+use super::given::Given;
 use super::models::{
     self, ANSWER, Asked, Chosen, Manner, Models, Offer, Request, Returned, Said, Turn, Usage,
 };
-use super::reach::{Given, Reach, Tool};
+use super::reach::{By, Reach, Tool};
 use crate::options::Bounds;
 use crate::store::{Code, Fault, Result};
 
@@ -34,6 +36,10 @@ pub(crate) struct Start {
     pub(crate) agent: Agent,
     pub(crate) session: String,
     pub(crate) trace: String,
+    /// What this question is known by, however often it comes back.
+    pub(crate) run: String,
+    /// Who asks.
+    pub(crate) owner: String,
     /// What was said before.
     pub(crate) earlier: Vec<Turn>,
     pub(crate) tools: Vec<Tool>,
@@ -66,6 +72,8 @@ pub(crate) struct Run<'a> {
     pub(crate) start: &'a Start,
     pub(crate) voice: Voice<'a>,
     pub(crate) bounds: &'a Bounds,
+    /// What it has left, with whoever asked for it.
+    pub(super) share: &'a Share,
     pub(crate) until: Instant,
     /// How often progress was told.
     pub(crate) told: AtomicU32,
@@ -88,8 +96,11 @@ impl Run<'_> {
             calls: Vec::new(),
         };
         let (mut acted, mut misfits) = (0, 0);
+        // Whether it may go on after what it says next. An answer that did not fit may be given again.
+        let mut goes_on = None;
         loop {
-            let answer_now = offers.is_empty() || acted + 1 >= self.bounds.steps.max(1);
+            let may_act = *goes_on.get_or_insert_with(|| self.share.step());
+            let answer_now = offers.is_empty() || !may_act;
             let mut request = Request {
                 system: &agent.description,
                 turns: &turns,
@@ -98,13 +109,15 @@ impl Run<'_> {
                 answer_now,
                 max_tokens: self.bounds.answer_tokens.max(1),
             };
-            request.max_tokens = self.room(&request, outcome.usage)?.min(request.max_tokens);
+            request.max_tokens = self.share.room(request.about())?.min(request.max_tokens);
             outcome.steps += 1;
             self.tell(&format!("Step {}: asking the model", outcome.steps));
             let said = self.say(&request, outcome.steps).await?;
             let guess = Usage { input_tokens: request.about(), output_tokens: said.about() };
             outcome.estimated |= said.usage.is_none();
-            outcome.usage.add(said.usage.unwrap_or(guess));
+            let usage = said.usage.unwrap_or(guess);
+            outcome.usage.add(usage);
+            self.share.used(usage);
             outcome.model.clone_from(&said.model);
             if said.refused {
                 return Err(outside(format!("The model {} would not answer this", said.model)));
@@ -114,9 +127,10 @@ impl Run<'_> {
                     outcome.response = answer;
                     return Ok(outcome);
                 }
-                Reading::Acts if answer_now => return Err(self.endless(acted)),
+                Reading::Acts if !may_act => return Err(self.endless(acted)),
                 Reading::Acts => {
                     acted += 1;
+                    goes_on = None;
                     let results = self.act(&said.calls, outcome.steps, &mut outcome.calls).await;
                     turns.push(Turn::Model { text: said.text, calls: said.calls });
                     turns.push(Turn::Results(results));
@@ -135,19 +149,6 @@ impl Run<'_> {
         }
     }
 
-    /// How many tokens are left for the next answer.
-    fn room(&self, request: &Request<'_>, used: Usage) -> Result<u64> {
-        let left = self.bounds.tokens.saturating_sub(used.total()).saturating_sub(request.about());
-        match left {
-            0 => Err(outside(format!(
-                "The agent was stopped because it may use {} tokens: it has used {} and would need more",
-                self.bounds.tokens,
-                used.total()
-            ))),
-            left => Ok(left),
-        }
-    }
-
     fn endless(&self, acted: usize) -> Fault {
         outside(format!("The agent called tools {acted} times without coming to an answer, and was stopped"))
     }
@@ -156,7 +157,7 @@ impl Run<'_> {
         let (told, cx) = (&self.told, self.cx);
         match &mut self.voice {
             Voice::Client { hint } => {
-                Ok(models::sample(cx, &format!("step-{step}"), hint.as_deref(), request).await)
+                models::sample(cx, &format!("step-{step}"), hint.as_deref(), request).await
             }
             Voice::Provider { models, chosen, model, manner } => {
                 let (mut bytes, mut last) = (0, Instant::now());
@@ -203,11 +204,11 @@ impl Run<'_> {
     async fn call(&self, asked: &Asked, key: &str) -> Given {
         let Some(tool) = self.start.tools.iter().find(|tool| tool.offer.name == asked.name) else {
             let known: Vec<_> = self.start.tools.iter().map(|tool| tool.offer.name.as_str()).collect();
-            return Given::failed(format!(
-                "There is no tool {:?}. There are: {}",
-                asked.name,
-                known.join(", ")
-            ));
+            let there_are = match known.is_empty() {
+                true => "There are none: give the answer".to_owned(),
+                false => format!("There are: {}", known.join(", ")),
+            };
+            return Given::failed(format!("There is no tool {:?}. {there_are}", asked.name));
         };
         let arguments = match &asked.arguments {
             Ok(arguments) => arguments.clone(),
@@ -217,7 +218,8 @@ impl Run<'_> {
             }
         };
         self.tell(&format!("Calling {}", tool.offer.name));
-        let work = self.reach.call(self.cx, self.until, tool, arguments);
+        let by = By { cx: self.cx, until: self.until, run: &self.share.run, owner: &self.start.owner };
+        let work = self.reach.call(by, tool, arguments);
         match self.voice {
             // The call comes back with each answer of the client's model; the tool is called once all the same.
             Voice::Client { .. } => self.cx.keep(key, work).await,

@@ -80,6 +80,8 @@ pub(crate) struct Exchange {
     pub(crate) calls: Option<Json>,
     pub(crate) model: String,
     pub(crate) trace: String,
+    /// What the question is known by, however often it came back.
+    pub(crate) run: String,
     pub(crate) usage: Usage,
 }
 
@@ -118,7 +120,7 @@ pub(crate) fn earlier(view: &mut View<'_>, owner: &str, name: &str) -> Result<Ve
     Ok(turns)
 }
 
-/// Keeps a question and its answer.
+/// Keeps a question and its answer, once: the last round of a call may come twice.
 pub(crate) fn keep(change: &mut Change<'_>, owner: &str, name: &str, said: Exchange) -> Result<()> {
     let (now, id) = (change.now, change.id);
     let session = change.one(
@@ -134,15 +136,24 @@ pub(crate) fn keep(change: &mut Change<'_>, owner: &str, name: &str, said: Excha
         |row| row.int(0),
     )?;
     let session = session.ok_or_else(|| Fault::new(Code::Database, "The session has no number"))?;
+    let known = change.one(
+        "SELECT id FROM messages WHERE tenant = ?1 AND session = ?2 AND run = ?3 LIMIT 1",
+        &[Value::Int(session), Value::Text((&*said.run).into())],
+        |row| row.int(0),
+    )?;
+    if known.is_some() {
+        return Ok(());
+    }
     change.run(
-        "INSERT INTO messages (tenant, session, role, content, trace, since, made)
-         VALUES (?1, ?2, 'user', ?3, ?4, ?5, ?6)",
+        "INSERT INTO messages (tenant, session, role, content, trace, since, made, run)
+         VALUES (?1, ?2, 'user', ?3, ?4, ?5, ?6, ?7)",
         &[
             Value::Int(session),
             Value::Text(said.prompt.into()),
             Value::Text((&*said.trace).into()),
             Value::Int(now),
             Value::Int(id),
+            Value::Text(said.run.into()),
         ],
     )?;
     change.run(

@@ -33,14 +33,15 @@ pub(crate) fn undo(change: &mut Change<'_>, undoing: i64) -> Result<Undone> {
 
 /// Makes a version of an agent the present one again.
 fn bring(change: &mut Change<'_>, undoing: i64, row: i64) -> Result<()> {
-    let name =
-        change.one("SELECT name FROM agents WHERE tenant = ?1 AND id = ?2", &[Value::Int(row)], |row| {
-            row.text(0)
-        })?;
-    let name = name.ok_or_else(|| Fault::new(Code::Database, "The agent is not there any more"))?;
+    let known = change.one(
+        "SELECT owner, name FROM agents WHERE tenant = ?1 AND id = ?2",
+        &[Value::Int(row)],
+        |row| Ok((row.text(0)?, row.text(1)?)),
+    )?;
+    let (owner, name) = known.ok_or_else(|| Fault::new(Code::Database, "The agent is not there any more"))?;
     let other = change.one(
-        "SELECT made FROM agents WHERE tenant = ?1 AND name = ?2 AND gone IS NULL",
-        &[Value::Text((&*name).into())],
+        "SELECT made FROM agents WHERE tenant = ?1 AND owner = ?2 AND name = ?3 AND gone IS NULL",
+        &[Value::Text(owner.into()), Value::Text((&*name).into())],
         |row| row.int(0),
     )?;
     if let Some(by) = other {

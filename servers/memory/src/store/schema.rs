@@ -19,6 +19,7 @@ const STEPS: &[&[&str]] = &[
     crate::agents::LATER,
     crate::resources::TABLES,
     crate::search::LATER,
+    crate::agents::USERS,
 ];
 
 const GRAPH: &[&str] = &[

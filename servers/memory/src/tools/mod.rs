@@ -20,6 +20,7 @@ use tidegate_server::{Cx, Json, Server, Tool, ToolError, ToolResult};
 use crate::Recall;
 use crate::graph::model::{Entity, Relation};
 use crate::store::{Change, Code, Fault, Memory};
+use crate::tenant;
 
 /// The tools that are listed if nobody wants to see all of them: those of DevFlow and of Percolate.
 pub(crate) const CORE: [&str; 21] = [
@@ -78,7 +79,7 @@ pub(crate) fn told(text: &impl Serialize, structured: Value) -> Result<ToolResul
 
 /// The memory of whoever calls.
 pub(crate) fn memory(recall: &Recall, cx: &Cx) -> Memory {
-    recall.of(cx.principal(), cx.client_info())
+    recall.of(cx)
 }
 
 /// Makes a change in the memory of whoever calls.
@@ -98,7 +99,10 @@ where
     Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
 {
     let recall = recall.clone();
-    tool.handler(move |args: A, cx: Cx| handler(recall.clone(), args, cx))
+    tool.handler(move |args: A, cx: Cx| {
+        let work = tenant::admit(&cx).map(|()| handler(recall.clone(), args, cx));
+        async move { work?.await }
+    })
 }
 
 /// A tool that changes things in this memory only.

@@ -39,7 +39,7 @@ async fn an_agent_lives_from_version_to_version() {
         refused(&memory, "create_agent", greeter()).await.contains("there is an agent \"greeter\" already")
     );
     let listed = ask(&memory, "list_agents", json!({})).await;
-    assert_eq!(listed["count"], 5);
+    assert_eq!(listed["count"], 7);
     assert_eq!(listed["agents"][0]["name"], "greeter");
     let document = read(&memory, None, "agentlet://user/default/greeter").await.unwrap();
     assert_eq!(document["description"], "Greet whoever writes to you.");
@@ -75,7 +75,7 @@ async fn agents_outlive_the_process_that_made_them() {
     let folder = Folder::new();
     ask(&folder.server(), "create_agent", greeter()).await;
     let again = folder.server();
-    assert_eq!(ask(&again, "list_agents", json!({})).await["count"], 5);
+    assert_eq!(ask(&again, "list_agents", json!({})).await["count"], 7);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -86,7 +86,10 @@ async fn agents_are_listed_and_completed() {
     let system = read(&memory, None, "system-agents://list").await.unwrap();
     let names: Vec<_> =
         system.as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["researcher", "librarian", "edge-builder", "test-agent"]);
+    assert_eq!(
+        names,
+        ["researcher", "librarian", "edge-builder", "moment-generator", "mcp-agent", "test-agent"]
+    );
     for item in system.as_array().unwrap() {
         for member in ["fully_qualified_name", "uri", "description", "version"] {
             assert!(item[member].is_string(), "{member} of {item}");
@@ -142,7 +145,7 @@ async fn tenants_have_their_own() {
         );
     }
     let theirs = call_as(&memory, Some("other"), "list_agents", json!({"tenant_id": "other"})).await;
-    assert_eq!(theirs["structuredContent"]["count"], 4);
+    assert_eq!(theirs["structuredContent"]["count"], 6);
     // Who is known cannot be somebody else.
     let forged = json!({"user_id": "bob"});
     assert_eq!(sentence(&memory, Some("~ann"), "list_agents", forged).await, "user_id: must be your own");
@@ -173,6 +176,24 @@ async fn what_is_no_agent_is_refused_with_the_reason() {
         (with("output_schema", json!([])), "output_schema: must be a JSON Schema"),
         (with("tools", json!([{"tool": 1}])), "tools[0]: must be the name of a tool"),
         (with("tools", json!([""])), "tools[0]: must be the name"),
+        (with("tools", json!(["search_nodes", "no_such"])), "tools[1]: there is no tool \"no_such\""),
+        (
+            with("tools", json!([{"mcp_server": "percolate", "tool_name": "no_such"}])),
+            "tools[0]: there is no tool \"no_such\"",
+        ),
+        (
+            with("output_schema", json!({"properties": {"a": {}}, "required": ["b"]})),
+            "output_schema.required[0]: names \"b\"",
+        ),
+        (
+            with(
+                "output_schema",
+                json!({"properties": {"a": {}}, "x-percolate": {"embedding_fields": ["b"]}}),
+            ),
+            "json_schema_extra.embedding_fields[0]: names \"b\"",
+        ),
+        (json!({"agentlet": {"short_name": "a b", "description": "x"}}), "agentlet.short_name: must consist"),
+        (json!({"agentlet": "{nothing"}), "agentlet: must be a JSON object, and its text is no JSON"),
         (with("model", "a\nb".into()), "model: must have at most"),
         (with("user_id", "a/b".into()), "user_id: must consist of"),
         (without, "description: is missing"),
@@ -192,7 +213,7 @@ async fn what_is_no_agent_is_refused_with_the_reason() {
     }
     let said = refused(&memory, "delete_agent", json!({"agent_uri": "researcher"})).await;
     assert!(said.contains("comes with the server"), "{said}");
-    assert_eq!(ask(&memory, "list_agents", json!({})).await["count"], 4, "nothing was kept");
+    assert_eq!(ask(&memory, "list_agents", json!({})).await["count"], 6, "nothing was kept");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -203,22 +224,26 @@ async fn agents_come_in_three_forms() {
     for (name, agentlet) in [
         (
             "first",
-            json!({"title": "First", "description": "x", "json_schema_extra": {"tools": ["t"]}, "properties": schema["properties"]}),
+            json!({"title": "First", "description": "x", "json_schema_extra": {"tools": ["search_nodes"]}, "properties": schema["properties"]}),
         ),
         (
             "second",
-            json!({"title": "S", "description": "x", "x-percolate": {"short_name": "second", "tools": ["t"]}}),
+            json!({"title": "S", "description": "x", "x-percolate": {"short_name": "second", "tools": ["search_nodes"]}}),
         ),
         (
             "third-one",
-            json!({"name": "Third One", "instructions": "x", "result_schema": schema, "mcp_tools": ["t"]}),
+            json!({"name": "Third One", "instructions": "x", "result_schema": schema, "mcp_tools": ["search_nodes"]}),
         ),
     ] {
         let made = ask(&memory, "create_agent", json!({"agentlet": agentlet})).await;
         assert_eq!(made["agent_uri"], format!("agentlet://user/default/{name}"));
         let found = ask(&memory, "get_agent", json!({"agent_uri": name})).await;
         assert_eq!(found["agentlet"]["description"], "x");
-        assert_eq!(found["agentlet"]["json_schema_extra"]["tools"], json!([{"tool_name": "t"}]), "{name}");
+        assert_eq!(
+            found["agentlet"]["json_schema_extra"]["tools"],
+            json!([{"tool_name": "search_nodes"}]),
+            "{name}"
+        );
     }
 }
 
@@ -243,4 +268,147 @@ async fn subscribers_hear_of_changes() {
         }
     }
     assert_eq!(told.len(), 2, "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_are_found_by_every_name_that_they_have() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    ask(&memory, "create_agent", greeter()).await;
+    for (uri, name) in [
+        ("percolate-test-agent", "system/test-agent"),
+        ("percolate-researcher", "system/researcher"),
+        ("system/percolate-test-agent", "system/test-agent"),
+        ("agentlet://percolate-researcher", "system/researcher"),
+        ("tidegate.agents.TestAgent", "system/test-agent"),
+        ("agentlet://tidegate.agents.McpAgent", "system/mcp-agent"),
+        ("moment-generator", "system/moment-generator"),
+        ("user.agents.greeter", "user/default/greeter"),
+        ("system/researcher", "system/researcher"),
+    ] {
+        let found = ask(&memory, "get_agent", json!({"agent_uri": uri})).await;
+        assert_eq!(found["agent_uri"], format!("agentlet://{name}"), "{uri}");
+        let at = if uri.contains("://") { uri.to_owned() } else { format!("agentlet://{uri}") };
+        let document = read(&memory, None, &at).await.unwrap();
+        assert_eq!(document["short_name"], name.rsplit('/').next().unwrap(), "{uri}");
+    }
+    for item in read(&memory, None, "system-agents://list").await.unwrap().as_array().unwrap() {
+        let found = ask(&memory, "get_agent", json!({"agent_uri": item["fully_qualified_name"]})).await;
+        assert_eq!(found["agent_uri"], item["uri"]);
+    }
+    let said = refused(&memory, "get_agent", json!({"agent_uri": "tidegate.agents.Nobody"})).await;
+    assert!(said.contains("there is no agent"), "{said}");
+    // An agent of one's own comes before one of the server that has the same name.
+    let mut own = greeter();
+    own["agent_name"] = "percolate-researcher".into();
+    ask(&memory, "create_agent", own).await;
+    for (uri, found) in
+        [("percolate-researcher", "user/default/"), ("system/percolate-researcher", "system/")]
+    {
+        let agent = ask(&memory, "get_agent", json!({"agent_uri": uri})).await;
+        assert!(agent["agent_uri"].as_str().unwrap().contains(found), "{uri}: {agent}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_of_one_tenant_have_their_own_agents() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    let make = |user: &str| {
+        let mut agent = greeter();
+        agent["user_id"] = user.into();
+        agent["description"] = format!("Greet {user}.").into();
+        agent
+    };
+    for user in ["alice", "bob"] {
+        let made = ask(&memory, "create_agent", make(user)).await;
+        assert_eq!(made["agent_uri"], format!("agentlet://user/{user}/greeter"));
+        let again = refused(&memory, "create_agent", make(user)).await;
+        assert!(again.contains("already"), "{again}");
+        let found = ask(&memory, "get_agent", json!({"agent_uri": "greeter", "user_id": user})).await;
+        assert_eq!(found["agentlet"]["description"], format!("Greet {user}."));
+        assert_eq!(found["history"].as_array().unwrap().len(), 1);
+    }
+    let said = refused(&memory, "get_agent", json!({"agent_uri": "greeter"})).await;
+    assert!(said.contains("user/alice/greeter") && said.contains("user/bob/greeter"), "{said}");
+    for tool in ["delete_agent", "update_agent"] {
+        let theirs = json!({"user_id": "bob", "agent_uri": "user/alice/greeter", "description": "x"});
+        let said = refused(&memory, tool, theirs).await;
+        assert!(said.starts_with("agent_uri: ") && said.contains("is not yours"), "{said}");
+    }
+    ask(&memory, "update_agent", json!({"user_id": "bob", "agent_uri": "greeter", "description": "y"})).await;
+    let alices = ask(&memory, "get_agent", json!({"agent_uri": "user/alice/greeter"})).await;
+    assert_eq!(alices["agentlet"]["description"], "Greet alice.");
+    ask(&memory, "delete_agent", json!({"user_id": "bob", "agent_uri": "user/bob/greeter"})).await;
+    for user in [json!("bob"), json!("carol"), Value::Null] {
+        let gone = json!({"user_id": user, "agent_uri": "user/bob/greeter"});
+        let said = refused(&memory, "delete_agent", gone).await;
+        assert!(said.contains("there is no agent"), "{user}: {said}");
+    }
+    let said = refused(&memory, "delete_agent", json!({"user_id": "bob", "agent_uri": "greeter"})).await;
+    assert!(said.contains("is not yours"), "{said}");
+    // Without a name nobody is mistaken for somebody else.
+    ask(&memory, "delete_agent", json!({"agent_uri": "user/alice/greeter"})).await;
+    let history = ask(&memory, "get_agent_history", json!({"agent_uri": "user/bob/greeter"})).await;
+    assert_eq!(history["totalVersions"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_changes_nothing_is_no_version() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    ask(&memory, "create_agent", greeter()).await;
+    for arguments in [
+        json!({"agent_uri": "greeter"}),
+        json!({"agent_uri": "greeter", "description": greeter()["description"], "version": "1.0.0"}),
+    ] {
+        let same = ask(&memory, "update_agent", arguments).await;
+        assert_eq!(same["version"], "1.0.0");
+        assert!(same["message"].as_str().unwrap().starts_with("Nothing was changed"), "{same}");
+    }
+    let found = ask(&memory, "get_agent", json!({"agent_uri": "greeter"})).await;
+    assert_eq!(found["history"].as_array().unwrap().len(), 1);
+    for (version, said) in [("0.9.0", "version: must not go backwards"), ("x", "version: must be like 1.0.0")]
+    {
+        let back = json!({"agent_uri": "greeter", "description": "x", "version": version});
+        let refused = refused(&memory, "update_agent", back).await;
+        assert!(refused.starts_with(said), "{refused}");
+    }
+    let said = refused(&memory, "update_agent", json!({"agent_uri": "greeter", "tools": ["no_such"]})).await;
+    assert!(said.starts_with("tools[0]: there is no tool"), "{said}");
+    let next = json!({"agent_uri": "greeter", "version": "2.0.0"});
+    assert_eq!(ask(&memory, "update_agent", next).await["version"], "2.0.0");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_used_of_an_agent_is_given_back() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    let percolate = json!({
+        "title": "Keeper", "description": "Keep.", "properties": {"a": {"type": "string"}}, "required": ["a"],
+        "x-percolate": {
+            "name": "percolate.agents.Keeper", "short_name": "keeper", "embedding_fields": ["description", "a"],
+            "indexed_columns": ["a"], "key_field": "a", "default_embedding_provider": "local",
+        },
+    });
+    // As its text, which some assistants write.
+    ask(&memory, "create_agent", json!({"agentlet": percolate.to_string()})).await;
+    let found = ask(&memory, "get_agent", json!({"agent_uri": "keeper"})).await;
+    let extra = &found["agentlet"]["json_schema_extra"];
+    for name in ["name", "embedding_fields", "indexed_columns", "key_field", "default_embedding_provider"] {
+        assert_eq!(extra[name], percolate["x-percolate"][name], "{name}");
+    }
+    let told = json!({
+        "name": "Told One", "description": "What it is for.", "instructions": "Do it.", "target": "pydantic_ai",
+        "result_schema": {"type": "object", "properties": {"a": {"type": "string"}}},
+    });
+    ask(&memory, "create_agent", json!({"agentlet": told})).await;
+    ask(&memory, "update_agent", json!({"agent_uri": "told-one", "tags": ["x"]})).await;
+    let found = ask(&memory, "get_agent", json!({"agent_uri": "told-one"})).await;
+    assert_eq!(found["agentlet"]["description"], "Do it.");
+    let extra = &found["agentlet"]["json_schema_extra"];
+    assert_eq!(
+        (&extra["description"], &extra["name"], &extra["target"]),
+        (&json!("What it is for."), &json!("Told One"), &json!("pydantic_ai"))
+    );
 }

@@ -237,7 +237,7 @@ async fn what_cannot_be_brought_is_refused_with_the_reason() {
         ),
         (
             with("\"type\":\"agentVersion\"", "\"short_name\":\"Pilot\"", "\"short_name\":\"a b\""),
-            "agentlet.name",
+            "agentlet.short_name",
         ),
         (with("\"type\":\"end\"", "\"type\":\"end\"", "\"type\":\"ende\""), "unknown variant"),
         (format!("{}\n{jsonl}", lines[0]), "stands in the wrong place"),

@@ -452,7 +452,8 @@ async fn tools_of_other_servers_are_called_in_the_callers_name() {
         "agent_name": "surfer", "description": "Surf.", "output_schema": {"type": "object", "required": ["a"]},
         "tools": [{"mcp_server": "web", "tool_name": "get", "usage": "to read pages"}, "search_nodes", "gone_tool"],
     });
-    call_as(&memory, Some("acme"), "create_agent", agent).await;
+    let made = call_as(&memory, Some("acme"), "create_agent", agent).await;
+    assert_ne!(made["isError"], true, "{made}");
     let given =
         call_as(&memory, Some("acme"), "ask_agent", json!({"agent_uri": "surfer", "prompt": "go"})).await;
     let given = &given["structuredContent"];
@@ -472,18 +473,172 @@ async fn agents_that_ask_themselves_come_to_an_end() {
     let fake =
         Fake::new([claude::calls("ask_agent", json!({"agent_uri": "mirror", "prompt": "and you?"}))]).await;
     let folder = Folder::new();
-    let memory = memory(&folder, fake.claude(), |options| options.agents.steps = 2);
+    let quick = memory(&folder, fake.claude(), |options| options.agents.steps = 2);
     let agent = json!({
         "agent_name": "mirror", "description": "Ask yourself.", "output_schema": {"type": "object"},
         "tools": ["ask_agent"],
     });
-    ask(&memory, "create_agent", agent).await;
-    let sentence = refused(&memory, "ask_agent", json!({"agent_uri": "mirror", "prompt": "who?"})).await;
+    ask(&quick, "create_agent", agent).await;
+    let asked = json!({"agent_uri": "mirror", "prompt": "who?"});
+    let sentence = refused(&quick, "ask_agent", asked.clone()).await;
     assert!(sentence.contains("without coming to an answer"), "{sentence}");
-    // Two steps in each of three agents; the fourth was not asked.
-    assert_eq!(fake.came().len(), 6);
+    // Two steps, and both are needed by the first.
+    assert_eq!(fake.came().len(), 2);
+    assert!(fake.body(1).to_string().contains("The agent was not asked: a question may take 2 steps"));
+    let deep = memory(&folder, fake.claude(), |options| options.agents.steps = 30);
+    refused(&deep, "ask_agent", asked).await;
+    assert_eq!(fake.came().len(), 2 + 30);
     let bodies: String = fake.came().iter().map(|came| came.body.to_string()).collect();
     assert!(bodies.contains("Agents may ask agents at most 3 deep"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_that_are_asked_share_what_there_is() {
+    // Each asks sixteen others at once, whenever it is asked.
+    let blocks: Vec<Value> = (0..16)
+        .map(|at| {
+            let input = json!({"agent_uri": "crowd", "prompt": "?"});
+            json!({"type": "tool_use", "id": format!("t{at}"), "name": "ask_agent", "input": input})
+        })
+        .collect();
+    let fake = Fake::new([claude::says(&blocks)]).await;
+    let folder = Folder::new();
+    let crowd = json!({
+        "agent_name": "crowd", "description": "Ask.", "output_schema": {"type": "object"}, "tools": ["ask_agent"],
+    });
+    let usual = fake.memory(&folder, fake.claude());
+    ask(&usual, "create_agent", crowd).await;
+    let asked = json!({"agent_uri": "crowd", "prompt": "?"});
+    refused(&usual, "ask_agent", asked.clone()).await;
+    assert!(fake.came().len() <= 8, "{} requests", fake.came().len());
+    // The same for tokens: each request takes 35.
+    let before = fake.came().len();
+    let poor = memory(&folder, fake.claude(), |options| {
+        options.agents.steps = 1_000;
+        options.agents.tokens = 10_000;
+    });
+    refused(&poor, "ask_agent", asked).await;
+    assert!(fake.came().len() - before < 300, "{} requests", fake.came().len() - before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_that_is_named_is_the_one_that_agents_see() {
+    let answer = json!({"answer": "?", "known": true, "sources": []});
+    // The model tries to look elsewhere.
+    let search = claude::calls("search_nodes", json!({"query": "tea", "tenant_id": "other"}));
+    let fake = Fake::new([search, claude::answers(answer)]).await;
+    let folder = Folder::new();
+    let memory = fake.memory(&folder, fake.claude());
+    for (tenant, city) in [("acme", "Kiel"), ("other", "Rome"), ("default", "Oslo")] {
+        let ann =
+            json!({"name": "Ann", "entityType": "person", "observations": [format!("drinks tea in {city}")]});
+        ask(&memory, "create_entities", json!({"entities": [ann], "tenant_id": tenant})).await;
+    }
+    let asked = json!({"agent_uri": "librarian", "prompt": "?", "tenant_id": "acme", "session_id": "s"});
+    ask(&memory, "ask_agent", asked).await;
+    let shown = fake.body(1).to_string();
+    assert!(shown.contains("Kiel") && !shown.contains("Rome") && !shown.contains("Oslo"), "{shown}");
+    assert_eq!(
+        ask(&memory, "get_session", json!({"session_id": "s", "tenant_id": "acme"})).await["count"],
+        2
+    );
+    refused(&memory, "get_session", json!({"session_id": "s"})).await;
+    // Without one it is the usual memory, whatever the model says.
+    let search = claude::calls("search_nodes", json!({"query": "tea", "tenant_id": "other"}));
+    let answer = json!({"answer": "?", "known": true, "sources": []});
+    let fake = Fake::new([search, claude::answers(answer)]).await;
+    let memory = fake.memory(&folder, fake.claude());
+    ask(&memory, "ask_agent", json!({"agent_uri": "librarian", "prompt": "?"})).await;
+    let shown = fake.body(1).to_string();
+    assert!(shown.contains("Oslo") && !shown.contains("Rome"), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tools_that_ask_say_what_they_cannot() {
+    let tool = Tool::new("web_buy").description("Buys").handler(|(), cx: Cx| async move {
+        let asked =
+            tidegate_server::Elicit::form_schema("Sure?", json!({"type": "object", "properties": {}}));
+        cx.elicit(asked).await.accepted().map(|_| "bought".to_owned())
+    });
+    let fake = Fake::new([claude::calls("web_buy", json!({})), claude::answers(json!({}))]).await;
+    let folder = Folder::new();
+    let memory = memory(&folder, fake.claude(), |options| {
+        options.tools = Some(Server::new("gateway", "1").tool(tool).build().boxed());
+    });
+    let buyer = json!({
+        "agent_name": "buyer", "description": "Buy.", "output_schema": {"type": "object"}, "tools": ["web_buy"],
+    });
+    ask(&memory, "create_agent", buyer).await;
+    ask(&memory, "ask_agent", json!({"agent_uri": "buyer", "prompt": "?"})).await;
+    let shown = fake.body(1).to_string();
+    assert!(shown.contains("wanted to ask the user something") && !shown.contains("capability"), "{shown}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_an_agent_does_not_have_is_no_end() {
+    let fake = Fake::new([claude::calls("web_get", json!({})), claude::answers(good())]).await;
+    let folder = Folder::new();
+    let answer = ask(&fake.memory(&folder, fake.claude()), "ask_agent", question()).await;
+    assert_eq!((&answer["response"], &answer["steps"]), (&good(), &json!(2)));
+    assert!(fake.body(1).to_string().contains("There are none: give the answer"));
+    let fake = Fake::new([claude::calls("web_get", json!({}))]).await;
+    let sentence = refused(&fake.memory(&folder, fake.claude()), "ask_agent", question()).await;
+    assert!(sentence.contains("called tools 7 times"), "{sentence}");
+    assert_eq!(fake.came().len(), 8);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn resources_of_an_agent_can_be_read_by_it() {
+    let fake = Fake::new([
+        claude::calls("read_resource", json!({"uri": "memory://knowledge-graph"})),
+        claude::calls("read_resource", json!({"uri": "my-agents://list"})),
+        claude::answers(json!({"a": "b"})),
+    ])
+    .await;
+    let folder = Folder::new();
+    let memory = fake.memory(&folder, fake.claude());
+    ask(&memory, "create_entities", json!({"entities": [ann()], "tenant_id": "acme"})).await;
+    let agentlet = json!({
+        "short_name": "reader", "description": "Read.", "properties": {"a": {"type": "string"}},
+        "json_schema_extra": {"resources": [{"uri": "memory://knowledge-graph", "description": "what is known"}]},
+    });
+    ask(&memory, "create_agent", json!({"agentlet": agentlet, "tenant_id": "acme"})).await;
+    ask(&memory, "ask_agent", json!({"agent_uri": "reader", "prompt": "?", "tenant_id": "acme"})).await;
+    let offered = &fake.body(0)["tools"][0];
+    assert_eq!(offered["name"], "read_resource");
+    assert!(offered["description"].as_str().unwrap().contains("memory://knowledge-graph: what is known"));
+    assert!(fake.body(1).to_string().contains("lives in Kiel"), "{}", fake.body(1));
+    assert!(fake.body(2).to_string().contains("uri: must be one of"), "only what the agent names is read");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_model_that_can_talk_is_taken() {
+    let ids = ["nomic-embed-text:latest", "whisper-1", "llama3", "other"].map(|id| json!({"id": id}));
+    let models = Answer::Status(200, Vec::new(), json!({"data": ids}));
+    let message = json!({"model": "m", "choices": [{"message": {"content": good().to_string()}, "finish_reason": "stop"}]});
+    let said = Answer::Status(200, Vec::new(), message);
+    let folder = Folder::new();
+    for (wanted, asked) in [
+        (Value::Null, "llama3"),
+        (json!("oai/"), "llama3"),
+        (json!("oai"), "llama3"),
+        (json!("oai/x/y"), "x/y"),
+    ] {
+        let fake =
+            Fake::new(if asked == "x/y" { vec![said.clone()] } else { vec![models.clone(), said.clone()] })
+                .await;
+        let provider = fake.gpt().named("oai").models(Vec::<String>::new());
+        let mut arguments = question();
+        arguments["model"] = wanted.clone();
+        ask(&fake.memory(&folder, provider), "ask_agent", arguments).await;
+        assert_eq!(fake.came().last().unwrap().body["model"], asked, "{wanted}");
+    }
+    let fake = Fake::new([models]).await;
+    let provider = fake.gpt().named("oai").models(Vec::<String>::new());
+    let arguments = json!({"agent_uri": "test-agent", "prompt": "?", "model": "nowhere/gpt"});
+    let sentence = refused(&fake.memory(&folder, provider), "ask_agent", arguments).await;
+    assert!(sentence.starts_with("model: \"nowhere/gpt\" is not known"), "{sentence}");
+    assert!(sentence.ends_with("The providers are: oai"), "{sentence}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -491,14 +646,25 @@ async fn without_a_model_it_says_what_to_do() {
     let folder = Folder::new();
     let memory = server_with(folder.store(), Options::default());
     let sentence = refused(&memory, "ask_agent", question()).await;
-    for name in ["ANTHROPIC_API_KEY", "OPENAI_BASE_URL", "OLLAMA_HOST", "TIDEGATE_MODEL", "sampling"] {
+    for name in [
+        "[memory.models]",
+        "ANTHROPIC_API_KEY",
+        "OPENAI_BASE_URL",
+        "OLLAMA_HOST",
+        "TIDEGATE_MODEL",
+        "sampling",
+    ] {
         assert!(sentence.contains(name), "{sentence}");
     }
     for (arguments, said) in [
         (json!({"agent_uri": "test-agent", "prompt": " "}), "prompt: must not be empty"),
         (json!({"agent_uri": "test-agent", "prompt": "x".repeat(100_001)}), "prompt: must have at most"),
         (json!({"agent_uri": "test-agent", "prompt": "x", "session_id": ""}), "session_id: "),
-        (json!({"agent_uri": "test-agent", "prompt": "x", "tenant_id": "other"}), "tenant_id: Access denied"),
+        (
+            json!({"agent_uri": "test-agent", "prompt": "x", "tenant_id": "a\nb"}),
+            "tenant_id: must have at most",
+        ),
+        (json!({"agent_uri": "test-agent", "prompt": "x", "tenant_id": " "}), "tenant_id: must not be blank"),
     ] {
         let sentence = refused(&memory, "ask_agent", arguments).await;
         assert!(sentence.starts_with(said), "{sentence}");

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tidegate_memory::{Options, server_with};
 use tidegate_protocol::{ClientCapabilities, Json, Limits, Method, Params};
 use tidegate_server::{Cx, Server, ServerDoor, Tool};
-use tidegate_service::{Call, Context, Door, Reply};
+use tidegate_service::{Call, Context, Door, Notice, Outbox, Reply};
 
 use crate::rig::{Folder, ask};
 
@@ -84,6 +84,65 @@ async fn the_clients_model_answers_and_uses_tools() {
     let kept = ask(&memory, "get_session", json!({"session_id": "s"})).await;
     assert_eq!(kept["count"], 4);
     assert_eq!(kept["messages"][1]["tool_calls"][0]["name"], "web_get");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn progress_goes_on_from_round_to_round_and_a_turn_is_kept_once() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    let agent = json!({
+        "agent_name": "looker", "description": "Look.", "tools": ["search_nodes"],
+        "output_schema": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]},
+    });
+    ask(&memory, "create_agent", agent).await;
+    let answers = [
+        "{\"tool\": \"search_nodes\", \"arguments\": {\"query\": \"x\"}}",
+        "{\"tool\": \"search_nodes\", \"arguments\": {\"query\": \"y\"}}",
+        "{\"answer\": {\"a\": 1}}",
+    ];
+    let outbox = Outbox::new(1_000);
+    let arguments = json!({"agent_uri": "looker", "prompt": "go", "session_id": "s"});
+    let mut params = json!({"name": "ask_agent", "arguments": arguments});
+    let mut answers = answers.into_iter();
+    let answer = |params: &Value| {
+        let parsed = Params::parse(&Json::from(params.clone()), &Limits::default()).unwrap();
+        let mut context = Context::local();
+        context.capabilities = ClientCapabilities::from_json(Json::from(json!({"sampling": {}})));
+        context.progress_token = Some(Json::trusted("7"));
+        context.outbox = Some(outbox.clone());
+        memory.answer(Call::new(Method::ToolsCall, parsed, context))
+    };
+    loop {
+        match answer(&params).await.unwrap() {
+            Reply::Complete(result) => {
+                assert_ne!(result.to::<Value>().unwrap()["isError"], true);
+                break;
+            }
+            Reply::InputRequired(input) => {
+                params["inputResponses"] = json!({&*input.questions[0].key: {
+                    "role": "assistant", "content": {"type": "text", "text": answers.next().unwrap()}, "model": "m",
+                }});
+                params["requestState"] = input.state.as_deref().into();
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    let mut told = Vec::new();
+    while let Some(Notice::Progress(params)) = outbox.try_next() {
+        told.push(params.to::<Value>().unwrap()["progress"].as_f64().unwrap());
+    }
+    assert_eq!(told, [1.0, 2.0, 3.0, 4.0, 5.0]);
+    // The last round again, as a client sends it that did not hear the answer.
+    assert!(matches!(answer(&params).await.unwrap(), Reply::Complete(_)));
+    assert_eq!(ask(&memory, "get_session", json!({"session_id": "s"})).await["count"], 2);
+    // What is no answer at all fails the tool, and not the request.
+    params["inputResponses"] = json!({"step-3": {"role": "robot"}});
+    let Reply::Complete(result) = answer(&params).await.unwrap() else { panic!("no result") };
+    let result: Value = result.to().unwrap();
+    assert_eq!(result["isError"], true, "{result}");
+    assert!(
+        result["content"][0]["text"].as_str().unwrap().starts_with("The client gave no answer of its model")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -28,6 +28,7 @@ mod rig;
 mod search;
 mod shapes;
 mod surface;
+mod tenants;
 mod timeline;
 mod undo;
 mod walk;

@@ -301,7 +301,8 @@ async fn agents_of_older_files_are_found() {
          DROP INDEX documents_made; DROP INDEX documents_gone; ALTER TABLE documents DROP COLUMN root;
          DROP INDEX agents_made; DROP INDEX agents_gone; DROP INDEX agents_keyed;
          DROP INDEX entities_listed; DROP INDEX entities_begin; DROP INDEX documents_begin;
-         ALTER TABLE agents DROP COLUMN root; PRAGMA user_version = 6;",
+         ALTER TABLE agents DROP COLUMN root; ALTER TABLE messages DROP COLUMN run; DROP INDEX agents_live;
+         CREATE UNIQUE INDEX agents_live ON agents (tenant, name) WHERE gone IS NULL; PRAGMA user_version = 6;",
     )
     .unwrap();
     drop(file);
@@ -309,7 +310,7 @@ async fn agents_of_older_files_are_found() {
     let found = ask(&folder.server(), "list_agents", json!({"query": "ships"})).await;
     assert_eq!(found["agents"][0]["name"], "pilot");
     ask(&folder.server(), "undo", json!({})).await;
-    assert_eq!(ask(&folder.server(), "list_agents", json!({})).await["count"], 4);
+    assert_eq!(ask(&folder.server(), "list_agents", json!({})).await["count"], 6);
 }
 
 #[tokio::test(flavor = "multi_thread")]

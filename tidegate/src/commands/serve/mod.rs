@@ -4,6 +4,7 @@ mod ancestry;
 mod back;
 mod dial;
 mod page;
+mod place;
 mod reload;
 
 use std::net::SocketAddr;
@@ -33,7 +34,8 @@ pub(crate) struct Serve {
     #[arg(long, short, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Where to listen for Streamable HTTP. Default: what the configuration says, else 127.0.0.1:8765.
+    /// Where to listen for Streamable HTTP. Default: what the configuration says, else PERCOLATE_API_HOST and
+    /// PERCOLATE_API_PORT, else 127.0.0.1:8765.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "stdio")]
     listen: Option<String>,
 
@@ -172,8 +174,13 @@ async fn over_http(
     settings: &Settings,
     configured: bool,
 ) -> Result<Exit, Failure> {
-    let ListenSettings { address, path, hosts, origins, http_sse, max_message } = settings.listen.clone();
-    let wanted = serve.listen.clone().unwrap_or(address);
+    let ListenSettings { address, address_is_said, path, hosts, origins, http_sse, max_message } =
+        settings.listen.clone();
+    let wanted = match &serve.listen {
+        Some(wanted) => wanted.clone(),
+        None if address_is_said => address,
+        None => place::of_environment(&address, |name| std::env::var(name).ok()).map_err(Failure::usage)?,
+    };
     let cannot = |error: std::io::Error| {
         Failure::new(Exit::Unavailable, format!("cannot listen on {wanted}: {error}"))
             .next("Is another program using it? Choose another with --listen.")

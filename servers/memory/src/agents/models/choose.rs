@@ -12,6 +12,8 @@ pub(crate) struct Chosen<'a> {
     pub(crate) provider: &'a Provider,
     /// The model; `None` if the provider is to be asked what it has.
     pub(crate) model: Option<&'a str>,
+    /// Whether the name may be meant otherwise: it has a provider in it that is not known.
+    pub(crate) doubtful: bool,
 }
 
 /// A name that may be one.
@@ -30,22 +32,56 @@ impl Models {
     pub(crate) fn choose<'a>(&'a self, wanted: Option<&'a str>) -> Result<Option<Chosen<'a>>> {
         let Some(first) = self.providers.first() else { return Ok(None) };
         let Some(wanted) = wanted.or(self.default_model.as_deref()) else {
-            return Ok(Some(Chosen { provider: first, model: first.models.first().map(String::as_str) }));
+            return Ok(Some(self.usual(first)));
         };
+        let alone = wanted.strip_suffix(['/', ':']).unwrap_or(wanted);
+        if let Some(provider) = self.provider(alone)
+            && !self.providers.iter().any(|provider| provider.models.iter().any(|known| known == wanted))
+        {
+            return Ok(Some(self.usual(provider)));
+        }
         // `provider/model`, and `provider:model` as others write it; a model may have such signs in its own name.
-        let of_provider = wanted.split_once(['/', ':']).and_then(|(name, model)| {
-            let provider = self.providers.iter().find(|provider| provider.name.eq_ignore_ascii_case(name))?;
-            Some((provider, model))
-        });
+        let of_provider =
+            wanted.split_once(['/', ':']).and_then(|(name, model)| Some((self.provider(name)?, model)));
         let (provider, model) = match of_provider {
             Some(named) => named,
             None => (self.knows(wanted).unwrap_or(first), wanted),
         };
-        if !provider.models.is_empty() && !provider.models.iter().any(|known| known == model) {
+        let is_listed = provider.models.iter().any(|known| known == model);
+        if !provider.models.is_empty() && !is_listed {
             let known = self.known().join(", ");
             return Err(Fault::input("model", format!("{wanted:?} is not one of those here: {known}")));
         }
-        Ok(Some(Chosen { provider, model: Some(model) }))
+        let doubtful = of_provider.is_none() && !is_listed && wanted.contains('/');
+        Ok(Some(Chosen { provider, model: Some(model), doubtful }))
+    }
+
+    fn provider(&self, name: &str) -> Option<&Provider> {
+        self.providers.iter().find(|provider| provider.name.eq_ignore_ascii_case(name))
+    }
+
+    /// The model that is used of a provider where nobody names one.
+    fn usual<'a>(&'a self, provider: &'a Provider) -> Chosen<'a> {
+        let of_default = || {
+            let (name, model) = self.default_model.as_deref()?.split_once(['/', ':'])?;
+            Some(model).filter(|model| name.eq_ignore_ascii_case(&provider.name) && !model.is_empty())
+        };
+        let model = provider.models.first().map(String::as_str).or_else(of_default);
+        Chosen { provider, model, doubtful: false }
+    }
+
+    /// A sentence about a model whose provider is not known.
+    pub(super) fn unknown(&self, model: &str) -> Fault {
+        let before = model.split('/').next().unwrap_or_default();
+        let names: Vec<_> = self.providers.iter().map(|provider| provider.name.as_str()).collect();
+        Fault::input(
+            "model",
+            format!(
+                "{model:?} is not known: no provider has a model of that name, and none is called {before:?}. The \
+                 providers are: {}",
+                names.join(", ")
+            ),
+        )
     }
 
     /// The provider that is likely to know a model.
@@ -91,6 +127,10 @@ mod tests {
             (Some("local/llama3:8b"), "local", Some("llama3:8b")),
             (Some("llama3:8b"), "local", Some("llama3:8b")),
             (Some("org/model"), "local", Some("org/model")),
+            (Some("local"), "local", None),
+            (Some("Local/"), "local", None),
+            (Some("anthropic"), "anthropic", Some("claude-x")),
+            (Some("anthropic:"), "anthropic", Some("claude-x")),
         ] {
             assert_eq!(
                 chosen(&models, wanted),
@@ -102,6 +142,9 @@ mod tests {
         assert!(refused.message.contains("anthropic/claude-x, anthropic/claude-y"), "{refused}");
         models.default_model = Some("local/m".to_owned());
         assert_eq!(chosen(&models, None), ("local".to_owned(), Some("m".to_owned())));
+        assert_eq!(chosen(&models, Some("local")), ("local".to_owned(), Some("m".to_owned())));
+        let doubtful = |wanted| models.choose(Some(wanted)).unwrap().unwrap().doubtful;
+        assert!(doubtful("org/model") && !doubtful("local/org/model") && !doubtful("llama3:8b"));
         assert!(Models::default().choose(None).unwrap().is_none());
         assert!(check("model", Some("a\nb")).is_err() && check("model", Some("a")).is_ok());
     }

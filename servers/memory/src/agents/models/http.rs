@@ -18,7 +18,7 @@ const AGAIN: u32 = 2;
 /// The longest wait that a provider may ask for.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Most bytes of one answer.
-const MAX_ANSWER: usize = 8 * 1024 * 1024;
+pub(super) const MAX_ANSWER: usize = 8 * 1024 * 1024;
 /// Most bytes of a refusal that are read, and most characters that are told.
 const MAX_REFUSAL: usize = 64 * 1024;
 const TOLD: usize = 300;
@@ -44,7 +44,7 @@ impl From<Fault> for Trouble {
     }
 }
 
-fn outside(message: String) -> Fault {
+pub(super) fn outside(message: String) -> Fault {
     Fault::new(Code::Outside, message)
 }
 
@@ -82,31 +82,8 @@ pub(crate) async fn say(
     }
 }
 
-/// The model to ask for: the chosen one, or the first that the provider has.
-pub(crate) async fn name_of(models: &Models, chosen: Chosen<'_>) -> Result<String> {
-    if let Some(name) = chosen.model {
-        return Ok(name.to_owned());
-    }
-    let provider = chosen.provider;
-    let unknown = |why: &str| {
-        outside(format!(
-            "The provider {} {why}: name a model, in the call, in the agent or with TIDEGATE_MODEL",
-            provider.name
-        ))
-    };
-    let at = address(provider, "models")?;
-    let sent = models.client()?.get(at).headers(headers(provider)?).send().await;
-    let response = sent.map_err(|error| unreachable(provider, &error))?;
-    if !response.status().is_success() {
-        return Err(unknown("does not say which models it has"));
-    }
-    let listed = serde_json::from_slice::<Value>(&bounded(response, MAX_ANSWER).await).unwrap_or_default();
-    let first = listed["data"][0]["id"].as_str().or_else(|| listed["models"][0]["name"].as_str());
-    first.map(str::to_owned).ok_or_else(|| unknown("has no models"))
-}
-
 impl Models {
-    fn client(&self) -> Result<&reqwest::Client> {
+    pub(super) fn client(&self) -> Result<&reqwest::Client> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
@@ -117,7 +94,7 @@ impl Models {
     }
 }
 
-fn address(provider: &Provider, what: &str) -> Result<url::Url> {
+pub(super) fn address(provider: &Provider, what: &str) -> Result<url::Url> {
     let base = provider.base_url.trim_end_matches('/');
     let between = if provider.kind == Kind::Anthropic && !base.ends_with("/v1") { "/v1" } else { "" };
     let at = url::Url::parse(&format!("{base}{between}/{what}")).ok();
@@ -126,7 +103,7 @@ fn address(provider: &Provider, what: &str) -> Result<url::Url> {
     })
 }
 
-fn headers(provider: &Provider) -> Result<HeaderMap> {
+pub(super) fn headers(provider: &Provider) -> Result<HeaderMap> {
     let mut headers = HeaderMap::new();
     if let Some(key) = &provider.api_key {
         let (name, value) = match provider.kind {
@@ -303,7 +280,7 @@ fn hide(provider: &Provider, mut fault: Fault) -> Fault {
     fault
 }
 
-fn unreachable(provider: &Provider, error: &reqwest::Error) -> Fault {
+pub(super) fn unreachable(provider: &Provider, error: &reqwest::Error) -> Fault {
     tracing::warn!(provider = %provider.name, error = %error_text(error), "a provider cannot be reached");
     let why = if error.is_timeout() { "it did not answer in time" } else { "there is no connection to it" };
     outside(format!("The provider {} cannot be reached: {why}", provider.name))
@@ -321,7 +298,7 @@ fn error_text(error: &reqwest::Error) -> String {
 }
 
 /// As much of a body as is wanted.
-async fn bounded(mut response: Response, most: usize) -> Vec<u8> {
+pub(super) async fn bounded(mut response: Response, most: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     while let Ok(Some(piece)) = response.chunk().await {
         bytes.extend_from_slice(&piece);

@@ -7,6 +7,7 @@ mod anthropic;
 mod choose;
 mod env;
 mod http;
+mod names;
 mod openai;
 mod plain;
 mod sample;
@@ -19,7 +20,8 @@ use std::time::Duration;
 
 pub(crate) use choose::Chosen;
 pub(crate) use choose::check;
-pub(crate) use http::{name_of, say};
+pub(crate) use http::say;
+pub(crate) use names::name_of;
 pub(crate) use plain::Manner;
 pub(crate) use sample::say as sample;
 pub(crate) use talk::{ANSWER, Asked, Offer, Request, Returned, Said, Turn, Usage};

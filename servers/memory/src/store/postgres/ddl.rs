@@ -7,7 +7,9 @@ const INDEXED: usize = 200_000;
 
 /// Whether the statement makes or changes a table, an index or the like.
 pub(super) fn defines(sql: &str) -> bool {
-    ["CREATE ", "ALTER TABLE ", "DROP TABLE ", "DO "].iter().any(|word| sql.trim_start().starts_with(word))
+    ["CREATE ", "ALTER TABLE ", "DROP TABLE ", "DROP INDEX ", "DO "]
+        .iter()
+        .any(|word| sql.trim_start().starts_with(word))
 }
 
 /// The statement, or the statements that do the same.
