@@ -16,6 +16,8 @@ use crate::web;
 const WITHIN: Duration = Duration::from_secs(60);
 /// How often a call is tried again.
 const RETRIES: u32 = 3;
+/// Another try is worth it if it has this long to answer. Who asks a question does not wait for one.
+const ENOUGH: Duration = Duration::from_secs(10);
 /// How long to wait before the first other try; then twice as long each time.
 const WAIT: Duration = Duration::from_secs(1);
 /// How long to wait at most if the service asks for it.
@@ -116,7 +118,7 @@ impl Service {
                 Some(asked) => asked,
                 None => usual.mul_f64(1.0 + fastrand::f64() / 2.0),
             });
-            match wait.filter(|wait| tries < RETRIES && Instant::now() + *wait < until) {
+            match wait.filter(|wait| tries < RETRIES && Instant::now() + *wait + ENOUGH < until) {
                 Some(wait) => tokio::time::sleep(wait).await,
                 None if failed.refused => {
                     return Err(Fault { code: Code::InvalidInput, ..self.fault(&failed.reason) });
@@ -196,7 +198,7 @@ impl Service {
         Ok(vectors)
     }
 
-    /// What the service says of a failure.
+    /// What the service says of a failure. What is wrong inside of it is for the log, and not for callers.
     fn said(&self, status: StatusCode, body: &[u8]) -> String {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let error = &body["error"];
@@ -205,6 +207,10 @@ impl Service {
         let mut message: String = message.chars().filter(|c| !c.is_control()).take(300).collect();
         if let Some(key) = self.endpoint.key.as_deref().filter(|key| !key.is_empty()) {
             message = message.replace(key, "…");
+        }
+        if status.is_server_error() && !message.is_empty() {
+            tracing::warn!(%status, message, "the embedding service failed");
+            message.clear();
         }
         match message.is_empty() {
             true => format!("it answered {status}"),

@@ -222,6 +222,36 @@ impl Life {
     }
 }
 
+/// How many names of an entity are looked up, the last ones.
+const NAMES: i64 = 20;
+
+/// A name that an entity bears or bore, and the changes from and until which it did.
+struct Called {
+    name: String,
+    since: i64,
+    until: Option<i64>,
+}
+
+impl Called {
+    /// All names of the entity that bears this one now, which itself counts for all times: others may have borne it, or
+    /// nobody at all.
+    fn ever(view: &mut View<'_>, name: &str) -> Result<Vec<Called>> {
+        let mut all = view.all(
+            "SELECT o.name, o.made, o.gone FROM entities e
+             JOIN entities o ON o.tenant = ?1 AND o.key = e.key AND o.name <> e.name
+             WHERE e.tenant = ?1 AND e.name = ?2 AND e.gone IS NULL ORDER BY o.id DESC LIMIT ?3",
+            &[Value::Text(name.into()), Value::Int(NAMES)],
+            |row| Ok(Called { name: row.text(0)?, since: row.int(1)?, until: row.maybe_int(2)? }),
+        )?;
+        all.push(Called { name: name.to_owned(), since: 0, until: None });
+        Ok(all)
+    }
+
+    fn held(&self, change: i64) -> bool {
+        self.since <= change && self.until.is_none_or(|until| until > change)
+    }
+}
+
 /// The last versions of a relation that are before one, at most `limit`, oldest first, whatever became of it; and how
 /// many there are on the whole.
 pub(crate) fn of_relation(
@@ -232,14 +262,26 @@ pub(crate) fn of_relation(
     limit: usize,
     before: Option<usize>,
 ) -> Result<(Vec<RelationVersion>, usize)> {
-    let sql = format!(
-        "SELECT {}, until FROM relations
-         WHERE tenant = ?1 AND source = ?2 AND target = ?3 AND type = ?4 ORDER BY id",
-        relations::COLUMNS
-    );
-    let values = [Value::Text(from.into()), Value::Text(to.into()), Value::Text(relation_type.into())];
-    let rows =
-        view.all(&sql, &values, |row| Ok((relations::read(row)?, row.maybe_int(relations::WIDTH)?)))?;
+    let mut rows = Vec::new();
+    let (sources, targets) = (Called::ever(view, from)?, Called::ever(view, to)?);
+    for (source, target) in
+        sources.iter().flat_map(|source| targets.iter().map(move |target| (source, target)))
+    {
+        let sql = format!(
+            "SELECT {}, until FROM relations
+             WHERE tenant = ?1 AND source = ?2 AND target = ?3 AND type = ?4 ORDER BY id",
+            relations::COLUMNS
+        );
+        let names = [&source.name, &target.name, relation_type].map(|name| Value::Text(name.into()));
+        view.each(&sql, &names, |row| {
+            let kept = relations::read(row)?;
+            if source.held(kept.made) && target.held(kept.made) {
+                rows.push((kept, row.maybe_int(relations::WIDTH)?));
+            }
+            Ok(())
+        })?;
+    }
+    rows.sort_by_key(|(kept, _)| kept.id);
     if rows.is_empty() {
         return Err(Fault::no_relation(from, relation_type, to));
     }

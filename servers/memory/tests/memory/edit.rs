@@ -163,3 +163,25 @@ async fn an_earlier_version_comes_back() {
     let said = refused(&memory, "restore_entity", json!({"name": "Ann", "version": 1})).await;
     assert!(said.contains("is called \"Anna\" now"), "{said}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_history_of_a_relation_comes_along() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    let relation = json!({"from": "Old", "to": "Z", "relationType": "r", "confidence": 0.5});
+    let entities = json!([{"name": "Old", "entityType": "t", "observations": []}]);
+    ask(&memory, "create_entities", json!({"entities": entities})).await;
+    ask(&memory, "create_relations", json!({"relations": [relation]})).await;
+    ask(&memory, "update_entity", json!({"name": "Old", "newName": "New"})).await;
+    // Somebody else takes the name, and has a relation of their own.
+    ask(&memory, "create_entities", json!({"entities": entities})).await;
+    ask(&memory, "create_relations", json!({"relations": [relation]})).await;
+    let history = async |from: &str| {
+        let of = json!({"from": from, "to": "Z", "relationType": "r"});
+        let told = ask(&memory, "get_relation_history", of).await;
+        let versions = told["history"].as_array().unwrap().iter();
+        versions.map(|version| version["from"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(history("New").await, ["Old", "New"]);
+    assert_eq!(history("Old").await, ["Old", "Old"], "what the name was said of, whoever bore it");
+}
