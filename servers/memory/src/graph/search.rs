@@ -26,7 +26,7 @@ const BY_WORDS: usize = 20;
 const SMALL: i64 = 20_000;
 
 /// How many pages are looked at for what is near, and how many entities are told.
-const LOOKED_AT: usize = 60;
+const LOOKED_AT: usize = 30;
 const NEAR: usize = 20;
 /// How near in meaning that must be, at least, and compared with what is nearest.
 const MEANT: f64 = 0.3;

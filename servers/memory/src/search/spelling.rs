@@ -83,7 +83,9 @@ pub(super) fn near(view: &mut View<'_>, word: &str) -> Result<Vec<(String, f64)>
 pub(super) fn alike(word: &str, other: &str) -> Option<f64> {
     let (size, other_size) = (letters(word)?, letters(other)?);
     let slips = slips(size);
-    if size.abs_diff(other_size) > slips {
+    // A slip takes one letter away and brings one at most.
+    let other_letters = (signature(word) ^ signature(other)).count_ones() as usize;
+    if size.abs_diff(other_size) > slips || other_letters > 2 * slips {
         return None;
     }
     let apart = distance(word, other);
@@ -94,6 +96,11 @@ pub(super) fn alike(word: &str, other: &str) -> Option<f64> {
 fn letters(word: &str) -> Option<usize> {
     let size = word.chars().count();
     (LETTERS.contains(&size) && word.chars().all(char::is_alphabetic)).then_some(size)
+}
+
+/// Which letters a word has, as bits.
+fn signature(word: &str) -> u64 {
+    word.chars().fold(0, |letters, c| letters | 1 << (u32::from(c) % u64::BITS))
 }
 
 /// How many slips a word of so many letters may have.
