@@ -97,6 +97,10 @@ impl Server {
                 let mut answer = json!(null);
                 for id in 1..if forever { u64::MAX } else { 2 } {
                     answer = self.ask(id);
+                    // It was given up: whatever it asked now would be taken for a question of the next call.
+                    if !answer["error"].is_null() {
+                        break;
+                    }
                 }
                 self.say(&asked.text(&answer["result"].to_string()));
             }
