@@ -5,7 +5,7 @@ use std::io::{BufReader, ErrorKind, Read, Stdout, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 use tidegate::protocol::Json;
 use tidegate_config::{Config, MemorySettings, MemoryStore};
 use tidegate_memory::{Code, Counts, Fault, Imported, Store, tenant_key};
@@ -124,7 +124,7 @@ async fn export(args: Export) -> Result<(), Failure> {
     let counts = written.and_then(|counts| begun.finish().map(|()| counts))?;
     let file = args.file.display().to_string();
     if args.which.json {
-        let mut told = told(&counts, args.history);
+        let mut told = counts.to_json(args.history);
         told["file"] = file.into();
         return output::text(&told.to_string());
     }
@@ -146,7 +146,7 @@ async fn import(args: Import) -> Result<(), Failure> {
     display.clear();
     let Imported { counts, history, skipped, problems, .. } = imported?;
     if args.which.json {
-        let mut told = told(&counts, history);
+        let mut told = counts.to_json(history);
         told["skipped"] = skipped.into();
         told["problems"] = json!(problems);
         return output::text(&told.to_string());
@@ -202,18 +202,6 @@ fn is_standard(file: &Path) -> bool {
 fn failure(fault: &Fault) -> Failure {
     let exit = if fault.code == Code::Database { Exit::Unavailable } else { Exit::Usage };
     Failure::new(exit, &fault.message)
-}
-
-fn told(counts: &Counts, history: bool) -> Value {
-    let mut told = json!({
-        "entities": counts.entities, "observations": counts.observations, "relations": counts.relations,
-    });
-    if history {
-        told["documents"] = counts.documents.into();
-        told["agents"] = counts.agents.into();
-        told["changes"] = counts.changes.into();
-    }
-    told
 }
 
 fn shown(counts: &Counts, history: bool) -> String {

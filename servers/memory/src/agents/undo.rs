@@ -1,21 +1,12 @@
 //! Taking back what a change did to agents: what it made ends, and the version before it comes back.
 
 use crate::graph::revert;
-use crate::graph::single::{self, Table};
+use crate::graph::single::{self, Table, Undone};
 use crate::store::{Change, Code, Fault, Result, Value};
 
 use super::{index, kept};
 
 const AGENTS: Table = Table { name: "agents", called: "name" };
-
-/// What was undone.
-#[derive(Default)]
-pub(crate) struct Undone {
-    /// How many agents have come back, in the version that they had.
-    pub(crate) restored: i64,
-    /// How many have ended, in the version that they had until now.
-    pub(crate) removed: i64,
-}
 
 /// Takes back what a change did to agents. Refused if later changes are about the same.
 pub(crate) fn undo(change: &mut Change<'_>, undoing: i64) -> Result<Undone> {

@@ -1,7 +1,7 @@
 //! Taking back what a change did to documents: what it made ends, and the version before it comes back as a new one.
 
 use crate::graph::revert;
-use crate::graph::single::{self, Table};
+use crate::graph::single::{self, Table, Undone};
 use crate::store::{Change, Result, Value};
 
 use super::chunk::chunks;
@@ -9,15 +9,6 @@ use super::pieces::lay;
 use super::{keep, read};
 
 const DOCUMENTS: Table = Table { name: "documents", called: "title" };
-
-/// What was undone.
-#[derive(Default)]
-pub(crate) struct Undone {
-    /// How many documents have come back, in the version that they had.
-    pub(crate) restored: i64,
-    /// How many have ended, in the version that they had until now.
-    pub(crate) removed: i64,
-}
 
 /// Takes back what a change did to documents. Refused if later changes are about the same.
 pub(crate) fn undo(change: &mut Change<'_>, undoing: i64) -> Result<Undone> {

@@ -31,6 +31,15 @@ pub(crate) struct Ended {
     pub(crate) before: Option<i64>,
 }
 
+/// How much was undone.
+#[derive(Default)]
+pub(crate) struct Undone {
+    /// How many things have come back, in the version that they had.
+    pub(crate) restored: i64,
+    /// How many have ended, in the version that they had until now.
+    pub(crate) removed: i64,
+}
+
 /// Ends what a change made of each thing that it was about. Refused if later changes are about the same.
 pub(crate) fn end(change: &mut Change<'_>, table: &Table, undoing: i64) -> Result<Vec<Ended>> {
     let after = lines(change, table, "made", undoing)?;

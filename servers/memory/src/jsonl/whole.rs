@@ -58,6 +58,19 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// The same for programs to read; with what only a file with history has, if it is one.
+    pub fn to_json(&self, history: bool) -> serde_json::Value {
+        let mut told = serde_json::json!({
+            "entities": self.entities, "observations": self.observations, "relations": self.relations,
+        });
+        if history {
+            told["documents"] = self.documents.into();
+            told["agents"] = self.agents.into();
+            told["changes"] = self.changes.into();
+        }
+        told
+    }
+
     fn add(&mut self, line: &Line) {
         match line {
             Line::Change(_) => self.changes += 1,

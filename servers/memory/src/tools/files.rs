@@ -13,7 +13,7 @@ use crate::graph::model::Graph;
 use crate::jsonl::file::add;
 use crate::jsonl::part::{Place, part};
 use crate::jsonl::read::{Problem, Reader};
-use crate::jsonl::whole::{self, Counts, Numbered};
+use crate::jsonl::whole::{self, Numbered};
 use crate::store::Fault;
 use crate::{devflow, documents};
 
@@ -131,7 +131,7 @@ async fn export(recall: Recall, args: Export, cx: Cx) -> Result<ToolResult, Tool
             );
         }
         let (jsonl, counts) = memory.view(|view| whole::write(view, WHOLE)).await?;
-        let mut structured = told_of(&counts, true);
+        let mut structured = counts.to_json(true);
         structured["jsonl"] = (&*jsonl).into();
         return Ok(ToolResult::text(jsonl).structured(Json::from(structured)));
     }
@@ -151,25 +151,13 @@ async fn export(recall: Recall, args: Export, cx: Cx) -> Result<ToolResult, Tool
     Ok(result.structured(Json::from(structured)))
 }
 
-fn told_of(counts: &Counts, history: bool) -> Value {
-    let mut told = json!({
-        "entities": counts.entities, "observations": counts.observations, "relations": counts.relations,
-    });
-    if history {
-        told["documents"] = counts.documents.into();
-        told["agents"] = counts.agents.into();
-        told["changes"] = counts.changes.into();
-    }
-    told
-}
-
 async fn import(recall: Recall, args: Import, cx: Cx) -> Result<ToolResult, ToolError> {
     let read = tokio::task::spawn_blocking(move || args.read()).await;
     let max_document = recall.options.max_document_bytes.unwrap_or(documents::MAX_BYTES);
     let brought = read.map_err(ToolError::from_error)??;
     let counts = change(&recall, &cx, "import_graph", move |change| match brought {
         Brought::Graph(graph, reader) => {
-            let mut told = told_of(&add(change, graph)?, false);
+            let mut told = add(change, graph)?.to_json(false);
             told["skipped"] = reader.skipped.into();
             if !reader.problems.is_empty() {
                 told["problems"] = json!(reader.problems);
@@ -177,7 +165,7 @@ async fn import(recall: Recall, args: Import, cx: Cx) -> Result<ToolResult, Tool
             Ok(told)
         }
         Brought::Whole(lines) => {
-            let mut told = told_of(&whole::bring(change, lines.into_iter().map(Ok), max_document)?, true);
+            let mut told = whole::bring(change, lines.into_iter().map(Ok), max_document)?.to_json(true);
             told["skipped"] = 0.into();
             Ok(told)
         }
