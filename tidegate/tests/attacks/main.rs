@@ -1,0 +1,9 @@
+//! The `tidegate` command under attack: what a single caller, a server or a file can do to everybody else.
+//!
+//! Each test starts the built program ([`rig`]), does one kind of harm within fixed bounds, and then asks the same three
+//! questions: did the process stay small, were others answered meanwhile, does it end cleanly on SIGTERM? The bounds
+//! on time are wide, because they are there to tell an answer from a hang.
+#![cfg(target_os = "linux")]
+
+mod http;
+mod rig;
