@@ -1,11 +1,11 @@
 //! [`Tool`]: a tool as its server describes it.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
-use jsonschema::Validator;
 use serde_json::Value;
 use tidegate_protocol::param_headers::HeaderParams;
 use tidegate_protocol::{Error, Json, Object, Symbol};
+use tidegate_service::schema::{Fit, Schema, Unusable, ValidationError};
 
 /// A tool of a server: its definition as it came, and what was read from it.
 pub struct Tool {
@@ -17,7 +17,7 @@ pub struct Tool {
     pub(crate) task: TaskSupport,
     /// The parameters that are mirrored into headers, or what is wrong with their marks.
     pub(crate) headers: Result<HeaderParams, String>,
-    output: OnceLock<Option<Result<Validator, String>>>,
+    output: OnceLock<Option<Result<Arc<Schema>, Unusable>>>,
 }
 
 /// What `execution.taskSupport` says (2025-11-25 basic/utilities/tasks, Tool-Level Negotiation).
@@ -104,15 +104,15 @@ impl Tool {
 
     /// Checks a result against the tool's output schema. Schemas are never fetched: a `$ref` to an address elsewhere is
     /// an error that says so.
-    pub fn check_output(&self, result: &Json) -> Result<(), Error> {
-        let validator = self.output.get_or_init(|| {
+    pub async fn check_output(&self, result: &Json) -> Result<(), Error> {
+        let schema = self.output.get_or_init(|| {
             let schema = self.output_schema()?;
-            Some(tidegate_service::schema::compile(&schema).map_err(|e| e.to_string()))
+            Some(Schema::compile(&schema).map(Arc::new))
         });
         let refuse = |what: String| Err(Error::new(Symbol::ToolExecution, what));
-        let validator = match validator {
+        let schema = match schema {
             None => return Ok(()),
-            Some(Ok(validator)) => validator,
+            Some(Ok(schema)) => schema,
             Some(Err(fault)) => {
                 return refuse(format!("The output schema of tool {:?} cannot be used: {fault}", self.name));
             }
@@ -128,17 +128,20 @@ impl Tool {
                 self.name
             ));
         };
-        match validator.iter_errors(&structured).next() {
-            None => Ok(()),
-            Some(fault) => {
-                let at = fault.instance_path().to_string();
-                let at = if at.is_empty() { "the result".to_owned() } else { at };
-                refuse(format!(
-                    "The result of tool {:?} does not fit its output schema: {at}: {fault}",
-                    self.name
-                ))
-            }
-        }
+        let first = |errors: &mut dyn Iterator<Item = ValidationError<'_>>| {
+            errors.next().map(|fault| match fault.instance_path().as_str() {
+                "" => format!("the result: {fault}"),
+                at => format!("{at}: {fault}"),
+            })
+        };
+        // A server wrote the schema, and the result: others must not wait for what the two make of each other.
+        let fault = match schema.check_apart(structured, first).await {
+            Ok((_, Fit::Fits)) => return Ok(()),
+            Ok((_, Fit::Problems(fault))) => fault.unwrap_or_default(),
+            Ok((_, Fit::Misfits)) => "the result: it is too large for saying where".to_owned(),
+            Err(error) => return refuse(format!("The result of tool {:?} is {error}", self.name)),
+        };
+        refuse(format!("The result of tool {:?} does not fit its output schema: {fault}", self.name))
     }
 }
 
@@ -156,23 +159,24 @@ mod tests {
         Tool::read(Json::trusted(text)).unwrap()
     }
 
-    #[test]
-    fn results_are_checked() {
+    #[tokio::test]
+    async fn results_are_checked() {
         let tool = tool(
             r#"{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}"#,
         );
-        let check =
-            |text: &'static str| tool.check_output(&Json::trusted(text)).map_err(|e| e.message().to_owned());
-        assert_eq!(check(r#"{"content":[],"structuredContent":{"n":1}}"#), Ok(()));
-        assert_eq!(check(r#"{"content":[],"isError":true}"#), Ok(()));
-        assert!(check(r#"{"content":[]}"#).unwrap_err().contains("no structured content"));
-        assert!(check(r#"{"structuredContent":{"n":"x"}}"#).unwrap_err().contains("/n"));
+        let check = async |text: &'static str| {
+            tool.check_output(&Json::trusted(text)).await.map_err(|e| e.message().to_owned())
+        };
+        assert_eq!(check(r#"{"content":[],"structuredContent":{"n":1}}"#).await, Ok(()));
+        assert_eq!(check(r#"{"content":[],"isError":true}"#).await, Ok(()));
+        assert!(check(r#"{"content":[]}"#).await.unwrap_err().contains("no structured content"));
+        assert!(check(r#"{"structuredContent":{"n":"x"}}"#).await.unwrap_err().contains("/n"));
     }
 
-    #[test]
-    fn a_reference_to_the_network_is_never_fetched() {
+    #[tokio::test]
+    async fn a_reference_to_the_network_is_never_fetched() {
         let tool = tool(r#"{"name":"t","outputSchema":{"$ref":"http://127.0.0.1:1/schema.json"}}"#);
-        let error = tool.check_output(&Json::trusted(r#"{"structuredContent":1}"#)).unwrap_err();
+        let error = tool.check_output(&Json::trusted(r#"{"structuredContent":1}"#)).await.unwrap_err();
         assert!(error.message().contains("cannot be used"), "{error}");
     }
 

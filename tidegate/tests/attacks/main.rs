@@ -7,3 +7,5 @@
 
 mod http;
 mod rig;
+
+mod schema_bomb;

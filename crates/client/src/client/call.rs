@@ -100,7 +100,7 @@ impl CallTool {
         };
         if self.validate {
             let tool = Box::pin(client.get_tool_schema(&self.name)).await?;
-            tool.check_output(&result).map_err(|error| client.app_error(&error, &Method::ToolsCall))?;
+            tool.check_output(&result).await.map_err(|error| client.app_error(&error, &Method::ToolsCall))?;
         }
         Ok(ToolResult::new(result))
     }

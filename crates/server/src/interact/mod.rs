@@ -122,7 +122,11 @@ fn check_elicited(answer: &Value, schema: Option<&Value>) -> Result<(), String> 
     let Some(schema) = schema else { return Ok(()) };
     let content = answer.get("content").filter(|content| content.is_object());
     let content = content.ok_or("is accepted, but its \"content\" is no object")?;
-    let problems = Compiled::new(schema)?.problems(content);
+    let form = Compiled::new(schema)?;
+    if !form.is_short(content) {
+        return Err("has more in it than a form asks for".into());
+    }
+    let problems = form.problems(content);
     if problems.is_empty() { Ok(()) } else { Err(format!("does not fit the form: {}", sentence(&problems))) }
 }
 

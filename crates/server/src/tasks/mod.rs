@@ -11,7 +11,6 @@ use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use serde_json::Value;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Capability, Error, Json, Symbol};
 use tidegate_service::{Call, Current, Reply};
@@ -23,11 +22,11 @@ use crate::cx::Cx;
 use crate::interact::Replay;
 use crate::run::{Run, Work};
 use crate::server::Core;
-use crate::tool::{ToolEntry, write_meta};
+use crate::tool::{Arguments, ToolEntry, write_meta};
 use task::Outcome;
 
 /// Starts a tool as a task.
-pub(crate) fn start(cx: Cx, tool: Arc<ToolEntry>, arguments: Value) -> Result<Reply, Error> {
+pub(crate) fn start(cx: Cx, tool: Arc<ToolEntry>, arguments: Arguments) -> Result<Reply, Error> {
     let task = create(&cx)?;
     let reply = created(&cx, &task);
     cx.become_task(task.clone());

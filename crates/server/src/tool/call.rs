@@ -38,14 +38,16 @@ fn prepare(core: &Arc<Core>, call: Call) -> Result<Started, Error> {
         tool.headers.check(Some(&arguments), |name| headers.get(name))?;
     }
     let as_task = wants_task(core, &tool, &call)?;
-    let problems = tool.input_check.problems(&arguments);
+    // What takes longer is checked when the tool runs, away from here.
+    let checked = tool.input_check.is_short(&arguments);
+    let problems = if checked { tool.input_check.problems(&arguments) } else { Vec::new() };
     if !problems.is_empty() {
         let error = invalid_arguments(&tool.name, &problems);
         return Ok(Started::tool_failed(failure(core, &tool, &call, &error)));
     }
     tracing::debug!(tool = tool.name, "Tool invocation started");
     tool.executions.fetch_add(1, Ordering::Relaxed);
-    let arguments = if tool.unit { Value::Null } else { arguments };
+    let arguments = Arguments { value: arguments, checked };
     let cx = Cx::new(core.clone(), call)?;
     if as_task && !tool.asks_first {
         // In the background from the start: what the handler does until it first waits is not the caller's time.
@@ -61,10 +63,32 @@ fn prepare(core: &Arc<Core>, call: Call) -> Result<Started, Error> {
     Ok(Started::Running(Run::new(cx, Work::Tool(future, tool))))
 }
 
+/// Arguments on their way to the handler.
+pub(crate) struct Arguments {
+    value: Value,
+    /// Whether they fit the schema, which is not known yet of those that take long to check.
+    checked: bool,
+}
+
 impl ToolEntry {
     /// The handler's future.
-    pub(crate) fn run(&self, arguments: Value, cx: Cx) -> ToolFuture {
-        (self.handler)(arguments, cx).unwrap_or_else(|misread| self.run_again(misread))
+    pub(crate) fn run(self: &Arc<Self>, arguments: Arguments, cx: Cx) -> ToolFuture {
+        if !arguments.checked {
+            return self.check_and_run(arguments.value, cx);
+        }
+        let value = if self.unit { Value::Null } else { arguments.value };
+        (self.handler)(value, cx).unwrap_or_else(|misread| self.run_again(misread))
+    }
+
+    #[cold]
+    fn check_and_run(self: &Arc<Self>, value: Value, cx: Cx) -> ToolFuture {
+        let tool = self.clone();
+        Box::pin(async move {
+            match tool.input_check.problems_apart(value).await {
+                Ok(value) => tool.run(Arguments { value, checked: true }, cx).await,
+                Err(problems) => Err(ToolError::from(invalid_arguments(&tool.name, &problems))),
+            }
+        })
     }
 
     /// Makes up for arguments that fit the schema but not the handler's type: numbers such as `1.0` are integers there. If

@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 use tidegate_protocol::content::Icon;
 use tidegate_service::Principal;
 
-pub(crate) use call::{call, finish};
+pub(crate) use call::{Arguments, call, finish};
 pub(crate) use entry::{ToolEntry, sentence};
 pub use error::ToolError;
 pub use read::read_value;

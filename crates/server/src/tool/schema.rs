@@ -1,17 +1,16 @@
 //! Schemas of tools: made from Rust types or taken as written, compiled once, checked on every call.
 
-use jsonschema::Validator;
+use std::sync::Arc;
+
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
+use tidegate_service::schema::{Fit, Schema, TooMuchWork};
 
 use super::problem::{Problem, TOLD, describe, shorten};
 
 /// How many problems of one value are looked at to choose those from that are told.
 const LOOKED_AT: usize = 50;
-/// How deep a hand-written schema may nest, and how many nodes it may have. Both are far beyond what people write.
-const MAX_DEPTH: usize = 64;
-const MAX_NODES: usize = 20_000;
 
 /// The schema for values that `T` is read from.
 pub(crate) fn input_of<T: JsonSchema>() -> Value {
@@ -89,32 +88,55 @@ pub(crate) fn no_arguments() -> Value {
 
 /// A compiled schema.
 #[derive(Debug)]
-pub(crate) struct Compiled(Validator);
+pub(crate) struct Compiled(Arc<Schema>);
 
 impl Compiled {
     /// Compiles a schema. References are resolved inside it only: nothing is ever fetched.
     pub(crate) fn new(schema: &Value) -> Result<Compiled, String> {
         known_dialect(schema)?;
-        let mut nodes = 0;
-        bounded(schema, 0, &mut nodes)?;
-        let validator = tidegate_service::schema::compile(schema);
-        validator.map(Compiled).map_err(|e| format!("the schema is not valid: {}", shorten(e.to_string())))
+        let compiled = Schema::compile(schema).map(Arc::new);
+        compiled.map(Compiled).map_err(|e| format!("the schema is not valid: {}", shorten(e.to_string())))
+    }
+
+    /// Whether checking `value` takes so little that a caller's own thread may do it.
+    pub(crate) fn is_short(&self, value: &Value) -> bool {
+        self.0.is_short(value)
     }
 
     /// What is wrong with `value`, at most [`TOLD`] things; nothing if it is valid.
     pub(crate) fn problems(&self, value: &Value) -> Vec<Problem> {
-        // Finding out whether is much cheaper than finding out what.
-        if self.0.is_valid(value) {
-            return Vec::new();
+        told(self.0.check(value, gather))
+    }
+
+    /// The same for a value that may take long: found out away from the threads that everybody waits for. The value
+    /// comes back if nothing is wrong.
+    pub(crate) async fn problems_apart(&self, value: Value) -> Result<Value, Vec<Problem>> {
+        match self.0.check_apart(value, gather).await {
+            Ok((value, Fit::Fits)) => Ok(value),
+            Ok((_, fit)) => Err(told(Ok(fit))),
+            Err(error) => Err(told(Err(error))),
         }
-        let mut problems = Vec::new();
-        for error in self.0.iter_errors(value).take(LOOKED_AT) {
-            describe(&error, &mut problems);
-        }
-        // The validator's order depends on how it compiled the schema; the caller's should not.
-        problems.sort_by(|a, b| a.field.cmp(&b.field));
-        problems.truncate(TOLD);
-        problems
+    }
+}
+
+fn gather(errors: &mut dyn Iterator<Item = jsonschema::ValidationError<'_>>) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for error in errors.take(LOOKED_AT) {
+        describe(&error, &mut problems);
+    }
+    // The validator's order depends on how it compiled the schema; the caller's should not.
+    problems.sort_by(|a, b| a.field.cmp(&b.field));
+    problems.truncate(TOLD);
+    problems
+}
+
+fn told(fit: Result<Fit<Vec<Problem>>, TooMuchWork>) -> Vec<Problem> {
+    let whole = |reason: String| vec![Problem { field: String::new(), reason }];
+    match fit {
+        Ok(Fit::Fits) => Vec::new(),
+        Ok(Fit::Problems(problems)) => problems,
+        Ok(Fit::Misfits) => whole("does not fit the schema, and is too large for saying where".to_owned()),
+        Err(error) => whole(format!("is {error}")),
     }
 }
 
@@ -138,21 +160,6 @@ fn known_dialect(schema: &Value) -> Result<(), String> {
                 Err(format!("the dialect {dialect:?} is not supported"))
             }
         }
-    }
-}
-
-fn bounded(schema: &Value, depth: usize, nodes: &mut usize) -> Result<(), String> {
-    *nodes += 1;
-    if depth > MAX_DEPTH {
-        return Err(format!("the schema nests more than {MAX_DEPTH} levels deep"));
-    }
-    if *nodes > MAX_NODES {
-        return Err(format!("the schema has more than {MAX_NODES} nodes"));
-    }
-    match schema {
-        Value::Object(map) => map.values().try_for_each(|v| bounded(v, depth + 1, nodes)),
-        Value::Array(items) => items.iter().try_for_each(|v| bounded(v, depth + 1, nodes)),
-        _ => Ok(()),
     }
 }
 

@@ -1,6 +1,9 @@
 //! Answers: finding them in what a model says, and whether they fit.
 
+use std::sync::Arc;
+
 use serde_json::Value;
+use tidegate_service::schema::{Fit, Schema, ValidationError};
 
 /// How many places are tried where an object may begin.
 const TRIED: usize = 100;
@@ -8,43 +11,45 @@ const TRIED: usize = 100;
 const TOLD: usize = 5;
 const LENGTH: usize = 200;
 
-/// Says what is wrong with a value.
-type Judge = dyn Fn(&Value) -> Vec<String> + Send + Sync;
-
 /// What answers of an agent must fit.
-pub(crate) struct Shape(Box<Judge>);
+pub(crate) struct Shape(Arc<Schema>);
 
 impl Shape {
     /// The shape that a schema gives.
     pub(crate) fn new(schema: &Value) -> Result<Shape, String> {
-        let validator = tidegate_service::schema::compile(schema).map_err(|error| error.to_string())?;
-        Ok(Shape(Box::new(move |value: &Value| {
-            let errors = validator.iter_errors(value).take(TOLD);
-            let told = |place: String, what: String| match place.is_empty() {
-                true => short(what),
-                false => format!("{place}: {}", short(what)),
-            };
-            errors.map(|error| told(place(error.instance_path().as_str()), error.to_string())).collect()
-        })))
+        Schema::compile(schema).map(|schema| Shape(Arc::new(schema))).map_err(|error| error.to_string())
     }
 
-    /// What is wrong with a value: nothing, if it fits.
-    pub(crate) fn problems(&self, value: &Value) -> Vec<String> {
-        (self.0)(value)
+    /// The value, or what is wrong with it.
+    pub(crate) async fn check(&self, value: Value) -> Result<Value, Vec<String>> {
+        // Somebody wrote the schema, a model wrote the value: nobody else is to wait for the two.
+        match self.0.check_apart(value, told).await {
+            Ok((value, Fit::Fits)) => Ok(value),
+            Ok((_, Fit::Problems(problems))) => Err(problems),
+            Ok((_, Fit::Misfits)) => Err(vec!["it is too large".to_owned()]),
+            Err(error) => Err(vec![format!("it is {error}")]),
+        }
     }
 
     /// The answer in a text: the first object that fits, or what is wrong with the first that there is.
-    pub(crate) fn in_text(&self, text: &str) -> Result<Value, Vec<String>> {
+    pub(crate) async fn in_text(&self, text: &str) -> Result<Value, Vec<String>> {
         let mut wrong = None;
         for found in objects(text).into_iter().flat_map(unwrapped) {
-            let problems = self.problems(&found);
-            if problems.is_empty() {
-                return Ok(found);
-            }
-            wrong.get_or_insert(problems);
+            match self.check(found).await {
+                Ok(found) => return Ok(found),
+                Err(problems) => wrong.get_or_insert(problems),
+            };
         }
         Err(wrong.unwrap_or_else(|| vec!["there is no JSON object in it".to_owned()]))
     }
+}
+
+fn told(errors: &mut dyn Iterator<Item = ValidationError<'_>>) -> Vec<String> {
+    let one = |error: ValidationError<'_>| match place(error.instance_path().as_str()) {
+        place if place.is_empty() => short(error.to_string()),
+        place => format!("{place}: {}", short(error.to_string())),
+    };
+    errors.take(TOLD).map(one).collect()
 }
 
 /// The object, and what is in it if that is an answer with nothing around it but its name.
@@ -108,8 +113,8 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn answers_are_found_in_prose() {
+    #[tokio::test]
+    async fn answers_are_found_in_prose() {
         let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
         let shape = Shape::new(&schema).unwrap();
         for text in [
@@ -119,10 +124,10 @@ mod tests {
             "{\"b\": 2} {\"a\": 1}",
             "\u{feff}{\"a\": 1}",
         ] {
-            assert_eq!(shape.in_text(text), Ok(json!({"a": 1})), "{text}");
+            assert_eq!(shape.in_text(text).await, Ok(json!({"a": 1})), "{text}");
         }
-        assert_eq!(shape.in_text("nothing"), Err(vec!["there is no JSON object in it".to_owned()]));
-        let wrong = shape.in_text("{\"a\": \"x\"}").unwrap_err();
+        assert_eq!(shape.in_text("nothing").await, Err(vec!["there is no JSON object in it".to_owned()]));
+        let wrong = shape.in_text("{\"a\": \"x\"}").await.unwrap_err();
         assert!(wrong[0].starts_with("a: "), "{wrong:?}");
         assert!(objects(&"{\"a\":".repeat(100_000)).is_empty());
     }

@@ -1,6 +1,7 @@
 //! What an agent may look like: names, prompts, schemas.
 
 use serde_json::{Map, Value};
+use tidegate_service::schema::Schema;
 
 use super::agentlet::Named;
 use super::answer;
@@ -194,10 +195,10 @@ pub(crate) fn schema(field: &str, schema: &Value) -> Result<()> {
         let reason = "must be \"object\": answers have members".to_owned();
         return Err(Fault::input(&format!("{field}.type"), reason));
     }
-    tidegate_service::schema::compile(schema).map(drop).map_err(|error| {
-        let place = answer::place(error.instance_path().as_str());
+    Schema::compile(schema).map(drop).map_err(|error| {
+        let place = answer::place(&error.place);
         let place = if place.is_empty() { field.to_owned() } else { format!("{field}.{place}") };
-        Fault::input(&place, format!("is no JSON Schema: {}", answer::short(error.to_string())))
+        Fault::input(&place, format!("cannot be used as a JSON Schema: {}", answer::short(error.reason)))
     })?;
     required(field, root)
 }
@@ -244,7 +245,7 @@ mod tests {
         assert!(refused(json!(true)).starts_with("s: must be"));
         assert!(refused(json!({"type": "array"})).starts_with("s.type: "));
         let deep = refused(json!({"properties": {"a": {"items": {"type": "strin"}}}}));
-        assert!(deep.starts_with("s.properties.a.items.type: is no JSON Schema"), "{deep}");
+        assert!(deep.starts_with("s.properties.a.items.type: cannot be used as a JSON Schema"), "{deep}");
         let far = refused(json!({"properties": {"a": {"$ref": "https://example.com/x.json"}}}));
         assert!(far.starts_with("s"), "{far}");
         assert!(refused(json!({"x": "y".repeat(70_000)})).contains("bytes"));

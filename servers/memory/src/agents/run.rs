@@ -122,7 +122,7 @@ impl Run<'_> {
             if said.refused {
                 return Err(outside(format!("The model {} would not answer this", said.model)));
             }
-            let problems = match reading(&said, &shape) {
+            let problems = match reading(&said, &shape).await {
                 Reading::Fits(answer) => {
                     outcome.response = answer;
                     return Ok(outcome);
@@ -246,22 +246,18 @@ enum Reading {
     Misfits(Vec<String>),
 }
 
-fn reading(said: &Said, shape: &Shape) -> Reading {
+async fn reading(said: &Said, shape: &Shape) -> Reading {
     if let Some(given) = said.calls.iter().find(|call| call.name == ANSWER) {
         let answer = match &given.arguments {
             Ok(answer) => answer,
             Err(_) => return Reading::Misfits(vec!["the answer is no JSON object".to_owned()]),
         };
-        let problems = shape.problems(answer);
-        return if problems.is_empty() { Reading::Fits(answer.clone()) } else { Reading::Misfits(problems) };
+        return shape.check(answer.clone()).await.map_or_else(Reading::Misfits, Reading::Fits);
     }
     if !said.calls.is_empty() {
         return Reading::Acts;
     }
-    match shape.in_text(&said.text) {
-        Ok(answer) => Reading::Fits(answer),
-        Err(problems) => Reading::Misfits(problems),
-    }
+    shape.in_text(&said.text).await.map_or_else(Reading::Misfits, Reading::Fits)
 }
 
 /// Says what is wrong with an answer, and asks for another.

@@ -170,9 +170,12 @@ async fn what_is_no_agent_is_refused_with_the_reason() {
         (with("output_schema", json!({"type": "array"})), "output_schema.type: must be \"object\""),
         (
             with("output_schema", json!({"properties": {"a": {"type": "strin"}}})),
-            "output_schema.properties.a.type: is no JSON Schema",
+            "output_schema.properties.a.type: cannot be used as a JSON Schema",
         ),
-        (with("output_schema", json!({"required": "a"})), "output_schema.required: is no JSON Schema"),
+        (
+            with("output_schema", json!({"required": "a"})),
+            "output_schema.required: cannot be used as a JSON Schema",
+        ),
         (with("output_schema", json!([])), "output_schema: must be a JSON Schema"),
         (with("tools", json!([{"tool": 1}])), "tools[0]: must be the name of a tool"),
         (with("tools", json!([""])), "tools[0]: must be the name"),

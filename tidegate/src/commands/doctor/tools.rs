@@ -141,10 +141,9 @@ fn check_schema(report: &mut Report, about: &str, which: &str, schema: &Value) {
         );
         return;
     }
-    if let Err(fault) = tidegate_service::schema::compile(schema) {
-        let at = fault.instance_path().to_string();
-        let at = if at.is_empty() { String::new() } else { format!(" at {at}") };
-        let fault: String = fault.to_string().chars().take(200).collect();
+    if let Err(fault) = tidegate_service::schema::Schema::compile(schema) {
+        let at = if fault.place.is_empty() { String::new() } else { format!(" at {}", fault.place) };
+        let fault: String = fault.reason.chars().take(200).collect();
         report.add(
             Level::Broken,
             about,

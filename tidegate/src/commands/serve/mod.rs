@@ -6,6 +6,7 @@ mod dial;
 mod page;
 mod place;
 mod reload;
+mod signals;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -117,6 +118,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
         Some(file) => load(file)?,
         None => unconfigured(if serve.demo { "demo" } else { "memory" }),
     };
+    signals::watch(settings.drain);
     let back = Back::default();
     let dial = dial::with(serve.errors.into(), ancestry, back.clone());
     let gateway = Gateway::builder(settings.clone()).dial(dial).start()?;

@@ -1,7 +1,7 @@
 //! Whether an answer fits its field, and how to say that it does not.
 
 use serde_json::{Value, json};
-use tidegate_service::schema;
+use tidegate_service::schema::{Schema, Unusable};
 
 use super::field::{Choice, Kind};
 use crate::term::schema::plain;
@@ -184,14 +184,17 @@ fn number(text: &str, integer: bool) -> Option<Value> {
 /// The pattern is the server's, so one that cannot be read, or that takes too long, is left to the server.
 fn has_pattern(text: &str, pattern: &str) -> bool {
     let schema = json!({"type": "string", "pattern": pattern});
-    schema::compile(&schema).map_or(true, |validator| validator.is_valid(&json!(text)))
+    may_be(Schema::compile(&schema), text)
 }
 
 /// Formats that are not known are left to the server.
 fn has_format(text: &str, format: &str) -> bool {
     let schema = json!({"type": "string", "format": format});
-    let validator = schema::compile_with_formats(&schema);
-    validator.map_or(true, |validator| validator.is_valid(&json!(text)))
+    may_be(Schema::compile_with_formats(&schema), text)
+}
+
+fn may_be(schema: Result<Schema, Unusable>, text: &str) -> bool {
+    schema.map_or(true, |schema| !matches!(schema.first_problem(&json!(text)), Ok(Some(_))))
 }
 
 fn format_in_words(format: &str) -> String {

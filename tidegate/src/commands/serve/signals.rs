@@ -1,0 +1,86 @@
+//! The end of the process, whatever its calls are doing.
+//!
+//! Serving ends in order on the first SIGINT or SIGTERM. That needs the runtime, so a thread of its own looks on: at the
+//! second signal, or when the orderly end takes far too long, the process ends at once.
+
+use std::time::Duration;
+
+use tidegate::edge::stdio;
+
+/// What the orderly end may take after running calls had their time: servers are closed, the memory is written out.
+const CLOSING: Duration = Duration::from_secs(20);
+
+/// Watches for signals from now on. `drain` is how long running calls may go on after the first.
+pub(super) fn watch(drain: Duration) {
+    let watching = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime.block_on(end_at_once(drain.saturating_add(CLOSING))),
+            Err(error) => tracing::warn!(%error, "a second signal will not end the process at once"),
+        }
+    });
+    if let Err(error) = watching {
+        tracing::warn!(%error, "a second signal will not end the process at once");
+    }
+}
+
+async fn end_at_once(orderly: Duration) {
+    stdio::ending_signals().await;
+    let (why, code) = tokio::select! {
+        signal = stdio::ending_signals() => ("a second signal came", if signal == "SIGINT" { 130 } else { 143 }),
+        () = tokio::time::sleep(orderly) => ("the orderly end took too long", 1),
+    };
+    tracing::warn!("ending at once: {why}");
+    std::process::exit(code);
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::process::{Child, Command};
+    use std::time::Instant;
+
+    use super::*;
+
+    /// In a process of its own: all that it does is to keep its only other thread busy, as a runaway call would.
+    #[test]
+    fn runaway() {
+        if std::env::var_os("TIDEGATE_TEST_RUNAWAY").is_none() {
+            return;
+        }
+        watch(Duration::from_secs(600));
+        println!("watching");
+        loop {
+            std::hint::spin_loop();
+        }
+    }
+
+    fn kill(child: &Child) {
+        assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    }
+
+    #[test]
+    fn the_second_signal_ends_a_process_that_is_busy() {
+        let mut runaway = Command::new(std::env::current_exe().unwrap());
+        runaway.args(["--exact", "commands::serve::signals::tests::runaway", "--nocapture"]);
+        let mut child = runaway.env("TIDEGATE_TEST_RUNAWAY", "1").spawn().unwrap();
+        // Signals that come before anybody listens end it too, and with no code: so this waits until it listens.
+        let listening = || {
+            let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap_or("0");
+            u64::from_str_radix(caught.trim(), 16).is_ok_and(|caught| caught & (1 << 14) != 0)
+        };
+        let started = Instant::now();
+        while cfg!(target_os = "linux") && !listening() {
+            assert!(started.elapsed() < Duration::from_secs(30), "it does not listen");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let ended = loop {
+            kill(&child);
+            std::thread::sleep(Duration::from_millis(50));
+            if let Some(status) = child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(started.elapsed() < Duration::from_secs(60), "it does not end");
+        };
+        assert_eq!(ended.code(), Some(143));
+    }
+}
