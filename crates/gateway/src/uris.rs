@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use bytestring::ByteString;
-use tidegate_protocol::template::Template;
+use tidegate_protocol::template::{MatchSteps, Template};
 
 use crate::kind::Kind;
 use crate::snapshot::Source;
@@ -96,7 +96,9 @@ impl Uris {
         if let Some((server, own)) = self.listed.get(uri) {
             return Some((*server, own.clone()));
         }
-        let offered = self.templates.iter().find(|offered| offered.template.matches(uri).is_some())?;
+        let steps = &mut MatchSteps::default();
+        let fits = |offered: &&Offered| offered.template.matches_within(uri, steps).is_some();
+        let offered = self.templates.iter().find(fits)?;
         let own = match offered.qualified {
             true => self.servers[offered.server].unqualify(uri)?,
             false => uri.into(),
@@ -154,7 +156,9 @@ impl Uris {
 
 impl Server {
     fn is_shared(&self, own: &str) -> bool {
-        self.shared.contains(own) || self.shared_templates.iter().any(|t| t.matches(own).is_some())
+        let steps = &mut MatchSteps::default();
+        self.shared.contains(own)
+            || self.shared_templates.iter().any(|t| t.matches_within(own, steps).is_some())
     }
 
     fn qualify(&self, own: &str) -> ByteString {

@@ -29,6 +29,12 @@ impl Template {
     ///
     /// Values are decoded, so `%2F` becomes `/`: who uses one as a path must check it like any other input.
     pub fn matches(&self, uri: &str) -> Option<Vec<(String, String)>> {
+        self.matches_within(uri, &mut MatchSteps::default())
+    }
+
+    /// The same within a number of steps, for whoever tries many templates: what would take more than is left matches
+    /// nothing.
+    pub fn matches_within(&self, uri: &str, steps: &mut MatchSteps) -> Option<Vec<(String, String)>> {
         // A long list of templates is searched by trying each: most differ in their first letters.
         match self.parts.first() {
             Some(Part::Literal(start)) if !start.contains('%') && !uri.starts_with(start.as_str()) => {
@@ -38,8 +44,33 @@ impl Template {
             _ => {}
         }
         let uri = normalised(uri);
+        // The table is filled twice if nothing is found the first time.
+        if !steps.take(2 * self.program.steps.len() * (uri.len() + 1)) {
+            return None;
+        }
         let strict = Table::fill(&self.program, &uri, false).and_then(|table| table.walk());
         strict.or_else(|| Table::fill(&self.program, &uri, true).and_then(|table| table.walk()))
+    }
+}
+
+/// How many steps of matching are left: entries of tables, which are as large as a template times a URI.
+#[derive(Debug, Clone)]
+pub struct MatchSteps(usize);
+
+impl Default for MatchSteps {
+    /// Some milliseconds and megabytes: enough for thousands of templates as people write them.
+    fn default() -> MatchSteps {
+        MatchSteps(1_000_000)
+    }
+}
+
+impl MatchSteps {
+    fn take(&mut self, steps: usize) -> bool {
+        match self.0.checked_sub(steps) {
+            Some(left) => self.0 = left,
+            None => return false,
+        }
+        true
     }
 }
 
@@ -237,6 +268,18 @@ mod tests {
             None => "-".to_owned(),
             Some(vars) => vars.iter().map(|(n, v)| format!("{n}={v}")).collect::<Vec<_>>().join(" "),
         }
+    }
+
+    #[test]
+    fn matching_takes_no_more_steps_than_there_are() {
+        let wide: Template = (0..200).map(|n| format!("{{v{n}}}")).collect::<String>().parse().unwrap();
+        assert!(wide.matches(&"x".repeat(60_000)).is_none(), "hundreds of megabytes of table");
+        assert!(wide.matches(&"x".repeat(250)).is_some());
+        let one: Template = "{a}".parse().unwrap();
+        let mut steps = MatchSteps::default();
+        let fits =
+            (0..1_000).filter(|_| one.matches_within(&"x".repeat(1_000), &mut steps).is_some()).count();
+        assert!((100..600).contains(&fits), "{fits}");
     }
 
     #[test]

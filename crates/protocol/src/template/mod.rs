@@ -12,6 +12,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use expand::Value;
+pub use matching::MatchSteps;
 pub use parse::{TemplateFault, TemplateFaultKind};
 
 /// A parsed URI template.

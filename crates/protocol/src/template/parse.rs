@@ -4,6 +4,10 @@ use std::fmt;
 
 use super::{Modifier, Operator, Part, Var, is_reserved, is_triplet, is_unreserved};
 
+/// The longest template, and the most variables of one: far beyond what people write.
+const MAX_BYTES: usize = 8 * 1024;
+const MAX_VARIABLES: usize = 256;
+
 /// Why a text is not a URI template, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateFault {
@@ -17,6 +21,8 @@ pub struct TemplateFault {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TemplateFaultKind {
+    /// It is too long, or has too many variables.
+    TooLarge,
     /// `{` without `}`.
     Unclosed,
     /// `}` without `{`.
@@ -35,6 +41,9 @@ impl fmt::Display for TemplateFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let at = self.at;
         match &self.kind {
+            TemplateFaultKind::TooLarge => {
+                write!(f, "the template has more than {MAX_BYTES} bytes or {MAX_VARIABLES} variables")
+            }
             TemplateFaultKind::Unclosed => {
                 write!(f, "the expression at byte {at} is not closed: '}}' is missing")
             }
@@ -66,12 +75,19 @@ fn fault<T>(kind: TemplateFaultKind, at: usize) -> Result<T, TemplateFault> {
 }
 
 pub(super) fn parts(text: &str) -> Result<Vec<Part>, TemplateFault> {
-    let mut parts = Vec::new();
+    if text.len() > MAX_BYTES {
+        return fault(TemplateFaultKind::TooLarge, MAX_BYTES);
+    }
+    let (mut parts, mut variables) = (Vec::new(), 0);
     let mut at = 0;
     while at < text.len() {
         let rest = &text[at..];
         if rest.starts_with('{') {
             let Some(end) = rest.find('}') else { return fault(TemplateFaultKind::Unclosed, at) };
+            variables += 1 + rest[1..end].matches(',').count();
+            if variables > MAX_VARIABLES {
+                return fault(TemplateFaultKind::TooLarge, at);
+            }
             parts.push(expression(&rest[1..end], at + 1)?);
             at += end + 1;
         } else {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tidegate_protocol::content::{Body, ResourceContents};
 use tidegate_protocol::json::write_str;
-use tidegate_protocol::template::Template;
+use tidegate_protocol::template::{MatchSteps, Template};
 use tidegate_protocol::{Error, Json};
 use tidegate_service::{Call, Reply};
 
@@ -58,7 +58,9 @@ pub(crate) fn read(core: &Arc<Core>, call: Call) -> Started {
     let (vars, mime_type, cache, entry) = if let Some(resource) = registry.resources.get(&uri) {
         (Vec::new(), &resource.mime_type, resource.cache, Found::Resource(resource.clone()))
     } else {
-        let fits = registry.templates.iter().find_map(|(_, t)| Some((t, t.template.matches(&uri)?)));
+        let steps = &mut MatchSteps::default();
+        let fits =
+            registry.templates.iter().find_map(|(_, t)| Some((t, t.template.matches_within(&uri, steps)?)));
         let Some((template, vars)) = fits else {
             return Started::failed(missing::not_found(
                 &uri,
