@@ -6,6 +6,7 @@
 mod common;
 
 mod bad_input;
+mod bounds;
 mod disconnects;
 mod guard;
 mod http_sse;
