@@ -11,6 +11,9 @@ use tokio_util::sync::CancellationToken;
 use crate::options::Eras;
 use crate::wire;
 
+/// How large the parameters of a subscription may be, which are kept as long as it is open.
+const MAX_LISTEN: usize = 256 * 1024;
+
 /// Reads `_meta`, or says what is wrong with it. The version is checked apart, because on HTTP a disagreement
 /// between header and body comes first (2026-07-28 streamable-http, Server Validation).
 pub(crate) fn read_meta(request: &Request) -> Result<Meta, Error> {
@@ -20,6 +23,10 @@ pub(crate) fn read_meta(request: &Request) -> Result<Meta, Error> {
 /// The call that a modern request is.
 pub(crate) fn call(request: Request, meta: Meta, eras: Eras, principal: Principal) -> Result<Call, Error> {
     let revision = meta.revision(eras.revisions())?;
+    if request.method == Method::Listen && request.params.as_str().len() > MAX_LISTEN {
+        let what = format_args!("the parameters of a subscription may have at most {MAX_LISTEN} bytes");
+        return Err(Error::invalid_params(what));
+    }
     let trace = meta.traceparent.as_deref().and_then(CorrelationId::from_traceparent);
     let context = Context::from(Terms {
         correlation: trace.unwrap_or_default(),

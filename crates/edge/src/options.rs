@@ -64,6 +64,8 @@ pub struct Options {
     pub answer_within: Duration,
     /// How often one call may ask before it is stopped. Default 32.
     pub max_rounds: usize,
+    /// How many questions one call may ask a legacy client, all rounds together. Default 256.
+    pub max_questions: usize,
     /// How many requests of one legacy session or one stdio connection may be in flight. Default 1024.
     pub max_in_flight: usize,
     /// Serve requests before the handshake on stdio. Default off; some bare clients need it.
@@ -80,6 +82,7 @@ impl Default for Options {
             limits: Limits::default(),
             answer_within: Duration::from_secs(600),
             max_rounds: 32,
+            max_questions: 256,
             max_in_flight: 1024,
             lenient_init: false,
             relays: false,

@@ -2,7 +2,7 @@
 
 use bytestring::ByteString;
 
-use crate::id::Id;
+use crate::id::{Id, LONGEST_ID};
 use crate::json::{FaultKind, Json, Key, Members, Object, Scan, Scanner, Seen, split_object, start_value};
 use crate::method::Method;
 use crate::params::Params;
@@ -72,6 +72,10 @@ pub(crate) struct Span(u32, u32);
 impl Span {
     fn new(start: usize, end: usize) -> Span {
         Span(start as u32, end as u32)
+    }
+
+    fn len(self) -> usize {
+        (self.1 - self.0) as usize
     }
 
     pub(crate) fn of(self, text: &str) -> &str {
@@ -190,10 +194,16 @@ impl Envelope {
         Ok(())
     }
 
-    /// The id, if it is one.
+    /// The id, if it is one that may be kept.
     #[inline(always)]
     pub(crate) fn id(&self, text: &ByteString) -> Option<Id> {
-        self.get(Field::Id).filter(|_| self.id_is_good).map(|span| Id::trusted(span.json(text)))
+        let span = self.get(Field::Id).filter(|span| self.id_is_good && span.len() <= LONGEST_ID)?;
+        Some(Id::trusted(span.json(text)))
+    }
+
+    /// Whether the id is a string or an integer, however long.
+    pub(crate) fn id_is_good(&self) -> bool {
+        self.id_is_good
     }
 
     pub(crate) fn method(&self, text: &ByteString, span: Span) -> Option<Method> {

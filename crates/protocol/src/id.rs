@@ -8,6 +8,10 @@ use bytestring::ByteString;
 
 use crate::json::Json;
 
+/// The longest id that a message may have, and the longest progress token: both are kept and echoed. Those of the
+/// clients and servers there are have a few dozen bytes.
+pub const LONGEST_ID: usize = 1024;
+
 /// A JSON-RPC request id as it stood in the message.
 ///
 /// Any string and any integer is an id, 0 and integers beyond 64 bits included. Two ids are equal if they mean the

@@ -37,10 +37,10 @@ pub mod template;
 
 pub use capabilities::{Capability, ClientCapabilities, tasks_extension};
 pub use error::{Blame, Error, Profile, Symbol};
-pub use id::Id;
+pub use id::{Id, LONGEST_ID};
 pub use json::{Json, Limits, Object};
 pub use level::Level;
-pub use message::{Failure, Incoming, Malformed, Message, Notification, Request, Response};
+pub use message::{Failure, Incoming, MAX_BATCH, Malformed, Message, Notification, Request, Response};
 pub use meta::Meta;
 pub use method::Method;
 pub use params::Params;

@@ -8,10 +8,13 @@ use bytestring::ByteString;
 
 use crate::envelope::{Envelope, Field, VERSION};
 use crate::error::{Error, Symbol};
-use crate::id::Id;
+use crate::id::{Id, LONGEST_ID};
 use crate::json::{Fault, FaultKind, Json, Limits, Scanner};
 use crate::method::Method;
 use crate::params::Params;
+
+/// Most messages that one batch may have.
+pub const MAX_BATCH: usize = 100;
 
 /// What one frame holds: a message, or (2025-03-26 only) a batch of them.
 #[derive(Debug)]
@@ -19,7 +22,7 @@ use crate::params::Params;
 pub enum Incoming {
     /// A single message.
     One(Message),
-    /// A JSON-RPC batch. Each entry stands or falls alone.
+    /// A JSON-RPC batch of at most [`MAX_BATCH`] messages. Each entry stands or falls alone.
     Batch(Vec<Result<Message, Malformed>>),
 }
 
@@ -144,6 +147,11 @@ fn batch(text: &ByteString, scanner: &mut Scanner<'_>) -> Result<Vec<Result<Mess
         return Err(Malformed::new(Symbol::InvalidRequest, "Invalid request: the batch is empty", None));
     }
     loop {
+        if messages.len() == MAX_BATCH {
+            // Whatever else it has is not even looked at.
+            let what = format!("Invalid request: a batch may have at most {MAX_BATCH} messages");
+            return Err(Malformed::new(Symbol::InvalidRequest, what, None));
+        }
         scanner.next_token();
         let start = scanner.at;
         scanner.value(1).map_err(broken)?;
@@ -182,8 +190,18 @@ fn message(text: &ByteString, scanner: &mut Scanner<'_>, depth: usize) -> Result
         return invalid("Invalid request: \"jsonrpc\" must be \"2.0\"", id);
     }
     if let (None, Some(span)) = (&id, envelope.get(Field::Id)) {
-        let kind = kind_of(span.of(text));
-        let what = format!("Invalid request: \"id\" must be a string or an integer, not {kind}");
+        let what = match span.of(text) {
+            long if envelope.id_is_good() => {
+                let length = long.len();
+                format!(
+                    "Invalid request: \"id\" may have at most {LONGEST_ID} bytes, and this one has {length}"
+                )
+            }
+            raw => {
+                let kind = kind_of(raw);
+                format!("Invalid request: \"id\" must be a string or an integer, not {kind}")
+            }
+        };
         return Err(Malformed::new(Symbol::InvalidRequest, what, None));
     }
     match (envelope.get(Field::Method), envelope.get(Field::Result), envelope.get(Field::Error)) {
@@ -285,6 +303,38 @@ mod tests {
         for (text, code, id) in cases {
             let (got, message, got_id) = parse(text).expect_err(text);
             assert_eq!((got, got_id.as_deref()), (*code, *id), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn ids_are_bounded() {
+        let with_id = |id: String| {
+            let text = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
+            Incoming::parse(text.into(), &Limits::default())
+        };
+        assert!(with_id(format!("\"{}\"", "a".repeat(LONGEST_ID - 2))).is_ok());
+        for id in [format!("\"{}\"", "a".repeat(LONGEST_ID - 1)), "7".repeat(LONGEST_ID + 1)] {
+            let refused = with_id(id).unwrap_err();
+            assert_eq!((refused.error.symbol(), refused.id), (Symbol::InvalidRequest, None));
+            assert_eq!(
+                refused.error.message(),
+                "Invalid request: \"id\" may have at most 1024 bytes, and this one has 1025"
+            );
+        }
+    }
+
+    #[test]
+    fn batches_are_bounded() {
+        let of = |n: usize, end: &str| {
+            let entries = vec![r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#; n].join(",");
+            Incoming::parse(format!("[{entries}{end}").into(), &Limits::default())
+        };
+        assert!(matches!(of(MAX_BATCH, "]"), Ok(Incoming::Batch(batch)) if batch.len() == MAX_BATCH));
+        // What comes behind the hundredth is not read, so whether it is well-formed does not matter.
+        for end in ["]", "nonsense"] {
+            let refused = of(MAX_BATCH + 1, end).unwrap_err().error;
+            assert_eq!(refused.symbol(), Symbol::InvalidRequest);
+            assert_eq!(refused.message(), "Invalid request: a batch may have at most 100 messages");
         }
     }
 

@@ -4,6 +4,7 @@ use bytestring::ByteString;
 
 use crate::capabilities::ClientCapabilities;
 use crate::error::{Error, Symbol};
+use crate::id::LONGEST_ID;
 use crate::json::{Json, Object};
 use crate::level::Level;
 use crate::revision::Revision;
@@ -30,6 +31,10 @@ pub const ERROR: &str = "dev.tidegate/error";
 pub const INPUT: &str = "dev.tidegate/input";
 /// Through how many gateways a request has come.
 pub const HOPS: &str = "dev.tidegate/hops";
+
+/// How large what a client says of itself may be: its name and version, and its capabilities, each. Both are kept as long
+/// as its session, and go with each of its calls.
+pub const MAX_DECLARED: usize = 16 * 1024;
 
 /// What the `_meta` of a modern request says.
 #[derive(Debug, Clone)]
@@ -84,11 +89,14 @@ impl Meta {
                 _ => {}
             }
         }
+        let capabilities = capabilities.ok_or_else(|| missing(CLIENT_CAPABILITIES))?;
+        declared("_meta[\"io.modelcontextprotocol/clientCapabilities\"]", &capabilities)?;
+        if let Some(info) = &client_info {
+            declared("_meta[\"io.modelcontextprotocol/clientInfo\"]", info)?;
+        }
         Ok(Meta {
             version: version.ok_or_else(|| missing(PROTOCOL_VERSION))?,
-            capabilities: ClientCapabilities::from_json(
-                capabilities.ok_or_else(|| missing(CLIENT_CAPABILITIES))?,
-            ),
+            capabilities: ClientCapabilities::from_json(capabilities),
             client_info,
             log_level,
             progress_token,
@@ -126,7 +134,23 @@ fn number_of_hops(raw: &str) -> u8 {
     raw.parse::<f64>().map_or(0, |hops| hops as u8)
 }
 
+/// Whether what a client says of itself in `field` is small enough to be kept ([`MAX_DECLARED`]).
+pub fn declared(field: &str, value: &Json) -> Result<(), Error> {
+    match value.len() {
+        0..=MAX_DECLARED => Ok(()),
+        length => Err(Error::invalid_params(format_args!(
+            "{field} may have at most {MAX_DECLARED} bytes, and this one has {length}"
+        ))),
+    }
+}
+
 fn token(token: Json) -> Result<Json, Error> {
+    if token.len() > LONGEST_ID {
+        let length = token.len();
+        return Err(Error::invalid_params(format_args!(
+            "_meta.progressToken may have at most {LONGEST_ID} bytes, and this one has {length}"
+        )));
+    }
     if token.is_string() || token.is_integer() {
         return Ok(token);
     }

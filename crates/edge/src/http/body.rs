@@ -1,25 +1,32 @@
-//! Reading a request body, bounded.
+//! Reading a request body, bounded in size and time.
 
 use std::task::Poll;
 use std::time::Duration;
 
+use ::http::Response;
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use http_body::{Body as _, Frame};
 use http_body_util::BodyExt;
 use tidegate_protocol::{Error, Symbol};
+use tokio::time::{Instant, timeout_at};
 
-/// The whole body, or why not. Most arrive as one piece, which is taken as it is.
-pub(super) async fn read(mut body: Body, limit: usize, stalled: Duration) -> Result<Bytes, Error> {
+use super::respond;
+
+/// The whole body, or the answer that says why not. Most arrive as one piece, which is taken as it is.
+pub(super) async fn read(mut body: Body, limit: usize, within: Duration) -> Result<Bytes, Response<Body>> {
     if body.size_hint().lower() > limit as u64 {
         return Err(too_large(limit));
     }
     let mut first = Bytes::new();
     let mut rest: Option<BytesMut> = None;
-    while let Some(frame) = next(&mut body, stalled).await? {
+    // One for the whole body, however many pieces it comes in.
+    let mut deadline = None;
+    while let Some(frame) = next(&mut body, &mut deadline, within).await? {
         let frame = frame.map_err(|e| {
             tracing::debug!(error = %e, "the request body broke off");
-            Error::new(Symbol::ParseError, "Parse error: the request body broke off")
+            let what = "Parse error: the request body broke off";
+            respond::error(None, &Error::new(Symbol::ParseError, what), None)
         })?;
         let Ok(data) = frame.into_data() else { continue };
         let so_far = rest.as_ref().map_or(first.len(), BytesMut::len);
@@ -43,18 +50,20 @@ pub(super) async fn read(mut body: Body, limit: usize, stalled: Duration) -> Res
     Ok(rest.map_or(first, BytesMut::freeze))
 }
 
-/// The next piece. Most are there already; for those that are not, the client has `stalled`.
+/// The next piece. Most are there already; the clock starts with the first that is not.
 async fn next(
     body: &mut Body,
-    stalled: Duration,
-) -> Result<Option<Result<Frame<Bytes>, axum::Error>>, Error> {
+    deadline: &mut Option<Instant>,
+    within: Duration,
+) -> Result<Option<Result<Frame<Bytes>, axum::Error>>, Response<Body>> {
     let mut frame = body.frame();
     if let Poll::Ready(frame) = futures_util::poll!(&mut frame) {
         return Ok(frame);
     }
-    tokio::time::timeout(stalled, frame).await.map_err(|_| {
-        let what = format!("Parse error: no more of the request body came for {} s", stalled.as_secs());
-        Error::new(Symbol::ParseError, what)
+    let deadline = *deadline.get_or_insert_with(|| Instant::now() + within);
+    timeout_at(deadline, frame).await.map_err(|_| {
+        let what = format!("Request timeout: the request body did not come within {within:?}");
+        respond::refused(408, &Error::new(Symbol::Timeout, what))
     })
 }
 
@@ -64,6 +73,7 @@ fn expected(body: &Body, so_far: usize, limit: usize) -> usize {
     so_far + left
 }
 
-fn too_large(limit: usize) -> Error {
-    Error::new(Symbol::TooLarge, format!("The request body is larger than the limit of {limit} bytes"))
+fn too_large(limit: usize) -> Response<Body> {
+    let what = format!("The request body is larger than the limit of {limit} bytes");
+    respond::error(None, &Error::new(Symbol::TooLarge, what), None)
 }

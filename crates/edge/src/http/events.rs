@@ -18,6 +18,8 @@ pub(super) struct EventLog {
     /// Names the stream in event ids.
     pub(super) number: u64,
     max_bytes: usize,
+    /// Whether it ends rather than lose a message that nobody has read yet.
+    ends_when_full: bool,
     state: Mutex<State>,
 }
 
@@ -81,7 +83,12 @@ impl State {
 
 impl EventLog {
     fn new(number: u64, max_bytes: usize) -> Arc<EventLog> {
-        Arc::new(EventLog { number, max_bytes, state: Mutex::default() })
+        Arc::new(EventLog { number, max_bytes, ends_when_full: false, state: Mutex::default() })
+    }
+
+    /// A stream that nobody can come back to. Its reader must not miss anything: if it does not keep up, the stream ends.
+    pub(super) fn for_one_reader(max_bytes: usize) -> Arc<EventLog> {
+        Arc::new(EventLog { number: 1, max_bytes, ends_when_full: true, state: Mutex::default() })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -101,8 +108,17 @@ impl EventLog {
 
     fn push(&self, message: Vec<u8>) {
         self.change(|state| {
+            if state.done {
+                return;
+            }
             state.add(message);
             state.trim(self.max_bytes, 1);
+            if self.ends_when_full && state.first > state.delivered {
+                tracing::info!("ending a stream whose reader does not keep up");
+                state.messages.clear();
+                state.bytes = 0;
+                state.done = true;
+            }
         });
     }
 
@@ -343,6 +359,24 @@ mod tests {
         }
         assert!(!log.can_resume(0) && !log.can_resume(2));
         assert!(log.can_resume(3) && log.can_resume(5) && !log.can_resume(6));
+    }
+
+    #[test]
+    fn a_stream_ends_rather_than_lose_a_message() {
+        let log = EventLog::for_one_reader(10);
+        let reader = log.take_over();
+        for _ in 0..20 {
+            log.send(vec![b'x'; 4]);
+        }
+        assert!(matches!(next(&log, reader, 0), Some(Next::Message(0, _))));
+        log.send(vec![b'x'; 4]);
+        assert!(matches!(next(&log, reader, 1), Some(Next::Message(1, _))), "what was read makes room");
+        for _ in 0..20 {
+            log.send(vec![b'x'; 4]);
+        }
+        assert_eq!(next(&log, reader, 2), Some(Next::End));
+        log.send(b"too late".to_vec());
+        assert_eq!(next(&log, reader, 2), Some(Next::End));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures_util::stream::unfold;
 use tidegate_protocol::{Error, Feature, Id, Symbol, sse};
 use tidegate_service::{Door, Principal, wire_trace};
+use tokio_util::sync::CancellationToken;
 
 use super::events::{EventLog, Next, parse_event_id};
 use super::heads::Heads;
@@ -107,6 +108,8 @@ struct Reading {
     retry_ms: u64,
     over: bool,
     feed: Option<tokio::task::JoinHandle<()>>,
+    /// What belongs to no request ends when the endpoint closes.
+    closing: CancellationToken,
 }
 
 impl Reading {
@@ -121,7 +124,8 @@ impl Reading {
         // Clients before 2025-11-25 do not expect an event without content.
         let primed = !session.peer.revision.allows(Feature::PolledStreams);
         let retry_ms = shared.settings.retry.as_millis() as u64;
-        Reading { session, log, reader, sent, primed, retry_ms, over: false, feed: None }
+        let closing = shared.closing.clone();
+        Reading { session, log, reader, sent, primed, retry_ms, over: false, feed: None, closing }
     }
 
     fn with_feed(mut self, feed: tokio::task::JoinHandle<()>) -> Reading {
@@ -137,7 +141,11 @@ impl Reading {
             self.primed = true;
             return Some((self.log.priming_event(self.sent, self.retry_ms), self));
         }
-        let next = std::future::poll_fn(|cx| self.log.poll_next(self.reader, self.sent, cx)).await;
+        let next = tokio::select! {
+            biased;
+            next = std::future::poll_fn(|cx| self.log.poll_next(self.reader, self.sent, cx)) => next,
+            () = self.closing.cancelled(), if self.feed.is_some() => Next::End,
+        };
         match next {
             Next::Message(n, message) => {
                 self.sent = n + 1;

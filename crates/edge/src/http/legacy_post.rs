@@ -6,16 +6,14 @@ use std::task::Poll;
 
 use ::http::{HeaderValue, Response};
 use axum::body::Body;
-use tidegate_protocol::{
-    Error, Feature, Incoming, Malformed, Message, Method, Request, Revision, Symbol, headers,
-};
+use tidegate_protocol::{Error, Incoming, Malformed, Message, Method, Request, Revision, Symbol, headers};
 use tidegate_service::{Door, Principal};
 
 use super::events::{EventLog, Opening};
 use super::heads::{Heads, Version};
 use super::sessions::Session;
 use super::{Shared, respond};
-use crate::legacy::{Lane, Peer, drive, drive_batch, handshake};
+use crate::legacy::{Batch, Lane, Peer, drive, drive_batch, handshake};
 use crate::wire;
 
 impl<D: Door> Shared<D> {
@@ -92,8 +90,12 @@ impl<D: Door> Shared<D> {
     ) -> Response<Body> {
         if self.is_bare(heads) {
             return match incoming {
-                Incoming::Batch(batch) => {
+                Incoming::Batch(messages) => {
                     let peer = Arc::new(Peer::bare(principal));
+                    let batch = match batch_of(messages, peer.revision) {
+                        Ok(batch) => batch,
+                        Err(response) => return response,
+                    };
                     let lane = Arc::new(Nowhere);
                     batch_json(drive_batch(self.door.clone(), peer, batch, lane, self.options.clone()).await)
                 }
@@ -119,28 +121,17 @@ impl<D: Door> Shared<D> {
             }
             // Requests do not come here.
             Incoming::One(Message::Request(_)) => {}
-            Incoming::Batch(batch) => return self.batch(heads, session, batch).await,
+            Incoming::Batch(messages) => {
+                return match batch_of(messages, session.peer.revision) {
+                    Ok(batch) => self.batch(heads, session, batch).await,
+                    Err(response) => response,
+                };
+            }
         }
         respond::accepted()
     }
 
-    async fn batch(
-        &self,
-        heads: &Heads<'_>,
-        session: Arc<Session>,
-        batch: Vec<Result<Message, Malformed>>,
-    ) -> Response<Body> {
-        if !session.peer.revision.allows(Feature::Batching) {
-            let what = format!(
-                "Invalid request: revision {} has no batches; send one message",
-                session.peer.revision
-            );
-            return respond::error(
-                None,
-                &Error::new(Symbol::InvalidRequest, what),
-                Some(session.peer.revision),
-            );
-        }
+    async fn batch(&self, heads: &Heads<'_>, session: Arc<Session>, batch: Batch) -> Response<Body> {
         let log = session.open_stream();
         let lane = lane(heads, &log);
         let run = drive_batch(self.door.clone(), session.peer.clone(), batch, lane, self.options.clone());
@@ -178,6 +169,11 @@ impl<D: Door> Shared<D> {
     }
 }
 
+/// The batch that these messages are, or the refusal.
+fn batch_of(messages: Vec<Result<Message, Malformed>>, revision: Revision) -> Result<Batch, Response<Body>> {
+    Batch::of(messages, revision).map_err(|error| respond::error(None, &error, Some(revision)))
+}
+
 /// Where the messages of a request go before its response: to its stream, if the client reads streams.
 fn lane(heads: &Heads<'_>, log: &Arc<EventLog>) -> Arc<dyn Lane> {
     if heads.accepts_events() { log.clone() } else { Arc::new(Nowhere) }
@@ -206,5 +202,5 @@ fn batch_json(responses: Vec<Vec<u8>>) -> Response<Body> {
     if responses.is_empty() {
         return respond::accepted();
     }
-    respond::json(200, wire::batch(&responses))
+    respond::json(200, wire::batch(responses))
 }

@@ -41,6 +41,7 @@ use axum::Router;
 use axum::body::Body;
 use tidegate_protocol::{Error, Symbol};
 use tidegate_service::{Door, Principal};
+use tokio_util::sync::CancellationToken;
 use tower::Service;
 
 pub use pages::Page;
@@ -54,10 +55,11 @@ use crate::told::Told;
 
 /// A router that serves `door` at the path of `settings` (`/mcp` unless told otherwise), and its pages at theirs.
 pub fn router<D: Door>(door: D, settings: Settings) -> Router {
-    let path = settings.path.clone();
-    let old = settings.http_sse;
-    let pages = settings.pages.clone();
-    let endpoint = Endpoint::new(door, settings);
+    router_of(Endpoint::new(door, settings))
+}
+
+fn router_of<D: Door>(endpoint: Endpoint<D>) -> Router {
+    let Settings { path, http_sse: old, pages, .. } = endpoint.shared.settings.clone();
     let mut router = Router::new().route_service(&path, endpoint.clone());
     for page in pages.iter().filter(|page| page.path() != path) {
         router = router.route_service(page.path(), endpoint.clone());
@@ -90,6 +92,8 @@ struct Shared<D> {
     sessions: Arc<Sessions>,
     /// What modern clients tell.
     told: Told,
+    /// Fires when the endpoint is about to close: streams that wait for nothing in particular end.
+    closing: CancellationToken,
 }
 
 impl<D: Door> Endpoint<D> {
@@ -97,7 +101,8 @@ impl<D: Door> Endpoint<D> {
     pub fn new(door: D, settings: Settings) -> Self {
         let sessions = Arc::new(Sessions::new(settings.max_sessions, settings.session_idle));
         let options = Arc::new(settings.edge.clone());
-        Endpoint { shared: Arc::new(Shared { door, settings, options, sessions, told: Told::of(16) }) }
+        let (told, closing) = (Told::of(16), CancellationToken::new());
+        Endpoint { shared: Arc::new(Shared { door, settings, options, sessions, told, closing }) }
     }
 
     /// How many legacy sessions are open.

@@ -15,7 +15,7 @@ use futures_util::stream::unfold;
 use tidegate_protocol::headers::{self, RequestHeaders};
 use tidegate_protocol::{Error, Id, Meta, Method, Request, Revision, Symbol};
 use tidegate_service::{Door, Notice, Outbox, ParamHeaders, Principal, Reply, Subscription};
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::heads::Heads;
 use super::{Shared, respond};
@@ -78,7 +78,8 @@ impl<D: Door> Shared<D> {
     fn modern_response(&self, id: Id, reply: Reply, streams: bool, guard: DropGuard) -> Response<Body> {
         match reply {
             Reply::Subscription(subscription) if streams => {
-                let state = Listening { id, subscription, next: Step::Acknowledge, _guard: guard };
+                let closing = self.closing.clone();
+                let state = Listening { id, subscription, next: Step::Acknowledge, closing, _guard: guard };
                 respond::events(Box::pin(unfold(state, Listening::step)), self.settings.keep_alive)
             }
             Reply::Subscription(subscription) => {
@@ -180,6 +181,7 @@ struct Listening {
     id: Id,
     subscription: Subscription,
     next: Step,
+    closing: CancellationToken,
     _guard: DropGuard,
 }
 
@@ -196,9 +198,9 @@ impl Listening {
                 self.next = Step::Events;
                 modern::acknowledgement(&self.id, &self.subscription)
             }
-            Step::Events => match self.subscription.events.next().await {
-                Some(notice) => modern::subscription_notice(&self.id, &notice),
-                None => {
+            Step::Events => match self.closing.run_until_cancelled(self.subscription.events.next()).await {
+                Some(Some(notice)) => modern::subscription_notice(&self.id, &notice),
+                Some(None) | None => {
                     self.next = Step::Ended;
                     modern::subscription_end(&self.id)
                 }

@@ -14,6 +14,7 @@ use tidegate_protocol::{Error, Id, Incoming, Message, Method, Revision, Symbol, 
 use tidegate_service::{Door, Principal};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::events::{EventLog, Next};
 use super::heads::Heads;
@@ -45,6 +46,17 @@ struct Connection {
     peer: OnceCell<Arc<Peer>>,
     /// Fires when the stream is gone.
     over: CancellationToken,
+    /// What still has something to say on the stream.
+    running: TaskTracker,
+}
+
+impl Connection {
+    /// Waits until the endpoint closes and nothing has anything to say any more.
+    async fn said_all(&self, closing: &CancellationToken) {
+        closing.cancelled().await;
+        self.running.close();
+        self.running.wait().await;
+    }
 }
 
 impl<D> Old<D> {
@@ -62,11 +74,13 @@ async fn open<D: Door>(State(old): State<Arc<Old<D>>>, request: Request) -> Resp
         return respond::refused(503, &Error::new(Symbol::Unavailable, "Too many sessions. Try again later"));
     }
     let principal = parts.extensions.get::<Principal>().cloned().unwrap_or_default();
-    // Borrow the bookkeeping of a session for its stream.
-    let streams = super::events::Streams::new(1, old.shared.settings.kept_bytes);
-    let connection =
-        Connection { principal, log: streams.open(), peer: OnceCell::new(), over: CancellationToken::new() };
-    let connection = Arc::new(connection);
+    let connection = Arc::new(Connection {
+        principal,
+        log: EventLog::for_one_reader(old.shared.settings.kept_bytes),
+        peer: OnceCell::new(),
+        over: CancellationToken::new(),
+        running: TaskTracker::new(),
+    });
     let Ok(id) = super::sessions::new_id() else { return respond::refused(500, &Error::internal()) };
     old.open().insert(id.clone(), connection.clone());
     let reader = connection.log.take_over();
@@ -93,7 +107,17 @@ impl<D> Reading<D> {
         }
         let log = &self.connection.log;
         loop {
-            match std::future::poll_fn(|cx| log.poll_next(self.reader, self.sent, cx)).await {
+            let next = std::future::poll_fn(|cx| log.poll_next(self.reader, self.sent, cx));
+            let next = tokio::select! {
+                biased;
+                next = next => next,
+                () = self.connection.said_all(&self.old.shared.closing) => {
+                    // What was said last is read before the end.
+                    log.end();
+                    continue;
+                }
+            };
+            match next {
                 Next::Message(n, message) => {
                     self.sent = n + 1;
                     let mut out = Vec::with_capacity(message.len() + 32);
@@ -139,13 +163,12 @@ async fn message<D: Door>(State(old): State<Arc<Old<D>>>, request: Request) -> R
         let what = "Session not found: open the event stream first";
         return respond::refused(404, &Error::new(Symbol::SessionNotFound, what));
     };
-    let bytes = match body::read(body, old.shared.settings.edge.limits.max_bytes, old.shared.settings.stalled)
-        .await
-    {
+    let settings = &old.shared.settings;
+    let bytes = match body::read(body, settings.edge.limits.max_bytes, settings.request_within).await {
         Ok(bytes) => bytes,
-        Err(error) => return respond::error(None, &error, None),
+        Err(response) => return response,
     };
-    match Incoming::parse_bytes(bytes, &old.shared.settings.edge.limits) {
+    match Incoming::parse_bytes(bytes, &settings.edge.limits) {
         Ok(Incoming::One(message)) => take(&old.shared, &connection, message).await,
         Ok(Incoming::Batch(_)) => {
             let what = "Invalid request: batches are not part of this transport";
@@ -161,6 +184,7 @@ async fn take<D: Door>(
     message: Message,
 ) -> Response<Body> {
     let log = connection.log.clone();
+    let speaking = connection.running.token();
     match (message, connection.peer.get()) {
         (Message::Request(request), None) if request.method == Method::Initialize => {
             let shook =
@@ -194,6 +218,7 @@ async fn take<D: Door>(
                 if let Some(response) = run.await {
                     log.send(response);
                 }
+                drop(speaking);
             });
         }
         (Message::Notification(notification), Some(peer)) => peer.notified(&shared.door, notification),

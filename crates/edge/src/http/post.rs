@@ -38,9 +38,10 @@ impl<D: Door> Shared<D> {
         if !heads.json {
             return respond::not_json();
         }
-        let bytes = match body::read(body, self.settings.edge.limits.max_bytes, self.settings.stalled).await {
+        let (limit, within) = (self.settings.edge.limits.max_bytes, self.settings.request_within);
+        let bytes = match body::read(body, limit, within).await {
             Ok(bytes) => bytes,
-            Err(error) => return respond::error(None, &error, None),
+            Err(response) => return response,
         };
         wire_trace::received(&bytes);
         match self.route(http, heads, bytes, principal) {

@@ -3,7 +3,9 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ::http::{Request, Response};
@@ -12,10 +14,11 @@ use hyper::server::conn::http1;
 use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
+use pin_project_lite::pin_project;
 use tidegate_protocol::{Error, Symbol};
 use tidegate_service::Door;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tower::Service;
 
@@ -23,8 +26,8 @@ use super::awake::Awake;
 use super::pages::Page;
 use super::settings::Settings;
 use super::stall::StallGuarded;
-use super::watch::{Pulse, Watch};
-use super::{Endpoint, respond, router};
+use super::watch::{Patience, Pulse, UnderWay, Watch};
+use super::{Endpoint, respond, router_of};
 
 /// Serves `door` on `listener` until `shutdown` is done; then no new connections, and `settings.drain` for the rest.
 pub async fn serve<D: Door>(
@@ -33,11 +36,16 @@ pub async fn serve<D: Door>(
     settings: Settings,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
+    let endpoint = Endpoint::new(door, settings.clone());
+    let closing = endpoint.shared.closing.clone();
+    let shutdown = async {
+        shutdown.await;
+        closing.cancel();
+    };
     if settings.http_sse {
         // More than one path: let the router tell them apart.
-        return run(router(door, settings.clone()), listener, &settings, shutdown).await;
+        return run(router_of(endpoint), listener, &settings, shutdown).await;
     }
-    let endpoint = Endpoint::new(door, settings.clone());
     let site = Site { path: settings.path.as_str().into(), pages: settings.pages.clone(), endpoint };
     run(site, listener, &settings, shutdown).await
 }
@@ -56,23 +64,23 @@ where
 {
     let places = Arc::new(Semaphore::new(settings.max_connections));
     let connections = GracefulShutdown::new();
-    let watch = Watch::start(settings.stalled);
+    let watch = Watch::start(Patience { head: settings.request_within, idle: settings.connection_idle });
     // Whatever is left when this function ends is closed with it.
     let mut tasks = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
-        // At the limit new connections wait in the listener's queue.
         let accepted = async {
-            let place = places.clone().acquire_owned().await;
-            (listener.accept().await, place)
+            let (stream, _) = listener.accept().await?;
+            Ok::<_, io::Error>((stream, place(&places, &watch).await))
         };
         let (stream, place) = tokio::select! {
-            (accepted, place) = accepted => match accepted {
-                Ok((stream, _)) => (stream, place),
+            accepted = accepted => match accepted {
+                Ok(accepted) => accepted,
                 Err(e) => {
                     // Out of file descriptors, most likely: give connections time to end.
                     tracing::warn!(error = %e, "cannot accept a connection");
-                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    watch.make_room();
+                    tokio::time::sleep(PAUSE).await;
                     continue;
                 }
             },
@@ -91,10 +99,41 @@ where
         watch.add(&pulse, task);
     }
     drop(listener);
-    if tokio::time::timeout(settings.drain, connections.shutdown()).await.is_err() {
+    let ended = async {
+        tokio::select! {
+            () = connections.shutdown() => {}
+            () = nothing_under_way(&watch) => {}
+        }
+    };
+    if tokio::time::timeout(settings.drain, ended).await.is_err() {
         tracing::warn!("some connections did not end in time and were closed");
     }
     Ok(())
+}
+
+/// How long to wait before looking again at connections that nobody can wait for.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A place for a connection. At the limit the idlest one gives way; while all are in a request, others wait in the
+/// listener's queue.
+async fn place(places: &Arc<Semaphore>, watch: &Watch) -> Option<OwnedSemaphorePermit> {
+    loop {
+        if places.available_permits() == 0 {
+            watch.make_room();
+        }
+        if let Ok(place) = tokio::time::timeout(PAUSE, places.clone().acquire_owned()).await {
+            return place.ok();
+        }
+    }
+}
+
+/// Waits until no connection is in a request, or sends an answer. What is left has only begun to ask.
+async fn nothing_under_way(watch: &Watch) {
+    // Requests that have just come are under way in a moment.
+    tokio::time::sleep(PAUSE).await;
+    while watch.is_busy() {
+        tokio::time::sleep(PAUSE).await;
+    }
 }
 
 fn connection<S>(
@@ -113,22 +152,53 @@ where
     let _ = stream.set_nodelay(true);
     let io = TokioIo::new(StallGuarded::new(stream, stalled, pulse.clone()));
     let service = service_fn(move |request: Request<hyper::body::Incoming>| {
-        pulse.begin();
+        let under_way = UnderWay::new(&pulse);
         let answer = service.clone().call(request.map(Body::new));
-        let pulse = pulse.clone();
         Awake::new(async move {
-            let answer = answer.await;
-            pulse.end();
-            answer
+            let Ok(answer) = answer.await;
+            Ok::<_, Infallible>(answer.map(|body| Answer { body, _under_way: under_way }))
         })
     });
-    http1::Builder::new().serve_connection(io, service)
+    http1::Builder::new().max_buf_size(MAX_BUFFER).serve_connection(io, service)
+}
+
+/// How much of a connection hyper reads ahead, and so how long the headers of a request may be; and how much of an answer it
+/// gathers before it waits for the reader.
+const MAX_BUFFER: usize = 64 * 1024;
+
+pin_project! {
+    /// The body of an answer. Its request is under way as long as there is more of it.
+    struct Answer {
+        #[pin]
+        body: Body,
+        _under_way: UnderWay,
+    }
+}
+
+impl http_body::Body for Answer {
+    type Data = <Body as http_body::Body>::Data;
+    type Error = <Body as http_body::Body>::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<http_body::Frame<Self::Data>, Self::Error>>> {
+        self.project().body.poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        self.body.size_hint()
+    }
 }
 
 /// What hyper calls a service, as far as it matters here.
-trait Http: HttpService<hyper::body::Incoming, ResBody = Body, Error = Infallible, Future: Send> {}
+trait Http: HttpService<hyper::body::Incoming, ResBody = Answer, Error = Infallible, Future: Send> {}
 
-impl<T: HttpService<hyper::body::Incoming, ResBody = Body, Error = Infallible, Future: Send>> Http for T {}
+impl<T: HttpService<hyper::body::Incoming, ResBody = Answer, Error = Infallible, Future: Send>> Http for T {}
 
 /// One endpoint at one path, and the pages beside it.
 struct Site<D> {
@@ -148,8 +218,8 @@ impl<D: Door> Service<Request<Body>> for Site<D> {
     type Error = Infallible;
     type Future = <Endpoint<D> as Service<Request<Body>>>::Future;
 
-    fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<Result<(), Infallible>> {
-        std::task::Poll::Ready(Ok(()))
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {

@@ -39,7 +39,12 @@ pub struct Settings {
     pub http_sse: bool,
     /// Most connections at once, when serving a socket. Default 8192.
     pub max_connections: usize,
-    /// A client that takes nothing, or sends no more of a request, for this long is sent away. Default 30 s.
+    /// A connection on which nothing is asked for this long is closed, when serving a socket. At the limit of
+    /// connections the one that has been idle for longest makes room for another before that. Default 75 s.
+    pub connection_idle: Duration,
+    /// How long a client may take over the headers of a request, and over its body. Default 30 s.
+    pub request_within: Duration,
+    /// A client that takes nothing of an answer for this long is sent away. Default 30 s.
     pub stalled: Duration,
     /// How long running requests may go on after a shutdown began, when serving a socket. Default 5 s.
     pub drain: Duration,
@@ -63,6 +68,8 @@ impl Default for Settings {
             pages: Arc::default(),
             http_sse: false,
             max_connections: 8192,
+            connection_idle: Duration::from_secs(75),
+            request_within: Duration::from_secs(30),
             stalled: Duration::from_secs(30),
             drain: Duration::from_secs(5),
         }

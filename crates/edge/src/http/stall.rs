@@ -65,13 +65,16 @@ impl<S: AsyncRead> AsyncRead for StallGuarded<S> {
 impl<S: AsyncWrite> AsyncWrite for StallGuarded<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.project();
+        this.pulse.writing(true);
         let written = this.inner.poll_write(cx, buf);
         Self::watch(this.stalled, *this.limit, written, cx)
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.project();
+        // hyper flushes when it has written everything it has.
         let flushed = this.inner.poll_flush(cx);
+        this.pulse.writing(flushed.is_pending());
         Self::watch(this.stalled, *this.limit, flushed, cx)
     }
 
@@ -85,6 +88,7 @@ impl<S: AsyncWrite> AsyncWrite for StallGuarded<S> {
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let this = self.project();
+        this.pulse.writing(true);
         let written = this.inner.poll_write_vectored(cx, bufs);
         Self::watch(this.stalled, *this.limit, written, cx)
     }

@@ -1,13 +1,15 @@
-//! Clients that never finish their headers are sent away.
+//! Connections that only take up room are ended: those that never finish a request's headers, and those on which nothing
+//! has happened for long.
 //!
-//! hyper can do that with a timer for each request, which costs as much as a good part of a small call. Here each
+//! hyper can do some of that with a timer for each request, which costs as much as a good part of a small call. Here each
 //! connection keeps a pulse, and one task looks at all of them now and then.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 /// What a connection is doing, in a few counters.
 #[derive(Debug, Default)]
@@ -18,6 +20,19 @@ pub(super) struct Pulse {
     answered_at: AtomicU64,
     /// Requests that are being answered.
     open: AtomicU32,
+    /// Something of an answer is still to be written.
+    writing: AtomicBool,
+}
+
+/// What a connection is doing, as far as its end depends on it. Each names where in the stream it began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// A request is being answered, or an answer is being sent.
+    Busy,
+    /// A request is not whole yet. The beginning counts as well: a client that connects and says nothing holds a place.
+    Head(u64),
+    /// Between requests.
+    Idle(u64),
 }
 
 impl Pulse {
@@ -25,71 +40,155 @@ impl Pulse {
         self.read.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// A whole request has come.
-    pub(super) fn begin(&self) {
-        self.open.fetch_add(1, Ordering::Relaxed);
+    /// Something is being written, or everything is.
+    pub(super) fn writing(&self, writing: bool) {
+        self.writing.store(writing, Ordering::Relaxed);
     }
 
-    /// It is answered.
-    pub(super) fn end(&self) {
-        self.answered_at.store(self.read.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.open.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Where in the stream a request began that is not whole yet, if one did. The beginning counts as well: a client
-    /// that connects and says nothing holds a place.
-    fn waiting_since(&self) -> Option<u64> {
+    fn phase(&self) -> Phase {
+        if self.open.load(Ordering::Relaxed) > 0 || self.writing.load(Ordering::Relaxed) {
+            return Phase::Busy;
+        }
         let answered_at = self.answered_at.load(Ordering::Relaxed);
-        let idle = answered_at > 0 && self.read.load(Ordering::Relaxed) == answered_at;
-        (self.open.load(Ordering::Relaxed) == 0 && !idle).then_some(answered_at)
+        match answered_at > 0 && self.read.load(Ordering::Relaxed) == answered_at {
+            true => Phase::Idle(answered_at),
+            false => Phase::Head(answered_at),
+        }
     }
 }
+
+/// A request whose headers have come: under way until this is dropped, with the last of its answer.
+pub(super) struct UnderWay(Arc<Pulse>);
+
+impl UnderWay {
+    pub(super) fn new(pulse: &Arc<Pulse>) -> UnderWay {
+        pulse.open.fetch_add(1, Ordering::Relaxed);
+        UnderWay(pulse.clone())
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        let pulse = &self.0;
+        pulse.answered_at.store(pulse.read.load(Ordering::Relaxed), Ordering::Relaxed);
+        pulse.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// How long a connection may do nothing of use.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Patience {
+    /// For the headers of a request.
+    pub(super) head: Duration,
+    /// Between requests.
+    pub(super) idle: Duration,
+}
+
+/// A connection that has not finished its first headers is left alone for this long, even if another waits for its place.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Looks after the connections of one listener.
 pub(super) struct Watch {
     connections: Arc<Mutex<Vec<Watched>>>,
+    grace: Duration,
 }
 
 struct Watched {
     pulse: Weak<Pulse>,
     task: AbortHandle,
-    /// What the connection was waiting for at the last look.
-    waiting: Option<u64>,
+    phase: Phase,
+    /// When that phase was first seen.
+    since: Instant,
+}
+
+impl Watched {
+    /// What the connection does by now, unless it is gone.
+    fn look(&mut self, now: Instant) -> Option<Phase> {
+        let phase = self.pulse.upgrade()?.phase();
+        if phase != self.phase {
+            (self.phase, self.since) = (phase, now);
+        }
+        Some(phase)
+    }
 }
 
 impl Watch {
-    /// A connection that waits for the rest of one request for about `limit` is ended.
-    pub(super) fn start(limit: Duration) -> Watch {
+    /// Ends the connections that try anybody's patience.
+    pub(super) fn start(patience: Patience) -> Watch {
         let connections = Arc::new(Mutex::new(Vec::new()));
         let weak = Arc::downgrade(&connections);
+        let shortest = patience.head.min(patience.idle);
+        let pause = (shortest / 4).clamp(Duration::from_millis(10), Duration::from_secs(1));
         tokio::spawn(async move {
             loop {
-                tokio::time::sleep(limit).await;
+                tokio::time::sleep(pause).await;
                 let Some(connections) = weak.upgrade() else { break };
-                look(&connections);
+                look(&connections, patience);
             }
         });
-        Watch { connections }
+        Watch { connections, grace: GRACE.min(patience.head) }
+    }
+
+    fn connections(&self) -> MutexGuard<'_, Vec<Watched>> {
+        lock(&self.connections)
     }
 
     pub(super) fn add(&self, pulse: &Arc<Pulse>, task: AbortHandle) {
-        let watched = Watched { pulse: Arc::downgrade(pulse), task, waiting: None };
-        self.connections.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(watched);
+        let since = Instant::now();
+        let watched = Watched { pulse: Arc::downgrade(pulse), task, phase: Phase::Head(0), since };
+        self.connections().push(watched);
+    }
+
+    /// Ends the connection that has been idle for longest, else the one that has taken longest over its headers, so that
+    /// another can have its place. Those that are in a request are let be.
+    pub(super) fn make_room(&self) {
+        let now = Instant::now();
+        let mut connections = self.connections();
+        connections.retain_mut(|watched| watched.look(now).is_some());
+        let idlest = connections
+            .iter()
+            .enumerate()
+            .filter_map(|(at, watched)| match watched.phase {
+                Phase::Idle(_) => Some((0, watched.since, at)),
+                Phase::Head(_) if now.duration_since(watched.since) >= self.grace => {
+                    Some((1, watched.since, at))
+                }
+                Phase::Head(_) | Phase::Busy => None,
+            })
+            .min();
+        if let Some((_, _, at)) = idlest {
+            tracing::debug!("closing an idle connection: another needs its place");
+            connections.swap_remove(at).task.abort();
+        }
+    }
+
+    /// Whether any connection is in a request, or still sends an answer.
+    pub(super) fn is_busy(&self) -> bool {
+        let busy = |watched: &Watched| watched.pulse.upgrade().is_some_and(|p| p.phase() == Phase::Busy);
+        self.connections().iter().any(busy)
     }
 }
 
-/// Ends those that wait for the same request as at the last look, and forgets those that are gone.
-fn look(connections: &Mutex<Vec<Watched>>) {
-    connections.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).retain_mut(|watched| {
-        let Some(pulse) = watched.pulse.upgrade() else { return false };
-        let waiting = pulse.waiting_since();
-        let stalled = waiting.is_some() && waiting == watched.waiting;
-        watched.waiting = waiting;
-        if stalled {
-            tracing::info!("closing a connection that does not finish its request");
+fn lock(connections: &Mutex<Vec<Watched>>) -> MutexGuard<'_, Vec<Watched>> {
+    connections.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Ends those that have done the same useless thing for too long, and forgets those that are gone.
+fn look(connections: &Mutex<Vec<Watched>>, patience: Patience) {
+    let now = Instant::now();
+    lock(connections).retain_mut(|watched| {
+        let Some(phase) = watched.look(now) else { return false };
+        let lasts = now.duration_since(watched.since);
+        let over = match phase {
+            Phase::Busy => false,
+            Phase::Head(_) => lasts >= patience.head,
+            Phase::Idle(_) => lasts >= patience.idle,
+        };
+        if over {
+            tracing::debug!(?phase, ?lasts, "closing a connection on which nothing happens");
             watched.task.abort();
         }
-        !stalled
+        !over
     });
 }
 
@@ -97,34 +196,91 @@ fn look(connections: &Mutex<Vec<Watched>>) {
 mod tests {
     use super::*;
 
+    const PATIENCE: Patience = Patience { head: Duration::from_secs(30), idle: Duration::from_secs(75) };
+
     #[test]
-    fn only_unfinished_requests_count() {
-        let pulse = Pulse::default();
-        assert_eq!(pulse.waiting_since(), Some(0), "it has said nothing yet");
+    fn what_a_connection_is_doing() {
+        let pulse = Arc::new(Pulse::default());
+        assert_eq!(pulse.phase(), Phase::Head(0), "it has said nothing yet");
         pulse.read(10);
-        assert_eq!(pulse.waiting_since(), Some(0), "half a header");
-        pulse.begin();
+        assert_eq!(pulse.phase(), Phase::Head(0), "half a header");
+        let request = UnderWay::new(&pulse);
         pulse.read(90);
-        assert_eq!(pulse.waiting_since(), None, "being answered, however long the body or the answer takes");
-        pulse.end();
-        assert_eq!(pulse.waiting_since(), None, "kept alive, between requests");
+        assert_eq!(pulse.phase(), Phase::Busy, "being answered, however long the body or the answer takes");
+        pulse.writing(true);
+        drop(request);
+        assert_eq!(pulse.phase(), Phase::Busy, "the answer is not out yet");
+        pulse.writing(false);
+        assert_eq!(pulse.phase(), Phase::Idle(100), "kept alive, between requests");
         pulse.read(1);
-        assert_eq!(pulse.waiting_since(), Some(100), "the next one has begun");
+        assert_eq!(pulse.phase(), Phase::Head(100), "the next one has begun");
+    }
+
+    fn forever() -> tokio::task::JoinHandle<()> {
+        tokio::spawn(std::future::pending())
+    }
+
+    fn silent() -> Arc<Pulse> {
+        Arc::default()
+    }
+
+    fn idle() -> Arc<Pulse> {
+        let pulse = silent();
+        pulse.read(5);
+        drop(UnderWay::new(&pulse));
+        pulse
     }
 
     #[tokio::test(start_paused = true)]
-    async fn stalled_connections_are_ended() {
-        let watch = Watch::start(Duration::from_secs(30));
-        let (silent, idle) = (Arc::new(Pulse::default()), Arc::new(Pulse::default()));
-        idle.read(5);
-        idle.begin();
-        idle.end();
-        let forever = || tokio::spawn(std::future::pending::<()>());
-        let (silent_task, idle_task) = (forever(), forever());
-        watch.add(&silent, silent_task.abort_handle());
-        watch.add(&idle, idle_task.abort_handle());
-        tokio::time::sleep(Duration::from_secs(100)).await;
-        assert!(silent_task.is_finished() && !idle_task.is_finished());
-        idle_task.abort();
+    async fn each_phase_has_its_time() {
+        let watch = Watch::start(PATIENCE);
+        let (silent, idle, busy) = (silent(), idle(), idle());
+        let _request = UnderWay::new(&busy);
+        let tasks = [&silent, &idle, &busy].map(|pulse| {
+            let task = forever();
+            watch.add(pulse, task.abort_handle());
+            task
+        });
+        let ended = || tasks.each_ref().map(|task| task.is_finished());
+        tokio::time::sleep(Duration::from_secs(29)).await;
+        assert_eq!(ended(), [false, false, false]);
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        assert_eq!(ended(), [true, false, false]);
+        tokio::time::sleep(Duration::from_secs(50)).await;
+        assert_eq!(ended(), [true, true, false]);
+        tokio::time::sleep(Duration::from_secs(1000)).await;
+        assert_eq!(ended(), [true, true, false]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_idlest_makes_room() {
+        let watch = Watch::start(PATIENCE);
+        let (busy, silent, idler, idle) = (idle(), silent(), idle(), idle());
+        let _request = UnderWay::new(&busy);
+        let mut tasks = Vec::new();
+        for pulse in [&busy, &silent, &idler, &idle] {
+            let task = forever();
+            watch.add(pulse, task.abort_handle());
+            tasks.push(task);
+            tokio::time::sleep(Duration::from_secs(2)).await;
+        }
+        let mut order = Vec::new();
+        for _ in 0..4 {
+            watch.make_room();
+            tokio::task::yield_now().await;
+            order.push(tasks.iter().map(|task| task.is_finished() as u8).collect::<Vec<_>>());
+        }
+        assert_eq!(order, [[0, 0, 1, 0], [0, 0, 1, 1], [0, 1, 1, 1], [0, 1, 1, 1]], "never the busy one");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_has_just_come_is_let_be() {
+        let watch = Watch::start(PATIENCE);
+        let (new, task) = (silent(), forever());
+        watch.add(&new, task.abort_handle());
+        watch.make_room();
+        tokio::task::yield_now().await;
+        assert!(!task.is_finished());
+        task.abort();
     }
 }

@@ -1,5 +1,7 @@
 //! Questions to a legacy client and its answers.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use futures_util::future::try_join_all;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{
@@ -23,12 +25,39 @@ pub(super) async fn ask_all<D: Door>(
     if !run.lane.reaches_client() && !questions.is_empty() {
         return Err(cannot_be_asked(questions));
     }
+    run.asked.more_questions(questions.len(), run.options.max_questions)?;
     // All are lowered before any is sent: a call that cannot be finished must not bother the user first.
     let lowered = questions
         .iter()
         .map(|q| prepare(run.peer, q, questions.len(), task))
         .collect::<Result<Vec<_>, Error>>()?;
     try_join_all(questions.iter().zip(lowered).map(|(question, params)| ask(run, question, params))).await
+}
+
+/// What one call has asked so far, in all its rounds.
+#[derive(Default)]
+pub(super) struct SoFar {
+    questions: AtomicUsize,
+    answer_bytes: AtomicUsize,
+}
+
+impl SoFar {
+    fn more_questions(&self, more: usize, most: usize) -> Result<(), Error> {
+        if self.questions.fetch_add(more, Ordering::Relaxed) + more <= most {
+            return Ok(());
+        }
+        let what = format!("The call was stopped: it asks the client more than {most} questions");
+        Err(Error::new(Symbol::Internal, what))
+    }
+
+    /// A modern client would send all of them in one message, so together they may be as large as one.
+    fn more_answers(&self, bytes: usize, most: usize) -> Result<(), Error> {
+        if self.answer_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= most {
+            return Ok(());
+        }
+        let what = format!("The call was stopped: the client's answers have more than {most} bytes together");
+        Err(Error::new(Symbol::TooLarge, what))
+    }
 }
 
 /// The question as this client's revision and capabilities know it, or what they lack.
@@ -87,6 +116,7 @@ async fn ask<D: Door>(run: &Run<'_, D>, question: &Question, params: Json) -> Re
     let key = question.key.to_string();
     match tokio::time::timeout(run.options.answer_within, answer).await {
         Ok(Ok(Ok(result))) if result.is_object() => {
+            run.asked.more_answers(result.len(), run.options.limits.max_bytes)?;
             Ok((key, lower::answer(run.peer.revision, question.method.as_str(), &question.params, result)))
         }
         Ok(Ok(Ok(_))) => {

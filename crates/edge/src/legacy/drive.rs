@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use futures_util::future::join_all;
 use tidegate_protocol::{
-    Error, Feature, Id, Json, Level, Limits, Malformed, Message, Method, Params, Profile, Request, Revision,
-    Symbol, lower,
+    Error, Feature, Id, Json, Level, Limits, Method, Params, Profile, Request, Revision, Symbol, lower,
 };
 use tidegate_service::{Call, Door, Notice, Outbox, Reply, Tag, tool_failure};
 use tokio_util::sync::CancellationToken;
 
-use super::answers::{ask_all, with_answers};
+use super::answers::{SoFar, ask_all, with_answers};
 use super::peer::Peer;
 use super::tasks;
 use crate::in_flight::Turn;
@@ -46,7 +44,14 @@ pub(crate) async fn drive<D: Door>(
         Err(error) => return Some(wire::error(Some(&id), &error, Some(peer.revision))),
     };
     let _running = Running { peer: &peer, id: &id, turn };
-    let run = Run { door: &door, peer: &peer, lane: &*lane, options: &options, cancel: &cancel };
+    let run = Run {
+        door: &door,
+        peer: &peer,
+        lane: &*lane,
+        options: &options,
+        cancel: &cancel,
+        asked: SoFar::default(),
+    };
     let outcome = tokio::select! {
         biased;
         outcome = run.answer(request) => outcome,
@@ -60,37 +65,6 @@ pub(crate) async fn drive<D: Door>(
         Ok(result) => wire::result(&id, &result),
         Err(error) => wire::error(Some(&id), &error, Some(peer.revision)),
     })
-}
-
-/// Answers a batch (2025-03-26): the responses, in no particular order. Empty if nothing wanted one.
-pub(crate) async fn drive_batch<D: Door>(
-    door: D,
-    peer: Arc<Peer>,
-    batch: Vec<Result<Message, Malformed>>,
-    lane: Arc<dyn Lane>,
-    options: Arc<Options>,
-) -> Vec<Vec<u8>> {
-    let mut responses = Vec::new();
-    let mut running = Vec::new();
-    for entry in batch {
-        match entry {
-            Ok(Message::Request(request)) => {
-                running.push(drive(door.clone(), peer.clone(), request, lane.clone(), options.clone()));
-            }
-            Ok(Message::Notification(notification)) => peer.notified(&door, notification),
-            Ok(Message::Response(response)) => peer.answered(&response.id, Ok(response.result)),
-            Ok(Message::Failure(failure)) => {
-                if let Some(id) = failure.id {
-                    peer.answered(&id, Err(failure.error));
-                }
-            }
-            Err(malformed) => {
-                responses.push(wire::error(malformed.id.as_ref(), &malformed.error, Some(peer.revision)));
-            }
-        }
-    }
-    responses.extend(join_all(running).await.into_iter().flatten());
-    responses
 }
 
 /// Takes the request off the list of running ones, however it ends.
@@ -113,6 +87,7 @@ pub(super) struct Run<'a, D> {
     pub(super) lane: &'a dyn Lane,
     pub(super) options: &'a Options,
     pub(super) cancel: &'a CancellationToken,
+    pub(super) asked: SoFar,
 }
 
 impl<D: Door> Run<'_, D> {

@@ -72,7 +72,10 @@ impl Hello {
             .str("protocolVersion")
             .ok_or_else(|| Error::invalid_params("initialize needs a string \"protocolVersion\""))?;
         let object = |name: &str| match params.json(name) {
-            Some(json) if json.is_object() => Ok(Some(detached(&json))),
+            Some(json) if json.is_object() => {
+                meta::declared(&format!("\"{name}\""), &json)?;
+                Ok(Some(detached(&json)))
+            }
             None => Ok(None),
             Some(_) => Err(Error::invalid_params(format_args!("\"{name}\" must be an object"))),
         };

@@ -4,13 +4,15 @@
 //! a reply that asks for input becomes server-to-client requests, and the call is made again with the answers.
 
 mod answers;
+mod batch;
 mod drive;
 mod handshake;
 mod peer;
 mod pump;
 mod tasks;
 
-pub(crate) use drive::{Lane, drive, drive_batch};
+pub(crate) use batch::{Batch, drive_batch};
+pub(crate) use drive::{Lane, drive};
 pub(crate) use handshake::handshake;
 pub(crate) use peer::Peer;
 pub(crate) use pump::pump;

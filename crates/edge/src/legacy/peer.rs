@@ -71,12 +71,13 @@ impl Offers {
     }
 }
 
-/// Most resources that one session may subscribe to.
+/// Most resources that one session may subscribe to, the longest address of one, and how long they may be together.
 const MAX_SUBSCRIPTIONS: usize = 1024;
+const LONGEST_URI: usize = 8 * 1024;
+const MAX_SUBSCRIBED_BYTES: usize = 256 * 1024;
 /// Most tasks that `tasks/list` remembers for one session.
 const MAX_TASKS: usize = 1024;
-/// Most results of tasks that were done at once which one session keeps, and how large they may be together. The latest
-/// is always kept.
+/// Most results of tasks that were done at once which one session keeps, and how large they may be together.
 const MAX_DONE: usize = 64;
 const MAX_DONE_BYTES: usize = 4 * 1024 * 1024;
 
@@ -190,12 +191,27 @@ impl Peer {
     }
 
     pub(crate) fn subscribe(&self, uri: &str) -> Result<(), Error> {
-        let mut state = self.state();
-        if state.subscribed.len() >= MAX_SUBSCRIPTIONS && !state.subscribed.contains(uri) {
-            let what = format!("Too many subscriptions: at most {MAX_SUBSCRIPTIONS} resources per session");
-            return Err(Error::new(Symbol::RateLimited, what));
+        if uri.len() > LONGEST_URI {
+            let what = format_args!("\"uri\" may have at most {LONGEST_URI} bytes");
+            return Err(Error::invalid_params(what));
         }
-        state.subscribed.insert(uri.into());
+        let mut state = self.state();
+        if !state.subscribed.contains(uri) {
+            let bytes: usize = state.subscribed.iter().map(|uri| uri.len()).sum();
+            let full = |what: String| Err(Error::new(Symbol::RateLimited, what));
+            if state.subscribed.len() >= MAX_SUBSCRIPTIONS {
+                return full(format!(
+                    "Too many subscriptions: at most {MAX_SUBSCRIPTIONS} resources per session"
+                ));
+            }
+            if bytes + uri.len() > MAX_SUBSCRIBED_BYTES {
+                return full(format!(
+                    "Too many subscriptions: the addresses of a session's resources may have at most \
+                     {MAX_SUBSCRIBED_BYTES} bytes together"
+                ));
+            }
+            state.subscribed.insert(uri.into());
+        }
         drop(state);
         self.subscriptions_changed.send_modify(|changes| *changes += 1);
         Ok(())
@@ -231,15 +247,23 @@ impl Peer {
         state.tasks.push(id);
     }
 
-    /// Keeps a task that was done when it began: the whole task, with its result.
-    pub(crate) fn keep_done(&self, id: ByteString, task: Json) {
+    /// Keeps a task that was done when it began: the whole task, with its result. Older ones make room for it.
+    pub(crate) fn keep_done(&self, id: ByteString, task: Json) -> Result<(), Error> {
+        if task.len() > MAX_DONE_BYTES {
+            let what = format!(
+                "The result has more than the {MAX_DONE_BYTES} bytes that can be kept as a task; \
+                 call the tool without one"
+            );
+            return Err(Error::new(Symbol::TooLarge, what));
+        }
         let mut state = self.state();
         // A buffer of its own: what it came in may be larger.
         state.done.push_back((id, Json::trusted(ByteString::from(task.as_str()))));
         let mut bytes: usize = state.done.iter().map(|(_, task)| task.len()).sum();
-        while state.done.len() > MAX_DONE || (bytes > MAX_DONE_BYTES && state.done.len() > 1) {
+        while state.done.len() > MAX_DONE || bytes > MAX_DONE_BYTES {
             bytes -= state.done.pop_front().map_or(0, |(_, task)| task.len());
         }
+        Ok(())
     }
 
     /// A task that was done when it began.

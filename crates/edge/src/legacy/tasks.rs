@@ -54,7 +54,7 @@ pub(super) fn done(peer: &Peer, result: &Json) -> Result<Json, Error> {
     // It is kept as long as the session, or until there are too many.
     w.raw("ttlMs", "null").json("result", result);
     let task = w.finish();
-    peer.keep_done(id, task.clone());
+    peer.keep_done(id, task.clone())?;
     created(peer, &task)
 }
 

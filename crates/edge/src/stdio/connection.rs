@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tidegate_protocol::lines::{Line, Lines, Outline};
 use tidegate_protocol::{
-    Error, Feature, Id, Incoming, Json, Malformed, Message, Meta, Method, Notification, Request, Symbol,
+    Error, Id, Incoming, Json, Malformed, Message, Meta, Method, Notification, Request, Symbol,
 };
 use tidegate_service::{CallerId, Door, Reply, wire_trace};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
@@ -21,7 +21,7 @@ use super::output::Output;
 use super::{Ended, Settings};
 use crate::http::modern_only;
 use crate::in_flight::InFlight;
-use crate::legacy::{Peer, drive, drive_batch, handshake, pump};
+use crate::legacy::{Batch, Peer, drive, drive_batch, handshake, pump};
 use crate::options::Options;
 use crate::told::{Told, is_for_service};
 use crate::{modern, wire};
@@ -252,12 +252,15 @@ impl<D: Door> Connection<D> {
         }
     }
 
-    fn batch(&mut self, batch: Vec<Result<Message, Malformed>>) {
-        let Some(peer) = self.peer.clone().filter(|p| p.revision.allows(Feature::Batching)) else {
+    fn batch(&mut self, messages: Vec<Result<Message, Malformed>>) {
+        let refuse = |error: &Error, revision| self.out.line(&wire::error(None, error, revision));
+        let Some(peer) = self.peer.clone() else {
             let what = "Invalid request: batches are part of revision 2025-03-26 only; send one message";
-            let revision = self.peer.as_ref().map(|p| p.revision);
-            self.out.line(&wire::error(None, &Error::new(Symbol::InvalidRequest, what), revision));
-            return;
+            return refuse(&Error::new(Symbol::InvalidRequest, what), None);
+        };
+        let batch = match Batch::of(messages, peer.revision) {
+            Ok(batch) => batch,
+            Err(error) => return refuse(&error, Some(peer.revision)),
         };
         let lane = Arc::new(self.out.clone());
         let run = drive_batch(self.door.clone(), peer, batch, lane, self.options.clone());
@@ -265,7 +268,7 @@ impl<D: Door> Connection<D> {
         self.run_now_or_later(async move {
             let responses = run.await;
             if !responses.is_empty() {
-                out.line(&wire::batch(&responses));
+                out.line(&wire::batch(responses));
             }
         });
     }

@@ -1,102 +1,18 @@
 //! Clients that go away, over real connections: what stops, and what runs on.
 
-use std::io;
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_edge::http::{self, Settings};
+use tidegate_edge::http::Settings;
 use tidegate_service::Notice;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Notify;
-use tokio::task::JoinHandle;
+use tokio::net::TcpStream;
 
+use crate::common::socket::{Sent, open, serve, serve_with, wait_for};
 use crate::common::*;
-
-async fn serve(stub: &Stub) -> SocketAddr {
-    serve_with(stub, Settings::default()).await.0
-}
-
-async fn serve_with(stub: &Stub, settings: Settings) -> (SocketAddr, Server) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let stop = Arc::new(Notify::new());
-    let stopped = stop.clone();
-    let door = stub.door();
-    let ended = tokio::spawn(async move { http::serve(door, listener, settings, stopped.notified()).await });
-    (address, Server { stop, ended })
-}
-
-struct Server {
-    stop: Arc<Notify>,
-    ended: JoinHandle<io::Result<()>>,
-}
-
-impl Server {
-    fn shut_down(&self) {
-        self.stop.notify_one();
-    }
-}
-
-/// A connection on which one request was sent.
-struct Sent(TcpStream);
-
-impl Sent {
-    async fn new(to: SocketAddr, method: &str, headers: &[(&str, &str)], body: &str) -> Sent {
-        let mut stream = TcpStream::connect(to).await.unwrap();
-        let mut head = format!("{method} /mcp HTTP/1.1\r\nhost: {to}\r\ncontent-type: application/json\r\n");
-        head += &format!("accept: application/json, text/event-stream\r\ncontent-length: {}\r\n", body.len());
-        for (name, value) in headers {
-            head += &format!("{name}: {value}\r\n");
-        }
-        stream.write_all(format!("{head}\r\n{body}").as_bytes()).await.unwrap();
-        Sent(stream)
-    }
-
-    async fn modern(to: SocketAddr, message: &Value) -> Sent {
-        let mut headers =
-            vec![("mcp-protocol-version", "2026-07-28"), ("mcp-method", message["method"].as_str().unwrap())];
-        headers.extend(message["params"]["name"].as_str().map(|name| ("mcp-name", name)));
-        Sent::new(to, "POST", &headers, &message.to_string()).await
-    }
-
-    /// Reads until `text` has come, and returns everything up to there.
-    #[track_caller]
-    fn until(&mut self, text: &str) -> impl Future<Output = String> {
-        in_time("bytes", async move {
-            let mut all = Vec::new();
-            loop {
-                let so_far = String::from_utf8_lossy(&all).into_owned();
-                if so_far.contains(text) {
-                    return so_far;
-                }
-                assert_ne!(self.0.read_buf(&mut all).await.unwrap(), 0, "ended after {so_far:?}");
-            }
-        })
-    }
-}
-
-/// A session over a real connection: its id.
-async fn open(to: SocketAddr) -> String {
-    let hello = initialize("2025-11-25", json!({})).to_string();
-    let head = Sent::new(to, "POST", &[], &hello).await.until("\r\n\r\n").await;
-    let line = head.lines().find_map(|line| line.strip_prefix("mcp-session-id: ")).expect("a session id");
-    line.to_owned()
-}
 
 fn never(id: u64, meta: Value) -> Value {
     modern(id, "tools/call", json!({"name": "never", "_meta": meta}))
-}
-
-async fn wait_for(what: &str, done: impl Fn() -> bool) {
-    in_time(what, async {
-        while !done() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
 }
 
 #[tokio::test]
@@ -202,21 +118,6 @@ async fn a_connection_whose_reader_stalls_is_closed() {
     let list = modern(1, "tools/list", json!({}));
     Sent::modern(to, &list).await.until("echo").await;
     drop(stalled);
-}
-
-#[tokio::test]
-async fn a_request_that_never_comes_is_not_waited_for() {
-    let stub = Stub::new();
-    let settings =
-        Settings { max_connections: 1, stalled: Duration::from_millis(100), ..Settings::default() };
-    let (to, _server) = serve_with(&stub, settings).await;
-    let list = modern(1, "tools/list", json!({}));
-    for half in ["", "POST /mcp HTTP/1.1\r\nhost: localhost\r\n"] {
-        let mut idle = TcpStream::connect(to).await.unwrap();
-        idle.write_all(half.as_bytes()).await.unwrap();
-        Sent::modern(to, &list).await.until("echo").await;
-        drop(idle);
-    }
 }
 
 #[tokio::test]

@@ -219,3 +219,24 @@ async fn a_quiet_stream_is_kept_alive() {
     let mut old = Old::connect(&Stub::new()).await;
     assert_eq!(old.events.raw().await, ": \n\n");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_cannot_hold_an_answer_ends() {
+    let stub = Stub::new();
+    let settings = Settings { http_sse: true, kept_bytes: 1000, ..Settings::default() };
+    let mut old = Old::with(&Client::new(&stub, settings)).await.shake_hands(json!({})).await;
+    // Nobody reads meanwhile.
+    for id in 0..20 {
+        let params = json!({"name": "big", "arguments": {"n": 900}});
+        old.send(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})).await;
+        settle().await;
+    }
+    let mut got = Vec::new();
+    while let Some(message) = old.events.next().await {
+        got.push(message["id"].clone());
+    }
+    assert!(got.len() < 20, "the stream has ended, and none of its answers was passed over: {got:?}");
+    assert_eq!(got, (0..got.len()).map(|id| json!(id)).collect::<Vec<_>>());
+    let late = old.post(json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string()).send().await;
+    assert_eq!(late.status, 404, "the session has ended with it");
+}

@@ -1,11 +1,13 @@
 //! The transports from outside: bytes in, bytes out, with a stub behind the door.
 //!
-//! No test depends on how fast the machine is. All but `disconnects` (real connections) and `stress` (several threads)
+//! No test depends on how fast the machine is. All but `connections` and `disconnects` (real connections) and `stress` (several threads)
 //! run on a paused clock, where waiting for something that never comes fails at once instead of hanging.
 
 mod common;
 
 mod bad_input;
+mod bounds;
+mod connections;
 mod disconnects;
 mod guard;
 mod http_sse;

@@ -1,9 +1,8 @@
 //! [`Outline`]: what a message is, told from its bytes as they pass, without keeping them.
 
+use crate::id::LONGEST_ID;
 use crate::{Id, Json, Limits};
 
-/// The longest id that is kept. Those of the clients and servers there are have a few dozen bytes.
-const LONGEST_ID: usize = 1024;
 /// The longest name that is of interest.
 const LONGEST_NAME: usize = 7;
 

@@ -2,6 +2,7 @@
 
 mod http;
 mod pipe;
+pub(crate) mod socket;
 mod stub;
 
 pub(crate) use http::{Answer, Ask, Client, Events, Session, initialize, modern};
