@@ -5,5 +5,9 @@
 //! on time are wide, because they are there to tell an answer from a hang.
 #![cfg(target_os = "linux")]
 
+mod batches;
+mod connections;
+mod handshakes;
 mod http;
 mod rig;
+mod slow_readers;
