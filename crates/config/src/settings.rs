@@ -49,6 +49,12 @@ pub struct ListenSettings {
     pub http_sse: bool,
     /// How many bytes one message may have, over HTTP and stdio. Default 4 MiB.
     pub max_message: usize,
+    /// How many connections of clients there may be at once. Default 8192.
+    pub max_connections: usize,
+    /// How long a connection may stay open without a request. Default 75 s.
+    pub connection_idle: Duration,
+    /// How long a client may take over the headers of a request, and over its body. Default 30 s.
+    pub request_within: Duration,
 }
 
 /// How tools are offered.
@@ -240,6 +246,9 @@ impl Default for ListenSettings {
             origins: Vec::new(),
             http_sse: false,
             max_message: 4 * 1024 * 1024,
+            max_connections: 8192,
+            connection_idle: Duration::from_secs(75),
+            request_within: Duration::from_secs(30),
         }
     }
 }

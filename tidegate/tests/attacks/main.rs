@@ -5,7 +5,11 @@
 //! on time are wide, because they are there to tell an answer from a hang.
 #![cfg(target_os = "linux")]
 
+mod batches;
+mod connections;
+mod handshakes;
 mod http;
 mod rig;
 
 mod schema_bomb;
+mod slow_readers;

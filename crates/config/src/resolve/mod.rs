@@ -114,6 +114,14 @@ impl Resolver<'_> {
             }
         }
         let max_message = self.size(&["max_message"], file.max_message.as_ref(), usual.max_message);
+        let max_connections = file.max_connections.unwrap_or(usual.max_connections);
+        if max_connections == 0 {
+            self.wrong(&["max_connections"], "it must be at least 1");
+        }
+        let connection_idle =
+            self.time(&["connection_idle"], file.connection_idle.as_ref(), usual.connection_idle);
+        let request_within =
+            self.time(&["request_within"], file.request_within.as_ref(), usual.request_within);
         ListenSettings {
             address,
             address_is_said: file.listen.is_some(),
@@ -122,6 +130,9 @@ impl Resolver<'_> {
             origins: file.allow_origins.clone(),
             http_sse: file.http_sse.unwrap_or(usual.http_sse),
             max_message,
+            max_connections,
+            connection_idle,
+            request_within,
         }
     }
 

@@ -34,6 +34,12 @@ pub(crate) struct File {
     pub(crate) http_sse: Option<bool>,
     /// How large one message of a client may be: bytes, or a text such as "16MiB". Default "4MiB".
     pub(crate) max_message: Option<Size>,
+    /// How many connections of clients there may be at once. Default 8192.
+    pub(crate) max_connections: Option<usize>,
+    /// How long a connection may stay open without a request. Default "75s".
+    pub(crate) connection_idle: Option<Time>,
+    /// How long a client may take over the headers of a request, and over its body. Default "30s".
+    pub(crate) request_within: Option<Time>,
     /// How long running calls may take to end when the gateway stops. Default "10s".
     pub(crate) drain: Option<Time>,
     /// A directory in which the last known tools of each server are kept, so that they can be listed before the server

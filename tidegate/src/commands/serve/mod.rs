@@ -2,6 +2,7 @@
 
 mod ancestry;
 mod back;
+mod descriptors;
 mod dial;
 mod page;
 mod place;
@@ -176,8 +177,9 @@ async fn over_http(
     settings: &Settings,
     configured: bool,
 ) -> Result<Exit, Failure> {
-    let ListenSettings { address, address_is_said, path, hosts, origins, http_sse, max_message } =
-        settings.listen.clone();
+    descriptors::raise();
+    let listen = settings.listen.clone();
+    let ListenSettings { address, address_is_said, path, hosts, origins, http_sse, .. } = listen;
     let wanted = match &serve.listen {
         Some(wanted) => wanted.clone(),
         None if address_is_said => address,
@@ -195,9 +197,12 @@ async fn over_http(
         http_sse: http_sse || serve.http_sse,
         path,
         drain: settings.drain,
+        max_connections: listen.max_connections,
+        connection_idle: listen.connection_idle,
+        request_within: listen.request_within,
         ..http::Settings::default().eras(serve.era.into())
     };
-    edge.edge.limits.max_bytes = max_message;
+    edge.edge.limits.max_bytes = listen.max_message;
     edge.edge.relays = true;
     let page = page::add(&mut edge, settings);
     if !address.ip().is_loopback() && edge.hosts.is_empty() {
