@@ -9,6 +9,7 @@ use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use tidegate_protocol::{Error, Json, Object, Symbol};
 use tidegate_service::Principal;
+use tidegate_service::budget::MAX_LISTS;
 
 use crate::tool::Tool;
 
@@ -29,6 +30,8 @@ pub(crate) struct ToolTable {
     good_until: Instant,
     /// Good for everybody, not only for who asked.
     shared: bool,
+    /// What the definitions take.
+    bytes: usize,
 }
 
 impl ToolTable {
@@ -55,6 +58,14 @@ struct State {
     refreshing: HashMap<Principal, Refresh>,
     /// Counts how often everything was thrown away: what was fetched before is not new any more.
     generation: u64,
+}
+
+impl State {
+    /// Whether one more caller's own list can be kept.
+    fn has_room(&self, bytes: usize) -> bool {
+        let kept: usize = self.private.values().map(|table| table.bytes).sum();
+        self.private.len() < MAX_PRIVATE && kept + bytes <= MAX_LISTS
+    }
 }
 
 impl ToolCache {
@@ -135,11 +146,12 @@ impl ToolCache {
             state.shared = Some(table.clone());
             state.private.remove(whose);
         } else {
-            if state.private.len() >= MAX_PRIVATE {
+            state.private.remove(whose);
+            if !state.has_room(table.bytes) {
                 let now = Instant::now();
                 state.private.retain(|_, table| table.is_fresh(now));
             }
-            if state.private.len() < MAX_PRIVATE {
+            if state.has_room(table.bytes) {
                 state.private.insert(whose.clone(), table.clone());
             }
         }
@@ -166,6 +178,7 @@ async fn read(
         by_name: HashMap::default(),
         good_until: Instant::now(),
         shared: true,
+        bytes: 0,
     };
     let (mut cursor, mut good_for) = (None, None::<Duration>);
     let mut seen = std::collections::HashSet::new();
@@ -175,6 +188,10 @@ async fn read(
         let page = Object::of(&page).ok_or_else(broken)?;
         for definition in page.json("tools").and_then(|tools| tools.elements()).ok_or_else(broken)? {
             table.add(definition);
+        }
+        if table.bytes > MAX_LISTS {
+            let what = format!("The server's list of tools has more than {MAX_LISTS} bytes");
+            return Err(Error::new(Symbol::TooLarge, what));
         }
         // The server's word counts; a list without one is a legacy server's, fetched for nobody in particular.
         if let Some(ms) = page.get("ttlMs").and_then(|ms| ms.parse::<f64>().ok()).filter(|ms| *ms >= 0.0) {
@@ -209,6 +226,7 @@ impl ToolTable {
             return;
         };
         let at = self.tools.len();
+        self.bytes += size_of::<Tool>() + tool.definition().len();
         if self.by_name.insert(tool.name().to_owned(), at).is_some() {
             tracing::warn!(tool = tool.name(), "the server lists a tool twice; the last one counts");
         }

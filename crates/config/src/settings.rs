@@ -49,6 +49,9 @@ pub struct ListenSettings {
     pub http_sse: bool,
     /// How many bytes one message may have, over HTTP and stdio. Default 4 MiB.
     pub max_message: usize,
+    /// How many bytes of large messages, unread and kept answers and lists may be held all together; `None` for what
+    /// suits the machine.
+    pub max_buffered: Option<usize>,
     /// How many connections of clients there may be at once. Default 8192.
     pub max_connections: usize,
     /// How long a connection may stay open without a request. Default 75 s.
@@ -246,6 +249,7 @@ impl Default for ListenSettings {
             origins: Vec::new(),
             http_sse: false,
             max_message: 4 * 1024 * 1024,
+            max_buffered: None,
             max_connections: 8192,
             connection_idle: Duration::from_secs(75),
             request_within: Duration::from_secs(30),

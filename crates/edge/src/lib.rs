@@ -5,6 +5,7 @@
 //! request stands alone and becomes a call as it is; a legacy client's handshake opens a session, and the session's
 //! requests become the same kind of call. Nothing behind the edge knows the difference.
 
+mod budget;
 pub mod http;
 mod in_flight;
 mod legacy;

@@ -1,11 +1,13 @@
 //! [`Catalog`]: everything that one server lists, read to the end of its pages.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytestring::ByteString;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Error, Json, Limits, Object, Params, Symbol};
+use tidegate_service::budget::{Budget, Hold, MAX_LISTS};
 use tidegate_service::{Call, Context, Door, Reply};
 
 use crate::kind::Kind;
@@ -39,12 +41,36 @@ pub(crate) struct Part {
     pub(crate) private: bool,
     /// When it was read; `None` for a list that was kept from an earlier run.
     pub(crate) read: Option<Instant>,
+    /// What it takes, set aside: entry by entry, and once more in the list that is ready to be sent.
+    pub(crate) hold: Option<Arc<Hold>>,
 }
 
 impl Part {
     /// A list that is known to be empty, for as long as nobody says otherwise.
     pub(crate) fn none() -> Part {
-        Part { entries: Vec::new(), ttl: Duration::MAX, private: false, read: Some(Instant::now()) }
+        Part {
+            entries: Vec::new(),
+            ttl: Duration::MAX,
+            private: false,
+            read: Some(Instant::now()),
+            hold: None,
+        }
+    }
+
+    /// A list that was kept from an earlier run.
+    pub(crate) fn kept(entries: Vec<Entry>) -> Part {
+        let mut part = Part { entries, ttl: Duration::ZERO, private: true, read: None, hold: None };
+        part.count();
+        part
+    }
+
+    /// How many bytes its entries have.
+    pub(crate) fn bytes(&self) -> usize {
+        self.entries.iter().map(Entry::bytes).sum()
+    }
+
+    fn count(&mut self) {
+        self.hold = Some(Arc::new(Budget::of_process().hold_anyway(2 * self.bytes())));
     }
 
     /// How much of its time is left.
@@ -78,16 +104,23 @@ impl Entry {
         let key = Object::of(&definition)?.text(kind.key())?;
         Some(Entry { key, definition })
     }
+
+    fn bytes(&self) -> usize {
+        size_of::<Entry>() + self.definition.len()
+    }
 }
 
-/// Reads all pages of a list; with `shared_only`, without what the server has for single callers.
+/// Reads all pages of a list; with `shared_only`, without what the server has for single callers. `room` is how many
+/// bytes the server's lists may still take.
 pub(crate) async fn read(
     door: &impl Door,
     kind: Kind,
     context: &Context,
     shared_only: bool,
+    room: usize,
 ) -> Result<Part, Error> {
     let mut part = Part::none();
+    let mut bytes = 0;
     let (mut cursor, mut seen) = (None::<String>, HashSet::new());
     let broken = |what: &str| {
         Err(Error::new(Symbol::Internal, format!("The server's answer to {} {what}", kind.method())))
@@ -109,19 +142,28 @@ pub(crate) async fn read(
         };
         for definition in &entries {
             match Entry::read(kind, definition) {
-                Some(entry) => part.entries.push(entry),
+                Some(entry) => {
+                    bytes += entry.bytes();
+                    part.entries.push(entry);
+                }
                 None => tracing::warn!("an entry without {:?} was left out of {}", kind.key(), kind.method()),
             }
         }
         if part.entries.len() > MAX_ENTRIES {
             return broken(&format!("has more than {MAX_ENTRIES} entries"));
         }
+        if bytes > room {
+            return broken(&format!("is too large: its lists may have {MAX_LISTS} bytes together"));
+        }
         let said = page.get("ttlMs").and_then(|ms| ms.parse::<f64>().ok()).unwrap_or(0.0);
         part.ttl = part.ttl.min(Duration::from_millis(said.clamp(0.0, 1e12) as u64));
         part.private |= page.str("cacheScope").is_none_or(|scope| scope != "public");
         cursor = page.str("nextCursor").map(|cursor| cursor.into_owned());
         match &cursor {
-            None => return Ok(part),
+            None => {
+                part.count();
+                return Ok(part);
+            }
             Some(next) if !seen.insert(next.clone()) => return broken("repeats a page without end"),
             Some(_) => {}
         }

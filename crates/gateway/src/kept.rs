@@ -2,18 +2,18 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
-use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use tidegate_config::{ServerSettings, Source};
 use tidegate_protocol::{Json, Limits, Object};
+use tidegate_service::budget::MAX_LISTS;
 
 use crate::catalog::{Catalog, Entry, Part};
 use crate::kind::Kind;
 use crate::mount::Mount;
 
 /// Most that is read back.
-const MAX_BYTES: u64 = 64 * 1024 * 1024;
+const MAX_BYTES: u64 = 2 * MAX_LISTS as u64;
 
 /// What a server listed the last time; nothing if that is not known.
 pub(crate) fn load(dir: Option<&Path>, settings: &ServerSettings) -> Catalog {
@@ -39,7 +39,7 @@ fn read(path: &Path) -> std::io::Result<Catalog> {
     for kind in Kind::ALL {
         let Some(entries) = all.json(kind.member()).and_then(|list| list.elements()) else { continue };
         let entries = entries.iter().filter_map(|definition| Entry::read(kind, definition)).collect();
-        catalog.parts[kind.index()] = Some(Part { entries, ttl: Duration::ZERO, private: true, read: None });
+        catalog.parts[kind.index()] = Some(Part::kept(entries));
     }
     Ok(catalog)
 }

@@ -8,6 +8,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use tidegate_client::{Client, ClientDoor, ServerFacts};
 use tidegate_config::ServerSettings;
 use tidegate_protocol::{ClientCapabilities, Error, Object, Symbol};
+use tidegate_service::budget::MAX_LISTS;
 use tidegate_service::{Call, CallerId, Context, Door, OWN_RESOURCES, Reply, UNLISTED};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -169,7 +170,9 @@ impl Mount {
             }
             // What is a caller's own is listed for that caller, when they ask.
             let shared_only = kind == Kind::Resources && says(&facts, OWN_RESOURCES);
-            let part = match catalog::read(&self.door, kind, &context, shared_only).await {
+            let so_far: usize = read.iter().map(|(_, part)| Part::bytes(part)).sum();
+            let room = MAX_LISTS.saturating_sub(self.bytes_besides(kinds) + so_far);
+            let part = match catalog::read(&self.door, kind, &context, shared_only, room).await {
                 Ok(part) => part,
                 Err(error) if is_gone(&error) => return Err(error),
                 // Some servers have resources and have never heard of templates, or say that they have what they have not.
@@ -199,6 +202,12 @@ impl Mount {
         }
         self.catalog.store(Arc::new(catalog));
         Ok(changed)
+    }
+
+    /// What the lists take that are not among these.
+    fn bytes_besides(&self, kinds: &[Kind]) -> usize {
+        let others = Kind::ALL.into_iter().filter(|kind| !kinds.contains(kind));
+        others.filter_map(|kind| Some(self.catalog().part(kind)?.bytes())).sum()
     }
 
     /// Whether a list may no longer be what the server would say: its time is over, and nobody tells of changes.

@@ -85,6 +85,8 @@ pub enum Symbol {
     Unauthorized,
     /// Too many requests.
     RateLimited,
+    /// This process holds as much as it may.
+    Overloaded,
     /// What is behind this cannot be reached.
     Unavailable,
     /// The circuit breaker is open.
@@ -135,6 +137,7 @@ impl Symbol {
             Symbol::Validation => "VALIDATION_ERROR",
             Symbol::Unauthorized => "UNAUTHORIZED",
             Symbol::RateLimited => "RATE_LIMIT_ERROR",
+            Symbol::Overloaded => "OVERLOADED",
             Symbol::Unavailable => "SERVICE_UNAVAILABLE",
             Symbol::CircuitOpen => "CIRCUIT_BREAKER_OPEN",
             Symbol::Timeout => "TIMEOUT_ERROR",
@@ -188,6 +191,7 @@ impl Symbol {
             | Symbol::ToolExecution
             | Symbol::Unauthorized
             | Symbol::RateLimited
+            | Symbol::Overloaded
             | Symbol::Unavailable
             | Symbol::CircuitOpen
             | Symbol::Timeout
@@ -235,6 +239,7 @@ impl Symbol {
             Symbol::MethodNotFound if revision.is_modern() => 404,
             Symbol::TooLarge => 413,
             Symbol::RateLimited => 429,
+            Symbol::Overloaded => 503,
             _ => 200,
         }
     }
@@ -244,6 +249,7 @@ impl Symbol {
         matches!(
             self,
             Symbol::RateLimited
+                | Symbol::Overloaded
                 | Symbol::Unavailable
                 | Symbol::CircuitOpen
                 | Symbol::Timeout
@@ -254,7 +260,7 @@ impl Symbol {
     /// Who is to blame.
     pub const fn blame(self) -> Blame {
         match self {
-            Symbol::Internal | Symbol::LoopDetected => Blame::Us,
+            Symbol::Internal | Symbol::LoopDetected | Symbol::Overloaded => Blame::Us,
             Symbol::ToolExecution
             | Symbol::Unavailable
             | Symbol::CircuitOpen
@@ -274,6 +280,7 @@ impl Symbol {
                 | Symbol::Validation
                 | Symbol::Unauthorized
                 | Symbol::RateLimited
+                | Symbol::Overloaded
                 | Symbol::Unavailable
                 | Symbol::CircuitOpen
                 | Symbol::Timeout

@@ -24,6 +24,7 @@
 //! ```
 
 pub mod batch;
+pub mod budget;
 mod call;
 mod context;
 mod correlation;

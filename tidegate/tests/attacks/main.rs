@@ -6,9 +6,11 @@
 #![cfg(target_os = "linux")]
 
 mod batches;
+mod buffers;
 mod connections;
 mod handshakes;
 mod http;
+mod lists;
 mod rig;
 
 mod schema_bomb;

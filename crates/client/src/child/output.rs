@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tidegate_protocol::lines::{Line, Lines};
 use tidegate_protocol::{Error, Incoming, Limits, Malformed, Message, Symbol};
+use tidegate_service::budget::{Budget, Purpose};
 use tidegate_service::wire_trace;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
@@ -68,6 +69,16 @@ impl Output {
             }
         };
         wire_trace::received_from(&self.name, &text);
+        let text = match Budget::of_process().charge(text.clone(), Purpose::Answer) {
+            Ok(text) => text,
+            Err(error) => {
+                // Read for its id only: nobody is to wait for what there is no room for.
+                return match salvage(&text) {
+                    Remains::Answer(id) => self.inbox.spoiled(Some(&id), error),
+                    Remains::Message | Remains::Noise => self.inbox.spoiled(None, error),
+                };
+            }
+        };
         match Incoming::parse_bytes(text.clone(), &self.limits) {
             Ok(Incoming::One(message)) => self.deliver(message),
             Ok(Incoming::Batch(batch)) => {

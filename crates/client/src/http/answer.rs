@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use ::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, response};
 use bytes::{Bytes, BytesMut};
 use tidegate_protocol::{Error, headers};
+use tidegate_service::budget::{Budget, FREE, Purpose};
 
 use super::events::Events;
 use super::failure;
@@ -94,6 +95,9 @@ async fn whole(flow: &mut Flow, limit: usize) -> Result<Bytes, Error> {
     if announced > limit as u64 {
         return Err(failure::too_large(flow.host(), limit));
     }
+    let mut hold = Budget::of_process().hold_anyway(0);
+    let mut count = |bytes: usize| if bytes > FREE { hold.grow_to(bytes, Purpose::Answer) } else { Ok(()) };
+    count(announced as usize)?;
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     while let Some(data) = flow.data().await {
@@ -101,6 +105,7 @@ async fn whole(flow: &mut Flow, limit: usize) -> Result<Bytes, Error> {
         if first.len() + all.len() + data.len() > limit {
             return Err(failure::too_large(flow.host(), limit));
         }
+        count(first.len() + all.len() + data.len())?;
         if first.is_empty() && all.is_empty() {
             first = data;
             continue;
@@ -111,7 +116,8 @@ async fn whole(flow: &mut Flow, limit: usize) -> Result<Bytes, Error> {
         }
         all.extend_from_slice(&data);
     }
-    Ok(if all.is_empty() { first } else { all.freeze() })
+    let whole = if all.is_empty() { first } else { all.freeze() };
+    Ok(if whole.len() > FREE { hold.keep(whole) } else { whole })
 }
 
 /// How the body starts: enough for an excerpt, and without waiting long for it.

@@ -61,8 +61,8 @@ impl OldSse {
     async fn read(&self, mut events: Events) -> Error {
         loop {
             match events.next().await {
-                Ok(Some(event)) if event.event.as_deref().is_none_or(|kind| kind == "message") => {
-                    match Incoming::parse(event.data.into(), &self.limits) {
+                Ok(Some(event)) if event.kind.as_deref().is_none_or(|kind| kind == "message") => {
+                    match Incoming::parse(event.data, &self.limits) {
                         Ok(Incoming::One(message)) => self.inbox.message(message, None),
                         Ok(Incoming::Batch(batch)) => {
                             for message in batch.into_iter().filter_map(Result::ok) {
@@ -109,7 +109,7 @@ impl OldSse {
 
 async fn first_endpoint(http: &HttpClient, events: &mut Events) -> Result<HttpClient, Error> {
     while let Some(event) = events.next().await? {
-        if event.event.as_deref() == Some("endpoint") {
+        if event.kind.as_deref() == Some("endpoint") {
             let url = http.url().join(event.data.trim()).map_err(|_| no_endpoint())?;
             return http.at(&url);
         }

@@ -204,7 +204,7 @@ impl Session {
             if event.data.is_empty() {
                 continue;
             }
-            match Incoming::parse(event.data.into(), &self.limits) {
+            match Incoming::parse(event.data, &self.limits) {
                 Ok(Incoming::One(message)) => {
                     let answer = is_answer_to(&message, id);
                     self.inbox.message(message, Some(id));
@@ -300,7 +300,7 @@ impl Session {
         loop {
             match events.next().await {
                 Ok(Some(event)) if event.data.is_empty() => {}
-                Ok(Some(event)) => match Incoming::parse(event.data.into(), &self.limits) {
+                Ok(Some(event)) => match Incoming::parse(event.data, &self.limits) {
                     Ok(Incoming::One(message)) => self.inbox.message(message, None),
                     Ok(Incoming::Batch(batch)) => {
                         for message in batch.into_iter().filter_map(Result::ok) {

@@ -188,7 +188,7 @@ impl Modern {
             if event.data.is_empty() {
                 continue;
             }
-            match Incoming::parse(event.data.into(), &self.dialer.options.limits) {
+            match Incoming::parse(event.data, &self.dialer.options.limits) {
                 Ok(Incoming::One(message)) => match answer(message, &ticket.id) {
                     Ok(Some(answer)) => return Ok(answer),
                     Ok(None) => {}

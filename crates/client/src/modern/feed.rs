@@ -115,7 +115,7 @@ impl Feed {
             },
             Source::Http { events, id, limits } => loop {
                 let Some(event) = events.next().await? else { return Err(cut_off()) };
-                let Ok(Incoming::One(message)) = Incoming::parse(event.data.into(), limits) else { continue };
+                let Ok(Incoming::One(message)) = Incoming::parse(event.data, limits) else { continue };
                 match answer(message, id) {
                     Ok(Some(answer)) => return Ok(answer.map(|_| Fed::Ended)),
                     Ok(None) => {}

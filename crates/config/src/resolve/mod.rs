@@ -63,6 +63,9 @@ struct Resolver<'a> {
     notes: Vec<String>,
 }
 
+/// Less could not hold a few messages.
+const LEAST_BUFFERED: usize = 16 * 1024 * 1024;
+
 impl Resolver<'_> {
     fn file(&mut self, file: File) -> Settings {
         let listen = self.listen(&file);
@@ -114,6 +117,10 @@ impl Resolver<'_> {
             }
         }
         let max_message = self.size(&["max_message"], file.max_message.as_ref(), usual.max_message);
+        let max_buffered = file.max_buffered.as_ref().map(|size| self.size(&["max_buffered"], Some(size), 0));
+        if max_buffered.is_some_and(|bytes| bytes < LEAST_BUFFERED) {
+            self.wrong(&["max_buffered"], "it must be at least \"16MiB\"");
+        }
         let max_connections = file.max_connections.unwrap_or(usual.max_connections);
         if max_connections == 0 {
             self.wrong(&["max_connections"], "it must be at least 1");
@@ -130,6 +137,7 @@ impl Resolver<'_> {
             origins: file.allow_origins.clone(),
             http_sse: file.http_sse.unwrap_or(usual.http_sse),
             max_message,
+            max_buffered,
             max_connections,
             connection_idle,
             request_within,

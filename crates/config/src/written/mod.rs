@@ -34,6 +34,10 @@ pub(crate) struct File {
     pub(crate) http_sse: Option<bool>,
     /// How large one message of a client may be: bytes, or a text such as "16MiB". Default "4MiB".
     pub(crate) max_message: Option<Size>,
+    /// How many bytes of large messages, unread and kept answers and lists of servers the gateway may hold, all together:
+    /// bytes, or a text such as "512MiB". New requests are refused for a while when it is used up. Default: the smaller
+    /// of "1GiB" and half of the memory that the process may have.
+    pub(crate) max_buffered: Option<Size>,
     /// How many connections of clients there may be at once. Default 8192.
     pub(crate) max_connections: Option<usize>,
     /// How long a connection may stay open without a request. Default "75s".

@@ -9,17 +9,26 @@ use bytes::{Bytes, BytesMut};
 use http_body::{Body as _, Frame};
 use http_body_util::BodyExt;
 use tidegate_protocol::{Error, Symbol};
+use tidegate_service::budget::{Budget, FREE, Hold, Purpose};
 use tokio::time::{Instant, timeout_at};
 
 use super::respond;
 
-/// The whole body, or the answer that says why not. Most arrive as one piece, which is taken as it is.
-pub(super) async fn read(mut body: Body, limit: usize, within: Duration) -> Result<Bytes, Response<Body>> {
+/// The whole body, or the answer that says why not. Most arrive as one piece, which is taken as it is; large ones are
+/// counted before there is room made for them.
+pub(super) async fn read(
+    mut body: Body,
+    limit: usize,
+    within: Duration,
+    purpose: impl Fn() -> Purpose,
+) -> Result<Bytes, Response<Body>> {
     if body.size_hint().lower() > limit as u64 {
         return Err(too_large(limit));
     }
     let mut first = Bytes::new();
     let mut rest: Option<BytesMut> = None;
+    let mut hold = None;
+    count(&mut hold, body.size_hint().lower() as usize, &purpose)?;
     // One for the whole body, however many pieces it comes in.
     let mut deadline = None;
     while let Some(frame) = next(&mut body, &mut deadline, within).await? {
@@ -33,10 +42,11 @@ pub(super) async fn read(mut body: Body, limit: usize, within: Duration) -> Resu
         if so_far + data.len() > limit {
             return Err(too_large(limit));
         }
+        count(&mut hold, so_far + data.len(), &purpose)?;
         if so_far == 0 {
             first = data;
             if body.is_end_stream() {
-                return Ok(first);
+                return Ok(counted(hold, first));
             }
             continue;
         }
@@ -47,7 +57,27 @@ pub(super) async fn read(mut body: Body, limit: usize, within: Duration) -> Resu
         })
         .extend_from_slice(&data);
     }
-    Ok(rest.map_or(first, BytesMut::freeze))
+    Ok(counted(hold, rest.map_or(first, BytesMut::freeze)))
+}
+
+/// Sets aside what a body has or will have, if that is much.
+fn count(
+    hold: &mut Option<Hold>,
+    bytes: usize,
+    purpose: &impl Fn() -> Purpose,
+) -> Result<(), Response<Body>> {
+    if bytes <= FREE {
+        return Ok(());
+    }
+    let hold = hold.get_or_insert_with(|| Budget::of_process().hold_anyway(0));
+    hold.grow_to(bytes, purpose()).map_err(|error| respond::error(None, &error, None))
+}
+
+fn counted(hold: Option<Hold>, body: Bytes) -> Bytes {
+    match hold {
+        Some(hold) => hold.keep(body),
+        None => body,
+    }
 }
 
 /// The next piece. Most are there already; the clock starts with the first that is not.

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use tidegate_protocol::sse;
+use tidegate_service::budget::{Budget, FREE, Hold};
 
 use crate::legacy::Lane;
 
@@ -29,6 +30,8 @@ struct State {
     /// Number of the first message kept; earlier ones are gone.
     first: u64,
     bytes: usize,
+    /// The same, set aside, if it is much.
+    hold: Option<Hold>,
     /// How many messages some reader has been given.
     delivered: u64,
     /// No more messages: the response was the last.
@@ -62,6 +65,15 @@ pub(super) enum Opening {
 }
 
 impl State {
+    /// Counts what there is now.
+    fn count(&mut self) {
+        match &mut self.hold {
+            Some(hold) => hold.set(self.bytes),
+            None if self.bytes > FREE => self.hold = Some(Budget::of_process().hold_anyway(self.bytes)),
+            None => {}
+        }
+    }
+
     fn add(&mut self, message: Vec<u8>) {
         self.bytes += message.len();
         self.messages.push_back(message);
@@ -99,6 +111,7 @@ impl EventLog {
         let waker = {
             let mut state = self.state();
             change(&mut state);
+            state.count();
             state.waker.take()
         };
         if let Some(waker) = waker {
@@ -150,6 +163,7 @@ impl EventLog {
         if state.done && state.messages.len() == state.responses {
             state.responses = 0;
             state.bytes = 0;
+            state.hold = None;
             return Poll::Ready(Opening::Responses(std::mem::take(&mut state.messages).into()));
         }
         if !state.messages.is_empty() || state.close_requested || state.done {
@@ -206,8 +220,10 @@ impl EventLog {
         state.first + state.messages.len() as u64
     }
 
-    fn is_done(&self) -> bool {
-        self.state().done
+    /// What a stream takes that is over; `None` while it goes on.
+    fn kept_bytes(&self) -> Option<usize> {
+        let state = self.state();
+        state.done.then_some(state.bytes)
     }
 
     /// The id of the event that carries message `n`; `n + 1` messages have then been sent.
@@ -276,10 +292,34 @@ impl Streams {
     pub(super) fn keep(&self, log: &Arc<EventLog>) {
         let mut kept = self.kept();
         if kept.len() >= self.max_kept {
-            let at = kept.iter().position(|l| l.is_done()).unwrap_or(0);
+            let at = kept.iter().position(|l| l.kept_bytes().is_some()).unwrap_or(0);
             kept.remove(at);
         }
         kept.push_back(log.clone());
+        self.trim(&mut kept);
+    }
+
+    /// Adds the responses of a stream and ends it.
+    pub(super) fn finish(&self, log: &EventLog, responses: Vec<Vec<u8>>) {
+        log.finish(responses);
+        self.trim(&mut self.kept());
+    }
+
+    /// Lets go of finished streams, oldest first, until those that are left take no more than one may; the newest is
+    /// kept however large it is.
+    fn trim(&self, kept: &mut VecDeque<Arc<EventLog>>) {
+        let mut total: usize = kept.iter().filter_map(|log| log.kept_bytes()).sum();
+        while total > UNREAD_FACTOR * self.max_bytes {
+            let mut finished = kept.iter().enumerate().filter_map(|(at, log)| Some((at, log.kept_bytes()?)));
+            let (Some((oldest, bytes)), Some(_)) = (finished.next(), finished.next()) else { break };
+            total -= bytes;
+            kept.remove(oldest);
+        }
+    }
+
+    /// Lets go of all finished streams.
+    pub(super) fn let_go(&self) {
+        self.kept().retain(|log| log.kept_bytes().is_none());
     }
 
     /// Keeps a stream that may be kept already.

@@ -153,8 +153,8 @@ impl<D: Door> Shared<D> {
             log.finish(responses);
         } else {
             session.streams.keep(&log);
-            let log = log.clone();
-            tokio::spawn(async move { log.finish(run.await) });
+            let (session, log) = (session.clone(), log.clone());
+            tokio::spawn(async move { session.streams.finish(&log, run.await) });
         }
         match std::future::poll_fn(|cx| log.poll_opening(cx)).await {
             Opening::Responses(responses) => {

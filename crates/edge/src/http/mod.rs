@@ -40,6 +40,7 @@ use ::http::{Method, Request, Response};
 use axum::Router;
 use axum::body::Body;
 use tidegate_protocol::{Error, Symbol};
+use tidegate_service::budget::Budget;
 use tidegate_service::{Door, Principal};
 use tokio_util::sync::CancellationToken;
 use tower::Service;
@@ -100,6 +101,7 @@ impl<D: Door> Endpoint<D> {
     /// An endpoint in front of `door`.
     pub fn new(door: D, settings: Settings) -> Self {
         let sessions = Arc::new(Sessions::new(settings.max_sessions, settings.session_idle));
+        Budget::of_process().add_keeper(&sessions);
         let options = Arc::new(settings.edge.clone());
         let (told, closing) = (Told::of(16), CancellationToken::new());
         Endpoint { shared: Arc::new(Shared { door, settings, options, sessions, told, closing }) }

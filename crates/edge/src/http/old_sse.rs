@@ -11,6 +11,7 @@ use axum::routing::{get, post};
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use tidegate_protocol::{Error, Id, Incoming, Message, Method, Revision, Symbol, sse};
+use tidegate_service::budget::Purpose;
 use tidegate_service::{Door, Principal};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -164,7 +165,10 @@ async fn message<D: Door>(State(old): State<Arc<Old<D>>>, request: Request) -> R
         return respond::refused(404, &Error::new(Symbol::SessionNotFound, what));
     };
     let settings = &old.shared.settings;
-    let bytes = match body::read(body, settings.edge.limits.max_bytes, settings.request_within).await {
+    let asked = || connection.peer.get().is_some_and(|peer| peer.is_asked());
+    let purpose = || if asked() { Purpose::Answer } else { Purpose::NewWork };
+    let limit = settings.edge.limits.max_bytes;
+    let bytes = match body::read(body, limit, settings.request_within, purpose).await {
         Ok(bytes) => bytes,
         Err(response) => return response,
     };

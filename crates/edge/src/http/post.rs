@@ -8,13 +8,14 @@ use ::http::{HeaderMap, Response};
 use axum::body::Body;
 use bytes::Bytes;
 use tidegate_protocol::{Error, Id, Incoming, Message, Meta, Revision, Symbol};
+use tidegate_service::budget::{Budget, Purpose};
 use tidegate_service::{Door, Principal, wire_trace};
 
 use super::heads::{Heads, Version};
 use super::modern_post::Started;
 use super::{Shared, body, respond};
-use crate::modern;
 use crate::told::is_for_service;
+use crate::{budget, modern};
 
 /// Who answers a message.
 enum Next<'a> {
@@ -39,7 +40,7 @@ impl<D: Door> Shared<D> {
             return respond::not_json();
         }
         let (limit, within) = (self.settings.edge.limits.max_bytes, self.settings.request_within);
-        let bytes = match body::read(body, limit, within).await {
+        let bytes = match body::read(body, limit, within, || self.purpose(heads, &principal)).await {
             Ok(bytes) => bytes,
             Err(response) => return response,
         };
@@ -48,6 +49,15 @@ impl<D: Door> Shared<D> {
             Next::Done(response) => response,
             Next::Modern(started) => self.finish_modern(started).await,
             Next::Legacy(answer) => answer.await,
+        }
+    }
+
+    /// What a body is for, before anybody has read it: a session that was asked something may be about to answer.
+    fn purpose(&self, heads: &Heads<'_>, principal: &Principal) -> Purpose {
+        let session = heads.session.and_then(|id| self.sessions.find(id.to_str().ok()?, principal));
+        match session.is_some_and(|session| session.peer.is_asked()) {
+            true => Purpose::Answer,
+            false => Purpose::NewWork,
         }
     }
 
@@ -68,6 +78,9 @@ impl<D: Door> Shared<D> {
         let is_modern = !eras.legacy() || (eras.modern() && version.is_modern());
         match incoming {
             Incoming::One(Message::Request(request)) => {
+                if let Err(error) = budget::admit(&request) {
+                    return Next::Done(respond::error(Some(&request.id), &error, None));
+                }
                 if is_modern || (eras.modern() && Meta::is_modern(request.params.meta())) {
                     return match self.start_modern(http, heads, request, principal) {
                         Ok(started) => Next::Modern(started),
@@ -89,6 +102,9 @@ impl<D: Door> Shared<D> {
             Incoming::One(_) | Incoming::Batch(_) if is_modern => {
                 let what = "Invalid request: the body must be a single JSON-RPC request or notification";
                 Next::Done(respond::refused(400, &Error::new(Symbol::InvalidRequest, what)))
+            }
+            Incoming::Batch(_) if let Err(error) = Budget::of_process().admit() => {
+                Next::Done(respond::error(None, &error, None))
             }
             other => match self.check_legacy_version(&version, None) {
                 Err(response) => Next::Done(response),

@@ -3,13 +3,14 @@
 use std::pin::Pin;
 use std::time::Duration;
 
-use ::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use ::http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use ::http::{HeaderValue, Response, StatusCode};
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::stream::unfold;
 use tidegate_protocol::{Error, Id, Malformed, Revision, Symbol, sse};
+use tidegate_service::budget::{Budget, RETRY_AFTER_SECONDS};
 use tidegate_service::{Reply, wire_trace};
 
 use crate::wire;
@@ -20,6 +21,7 @@ pub(super) const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/even
 /// A JSON body.
 pub(super) fn json(status: u16, message: Vec<u8>) -> Response<Body> {
     wire_trace::sent(&message);
+    let message = Budget::of_process().charge_anyway(message.into());
     let mut response = Response::new(Body::from(message));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(CONTENT_TYPE, JSON);
@@ -75,7 +77,11 @@ impl http_body::Body for Parts {
 /// A JSON-RPC error with the HTTP status it has.
 pub(super) fn error(id: Option<&Id>, error: &Error, revision: Option<Revision>) -> Response<Body> {
     let status = error.symbol().http_status(revision.unwrap_or(Revision::LATEST));
-    json(status, wire::error(id, error, revision))
+    let mut response = json(status, wire::error(id, error, revision));
+    if error.symbol() == Symbol::Overloaded {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+    }
+    response
 }
 
 /// The answer to a body of another type.

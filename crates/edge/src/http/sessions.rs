@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tidegate_protocol::{Error, Symbol};
 use tidegate_service::Principal;
+use tidegate_service::budget::Keeper;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
@@ -135,6 +136,14 @@ impl Sessions {
                 sessions.sweep(&mut all);
             }
         });
+    }
+}
+
+impl Keeper for Sessions {
+    fn let_go(&self) {
+        for session in self.all().values() {
+            session.streams.let_go();
+        }
     }
 }
 

@@ -181,6 +181,11 @@ impl Peer {
         (id, receiver)
     }
 
+    /// Whether the client has been asked something that it has not answered yet.
+    pub(crate) fn is_asked(&self) -> bool {
+        !self.state().asked.is_empty()
+    }
+
     /// Nobody waits for the answer any more.
     pub(crate) fn forget_question(&self, id: u64) {
         self.state().asked.remove(&id);

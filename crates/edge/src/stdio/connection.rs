@@ -11,6 +11,7 @@ use tidegate_protocol::lines::{Line, Lines, Outline};
 use tidegate_protocol::{
     Error, Id, Incoming, Json, Malformed, Message, Meta, Method, Notification, Request, Symbol,
 };
+use tidegate_service::budget::Budget;
 use tidegate_service::{CallerId, Door, Reply, wire_trace};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio_util::sync::CancellationToken;
@@ -24,7 +25,7 @@ use crate::in_flight::InFlight;
 use crate::legacy::{Batch, Peer, drive, drive_batch, handshake, pump};
 use crate::options::Options;
 use crate::told::{Told, is_for_service};
-use crate::{modern, wire};
+use crate::{budget, modern, wire};
 
 pub(super) async fn run<D: Door>(
     door: D,
@@ -131,7 +132,8 @@ impl<D: Door> Connection<D> {
         let incoming = match line {
             Line::Text(bytes) => {
                 wire_trace::received(&bytes);
-                Incoming::parse_bytes(bytes, &self.options.limits)
+                // A line is there already: whether what it asks for may begin is decided when it is known.
+                Incoming::parse_bytes(Budget::of_process().charge_anyway(bytes), &self.options.limits)
             }
             Line::TooLong { outline, .. } => return self.too_long(&outline),
         };
@@ -181,6 +183,11 @@ impl<D: Door> Connection<D> {
     }
 
     fn request(&mut self, request: Request) -> Option<Request> {
+        if let Err(error) = budget::admit(&request) {
+            let revision = self.peer.as_ref().map(|peer| peer.revision);
+            self.out.line(&wire::error(Some(&request.id), &error, revision));
+            return None;
+        }
         let eras = self.options.eras;
         if eras.modern() && (Meta::is_modern(request.params.meta()) || !eras.legacy()) {
             self.modern(request);

@@ -103,6 +103,11 @@ impl SseDecoder {
         self.buffer.extend_from_slice(bytes);
     }
 
+    /// How many bytes have come of what was not given out yet.
+    pub fn buffered(&self) -> usize {
+        self.buffer.len() - self.line + self.data.len() + self.event.len()
+    }
+
     /// The next event, as far as it has arrived.
     pub fn next_event(&mut self) -> Option<Result<SseEvent, SseFault>> {
         loop {

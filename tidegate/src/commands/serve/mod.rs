@@ -19,6 +19,7 @@ use tidegate::edge::{http, stdio};
 use tidegate::protocol::Profile;
 use tidegate_config::{Config, ListenSettings, ServerSettings, Settings, Source, Watcher};
 use tidegate_gateway::Gateway;
+use tidegate_service::budget::Budget;
 
 use self::ancestry::Ancestry;
 use self::back::Back;
@@ -120,6 +121,9 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
         None => unconfigured(if serve.demo { "demo" } else { "memory" }),
     };
     signals::watch(settings.drain);
+    if let Some(bytes) = settings.listen.max_buffered {
+        Budget::of_process().set_limit(bytes);
+    }
     let back = Back::default();
     let dial = dial::with(serve.errors.into(), ancestry, back.clone());
     let gateway = Gateway::builder(settings.clone()).dial(dial).start()?;

@@ -1,6 +1,6 @@
 //! What comes back, in all its forms.
 
-use tidegate_protocol::sse::SseEvent;
+use super::super::events::Event;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
 
@@ -152,8 +152,8 @@ fn chunk(text: &str) -> String {
     format!("{:x}\r\n{text}\r\n", text.len())
 }
 
-fn data(event: Result<Option<SseEvent>, Error>) -> Option<String> {
-    event.unwrap().map(|event| event.data)
+fn data(event: Result<Option<Event>, Error>) -> Option<String> {
+    event.unwrap().map(|event| event.data.to_string())
 }
 
 #[tokio::test]
