@@ -125,3 +125,19 @@ fn quiet_streams_do_not_delay_the_end() {
     gateway.ends_cleanly();
     assert!(started.elapsed() < Duration::from_secs(25), "it took {:?}", started.elapsed());
 }
+
+#[test]
+fn descriptors_are_not_what_is_short() {
+    // A soft limit that is far below the hard one, as most systems have it.
+    let mut gateway = Gateway::start_with(MEMORY, |command| {
+        let serve = std::mem::replace(command, std::process::Command::new("sh"));
+        command.args(["-c", "ulimit -S -n 128; exec \"$@\"", "sh"]).arg(serve.get_program());
+        command.args(serve.get_args()).env_clear().current_dir(serve.get_current_dir().unwrap());
+        command.envs(serve.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    });
+    let open: Vec<TcpStream> = (0..300).map(|_| keep_alive(&gateway)).collect();
+    gateway.answers_others();
+    assert!(!gateway.log().contains("cannot accept"), "{}", gateway.log());
+    drop(open);
+    gateway.ends_cleanly();
+}

@@ -39,6 +39,9 @@ fn the_top_of_the_file() {
         allow_origins = ["https://app.example.com"]
         http_sse = true
         max_message = "64MiB"
+        max_connections = 7
+        connection_idle = "2m"
+        request_within = "9s"
         drain = "0s"
         state_dir = "state"
         [tools]
@@ -58,6 +61,10 @@ fn the_top_of_the_file() {
     assert_eq!(settings.listen.origins, ["https://app.example.com"]);
     assert!(settings.listen.http_sse);
     assert_eq!(settings.listen.max_message, 64 << 20);
+    assert_eq!(settings.listen.max_connections, 7);
+    assert_eq!(settings.listen.connection_idle, Duration::from_secs(120));
+    assert_eq!(settings.listen.request_within, Duration::from_secs(9));
+    assert!(parse("max_connections = 0").is_err());
     assert_eq!(parse("").unwrap().listen.max_message, 4 << 20);
     assert_eq!(settings.drain, Duration::ZERO);
     assert_eq!(settings.state_dir.as_deref(), Some(Path::new("/srv/app/state")));

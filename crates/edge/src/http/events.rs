@@ -402,24 +402,6 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_ends_rather_than_lose_a_message() {
-        let log = EventLog::for_one_reader(10);
-        let reader = log.take_over();
-        for _ in 0..20 {
-            log.send(vec![b'x'; 4]);
-        }
-        assert!(matches!(next(&log, reader, 0), Some(Next::Message(0, _))));
-        log.send(vec![b'x'; 4]);
-        assert!(matches!(next(&log, reader, 1), Some(Next::Message(1, _))), "what was read makes room");
-        for _ in 0..20 {
-            log.send(vec![b'x'; 4]);
-        }
-        assert_eq!(next(&log, reader, 2), Some(Next::End));
-        log.send(b"too late".to_vec());
-        assert_eq!(next(&log, reader, 2), Some(Next::End));
-    }
-
-    #[test]
     fn closing_the_connection_is_not_the_end() {
         let log = EventLog::new(1, 100);
         let reader = log.take_over();

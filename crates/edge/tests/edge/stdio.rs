@@ -451,3 +451,16 @@ async fn the_principal_is_the_connections() {
         assert!(text(&pipe.ask(&message).await).contains(r#""subject":"alice""#));
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_subscription_does_not_delay_the_end() {
+    let stub = Stub::new();
+    let settings = Settings { drain: Duration::from_secs(30), ..Settings::default() };
+    let mut pipe = Pipe::open(&stub, settings);
+    pipe.send(&modern(1, "subscriptions/listen", json!({"notifications": {}}))).await;
+    assert_eq!(pipe.recv().await["method"], "notifications/subscriptions/acknowledged");
+    let start = tokio::time::Instant::now();
+    let (rest, _) = pipe.finish().await;
+    assert_eq!(rest[0]["result"]["resultType"], "complete", "{rest:?}");
+    assert_eq!(start.elapsed().as_secs(), 0);
+}
