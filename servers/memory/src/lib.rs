@@ -52,7 +52,7 @@ pub use jsonl::read::Problem;
 pub use jsonl::whole::Counts;
 pub use options::{Bounds, Listed, Options};
 pub use page::{PAGE, PageFile, page};
-pub use store::{Code, Fault, Memory, Store};
+pub use store::{Code, Fault, Memory, Store, backup};
 
 /// Whose memory it is if nobody says who calls.
 const DEFAULT_TENANT: &str = "default";

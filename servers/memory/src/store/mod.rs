@@ -4,6 +4,8 @@
 //! Changes that wait at the same moment are committed together, each in a savepoint of its own: a commit costs a wait
 //! for the disk, and one wait can serve many callers. A caller hears of a change only when it is on the disk.
 
+mod backup;
+mod close;
 mod error;
 mod place;
 #[cfg(feature = "postgres")]
@@ -22,8 +24,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch::Receiver};
 
+pub use backup::backup;
 pub(crate) use error::Result;
 pub use error::{Code, Fault};
 use place::Place;
@@ -45,9 +48,12 @@ pub struct Store(Arc<Inner>);
 
 struct Inner {
     place: Place,
-    jobs: mpsc::Sender<Job>,
+    /// What leads to the thread that writes; nothing does once the store is closed.
+    jobs: Mutex<Option<mpsc::Sender<Job>>>,
+    /// Has no sender any more when that thread has ended.
+    writer: Receiver<()>,
     idle: Mutex<Vec<Box<dyn Session>>>,
-    places: Semaphore,
+    places: Arc<Semaphore>,
     tenants: Mutex<HashMap<String, i64>>,
     /// Rung after each change.
     bell: Arc<Notify>,
@@ -75,12 +81,13 @@ impl Store {
 
     fn start(place: Place) -> Result<Store> {
         let (jobs, waiting) = mpsc::channel(WAITING);
-        writer::start(place.clone(), waiting)?;
+        let writer = writer::start(place.clone(), waiting)?;
         Ok(Store(Arc::new(Inner {
             place,
-            jobs,
+            jobs: Mutex::new(Some(jobs)),
+            writer,
             idle: Mutex::default(),
-            places: Semaphore::new(READERS),
+            places: Arc::new(Semaphore::new(READERS)),
             tenants: Mutex::default(),
             bell: Arc::default(),
             watch: Watch::default(),
@@ -120,7 +127,9 @@ impl Store {
                 let _ = done.send(told);
             })
         });
-        self.0.jobs.send(job).await.map_err(|_| Fault::closed())?;
+        let jobs = self.0.jobs().clone().ok_or_else(Fault::closed)?;
+        jobs.send(job).await.map_err(|_| Fault::closed())?;
+        drop(jobs);
         answer.await.unwrap_or_else(|_| Err(Fault::closed()))
     }
 
@@ -129,9 +138,11 @@ impl Store {
         &self,
         work: impl FnOnce(&mut dyn Sql) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let _place = self.0.places.acquire().await.map_err(|_| Fault::closed())?;
+        let place = self.0.places.clone().acquire_owned().await.map_err(|_| Fault::closed())?;
         let inner = self.0.clone();
         let read = tokio::task::spawn_blocking(move || {
+            // Taken for as long as something is read, whether anybody still waits for it or not.
+            let _place = place;
             let known = inner.idle().pop();
             let mut session = match known {
                 Some(session) => session,
@@ -140,7 +151,7 @@ impl Store {
             // One transaction, so that all queries see the same.
             session.begin_read()?;
             let found = work(&mut *session);
-            if session.batch("COMMIT").is_ok() {
+            if session.batch("COMMIT").is_ok() && !inner.places.is_closed() {
                 inner.idle().push(session);
             }
             found
@@ -165,6 +176,10 @@ impl Store {
 }
 
 impl Inner {
+    fn jobs(&self) -> MutexGuard<'_, Option<mpsc::Sender<Job>>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn idle(&self) -> MutexGuard<'_, Vec<Box<dyn Session>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }

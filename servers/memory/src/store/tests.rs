@@ -263,3 +263,35 @@ fn a_file_of_anybody_else_is_refused_and_not_touched() {
     Store::open(&empty).unwrap();
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_acknowledged_is_in_the_one_file_at_the_end() {
+    let kinds = Kinds::new();
+    for memory in &kinds.memories {
+        // A reader that is still there, and changes of which nobody waits for the last.
+        known(memory, "nobody").await;
+        for name in ["one", "two", "three"] {
+            memory.change("test", move |change| change.run(MAKE, &[Value::Text(name.into())])).await.unwrap();
+        }
+        let last = memory.clone();
+        let last = tokio::spawn(async move {
+            last.change("test", |change| change.run(MAKE, &[Value::Text("last".into())])).await
+        });
+        tokio::join!(memory.store.close(), memory.store.close());
+        let is_kept = last.await.unwrap().is_ok();
+        let gone = memory.change("test", |change| change.run(MAKE, &[Value::Text("late".into())])).await;
+        assert_eq!(gone.unwrap_err(), Fault::closed());
+        assert_eq!(memory.view(|_| Ok(())).await.unwrap_err(), Fault::closed());
+        let file = kinds.folder.join("memory.db");
+        if matches!(memory.store.0.place, super::Place::File(_)) {
+            assert_eq!(std::fs::read_dir(&kinds.folder).unwrap().count(), 1, "only the file itself");
+            let copy = kinds.folder.join("copy.db");
+            std::fs::copy(&file, &copy).unwrap();
+            let copy = Store::open(copy).unwrap().of("one");
+            for name in ["one", "two", "three"] {
+                assert!(known(&copy, name).await, "{name}");
+            }
+            assert_eq!(known(&copy, "last").await, is_kept);
+        }
+    }
+}
