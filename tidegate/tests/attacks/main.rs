@@ -5,5 +5,6 @@
 //! on time are wide, because they are there to tell an answer from a hang.
 #![cfg(target_os = "linux")]
 
+mod broken_memory;
 mod http;
 mod rig;
