@@ -78,6 +78,7 @@ fn memory_of(settings: &MemorySettings, tools: Option<BoxDoor>) -> Result<Opened
     options.tools = tools;
     options.folders = settings.folders.clone();
     options.allow_private_addresses = settings.private_addresses;
+    options.max_tenants = settings.max_tenants;
     options.embeddings = match &settings.embeddings {
         None => usual_model(),
         Some(Embeddings::Folder(folder)) => Some(Embedder::folder(folder).map_err(|fault| {

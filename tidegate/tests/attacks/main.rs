@@ -8,3 +8,4 @@
 mod broken_memory;
 mod http;
 mod rig;
+mod tenants;

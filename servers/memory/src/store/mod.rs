@@ -22,6 +22,7 @@ mod writer;
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch::Receiver};
@@ -42,6 +43,11 @@ const WAITING: usize = 1024;
 /// How many connections read at once.
 const READERS: usize = 4;
 
+/// How many tenants there may be, if nothing else is said.
+const MOST_TENANTS: usize = 1_000;
+/// How many tenants' numbers are remembered.
+const REMEMBERED: usize = 1_024;
+
 /// Where everything is kept. Clones are handles on the same.
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
@@ -54,7 +60,9 @@ struct Inner {
     writer: Receiver<()>,
     idle: Mutex<Vec<Box<dyn Session>>>,
     places: Arc<Semaphore>,
-    tenants: Mutex<HashMap<String, i64>>,
+    /// The numbers of tenants who called lately.
+    tenants: Mutex<HashMap<Arc<str>, i64>>,
+    most_tenants: AtomicUsize,
     /// Rung after each change.
     bell: Arc<Notify>,
     watch: Watch,
@@ -89,9 +97,15 @@ impl Store {
             idle: Mutex::default(),
             places: Arc::new(Semaphore::new(READERS)),
             tenants: Mutex::default(),
+            most_tenants: AtomicUsize::new(MOST_TENANTS),
             bell: Arc::default(),
             watch: Watch::default(),
         })))
+    }
+
+    /// Lets so many tenants have a memory here, besides the usual one: 1000 if nothing is said. Those who have one keep it.
+    pub fn limit_tenants(&self, most: usize) {
+        self.0.most_tenants.store(most, Ordering::Relaxed);
     }
 
     /// The memory of one tenant.
@@ -162,15 +176,14 @@ impl Store {
         })
     }
 
-    /// The number of a tenant.
-    async fn tenant(&self, name: &str) -> Result<i64> {
-        let known = self.0.tenants().get(name).copied();
-        if let Some(id) = known {
+    /// The number of a tenant, who is made if need be.
+    async fn tenant(&self, name: &Arc<str>) -> Result<i64> {
+        if let Some(id) = self.0.known_tenant(name) {
             return Ok(id);
         }
-        let wanted = name.to_owned();
-        let id = self.write(move |sql| schema::tenant(sql, &wanted)).await?;
-        self.0.tenants().insert(name.to_owned(), id);
+        let (wanted, most) = (name.clone(), self.0.most_tenants.load(Ordering::Relaxed));
+        let id = self.write(move |sql| schema::tenant(sql, &wanted, most)).await?;
+        self.0.remember_tenant(name, id);
         Ok(id)
     }
 }
@@ -184,8 +197,20 @@ impl Inner {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tenants(&self) -> MutexGuard<'_, HashMap<String, i64>> {
+    fn tenants(&self) -> MutexGuard<'_, HashMap<Arc<str>, i64>> {
         self.tenants.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known_tenant(&self, name: &str) -> Option<i64> {
+        self.tenants().get(name).copied()
+    }
+
+    fn remember_tenant(&self, name: &Arc<str>, id: i64) {
+        let mut tenants = self.tenants();
+        if tenants.len() >= REMEMBERED {
+            tenants.clear();
+        }
+        tenants.insert(name.clone(), id);
     }
 }
 
@@ -228,12 +253,26 @@ impl Memory {
         self.store.write_then(work, kept).await
     }
 
-    /// Reads.
+    /// Reads. Whoever has never kept anything finds nothing, and is not known for having looked.
     pub(crate) async fn view<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut View<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let tenant = self.store.tenant(&self.tenant).await?;
-        self.store.read(move |sql| work(&mut View::new(sql, tenant))).await
+        let (inner, name) = (self.store.0.clone(), self.tenant.clone());
+        let known = inner.known_tenant(&name);
+        let look = move |sql: &mut dyn Sql| {
+            let tenant = match known {
+                Some(id) => id,
+                None => match schema::find_tenant(sql, &name)? {
+                    Some(id) => {
+                        inner.remember_tenant(&name, id);
+                        id
+                    }
+                    None => schema::NOBODY,
+                },
+            };
+            work(&mut View::new(sql, tenant))
+        };
+        self.store.read(look).await
     }
 }

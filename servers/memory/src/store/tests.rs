@@ -295,3 +295,53 @@ async fn what_was_acknowledged_is_in_the_one_file_at_the_end() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn there_are_only_so_many_tenants() {
+    let kinds = Kinds::new();
+    for memory in &kinds.memories {
+        let store = &memory.store;
+        store.limit_tenants(3);
+        let keep = async |tenant: &str| {
+            let memory = store.of(tenant);
+            memory.change("test", |change| change.run(MAKE, &[Value::Text("x".into())])).await.map(drop)
+        };
+        let tenants = async || {
+            let counted = store.read(|sql| {
+                let mut count = 0;
+                sql.each("SELECT COUNT(*) FROM tenants", &[], &mut |row| {
+                    count = row.int(0)?;
+                    Ok(())
+                })?;
+                Ok(count)
+            });
+            counted.await.unwrap()
+        };
+        for tenant in ["one", "two", "three"] {
+            keep(tenant).await.unwrap();
+        }
+        // One more is refused, and the usual memory and those that are known go on.
+        let fault = keep("four").await.unwrap_err();
+        assert_eq!(fault.code, Code::Full);
+        assert!(fault.message.contains("has 3 tenants") && fault.message.contains("max_tenants"), "{fault}");
+        keep(crate::DEFAULT_TENANT).await.unwrap();
+        memory.change("test", |change| change.run(MAKE, &[Value::Text("y".into())])).await.unwrap();
+        // Who looks is nobody, whatever they look for.
+        for n in 0..super::REMEMBERED + 10 {
+            assert!(!known(&store.of(&format!("who {n}")), "x").await);
+        }
+        let nobody = store.of("nobody");
+        let found = nobody.view(|view| search::lexical(view, "x", &[pages::ENTITY], 10)).await;
+        assert_eq!(found.unwrap(), []);
+        assert_eq!(tenants().await, 4);
+        assert!(store.0.tenants().len() <= 4);
+        store.limit_tenants(usize::MAX);
+        for n in 0..40 {
+            keep(&format!("more {n}")).await.unwrap();
+        }
+        for n in 0..super::REMEMBERED + 10 {
+            store.0.remember_tenant(&format!("some {n}").into(), 1);
+        }
+        assert!(store.0.tenants().len() <= super::REMEMBERED);
+    }
+}
