@@ -72,7 +72,6 @@ impl Builtin {
 }
 
 fn memory_of(settings: &MemorySettings, tools: Option<BoxDoor>) -> Result<Opened, Error> {
-    let store = open(&place(settings)?)?;
     let mut options = Options::default();
     options.listed = if settings.all_tools { Listed::All } else { Listed::Core };
     options.tools = tools;
@@ -96,6 +95,8 @@ fn memory_of(settings: &MemorySettings, tools: Option<BoxDoor>) -> Result<Opened
     bounds.time = agents.time.unwrap_or(bounds.time);
     bounds.steps = agents.steps.unwrap_or(bounds.steps);
     bounds.tokens = agents.tokens.unwrap_or(bounds.tokens);
+    // Last, so that nothing has to be closed again.
+    let store = open(&place(settings)?)?;
     Ok(Opened { door: tidegate_memory::server_with(store.clone(), options), store })
 }
 
