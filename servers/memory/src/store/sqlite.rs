@@ -1,5 +1,7 @@
 //! SQLite behind [`Sql`].
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
@@ -20,6 +22,8 @@ const LEAVING: Duration = Duration::from_secs(1);
 /// How many prepared statements to keep.
 const STATEMENTS: usize = 128;
 
+/// How every SQLite file begins.
+const BEGIN: &[u8] = b"SQLite format 3\0";
 /// Tables that every memory has.
 const TABLES: [&str; 4] = ["tenants", "changes", "observations", "pages"];
 
@@ -29,7 +33,7 @@ pub(super) fn check_ours(path: &Path) -> Result<()> {
         Err(Fault::new(Code::Database, format!("{what}: name another file. It was not touched")))
     };
     let tables = match tables(path) {
-        Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) => {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) && !began_well(path) => {
             return refused("It is not a memory of Tidegate, and no SQLite file at all");
         }
         tables => tables?,
@@ -38,6 +42,13 @@ pub(super) fn check_ours(path: &Path) -> Result<()> {
         true => Ok(()),
         false => refused("It is not a memory of Tidegate, but an SQLite file of another program"),
     }
+}
+
+/// Whether a file that SQLite cannot use begins like one that it could once. Nobody has it open.
+fn began_well(path: &Path) -> bool {
+    let mut begin = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGIN.len() as u64).read_to_end(&mut begin));
+    read.is_ok() && begin == BEGIN
 }
 
 /// The names of the tables in a file. SQLite itself looks: nobody else may open a file that it may have open, see
