@@ -15,6 +15,8 @@ pub struct MemorySettings {
     pub folders: Vec<PathBuf>,
     /// Whether pages of this machine and its network can be taken into it.
     pub private_addresses: bool,
+    /// How many tenants may have a memory in it; `None` for as many as usual.
+    pub max_tenants: Option<usize>,
     /// What compares texts by meaning.
     pub embeddings: Option<Embeddings>,
     /// Where models for agents are, in the order in which they are preferred.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tidegate_client::AppError;
 use tidegate_config::{Settings, ToolSettings};
 use tidegate_service::Notice;
+use tokio::task::JoinHandle;
 
 use crate::gateway::{Inner, configuration_error};
 use crate::keeper;
@@ -44,6 +45,8 @@ pub(crate) struct Building {
     /// The states before this one, for cursors.
     pub(crate) earlier: VecDeque<Arc<State>>,
     pub(crate) closed: bool,
+    /// Servers that are being closed because no configuration has them any more.
+    pub(crate) leaving: Vec<JoinHandle<()>>,
 }
 
 impl Building {
@@ -54,6 +57,7 @@ impl Building {
             next: 1,
             earlier: VecDeque::new(),
             closed: false,
+            leaving: Vec::new(),
         }
     }
 }
@@ -96,12 +100,13 @@ impl Inner {
         let drain = settings.drain;
         building.settings = settings;
         self.publish(&mut building, mounts);
-        drop(building);
-        learned.into_iter().for_each(|learned| learned.save());
+        building.leaving.retain(|leaving| !leaving.is_finished());
         for mount in gone {
             tracing::info!(server = mount.name(), "unmounted");
-            tokio::spawn(async move { mount.close(drain).await });
+            building.leaving.push(tokio::spawn(async move { mount.close(drain).await }));
         }
+        drop(building);
+        learned.into_iter().for_each(|learned| learned.save());
         for mount in new {
             tokio::spawn(keeper::keep(mount, self.on_read()));
         }

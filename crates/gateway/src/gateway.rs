@@ -103,12 +103,13 @@ impl Gateway {
     /// processes stopped.
     pub async fn close(&self) {
         self.shut_down();
-        let (mounts, drain) = {
+        let (mounts, leaving, drain) = {
             let mut building = self.inner.building();
             building.closed = true;
-            (self.inner.state.load().mounts.clone(), building.settings.drain)
+            let leaving = std::mem::take(&mut building.leaving);
+            (self.inner.state.load().mounts.clone(), leaving, building.settings.drain)
         };
-        join_all(mounts.iter().map(|mount| mount.close(drain))).await;
+        tokio::join!(join_all(mounts.iter().map(|mount| mount.close(drain))), join_all(leaving));
     }
 }
 

@@ -52,7 +52,7 @@ pub use jsonl::read::Problem;
 pub use jsonl::whole::Counts;
 pub use options::{Bounds, Listed, Options};
 pub use page::{PAGE, PageFile, page};
-pub use store::{Code, Fault, Memory, Store};
+pub use store::{Code, Fault, Memory, Store, backup};
 
 /// Whose memory it is if nobody says who calls.
 const DEFAULT_TENANT: &str = "default";
@@ -95,6 +95,9 @@ pub fn server(store: Store) -> ServerDoor {
 
 /// The memory server.
 pub fn server_with(store: Store, options: Options) -> ServerDoor {
+    if let Some(most) = options.max_tenants {
+        store.limit_tenants(most);
+    }
     let meaning = options.embeddings.clone().map(|embedder| embed::Meaning::new(embedder, &store));
     let recall = Recall { store, options: Arc::new(options), meaning, runs: agents::Runs::default() };
     let server = Server::new("tidegate-memory", env!("CARGO_PKG_VERSION")).title("Memory").instructions(

@@ -20,6 +20,8 @@ pub struct Options {
     pub folders: Vec<PathBuf>,
     /// How large a document may be, in bytes: 10 MB if nothing is said.
     pub max_document_bytes: Option<usize>,
+    /// How many tenants may have a memory, besides the usual one: 1000 if nothing is said.
+    pub max_tenants: Option<usize>,
     /// Whether pages may also be fetched from this machine and its network. Only for a server whose callers may see
     /// everything there.
     pub allow_private_addresses: bool,

@@ -1,48 +1,83 @@
 //! The servers that are part of the program.
 
+mod opening;
+
 use std::path::PathBuf;
 
 use tidegate::demo;
 use tidegate::protocol::{Error, Profile, Symbol};
-use tidegate_client::{AppError, Target};
+use tidegate_client::{AppError, ClientBuilder, Target};
 use tidegate_config::{Embeddings, MemorySettings, MemoryStore, ServerSettings};
 use tidegate_memory::{Embedder, Endpoint, Fault, Listed, Models, Options, Provider, ProviderKind, Store};
 use tidegate_service::BoxDoor;
 
 use super::connection;
+use opening::{Opened, Opening};
 
 /// Where the memory is kept, if neither the configuration says it nor the usual place is right.
 const MEMORY_FILE: &str = "TIDEGATE_MEMORY_FILE";
 
-/// A server of the program. `errors` is for the demonstration server; `tools` leads to the tools of other servers.
-pub(crate) fn target(
-    name: &str,
-    settings: &ServerSettings,
-    errors: Profile,
-    tools: Option<BoxDoor>,
-) -> Result<Target, AppError> {
-    let found = match name {
-        "demo" => Ok(Target::from_door(demo::server(errors))),
-        "memory" => memory(settings.memory.as_deref().unwrap_or(&MemorySettings::default()), tools),
-        name => {
-            let known = tidegate_config::BUILTINS.join(" and ");
-            let what = format!("there is no built-in server {name:?}; there are {known}");
-            Err(Error::new(Symbol::InvalidParams, what))
-        }
-    };
-    found.map_err(|error| {
-        let what = format!("server {:?}: {}", settings.name, error.message());
-        connection::app_error(&Error::new(error.symbol(), what))
-    })
+/// A server of the program.
+pub(crate) struct Builtin {
+    pub(crate) target: Target,
+    /// The memory, if it is that.
+    memory: Option<Opening>,
 }
 
-fn memory(settings: &MemorySettings, tools: Option<BoxDoor>) -> Result<Target, Error> {
-    let store = open(&place(settings)?)?;
+impl Builtin {
+    /// A server of the program. `errors` is for the demonstration server; `tools` leads to the tools of other servers.
+    pub(crate) fn new(
+        name: &str,
+        settings: &ServerSettings,
+        errors: Profile,
+        tools: Option<BoxDoor>,
+    ) -> Result<Builtin, AppError> {
+        match name {
+            "demo" => Ok(Builtin { target: Target::from_door(demo::server(errors)), memory: None }),
+            "memory" => {
+                let (name, memory) = (settings.name.clone(), settings.memory.clone().unwrap_or_default());
+                let opening = Opening::new(move || {
+                    memory_of(&memory, tools.clone()).map_err(|error| {
+                        Error::new(error.symbol(), format!("server {name:?}: {}", error.message()))
+                    })
+                });
+                Ok(Builtin { target: Target::from_door(opening.clone()), memory: Some(opening) })
+            }
+            name => {
+                let known = tidegate_config::BUILTINS.join(" and ");
+                let what = format!(
+                    "server {:?}: there is no built-in server {name:?}; there are {known}",
+                    settings.name
+                );
+                Err(connection::app_error(&Error::new(Symbol::InvalidParams, what)))
+            }
+        }
+    }
+
+    /// Has the client end the server, too, when it is closed.
+    pub(crate) fn ends_with(self, builder: ClientBuilder) -> ClientBuilder {
+        match self.memory {
+            Some(memory) => builder.on_close(move || memory.clone().close()),
+            None => builder,
+        }
+    }
+
+    /// Whether it can be used; the error says it as the operator should hear it.
+    pub(crate) async fn open(&self) -> Result<(), AppError> {
+        match &self.memory {
+            Some(memory) => memory.open().await.map_err(|error| connection::app_error(&error)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn memory_of(settings: &MemorySettings, tools: Option<BoxDoor>) -> Result<Opened, Error> {
     let mut options = Options::default();
     options.listed = if settings.all_tools { Listed::All } else { Listed::Core };
     options.tools = tools;
     options.folders = settings.folders.clone();
     options.allow_private_addresses = settings.private_addresses;
+    options.max_tenants = settings.max_tenants;
     options.embeddings = match &settings.embeddings {
         None => usual_model(),
         Some(Embeddings::Folder(folder)) => Some(Embedder::folder(folder).map_err(|fault| {
@@ -60,7 +95,9 @@ fn memory(settings: &MemorySettings, tools: Option<BoxDoor>) -> Result<Target, E
     bounds.time = agents.time.unwrap_or(bounds.time);
     bounds.steps = agents.steps.unwrap_or(bounds.steps);
     bounds.tokens = agents.tokens.unwrap_or(bounds.tokens);
-    Ok(Target::from_door(tidegate_memory::server_with(store, options)))
+    // Last, so that nothing has to be closed again.
+    let store = open(&place(settings)?)?;
+    Ok(Opened { door: tidegate_memory::server_with(store.clone(), options), store })
 }
 
 /// Where the memory is kept.

@@ -1,6 +1,9 @@
 //! `tidegate memory`: a memory to files and from them, however large it is.
 
-use std::fs::{File, OpenOptions};
+mod backup;
+mod begun;
+
+use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read, Stdout, Write};
 use std::path::{Path, PathBuf};
 
@@ -18,8 +21,10 @@ use super::interrupt::Interrupt;
 use super::{configuration, output};
 use crate::term::clean;
 use crate::term::style::Paint;
+use backup::Backup;
+use begun::Begun;
 
-/// Write the memory to a file, or bring a file into it.
+/// Copy the memory, write it to a file, or bring a file into it.
 ///
 /// This works on the memory itself, whether it is being served or not, so that nothing is too large.
 #[derive(Args)]
@@ -30,6 +35,7 @@ pub(crate) struct Memory {
 
 #[derive(Subcommand)]
 enum Action {
+    Backup(Backup),
     Export(Export),
     Import(Import),
 }
@@ -47,6 +53,9 @@ struct Export {
     history: bool,
 
     #[command(flatten)]
+    whose: Whose,
+
+    #[command(flatten)]
     which: Which,
 }
 
@@ -60,7 +69,18 @@ struct Import {
     file: PathBuf,
 
     #[command(flatten)]
+    whose: Whose,
+
+    #[command(flatten)]
     which: Which,
+}
+
+/// Whose part of the memory is meant.
+#[derive(Args)]
+struct Whose {
+    /// Whose memory. [default: that of everybody who is not told apart]
+    #[arg(long, value_name = "NAME")]
+    tenant: Option<String>,
 }
 
 /// Which memory is meant.
@@ -74,10 +94,6 @@ struct Which {
     #[arg(long, value_name = "FILE|URL", conflicts_with = "config")]
     store: Option<String>,
 
-    /// Whose memory. [default: that of everybody who is not told apart]
-    #[arg(long, value_name = "NAME")]
-    tenant: Option<String>,
-
     /// Print the outcome as JSON; not with standard output as the file.
     #[arg(long)]
     json: bool,
@@ -87,6 +103,7 @@ impl Memory {
     /// Whether programs read the output.
     pub(crate) fn is_json(&self) -> bool {
         match &self.action {
+            Action::Backup(backup) => backup.which.json,
             Action::Export(export) => export.which.json,
             Action::Import(import) => import.which.json,
         }
@@ -95,19 +112,21 @@ impl Memory {
 
 pub(crate) async fn run(memory: Memory) -> Result<(), Failure> {
     match memory.action {
+        Action::Backup(args) => backup::run(args).await,
         Action::Export(args) => export(args).await,
         Action::Import(args) => import(args).await,
     }
 }
 
 async fn export(args: Export) -> Result<(), Failure> {
-    let place = args.which.place()?;
-    if let MemoryStore::File(file) = &place
-        && !file.is_file()
-    {
-        return Err(Failure::usage(format!("there is no memory in {}", file.display())));
-    }
-    let memory = open(&place)?.of(&tenant_key(args.which.tenant.as_deref()));
+    let store = open(&args.which.existing()?)?;
+    let exported = export_from(&store, &args).await;
+    store.close().await;
+    exported
+}
+
+async fn export_from(store: &Store, args: &Export) -> Result<(), Failure> {
+    let memory = store.of(&tenant_key(args.whose.tenant.as_deref()));
     let display = Display::new(0);
     display.waiting("Writing the memory");
     let interrupt = Interrupt::listen();
@@ -138,12 +157,13 @@ async fn import(args: Import) -> Result<(), Failure> {
         true => Box::new(std::io::stdin()),
         false => Box::new(Watched::open(&args.file, display.clone())?),
     };
-    let memory =
-        open(&args.which.place()?)?.of(&tenant_key(args.which.tenant.as_deref())).by("tidegate memory");
+    let store = open(&args.which.place()?)?;
+    let memory = store.of(&tenant_key(args.whose.tenant.as_deref())).by("tidegate memory");
     display.waiting("Reading the file");
     let imported = memory.import(BufReader::new(from));
     let imported = Interrupt::listen().or(async { imported.await.map_err(|fault| failure(&fault)) }).await;
     display.clear();
+    store.close().await;
     let Imported { counts, history, skipped, problems, .. } = imported?;
     if args.which.json {
         let mut told = counts.to_json(history);
@@ -166,6 +186,17 @@ async fn import(args: Import) -> Result<(), Failure> {
 }
 
 impl Which {
+    /// Where the memory is, which must be there.
+    fn existing(&self) -> Result<MemoryStore, Failure> {
+        let place = self.place()?;
+        match &place {
+            MemoryStore::File(file) if !file.is_file() => {
+                Err(Failure::usage(format!("there is no memory in {}", file.display())))
+            }
+            _ => Ok(place),
+        }
+    }
+
     /// Where the memory is.
     fn place(&self) -> Result<MemoryStore, Failure> {
         if let Some(store) = &self.store {
@@ -192,7 +223,10 @@ impl Which {
 }
 
 fn open(place: &MemoryStore) -> Result<Store, Failure> {
-    builtin::open(place).map_err(|error| Failure::new(Exit::Unavailable, error.message()))
+    let store = builtin::open(place).map_err(|error| Failure::new(Exit::Unavailable, error.message()))?;
+    // How many tenants there may be is for those who call; whoever is here has the file.
+    store.limit_tenants(usize::MAX);
+    Ok(store)
 }
 
 fn is_standard(file: &Path) -> bool {
@@ -221,61 +255,6 @@ fn shown(counts: &Counts, history: bool) -> String {
 
 fn counted(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
-}
-
-/// A file that is being written: beside the one that it takes the place of when all of it is there.
-struct Begun<'a> {
-    file: &'a Path,
-    /// Where it is written to.
-    to: PathBuf,
-}
-
-impl<'a> Begun<'a> {
-    fn new(file: &'a Path) -> Result<Begun<'a>, Failure> {
-        let name = file.file_name().ok_or_else(|| Failure::usage("FILE must be a file with a name"))?;
-        let to = match file.metadata() {
-            Ok(there) if there.is_dir() => {
-                return Err(Failure::usage(format!("{} is a folder: name a file in it", file.display())));
-            }
-            // A device or a pipe stays what it is.
-            Ok(there) if !there.is_file() => file.to_owned(),
-            _ => {
-                let mut name = name.to_owned();
-                name.push(".part");
-                file.with_file_name(name)
-            }
-        };
-        Ok(Begun { file, to })
-    }
-
-    fn cannot(&self, error: &std::io::Error) -> Failure {
-        Failure::usage(format!("{} cannot be written: {error}", self.file.display()))
-    }
-
-    /// Opens it, for nobody else to read: a memory is as private as a diary.
-    fn open(&self) -> Result<File, Failure> {
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(&self.to).map_err(|error| self.cannot(&error))
-    }
-
-    fn finish(&self) -> Result<(), Failure> {
-        match self.to == self.file {
-            true => Ok(()),
-            false => std::fs::rename(&self.to, self.file).map_err(|error| self.cannot(&error)),
-        }
-    }
-}
-
-impl Drop for Begun<'_> {
-    fn drop(&mut self) {
-        // What is finished is not there any more.
-        if self.to != self.file {
-            let _ = std::fs::remove_file(&self.to);
-        }
-    }
 }
 
 /// Standard output. Whoever reads may have seen enough, as `head` does.

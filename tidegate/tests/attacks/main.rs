@@ -9,9 +9,11 @@ mod batches;
 mod buffers;
 mod connections;
 mod handshakes;
+mod broken_memory;
 mod http;
 mod lists;
 mod rig;
 
 mod schema_bomb;
 mod slow_readers;
+mod tenants;

@@ -9,6 +9,7 @@
 mod rig;
 mod server;
 
+mod backup;
 mod calls;
 mod config;
 mod connect;

@@ -61,8 +61,27 @@ fn the_configuration_says_what_is_listed_and_where_it_is_kept() {
     let failed = tidegate_in(&folder, &["serve", "--stdio"], "").exits(2);
     assert!(failed.err.contains("memory.store: it must be a file"), "{}", failed.err);
     config("[memory.embeddings]\nfolder = \"nowhere\"");
-    let failed = with_memory(&folder, &["tools"]);
-    assert!(failed.err.contains("nowhere"), "{}", failed.err);
+    let failed = tidegate_in(&folder, &["check", "--connect"], "").exits(1);
+    assert!(failed.out.contains("nowhere cannot be used"), "{failed:?}");
+}
+
+#[test]
+fn a_memory_that_cannot_be_opened_says_why_where_the_operator_looks() {
+    let folder = Folder::new();
+    let config =
+        "[servers.memory]\nbuiltin = \"memory\"\nprefix = \"\"\n[memory]\nstore = \"kept/here.db\"\n";
+    folder.write(FILE, config);
+    std::fs::create_dir_all(folder.0.join("kept")).unwrap();
+    folder.write("kept/here.db", "a text and no database");
+    let said = tidegate_in(&folder, &["check", "--connect"], "").exits(1).out;
+    assert!(said.contains("kept/here.db cannot be used: It is not a memory of Tidegate"), "{said}");
+    // Nothing was touched, and when it is repaired everything is well.
+    assert_eq!(folder.read("kept/here.db"), "a text and no database");
+    std::fs::remove_file(folder.0.join("kept/here.db")).unwrap();
+    tidegate_in(&folder, &["check", "--connect"], "").exits(0);
+    with_memory(&folder, &["call", "search_nodes", "query=tea"]).exits(0);
+    let beside = std::fs::read_dir(folder.0.join("kept")).unwrap().count();
+    assert_eq!(beside, 1, "checking leaves nothing beside the file");
 }
 
 #[test]

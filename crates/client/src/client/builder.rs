@@ -9,7 +9,7 @@ use tidegate_service::{Call, CallerId, Door, Notice, Principal};
 use tokio_util::sync::CancellationToken;
 use tower::Layer;
 
-use super::{Client, Inner, OnLog, Policed, Server};
+use super::{Client, Inner, OnClose, OnLog, Policed, Server};
 use crate::app_error::AppError;
 use crate::auth::Authorizer;
 use crate::cache::ToolCache;
@@ -34,6 +34,7 @@ pub struct ClientBuilder {
     on_log: Option<OnLog>,
     on_change: Option<OnChange>,
     on_stderr: Option<OnStderr>,
+    on_close: Option<OnClose>,
 }
 
 /// Told of every change.
@@ -50,6 +51,7 @@ impl ClientBuilder {
             on_log: None,
             on_change: None,
             on_stderr: None,
+            on_close: None,
         }
     }
 
@@ -102,6 +104,15 @@ impl ClientBuilder {
     /// Called with each line that the server's process writes to standard error. They go to the log too.
     pub fn on_stderr(mut self, handler: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_stderr = Some(Arc::new(handler));
+        self
+    }
+
+    /// What else [`Client::close`] ends and waits for: whatever a service in this process is made of.
+    pub fn on_close<F>(mut self, end: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.on_close = Some(Arc::new(move || Box::pin(end())));
         self
     }
 
@@ -158,6 +169,7 @@ impl ClientBuilder {
                     caller: CallerId::new(),
                     log_level: self.log_level,
                     on_log: self.on_log,
+                    on_close: self.on_close,
                 })));
             }
             Target::Command(command) => To::Command(command),
@@ -196,6 +208,7 @@ impl ClientBuilder {
             caller,
             log_level: self.log_level,
             on_log: self.on_log,
+            on_close: self.on_close,
         })))
     }
 }

@@ -11,6 +11,7 @@ mod result;
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use tidegate_protocol::{ClientCapabilities, Error, Json, Level, Limits, Method, Params, Revision};
 use tidegate_service::layers::{Breaker, Circuit, Retry};
 use tidegate_service::{BoxDoor, Call, CallerId, Context, Door, Principal, Reply};
@@ -65,10 +66,13 @@ struct Inner {
     caller: CallerId,
     log_level: Option<Level>,
     on_log: Option<OnLog>,
+    on_close: Option<OnClose>,
 }
 
 /// Takes the parameters of `notifications/message`.
 type OnLog = Arc<dyn Fn(Json) + Send + Sync>;
+/// Ends what the client does not know of.
+type OnClose = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// What answers.
 enum Server {
@@ -245,6 +249,9 @@ impl Client {
     pub async fn close(&self) {
         if let Server::Remote { upstream, .. } = &self.0.server {
             upstream.close().await;
+        }
+        if let Some(end) = &self.0.on_close {
+            end().await;
         }
     }
 

@@ -21,6 +21,7 @@ impl Resolver<'_> {
                 .filter_map(|folder| self.path(&["memory", "folders"], folder))
                 .collect(),
             private_addresses: memory.allow_private_addresses.unwrap_or_default(),
+            max_tenants: memory.max_tenants.map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
             embeddings: memory.embeddings.as_ref().and_then(|embeddings| self.embeddings(embeddings)),
             models,
             model: memory.model.clone(),

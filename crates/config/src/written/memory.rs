@@ -21,6 +21,8 @@ pub(crate) struct Memory {
     pub(crate) folders: Vec<String>,
     /// Whether pages of this machine and of private networks can be taken into the memory. Default false.
     pub(crate) allow_private_addresses: Option<bool>,
+    /// How many tenants may have a memory of their own in it, besides the usual one. Those who have one keep it. Default 1000.
+    pub(crate) max_tenants: Option<u64>,
     /// What compares texts by meaning: a folder with a static model, or an endpoint. Default: the model that `tidegate model`
     /// brought; without one, search goes by words.
     pub(crate) embeddings: Option<Embeddings>,

@@ -328,6 +328,7 @@ fn the_memory_is_told_what_it_needs() {
         store = "postgres://me:hush@db/memory"
         folders = ["notes", "/srv/docs"]
         allow_private_addresses = true
+        max_tenants = 20
         model = "claude/x"
         embeddings = { url = "http://127.0.0.1:1/v1", model = "m", api_key = "hush" }
         [memory.models.claude]
@@ -346,6 +347,7 @@ fn the_memory_is_told_what_it_needs() {
     let memory = settings.servers[0].memory.clone().unwrap();
     assert!(settings.servers[1].memory.is_none());
     assert!(memory.all_tools && memory.private_addresses);
+    assert_eq!(memory.max_tenants, Some(20));
     assert_eq!(memory.folders, [Path::new("/srv/app/notes"), Path::new("/srv/docs")]);
     assert!(matches!(&memory.store, Some(MemoryStore::Postgres(url)) if url.contains("hush")));
     assert!(matches!(&memory.embeddings, Some(Embeddings::Endpoint { model, .. }) if model == "m"));

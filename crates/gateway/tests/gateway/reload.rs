@@ -136,3 +136,30 @@ async fn a_gateway_that_is_dropped_leaves_no_process() {
     drop(gateway);
     until("the end of the processes", async || !pids.into_iter().any(lives)).await;
 }
+
+#[tokio::test]
+async fn the_end_waits_for_what_servers_of_this_process_end_with() {
+    let ended = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let told = ended.clone();
+    let dial = move |settings: &tidegate_gateway::ServerSettings| {
+        let (told, name) = (told.clone(), settings.name.clone());
+        let target = tidegate_client::Target::from_door(Server::new("local", "1.0").build());
+        let builder = tidegate_client::Client::builder(target)?.options(settings.options.clone());
+        Ok(builder.on_close(move || {
+            let (told, name) = (told.clone(), name.clone());
+            async move {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                told.lock().unwrap().push(name);
+            }
+        }))
+    };
+    let local =
+        |name: &str| tidegate_gateway::ServerSettings::new(name, Source::Builtin("local".into())).seal();
+    let gateway = Gateway::builder(settings([local("gone"), local("last")])).dial(dial).start().unwrap();
+    // One leaves with its configuration, right before the end.
+    gateway.reload(settings([local("last")])).unwrap();
+    in_time("the end", gateway.close()).await;
+    let mut ended = ended.lock().unwrap().clone();
+    ended.sort();
+    assert_eq!(ended, ["gone", "last"]);
+}

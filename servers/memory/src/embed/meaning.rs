@@ -16,6 +16,8 @@ use crate::store::{Code, Fault, Memory, Result, Store, View};
 
 /// How much memory all indexes may take together, in bytes.
 const ROOM: usize = 256 * 1024 * 1024;
+/// How many indexes there may be, however small.
+const INDEXES: usize = 256;
 /// How long to wait for the vector of a question.
 const WITHIN: Duration = Duration::from_secs(10);
 /// How long nobody asks a service that did not answer.
@@ -226,7 +228,7 @@ impl Meaning {
             let others = indexes.iter().filter(|(_, used)| !Arc::ptr_eq(&used.index, keep));
             let oldest = others.min_by_key(|(_, used)| used.at).map(|(tenant, _)| tenant.clone());
             match oldest {
-                Some(tenant) if all > ROOM => _ = indexes.remove(&tenant),
+                Some(tenant) if all > ROOM || indexes.len() > INDEXES => _ = indexes.remove(&tenant),
                 _ => return,
             }
         }

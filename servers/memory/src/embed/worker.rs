@@ -67,6 +67,7 @@ pub(super) async fn run(store: Store, embedder: Embedder, bell: Arc<Notify>) {
                 }
                 seen = news.last;
             }
+            Err(_) if store.is_closed() => return,
             Err(fault) => tracing::warn!(%fault, "vectors cannot be made now"),
         }
         let mut waits = IDLE;
@@ -81,6 +82,7 @@ pub(super) async fn run(store: Store, embedder: Embedder, bell: Arc<Notify>) {
             match step(&store.of(&tenant), &embedder, &model, progress).await {
                 Ok(Some(next)) => _ = behind.insert(tenant, next),
                 Ok(None) => _ = places.insert(tenant, progress.place),
+                Err(_) if store.is_closed() => return,
                 Err(fault) => {
                     let wait = AFTER_FAILURE * 2_u32.pow(progress.failures.min(DOUBLINGS));
                     tracing::warn!(%fault, tenant, ?wait, "vectors cannot be made now");

@@ -31,6 +31,8 @@ pub enum Code {
     Database,
     /// A document or an agent that is not there.
     NotFound,
+    /// There is no room for more of it.
+    Full,
     /// Something outside, such as a model or a page, did not do what it should.
     Outside,
     /// The database was lost while it kept a change: it is not known whether it did.
@@ -50,6 +52,7 @@ impl Code {
             Code::Conflict => "CONFLICT",
             Code::Database => "DATABASE_ERROR",
             Code::NotFound => "NOT_FOUND",
+            Code::Full => "LIMIT_REACHED",
             Code::Outside => "EXTERNAL_ERROR",
             Code::Uncertain => "OUTCOME_UNKNOWN",
             Code::Internal => "INTERNAL_ERROR",
@@ -82,6 +85,14 @@ impl Fault {
 
     pub(super) fn closed() -> Fault {
         Fault::new(Code::Database, "The memory is closed")
+    }
+
+    pub(super) fn too_many_tenants(most: usize) -> Fault {
+        let what = format!(
+            "This memory has {most} tenants, which is as many as it may have, and this would be another: use one that \
+             is known, or ask the operator to raise max_tenants"
+        );
+        Fault::new(Code::Full, what)
     }
 
     pub(super) fn panicked() -> Fault {

@@ -4,6 +4,8 @@
 //! Changes that wait at the same moment are committed together, each in a savepoint of its own: a commit costs a wait
 //! for the disk, and one wait can serve many callers. A caller hears of a change only when it is on the disk.
 
+mod backup;
+mod close;
 mod error;
 mod place;
 #[cfg(feature = "postgres")]
@@ -20,10 +22,12 @@ mod writer;
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch::Receiver};
 
+pub use backup::backup;
 pub(crate) use error::Result;
 pub use error::{Code, Fault};
 use place::Place;
@@ -39,16 +43,26 @@ const WAITING: usize = 1024;
 /// How many connections read at once.
 const READERS: usize = 4;
 
+/// How many tenants there may be, if nothing else is said.
+const MOST_TENANTS: usize = 1_000;
+/// How many tenants' numbers are remembered.
+const REMEMBERED: usize = 1_024;
+
 /// Where everything is kept. Clones are handles on the same.
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);
 
 struct Inner {
     place: Place,
-    jobs: mpsc::Sender<Job>,
+    /// What leads to the thread that writes; nothing does once the store is closed.
+    jobs: Mutex<Option<mpsc::Sender<Job>>>,
+    /// Has no sender any more when that thread has ended.
+    writer: Receiver<()>,
     idle: Mutex<Vec<Box<dyn Session>>>,
-    places: Semaphore,
-    tenants: Mutex<HashMap<String, i64>>,
+    places: Arc<Semaphore>,
+    /// The numbers of tenants who called lately.
+    tenants: Mutex<HashMap<Arc<str>, i64>>,
+    most_tenants: AtomicUsize,
     /// Rung after each change.
     bell: Arc<Notify>,
     watch: Watch,
@@ -75,16 +89,23 @@ impl Store {
 
     fn start(place: Place) -> Result<Store> {
         let (jobs, waiting) = mpsc::channel(WAITING);
-        writer::start(place.clone(), waiting)?;
+        let writer = writer::start(place.clone(), waiting)?;
         Ok(Store(Arc::new(Inner {
             place,
-            jobs,
+            jobs: Mutex::new(Some(jobs)),
+            writer,
             idle: Mutex::default(),
-            places: Semaphore::new(READERS),
+            places: Arc::new(Semaphore::new(READERS)),
             tenants: Mutex::default(),
+            most_tenants: AtomicUsize::new(MOST_TENANTS),
             bell: Arc::default(),
             watch: Watch::default(),
         })))
+    }
+
+    /// Lets so many tenants have a memory here, besides the usual one: 1000 if nothing is said. Those who have one keep it.
+    pub fn limit_tenants(&self, most: usize) {
+        self.0.most_tenants.store(most, Ordering::Relaxed);
     }
 
     /// The memory of one tenant.
@@ -120,7 +141,9 @@ impl Store {
                 let _ = done.send(told);
             })
         });
-        self.0.jobs.send(job).await.map_err(|_| Fault::closed())?;
+        let jobs = self.0.jobs().clone().ok_or_else(Fault::closed)?;
+        jobs.send(job).await.map_err(|_| Fault::closed())?;
+        drop(jobs);
         answer.await.unwrap_or_else(|_| Err(Fault::closed()))
     }
 
@@ -129,9 +152,11 @@ impl Store {
         &self,
         work: impl FnOnce(&mut dyn Sql) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let _place = self.0.places.acquire().await.map_err(|_| Fault::closed())?;
+        let place = self.0.places.clone().acquire_owned().await.map_err(|_| Fault::closed())?;
         let inner = self.0.clone();
         let read = tokio::task::spawn_blocking(move || {
+            // Taken for as long as something is read, whether anybody still waits for it or not.
+            let _place = place;
             let known = inner.idle().pop();
             let mut session = match known {
                 Some(session) => session,
@@ -140,7 +165,7 @@ impl Store {
             // One transaction, so that all queries see the same.
             session.begin_read()?;
             let found = work(&mut *session);
-            if session.batch("COMMIT").is_ok() {
+            if session.batch("COMMIT").is_ok() && !inner.places.is_closed() {
                 inner.idle().push(session);
             }
             found
@@ -151,26 +176,41 @@ impl Store {
         })
     }
 
-    /// The number of a tenant.
-    async fn tenant(&self, name: &str) -> Result<i64> {
-        let known = self.0.tenants().get(name).copied();
-        if let Some(id) = known {
+    /// The number of a tenant, who is made if need be.
+    async fn tenant(&self, name: &Arc<str>) -> Result<i64> {
+        if let Some(id) = self.0.known_tenant(name) {
             return Ok(id);
         }
-        let wanted = name.to_owned();
-        let id = self.write(move |sql| schema::tenant(sql, &wanted)).await?;
-        self.0.tenants().insert(name.to_owned(), id);
+        let (wanted, most) = (name.clone(), self.0.most_tenants.load(Ordering::Relaxed));
+        let id = self.write(move |sql| schema::tenant(sql, &wanted, most)).await?;
+        self.0.remember_tenant(name, id);
         Ok(id)
     }
 }
 
 impl Inner {
+    fn jobs(&self) -> MutexGuard<'_, Option<mpsc::Sender<Job>>> {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn idle(&self) -> MutexGuard<'_, Vec<Box<dyn Session>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tenants(&self) -> MutexGuard<'_, HashMap<String, i64>> {
+    fn tenants(&self) -> MutexGuard<'_, HashMap<Arc<str>, i64>> {
         self.tenants.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known_tenant(&self, name: &str) -> Option<i64> {
+        self.tenants().get(name).copied()
+    }
+
+    fn remember_tenant(&self, name: &Arc<str>, id: i64) {
+        let mut tenants = self.tenants();
+        if tenants.len() >= REMEMBERED {
+            tenants.clear();
+        }
+        tenants.insert(name.clone(), id);
     }
 }
 
@@ -213,12 +253,26 @@ impl Memory {
         self.store.write_then(work, kept).await
     }
 
-    /// Reads.
+    /// Reads. Whoever has never kept anything finds nothing, and is not known for having looked.
     pub(crate) async fn view<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut View<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let tenant = self.store.tenant(&self.tenant).await?;
-        self.store.read(move |sql| work(&mut View::new(sql, tenant))).await
+        let (inner, name) = (self.store.0.clone(), self.tenant.clone());
+        let known = inner.known_tenant(&name);
+        let look = move |sql: &mut dyn Sql| {
+            let tenant = match known {
+                Some(id) => id,
+                None => match schema::find_tenant(sql, &name)? {
+                    Some(id) => {
+                        inner.remember_tenant(&name, id);
+                        id
+                    }
+                    None => schema::NOBODY,
+                },
+            };
+            work(&mut View::new(sql, tenant))
+        };
+        self.store.read(look).await
     }
 }

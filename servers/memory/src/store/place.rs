@@ -53,11 +53,14 @@ impl Place {
 }
 
 /// Makes the folder and the file, for nobody else to read: a memory is as private as a diary.
+///
+/// A file that is there is not opened. Whoever closes a file gives up all locks that the process has on it, those of a
+/// memory that is in use included; another process could then take it that nobody uses it.
 fn prepare(path: &Path) -> std::io::Result<()> {
     let mut folders = std::fs::DirBuilder::new();
     folders.recursive(true);
     let mut file = std::fs::OpenOptions::new();
-    file.append(true).create(true);
+    file.write(true).create_new(true);
     #[cfg(unix)]
     {
         use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -67,5 +70,8 @@ fn prepare(path: &Path) -> std::io::Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         folders.create(folder)?;
     }
-    file.open(path).map(drop)
+    match file.open(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map(drop),
+    }
 }

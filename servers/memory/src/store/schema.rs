@@ -75,6 +75,7 @@ pub(super) fn migrate(sql: &mut dyn Sql) -> Result<()> {
         }
         set_version(sql, at + 1)?;
     }
+    own_tables(sql, NOBODY)?;
     match sql.dialect() {
         Dialect::Sqlite => Ok(()),
         Dialect::Postgres => compare(sql),
@@ -134,19 +135,37 @@ fn set_version(sql: &mut dyn Sql, version: usize) -> Result<()> {
     Ok(())
 }
 
-/// The number of a tenant, who is made if need be.
-pub(super) fn tenant(sql: &mut dyn Sql, name: &str) -> Result<i64> {
+/// The tenant whom a memory that nobody has written to belongs to. Nothing is ever kept for it.
+pub(super) const NOBODY: i64 = 0;
+
+/// The number of a tenant, who is made if need be and if there are fewer than `most`. The usual one always is.
+pub(super) fn tenant(sql: &mut dyn Sql, name: &str, most: usize) -> Result<i64> {
     let known = find_tenant(sql, name)?;
     if let Some(id) = known {
         return Ok(id);
     }
+    if name != crate::DEFAULT_TENANT {
+        let mut count = 0;
+        let others = "SELECT COUNT(*) FROM tenants WHERE name <> ?1";
+        sql.each(others, &[Value::Text(crate::DEFAULT_TENANT.into())], &mut |row| {
+            count = row.int(0)?;
+            Ok(())
+        })?;
+        if count >= i64::try_from(most).unwrap_or(i64::MAX) {
+            return Err(Fault::too_many_tenants(most));
+        }
+    }
     sql.run("INSERT INTO tenants (name) VALUES (?1) ON CONFLICT DO NOTHING", &[Value::Text(name.into())])?;
     let id =
         find_tenant(sql, name)?.ok_or_else(|| Fault::new(Code::Database, "The tenant cannot be made"))?;
-    // The index of words is each tenant's own: what is found in it cannot be anybody else's.
-    let words = crate::search::own_table(id, sql.dialect());
-    sql.run(&words, &[])?;
+    own_tables(sql, id)?;
     Ok(id)
+}
+
+/// The index of words is each tenant's own: what is found in it cannot be anybody else's.
+fn own_tables(sql: &mut dyn Sql, tenant: i64) -> Result<()> {
+    let words = crate::search::own_table(tenant, sql.dialect());
+    sql.run(&words, &[]).map(drop)
 }
 
 /// The number of a tenant who is known.

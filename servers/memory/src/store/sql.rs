@@ -83,4 +83,7 @@ pub(super) trait Session: Sql + Send {
 
     /// Runs statements that take no values and give no rows, one after the other.
     fn batch(&mut self, statements: &str) -> Result<()>;
+
+    /// Brings what was written to where it is looked for when nothing is running, before the connection is closed.
+    fn settle(&mut self) {}
 }

@@ -7,16 +7,18 @@ use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, OpenFlags, ToSql, params_from_iter};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql, params_from_iter};
 
 use super::error::{Code, Fault, Result};
 use super::sql::{self, Dialect, Row, Session, Sql, Value};
 
 /// How long to wait for another process that writes.
-const BUSY: Duration = Duration::from_secs(10);
+pub(super) const BUSY: Duration = Duration::from_secs(10);
 /// After how many pages of 4 KiB what was written goes to its place in the file. Many pages are written again and again,
 /// and go there once; but after a crash all of them are read.
 const CHECKPOINT: i64 = 4_000;
+/// How long to wait for others at the end.
+const LEAVING: Duration = Duration::from_secs(1);
 /// How many prepared statements to keep.
 const STATEMENTS: usize = 128;
 
@@ -26,28 +28,36 @@ const BEGIN: &[u8] = b"SQLite format 3\0";
 const TABLES: [&str; 4] = ["tenants", "changes", "observations", "pages"];
 
 /// Refuses a file of anybody else's before anything in it is touched. An empty one can become a memory.
-fn check_ours(path: &Path) -> Result<()> {
+pub(super) fn check_ours(path: &Path) -> Result<()> {
     let refused = |what: &str| {
         Err(Fault::new(Code::Database, format!("{what}: name another file. It was not touched")))
     };
-    let mut begin = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(BEGIN.len() as u64).read_to_end(&mut begin));
-    match read {
-        // Whoever opens it says why it cannot be read.
-        Err(_) | Ok(0) => return Ok(()),
-        Ok(_) if begin != BEGIN => {
+    let tables = match tables(path) {
+        Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) && !began_well(path) => {
             return refused("It is not a memory of Tidegate, and no SQLite file at all");
         }
-        Ok(_) => {}
-    }
-    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    connection.busy_timeout(BUSY)?;
-    let mut statement = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table'")?;
-    let tables = statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+        tables => tables?,
+    };
     match tables.is_empty() || TABLES.iter().all(|ours| tables.iter().any(|table| table == ours)) {
         true => Ok(()),
         false => refused("It is not a memory of Tidegate, but an SQLite file of another program"),
     }
+}
+
+/// Whether a file that SQLite cannot use begins like one that it could once. Nobody has it open.
+fn began_well(path: &Path) -> bool {
+    let mut begin = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGIN.len() as u64).read_to_end(&mut begin));
+    read.is_ok() && begin == BEGIN
+}
+
+/// The names of the tables in a file. SQLite itself looks: nobody else may open a file that it may have open, see
+/// [`super::place`].
+fn tables(path: &Path) -> rusqlite::Result<Vec<String>> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    connection.busy_timeout(BUSY)?;
+    let mut statement = connection.prepare("SELECT name FROM sqlite_master WHERE type = 'table'")?;
+    statement.query_map([], |row| row.get(0))?.collect()
 }
 
 /// Opens the file. Only one connection of a process writes.
@@ -166,5 +176,16 @@ impl Session for Connection {
 
     fn batch(&mut self, statements: &str) -> Result<()> {
         Ok(self.execute_batch(statements)?)
+    }
+
+    fn settle(&mut self) {
+        let _ = self.busy_timeout(LEAVING);
+        match self.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0)) {
+            Ok(0) => {}
+            Ok(_) => {
+                tracing::debug!("another process uses the memory file: the newest changes stay beside it")
+            }
+            Err(error) => tracing::debug!(%error, "the newest changes stay beside the memory file"),
+        }
     }
 }

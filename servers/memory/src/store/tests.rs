@@ -263,3 +263,85 @@ fn a_file_of_anybody_else_is_refused_and_not_touched() {
     Store::open(&empty).unwrap();
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_acknowledged_is_in_the_one_file_at_the_end() {
+    let kinds = Kinds::new();
+    for memory in &kinds.memories {
+        // A reader that is still there, and changes of which nobody waits for the last.
+        known(memory, "nobody").await;
+        for name in ["one", "two", "three"] {
+            memory.change("test", move |change| change.run(MAKE, &[Value::Text(name.into())])).await.unwrap();
+        }
+        let last = memory.clone();
+        let last = tokio::spawn(async move {
+            last.change("test", |change| change.run(MAKE, &[Value::Text("last".into())])).await
+        });
+        tokio::join!(memory.store.close(), memory.store.close());
+        let is_kept = last.await.unwrap().is_ok();
+        let gone = memory.change("test", |change| change.run(MAKE, &[Value::Text("late".into())])).await;
+        assert_eq!(gone.unwrap_err(), Fault::closed());
+        assert_eq!(memory.view(|_| Ok(())).await.unwrap_err(), Fault::closed());
+        let file = kinds.folder.join("memory.db");
+        if matches!(memory.store.0.place, super::Place::File(_)) {
+            assert_eq!(std::fs::read_dir(&kinds.folder).unwrap().count(), 1, "only the file itself");
+            let copy = kinds.folder.join("copy.db");
+            std::fs::copy(&file, &copy).unwrap();
+            let copy = Store::open(copy).unwrap().of("one");
+            for name in ["one", "two", "three"] {
+                assert!(known(&copy, name).await, "{name}");
+            }
+            assert_eq!(known(&copy, "last").await, is_kept);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn there_are_only_so_many_tenants() {
+    let kinds = Kinds::new();
+    for memory in &kinds.memories {
+        let store = &memory.store;
+        store.limit_tenants(3);
+        let keep = async |tenant: &str| {
+            let memory = store.of(tenant);
+            memory.change("test", |change| change.run(MAKE, &[Value::Text("x".into())])).await.map(drop)
+        };
+        let tenants = async || {
+            let counted = store.read(|sql| {
+                let mut count = 0;
+                sql.each("SELECT COUNT(*) FROM tenants", &[], &mut |row| {
+                    count = row.int(0)?;
+                    Ok(())
+                })?;
+                Ok(count)
+            });
+            counted.await.unwrap()
+        };
+        for tenant in ["one", "two", "three"] {
+            keep(tenant).await.unwrap();
+        }
+        // One more is refused, and the usual memory and those that are known go on.
+        let fault = keep("four").await.unwrap_err();
+        assert_eq!(fault.code, Code::Full);
+        assert!(fault.message.contains("has 3 tenants") && fault.message.contains("max_tenants"), "{fault}");
+        keep(crate::DEFAULT_TENANT).await.unwrap();
+        memory.change("test", |change| change.run(MAKE, &[Value::Text("y".into())])).await.unwrap();
+        // Who looks is nobody, whatever they look for.
+        for n in 0..super::REMEMBERED + 10 {
+            assert!(!known(&store.of(&format!("who {n}")), "x").await);
+        }
+        let nobody = store.of("nobody");
+        let found = nobody.view(|view| search::lexical(view, "x", &[pages::ENTITY], 10)).await;
+        assert_eq!(found.unwrap(), []);
+        assert_eq!(tenants().await, 4);
+        assert!(store.0.tenants().len() <= 4);
+        store.limit_tenants(usize::MAX);
+        for n in 0..40 {
+            keep(&format!("more {n}")).await.unwrap();
+        }
+        for n in 0..super::REMEMBERED + 10 {
+            store.0.remember_tenant(&format!("some {n}").into(), 1);
+        }
+        assert!(store.0.tenants().len() <= super::REMEMBERED);
+    }
+}

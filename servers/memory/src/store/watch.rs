@@ -120,9 +120,10 @@ impl Store {
             let mut seen = None;
             loop {
                 tokio::time::sleep(LOOK).await;
-                let Some(inner) = inner.upgrade() else { return };
-                let looked = Store(inner).look(&mut seen).await;
-                if let Err(fault) = looked {
+                let Some(store) = inner.upgrade().map(Store).filter(|store| !store.is_closed()) else {
+                    return;
+                };
+                if let Err(fault) = store.look(&mut seen).await {
                     tracing::debug!(%fault, "what other processes changed cannot be told now");
                 }
             }

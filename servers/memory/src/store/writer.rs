@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::error::{Fault, Result};
 use super::place::Place;
@@ -18,23 +18,29 @@ const TOGETHER: usize = 256;
 pub(super) type Job = Box<dyn FnOnce(Option<&mut dyn Session>) -> Answer + Send>;
 pub(super) type Answer = Box<dyn FnOnce(Result<()>) + Send>;
 
-/// Starts the thread, which opens the place and brings it up to date first.
-pub(super) fn start(place: Place, jobs: mpsc::Receiver<Job>) -> Result<()> {
+/// Starts the thread, which opens the place and brings it up to date first. What it returns has no sender any more once
+/// the thread has closed its connection and ended.
+pub(super) fn start(place: Place, jobs: mpsc::Receiver<Job>) -> Result<watch::Receiver<()>> {
     let (ready, opened) = std::sync::mpsc::channel();
-    let life = move || match open(&place) {
-        Ok(session) => {
-            let _ = ready.send(Ok(()));
-            write(session, jobs);
-        }
-        Err(fault) => {
-            let _ = ready.send(Err(fault));
+    let (alive, writer) = watch::channel(());
+    let life = move || {
+        let _alive = alive;
+        match open(&place) {
+            Ok(session) => {
+                let _ = ready.send(Ok(()));
+                write(session, jobs);
+            }
+            Err(fault) => {
+                let _ = ready.send(Err(fault));
+            }
         }
     };
     std::thread::Builder::new()
         .name("memory-writer".to_owned())
         .spawn(life)
         .map_err(|error| Fault::new(super::Code::Database, format!("No thread can be started: {error}")))?;
-    opened.recv().unwrap_or_else(|_| Err(Fault::panicked()))
+    opened.recv().unwrap_or_else(|_| Err(Fault::panicked()))?;
+    Ok(writer)
 }
 
 fn open(place: &Place) -> Result<Box<dyn Session>> {
@@ -80,6 +86,7 @@ fn write(mut session: Box<dyn Session>, mut jobs: mpsc::Receiver<Job>) {
         };
         finish(answers, &committed);
     }
+    session.settle();
 }
 
 /// Indexes what was changed, in the same transaction: what is known can be found.

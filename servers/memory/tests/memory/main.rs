@@ -27,6 +27,7 @@ mod retract;
 mod rig;
 mod search;
 mod shapes;
+mod sharing;
 mod surface;
 mod tenants;
 mod timeline;

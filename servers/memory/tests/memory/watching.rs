@@ -192,9 +192,9 @@ async fn what_another_process_changes_is_heard_of_once() {
 async fn who_stops_waiting_for_a_change_does_not_hide_it_from_others() {
     let folder = Folder::new();
     let memory = folder.server();
-    let events = watch(&memory, None, everything(&[ANN])).await;
     // The tenant is known, so that the change is on its way at once.
-    ask(&memory, "read_graph", json!({})).await;
+    ask(&memory, "create_entities", json!({"entities": [{"name": "Bob", "entityType": "t"}]})).await;
+    let events = watch(&memory, None, everything(&[ANN])).await;
     let params = json!({"name": "create_entities", "arguments": {"entities": [ann()]}});
     let params = Params::parse(&Json::from(params), &Limits::default()).unwrap();
     let call = Call::new(Method::ToolsCall, params, Context::local());

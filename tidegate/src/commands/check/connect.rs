@@ -8,10 +8,11 @@ use tidegate_client::Client;
 use tidegate_config::{ServerSettings, Settings, Source};
 use tokio::task::JoinSet;
 
+use crate::commands::builtin::Builtin;
+use crate::commands::connection;
 use crate::commands::exit::Exit;
 use crate::commands::failure::Failure;
 use crate::commands::target::Place;
-use crate::commands::{builtin, connection};
 
 /// How long a server may take.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -52,9 +53,13 @@ pub(super) async fn all(settings: &Settings) -> Vec<Result<Reached, Failure>> {
 ///
 /// This is the place to connect through the gateway instead, once there is one in this process.
 async fn reach(server: &ServerSettings) -> Result<Reached, Failure> {
-    let target = match &server.source {
-        Source::Target(target) => target.clone(),
-        Source::Builtin(name) => builtin::target(name, server, Profile::Strict, None)?,
+    let (target, builtin) = match &server.source {
+        Source::Target(target) => (target.clone(), None),
+        Source::Builtin(name) => {
+            let builtin = Builtin::new(name, server, Profile::Strict, None)?;
+            builtin.open().await?;
+            (builtin.target.clone(), Some(builtin))
+        }
     };
     let place = Place { name: server.name.clone(), target, file: None };
     let mut options = server.options.clone();
@@ -63,7 +68,11 @@ async fn reach(server: &ServerSettings) -> Result<Reached, Failure> {
     // Whoever looks for faults wants to see the first one.
     options.retry = RetryPolicy::never();
     let (builder, words) = connection::builder(&place, options, false)?;
-    let client = builder.lazy()?;
+    let client = match builtin {
+        Some(builtin) => builtin.ends_with(builder),
+        None => builder,
+    };
+    let client = client.lazy()?;
     let late = |_| {
         let sentence = format!("it did not answer within {}", humantime::format_duration(LIMIT));
         Err(Failure::new(Exit::TimedOut, sentence))

@@ -6,10 +6,11 @@ use tidegate_gateway::Pin;
 use tokio::task::JoinSet;
 
 use super::changes::Wanted;
+use crate::commands::builtin::Builtin;
+use crate::commands::connection;
 use crate::commands::exit::Exit;
 use crate::commands::failure::Failure;
 use crate::commands::target::Place;
-use crate::commands::{builtin, connection};
 
 /// What a server lists now.
 pub(super) struct Listed {
@@ -45,13 +46,21 @@ pub(super) async fn all(settings: &Settings, wanted: &Wanted) -> Vec<Listed> {
 }
 
 async fn tools(server: &ServerSettings) -> Result<Vec<Tool>, Failure> {
-    let target = match &server.source {
-        Source::Target(target) => target.clone(),
-        Source::Builtin(name) => builtin::target(name, server, Profile::Strict, None)?,
+    let (target, builtin) = match &server.source {
+        Source::Target(target) => (target.clone(), None),
+        Source::Builtin(name) => {
+            let builtin = Builtin::new(name, server, Profile::Strict, None)?;
+            builtin.open().await?;
+            (builtin.target.clone(), Some(builtin))
+        }
     };
     let place = Place { name: server.name.clone(), target, file: None };
     let (builder, words) = connection::builder(&place, server.options.clone(), false)?;
-    let client = builder.lazy()?;
+    let client = match builtin {
+        Some(builtin) => builtin.ends_with(builder),
+        None => builder,
+    };
+    let client = client.lazy()?;
     let read = async {
         let facts = client.server().await?;
         if facts.has_capability("tools") { client.tools().await } else { Ok(Vec::new()) }

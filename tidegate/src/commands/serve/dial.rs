@@ -7,7 +7,8 @@ use tidegate_service::Door;
 
 use super::ancestry::Ancestry;
 use super::back::Back;
-use crate::commands::{builtin, connection};
+use crate::commands::builtin::Builtin;
+use crate::commands::connection;
 
 /// Makes clients. `errors` is for the demonstration server, `back` for servers of the program that use others.
 pub(super) fn with(
@@ -16,12 +17,17 @@ pub(super) fn with(
     back: Back,
 ) -> impl Fn(&ServerSettings) -> Result<ClientBuilder, AppError> {
     move |settings| {
+        let options = settings.options.clone();
         let target = match &settings.source {
             Source::Target(Target::Command(command)) => Target::Command(ancestry.tell(command.clone())),
             Source::Target(target) => target.clone(),
-            Source::Builtin(name) => builtin::target(name, settings, errors, Some(back.clone().boxed()))?,
+            Source::Builtin(name) => {
+                let builtin = Builtin::new(name, settings, errors, Some(back.clone().boxed()))?;
+                let builder = Client::builder(builtin.target.clone())?.options(options);
+                return Ok(builtin.ends_with(builder));
+            }
         };
-        let builder = Client::builder(target.clone())?.options(settings.options.clone());
+        let builder = Client::builder(target.clone())?.options(options);
         connection::with_logins(builder, &target, false).map_err(|error| connection::app_error(&error))
     }
 }
