@@ -36,6 +36,7 @@ mod outbox;
 mod own_resources;
 mod reply;
 pub mod schema;
+pub mod secrets;
 mod time;
 mod unlisted;
 pub mod wire_trace;
