@@ -5,5 +5,7 @@
 //! on time are wide, because they are there to tell an answer from a hang.
 #![cfg(target_os = "linux")]
 
+mod foreign_text;
 mod http;
+mod programs;
 mod rig;
