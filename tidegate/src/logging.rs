@@ -2,13 +2,18 @@
 //!
 //! Every line of a call carries its correlation id: `{"timestamp":"2026-07-28 12:00:00","level":"info","message":…,
 //! "correlationId":…,"tool":…}`.
+//!
+//! Much of what is logged was written by others: names, errors, what programs print. All of it goes through here, so here
+//! it is made harmless: no field can end its line or drive a terminal, and no secret of the configuration is shown.
 
 use std::fmt;
 use std::io::IsTerminal;
 use std::str::FromStr;
 
 use serde_json::Value;
+use tidegate_protocol::text::{escaped, escaped_json};
 use tidegate_service::Current;
+use tidegate_service::secrets::mask;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Subscriber};
 use tracing_subscriber::EnvFilter;
@@ -62,7 +67,7 @@ pub fn init(format: Format, level: Option<&str>) {
 }
 
 /// Writes fields as `name=value`, and after those of an event which call it belongs to. Texts go out as they are, without
-/// the formatting machinery, unless they hold something that could forge a log line.
+/// the formatting machinery; what could forge a log line is escaped.
 struct PlainFields;
 
 impl<'w> FormatFields<'w> for PlainFields {
@@ -77,7 +82,7 @@ impl<'w> FormatFields<'w> for PlainFields {
         if visitor.is_event {
             Current::look(|call| call.fields().for_each(|(name, value)| visitor.text(name, &value)));
         }
-        let written = writer.write_str(&visitor.text);
+        let written = writer.write_str(&escaped(&mask(&visitor.text)));
         visitor.text.clear();
         GATHERED.set(visitor.text);
         written
@@ -104,9 +109,6 @@ impl PlainVisitor {
     }
 
     fn text(&mut self, name: &str, value: &str) {
-        if value.bytes().any(|b| b.is_ascii_control()) {
-            return self.debug(name, &value);
-        }
         self.name(name);
         self.text.push_str(value);
     }
@@ -152,17 +154,25 @@ where
             let Some(fields) = extensions.get::<FormattedFields<JsonFields>>() else { continue };
             if let Ok(Value::Object(members)) = serde_json::from_str(fields) {
                 for (name, value) in members {
-                    line.entry(name).or_insert(value);
+                    line.entry(name).or_insert_with(|| masked(value));
                 }
             }
         }
         Current::look(|call| {
             for (name, value) in call.fields() {
-                line.entry(name).or_insert_with(|| Value::from(value));
+                line.entry(name).or_insert_with(|| masked(Value::from(value)));
             }
         });
         line.insert("target".to_owned(), Value::from(event.metadata().target()));
-        writeln!(writer, "{}", Value::Object(line))
+        writeln!(writer, "{}", escaped_json(&Value::Object(line).to_string()))
+    }
+}
+
+/// A text without secrets.
+fn masked(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::from(mask(&text).into_owned()),
+        other => other,
     }
 }
 
@@ -171,11 +181,11 @@ struct Fields<'a>(&'a mut serde_json::Map<String, Value>);
 
 impl Visit for Fields<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.0.insert(field.name().to_owned(), Value::from(format!("{value:?}")));
+        self.0.insert(field.name().to_owned(), masked(Value::from(format!("{value:?}"))));
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.0.insert(field.name().to_owned(), Value::from(value));
+        self.0.insert(field.name().to_owned(), masked(Value::from(value)));
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
@@ -218,15 +228,19 @@ mod tests {
         }
     }
 
+    fn dispatch(format: Format, captured: &Captured) -> tracing::Dispatch {
+        let writer = captured.clone();
+        let builder = tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false);
+        match format {
+            Format::Pretty => tracing::Dispatch::from(builder.fmt_fields(PlainFields).finish()),
+            Format::Json => builder.fmt_fields(JsonFields::new()).event_format(JsonLines).finish().into(),
+        }
+    }
+
     /// What is logged by `log` while a call is under way, by this subscriber.
     fn logged(format: Format) -> String {
         let captured = Captured::default();
-        let writer = captured.clone();
-        let builder = tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false);
-        let dispatch = match format {
-            Format::Pretty => tracing::Dispatch::from(builder.fmt_fields(PlainFields).finish()),
-            Format::Json => builder.fmt_fields(JsonFields::new()).event_format(JsonLines).finish().into(),
-        };
+        let dispatch = dispatch(format, &captured);
         let answer = |_: Call| async {
             tracing::info!(count = 3, "counted");
             Ok::<_, std::convert::Infallible>(Reply::Complete(tidegate_protocol::Json::empty_object()))
@@ -245,7 +259,7 @@ mod tests {
     fn lines_say_which_call_they_belong_to() {
         let line = logged(Format::Pretty);
         assert!(line.contains("counted count=3 correlationId="), "{line}");
-        assert!(line.ends_with("method=tools/call tool=\"e\\ncho\"\n"), "no name can forge a line: {line}");
+        assert!(line.ends_with("method=tools/call tool=e\\ncho\n"), "no name can forge a line: {line}");
         let line: Value = serde_json::from_str(&logged(Format::Json)).unwrap();
         assert_eq!((&line["tool"], &line["method"]), (&Value::from("e\ncho"), &Value::from("tools/call")));
         assert!(line["correlationId"].is_string());
@@ -270,5 +284,24 @@ mod tests {
         assert_eq!((&line["correlationId"], &line["tool"]), (&Value::from("1-a"), &Value::from("echo")));
         assert_eq!((&line["level"], &line["count"]), (&Value::from("info"), &Value::from(3)));
         assert_eq!(line["timestamp"].as_str().unwrap().len(), 19);
+    }
+
+    #[test]
+    fn nothing_that_others_wrote_forges_a_line_or_shows_a_secret() {
+        tidegate_service::secrets::keep("sk-logging-0001");
+        let forged = "x\n2026-07-28T12:00:00Z ERROR all is lost\u{1b}[2J\u{9b}31m\u{202e} sk-logging-0001";
+        let error = tidegate_protocol::Error::internal();
+        for format in [Format::Pretty, Format::Json] {
+            let captured = Captured::default();
+            tracing::dispatcher::with_default(&dispatch(format, &captured), || {
+                let span = tracing::info_span!("call", of = forged);
+                span.in_scope(|| tracing::warn!(name = forged, shown = %forged, seen = ?forged, %error, "down: {forged}"));
+            });
+            let text = String::from_utf8(captured.0.lock().unwrap().clone()).unwrap();
+            assert_eq!(text.matches('\n').count(), 1, "{text:?}");
+            assert!(!text.trim_end().contains(|c: char| c.is_control() || c == '\u{202e}'), "{text:?}");
+            assert!(!text.contains("logging-0001") && text.contains("***"), "{text:?}");
+            assert!(text.contains("all is lost"));
+        }
     }
 }

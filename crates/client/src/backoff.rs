@@ -1,17 +1,16 @@
-//! [`Backoff`]: how long to wait before starting again what keeps failing; [`Pace`]: who has to.
+//! [`Backoff`]: how long to wait before starting again what keeps failing.
 
 use std::time::{Duration, Instant};
 
-/// Who starts something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pace {
-    /// A call: it keeps to the pause, and its failures count.
-    Caller,
-    /// A probe: it goes at once, and its failures make the pause no longer.
-    Probe,
-}
+use tidegate_protocol::{Error, Symbol};
 
-/// Grows with every failure in a row, from nothing to half a minute.
+/// A process that ends sooner than this after its start has not really started.
+pub(crate) const HEALTHY_AFTER: Duration = Duration::from_secs(30);
+/// The longest that anybody is made to wait for a pause to be over; a longer one fails at once.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Grows with every failure in a row, from nothing to a minute. Calls and probes keep to it alike: a program that cannot
+/// live is started no oftener because somebody looks after it.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
     failures: u32,
@@ -19,14 +18,17 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    const FIRST: Duration = Duration::from_millis(250);
-    const MOST: Duration = Duration::from_secs(30);
+    const FIRST: Duration = Duration::from_secs(1);
+    const MOST: Duration = Duration::from_secs(60);
 
     /// It failed. The first failure costs nothing: what worked yesterday may work at once.
     pub(crate) fn failed(&mut self, now: Instant) {
-        // What failed long ago says nothing about today.
-        if self.until.is_some_and(|until| now.saturating_duration_since(until) > Self::MOST) {
-            self.failures = 0;
+        match self.until {
+            // It was started before the pause began, together with what failed then.
+            Some(until) if now < until => return,
+            // What failed long ago says nothing about today.
+            Some(until) if now.saturating_duration_since(until) > Self::MOST => self.failures = 0,
+            _ => {}
         }
         self.failures += 1;
         let pause = match self.failures {
@@ -36,8 +38,13 @@ impl Backoff {
         self.until = Some(now + pause);
     }
 
-    /// It works.
-    pub(crate) fn succeeded(&mut self) {
+    /// It was started, so nobody waits any more. Whether it really works shows when it ends.
+    pub(crate) fn started(&mut self) {
+        self.until = None;
+    }
+
+    /// It works, or somebody has set something right.
+    pub(crate) fn reset(&mut self) {
         *self = Backoff::default();
     }
 
@@ -47,25 +54,63 @@ impl Backoff {
     }
 }
 
+/// What whoever comes in a long pause is told at once, instead of waiting for its end.
+pub(crate) fn not_yet(pause: Duration, last: Option<&Error>) -> Error {
+    let sentence = |why: &str| {
+        format!("The server is not started again for another {:.1} s: {why}", pause.as_secs_f32())
+    };
+    let error = match last {
+        Some(last) => {
+            Error::new(Symbol::Unavailable, sentence(last.message())).with_detail(sentence(last.detail()))
+        }
+        None => Error::new(Symbol::Unavailable, sentence("it ended right after its start")),
+    };
+    error.unexecuted().with_retry_after(pause)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn grows_and_is_bounded() {
-        let now = Instant::now();
+        let mut now = Instant::now();
         let mut backoff = Backoff::default();
         let mut pauses = Vec::new();
-        for _ in 0..12 {
+        for _ in 0..10 {
             backoff.failed(now);
-            pauses.push(backoff.wait(now).as_millis());
+            pauses.push(backoff.wait(now).as_secs());
+            now += backoff.wait(now);
         }
-        assert_eq!(pauses, [0, 250, 500, 1000, 2000, 4000, 8000, 16000, 30000, 30000, 30000, 30000]);
-        assert_eq!(backoff.wait(now + Duration::from_secs(29)), Duration::from_secs(1));
+        assert_eq!(pauses, [0, 1, 2, 4, 8, 16, 32, 60, 60, 60]);
         let later = now + Duration::from_secs(61);
         backoff.failed(later);
         assert_eq!(backoff.wait(later), Duration::ZERO, "what failed long ago does not count");
-        backoff.succeeded();
+    }
+
+    #[test]
+    fn what_fails_together_counts_once() {
+        let now = Instant::now();
+        let mut backoff = Backoff::default();
+        for _ in 0..5 {
+            backoff.failed(now);
+        }
+        assert_eq!(backoff.wait(now), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_start_ends_the_pause_and_only_life_ends_the_count() {
+        let now = Instant::now();
+        let mut backoff = Backoff::default();
+        for _ in 0..3 {
+            backoff.failed(now + backoff.wait(now));
+        }
+        backoff.started();
+        assert_eq!(backoff.wait(now), Duration::ZERO);
+        backoff.failed(now);
+        assert_eq!(backoff.wait(now), Duration::from_secs(4));
+        backoff.reset();
+        backoff.failed(now);
         assert_eq!(backoff.wait(now), Duration::ZERO);
     }
 }

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use crate::allowance::Allowance;
 use crate::cache::ToolCache;
 use crate::changes::Changes;
-use crate::child::{Child, ChildSettings, OnStderr};
+use crate::child::{Child, ChildSettings, OnStderr, StderrLog};
 use crate::facts::ServerFacts;
 use crate::handlers::Handlers;
 use crate::http::HttpClient;
@@ -53,6 +53,8 @@ pub(crate) struct Dialer {
     pub(crate) over: CancellationToken,
     /// Who sees what the server's process writes to standard error.
     pub(crate) on_stderr: Option<OnStderr>,
+    /// Where what it writes there is logged.
+    pub(crate) stderr_log: StderrLog,
 }
 
 /// What a server turned out to be.
@@ -94,7 +96,7 @@ impl Dialer {
         let desk = self.desk(terms);
         let (limits, on_stderr) = (self.options.limits, self.on_stderr.clone());
         let settings = ChildSettings { limits, on_stderr, ..ChildSettings::default() };
-        let child = Child::spawn(&self.name, command, &settings, desk.clone())?;
+        let child = Child::spawn(&self.name, command, &settings, &self.stderr_log, desk.clone())?;
         Ok(self.peer(desk, Line::Child(child)))
     }
 

@@ -28,6 +28,9 @@ pub(crate) fn code_of(error: &Json) -> Option<i64> {
 pub(crate) fn error(url: &Url, answered: &Answered, limits: &Limits) -> Error {
     let status = answered.status;
     let host = url.host_str().unwrap_or("the server");
+    let code = status.as_u16();
+    // What a server answers in the words of the protocol is meant for callers; pages of whatever stands before it are not.
+    let told = error_in(&answered.body, limits).map_or_else(String::new, |_| said(&answered.body, limits));
     let said = match said(&answered.body, limits) {
         empty if empty.is_empty() => challenged(&answered.www_authenticate),
         said => said,
@@ -35,38 +38,52 @@ pub(crate) fn error(url: &Url, answered: &Answered, limits: &Limits) -> Error {
     let error = match status {
         StatusCode::UNAUTHORIZED => {
             let what = format!("{host} wants a login (HTTP 401){said}. Run: tidegate login {}", plain(url));
-            Error::new(Symbol::Unauthorized, what).unexecuted()
+            Error::new(Symbol::Unauthorized, "The server wants a login (HTTP 401)")
+                .with_detail(what)
+                .unexecuted()
         }
         StatusCode::FORBIDDEN => {
             let what = format!("{host} does not allow this (HTTP 403){said}");
-            Error::new(Symbol::Unauthorized, what).unexecuted()
+            Error::new(Symbol::Unauthorized, format!("The server does not allow this (HTTP 403){told}"))
+                .with_detail(what)
+                .unexecuted()
         }
         StatusCode::TOO_MANY_REQUESTS => {
             let what = format!("{host} is asked too often (HTTP 429){said}");
-            Error::new(Symbol::RateLimited, what).unexecuted()
+            Error::new(Symbol::RateLimited, format!("The server is asked too often (HTTP 429){told}"))
+                .with_detail(what)
+                .unexecuted()
         }
         StatusCode::PAYLOAD_TOO_LARGE => {
             let what = format!("{host} does not take messages this large (HTTP 413){said}");
-            Error::new(Symbol::TooLarge, what).unexecuted()
+            Error::new(
+                Symbol::TooLarge,
+                format!("The server does not take messages this large (HTTP 413){told}"),
+            )
+            .with_detail(what)
+            .unexecuted()
         }
         status if status.is_server_error() => {
-            let error =
-                Error::new(Symbol::Unavailable, format!("{host} failed (HTTP {}){said}", status.as_u16()));
+            let error = Error::new(Symbol::Unavailable, format!("The server failed (HTTP {code}){told}"))
+                .with_detail(format!("{host} failed (HTTP {code}){said}"));
             // RFC 9110 section 15.6.4: a server that says when to come back has not even begun.
             let refused = status == StatusCode::SERVICE_UNAVAILABLE && answered.retry_after.is_some();
             if refused { error.unexecuted() } else { error }
         }
         status if status.is_redirection() => Error::new(
             Symbol::Unavailable,
-            format!(
-                "{host} points elsewhere (HTTP {}), where requests are not sent; use the new address",
-                status.as_u16()
-            ),
+            format!("The server points elsewhere (HTTP {code}), where requests are not sent"),
         )
+        .with_detail(format!(
+            "{host} points elsewhere (HTTP {code}), where requests are not sent; use the new address"
+        ))
         .unexecuted(),
-        status => {
-            let what = format!("{host} refused the request (HTTP {}){said}", status.as_u16());
-            Error::new(Symbol::InvalidRequest, what).as_protocol().unexecuted()
+        _ => {
+            let what = format!("{host} refused the request (HTTP {code}){said}");
+            Error::new(Symbol::InvalidRequest, format!("The server refused the request (HTTP {code}){told}"))
+                .with_detail(what)
+                .as_protocol()
+                .unexecuted()
         }
     };
     match answered.retry_after {
@@ -79,7 +96,7 @@ pub(crate) fn error(url: &Url, answered: &Answered, limits: &Limits) -> Error {
 pub(crate) fn not_mcp(content_type: &str, excerpt: &str) -> Error {
     let kind = if content_type.is_empty() { "no content type" } else { content_type };
     let what = format!("This is no MCP endpoint: it answered with {kind}: {}", cut(excerpt));
-    Error::new(Symbol::Unavailable, what)
+    Error::new(Symbol::Unavailable, "The server answered with something that is not MCP").with_detail(what)
 }
 
 /// What a `WWW-Authenticate` header says went wrong (RFC 6750 section 3), for people.

@@ -53,10 +53,8 @@ impl Pair {
         inbox: Arc<dyn Inbox>,
     ) -> Result<Pair, Error> {
         let (reader, writer) = (streams.0)().map_err(|error| {
-            Error::new(
-                Symbol::Unavailable,
-                format!("cannot open the streams to the server {name:?}: {error}"),
-            )
+            Error::new(Symbol::Unavailable, format!("The server {name:?} cannot be reached"))
+                .with_detail(format!("cannot open the streams to the server {name:?}: {error}"))
         })?;
         let (messages, waiting) = mpsc::channel(BACKLOG);
         let (asked, done) = (CancellationToken::new(), CancellationToken::new());

@@ -8,7 +8,6 @@ use tidegate_protocol::{Error, Symbol};
 use tidegate_service::{Call, Outbox, Reply, Subscription};
 
 use crate::allowance::Allowance;
-use crate::backoff::Pace;
 use crate::modern::{Fed, Feed, Modern, Trouble};
 use crate::notices::{notice_of, other_notice};
 use crate::upstream::{Known, Upstream};
@@ -94,7 +93,7 @@ async fn keep(feed: Feed, outbox: &Outbox, upstream: &Weak<Upstream>, call: &Cal
 
 async fn again(upstream: &Arc<Upstream>, call: &Call) -> Result<Feed, Error> {
     let allowance = upstream.allowance(call);
-    match upstream.known(call, Pace::Caller).await? {
+    match upstream.known(call).await? {
         Known::Modern(modern) => match modern.feed(call, &allowance).await {
             Ok((feed, _)) => Ok(feed),
             Err(Trouble::Error(error) | Trouble::WrongEra(error)) => Err(error),

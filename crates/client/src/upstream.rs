@@ -19,7 +19,6 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::allowance::Allowance;
-use crate::backoff::Pace;
 use crate::cache::ToolCache;
 use crate::dial::Dialer;
 use crate::facts::ServerFacts;
@@ -103,7 +102,7 @@ impl Upstream {
     /// What the server says about itself.
     pub(crate) async fn facts(self: &Arc<Self>, call: &Call) -> Result<ServerFacts, Error> {
         let _busy = self.busy();
-        match self.known(call, Pace::Caller).await? {
+        match self.known(call).await? {
             Known::Modern(modern) => Ok(modern.facts.clone()),
             Known::Legacy(legacy) => legacy.facts(&Legacy::terms(&self.dialer.options, call)).await,
         }
@@ -150,7 +149,7 @@ impl Upstream {
                 Some(known) => known,
                 // Boxed like everything rare here, so that the common path stays small.
                 None => {
-                    let finding = Box::pin(self.known(call, Pace::Caller));
+                    let finding = Box::pin(self.known(call));
                     match tokio::time::timeout_at(allowance.ends(None).into(), finding).await {
                         Ok(known) => known?,
                         Err(_) => return Err(allowance.over().unexecuted()),

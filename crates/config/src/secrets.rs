@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use tidegate_client::fill_in;
+use tidegate_service::secrets::keep_setting;
 
 use crate::read;
 
@@ -80,7 +81,9 @@ impl<'a> Secrets<'a> {
             let path = self.path(&self.text(path)?);
             let text = self.file(&path)?;
             let text = text.strip_suffix('\n').unwrap_or(&text);
-            return Ok(text.strip_suffix('\r').unwrap_or(text).to_owned());
+            let text = text.strip_suffix('\r').unwrap_or(text);
+            keep_setting(text);
+            return Ok(text.to_owned());
         }
         let (name, default) = match inner.split_once(":-") {
             Some((name, default)) => (name, Some(default)),
@@ -96,7 +99,10 @@ impl<'a> Secrets<'a> {
             );
         }
         match ((self.variable)(name), default) {
-            (Some(value), _) => Ok(value),
+            (Some(value), _) => {
+                keep_setting(&value);
+                Ok(value)
+            }
             (None, Some(default)) => self.text(default),
             (None, None) => Err(format!(
                 "the environment variable {name} is not set: set it, or write ${{{name}:-…}} with a value to use instead"
@@ -141,6 +147,7 @@ mod tests {
             "EMPTY" => Some(String::new()),
             "DOLLAR" => Some("${A}".to_owned()),
             "DIR" => Some("sub".to_owned()),
+            "KEY" => Some("sk-config-0001".to_owned()),
             _ => None,
         }
     }
@@ -168,6 +175,17 @@ mod tests {
             assert_eq!(secrets.text(text).as_deref(), Ok(value), "{text}");
         }
         assert_eq!(secrets.into_parts().0, [folder.path("sub/key"), folder.path("two")]);
+    }
+
+    #[test]
+    fn what_was_filled_in_is_shown_nowhere() {
+        let folder = Folder::new();
+        folder.write("key", "sk-config-0002\n");
+        let origin = folder.path("tidegate.toml");
+        let secrets = Secrets::new(&origin, &variable);
+        secrets.text("Bearer ${KEY} ${file:key} ${NONE:-by-default}").unwrap();
+        let shown = tidegate_service::secrets::mask("sk-config-0001, sk-config-0002, by-default");
+        assert_eq!(shown, "***, ***, by-default");
     }
 
     #[test]

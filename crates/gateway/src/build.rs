@@ -78,6 +78,8 @@ impl Inner {
                 mount.settings.name == server.name && mount.settings.digest == server.digest
             };
             if let Some(mount) = before.mounts.iter().find(same) {
+                // Whoever reloads may have set right what is not in the configuration.
+                mount.client.forget_failures();
                 mounts.push(mount.clone());
                 continue;
             }

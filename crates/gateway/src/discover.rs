@@ -13,7 +13,6 @@ use crate::batch;
 use crate::build::State;
 use crate::gateway::Inner;
 use crate::loops;
-use crate::status::Health;
 
 /// How long servers that have just been mounted are waited for, because what they say goes in here.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -46,15 +45,12 @@ impl Inner {
     }
 }
 
-/// How the servers are doing, for whoever looks for what is wrong: `{name: {health, why, tools}}`.
+/// How the servers are doing, for whoever looks for what is wrong: `{name: {health, tools}}`.
 fn servers(state: &State) -> Json {
     let mut all = ObjectWriter::new();
     for status in state.mounts.iter().map(|mount| mount.status()) {
         let mut one = ObjectWriter::new();
         one.str("health", status.health.as_str());
-        if let Health::Down { why } = &status.health {
-            one.str("why", why);
-        }
         if let Some(revision) = status.revision {
             one.str("revision", revision.as_str());
         }

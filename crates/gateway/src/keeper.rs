@@ -62,7 +62,7 @@ async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
                 mount.settle();
             }
             Err(error) => {
-                mount.set_health(Health::Down { why: error.message().to_owned() });
+                mount.set_health(Health::Down { why: error.to_string() });
                 mount.settle();
                 tokio::time::sleep(PROBE_EVERY).await;
                 continue;

@@ -159,7 +159,10 @@ impl Mount {
     /// Reads these lists anew. Returns which of them are not what they were.
     pub(crate) async fn read(&self, kinds: &[Kind]) -> Result<Vec<Kind>, Error> {
         let _turn = self.reading.lock().await;
-        let facts = self.client.server().await.map_err(|error| Error::new(error.symbol, error.message))?;
+        let facts = self.client.server().await.map_err(|error| {
+            let told = format!("The server {:?} cannot be reached", self.name());
+            Error::new(error.symbol, told).with_detail(error.message)
+        })?;
         loops::check(&self.gateway, &facts)?;
         let context = self.context();
         let mut read = Vec::new();
@@ -280,14 +283,6 @@ impl Mount {
     /// Whether the server cannot be used.
     pub(crate) fn is_down(&self) -> bool {
         self.down.load(Ordering::Relaxed)
-    }
-
-    /// Why the server cannot be used, if it cannot.
-    pub(crate) fn why_down(&self) -> Option<String> {
-        match &self.health().0 {
-            Health::Down { why } => Some(why.clone()),
-            _ => None,
-        }
     }
 
     pub(crate) fn status(&self) -> ServerStatus {

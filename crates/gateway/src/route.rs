@@ -329,9 +329,9 @@ impl Inner {
             .mounts
             .iter()
             .filter(|mount| mount.catalog().part(Kind::Tools).is_none())
-            .map(|mount| match mount.why_down() {
-                Some(why) => format!("{} is down: {why}", mount.name()),
-                None => format!("{} is still starting", mount.name()),
+            .map(|mount| match mount.is_down() {
+                true => format!("{} is down", mount.name()),
+                false => format!("{} is still starting", mount.name()),
             })
             .collect();
         let mut sentence = format!("Unknown {what}: {name}");
@@ -342,12 +342,13 @@ impl Inner {
     }
 }
 
-/// What is said instead of making a caller wait for a server that is known to be down.
+/// What is said instead of making a caller wait for a server that is known to be down. Why it is down is in the log, and
+/// the business of whoever runs the gateway.
 fn down(mount: &Mount) -> Error {
     // It may be back: ask sooner than planned.
     mount.wake.notify_one();
-    let why = mount.why_down().unwrap_or_else(|| "it does not answer".to_owned());
-    let what = format!("The server {:?} is down: {why}", mount.name());
+    let what =
+        format!("The server {:?} is down: it ended or cannot be reached. Try again later", mount.name());
     Error::new(Symbol::Unavailable, what).unexecuted()
 }
 

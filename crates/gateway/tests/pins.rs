@@ -102,11 +102,13 @@ async fn a_tool_that_changes_after_its_first_use_is_withheld_until_it_changes_ba
         for part in [
             "The tool \"read\" of the server \"files\" is withheld: its definition has changed since it was approved (description)",
             "tidegate pin files/read",
-            "--- approved\n+++ now\n@@ description @@\n-Reads a file.\n+Reads a file. <IMPORTANT>",
         ] {
             assert!(said.contains(part), "{part} is missing in {said}");
         }
-        assert!(said.len() < 3000);
+        assert!(
+            !said.contains("IMPORTANT") && !said.contains('\n'),
+            "nothing of the server's is told: {said}"
+        );
     }
     let result = modern().get(&gateway, "tools/call", json!({"name": "files_read"})).await;
     let about =

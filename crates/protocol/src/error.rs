@@ -9,7 +9,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::capabilities::{Capability, ClientCapabilities};
-use crate::json::{Json, Object, ObjectWriter, write_str};
+use crate::json::{Json, Limits, Object, ObjectWriter, write_str};
 use crate::revision::{Feature, Revision};
 
 /// Who has to do something about a failure.
@@ -308,7 +308,10 @@ struct Inner {
     unexecuted: bool,
     /// When to come back, if the other side said so. Not on the wire.
     retry_after: Option<Duration>,
+    /// The sentence for callers.
     message: Cow<'static, str>,
+    /// The sentence for whoever runs this process. Not on the wire.
+    detail: Option<Box<str>>,
     data: Option<Json>,
     /// The error object as another server wrote it.
     original: Option<Json>,
@@ -324,9 +327,61 @@ impl Error {
             unexecuted: false,
             retry_after: None,
             message: message.into(),
+            detail: None,
             data: None,
             original: None,
         }))
+    }
+
+    /// The same failure, with another sentence for whoever runs this process. That one may name programs, paths and
+    /// addresses, and quote what a server wrote; the message is all that a caller is told.
+    ///
+    /// ```
+    /// use tidegate_protocol::{Error, Revision, Symbol};
+    ///
+    /// let error = Error::new(Symbol::Unavailable, "The server \"files\" has ended")
+    ///     .with_detail("the server process \"files\" exited with status 1; it wrote: no such folder: /srv/secret");
+    /// assert_eq!(error.to_string(), error.detail());
+    /// assert!(!error.to_json(Revision::LATEST).as_str().contains("secret"));
+    /// ```
+    pub fn with_detail(mut self, sentence: impl Into<String>) -> Error {
+        self.0.detail = Some(sentence.into().into_boxed_str());
+        self
+    }
+
+    /// Whether there is more to tell whoever runs this process than its callers.
+    pub fn has_detail(&self) -> bool {
+        self.0.detail.is_some()
+    }
+
+    /// The same failure as a caller sees it.
+    pub fn without_detail(mut self) -> Error {
+        self.0.detail = None;
+        self
+    }
+
+    /// The sentence for whoever runs this process, for logs and the like: [`Error::message`] if there is no other.
+    pub fn detail(&self) -> &str {
+        self.0.detail.as_deref().unwrap_or(&self.0.message)
+    }
+
+    /// The same failure with every sentence rewritten, and that of another server too.
+    pub fn reworded(mut self, reword: impl Fn(&str) -> Option<String>) -> Error {
+        if let Some(message) = reword(&self.0.message) {
+            self.0.message = message.into();
+        }
+        if let Some(detail) = self.0.detail.as_deref().and_then(&reword) {
+            self.0.detail = Some(detail.into_boxed_str());
+        }
+        for json in [&mut self.0.data, &mut self.0.original].into_iter().flatten() {
+            // Whatever replaces part of a string must leave it one.
+            if let Some(text) = reword(json.as_str())
+                && let Ok(text) = Json::parse(text, &Limits::default())
+            {
+                *json = text;
+            }
+        }
+        self
     }
 
     /// The same failure with data.
@@ -433,7 +488,7 @@ impl Error {
         self.0.symbol
     }
 
-    /// The sentence for people.
+    /// The sentence for callers.
     pub fn message(&self) -> &str {
         &self.0.message
     }
@@ -487,7 +542,7 @@ impl Error {
 
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.0.symbol.as_str(), self.0.message)?;
+        write!(f, "{}: {}", self.0.symbol.as_str(), self.detail())?;
         match &self.0.data {
             Some(data) => write!(f, " {data}"),
             None => Ok(()),
@@ -497,7 +552,7 @@ impl fmt::Debug for Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.message)
+        f.write_str(self.detail())
     }
 }
 

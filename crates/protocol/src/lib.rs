@@ -34,6 +34,7 @@ mod revision;
 pub mod seal;
 pub mod sse;
 pub mod template;
+pub mod text;
 
 pub use capabilities::{Capability, ClientCapabilities, tasks_extension};
 pub use error::{Blame, Error, Profile, Symbol};

@@ -1,5 +1,7 @@
 //! How a failed call is answered: a JSON-RPC error, or for a tool a result that the model can read.
 
+use std::borrow::Cow;
+
 use bytestring::ByteString;
 use tidegate_protocol::json::{ObjectWriter, write_str};
 use tidegate_protocol::{Error, Json, Method, Profile, Revision, meta};
@@ -7,6 +9,7 @@ use tidegate_protocol::{Error, Json, Method, Profile, Revision, meta};
 use crate::call::Call;
 use crate::correlation::CorrelationId;
 use crate::reply::Reply;
+use crate::secrets::mask;
 use crate::time::{epoch_ms, rfc3339_ms};
 
 /// What must be remembered of a call to answer it when it fails.
@@ -33,6 +36,7 @@ impl Tag {
 
     /// The answer to the call that failed with `error`.
     pub fn failed(&self, error: Error) -> Reply {
+        let error = told(error);
         match &self.tool {
             Some(tool) if error.in_tool() => {
                 // Whether the tool has an output schema is not known here, so there is no structured content.
@@ -41,6 +45,22 @@ impl Tag {
             _ => Reply::Error(error),
         }
     }
+}
+
+/// What the caller is told of a failure. The rest is for whoever runs this process, and goes to the log, where it is found
+/// by the correlation id.
+fn told(error: Error) -> Error {
+    let error = match error.has_detail() {
+        true => {
+            tracing::warn!(symbol = error.symbol().as_str(), "a call failed: {}", error.detail());
+            error.without_detail()
+        }
+        false => error,
+    };
+    error.reworded(|text| match mask(text) {
+        Cow::Owned(masked) => Some(masked),
+        Cow::Borrowed(_) => None,
+    })
 }
 
 /// The result of a tool that failed: one sentence for the model, and the machine form in `_meta`. With `structured`

@@ -37,6 +37,7 @@ mod outbox;
 mod own_resources;
 mod reply;
 pub mod schema;
+pub mod secrets;
 mod time;
 mod unlisted;
 pub mod wire_trace;

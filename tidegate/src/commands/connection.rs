@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use tidegate::protocol::{Error, Method, Revision, Symbol};
+use tidegate::service::secrets::mask;
 use tidegate_client::oauth::{FileStore, OAuth};
 use tidegate_client::{AppError, Client, ClientBuilder, Options, ServerFacts, Target};
 
@@ -28,7 +29,7 @@ impl LastWords {
         if lines.len() == KEPT_LINES {
             lines.pop_front();
         }
-        lines.push_back(line.to_owned());
+        lines.push_back(mask(line).into_owned());
     }
 
     /// The lines, the oldest first.

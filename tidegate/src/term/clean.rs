@@ -1,119 +1,24 @@
-//! Makes text from a server safe to print.
-//!
-//! A terminal obeys escape sequences: they can clear the screen, rewrite what was shown before, set the title or the
-//! clipboard. Marks that turn the direction of writing can make a text read differently from what it is.
+//! Text that others wrote, made safe to print: nothing that a terminal obeys, and no secret of the configuration.
 
-/// A text of several lines: keeps line breaks and tabs, drops escape sequences and every other control character.
+use tidegate::service::secrets::mask;
+use tidegate_protocol::text;
+
+/// A text of several lines.
 pub(crate) fn text(dirty: &str) -> String {
-    if !dirty.contains(is_harmful) {
-        return dirty.to_owned();
-    }
-    let mut out = String::with_capacity(dirty.len());
-    let mut rest = dirty;
-    while let Some(c) = rest.chars().next() {
-        let length = match c {
-            '\u{1b}' | '\u{9b}' | '\u{9d}' | '\u{90}' => sequence(rest),
-            c => {
-                if !is_harmful(c) {
-                    out.push(c);
-                }
-                c.len_utf8()
-            }
-        };
-        rest = &rest[length..];
-    }
-    out
+    text::lines(&mask(dirty))
 }
 
-/// A text that must stay on one line: the same, with every run of white space as one space.
+/// A text that must stay on one line.
 pub(crate) fn line(dirty: &str) -> String {
-    text(dirty).split_whitespace().collect::<Vec<_>>().join(" ")
+    text::line(&mask(dirty))
 }
 
 /// The first line that says anything.
 pub(crate) fn first_line(dirty: &str) -> String {
-    text(dirty).lines().map(str::trim).find(|line| !line.is_empty()).map(line).unwrap_or_default()
+    text::first_line(&mask(dirty))
 }
 
-/// Control characters but line break and tab, and the marks that turn the direction of writing.
-fn is_harmful(c: char) -> bool {
-    match c {
-        '\n' | '\t' => false,
-        '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
-        // Two more that break lines, and ones that are not seen at all.
-        '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{200b}' | '\u{e0000}'..='\u{e007f}' => true,
-        c => c.is_control(),
-    }
-}
-
-/// How long the escape sequence is that the text starts with. One that does not end is only its introducer, so that
-/// nothing disappears that a terminal would show.
-fn sequence(text: &str) -> usize {
-    let mut chars = text.char_indices();
-    let (introducer, start) = match (chars.next(), chars.clone().next()) {
-        (Some((_, '\u{1b}')), Some((at, next))) if next.is_ascii() && !next.is_ascii_control() => {
-            (next, at + 1)
-        }
-        (Some((_, '\u{1b}')), _) => return 1,
-        (Some((_, '\u{9b}')), _) => ('[', 2),
-        _ => (']', 2),
-    };
-    let rest = &text[start..];
-    let end = match introducer {
-        '[' => rest
-            .char_indices()
-            .find(|(_, c)| !matches!(c, '\u{20}'..='\u{3f}'))
-            .filter(|(_, c)| matches!(c, '\u{40}'..='\u{7e}'))
-            .map(|(at, c)| at + c.len_utf8()),
-        ']' | 'P' | 'X' | '^' | '_' => ["\u{7}", "\u{1b}\\", "\u{9c}"]
-            .iter()
-            .filter_map(|end| rest.find(end).map(|at| at + end.len()))
-            .min(),
-        // The introducer and one more, as in "ESC ( B".
-        '(' | ')' | '#' | ' ' => rest.chars().next().filter(char::is_ascii).map(char::len_utf8),
-        _ => Some(0),
-    };
-    start + end.unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn term_escapes_and_controls_go() {
-        for (dirty, clean) in [
-            ("plain äöü 漢字 🙂", "plain äöü 漢字 🙂"),
-            ("two\nlines\tand a tab", "two\nlines\tand a tab"),
-            ("a\r\nb\rc", "a\nbc"),
-            ("\u{1b}[31mred\u{1b}[0m", "red"),
-            ("\u{1b}[2J\u{1b}[1;1Hgone", "gone"),
-            ("\u{1b}]0;title\u{7}x", "x"),
-            ("\u{1b}]52;c;aGk=\u{1b}\\x", "x"),
-            ("\u{1b}P1$r\u{9c}x", "x"),
-            ("\u{9b}31mred", "red"),
-            ("\u{9d}0;title\u{7}x", "x"),
-            ("\u{1b}(Bx\u{1b}cy", "xy"),
-            ("\u{1b}]0;never ends", "0;never ends"),
-            ("\u{1b}", ""),
-            ("\u{1b}[", ""),
-            ("\u{1b}[31", "31"),
-            ("\u{1b}[ä", "ä"),
-            ("\u{1b}ä", "ä"),
-            ("\u{1b}\u{1b}[31mx", "x"),
-            ("a\u{8}\u{7f}\0b\u{85}c", "abc"),
-            ("user\u{202e}txt.exe", "usertxt.exe"),
-            ("a\u{200b}b\u{feff}c", "abc"),
-        ] {
-            assert_eq!(text(dirty), clean, "{dirty:?}");
-            assert_eq!(text(&text(dirty)), clean, "{dirty:?}");
-        }
-    }
-
-    #[test]
-    fn term_lines_are_single() {
-        assert_eq!(line(" a\n\t b\u{1b}[0m  c\r\n"), "a b c");
-        assert_eq!(first_line("\n  \n first  one \nsecond"), "first one");
-        assert_eq!(first_line(""), "");
-    }
+/// What a tool, a prompt or a resource gave: that is the user's, whatever it holds.
+pub(crate) fn result(dirty: &str) -> String {
+    text::lines(dirty)
 }

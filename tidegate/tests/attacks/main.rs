@@ -12,6 +12,9 @@ mod handshakes;
 mod broken_memory;
 mod http;
 mod lists;
+mod foreign_text;
+mod http;
+mod programs;
 mod rig;
 
 mod schema_bomb;

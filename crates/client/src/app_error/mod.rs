@@ -19,6 +19,7 @@ pub use catalogue::{CATALOGUE, CatalogueEntry, catalogue_entry};
 use map::{Row, Wire};
 use serde::{Deserialize, Serialize, Serializer};
 use tidegate_protocol::{Error, Json, Method, Revision, Symbol};
+use tidegate_service::secrets::mask;
 
 /// Whose numbers a server sends. Belongs to a server, never to all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -101,7 +102,7 @@ impl AppError {
     /// assert_eq!((error.code, error.suggested_action), ("E503", "Run tidegate login URL"));
     /// ```
     pub fn from_error(error: &Error, method: &Method, profile: ErrorProfile, revision: Revision) -> AppError {
-        let (symbol, code, message) = (error.symbol(), error.code(revision), error.message());
+        let (symbol, code, message) = (error.symbol(), error.code(revision), error.detail());
         let wire = Wire { code: code.into(), message, data: error.data(), method: Some(method) };
         let by_symbol = || map::by_symbol(profile, symbol, Some(method), error.is_unexecuted());
         let local = is_local(symbol);
@@ -142,7 +143,7 @@ impl AppError {
         let entry = catalogue_entry(row.code);
         AppError {
             code: row.code,
-            message: message.to_owned(),
+            message: mask(message).into_owned(),
             user_message: row.user.or(entry.map(|e| e.user_message)).unwrap_or_default().into(),
             suggested_action: row.action.or(entry.map(|e| e.suggested_action)).unwrap_or_default(),
             retryable: row.retryable.or(entry.map(|e| e.retryable)).unwrap_or_default(),

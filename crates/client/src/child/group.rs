@@ -1,4 +1,5 @@
-//! Process groups: signals to all of a family, and whether any of it still lives.
+//! Process groups: signals to all of a family, and whether any of it still lives. On Linux the family includes those who
+//! have left the group (see [`kin`](super::kin)).
 //!
 //! Elsewhere than on Unix there is no such thing, and a group is its leader alone.
 
@@ -21,23 +22,39 @@ mod unix {
     use rustix::process::{Pid, Signal, WaitOptions, kill_process_group, test_kill_process_group, waitpgid};
 
     use super::{Ask, Child, Command};
+    #[cfg(target_os = "linux")]
+    use crate::child::kin::{self, Kin};
 
     /// A process group, by its number: the process id of its leader. The system keeps that for it as long as it has a
     /// process, so that a signal hits nobody else.
-    pub(in super::super) struct Group(Option<Pid>);
+    pub(in super::super) struct Group {
+        id: Option<Pid>,
+        #[cfg(target_os = "linux")]
+        kin: Kin,
+    }
 
     impl Group {
         /// Makes the process that is going to start the leader of a new group.
-        pub(in super::super) fn found(command: &mut Command) {
+        pub(in super::super) fn found(command: &mut Command) -> Group {
             command.process_group(0);
+            #[cfg(target_os = "linux")]
+            let kin = Kin::new();
+            #[cfg(target_os = "linux")]
+            command.env(kin::VARIABLE, kin.value());
+            Group {
+                id: None,
+                #[cfg(target_os = "linux")]
+                kin,
+            }
         }
 
-        pub(in super::super) fn led_by(id: Option<u32>) -> Group {
-            Group(id.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw))
+        /// The process has started.
+        pub(in super::super) fn is_led_by(&mut self, id: Option<u32>) {
+            self.id = id.and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
         }
 
-        pub(in super::super) fn signal(&self, ask: Ask, _: &mut Child) {
-            let Some(group) = self.0 else { return };
+        pub(in super::super) fn signal(&mut self, ask: Ask, _: &mut Child) {
+            let Some(group) = self.id else { return };
             let signal = match ask {
                 Ask::Terminate => Signal::TERM,
                 Ask::Kill => Signal::KILL,
@@ -48,14 +65,22 @@ mod unix {
             {
                 tracing::debug!(?group, ?ask, error = %e, "cannot signal a process group");
             }
+            #[cfg(target_os = "linux")]
+            self.kin.signal(signal, group);
         }
 
-        /// Whether anybody of the group still lives. Only when the leader is over and collected.
-        pub(in super::super) fn lives(&self) -> bool {
-            let Some(group) = self.0 else { return false };
+        /// Whether anybody of the group still lives, or has left it and does. Only when the leader is over and collected.
+        pub(in super::super) fn lives(&mut self) -> bool {
+            let Some(group) = self.id else { return false };
             // Where we are the init of a container, orphans become our children, and ours to collect.
             while let Ok(Some(_)) = waitpgid(group, WaitOptions::NOHANG) {}
-            test_kill_process_group(group).is_ok() && !all_dead(group)
+            if test_kill_process_group(group).is_ok() && !all_dead(group) {
+                return true;
+            }
+            #[cfg(target_os = "linux")]
+            return self.kin.lives();
+            #[cfg(not(target_os = "linux"))]
+            false
         }
     }
 
@@ -87,18 +112,18 @@ pub(super) struct Group;
 
 #[cfg(not(unix))]
 impl Group {
-    pub(super) fn found(_: &mut Command) {}
-
-    pub(super) fn led_by(_: Option<u32>) -> Group {
+    pub(super) fn found(_: &mut Command) -> Group {
         Group
     }
 
-    pub(super) fn signal(&self, _: Ask, leader: &mut Child) {
+    pub(super) fn is_led_by(&mut self, _: Option<u32>) {}
+
+    pub(super) fn signal(&mut self, _: Ask, leader: &mut Child) {
         // There is no polite way that every program understands.
         let _ = leader.start_kill();
     }
 
-    pub(super) fn lives(&self) -> bool {
+    pub(super) fn lives(&mut self) -> bool {
         false
     }
 }

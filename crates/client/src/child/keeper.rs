@@ -12,8 +12,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::input::Input;
+use super::last_words::LastWords;
 use super::process::Process;
-use super::stderr::LastWords;
+use super::stderr::StderrLog;
 use crate::inbox::Inbox;
 
 /// How long streams and process may differ about the end. What a process wrote before it ended is in the pipes by then,
@@ -94,18 +95,28 @@ impl Drop for Keeper {
 /// Tells the inbox, exactly once, and then those who wait for the end.
 pub(super) struct Ending {
     name: Arc<str>,
+    log: StderrLog,
     inbox: Option<Arc<dyn Inbox>>,
     done: CancellationToken,
 }
 
 impl Ending {
-    pub(super) fn new(name: Arc<str>, inbox: Arc<dyn Inbox>, done: CancellationToken) -> Ending {
-        Ending { name, inbox: Some(inbox), done }
+    pub(super) fn new(
+        name: Arc<str>,
+        log: StderrLog,
+        inbox: Arc<dyn Inbox>,
+        done: CancellationToken,
+    ) -> Ending {
+        Ending { name, log, inbox: Some(inbox), done }
     }
 
     fn tell(&mut self, end: &End, last_words: &LastWords) {
         if let Some(inbox) = self.inbox.take() {
-            inbox.closed(self.why(end, last_words));
+            let why = self.why(end, last_words);
+            if !matches!(end, End::Asked) {
+                self.log.line(why.detail().as_bytes());
+            }
+            inbox.closed(why);
         }
     }
 
@@ -118,10 +129,10 @@ impl Ending {
             End::OutputClosed => format!("the server process {name:?} closed its output while still running"),
             End::InputClosed => format!("the server process {name:?} closed its input while still running"),
         };
-        if let Some(line) = last_words.get() {
-            what = format!("{what}; it last wrote: {line}");
+        if let Some(line) = last_words.reason() {
+            what = format!("{what}; it wrote: {line}");
         }
-        Error::new(Symbol::Unavailable, what)
+        Error::new(Symbol::Unavailable, format!("The server {name:?} has ended")).with_detail(what)
     }
 }
 

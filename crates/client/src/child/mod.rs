@@ -9,8 +9,12 @@ mod excerpt;
 mod group;
 mod input;
 mod keeper;
+#[cfg(target_os = "linux")]
+mod kin;
+mod last_words;
 mod output;
 mod pipe;
+mod printed;
 mod process;
 mod salvage;
 mod stderr;
@@ -27,9 +31,10 @@ use tokio_util::sync::CancellationToken;
 
 use self::input::Input;
 use self::keeper::{Ending, Keeper, Task, closed};
+use self::last_words::LastWords;
 pub(crate) use self::output::Output;
 use self::process::Process;
-use self::stderr::LastWords;
+pub(crate) use self::stderr::StderrLog;
 use crate::inbox::Inbox;
 use crate::target::Command;
 
@@ -74,14 +79,15 @@ pub(crate) struct Child {
 impl Child {
     /// Starts the program in a process group of its own. Only within a Tokio runtime.
     ///
-    /// What it sends goes to `inbox`, under whatever `name` the server has in the configuration.
+    /// What it writes to standard error goes to `log`, and what it sends to `inbox`, under whatever `name` the server has in the configuration.
     pub(crate) fn spawn(
         name: &str,
         command: &Command,
         settings: &ChildSettings,
+        log: &StderrLog,
         inbox: Arc<dyn Inbox>,
     ) -> Result<Child, Error> {
-        let failed = |e: io::Error| cannot_start(command, &e);
+        let failed = |e: io::Error| cannot_start(name, command, &e);
         let mut process = Process::start(prepare(command)).map_err(failed)?;
         let (stdin, stdout, stderr) = process.take_streams().map_err(failed)?;
         let (direct, patient) = pipe::open(stdin).map_err(failed)?;
@@ -105,7 +111,7 @@ impl Child {
             writer: Task::spawn(input.clone().write_to(patient)),
             output: Task::spawn(output.read(stdout)),
             errors: Task::spawn(stderr::read(
-                name.clone(),
+                log.clone(),
                 stderr,
                 last_words.clone(),
                 settings.on_stderr.clone(),
@@ -113,7 +119,7 @@ impl Child {
             last_words,
             grace: settings.grace,
             asked: asked.clone(),
-            ending: Ending::new(name.clone(), inbox, done.clone()),
+            ending: Ending::new(name.clone(), log.clone(), inbox, done.clone()),
         };
         tokio::spawn(keeper.keep());
         Ok(Child {
@@ -176,7 +182,7 @@ fn prepare(command: &Command) -> tokio::process::Command {
     start
 }
 
-fn cannot_start(command: &Command, e: &io::Error) -> Error {
+fn cannot_start(name: &str, command: &Command, e: &io::Error) -> Error {
     let why = match e.kind() {
         io::ErrorKind::NotFound => match &command.cwd {
             Some(cwd) if !cwd.is_dir() => format!("there is no directory {cwd:?} to run it in"),
@@ -186,5 +192,7 @@ fn cannot_start(command: &Command, e: &io::Error) -> Error {
         io::ErrorKind::PermissionDenied => "it may not be executed here".to_owned(),
         _ => e.to_string(),
     };
-    Error::new(Symbol::Unavailable, format!("cannot start {:?}: {why}", command.program)).unexecuted()
+    Error::new(Symbol::Unavailable, format!("The server {name:?} cannot be started"))
+        .with_detail(format!("cannot start {:?}: {why}", command.program))
+        .unexecuted()
 }

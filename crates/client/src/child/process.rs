@@ -25,10 +25,11 @@ pub(super) struct Process {
 impl Process {
     /// Starts the program. Only within a Tokio runtime.
     pub(super) fn start(mut command: tokio::process::Command) -> io::Result<Process> {
-        Group::found(&mut command);
+        let mut group = Group::found(&mut command);
         let leader = command.spawn()?;
         let id = leader.id();
-        Ok(Process { leader, id, group: Group::led_by(id), patience: None, gone: false })
+        group.is_led_by(id);
+        Ok(Process { leader, id, group, patience: None, gone: false })
     }
 
     /// The process id, also when the process is over.

@@ -14,7 +14,7 @@ use crate::app_error::AppError;
 use crate::auth::Authorizer;
 use crate::cache::ToolCache;
 use crate::changes::Changes;
-use crate::child::OnStderr;
+use crate::child::{OnStderr, StderrLog};
 use crate::dial::{Dialer, To};
 use crate::handlers::Handlers;
 use crate::http::{HttpClient, HttpSettings};
@@ -135,6 +135,7 @@ impl ClientBuilder {
     }
 
     fn build(self) -> Result<Client, Error> {
+        self.target.keep_secrets();
         let options = Arc::new(self.options);
         let name: Arc<str> = options.name.clone().unwrap_or_else(|| self.target.name()).into();
         let cache = ToolCache::new(options.cache_ttl);
@@ -185,6 +186,7 @@ impl ClientBuilder {
         };
         let ids = Arc::new(Ids::new(options.ids));
         let dialer = Dialer {
+            stderr_log: StderrLog::new(name.clone()),
             name,
             to,
             options: options.clone(),

@@ -13,11 +13,10 @@ use crate::app_error::AppError;
 
 impl Client {
     /// Asks the server whether it is there, now, and waits at most this long: `ping` for a legacy server,
-    /// `server/discover` for a modern one. It connects if need be, whatever pause callers are made to wait after failures,
-    /// and past the breaker and the retries.
+    /// `server/discover` for a modern one. It connects if need be, past the breaker and the retries, but not past the pauses
+    /// between the starts of a program that cannot live: in one that is longer than a second it fails at once.
     ///
-    /// A server that answers is trusted again: the breaker closes and the pause ends. One that does not answer is none the
-    /// worse for it.
+    /// A server that answers is trusted again: the breaker closes.
     pub async fn probe(&self, within: Duration) -> Result<(), AppError> {
         let answered = match &self.0.server {
             Server::Remote { upstream, .. } => {
@@ -45,6 +44,14 @@ impl Client {
                 Ok(())
             }
             Err(error) => Err(self.app_error(&error, &Method::Ping)),
+        }
+    }
+
+    /// Starts the server's program at the next call or probe, whatever pause its failures have earned it: somebody has set
+    /// something right.
+    pub fn forget_failures(&self) {
+        if let Server::Remote { upstream, .. } = &self.0.server {
+            upstream.forget_failures();
         }
     }
 

@@ -57,7 +57,8 @@ pub(crate) fn system_tls() -> Result<Arc<ClientConfig>, Error> {
         .with_safe_default_protocol_versions()
         .and_then(BuilderVerifierExt::with_platform_verifier)
         .map_err(|e| {
-            Error::new(Symbol::Unavailable, format!("cannot check the certificates of servers: {e}"))
+            Error::new(Symbol::Unavailable, "The server cannot be reached")
+                .with_detail(format!("cannot check the certificates of servers: {e}"))
                 .unexecuted()
         })?
         .with_no_client_auth();

@@ -45,7 +45,8 @@ impl Events {
                 Some(Err(SseFault::TooLarge(limit))) => {
                     let host = self.flow.host();
                     let what = format!("an event from {host} is larger than the limit of {limit} bytes");
-                    return Err(Error::new(Symbol::TooLarge, what));
+                    let told = format!("An event of the server is larger than the limit of {limit} bytes");
+                    return Err(Error::new(Symbol::TooLarge, told).with_detail(what));
                 }
                 Some(Err(other)) => return Err(Error::new(Symbol::Unavailable, other.to_string())),
                 None => {}

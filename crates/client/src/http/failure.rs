@@ -28,14 +28,19 @@ pub(super) fn connect(host: &str, proxy: Option<&str>, e: &(dyn StdError + 'stat
     } else {
         format!("cannot connect to {host}{through}: {}", reason(e))
     };
-    Error::new(Symbol::Unavailable, what).unexecuted()
+    unreachable().with_detail(what).unexecuted()
+}
+
+/// What a caller is told of it: where servers are is nobody else's business.
+fn unreachable() -> Error {
+    Error::new(Symbol::Unavailable, "The server cannot be reached")
 }
 
 /// No connection could be made in time.
 pub(super) fn connect_timeout(host: &str, proxy: Option<&str>, after: Duration) -> Error {
     let through = proxy.map(|p| format!(" through the proxy {p}")).unwrap_or_default();
     let what = format!("cannot connect to {host}{through}: no answer for {} s", after.as_secs_f32());
-    Error::new(Symbol::Unavailable, what).unexecuted()
+    unreachable().with_detail(what).unexecuted()
 }
 
 /// The connection failed before there was an answer. The request may have been executed.
@@ -47,18 +52,21 @@ pub(super) fn lost(host: &str, e: &hyper::Error) -> Error {
     } else {
         format!("the connection to {host} broke before it answered: {}", reason(e))
     };
-    Error::new(Symbol::Unavailable, what)
+    Error::new(Symbol::Unavailable, "The connection to the server broke before it answered").with_detail(what)
 }
 
 /// The connection failed in the middle of an answer.
 pub(super) fn broken(host: &str, e: &hyper::Error) -> Error {
     let what = format!("the connection to {host} broke in the middle of its answer: {}", reason(e));
-    Error::new(Symbol::Unavailable, what)
+    Error::new(Symbol::Unavailable, "The connection to the server broke in the middle of its answer")
+        .with_detail(what)
 }
 
 /// The answer is larger than it may be.
 pub(super) fn too_large(host: &str, limit: usize) -> Error {
-    Error::new(Symbol::TooLarge, format!("the answer of {host} is larger than the limit of {limit} bytes"))
+    let told = format!("The answer of the server is larger than the limit of {limit} bytes");
+    Error::new(Symbol::TooLarge, told)
+        .with_detail(format!("the answer of {host} is larger than the limit of {limit} bytes"))
 }
 
 /// The first error of type `E` in a chain of causes. I/O errors hide what they wrap from `source`.

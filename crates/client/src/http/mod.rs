@@ -142,7 +142,8 @@ impl HttpClient {
                     here.pool.host(),
                     url.origin().ascii_serialization()
                 );
-                return Err(Error::new(Symbol::Unavailable, what));
+                let told = "The server names an address at another origin, which is not followed";
+                return Err(Error::new(Symbol::Unavailable, told).with_detail(what));
             }
         }
         let place = self.0.shared.place(url, Some(&here))?;

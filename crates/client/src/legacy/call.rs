@@ -16,7 +16,6 @@ use super::parked::{self, Bound, Found, Outcome, Parked, check_shape};
 use super::run::{Guard, Run, answer_about, held};
 use super::tasks::{AsTask, Tasks};
 use crate::allowance::Allowance;
-use crate::backoff::Pace;
 use crate::cache::ToolCache;
 use crate::changes::{Changes, Owner};
 use crate::dial::{Dialer, Reach};
@@ -61,7 +60,7 @@ impl Legacy {
 
     /// A lane for a call.
     pub(crate) async fn lane(&self, terms: &Terms) -> Result<Arc<Lane>, Error> {
-        self.lanes.get(&self.dialer, self.reach, terms, Pace::Caller).await
+        self.lanes.get(&self.dialer, self.reach, terms).await
     }
 
     /// The same for a call that has only so much time.

@@ -10,16 +10,12 @@ use tidegate_protocol::{Error, Symbol};
 use tokio_util::sync::CancellationToken;
 
 use super::lane::{Lane, LaneKey, Terms};
-use crate::backoff::{Backoff, Pace};
+use crate::backoff::{Backoff, HEALTHY_AFTER, PATIENCE, not_yet};
 use crate::dial::{Dialer, Reach};
 use crate::options::LaneOptions;
 
 type Opening = Shared<BoxFuture<'static, Result<Arc<Lane>, Error>>>;
 
-/// A process that dies sooner than this after its start has not really started.
-const HEALTHY_AFTER: Duration = Duration::from_secs(5);
-/// The longest that a caller is made to wait for a pause to be over; a longer one fails at once.
-const PATIENCE: Duration = Duration::from_secs(1);
 /// How often idle lanes are looked for.
 const SWEEP: Duration = Duration::from_secs(5);
 
@@ -60,17 +56,16 @@ impl Lanes {
         dialer: &Arc<Dialer>,
         reach: Reach,
         terms: &Terms,
-        pace: Pace,
     ) -> Result<Arc<Lane>, Error> {
         let pause = {
             let mut table = self.table();
-            table.bury(&terms.key, reach, pace);
+            table.bury(&terms.key, reach);
             table.backoff.wait(Instant::now())
         };
-        if pace == Pace::Caller && pause > Duration::ZERO && self.find(&terms.key).is_none() {
+        if pause > Duration::ZERO && self.find(&terms.key).is_none() {
             self.bear(pause).await?;
         }
-        let opening = match self.enter(dialer, reach, terms, pace)? {
+        let opening = match self.enter(dialer, reach, terms)? {
             Entered::Open(lane) => return Ok(lane),
             Entered::Opening(opening) => opening,
         };
@@ -84,9 +79,7 @@ impl Lanes {
             return Ok(());
         }
         let last = self.table().last_failure.clone();
-        let why = last.as_ref().map_or("it keeps failing", |e| e.message());
-        let what = format!("The server is not started again for another {:.1} s: {why}", pause.as_secs_f32());
-        Err(Error::new(Symbol::Unavailable, what).unexecuted().with_retry_after(pause))
+        Err(not_yet(pause, last.as_ref()))
     }
 
     /// A lane that is open.
@@ -107,18 +100,12 @@ impl Lanes {
         self.sweep_later(&mut table);
     }
 
-    fn enter(
-        self: &Arc<Self>,
-        dialer: &Arc<Dialer>,
-        reach: Reach,
-        terms: &Terms,
-        pace: Pace,
-    ) -> Result<Entered, Error> {
+    fn enter(self: &Arc<Self>, dialer: &Arc<Dialer>, reach: Reach, terms: &Terms) -> Result<Entered, Error> {
         let mut table = self.table();
         if table.closed {
             return Err(closed());
         }
-        table.bury(&terms.key, reach, pace);
+        table.bury(&terms.key, reach);
         match table.slots.get(&terms.key) {
             Some(Slot::Opening(opening)) => return Ok(Entered::Opening(opening.clone())),
             Some(Slot::Open { lane, .. }) => {
@@ -130,7 +117,7 @@ impl Lanes {
         self.make_room(&mut table)?;
         let (lanes, dialer, terms) = (self.clone(), dialer.clone(), terms.clone());
         let (key, owner) = (terms.key.clone(), self.clone());
-        let counts = reach == Reach::Stdio && pace == Pace::Caller;
+        let counts = reach == Reach::Stdio;
         // A task of its own: a caller who gives up does not take the handshake away from the others.
         let task = tokio::spawn(async move {
             let opened = tokio::select! {
@@ -158,7 +145,7 @@ impl Lanes {
         let mut table = self.table();
         match opened {
             Ok(lane) if !table.closed => {
-                // Whether it really works shows when it ends.
+                table.backoff.started();
                 table.slots.insert(key.clone(), Slot::Open { lane: lane.clone(), since: Instant::now() });
                 self.sweep_later(&mut table);
             }
@@ -217,17 +204,9 @@ impl Lanes {
         open.collect()
     }
 
-    /// The server works: whoever comes next need not wait.
-    pub(crate) fn succeeded(&self) {
-        self.table().backoff.succeeded();
-    }
-
-    /// Takes away lanes that have ended, as if they had never been opened.
-    pub(crate) fn bury_quietly(&self) {
-        self.table().slots.retain(|_, slot| match slot {
-            Slot::Open { lane, .. } => lane.peer.is_open(),
-            Slot::Opening(_) => true,
-        });
+    /// Whoever comes next need not wait, whatever has failed.
+    pub(crate) fn forget_failures(&self) {
+        self.table().backoff.reset();
     }
 
     /// Every lane, and none is left; `None` while one is being opened.
@@ -279,15 +258,15 @@ impl Lanes {
 
 impl Table {
     /// Takes away a lane that has ended, and notes whether it lived long enough to be of use.
-    fn bury(&mut self, key: &LaneKey, reach: Reach, pace: Pace) {
+    fn bury(&mut self, key: &LaneKey, reach: Reach) {
         let Some(Slot::Open { lane, since }) = self.slots.get(key) else { return };
         if lane.peer.is_open() {
             return;
         }
         let (lived, why) = (since.elapsed(), lane.peer.desk.tickets.closed());
         if lived >= HEALTHY_AFTER {
-            self.backoff.succeeded();
-        } else if reach == Reach::Stdio && pace == Pace::Caller {
+            self.backoff.reset();
+        } else if reach == Reach::Stdio {
             self.backoff.failed(Instant::now());
         }
         self.last_failure = why.or(self.last_failure.take());

@@ -5,7 +5,6 @@ use tidegate_service::Call;
 
 use super::call::Legacy;
 use crate::allowance::Allowance;
-use crate::backoff::Pace;
 
 impl Legacy {
     /// Pings the server in the session that a call like this one would use. A session that it has forgotten is opened
@@ -14,7 +13,7 @@ impl Legacy {
         let terms = Legacy::terms(&self.options, call);
         for again in [true, false] {
             let is_new = self.lanes.find(&terms.key).is_none();
-            let lane = self.lanes.get(&self.dialer, self.reach, &terms, Pace::Probe).await?;
+            let lane = self.lanes.get(&self.dialer, self.reach, &terms).await?;
             if is_new {
                 // A handshake is an answer.
                 return Ok(());

@@ -353,9 +353,9 @@ fn is_answer_to(message: &Message, id: &Id) -> bool {
 }
 
 pub(crate) fn garbled(error: &Error) -> Error {
-    let what = format!("The server's answer cannot be read: {}", error.message());
     let symbol = if error.symbol() == Symbol::TooLarge { Symbol::TooLarge } else { Symbol::Unavailable };
-    Error::new(symbol, what)
+    Error::new(symbol, format!("The server's answer cannot be read: {}", error.message()))
+        .with_detail(format!("The server's answer cannot be read: {error}"))
 }
 
 fn wrong_answer() -> Error {

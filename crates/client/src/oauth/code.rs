@@ -45,8 +45,7 @@ pub(super) async fn login(
         quiet(manager.get_authorization_url(&scopes)).await.map_err(|error| endpoint.take_trouble(error))?;
     let url = with_resource(&url, &endpoint.resource)?;
     let state = parameter(&url, "state")?.unwrap_or_default();
-    let came_back =
-        visit.visit(url.into()).await.map_err(|error| Fault::Browser(error.message().to_owned()))?;
+    let came_back = visit.visit(url.into()).await.map_err(|error| Fault::Browser(error.to_string()))?;
     let callback = Callback::read(&came_back, &state, metadata, &endpoint)?;
     let exchange =
         manager.exchange_code_for_token_with_issuer(&callback.code, &state, callback.iss.as_deref());

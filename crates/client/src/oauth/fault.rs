@@ -129,7 +129,11 @@ impl From<Fault> for Error {
             _ => Symbol::Unauthorized,
         };
         // Whoever waits for a token has not sent its request, or was refused.
-        Error::new(symbol, fault.to_string()).unexecuted()
+        let told = match symbol {
+            Symbol::Unavailable => "The gateway cannot log in to the server at the moment",
+            _ => "The server wants a login that the gateway does not have",
+        };
+        Error::new(symbol, told).with_detail(fault.to_string()).unexecuted()
     }
 }
 

@@ -321,13 +321,13 @@ impl Inner {
 
     pub(super) async fn kept(&self) -> Result<Vec<Credentials>, Fault> {
         let kept = self.settings.store.load(self.settings.server.key()).await;
-        kept.map_err(|error| Fault::Store(error.message().to_owned()))
+        kept.map_err(|error| Fault::Store(error.to_string()))
     }
 
     pub(super) async fn lock(&self, for_login: bool) -> Result<StoreGuard, Fault> {
         let wait = if for_login { WAIT_FOR_LOGIN } else { WAIT };
         let guard = self.settings.store.lock(self.settings.server.key(), wait).await;
-        guard.map_err(|error| Fault::Store(error.message().to_owned()))
+        guard.map_err(|error| Fault::Store(error.to_string()))
     }
 
     /// Whether these are of a client that we still are.

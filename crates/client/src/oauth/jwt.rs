@@ -210,7 +210,7 @@ pub(super) mod tests {
     fn other_keys_are_refused_with_advice() {
         for pem in ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"] {
             let error = SigningKey::from_pem(pem).unwrap_err();
-            assert!(error.message().contains("openssl pkcs8"), "{error}");
+            assert!(error.detail().contains("openssl pkcs8"), "{error}");
         }
     }
 }

@@ -122,7 +122,7 @@ impl Inner {
         let registered = kept.iter().find(|own| own.issuer == *issuer).map(|own| &own.registration);
         let redirect_uri = registered.and_then(|own| own.redirect_uri.as_deref());
         let visit = self.settings.browser.prepare(redirect_uri).await;
-        visit.map_err(|error| Fault::Browser(error.message().to_owned()))
+        visit.map_err(|error| Fault::Browser(error.to_string()))
     }
 
     /// 2026-07-28 authorization, Scope Selection Strategy: what the challenge says, else what the server describes; and

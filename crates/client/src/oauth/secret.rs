@@ -10,9 +10,11 @@ use serde::{Deserialize, Serialize};
 pub struct Secret(String);
 
 impl Secret {
-    /// Wraps a text.
+    /// Wraps a text, which no log line and no error shows from now on.
     pub fn new(text: impl Into<String>) -> Secret {
-        Secret(text.into())
+        let text = text.into();
+        tidegate_service::secrets::keep(&text);
+        Secret(text)
     }
 
     /// The text itself, for where it has to be sent.
@@ -29,12 +31,12 @@ impl fmt::Debug for Secret {
 
 impl From<String> for Secret {
     fn from(text: String) -> Secret {
-        Secret(text)
+        Secret::new(text)
     }
 }
 
 impl From<&str> for Secret {
     fn from(text: &str) -> Secret {
-        Secret(text.to_owned())
+        Secret::new(text)
     }
 }

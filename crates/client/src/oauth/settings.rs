@@ -137,7 +137,7 @@ impl Assertion {
     }
 
     pub(super) async fn get(&self) -> Result<Secret, Fault> {
-        (self.0)().await.map_err(|error| Fault::Settings(error.message().to_owned()))
+        (self.0)().await.map_err(|error| Fault::Settings(error.to_string()))
     }
 }
 

@@ -5,6 +5,8 @@
 
 use std::path::{MAIN_SEPARATOR_STR, Path, PathBuf};
 
+use tidegate_service::secrets::keep_setting;
+
 use super::Input;
 use super::error::Fault;
 use crate::target::is_variable;
@@ -124,7 +126,10 @@ impl<'a> Expander<'a> {
             };
         }
         match ((self.around.variable)(name), default) {
-            (Some(value), _) => Ok(Some(value)),
+            (Some(value), _) => {
+                keep_setting(&value);
+                Ok(Some(value))
+            }
             (None, Some(default)) => self.text(default).map(Some),
             (None, None) => Err(Fault::Unset(name.to_owned())),
         }
@@ -140,6 +145,7 @@ impl<'a> Expander<'a> {
         [id, &shouted]
             .iter()
             .find_map(|name| (self.around.variable)(name))
+            .inspect(|value| keep_setting(value))
             .or_else(|| known.and_then(|input| input.default.clone()))
             .ok_or_else(|| Fault::Input {
                 id: id.to_owned(),

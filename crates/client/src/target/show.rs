@@ -3,12 +3,41 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use tidegate_service::secrets::keep_setting;
 use url::Url;
 
 use super::{Command, Remote, Target, assignment, scheme};
 
 /// What stands where a secret was.
 const HIDDEN: &str = "***";
+
+impl Target {
+    /// Makes its secrets known, so that no log line and no error shows them: values of variables and headers, the password
+    /// and the query of an address, and what looks like a secret among the arguments.
+    pub(crate) fn keep_secrets(&self) {
+        match self {
+            Target::Command(command) => {
+                command.env.values().for_each(|value| keep_setting(value));
+                let mut previous = "";
+                for arg in &command.args {
+                    if argument(previous, arg) == HIDDEN {
+                        keep_setting(arg);
+                    } else if let Some((_, value)) =
+                        arg.split_once('=').filter(|_| argument(previous, arg).ends_with(HIDDEN))
+                    {
+                        keep_setting(value);
+                    }
+                    previous = arg;
+                }
+            }
+            Target::Url(remote) => {
+                remote.headers.values().for_each(|value| keep_setting(value));
+                keep_setting(remote.url.as_str());
+            }
+            Target::Streams(_) | Target::Local(_) => {}
+        }
+    }
+}
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

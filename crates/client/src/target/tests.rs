@@ -128,3 +128,19 @@ fn display_and_debug_have_no_secrets() {
     assert!(debug.contains("Authorization") && !debug.contains("hush"), "{debug}");
     assert_eq!(Target::command("a", ["b\u{1b}[2J"]).to_string(), "a \"b\\u{1b}[2J\"");
 }
+
+#[test]
+fn secrets_of_a_target_are_shown_nowhere() {
+    let command =
+        "KEY=sk-target-0001 server --token sk-target-0002 --key=sk-target-0003 --verbose a-long-argument";
+    Target::parse(command).unwrap().keep_secrets();
+    let mut remote =
+        Remote::parse("https://me:sk-target-0004@example.com/long-path?key=sk-target-0005").unwrap();
+    remote.headers.insert("Authorization".to_owned(), "Bearer sk-target-0006".to_owned());
+    Target::Url(remote).keep_secrets();
+    for n in 1..=6 {
+        let told = format!("refused: sk-target-000{n}, for a-long-argument at example.com/long-path");
+        let shown = tidegate_service::secrets::mask(&told);
+        assert_eq!(shown, "refused: ***, for a-long-argument at example.com/long-path", "{n}");
+    }
+}

@@ -9,17 +9,12 @@ use tidegate_protocol::{Error, Symbol};
 use tidegate_service::Call;
 
 use super::{Upstream, closed};
-use crate::backoff::{Backoff, Pace};
+use crate::backoff::{Backoff, HEALTHY_AFTER, PATIENCE, not_yet};
 use crate::dial::{Found, Reach, To};
 use crate::legacy::Legacy;
 use crate::modern::{Link, Modern};
 
 type Finding = Shared<BoxFuture<'static, Result<Known, Error>>>;
-
-/// A process that ends sooner than this after its start has not really started.
-const HEALTHY_AFTER: Duration = Duration::from_secs(5);
-/// The longest that a caller is made to wait for a pause to be over; a longer one fails at once.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What is known about the server's era.
 #[derive(Default)]
@@ -72,7 +67,7 @@ impl Upstream {
     }
 
     /// The server, found if it is not known. However many ask at once, it is looked for once.
-    pub(crate) async fn known(self: &Arc<Self>, call: &Call, pace: Pace) -> Result<Known, Error> {
+    pub(crate) async fn known(self: &Arc<Self>, call: &Call) -> Result<Known, Error> {
         let pause = {
             let mut era = self.era();
             match &era.known {
@@ -80,8 +75,8 @@ impl Upstream {
                 Some((known, since)) => {
                     let (lived, why) = (since.elapsed(), known.end());
                     if lived >= HEALTHY_AFTER {
-                        era.backoff.succeeded();
-                    } else if pace == Pace::Caller {
+                        era.backoff.reset();
+                    } else {
                         era.backoff.failed(Instant::now());
                     }
                     era.last_failure = why.or(era.last_failure.take());
@@ -91,9 +86,7 @@ impl Upstream {
             }
             era.backoff.wait(Instant::now())
         };
-        if pace == Pace::Caller {
-            self.bear(pause).await?;
-        }
+        self.bear(pause).await?;
         let finding = {
             let mut era = self.era();
             if era.closed {
@@ -103,7 +96,7 @@ impl Upstream {
                 (Some((known, _)), _) if known.is_open() => return Ok(known.clone()),
                 (_, Some(finding)) => finding.clone(),
                 _ => {
-                    let finding = self.find(call, era.was, pace);
+                    let finding = self.find(call, era.was);
                     era.finding = Some(finding.clone());
                     finding
                 }
@@ -121,12 +114,10 @@ impl Upstream {
             return Ok(());
         }
         let last = self.era().last_failure.clone();
-        let why = last.as_ref().map_or("it ended right after its start", |e| e.message());
-        let what = format!("The server is not started again for another {:.1} s: {why}", pause.as_secs_f32());
-        Err(Error::new(Symbol::Unavailable, what).unexecuted().with_retry_after(pause))
+        Err(not_yet(pause, last.as_ref()))
     }
 
-    fn find(self: &Arc<Self>, call: &Call, was: Option<Reach>, pace: Pace) -> Finding {
+    fn find(self: &Arc<Self>, call: &Call, was: Option<Reach>) -> Finding {
         let terms = Legacy::terms(&self.dialer.options, call);
         let (upstream, dialer, cache) = (self.clone(), self.dialer.clone(), self.cache.clone());
         // A task of its own: a caller who gives up does not take the connection away from the others.
@@ -135,17 +126,17 @@ impl Upstream {
                 found = dialer.find(&cache, &terms, was) => found,
                 () = upstream.over.cancelled() => Err(closed()),
             };
-            upstream.found(found, pace)
+            upstream.found(found)
         });
         let upstream = self.clone();
         let finding = async move {
             let stopped = || Error::new(Symbol::Unavailable, "Connecting was stopped");
-            task.await.unwrap_or_else(|_| upstream.found(Err(stopped()), pace))
+            task.await.unwrap_or_else(|_| upstream.found(Err(stopped())))
         };
         finding.boxed().shared()
     }
 
-    fn found(self: &Arc<Self>, found: Result<Found, Error>, pace: Pace) -> Result<Known, Error> {
+    fn found(self: &Arc<Self>, found: Result<Found, Error>) -> Result<Known, Error> {
         let is_process = matches!(self.dialer.to, To::Command(_));
         let result = found.map(|found| match found {
             Found::Modern(modern) => Known::Modern(modern),
@@ -162,11 +153,11 @@ impl Upstream {
                     Known::Legacy(legacy) => Some(legacy.reach),
                     Known::Modern(_) => None,
                 };
-                // Whether it really works shows when it ends.
+                era.backoff.started();
                 era.known = (!era.closed).then(|| (known.clone(), Instant::now()));
             }
             Err(error) => {
-                if is_process && pace == Pace::Caller {
+                if is_process {
                     era.backoff.failed(Instant::now());
                 }
                 era.last_failure = Some(error.clone());
@@ -198,16 +189,5 @@ impl Upstream {
         let mut era = self.era();
         era.known = None;
         era.was = None;
-    }
-
-    /// Takes away a connection that has ended, as if it had never been opened.
-    pub(super) fn bury_quietly(&self) {
-        let mut era = self.era();
-        if let Some((known, _)) = &era.known
-            && !known.is_open()
-        {
-            era.last_failure = known.end().or(era.last_failure.take());
-            era.known = None;
-        }
     }
 }

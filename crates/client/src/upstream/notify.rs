@@ -6,7 +6,6 @@ use tidegate_protocol::{Error, Method};
 use tidegate_service::Call;
 
 use super::{Known, Upstream, closed};
-use crate::backoff::Pace;
 
 impl Upstream {
     /// Passes a notification of a caller on.
@@ -21,7 +20,7 @@ impl Upstream {
         let _busy = self.busy();
         let allowance = self.allowance(call);
         let telling = async {
-            match self.known(call, Pace::Caller).await? {
+            match self.known(call).await? {
                 Known::Modern(modern) => modern.notify(call).await,
                 Known::Legacy(legacy) => legacy.notify(call, &allowance).await,
             }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tidegate_service::secrets::keep_setting;
+
 use super::Resolver;
 use crate::memory::{AgentBounds, ApiKey, Embeddings, MemorySettings, MemoryStore, ModelProvider};
 use crate::written::memory::{self as written, Listed, Memory, ProviderKind};
@@ -49,6 +51,7 @@ impl Resolver<'_> {
 
     fn store(&mut self, store: &str) -> Option<MemoryStore> {
         if store.starts_with("postgres://") || store.starts_with("postgresql://") {
+            keep_setting(store);
             return Some(MemoryStore::Postgres(store.to_owned()));
         }
         if store.contains("://") {
@@ -108,5 +111,7 @@ impl Resolver<'_> {
 
 /// A key that is there: an empty one stands for a variable that may not be set.
 fn key(written: &Option<String>) -> Option<ApiKey> {
-    written.as_ref().filter(|key| !key.is_empty()).map(|key| ApiKey(key.clone()))
+    let key = written.as_ref().filter(|key| !key.is_empty())?;
+    keep_setting(key);
+    Some(ApiKey(key.clone()))
 }

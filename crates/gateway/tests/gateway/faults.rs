@@ -200,13 +200,16 @@ async fn the_last_known_lists_stay_and_the_server_comes_back_by_itself() {
         assert_eq!(list["tools"], before);
         assert_eq!((&list["ttlMs"], &list["cacheScope"]), (&json!(0), &json!("private")));
         let (text, failed) = caller.call(&gateway, "s_t").await;
-        assert!(failed && text.contains("\"s\"") && text.contains(&why), "{text}");
+        // Where the server is, and why it cannot be reached, is the business of whoever runs the gateway.
+        let is_told = |text: &str| text.contains("The server \"s\" is down") && !text.contains("127.0.0.1");
+        assert!(why.contains("127.0.0.1"), "{why}");
+        assert!(failed && is_told(&text), "{text}");
         for (method, params) in
             [("prompts/get", json!({"name": "s_p"})), ("resources/read", json!({"uri": "s://r"}))]
         {
             let error = caller.fails(&gateway, method, params).await;
             assert_eq!(error.symbol(), Symbol::Unavailable);
-            assert!(error.message().contains("\"s\"") && error.message().contains(&why), "{error}");
+            assert!(is_told(&error.to_string()), "{error}");
         }
         let events = listening(&gateway).await;
         let back = small("s", "t").tool(says("more", "more")).build();

@@ -28,7 +28,7 @@ pub(crate) fn tool_result(result: &Value, paint: Paint) -> String {
 /// The result of `prompts/get`: who says what.
 pub(crate) fn prompt_result(result: &Value, paint: Paint) -> String {
     let mut shown = Vec::new();
-    let description = clean::text(&text_of(result, "description"));
+    let description = clean::result(&text_of(result, "description"));
     if !description.trim().is_empty() {
         shown.push(paint.dim(description));
     }
@@ -52,7 +52,7 @@ pub(crate) fn read_result(result: &Value, paint: Paint) -> String {
     let contents = list(result, "contents");
     match contents {
         [] => paint.dim("(nothing)"),
-        [only] if only.get("text").is_some() => clean::text(&text_of(only, "text")),
+        [only] if only.get("text").is_some() => clean::result(&text_of(only, "text")),
         several => several.iter().map(|resource| embedded(resource, paint)).collect::<Vec<_>>().join("\n\n"),
     }
 }
@@ -60,7 +60,7 @@ pub(crate) fn read_result(result: &Value, paint: Paint) -> String {
 /// One content block.
 pub(crate) fn block(content: &Value, paint: Paint) -> String {
     match content.get("type").and_then(Value::as_str) {
-        Some("text") => clean::text(&text_of(content, "text")),
+        Some("text") => clean::result(&text_of(content, "text")),
         Some(kind @ ("image" | "audio")) => {
             let bytes = size::of_base64(&text_of(content, "data"));
             label(paint, [format!("{kind} {}", text_of(content, "mimeType")), size::human(bytes)])
@@ -92,7 +92,7 @@ fn embedded(resource: &Value, paint: Paint) -> String {
     match resource.get("blob").and_then(Value::as_str) {
         Some(blob) => label(paint, [uri, kind, size::human(size::of_base64(blob))]),
         None => {
-            format!("{}\n{}", label(paint, [uri, kind]), clean::text(&text_of(resource, "text")))
+            format!("{}\n{}", label(paint, [uri, kind]), clean::result(&text_of(resource, "text")))
         }
     }
 }
@@ -107,7 +107,7 @@ fn label<const N: usize>(paint: Paint, parts: [String; N]) -> String {
 /// Any JSON, indented.
 pub(crate) fn pretty(value: &Value) -> String {
     // JSON escapes only some of the control characters.
-    clean::text(&serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string()))
+    clean::result(&serde_json::to_string_pretty(value).unwrap_or_else(|_| value.to_string()))
 }
 
 pub(super) fn text_of(value: &Value, key: &str) -> String {

@@ -50,7 +50,7 @@ pub(crate) fn indented(text: &str) -> String {
             c => out.push(c),
         }
     }
-    clean::text(&out)
+    clean::result(&out)
 }
 
 #[cfg(test)]

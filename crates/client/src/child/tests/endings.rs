@@ -7,14 +7,11 @@ use super::*;
 #[tokio::test]
 async fn the_exit_is_told_with_the_last_words() {
     for (script, want) in [
-        ("echo first >&2; printf 'no key\\n\\n' >&2; exit 3", "exited with status 3; it last wrote: no key"),
+        ("echo first >&2; printf 'no key\\n\\n' >&2; exit 3", "exited with status 3; it wrote: no key"),
         ("exit 0", "exited with status 0"),
         ("kill -KILL $$", "was killed by signal 9 (SIGKILL)"),
         ("exec >&-; exit 4", "exited with status 4"),
-        (
-            "echo why >&2; exec >&-; exec sleep 1000",
-            "closed its output while still running; it last wrote: why",
-        ),
+        ("echo why >&2; exec >&-; exec sleep 1000", "closed its output while still running; it wrote: why"),
     ] {
         let (child, mut events) = start(script, &settings());
         assert_eq!(events.rest().await, [format!(r#"closed the server process "test" {want}"#)], "{script}");
@@ -126,6 +123,48 @@ async fn whoever_left_the_group_with_the_streams_holds_nothing_up() {
     assert!(events.rest().await.is_empty());
 }
 
+/// A server that starts one process that leaves its group, and one that is nobody's child any more.
+#[cfg(target_os = "linux")]
+fn with_runaways() -> String {
+    format!(
+        "setsid sleep 1000 >/dev/null 2>&1 & {}; pid=$(setsid sh -c 'sleep 1000 >/dev/null 2>&1 & echo $!'); {}; \
+         cat >/dev/null",
+        tell("$!"),
+        tell("$pid")
+    )
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn whoever_left_the_group_is_ended_too() {
+    let (child, mut events) = start(&with_runaways(), &settings());
+    let (left, orphan) = (told(&mut events).await, told(&mut events).await);
+    let (other, mut others) = start(&with_runaways(), &settings());
+    let others = [told(&mut others).await, told(&mut others).await];
+    assert!(lives(left) && lives(orphan));
+    child.close().await;
+    assert!(!lives(left) && !lives(orphan), "close waits for it");
+    assert!(others.iter().all(|pid| lives(*pid)), "those of other children stay");
+    other.close().await;
+    assert!(!others.iter().any(|pid| lives(*pid)));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn whoever_left_the_group_does_not_survive_the_runtime() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (_child, mut events) = runtime.block_on(async { start(&with_runaways(), &settings()) });
+    let pids = runtime.block_on(async { [told(&mut events).await, told(&mut events).await] });
+    drop(runtime);
+    for _ in 0..1_000 {
+        if !pids.iter().any(|pid| lives(*pid)) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("one of {pids:?} still lives");
+}
+
 #[tokio::test]
 async fn a_flood_on_standard_error_does_not_stop_it() {
     let script = r#"
@@ -134,7 +173,7 @@ async fn a_flood_on_standard_error_does_not_stop_it() {
     "#;
     let (_child, mut events) = start(script, &settings());
     assert_eq!(events.next().await, "=1 {}");
-    let closed = r#"closed the server process "test" exited with status 0; it last wrote: end"#;
+    let closed = r#"closed the server process "test" exited with status 0; it wrote: end"#;
     assert_eq!(events.rest().await, [closed]);
 }
 

@@ -141,7 +141,7 @@ async fn the_environment_is_explicit() {
     command.env.insert("KEY".to_owned(), "value".to_owned());
     command.cwd = Some("/".into());
     let (sender, receiver) = mpsc::unbounded_channel();
-    let _child = Child::spawn("test", &command, &settings(), Arc::new(Record(sender))).unwrap();
+    let _child = Child::spawn("test", &command, &settings(), &log(), Arc::new(Record(sender))).unwrap();
     let seen = Events(receiver).rest().await;
     let has = |name: &str| seen.iter().any(|event| event.starts_with(&format!("!{name}=")));
     assert!(seen.contains(&"!KEY=value {}".to_owned()) && seen.contains(&"!PWD=/ {}".to_owned()), "{seen:?}");
@@ -165,8 +165,9 @@ async fn what_cannot_be_started_says_why() {
     ] {
         let (sender, _receiver) = mpsc::unbounded_channel();
         let refused =
-            Child::spawn("test", &command, &settings(), Arc::new(Record(sender))).err().expect(want);
-        assert_eq!(refused.message(), want);
+            Child::spawn("test", &command, &settings(), &log(), Arc::new(Record(sender))).err().expect(want);
+        assert_eq!(refused.detail(), want);
+        assert_eq!(refused.message(), r#"The server "test" cannot be started"#);
         assert!(refused.is_unexecuted());
     }
 }

@@ -10,7 +10,7 @@ use rustix::process::{Pid, test_kill_process};
 use tidegate_protocol::{Error, Id, Limits, Message};
 use tokio::sync::mpsc;
 
-use super::{Child, ChildSettings};
+use super::{Child, ChildSettings, StderrLog};
 use crate::inbox::Inbox;
 use crate::target::Command;
 
@@ -63,10 +63,14 @@ fn settings() -> ChildSettings {
     ChildSettings { grace: Duration::from_millis(300), ..ChildSettings::default() }
 }
 
+fn log() -> StderrLog {
+    StderrLog::new("test".into())
+}
+
 fn start(script: &str, settings: &ChildSettings) -> (Child, Events) {
     let (sender, receiver) = mpsc::unbounded_channel();
-    let child =
-        Child::spawn("test", &command(script), settings, Arc::new(Record(sender))).expect("sh starts");
+    let child = Child::spawn("test", &command(script), settings, &log(), Arc::new(Record(sender)))
+        .expect("sh starts");
     (child, Events(receiver))
 }
 

@@ -179,7 +179,7 @@ async fn events_come_in_pieces() {
     assert_eq!((events.last_event_id(), events.retry()), (Some("7"), Some(Duration::from_millis(5))));
     let large = soon(events.next()).await.unwrap_err();
     assert_eq!(large.symbol(), Symbol::TooLarge);
-    assert!(large.message().contains("20 bytes"), "{}", large.message());
+    assert!(large.detail().contains("20 bytes"), "{}", large.detail());
     assert_eq!(data(soon(events.next()).await).as_deref(), Some("three"));
 
     say.send("0\r\n\r\n".to_owned()).unwrap();
@@ -198,7 +198,7 @@ async fn a_broken_stream_is_an_error() {
     drop(say);
     let broken = soon(events.next()).await.unwrap_err();
     assert_eq!((broken.symbol(), broken.is_unexecuted()), (Symbol::Unavailable, false));
-    assert!(broken.message().contains(&server.address.to_string()), "{}", broken.message());
+    assert!(broken.detail().contains(&server.address.to_string()), "{}", broken.detail());
     assert_eq!(data(soon(events.next()).await), None);
 }
 

@@ -8,8 +8,8 @@ use super::*;
 /// The error, which must be `Unavailable`.
 fn unavailable(answered: Result<Answered, Error>) -> (String, bool) {
     let e = answered.err().unwrap();
-    assert_eq!(e.symbol(), Symbol::Unavailable, "{}", e.message());
-    (e.message().to_owned(), e.is_unexecuted())
+    assert_eq!(e.symbol(), Symbol::Unavailable, "{}", e.detail());
+    (e.detail().to_owned(), e.is_unexecuted())
 }
 
 async fn to(url: &str) -> (String, bool) {

@@ -54,7 +54,7 @@ fn shown(body: &Body) -> String {
 fn outcome(answered: &Result<Answered, Error>) -> String {
     match answered {
         Ok(a) => format!("{} {}", a.status.as_u16(), shown(&a.body)),
-        Err(e) => format!("{:?}, {}", e.symbol(), e.message()),
+        Err(e) => format!("{:?}, {}", e.symbol(), e.detail()),
     }
 }
 

@@ -93,7 +93,7 @@ async fn tls_works_and_certificates_are_checked() {
 
     let other_name = get(&format!("https://127.0.0.1:{port}/mcp"), trusting());
     let e = soon(other_name.get(Headers::new())).await.err().unwrap();
-    assert!(e.message().starts_with(&format!("the certificate of 127.0.0.1:{port} is not valid: ")), "{e:?}");
+    assert!(e.detail().starts_with(&format!("the certificate of 127.0.0.1:{port} is not valid: ")), "{e:?}");
     assert!(e.is_unexecuted());
 
     // The authorities of the system, which do not include ours.
@@ -107,14 +107,14 @@ async fn tls_works_and_certificates_are_checked() {
         Ok(strict) => {
             let e = soon(strict.get(Headers::new())).await.err().unwrap();
             assert!(
-                e.message().starts_with(&format!("the certificate of localhost:{port} is not valid")),
+                e.detail().starts_with(&format!("the certificate of localhost:{port} is not valid")),
                 "{e:?}"
             );
             assert!(e.is_unexecuted());
         }
         // A machine without any authorities.
         Err(e) => {
-            assert!(e.message().contains("certificates"), "{e:?}");
+            assert!(e.detail().contains("certificates"), "{e:?}");
             drop(TcpStream::connect(("127.0.0.1", port)).unwrap());
         }
     }
@@ -134,7 +134,7 @@ async fn tls_where_there_is_none() {
     let url = server.url("/mcp").replace("http:", "https:");
     let e = post(&get(&url, Outside::of(no_proxy(), Some(trusting())))).await.err().unwrap();
     let expected = format!("cannot set up TLS with {}: it does not speak TLS", server.address);
-    assert!(e.message().starts_with(&expected) && e.is_unexecuted(), "{e:?}");
+    assert!(e.detail().starts_with(&expected) && e.is_unexecuted(), "{e:?}");
 }
 
 #[tokio::test]
@@ -178,16 +178,16 @@ async fn proxies_that_do_not_work() {
         let e = post(&get(url, outside)).await.err().unwrap();
         let expected =
             format!("cannot connect to tools.example through the proxy {free}: connection refused");
-        assert_eq!((e.message(), e.is_unexecuted()), (expected.as_str(), true));
+        assert_eq!((e.detail(), e.is_unexecuted()), (expected.as_str(), true));
     }
     let refusing =
         Server::start(|_, _: &Seen| "HTTP/1.1 407 No\r\ncontent-length: 0\r\n\r\n".to_owned()).await;
     let outside = Outside::of(proxy(&refusing.url("")), Some(trusting()));
     let e = post(&get("https://tools.example/", outside)).await.err().unwrap();
-    assert!(e.message().contains("proxy authorization required") && e.is_unexecuted(), "{e:?}");
+    assert!(e.detail().contains("proxy authorization required") && e.is_unexecuted(), "{e:?}");
 
     let outside = Outside::of(proxy("socks5://127.0.0.1:1"), None);
     let e = HttpClient::with(&remote("http://tools.example/"), None, &HttpSettings::default(), outside)
         .unwrap_err();
-    assert!(e.message().contains("socks5://127.0.0.1:1") && e.message().contains("NO_PROXY"), "{e:?}");
+    assert!(e.detail().contains("socks5://127.0.0.1:1") && e.detail().contains("NO_PROXY"), "{e:?}");
 }

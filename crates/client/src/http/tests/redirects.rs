@@ -82,7 +82,7 @@ async fn other_addresses_of_the_same_server() {
     assert_eq!(server.seen()[1].connection, 1);
     for other in ["http://evil.example/messages", "https://127.0.0.1/", "http://127.0.0.1:1/messages"] {
         let refused = client.at(&Url::parse(other).unwrap()).unwrap_err();
-        assert!(refused.message().contains("another origin"), "{}", refused.message());
+        assert!(refused.detail().contains("another origin"), "{}", refused.detail());
     }
 }
 

@@ -158,7 +158,7 @@ async fn answers_are_bounded() {
     let huge = Special { status: 200, location: None, body: " ".repeat(2 << 20) };
     world.plan().special.insert("/.well-known/oauth-protected-resource/mcp", huge);
     let error = world.call(&world.builder().build().unwrap()).await.unwrap_err();
-    assert!(error.message().contains("length limit exceeded"), "{error}");
+    assert!(error.detail().contains("length limit exceeded"), "{error}");
 }
 
 #[tokio::test]

@@ -107,7 +107,7 @@ async fn only_one_at_a_time_gets_tokens() {
     for [one, other] in stores {
         let guard = one.lock(SERVER, Duration::ZERO).await.unwrap();
         let error = other.lock(SERVER, Duration::from_millis(60)).await.unwrap_err();
-        assert!(error.message().contains("logging in"), "{error}");
+        assert!(error.detail().contains("logging in"), "{error}");
         drop(guard);
         other.lock(SERVER, Duration::from_secs(1)).await.unwrap();
     }
@@ -135,7 +135,7 @@ async fn trouble_with_files_is_explained() {
     std::fs::write(&directory, "").unwrap();
     let store = FileStore::at(&directory);
     let error = store.save(&credentials(SERVER, "https://one.example", 1)).await.unwrap_err();
-    assert!(error.message().contains("check the permissions of"), "{error}");
+    assert!(error.detail().contains("check the permissions of"), "{error}");
     std::fs::remove_dir_all(directory.parent().unwrap()).unwrap();
 }
 

@@ -133,5 +133,5 @@ async fn what_servers_say_is_shown_in_one_line() {
         json!({"client_id": null, "error": "no\nway", "error_description": "x".repeat(1000)});
     let error = world.call(&world.builder().build().unwrap()).await.unwrap_err();
     says(&error, &["noway", "register one there"]);
-    assert!(error.message().len() < 500 && !error.message().contains('\n'), "{error}");
+    assert!(error.detail().len() < 500 && !error.detail().contains('\n'), "{error}");
 }

@@ -193,7 +193,7 @@ async fn answers_of_others_are_not_trusted() {
                 (Err(error), true, Some(_)) => says(&error, &["access_denied", "said so"]),
                 (Err(error), false, _) => {
                     says(&error, &["not trusted"]);
-                    assert!(!error.message().contains("access_denied"));
+                    assert!(!error.detail().contains("access_denied"));
                 }
                 (outcome, ..) => panic!("{advertised:?} {iss:?} {denies:?}: {outcome:?}"),
             }

@@ -19,7 +19,7 @@ use tidegate_protocol::{Error, Symbol};
 fn says(error: &Error, parts: &[&str]) {
     assert_eq!(error.symbol(), Symbol::Unauthorized, "{error:?}");
     for part in parts {
-        assert!(error.message().contains(part), "{part:?} is not in: {error}");
+        assert!(error.detail().contains(part), "{part:?} is not in: {error}");
     }
     assert!(!format!("{error:?}").contains("secret-"), "{error:?}");
 }

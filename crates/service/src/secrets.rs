@@ -1,0 +1,127 @@
+//! Secrets of the configuration, known to the whole process so that none of them gets into a log line or an error.
+//!
+//! Whoever reads a secret says so ([`keep`]); whoever writes a line for people asks for it ([`mask`]). Results of tools are
+//! never looked at: what a server answers is its caller's.
+
+use std::borrow::Cow;
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What stands where a secret was.
+const HIDDEN: &str = "***";
+/// Shorter values are words and numbers that are found everywhere.
+const SHORTEST: usize = 8;
+/// How many are known at most. The oldest are forgotten first: they are those of configurations that are gone.
+const MOST: usize = 4096;
+
+/// The values, the longest first, so that no part of one is left when another is a piece of it.
+static KNOWN: RwLock<Vec<Known>> = RwLock::new(Vec::new());
+/// Whether there are any: without secrets, masking costs one look at this.
+static ANY: AtomicBool = AtomicBool::new(false);
+
+struct Known {
+    value: String,
+    /// How many came before it.
+    age: u64,
+}
+
+/// Takes a value for a secret from now on, as a whole, line by line, and without the `Bearer` before it: from 8 characters
+/// on.
+pub fn keep(value: &str) {
+    let value = value.trim();
+    let bare =
+        value.split_once(' ').map(|(_, rest)| rest.trim()).filter(|rest| !rest.contains(char::is_whitespace));
+    for piece in std::iter::once(value).chain(bare).chain(value.lines().map(str::trim)) {
+        if piece.len() >= SHORTEST && !piece.starts_with("-----") {
+            add(piece);
+            // As it looks inside quotes.
+            let quoted = piece.escape_debug().to_string();
+            if quoted != piece {
+                add(&quoted);
+            }
+        }
+    }
+}
+
+/// Takes the value of a setting for a secret, unless it is seen to be none: a path that exists, or an address, of which
+/// only the password and the query are secret.
+pub fn keep_setting(value: &str) {
+    match value.split_once("://") {
+        Some((_, rest)) if !value.contains(char::is_whitespace) => {
+            let (before, query) = rest.split_once('?').unwrap_or((rest, ""));
+            let host = before.split('/').next().unwrap_or_default();
+            if let Some((_, password)) = host.rsplit_once('@').and_then(|(user, _)| user.split_once(':')) {
+                keep(password);
+            }
+            query.split('&').filter_map(|pair| pair.split_once('=')).for_each(|(_, value)| keep(value));
+        }
+        _ if std::path::Path::new(value.trim()).exists() => {}
+        _ => keep(value),
+    }
+}
+
+fn add(value: &str) {
+    let mut known = KNOWN.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if known.iter().any(|one| one.value == value) {
+        return;
+    }
+    let age = known.iter().map(|one| one.age + 1).max().unwrap_or_default();
+    if known.len() == MOST {
+        let oldest = known.iter().enumerate().min_by_key(|(_, one)| one.age).map(|(at, _)| at);
+        oldest.map(|at| known.remove(at));
+    }
+    let at = known.partition_point(|one| one.value.len() >= value.len());
+    known.insert(at, Known { value: value.to_owned(), age });
+    ANY.store(true, Ordering::Release);
+}
+
+/// The text with `***` for every secret that is known.
+pub fn mask(text: &str) -> Cow<'_, str> {
+    if !ANY.load(Ordering::Acquire) || text.len() < SHORTEST {
+        return Cow::Borrowed(text);
+    }
+    let known = KNOWN.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut masked = Cow::Borrowed(text);
+    for one in known.iter().filter(|one| one.value.len() <= text.len()) {
+        if masked.contains(&one.value) {
+            masked = Cow::Owned(masked.replace(&one.value, HIDDEN));
+        }
+    }
+    masked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_masked() {
+        assert_eq!(mask("nothing is known of sk-unit-0001 yet"), "nothing is known of sk-unit-0001 yet");
+        keep("Bearer sk-unit-0001");
+        keep("sk-unit-0001-longer");
+        keep("short");
+        keep("-----BEGIN X-----\nMIIunit0002\n-----END X-----");
+        keep("say:\"unit0003\"");
+        for (text, want) in [
+            ("key sk-unit-0001, twice sk-unit-0001!", "key ***, twice ***!"),
+            ("Authorization: Bearer sk-unit-0001", "Authorization: ***"),
+            ("sk-unit-0001-longer", "***"),
+            ("a short word", "a short word"),
+            ("line MIIunit0002 of a key", "line *** of a key"),
+            (r#"quoted as "say:\"unit0003\"""#, r#"quoted as "***""#),
+        ] {
+            assert_eq!(mask(text), want);
+        }
+    }
+
+    #[test]
+    fn paths_and_addresses_are_no_secrets() {
+        let here = std::env::current_dir().unwrap();
+        keep_setting(here.to_str().unwrap());
+        keep_setting("postgres://someone:unit-0004-pw@db.example:5432/things?sslkey=unit-0005-key");
+        keep_setting("unit-0006-value");
+        let text = "db.example:5432/things unit-0004-pw unit-0005-key unit-0006-value";
+        assert_eq!(mask(text), "db.example:5432/things *** *** ***");
+        assert_eq!(mask(here.to_str().unwrap()), here.to_str().unwrap());
+    }
+}
