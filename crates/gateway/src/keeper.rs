@@ -53,9 +53,12 @@ async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
     loop {
         back(mount, first).await;
         first = false;
+        // A server whose lists nobody knows has no callers: then it is this that tries it.
+        let held = mount.facts.load().is_some() && mount.is_held();
         // Listening comes first, so that no change is missed in between.
-        let events = listen(mount).await;
-        match mount.read(&Kind::ALL).await {
+        let events = if held { None } else { listen(mount).await };
+        let read = if held { Ok(Vec::new()) } else { mount.read(&Kind::ALL).await };
+        match read {
             Ok(changed) => {
                 mount.set_health(Health::Ready);
                 on_read(mount, &changed, &[]);
@@ -69,7 +72,8 @@ async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
             }
         }
         let since = Instant::now();
-        match stay(mount, events, on_read).await {
+        let unread = if held { Kind::ALL.to_vec() } else { Vec::new() };
+        match stay(mount, events, unread, on_read).await {
             Left::Lost(why) => {
                 mount.set_health(Health::Down { why });
                 deaths = if since.elapsed() < LIVES { deaths + 1 } else { 0 };
@@ -161,13 +165,12 @@ enum Left {
     Resting,
 }
 
-async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, on_read: &OnRead) -> Left {
+async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, mut unread: Vec<Kind>, on_read: &OnRead) -> Left {
     let is_process = is_process(mount);
     let mut events = Events(events);
     let mut look = tokio::time::interval(LOOK);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut rest_after = mount.settings.idle.filter(|_| is_process);
-    let mut unread: Vec<Kind> = Vec::new();
     let mut listened = Instant::now();
     loop {
         tokio::select! {
@@ -180,24 +183,28 @@ async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, on_read: &OnRead) -> L
                     }
                     unread.sort_by_key(|kind| kind.index());
                     unread.dedup();
-                    read(mount, &mut unread, on_read).await;
+                    if !mount.is_held() {
+                        read(mount, &mut unread, on_read).await;
+                    }
                 }
                 None => {
                     listened = Instant::now();
-                    events = Events(listen(mount).await);
+                    events = Events(if mount.is_held() { None } else { listen(mount).await });
                     unread = Kind::ALL.to_vec();
                 }
             },
             () = mount.wake.notified() => {}
             _ = look.tick() => {
-                if mount.client.circuit().state() != BreakerState::Closed {
-                    let why = mount.client.circuit().report().last_failure;
-                    return Left::Lost(why.map_or_else(|| "calls keep failing".to_owned(), |why| why.to_string()));
+                let circuit = mount.client.circuit().report();
+                if circuit.unreachable {
+                    let why = circuit.last_failure;
+                    return Left::Lost(why.map_or_else(|| "it cannot be reached".to_owned(), |why| why.to_string()));
                 }
                 if is_process && !mount.client.is_running() {
                     return Left::Lost("its process has ended".to_owned());
                 }
-                if events.0.is_none() && listened.elapsed() >= LISTEN_EVERY && mount.announces() {
+                let held = circuit.state != BreakerState::Closed;
+                if !held && events.0.is_none() && listened.elapsed() >= LISTEN_EVERY && mount.announces() {
                     listened = Instant::now();
                     events = Events(listen(mount).await);
                     if events.0.is_some() {
@@ -205,7 +212,7 @@ async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, on_read: &OnRead) -> L
                         unread = Kind::ALL.to_vec();
                     }
                 }
-                if !unread.is_empty() {
+                if !held && !unread.is_empty() {
                     read(mount, &mut unread, on_read).await;
                 }
                 if rest_after.is_some_and(|after| mount.idle_for() >= after) {
@@ -214,7 +221,7 @@ async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, on_read: &OnRead) -> L
                         return Left::Resting;
                     }
                     // Somebody still wants something of it.
-                    events = Events(listen(mount).await);
+                    events = Events(if held { None } else { listen(mount).await });
                     rest_after = rest_after.map(|after| after + mount.settings.idle.unwrap_or(after));
                 }
             }

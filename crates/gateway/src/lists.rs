@@ -73,8 +73,8 @@ impl Inner {
             join_all(state.mounts.iter().filter(|mount| is_late(mount)).map(|mount| mount.settled(PATIENCE)))
                 .await;
         }
-        let old: Vec<_> =
-            state.mounts.iter().filter(|mount| mount.is_stale(kind) && !mount.is_down()).cloned().collect();
+        let is_old = |mount: &&Arc<Mount>| mount.is_stale(kind) && !mount.is_down() && !mount.is_held();
+        let old: Vec<_> = state.mounts.iter().filter(is_old).cloned().collect();
         if old.is_empty() {
             return;
         }

@@ -16,7 +16,8 @@ impl Client {
     /// `server/discover` for a modern one. It connects if need be, whatever pause callers are made to wait after failures,
     /// and past the breaker and the retries.
     ///
-    /// A server that answers is trusted again: the breaker closes and the pause ends. One that does not answer is none the
+    /// A server that answers is there again: the pause ends, and so does what the breaker is open for if the server could
+    /// not be reached. A breaker that failing calls opened is left to trial calls. A server that does not answer is none the
     /// worse for it.
     pub async fn probe(&self, within: Duration) -> Result<(), AppError> {
         let answered = match &self.0.server {
@@ -41,7 +42,7 @@ impl Client {
         };
         match answered {
             Ok(()) => {
-                self.0.circuit.reset();
+                self.0.circuit.report_success();
                 Ok(())
             }
             Err(error) => Err(self.app_error(&error, &Method::Ping)),

@@ -8,6 +8,7 @@ mod raw;
 mod rig;
 mod world;
 
+mod breaker;
 mod bytes;
 mod eras;
 mod faults;
