@@ -135,6 +135,8 @@ pub struct Options {
     pub profile: ErrorProfile,
     /// How often one call may ask before it is given up. Default 16.
     pub max_rounds: usize,
+    /// How many questions one call may ask in all, however many at a time. Default 256.
+    pub max_questions: usize,
     /// The legacy sessions.
     pub lanes: LaneOptions,
     /// Calls that wait for answers.
@@ -171,6 +173,7 @@ impl Default for Options {
             list_faulty_tools: false,
             profile: ErrorProfile::default(),
             max_rounds: 16,
+            max_questions: 256,
             lanes: LaneOptions {
                 instances: Instances::PerCaller,
                 shared: false,

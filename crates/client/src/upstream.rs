@@ -121,9 +121,8 @@ impl Upstream {
         let mut answered = std::pin::pin!(async {
             match &self.dialer.handlers {
                 Some(handlers) if call.method.may_ask() => {
-                    let max = self.dialer.options.max_rounds;
-                    let upstream = self.clone();
-                    let done = rounds::until_done(call.clone(), handlers, max, move |call| {
+                    let (upstream, options) = (self.clone(), &self.dialer.options);
+                    let done = rounds::until_done(call.clone(), handlers, options, move |call| {
                         let upstream = upstream.clone();
                         Box::pin(async move { upstream.once(call).await })
                     });

@@ -79,6 +79,17 @@ async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
                 deaths = if since.elapsed() < LIVES { deaths + 1 } else { 0 };
                 tokio::time::sleep(pause(deaths)).await;
             }
+            Left::Ended => {
+                deaths = if since.elapsed() < LIVES { deaths + 1 } else { 0 };
+                match pause(deaths) {
+                    // It is started again at once, and calls wait for that: nobody has lost anything yet.
+                    Duration::ZERO => mount.set_health(Health::Starting),
+                    pause => {
+                        mount.set_health(Health::Down { why: "its process has ended".to_owned() });
+                        tokio::time::sleep(pause).await;
+                    }
+                }
+            }
             Left::Resting => {
                 mount.set_health(Health::Resting);
                 mount.wake.notified().await;
@@ -161,7 +172,10 @@ pub(crate) fn listen_params(filter: &Filter) -> Result<Params, Error> {
 
 /// Why a server is left alone.
 enum Left {
+    /// It cannot be reached.
     Lost(String),
+    /// Its process has ended.
+    Ended,
     Resting,
 }
 
@@ -201,7 +215,7 @@ async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, mut unread: Vec<Kind>,
                     return Left::Lost(why.map_or_else(|| "it cannot be reached".to_owned(), |why| why.to_string()));
                 }
                 if is_process && !mount.client.is_running() {
-                    return Left::Lost("its process has ended".to_owned());
+                    return Left::Ended;
                 }
                 let held = circuit.state != BreakerState::Closed;
                 if !held && events.0.is_none() && listened.elapsed() >= LISTEN_EVERY && mount.announces() {

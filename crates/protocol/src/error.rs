@@ -354,6 +354,12 @@ impl Error {
         self
     }
 
+    /// The same failure, later in a call of which something was executed before: making it again is not safe.
+    pub fn begun(mut self) -> Error {
+        self.0.unexecuted = false;
+        self
+    }
+
     /// Whether the call was surely not executed. `false` means that nobody knows.
     pub fn is_unexecuted(&self) -> bool {
         self.0.unexecuted

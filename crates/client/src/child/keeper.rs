@@ -94,18 +94,24 @@ impl Drop for Keeper {
 /// Tells the inbox, exactly once, and then those who wait for the end.
 pub(super) struct Ending {
     name: Arc<str>,
+    input: Input,
     inbox: Option<Arc<dyn Inbox>>,
     done: CancellationToken,
 }
 
 impl Ending {
-    pub(super) fn new(name: Arc<str>, inbox: Arc<dyn Inbox>, done: CancellationToken) -> Ending {
-        Ending { name, inbox: Some(inbox), done }
+    pub(super) fn new(
+        name: Arc<str>,
+        input: Input,
+        inbox: Arc<dyn Inbox>,
+        done: CancellationToken,
+    ) -> Ending {
+        Ending { name, input, inbox: Some(inbox), done }
     }
 
     fn tell(&mut self, end: &End, last_words: &LastWords) {
         if let Some(inbox) = self.inbox.take() {
-            inbox.closed(self.why(end, last_words));
+            inbox.closed(self.why(end, last_words), self.input.unread());
         }
     }
 
@@ -128,7 +134,7 @@ impl Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         if let Some(inbox) = self.inbox.take() {
-            inbox.closed(closed(&self.name));
+            inbox.closed(closed(&self.name), None);
         }
         self.done.cancel();
     }

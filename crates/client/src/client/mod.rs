@@ -131,8 +131,7 @@ impl Client {
             Server::Remote { door, .. } => door.answer(call).await,
             Server::Local { door, .. } => match &self.0.handlers {
                 Some(handlers) if call.method.may_ask() => {
-                    let max = self.0.options.max_rounds;
-                    let done = rounds::until_done(call, handlers, max, |call| {
+                    let done = rounds::until_done(call, handlers, &self.0.options, |call| {
                         let reply = door.answer(call.clone());
                         Box::pin(async move {
                             let Ok(reply) = reply.await;

@@ -15,6 +15,7 @@ mod faults;
 mod hops;
 mod own;
 mod reload;
+mod retries;
 mod routing;
 mod tasks;
 mod union;
