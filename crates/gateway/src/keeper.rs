@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use tidegate_client::Target;
 use tidegate_config::Source;
 use tidegate_protocol::json::ObjectWriter;
@@ -35,7 +36,7 @@ const GATHER: Duration = Duration::from_millis(10);
 
 /// Told when lists of a server were read: which of them are not what they were, and which of them the server said have
 /// changed. A server that says so is believed, whatever its list says.
-pub(crate) type OnRead = dyn Fn(&Arc<Mount>, &[Kind], &[Kind]) + Send + Sync;
+pub(crate) type OnRead = dyn Fn(Arc<Mount>, Vec<Kind>, Vec<Kind>) -> BoxFuture<'static, ()> + Send + Sync;
 
 /// Keeps a server until it is unmounted.
 pub(crate) async fn keep(mount: Arc<Mount>, on_read: Arc<OnRead>) {
@@ -61,7 +62,7 @@ async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
         match read {
             Ok(changed) => {
                 mount.set_health(Health::Ready);
-                on_read(mount, &changed, &[]);
+                on_read(mount.clone(), changed, Vec::new()).await;
                 mount.settle();
             }
             Err(error) => {
@@ -260,8 +261,7 @@ async fn at_rest(mount: &Arc<Mount>) -> bool {
 async fn read(mount: &Arc<Mount>, unread: &mut Vec<Kind>, on_read: &OnRead) {
     match mount.read(unread).await {
         Ok(changed) => {
-            on_read(mount, &changed, unread);
-            unread.clear();
+            on_read(mount.clone(), changed, std::mem::take(unread)).await;
         }
         Err(error) => tracing::warn!(server = mount.name(), %error, "a list has changed and cannot be read"),
     }

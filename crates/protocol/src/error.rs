@@ -301,6 +301,8 @@ struct Inner {
     unexecuted: bool,
     /// When to come back, if the other side said so. Not on the wire.
     retry_after: Option<Duration>,
+    /// Which setting ended it. Not on the wire.
+    limit: Option<&'static str>,
     message: Cow<'static, str>,
     data: Option<Json>,
     /// The error object as another server wrote it.
@@ -316,6 +318,7 @@ impl Error {
             protocol: false,
             unexecuted: false,
             retry_after: None,
+            limit: None,
             message: message.into(),
             data: None,
             original: None,
@@ -374,6 +377,23 @@ impl Error {
     /// After which time the other side wants to be asked again, if it said so.
     pub fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
+    }
+
+    /// The same failure, which this setting brought about: `timeout`, for example.
+    pub fn limited_by(mut self, setting: &'static str) -> Error {
+        self.0.limit = Some(setting);
+        self
+    }
+
+    /// Which setting brought it about, if one did.
+    pub fn limit(&self) -> Option<&'static str> {
+        self.0.limit
+    }
+
+    /// The same failure in other words.
+    pub fn with_message(mut self, message: impl Into<Cow<'static, str>>) -> Error {
+        self.0.message = message.into();
+        self
     }
 
     /// Whether a `tools/call` that fails with this answers with a result that the model can read. See [`Symbol::in_tool`].

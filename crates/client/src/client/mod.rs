@@ -25,6 +25,7 @@ use crate::app_error::AppError;
 use crate::cache::{Fetch, ToolCache};
 use crate::facts::ServerFacts;
 use crate::handlers::Handlers;
+use crate::local::LocalDoor;
 use crate::options::Options;
 use crate::rounds;
 use crate::target::Target;
@@ -73,7 +74,7 @@ type OnLog = Arc<dyn Fn(Json) + Send + Sync>;
 /// What answers.
 enum Server {
     Remote { upstream: Arc<Upstream>, door: Policed<UpstreamDoor> },
-    Local { door: Policed<BoxDoor>, bare: BoxDoor },
+    Local { door: Policed<LocalDoor>, bare: BoxDoor },
 }
 
 /// How far a client has come with its server.

@@ -106,7 +106,8 @@ impl Modern {
         let options = self.dialer.options.clone();
         Arc::new(move |cursor| {
             let (modern, mut context) = (modern.clone(), context.clone());
-            let allowance = Allowance::new(std::time::Instant::now(), options.timeout, false, None);
+            let allowance =
+                Allowance::new(std::time::Instant::now(), options.timeout, false, None).granted_by("timeout");
             context.outbox = None;
             Box::pin(async move {
                 let params = crate::page_params(cursor)?;

@@ -18,6 +18,7 @@ mod reload;
 mod retries;
 mod routing;
 mod tasks;
+mod times;
 mod union;
 
 /// Not a test: what the server processes of the tests run. They are this very program, started again.

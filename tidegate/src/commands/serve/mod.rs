@@ -3,6 +3,7 @@
 mod ancestry;
 mod back;
 mod dial;
+mod environment;
 mod page;
 mod place;
 mod reload;
@@ -20,6 +21,7 @@ use tidegate_gateway::Gateway;
 
 use self::ancestry::Ancestry;
 use self::back::Back;
+use self::environment::Environment;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::output;
@@ -110,20 +112,22 @@ impl From<Era> for Eras {
 }
 
 pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
+    let environment = Environment::read(|name| std::env::var(name).ok()).map_err(Failure::usage)?;
     let file = if serve.demo { None } else { Config::find(serve.config.as_deref()) };
     let ancestry = Ancestry::with(file.as_deref())?;
     let watcher = file.as_ref().map(Watcher::start);
-    let settings = match &file {
+    let mut settings = match &file {
         Some(file) => load(file)?,
         None => unconfigured(if serve.demo { "demo" } else { "memory" }),
     };
+    environment.apply(&mut settings);
     let back = Back::default();
     let dial = dial::with(serve.errors.into(), ancestry, back.clone());
     let gateway = Gateway::builder(settings.clone()).dial(dial).start()?;
     back.lead_to(Some(gateway.clone()));
     let reloading = file.clone().zip(watcher);
-    let reloading =
-        reloading.map(|(file, watcher)| tokio::spawn(reload::keep(gateway.clone(), file, watcher)));
+    let reloading = reloading
+        .map(|(file, watcher)| tokio::spawn(reload::keep(gateway.clone(), file, watcher, environment)));
     let served = match serve.stdio {
         true => Ok(over_stdio(&serve, &gateway, &settings).await),
         false => over_http(&serve, &gateway, &settings, file.is_some()).await,
