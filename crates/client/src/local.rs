@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytestring::ByteString;
 use pin_project_lite::pin_project;
@@ -14,6 +15,8 @@ use tower::Service;
 
 use crate::allowance::{Allowance, with_setting};
 use crate::options::Options;
+
+const MOMENT: Duration = Duration::from_millis(250);
 
 /// Ends calls that take longer than the options allow.
 #[derive(Clone)]
@@ -35,8 +38,9 @@ impl Service<Call> for LocalDoor {
 
     fn call(&mut self, mut call: Call) -> LocalFuture {
         let allowance = Allowance::of(&self.options, self.own, &call);
-        // What the service allows itself when nobody says anything is of no account here.
-        call.context.deadline = Some(allowance.at_most());
+        // What the service allows itself when nobody says anything is of no account here. A moment later than here, so that
+        // the error is the one that names the setting.
+        call.context.deadline = Some(allowance.at_most() + MOMENT);
         let outbox = call.context.outbox.clone();
         let tool = match self.options.tool_timeouts.is_empty() {
             true => None,
