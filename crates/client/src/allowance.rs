@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use tidegate_protocol::{Error, Symbol};
+use tidegate_protocol::{Error, Method, Symbol};
+use tidegate_service::{Call, CallerId};
 
+use crate::options::Options;
 use crate::ticket::{Event, Ticket};
 
 /// How long a call may take: so long, longer while progress comes if that was asked for, and never longer than that.
@@ -17,6 +19,8 @@ pub(crate) struct Allowance {
     extend: bool,
     /// When it ends in any case.
     at_most: Instant,
+    /// Which setting says how long one stretch is, and which one when it ends in any case.
+    settings: [Option<&'static str>; 2],
 }
 
 impl Allowance {
@@ -25,7 +29,46 @@ impl Allowance {
         let at_most = at_most.unwrap_or(far);
         // The shorter of both is also what the error says.
         let stretch = stretch.min(at_most.saturating_duration_since(now));
-        Allowance { until: now + stretch, stretch, extend, at_most }
+        Allowance { until: now + stretch, stretch, extend, at_most, settings: [None; 2] }
+    }
+
+    /// What the options grant this call. `own` is the client itself among the callers.
+    pub(crate) fn of(options: &Options, own: CallerId, call: &Call) -> Allowance {
+        let now = Instant::now();
+        let special = match call.method {
+            Method::ToolsCall if !options.tool_timeouts.is_empty() => {
+                call.params.str("name").and_then(|name| options.tool_timeouts.get(&*name).copied())
+            }
+            _ => None,
+        };
+        let mut settings = [Some(if special.is_some() { TOOL } else { "timeout" }), Some("max_timeout")];
+        let mut stretch = special.unwrap_or(options.timeout);
+        let mut at_most = now + options.max_timeout;
+        if let Some(deadline) = call.context.deadline {
+            // The client's own user knows how long to wait; anybody else is heard as far as the options go.
+            if call.context.caller == Some(own) {
+                stretch = deadline.saturating_duration_since(now);
+                at_most = deadline;
+                settings = [None; 2];
+            }
+            if deadline < at_most {
+                (at_most, settings[1]) = (deadline, None);
+            }
+        }
+        if stretch > at_most.saturating_duration_since(now) {
+            settings[0] = settings[1];
+        }
+        Allowance { settings, ..Allowance::new(now, stretch, options.extend_on_progress, Some(at_most)) }
+    }
+
+    /// The same allowance, which this setting grants.
+    pub(crate) fn granted_by(self, setting: &'static str) -> Allowance {
+        Allowance { settings: [Some(setting); 2], ..self }
+    }
+
+    /// When it ends in any case.
+    pub(crate) fn at_most(&self) -> Instant {
+        self.at_most
     }
 
     /// The same allowance, beginning now.
@@ -71,8 +114,28 @@ impl Allowance {
     pub(crate) fn over(&self) -> Error {
         let secs = self.stretch.as_secs_f32();
         let what = format!("The server did not answer within {secs:.1} s, and the call was cancelled");
-        Error::new(Symbol::Timeout, what)
+        let error = Error::new(Symbol::Timeout, what);
+        let at_last = Instant::now() >= self.at_most;
+        match self.settings[usize::from(at_last)] {
+            Some(setting) => error.limited_by(setting),
+            None => error,
+        }
     }
+}
+
+/// The setting of a single tool.
+const TOOL: &str = "tools.timeout";
+
+/// The error of a call (of a tool), with the setting to change if one has brought it about and it is known where that is
+/// written.
+pub(crate) fn with_setting(error: Error, options: &Options, tool: Option<&str>) -> Error {
+    let (Some(limit), Some(place)) = (error.limit(), &options.written_at) else { return error };
+    let setting = match tool {
+        Some(tool) if limit == TOOL => format!("{place}.tools.{tool}.timeout"),
+        _ => format!("{place}.{limit}"),
+    };
+    let what = format!("{}. To give it more time, raise {setting} in the configuration", error.message());
+    error.with_message(what)
 }
 
 #[cfg(test)]

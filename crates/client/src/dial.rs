@@ -107,7 +107,8 @@ impl Dialer {
             (To::Streams(streams), _) => self.open(streams, terms)?,
             (To::Http { http, .. }, Reach::Sse) => {
                 let desk = self.desk(terms);
-                let within = Allowance::new(Instant::now(), self.options.init_timeout, false, None);
+                let within = Allowance::new(Instant::now(), self.options.init_timeout, false, None)
+                    .granted_by("start_timeout");
                 let opening = OldSse::open(http, desk.clone(), self.options.limits);
                 let old = tokio::time::timeout_at(within.ends(None).into(), opening).await;
                 let old = old.map_err(|_| within.over().unexecuted())??;
@@ -170,7 +171,8 @@ impl Dialer {
         terms: &Terms,
     ) -> Result<Found, Error> {
         let probe = self.modern(Link::Pipe(peer.clone()), unknown("stdio"), cache);
-        let allowance = Allowance::new(Instant::now(), self.options.init_timeout, false, None);
+        let allowance = Allowance::new(Instant::now(), self.options.init_timeout, false, None)
+            .granted_by("start_timeout");
         let mut answer = std::pin::pin!(self.discover(&probe, terms, allowance));
         let patience = if self.options.era == EraChoice::Modern {
             self.options.init_timeout
@@ -225,7 +227,8 @@ impl Dialer {
         terms: &Terms,
     ) -> Result<Found, Error> {
         let probe = self.modern(Link::Http(http.clone()), unknown("http"), cache);
-        let allowance = Allowance::new(Instant::now(), self.options.init_timeout, false, None);
+        let allowance = Allowance::new(Instant::now(), self.options.init_timeout, false, None)
+            .granted_by("start_timeout");
         let refusal = match self.discover(&probe, terms, allowance).await {
             Discovered::Modern(facts) => {
                 return Ok(Found::Modern(self.modern(Link::Http(http.clone()), *facts, cache)));

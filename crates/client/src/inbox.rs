@@ -15,6 +15,7 @@ pub(crate) trait Inbox: Send + Sync + 'static {
     /// For a while nobody listened: something may have been missed.
     fn missed(&self) {}
 
-    /// Nothing more will come. Everything that waits fails with `why`.
-    fn closed(&self, why: Error);
+    /// Nothing more will come. Everything that waits fails with `why`. From the byte `unread` on nobody has read what was
+    /// sent, or ever will, where the transport knows that.
+    fn closed(&self, why: Error, unread: Option<u64>);
 }

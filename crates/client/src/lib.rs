@@ -49,12 +49,14 @@ mod http;
 mod ids;
 mod inbox;
 mod legacy;
+mod local;
 mod modern;
 mod notices;
 #[cfg(feature = "oauth")]
 pub mod oauth;
 mod options;
 mod peer;
+mod regular;
 mod related;
 mod rounds;
 mod servers_file;
@@ -76,6 +78,7 @@ pub use facts::ServerFacts;
 pub use handlers::{ElicitAnswer, ElicitKind, Elicitation, Handlers, Root};
 pub use ids::IdStrategy;
 pub use options::{EraChoice, Instances, LaneOptions, Options, ParkOptions, TaskOptions};
+pub use regular::{read_regular, read_regular_text};
 pub use servers_file::{
     Entry, Found, ServersFile, ServersFileError, fill_in, parse_env_file, well_known_files,
 };

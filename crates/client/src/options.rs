@@ -88,6 +88,8 @@ impl Default for TaskOptions {
 pub struct Options {
     /// The name under which the server appears in the log. Default: made from the target.
     pub name: Option<String>,
+    /// Where these options are written, for sentences that name one: `servers.weather`. Default nowhere.
+    pub written_at: Option<String>,
     /// What the client says about itself: an object with `name` and `version`.
     pub client_info: Json,
     /// Which era to speak. Default: whichever the server speaks.
@@ -100,7 +102,7 @@ pub struct Options {
     pub timeout: Duration,
     /// How long calls of certain tools may take.
     pub tool_timeouts: HashMap<String, Duration>,
-    /// Whether progress gives a call as much time again. Default off.
+    /// Whether progress gives a call as much time again, up to `max_timeout`. Default on.
     pub extend_on_progress: bool,
     /// How long a call may take with all its extensions. Default 1 hour.
     pub max_timeout: Duration,
@@ -135,6 +137,8 @@ pub struct Options {
     pub profile: ErrorProfile,
     /// How often one call may ask before it is given up. Default 16.
     pub max_rounds: usize,
+    /// How many questions one call may ask in all, however many at a time. Default 256.
+    pub max_questions: usize,
     /// The legacy sessions.
     pub lanes: LaneOptions,
     /// Calls that wait for answers.
@@ -149,13 +153,14 @@ impl Default for Options {
         info.str("name", "tidegate").str("version", env!("CARGO_PKG_VERSION"));
         Options {
             name: None,
+            written_at: None,
             client_info: info.finish(),
             era: EraChoice::Auto,
             offer: Revision::LATEST_LEGACY,
             ids: IdStrategy::default(),
             timeout: Duration::from_secs(60),
             tool_timeouts: HashMap::new(),
-            extend_on_progress: false,
+            extend_on_progress: true,
             max_timeout: Duration::from_secs(3600),
             probe_timeout: Duration::from_secs(3),
             init_timeout: Duration::from_secs(60),
@@ -171,6 +176,7 @@ impl Default for Options {
             list_faulty_tools: false,
             profile: ErrorProfile::default(),
             max_rounds: 16,
+            max_questions: 256,
             lanes: LaneOptions {
                 instances: Instances::PerCaller,
                 shared: false,

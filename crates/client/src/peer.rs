@@ -7,6 +7,7 @@ use tidegate_protocol::{
     Capability, ClientCapabilities, Error, Id, Json, Level, Message, Method, Notification, Object, Request,
     Revision, Symbol, meta,
 };
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::changes::{Changes, Owner};
@@ -42,7 +43,7 @@ impl Peer {
         for early in self.desk.early_questions(&ticket) {
             ticket.push(Event::Question(early));
         }
-        self.line.request(&ticket.id, body, &*self.desk);
+        self.line.request(&ticket, body, &*self.desk);
         Ok(ticket)
     }
 
@@ -104,10 +105,14 @@ pub(crate) struct Desk {
     called: AtomicBool,
     /// Whether the server has asked more than anybody can bear.
     pestered: AtomicBool,
+    /// How many questions outside of any call are answered at once.
+    outside: Arc<Semaphore>,
     /// Fires when the connection is over.
     pub(crate) over: CancellationToken,
 }
 
+/// Most questions outside of any call that are answered at once.
+const MAX_OUTSIDE: usize = 16;
 /// Most questions that wait for the first call.
 const MAX_EARLY: usize = 16;
 
@@ -133,6 +138,7 @@ impl Desk {
             early: Mutex::default(),
             called: AtomicBool::new(false),
             pestered: AtomicBool::new(false),
+            outside: Arc::new(Semaphore::new(MAX_OUTSIDE)),
             over: CancellationToken::new(),
         })
     }
@@ -207,11 +213,13 @@ impl Desk {
                 Err(back) => request = back,
             }
         }
-        match &self.handlers {
-            Some(handlers) if !self.pestered.load(Ordering::Relaxed) => {
+        let turn = self.outside.clone().try_acquire_owned().ok();
+        match (&self.handlers, turn.filter(|_| !self.pestered.load(Ordering::Relaxed))) {
+            (Some(handlers), Some(turn)) => {
                 // Outside of any call: nobody's clock runs.
                 let (handlers, line) = (handlers.clone(), self.line.get().cloned());
                 tokio::spawn(async move {
+                    let _turn = turn;
                     let answer = handlers.answer(&request.method, request.params.to_json()).await;
                     if let Some(line) = line.and_then(|line| line.upgrade()) {
                         line.tell_soon(wire::answer(&request.id, &answer, Revision::LATEST_LEGACY));
@@ -333,8 +341,8 @@ impl Inbox for Desk {
         self.changes.tell_everything();
     }
 
-    fn closed(&self, why: Error) {
-        self.tickets.close(&why);
+    fn closed(&self, why: Error, unread: Option<u64>) {
+        self.tickets.close(&why, unread);
         self.changes.gap();
         self.over.cancel();
     }

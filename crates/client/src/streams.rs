@@ -68,10 +68,8 @@ impl Pair {
                     () = asked.cancelled() => {}
                 }
                 done.cancel();
-                inbox.closed(Error::new(
-                    Symbol::Unavailable,
-                    format!("the server {name:?} closed its streams"),
-                ));
+                let what = format!("the server {name:?} closed its streams");
+                inbox.closed(Error::new(Symbol::Unavailable, what), None);
             }
         };
         tokio::spawn(ended);

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 use std::time::Instant;
@@ -50,6 +51,8 @@ pub(crate) struct Ticket {
     pub(crate) method: Method,
     state: Mutex<State>,
     reader: AtomicWaker,
+    /// Which byte of all that was sent over the connection is the first of this request; so far nothing of it was sent.
+    at: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -70,7 +73,13 @@ const MAX_KEPT: usize = 64;
 impl Ticket {
     pub(crate) fn new(id: Id, method: Method, sink: Sink) -> Ticket {
         let state = State { events: VecDeque::new(), sink, alive: None, done: false };
-        Ticket { id, method, state: Mutex::new(state), reader: AtomicWaker::new() }
+        let at = AtomicU64::new(u64::MAX);
+        Ticket { id, method, state: Mutex::new(state), reader: AtomicWaker::new(), at }
+    }
+
+    /// The request begins with this byte of all that is sent. To be called before anything of it is.
+    pub(crate) fn sent_at(&self, byte: u64) {
+        self.at.store(byte, Ordering::Release);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -282,8 +291,9 @@ impl Tickets {
         }
     }
 
-    /// Nothing will be answered any more.
-    pub(crate) fn close(&self, why: &Error) {
+    /// Nothing will be answered any more. Requests of which nothing was read (from the byte `unread` on, where that is
+    /// known) were not executed.
+    pub(crate) fn close(&self, why: &Error, unread: Option<u64>) {
         let open: Vec<_> = {
             let mut table = self.table();
             table.closed.get_or_insert_with(|| why.clone());
@@ -291,7 +301,9 @@ impl Tickets {
             table.open.drain().collect()
         };
         for (_, ticket) in open {
-            ticket.push(Event::Lost(why.clone()));
+            let not_read = unread.is_some_and(|unread| ticket.at.load(Ordering::Acquire) >= unread);
+            let why = why.clone();
+            ticket.push(Event::Lost(if not_read { why.unexecuted() } else { why }));
         }
     }
 
@@ -349,10 +361,32 @@ mod tests {
         let (first, second) = (ticket(1), ticket(2));
         tickets.open(&first).unwrap();
         assert_eq!(tickets.open(&second).unwrap_err().symbol(), Symbol::RateLimited);
-        tickets.close(&Error::new(Symbol::Unavailable, "gone"));
+        tickets.close(&Error::new(Symbol::Unavailable, "gone"), None);
         assert!(matches!(first.next().now_or_never(), Some(Event::Lost(_))));
         let refused = tickets.open(&second).unwrap_err();
         assert!(refused.is_unexecuted(), "what was never sent was not executed");
+    }
+
+    #[test]
+    fn what_nobody_has_read_was_not_executed() {
+        for (unread, unexecuted) in [
+            (None, [false; 3]),
+            (Some(0), [true; 3]),
+            (Some(40), [false, true, true]),
+            (Some(41), [false, false, true]),
+        ] {
+            let tickets = Tickets::new(8);
+            let all = [ticket(1), ticket(2), ticket(3)];
+            all.iter().for_each(|ticket| tickets.open(ticket).unwrap());
+            all[0].sent_at(0);
+            all[1].sent_at(40);
+            tickets.close(&Error::new(Symbol::Unavailable, "gone"), unread);
+            let lost = all.map(|ticket| match ticket.next().now_or_never() {
+                Some(Event::Lost(error)) => error.is_unexecuted(),
+                other => panic!("{other:?}"),
+            });
+            assert_eq!(lost, unexecuted, "{unread:?}");
+        }
     }
 
     #[test]

@@ -11,14 +11,13 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::sync::{Arc, Mutex};
 use std::task::{Context as Poller, Poll};
-use std::time::Instant;
 
 use tidegate_protocol::{Error, Method, Symbol};
 use tidegate_service::{Call, CallerId, HOP_LIMIT, Reply};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::allowance::Allowance;
+use crate::allowance::{Allowance, with_setting};
 use crate::cache::ToolCache;
 use crate::dial::Dialer;
 use crate::facts::ServerFacts;
@@ -78,25 +77,7 @@ impl Upstream {
 
     /// How long a call may take.
     pub(crate) fn allowance(&self, call: &Call) -> Allowance {
-        let options = &self.dialer.options;
-        let now = Instant::now();
-        let special = match call.method {
-            Method::ToolsCall if !options.tool_timeouts.is_empty() => {
-                call.params.str("name").and_then(|name| options.tool_timeouts.get(&*name).copied())
-            }
-            _ => None,
-        };
-        let mut stretch = special.unwrap_or(options.timeout);
-        let mut at_most = now + options.max_timeout;
-        if let Some(deadline) = call.context.deadline {
-            // The client's own user knows how long to wait; anybody else is heard as far as the options go.
-            if call.context.caller == Some(self.own) {
-                stretch = deadline.saturating_duration_since(now);
-                at_most = deadline;
-            }
-            at_most = at_most.min(deadline);
-        }
-        Allowance::new(now, stretch, options.extend_on_progress, Some(at_most))
+        Allowance::of(&self.dialer.options, self.own, call)
     }
 
     /// What the server says about itself.
@@ -120,9 +101,8 @@ impl Upstream {
         let mut answered = std::pin::pin!(async {
             match &self.dialer.handlers {
                 Some(handlers) if call.method.may_ask() => {
-                    let max = self.dialer.options.max_rounds;
-                    let upstream = self.clone();
-                    let done = rounds::until_done(call.clone(), handlers, max, move |call| {
+                    let (upstream, options) = (self.clone(), &self.dialer.options);
+                    let done = rounds::until_done(call.clone(), handlers, options, move |call| {
                         let upstream = upstream.clone();
                         Box::pin(async move { upstream.once(call).await })
                     });
@@ -231,6 +211,14 @@ impl tower::Service<Call> for UpstreamDoor {
 
     fn call(&mut self, call: Call) -> Self::Future {
         let upstream = self.0.clone();
-        Box::pin(async move { Ok(upstream.call(&call).await) })
+        Box::pin(async move {
+            Ok(match upstream.call(&call).await {
+                Reply::Error(error) => {
+                    let tool = call.params.str("name");
+                    Reply::Error(with_setting(error, &upstream.dialer.options, tool.as_deref()))
+                }
+                reply => reply,
+            })
+        })
     }
 }

@@ -9,6 +9,11 @@ pub(crate) const MAX_BYTES: u64 = 1024 * 1024;
 
 /// The text of a file. The error is what follows the name of the file in a sentence.
 pub(crate) fn text(path: &Path) -> Result<String, String> {
+    text_within(path, MAX_BYTES)
+}
+
+/// The same with another bound, in bytes.
+pub(crate) fn text_within(path: &Path, most: u64) -> Result<String, String> {
     let cannot = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => "cannot be read: there is no such file".to_owned(),
         ErrorKind::PermissionDenied => "cannot be read: this user is not allowed to".to_owned(),
@@ -18,11 +23,15 @@ pub(crate) fn text(path: &Path) -> Result<String, String> {
     if about.is_dir() {
         return Err("is a directory: name a file in it".to_owned());
     }
+    // Before it is opened, because opening a pipe waits for somebody to write to it.
+    if !about.is_file() {
+        return Err("is a pipe or a device: name a file".to_owned());
+    }
     let mut bytes = Vec::new();
-    // Not by the size that the system tells, which is 0 for pipes and devices.
-    File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)).map_err(cannot)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err("is larger than 1 MiB, so it cannot be the right file".to_owned());
+    File::open(path).and_then(|file| file.take(most + 1).read_to_end(&mut bytes)).map_err(cannot)?;
+    if bytes.len() as u64 > most {
+        let size = if most < MAX_BYTES { format!("{} KiB", most / 1024) } else { "1 MiB".to_owned() };
+        return Err(format!("is larger than {size}, so it cannot be the right file"));
     }
     String::from_utf8(bytes).map_err(|error| {
         let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];

@@ -18,6 +18,9 @@ pub(crate) struct Secrets<'a> {
     notes: RefCell<Vec<String>>,
 }
 
+/// No secret is larger.
+const MAX_SECRET: u64 = 64 * 1024;
+
 impl<'a> Secrets<'a> {
     pub(crate) fn new(origin: &Path, variable: &'a dyn Fn(&str) -> Option<String>) -> Secrets<'a> {
         Secrets {
@@ -50,10 +53,11 @@ impl<'a> Secrets<'a> {
         }
     }
 
-    /// Reads a file that the configuration refers to.
-    pub(crate) fn file(&self, path: &Path) -> Result<String, String> {
+    /// Reads a file that the configuration refers to, of at most so many bytes.
+    pub(crate) fn file(&self, path: &Path, most: u64) -> Result<String, String> {
         self.files.borrow_mut().push(path.to_owned());
-        let text = read::text(path).map_err(|reason| format!("the file {} {reason}", path.display()))?;
+        let text = read::text_within(path, most)
+            .map_err(|reason| format!("the file {} {reason}", path.display()))?;
         if let Some(mode) = open_to_others(path) {
             let note = format!(
                 "{0} can be read by other users of this machine (mode {mode:o}); if it holds secrets, run chmod 600 {0}",
@@ -79,7 +83,7 @@ impl<'a> Secrets<'a> {
     fn value(&self, inner: &str) -> Result<String, String> {
         if let Some(path) = inner.strip_prefix("file:") {
             let path = self.path(&self.text(path)?);
-            let text = self.file(&path)?;
+            let text = self.file(&path, MAX_SECRET)?;
             let text = text.strip_suffix('\n').unwrap_or(&text);
             let text = text.strip_suffix('\r').unwrap_or(text);
             keep_setting(text);
@@ -204,6 +208,29 @@ mod tests {
             assert!(error.contains(part) && !error.contains("1234"), "{text}: {error}");
         }
         assert_eq!(secrets.into_parts().0, [folder.path("gone")], "a file that is not there yet is watched");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_file_is_an_error_at_once() {
+        let folder = Folder::new();
+        folder.write("large", &"x".repeat(64 * 1024 + 1));
+        folder.write("full", &"x".repeat(64 * 1024));
+        let pipe = folder.path("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.is_ok_and(|status| status.success()));
+        let origin = folder.path("tidegate.toml");
+        let secrets = Secrets::new(&origin, &variable);
+        for (text, part) in [
+            ("${file:pipe}", "is a pipe or a device"),
+            ("${file:/dev/zero}", "is a pipe or a device"),
+            ("${file:.}", "is a directory"),
+            ("${file:large}", "is larger than 64 KiB"),
+        ] {
+            let error = secrets.text(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+        assert_eq!(secrets.text("${file:full}").map(|text| text.len()), Ok(64 * 1024));
     }
 
     #[cfg(unix)]

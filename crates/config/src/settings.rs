@@ -163,7 +163,8 @@ impl ServerSettings {
     /// A server with the defaults of a gateway. The digest says nothing yet: see [`ServerSettings::seal`].
     pub fn new(name: impl Into<String>, source: Source) -> ServerSettings {
         let name = name.into();
-        let mut options = Options { name: Some(name.clone()), ..Options::default() };
+        let written_at = Some(format!("servers.{name}"));
+        let mut options = Options { name: Some(name.clone()), written_at, ..Options::default() };
         options.lanes.shared = true;
         let shown = match &source {
             Source::Target(target) => target.to_string(),

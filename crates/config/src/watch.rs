@@ -33,6 +33,8 @@ pub struct Watcher {
     folders: Option<RecommendedWatcher>,
     watched: Vec<PathBuf>,
     hangup: Option<Hangup>,
+    /// Whether the process got SIGHUP and that was not told yet.
+    asked: bool,
 }
 
 impl Watcher {
@@ -56,9 +58,11 @@ impl Watcher {
             folders: folders.inspect_err(|error| tracing::debug!(%error, "no events for files")).ok(),
             watched: Vec::new(),
             hangup: hangup(),
+            asked: false,
             path,
         };
-        watcher.look_around();
+        let around = around(&watcher.path);
+        watcher.watch(around);
         watcher.told = digest(&watcher.files);
         watcher
     }
@@ -67,11 +71,16 @@ impl Watcher {
     /// not lost.
     pub async fn changed(&mut self) {
         loop {
+            if self.asked {
+                let content = self.content().await;
+                self.tell(content).await;
+                return;
+            }
             tokio::select! {
                 () = hung_up(&mut self.hangup) => {
-                    // Without waiting for anything: a signal that was taken must not get lost.
-                    self.tell(digest(&self.files));
-                    return;
+                    // A signal that was taken must not get lost, even if nobody waits for the rest.
+                    self.asked = true;
+                    continue;
                 }
                 () = tokio::time::sleep(POLL) => {}
                 Some(()) = self.events.recv() => {}
@@ -82,7 +91,7 @@ impl Watcher {
             let content = self.settled().await;
             // An editor may have put everything back.
             if content != self.told {
-                self.tell(content);
+                self.tell(content).await;
                 return;
             }
         }
@@ -108,20 +117,21 @@ impl Watcher {
     }
 
     /// Remembers what was told. The configuration may refer to other files now; what is in those is told already, too.
-    fn tell(&mut self, content: Vec<u8>) {
+    async fn tell(&mut self, content: Vec<u8>) {
         let before = self.files.clone();
-        self.look_around();
-        self.told = if self.files == before { content } else { digest(&self.files) };
+        let path = self.path.clone();
+        // Reading files may take a while, and there may be a single thread for everything else.
+        if let Ok(around) = tokio::task::spawn_blocking(move || around(&path)).await {
+            self.watch(around);
+        }
+        self.told = if self.files == before { content } else { self.content().await };
+        self.asked = false;
     }
 
-    /// Finds out which files count, and watches their folders: editors replace files, and a watch on a file goes with it.
-    fn look_around(&mut self) {
-        let (_, referred) = config::load(&self.path, &|name| std::env::var(name).ok());
-        self.files = std::iter::once(self.path.clone()).chain(referred).collect();
+    /// Watches the folders of files: editors replace files, and a watch on a file goes with it.
+    fn watch(&mut self, (files, wanted): (Vec<PathBuf>, Vec<PathBuf>)) {
+        self.files = files;
         let Some(watcher) = &mut self.folders else { return };
-        let mut wanted: Vec<PathBuf> = self.files.iter().flat_map(|file| folders_of(file)).collect();
-        wanted.sort();
-        wanted.dedup();
         for gone in self.watched.iter().filter(|old| !wanted.contains(old)) {
             let _ = watcher.unwatch(gone);
         }
@@ -131,6 +141,16 @@ impl Watcher {
         };
         self.watched = wanted.into_iter().filter(watched).collect();
     }
+}
+
+/// Which files count, and their folders.
+fn around(path: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let (_, referred) = config::load(path, &|name| std::env::var(name).ok());
+    let files: Vec<PathBuf> = std::iter::once(path.to_owned()).chain(referred).collect();
+    let mut folders: Vec<PathBuf> = files.iter().flat_map(|file| folders_of(file)).collect();
+    folders.sort();
+    folders.dedup();
+    (files, folders)
 }
 
 /// The folder of a file and, if the file is a link, of what it leads to.

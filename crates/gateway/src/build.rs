@@ -1,7 +1,6 @@
 //! Building what is on offer: from a configuration, and anew whenever a server lists something else.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use tidegate_client::AppError;
 use tidegate_config::{Settings, ToolSettings};
@@ -42,8 +41,6 @@ pub(crate) struct Building {
     pub(crate) settings: Settings,
     pub(crate) pins: Pins,
     next: u64,
-    /// The states before this one, for cursors.
-    pub(crate) earlier: VecDeque<Arc<State>>,
     pub(crate) closed: bool,
     /// Servers that are being closed because no configuration has them any more.
     pub(crate) leaving: Vec<JoinHandle<()>>,
@@ -51,26 +48,21 @@ pub(crate) struct Building {
 
 impl Building {
     pub(crate) fn new(settings: &Settings) -> Building {
-        Building {
-            settings: settings.clone(),
-            pins: Pins::default(),
-            next: 1,
-            earlier: VecDeque::new(),
-            closed: false,
-            leaving: Vec::new(),
-        }
+        let (settings, pins) = (settings.clone(), Pins::default());
+        Building { settings, pins, next: 1, closed: false, leaving: Vec::new() }
     }
 }
 
 impl Inner {
-    /// Puts a configuration in force.
+    /// Puts a configuration in force. Blocks while files are read and servers are made, and nobody waits for that.
     pub(crate) fn apply(self: &Arc<Self>, settings: Settings) -> Result<(), AppError> {
-        let mut building = self.building();
-        if building.closed {
-            return Err(configuration_error("The gateway is closed"));
+        let _turn = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_closed = || configuration_error("The gateway is closed");
+        if self.building().closed {
+            return Err(is_closed());
         }
         let before = self.state.load_full();
-        let mut pins = Pins::load(&settings.tools, &building.pins)?;
+        let pins = Pins::load(&settings.tools)?;
         let mut mounts = Vec::new();
         let mut new = Vec::new();
         for server in &settings.servers {
@@ -95,6 +87,11 @@ impl Inner {
             .filter(|old| !mounts.iter().any(|mount| Arc::ptr_eq(mount, old)))
             .cloned()
             .collect();
+        let mut building = self.building();
+        if building.closed {
+            return Err(is_closed());
+        }
+        let mut pins = pins.following(&building.pins);
         let learned: Vec<_> =
             mounts.iter().map(|mount| pins.learn(&mount.settings, &mount.catalog())).collect();
         self.watch_pins(&mut pins);
@@ -118,15 +115,28 @@ impl Inner {
     /// What a keeper calls when it has read lists.
     fn on_read(self: &Arc<Self>) -> Arc<keeper::OnRead> {
         let inner = Arc::downgrade(self);
-        Arc::new(move |mount: &Arc<Mount>, changed: &[Kind], told: &[Kind]| {
-            if let Some(inner) = inner.upgrade() {
-                inner.read(mount, changed, told);
-            }
+        Arc::new(move |mount: Arc<Mount>, changed: Vec<Kind>, told: Vec<Kind>| {
+            let inner = inner.upgrade();
+            Box::pin(async move {
+                if let Some(inner) = inner {
+                    inner.take_in(mount, changed, told).await;
+                }
+            })
         })
     }
 
+    /// The same as [`Inner::read`], on a thread of its own: building anew what many servers offer takes a while, and so may
+    /// waiting for whoever does that at this moment.
+    pub(crate) async fn take_in(self: &Arc<Self>, mount: Arc<Mount>, changed: Vec<Kind>, told: Vec<Kind>) {
+        let inner = self.clone();
+        let built = tokio::task::spawn_blocking(move || inner.read(&mount, &changed, &told)).await;
+        if let Err(error) = built {
+            tracing::error!(%error, "what a server lists could not be taken in");
+        }
+    }
+
     /// A server's lists were read: those that `changed`, and those of which the server has `told`.
-    pub(crate) fn read(&self, mount: &Arc<Mount>, changed: &[Kind], told: &[Kind]) {
+    fn read(&self, mount: &Arc<Mount>, changed: &[Kind], told: &[Kind]) {
         // That resources of single callers have come or gone is told to those callers, and changes nothing here.
         let of_single_callers =
             |kind: &Kind| kind.notice() == Notice::ResourcesChanged && mount.has_own_resources();
@@ -176,9 +186,12 @@ impl Inner {
             .into_iter()
             .filter(|kind| !snapshot.list(*kind).same_as(before.snapshot.list(*kind)))
             .collect();
+        {
+            let mut earlier = self.earlier();
+            earlier.push_front(before);
+            earlier.truncate(KEPT);
+        }
         self.state.store(Arc::new(State { mounts, snapshot, tools }));
-        building.earlier.push_front(before);
-        building.earlier.truncate(KEPT);
         let mut notices: Vec<Notice> = different.into_iter().map(Kind::notice).collect();
         notices.dedup();
         for notice in &notices {

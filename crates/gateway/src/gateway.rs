@@ -1,6 +1,7 @@
 //! [`Gateway`]: the union of many servers, as a door.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Poller, Poll};
@@ -43,6 +44,10 @@ pub(crate) struct Inner {
     pub(crate) state: ArcSwap<State>,
     /// Who changes it does so one after the other.
     pub(crate) building: Mutex<Building>,
+    /// Reloads are prepared one after the other, while nobody else has to wait.
+    pub(crate) reloading: Mutex<()>,
+    /// The states before this one, for cursors.
+    pub(crate) earlier: Mutex<VecDeque<Arc<State>>>,
     pub(crate) subscribers: Subscribers,
     pub(crate) emitted: Emitted,
     pub(crate) sealer: Sealer,
@@ -73,8 +78,13 @@ impl Gateway {
 
     /// Puts another configuration in force. Servers that did not change keep their connections; calls that are running
     /// end where they began. If a server cannot be used as it is configured, nothing changes.
-    pub fn reload(&self, settings: Settings) -> Result<(), AppError> {
-        self.inner.apply(settings)
+    ///
+    /// Files are read for it and servers of the program opened, which may take a while: that happens on a thread of its own,
+    /// and holds up no call. Reloads are made one after the other, and go on if this is dropped.
+    pub async fn reload(&self, settings: Settings) -> Result<(), AppError> {
+        let inner = self.inner.clone();
+        let applied = tokio::task::spawn_blocking(move || inner.apply(settings)).await;
+        applied.unwrap_or_else(|_| Err(configuration_error("Putting the configuration in force was stopped")))
     }
 
     /// How the servers are doing, in the order of the configuration.
@@ -130,6 +140,8 @@ impl GatewayBuilder {
         let inner = Arc::new(Inner {
             state: ArcSwap::from_pointee(State::empty(&self.settings)),
             building: Mutex::new(Building::new(&self.settings)),
+            reloading: Mutex::default(),
+            earlier: Mutex::default(),
             subscribers: Subscribers::default(),
             emitted: Emitted::default(),
             sealer: Sealer::new(Key::new(random())),
@@ -147,6 +159,10 @@ impl GatewayBuilder {
 impl Inner {
     pub(crate) fn building(&self) -> MutexGuard<'_, Building> {
         self.building.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn earlier(&self) -> MutexGuard<'_, VecDeque<Arc<State>>> {
+        self.earlier.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A random number that is never used twice.

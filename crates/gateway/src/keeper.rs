@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use tidegate_client::Target;
 use tidegate_config::Source;
 use tidegate_protocol::json::ObjectWriter;
@@ -35,7 +36,7 @@ const GATHER: Duration = Duration::from_millis(10);
 
 /// Told when lists of a server were read: which of them are not what they were, and which of them the server said have
 /// changed. A server that says so is believed, whatever its list says.
-pub(crate) type OnRead = dyn Fn(&Arc<Mount>, &[Kind], &[Kind]) + Send + Sync;
+pub(crate) type OnRead = dyn Fn(Arc<Mount>, Vec<Kind>, Vec<Kind>) -> BoxFuture<'static, ()> + Send + Sync;
 
 /// Keeps a server until it is unmounted.
 pub(crate) async fn keep(mount: Arc<Mount>, on_read: Arc<OnRead>) {
@@ -53,12 +54,15 @@ async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
     loop {
         back(mount, first).await;
         first = false;
+        // A server whose lists nobody knows has no callers: then it is this that tries it.
+        let held = mount.facts.load().is_some() && mount.is_held();
         // Listening comes first, so that no change is missed in between.
-        let events = listen(mount).await;
-        match mount.read(&Kind::ALL).await {
+        let events = if held { None } else { listen(mount).await };
+        let read = if held { Ok(Vec::new()) } else { mount.read(&Kind::ALL).await };
+        match read {
             Ok(changed) => {
                 mount.set_health(Health::Ready);
-                on_read(mount, &changed, &[]);
+                on_read(mount.clone(), changed, Vec::new()).await;
                 mount.settle();
             }
             Err(error) => {
@@ -69,11 +73,23 @@ async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
             }
         }
         let since = Instant::now();
-        match stay(mount, events, on_read).await {
+        let unread = if held { Kind::ALL.to_vec() } else { Vec::new() };
+        match stay(mount, events, unread, on_read).await {
             Left::Lost(why) => {
                 mount.set_health(Health::Down { why });
                 deaths = if since.elapsed() < LIVES { deaths + 1 } else { 0 };
                 tokio::time::sleep(pause(deaths)).await;
+            }
+            Left::Ended => {
+                deaths = if since.elapsed() < LIVES { deaths + 1 } else { 0 };
+                match pause(deaths) {
+                    // It is started again at once, and calls wait for that: nobody has lost anything yet.
+                    Duration::ZERO => mount.set_health(Health::Starting),
+                    pause => {
+                        mount.set_health(Health::Down { why: "its process has ended".to_owned() });
+                        tokio::time::sleep(pause).await;
+                    }
+                }
             }
             Left::Resting => {
                 mount.set_health(Health::Resting);
@@ -157,17 +173,19 @@ pub(crate) fn listen_params(filter: &Filter) -> Result<Params, Error> {
 
 /// Why a server is left alone.
 enum Left {
+    /// It cannot be reached.
     Lost(String),
+    /// Its process has ended.
+    Ended,
     Resting,
 }
 
-async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, on_read: &OnRead) -> Left {
+async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, mut unread: Vec<Kind>, on_read: &OnRead) -> Left {
     let is_process = is_process(mount);
     let mut events = Events(events);
     let mut look = tokio::time::interval(LOOK);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut rest_after = mount.settings.idle.filter(|_| is_process);
-    let mut unread: Vec<Kind> = Vec::new();
     let mut listened = Instant::now();
     loop {
         tokio::select! {
@@ -180,24 +198,28 @@ async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, on_read: &OnRead) -> L
                     }
                     unread.sort_by_key(|kind| kind.index());
                     unread.dedup();
-                    read(mount, &mut unread, on_read).await;
+                    if !mount.is_held() {
+                        read(mount, &mut unread, on_read).await;
+                    }
                 }
                 None => {
                     listened = Instant::now();
-                    events = Events(listen(mount).await);
+                    events = Events(if mount.is_held() { None } else { listen(mount).await });
                     unread = Kind::ALL.to_vec();
                 }
             },
             () = mount.wake.notified() => {}
             _ = look.tick() => {
-                if mount.client.circuit().state() != BreakerState::Closed {
-                    let why = mount.client.circuit().report().last_failure;
-                    return Left::Lost(why.map_or_else(|| "calls keep failing".to_owned(), |why| why.to_string()));
+                let circuit = mount.client.circuit().report();
+                if circuit.unreachable {
+                    let why = circuit.last_failure;
+                    return Left::Lost(why.map_or_else(|| "it cannot be reached".to_owned(), |why| why.to_string()));
                 }
                 if is_process && !mount.client.is_running() {
-                    return Left::Lost("its process has ended".to_owned());
+                    return Left::Ended;
                 }
-                if events.0.is_none() && listened.elapsed() >= LISTEN_EVERY && mount.announces() {
+                let held = circuit.state != BreakerState::Closed;
+                if !held && events.0.is_none() && listened.elapsed() >= LISTEN_EVERY && mount.announces() {
                     listened = Instant::now();
                     events = Events(listen(mount).await);
                     if events.0.is_some() {
@@ -205,7 +227,7 @@ async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, on_read: &OnRead) -> L
                         unread = Kind::ALL.to_vec();
                     }
                 }
-                if !unread.is_empty() {
+                if !held && !unread.is_empty() {
                     read(mount, &mut unread, on_read).await;
                 }
                 if rest_after.is_some_and(|after| mount.idle_for() >= after) {
@@ -214,7 +236,7 @@ async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, on_read: &OnRead) -> L
                         return Left::Resting;
                     }
                     // Somebody still wants something of it.
-                    events = Events(listen(mount).await);
+                    events = Events(if held { None } else { listen(mount).await });
                     rest_after = rest_after.map(|after| after + mount.settings.idle.unwrap_or(after));
                 }
             }
@@ -239,8 +261,7 @@ async fn at_rest(mount: &Arc<Mount>) -> bool {
 async fn read(mount: &Arc<Mount>, unread: &mut Vec<Kind>, on_read: &OnRead) {
     match mount.read(unread).await {
         Ok(changed) => {
-            on_read(mount, &changed, unread);
-            unread.clear();
+            on_read(mount.clone(), changed, std::mem::take(unread)).await;
         }
         Err(error) => tracing::warn!(server = mount.name(), %error, "a list has changed and cannot be read"),
     }

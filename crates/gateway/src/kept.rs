@@ -29,10 +29,7 @@ pub(crate) fn load(dir: Option<&Path>, settings: &ServerSettings) -> Catalog {
 }
 
 fn read(path: &Path) -> std::io::Result<Catalog> {
-    if std::fs::metadata(path)?.len() > MAX_BYTES {
-        return Err(std::io::Error::other("the file is too large"));
-    }
-    let text = std::fs::read_to_string(path)?;
+    let text = tidegate_client::read_regular_text(path, MAX_BYTES)?;
     let limits = Limits { max_depth: 127, max_bytes: MAX_BYTES as usize };
     let all = Object::parse(text, &limits).map_err(std::io::Error::other)?;
     let mut catalog = Catalog::default();

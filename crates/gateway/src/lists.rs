@@ -73,8 +73,8 @@ impl Inner {
             join_all(state.mounts.iter().filter(|mount| is_late(mount)).map(|mount| mount.settled(PATIENCE)))
                 .await;
         }
-        let old: Vec<_> =
-            state.mounts.iter().filter(|mount| mount.is_stale(kind) && !mount.is_down()).cloned().collect();
+        let is_old = |mount: &&Arc<Mount>| mount.is_stale(kind) && !mount.is_down() && !mount.is_held();
+        let old: Vec<_> = state.mounts.iter().filter(is_old).cloned().collect();
         if old.is_empty() {
             return;
         }
@@ -83,7 +83,7 @@ impl Inner {
             // A task of its own: whoever does not wait for it does not stop it.
             tokio::spawn(async move {
                 match mount.read(&[kind]).await {
-                    Ok(changed) => inner.read(&mount, &changed, &[]),
+                    Ok(changed) => inner.take_in(mount, changed, Vec::new()).await,
                     Err(error) => {
                         tracing::debug!(server = mount.name(), %error, "an old list cannot be read anew")
                     }
@@ -109,9 +109,7 @@ impl Inner {
             };
             let state = match now.snapshot.number == number {
                 true => now,
-                false => {
-                    self.building().earlier.iter().find(|state| state.snapshot.number == number)?.clone()
-                }
+                false => self.earlier().iter().find(|state| state.snapshot.number == number)?.clone(),
             };
             state.snapshot.list(kind).has_page(page).then_some((state, Place::Snapshot(page)))
         };

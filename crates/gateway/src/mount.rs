@@ -9,6 +9,7 @@ use tidegate_client::{Client, ClientDoor, ServerFacts};
 use tidegate_config::ServerSettings;
 use tidegate_protocol::{ClientCapabilities, Error, Object, Symbol};
 use tidegate_service::budget::MAX_LISTS;
+use tidegate_service::layers::BreakerState;
 use tidegate_service::{Call, CallerId, Context, Door, OWN_RESOURCES, Reply, UNLISTED};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
@@ -283,6 +284,13 @@ impl Mount {
     /// Whether the server cannot be used.
     pub(crate) fn is_down(&self) -> bool {
         self.down.load(Ordering::Relaxed)
+    }
+
+    /// Whether the breaker is not closed. What failing calls have opened is closed by a caller's trial call: the gateway
+    /// asks nothing of its own meanwhile, because an answer to it would say that the server is well when its callers know
+    /// better.
+    pub(crate) fn is_held(&self) -> bool {
+        self.client.circuit().state() != BreakerState::Closed
     }
 
     pub(crate) fn status(&self) -> ServerStatus {

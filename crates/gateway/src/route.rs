@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use bytestring::ByteString;
 use tidegate_config::PinMode;
+use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Error, Json, Limits, Method, Object, Params, Symbol};
 use tidegate_service::{Call, HOP_LIMIT, Reply, UNLISTED};
 
@@ -349,7 +350,9 @@ fn down(mount: &Mount) -> Error {
     mount.wake.notify_one();
     let what =
         format!("The server {:?} is down: it ended or cannot be reached. Try again later", mount.name());
-    Error::new(Symbol::Unavailable, what).unexecuted()
+    let mut data = ObjectWriter::new();
+    data.str("circuitState", mount.client.circuit().state().as_str());
+    Error::new(Symbol::Unavailable, what).unexecuted().with_data(data.finish())
 }
 
 /// The tool whose definition is asked for by its name.

@@ -233,7 +233,7 @@ async fn what_others_have_written_stays() {
     let mut late = door("files", Server::new("files", "1").tool(says("late", "Hello")).build());
     // A server in this process is known by its settings only.
     late.idle = None;
-    gateway.reload(pinning(&folder, PinMode::FirstUse, [late.seal(), door("more", server)])).unwrap();
+    gateway.reload(pinning(&folder, PinMode::FirstUse, [late.seal(), door("more", server)])).await.unwrap();
     gateway.settled(PATIENCE).await;
     folder.has("more", "hello").await;
     let lock = folder.lock();
@@ -259,7 +259,7 @@ async fn a_broken_file_stops_a_start_and_leaves_a_reload_without_effect() {
         let wrong = pinning(&folder, mode, [door("files", files(INJECTION))]);
         let error = Gateway::start(wrong.clone()).unwrap_err();
         assert!(error.message.contains(&format!("tidegate.lock:{line}: ")), "{}", error.message);
-        let error = good.reload(wrong).unwrap_err();
+        let error = good.reload(wrong).await.unwrap_err();
         assert!(error.message.contains("files/read"), "{}", error.message);
         assert!(offered(&good, "files_read").await, "what was approved stays so");
     }

@@ -308,6 +308,8 @@ struct Inner {
     unexecuted: bool,
     /// When to come back, if the other side said so. Not on the wire.
     retry_after: Option<Duration>,
+    /// Which setting ended it. Not on the wire.
+    limit: Option<&'static str>,
     /// The sentence for callers.
     message: Cow<'static, str>,
     /// The sentence for whoever runs this process. Not on the wire.
@@ -326,6 +328,7 @@ impl Error {
             protocol: false,
             unexecuted: false,
             retry_after: None,
+            limit: None,
             message: message.into(),
             detail: None,
             data: None,
@@ -416,6 +419,12 @@ impl Error {
         self
     }
 
+    /// The same failure, later in a call of which something was executed before: making it again is not safe.
+    pub fn begun(mut self) -> Error {
+        self.0.unexecuted = false;
+        self
+    }
+
     /// Whether the call was surely not executed. `false` means that nobody knows.
     pub fn is_unexecuted(&self) -> bool {
         self.0.unexecuted
@@ -430,6 +439,23 @@ impl Error {
     /// After which time the other side wants to be asked again, if it said so.
     pub fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
+    }
+
+    /// The same failure, which this setting brought about: `timeout`, for example.
+    pub fn limited_by(mut self, setting: &'static str) -> Error {
+        self.0.limit = Some(setting);
+        self
+    }
+
+    /// Which setting brought it about, if one did.
+    pub fn limit(&self) -> Option<&'static str> {
+        self.0.limit
+    }
+
+    /// The same failure in other words.
+    pub fn with_message(mut self, message: impl Into<Cow<'static, str>>) -> Error {
+        self.0.message = message.into();
+        self
     }
 
     /// Whether a `tools/call` that fails with this answers with a result that the model can read. See [`Symbol::in_tool`].

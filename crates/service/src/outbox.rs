@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use bytestring::ByteString;
 use futures_util::task::AtomicWaker;
@@ -123,6 +124,8 @@ struct State {
     queue: VecDeque<Notice>,
     dropped: u64,
     closed: bool,
+    /// When progress was last told.
+    progressed: Option<Instant>,
 }
 
 impl Default for Outbox {
@@ -150,6 +153,9 @@ impl Outbox {
     pub fn push(&self, notice: Notice) -> bool {
         {
             let mut state = self.state();
+            if let Notice::Progress(_) = notice {
+                state.progressed = Some(Instant::now());
+            }
             if state.closed {
                 return false;
             }
@@ -163,6 +169,11 @@ impl Outbox {
         }
         self.0.reader.wake();
         true
+    }
+
+    /// When progress was last told, whether or not anybody has read it.
+    pub fn progressed(&self) -> Option<Instant> {
+        self.state().progressed
     }
 
     /// No more notifications; what waits is still delivered.

@@ -159,18 +159,21 @@ async fn has_schema(session: &Session, tool: &str) -> Result<bool, Failure> {
     }
 }
 
+/// No arguments are larger.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
 /// All arguments at once: JSON, `@file`, or `-` for standard input.
 fn whole(text: &str) -> Result<Value, Failure> {
     let (json, from) = match text.strip_prefix('@') {
         _ if text == "-" => {
             let mut read = String::new();
-            std::io::stdin().read_to_string(&mut read).map_err(|error| {
+            std::io::stdin().take(MAX_BYTES).read_to_string(&mut read).map_err(|error| {
                 Failure::usage(format!("cannot read the arguments on standard input: {error}"))
             })?;
             (read, "standard input".to_owned())
         }
         Some(path) => {
-            let read = std::fs::read_to_string(path)
+            let read = tidegate_client::read_regular_text(path.as_ref(), MAX_BYTES)
                 .map_err(|error| Failure::usage(format!("cannot read the arguments in {path:?}: {error}")))?;
             (read, format!("{path:?}"))
         }

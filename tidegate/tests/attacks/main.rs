@@ -5,18 +5,17 @@
 //! on time are wide, because they are there to tell an answer from a hang.
 #![cfg(target_os = "linux")]
 
-mod batches;
-mod buffers;
-mod connections;
-mod handshakes;
-mod broken_memory;
 mod http;
-mod lists;
-mod foreign_text;
-mod http;
-mod programs;
 mod rig;
 
+mod batches;
+mod broken_memory;
+mod buffers;
+mod connections;
+mod foreign_text;
+mod handshakes;
+mod lists;
+mod programs;
 mod schema_bomb;
 mod slow_readers;
 mod tenants;

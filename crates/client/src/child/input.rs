@@ -1,6 +1,6 @@
 //! The way to the child: messages go straight into the pipe while nothing waits, else through a queue and a task.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use tidegate_protocol::lines::one_line;
@@ -26,9 +26,15 @@ struct Shared {
     straight: AtomicBool,
     ready: Notify,
     broken: CancellationToken,
+    /// How many bytes are in the pipe or were.
+    written: AtomicU64,
 }
 
 struct State {
+    /// How many bytes were taken so far, written or not.
+    taken: u64,
+    /// From which byte on nobody has read anything, once nobody can any more.
+    unread: Option<u64>,
     /// What waits to be written.
     queue: Vec<u8>,
     /// How much the task is writing at the moment.
@@ -44,10 +50,18 @@ impl Input {
         Input(Arc::new(Shared {
             name,
             max_backlog,
-            state: Mutex::new(State { queue: Vec::new(), writing: 0, direct: Some(direct), closed: None }),
+            state: Mutex::new(State {
+                taken: 0,
+                unread: None,
+                queue: Vec::new(),
+                writing: 0,
+                direct: Some(direct),
+                closed: None,
+            }),
             straight: AtomicBool::new(true),
             ready: Notify::new(),
             broken: CancellationToken::new(),
+            written: AtomicU64::new(0),
         }))
     }
 
@@ -55,14 +69,16 @@ impl Input {
         self.0.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Sends one message as a line, or queues it, or fails at once.
-    pub(super) fn send(&self, message: &[u8]) -> Result<(), Error> {
+    /// Sends one message as a line, or queues it, or fails at once. Before the first byte goes out, `at` is told which one
+    /// that is.
+    pub(super) fn send(&self, message: &[u8], at: impl FnOnce(u64)) -> Result<(), Error> {
         wire_trace::sent_to(&self.0.name, message);
         let mut state = self.state();
         if let Some(why) = &state.closed {
             return Err(why.clone().unexecuted());
         }
         let waiting = state.queue.len() + state.writing;
+        at(state.taken);
         let mut written = 0;
         if waiting == 0 {
             if self.0.straight.swap(false, Ordering::Relaxed)
@@ -72,7 +88,9 @@ impl Input {
                     Ok(written) => written,
                     Err(e) => return Err(self.break_off(&mut state, &e).unexecuted()),
                 };
+                self.0.written.fetch_add(written as u64, Ordering::Relaxed);
                 if written > message.len() {
+                    state.taken += written as u64;
                     return Ok(());
                 }
             }
@@ -87,6 +105,7 @@ impl Input {
         state.queue.extend_from_slice(&message[written..]);
         one_line(&mut state.queue[start..]);
         state.queue.push(b'\n');
+        state.taken += message.len() as u64 + 1;
         drop(state);
         self.0.ready.notify_one();
         Ok(())
@@ -100,6 +119,7 @@ impl Input {
     /// Nothing more will be sent. What waits is still written, then the input ends. The first reason counts.
     pub(super) fn close(&self, why: impl FnOnce() -> Error) {
         let mut state = self.state();
+        self.look_what_is_unread(&mut state);
         state.direct = None;
         state.closed.get_or_insert_with(why);
         drop(state);
@@ -115,8 +135,21 @@ impl Input {
         self.0.broken.cancelled().await;
     }
 
+    /// From which byte on nobody has read what was sent, or ever will. Nobody knows as long as somebody may still read.
+    pub(super) fn unread(&self) -> Option<u64> {
+        self.state().unread
+    }
+
+    fn look_what_is_unread(&self, state: &mut State) {
+        let unread = state.direct.as_ref().and_then(Direct::unread);
+        if let Some(unread) = unread {
+            state.unread = self.0.written.load(Ordering::Relaxed).checked_sub(unread);
+        }
+    }
+
     fn break_off(&self, state: &mut State, e: &std::io::Error) -> Error {
         tracing::debug!(server = &*self.0.name, error = %e, "the input of the server process is closed");
+        self.look_what_is_unread(state);
         state.queue = Vec::new();
         state.direct = None;
         self.0.broken.cancel();
@@ -144,7 +177,7 @@ impl Input {
                 tokio::task::yield_now().await;
                 continue;
             }
-            if let Err(e) = pipe.write_all(&writing).await {
+            if let Err(e) = pipe.write_all(&writing, &self.0.written).await {
                 self.break_off(&mut self.state(), &e);
                 return;
             }

@@ -96,6 +96,7 @@ impl Drop for Keeper {
 pub(super) struct Ending {
     name: Arc<str>,
     log: StderrLog,
+    input: Input,
     inbox: Option<Arc<dyn Inbox>>,
     done: CancellationToken,
 }
@@ -104,10 +105,11 @@ impl Ending {
     pub(super) fn new(
         name: Arc<str>,
         log: StderrLog,
+        input: Input,
         inbox: Arc<dyn Inbox>,
         done: CancellationToken,
     ) -> Ending {
-        Ending { name, log, inbox: Some(inbox), done }
+        Ending { name, log, input, inbox: Some(inbox), done }
     }
 
     fn tell(&mut self, end: &End, last_words: &LastWords) {
@@ -116,7 +118,7 @@ impl Ending {
             if !matches!(end, End::Asked) {
                 self.log.line(why.detail().as_bytes());
             }
-            inbox.closed(why);
+            inbox.closed(why, self.input.unread());
         }
     }
 
@@ -139,7 +141,7 @@ impl Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         if let Some(inbox) = self.inbox.take() {
-            inbox.closed(closed(&self.name));
+            inbox.closed(closed(&self.name), None);
         }
         self.done.cancel();
     }

@@ -119,7 +119,7 @@ impl Child {
             last_words,
             grace: settings.grace,
             asked: asked.clone(),
-            ending: Ending::new(name.clone(), log.clone(), inbox, done.clone()),
+            ending: Ending::new(name.clone(), log.clone(), input.clone(), inbox, done.clone()),
         };
         tokio::spawn(keeper.keep());
         Ok(Child {
@@ -134,7 +134,12 @@ impl Child {
 
     /// Sends one message, or queues it. Never waits: fails at once when the child is gone or does not read.
     pub(crate) fn send(&self, message: &[u8]) -> Result<(), Error> {
-        self.input.send(message)
+        self.input.send(message, |_| {})
+    }
+
+    /// The same. Before anything is sent, `at` is told where in all that is sent the message begins.
+    pub(crate) fn send_at(&self, message: &[u8], at: impl FnOnce(u64)) -> Result<(), Error> {
+        self.input.send(message, at)
     }
 
     /// Whether it still takes messages.

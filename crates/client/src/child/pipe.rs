@@ -1,6 +1,7 @@
 //! The child's standard input, as two ends of the same pipe: one that writes now or not at all, one that waits.
 
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::process::ChildStdin;
 
@@ -36,14 +37,38 @@ mod unix {
                 written => written,
             }
         }
+
+        /// How many of the bytes that were written nobody has read, once nobody can: every end to read from is closed.
+        #[cfg(target_os = "linux")]
+        pub(in super::super) fn unread(&self) -> Option<u64> {
+            use rustix::event::{PollFd, PollFlags, Timespec, poll};
+            let mut polled = [PollFd::new(&*self.0, PollFlags::empty())];
+            poll(&mut polled, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).ok()?;
+            // A pipe says so to who writes when the last reader has gone (pipe(7), poll(2)).
+            let nobody_reads = polled[0].revents().contains(PollFlags::ERR);
+            nobody_reads.then(|| rustix::io::ioctl_fionread(&*self.0).ok()).flatten()
+        }
+
+        /// Elsewhere the writing end does not tell.
+        #[cfg(not(target_os = "linux"))]
+        pub(in super::super) fn unread(&self) -> Option<u64> {
+            None
+        }
     }
 
     impl Patient {
-        pub(in super::super) async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        pub(in super::super) async fn write_all(
+            &mut self,
+            mut bytes: &[u8],
+            count: &AtomicU64,
+        ) -> io::Result<()> {
             while !bytes.is_empty() {
                 match self.0.try_write(bytes) {
                     Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                    Ok(written) => bytes = &bytes[written..],
+                    Ok(written) => {
+                        count.fetch_add(written as u64, Ordering::Relaxed);
+                        bytes = &bytes[written..];
+                    }
                     Err(e) if e.kind() == io::ErrorKind::WouldBlock => self.0.writable().await?,
                     Err(e) => return Err(e),
                 }
@@ -72,10 +97,19 @@ mod other {
         pub(in super::super) fn write_line(&self, _: &[u8]) -> io::Result<usize> {
             Ok(0)
         }
+
+        pub(in super::super) fn unread(&self) -> Option<u64> {
+            None
+        }
     }
 
     impl Patient {
-        pub(in super::super) async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        pub(in super::super) async fn write_all(
+            &mut self,
+            bytes: &[u8],
+            count: &AtomicU64,
+        ) -> io::Result<()> {
+            count.fetch_add(bytes.len() as u64, Ordering::Relaxed);
             self.0.write_all(bytes).await?;
             self.0.flush().await
         }

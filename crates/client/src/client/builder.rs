@@ -19,6 +19,7 @@ use crate::dial::{Dialer, To};
 use crate::handlers::Handlers;
 use crate::http::{HttpClient, HttpSettings};
 use crate::ids::Ids;
+use crate::local::LocalDoor;
 use crate::options::Options;
 use crate::target::Target;
 use crate::upstream::{Upstream, UpstreamDoor};
@@ -159,7 +160,9 @@ impl ClientBuilder {
         };
         let to = match self.target {
             Target::Local(door) => {
-                let (bare, door): (_, Policed<_>) = (door.clone(), retry.layer(breaker.layer(door)));
+                let (bare, caller) = (door.clone(), CallerId::new());
+                let door = LocalDoor { inner: door, options: options.clone(), own: caller };
+                let door: Policed<_> = retry.layer(breaker.layer(door));
                 return Ok(Client(Arc::new(Inner {
                     server: Server::Local { door, bare },
                     options,
@@ -167,7 +170,7 @@ impl ClientBuilder {
                     circuit,
                     handlers,
                     capabilities,
-                    caller: CallerId::new(),
+                    caller,
                     log_level: self.log_level,
                     on_log: self.on_log,
                     on_close: self.on_close,

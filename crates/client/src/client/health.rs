@@ -16,7 +16,8 @@ impl Client {
     /// `server/discover` for a modern one. It connects if need be, past the breaker and the retries, but not past the pauses
     /// between the starts of a program that cannot live: in one that is longer than a second it fails at once.
     ///
-    /// A server that answers is trusted again: the breaker closes.
+    /// A server that answers is there again: what the breaker is open for ends if the server could not be reached. A breaker
+    /// that failing calls opened is left to trial calls. A server that does not answer is none the worse for it.
     pub async fn probe(&self, within: Duration) -> Result<(), AppError> {
         let answered = match &self.0.server {
             Server::Remote { upstream, .. } => {
@@ -40,7 +41,7 @@ impl Client {
         };
         match answered {
             Ok(()) => {
-                self.0.circuit.reset();
+                self.0.circuit.report_success();
                 Ok(())
             }
             Err(error) => Err(self.app_error(&error, &Method::Ping)),

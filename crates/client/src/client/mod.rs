@@ -26,6 +26,7 @@ use crate::app_error::AppError;
 use crate::cache::{Fetch, ToolCache};
 use crate::facts::ServerFacts;
 use crate::handlers::Handlers;
+use crate::local::LocalDoor;
 use crate::options::Options;
 use crate::rounds;
 use crate::target::Target;
@@ -77,7 +78,7 @@ type OnClose = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 /// What answers.
 enum Server {
     Remote { upstream: Arc<Upstream>, door: Policed<UpstreamDoor> },
-    Local { door: Policed<BoxDoor>, bare: BoxDoor },
+    Local { door: Policed<LocalDoor>, bare: BoxDoor },
 }
 
 /// How far a client has come with its server.
@@ -135,8 +136,7 @@ impl Client {
             Server::Remote { door, .. } => door.answer(call).await,
             Server::Local { door, .. } => match &self.0.handlers {
                 Some(handlers) if call.method.may_ask() => {
-                    let max = self.0.options.max_rounds;
-                    let done = rounds::until_done(call, handlers, max, |call| {
+                    let done = rounds::until_done(call, handlers, &self.0.options, |call| {
                         let reply = door.answer(call.clone());
                         Box::pin(async move {
                             let Ok(reply) = reply.await;

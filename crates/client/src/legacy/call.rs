@@ -216,6 +216,7 @@ impl Legacy {
             bound: Bound::new(&call.context.principal, &call.method, params),
             allowance,
             round: 0,
+            asked: 0,
             name: None,
             turn,
             as_task,
@@ -249,7 +250,7 @@ impl Legacy {
                 return Err(error);
             }
         }
-        let parked::Call { lane, ticket, round, open, turn, owner, as_task, task, timer } = *parked;
+        let parked::Call { lane, ticket, round, asked, open, turn, owner, as_task, task, timer } = *parked;
         drop(timer);
         let (answered, missing): (Vec<_>, Vec<_>) =
             open.into_iter().partition(|q| given.contains_key(&*q.key));
@@ -262,7 +263,7 @@ impl Legacy {
         if !missing.is_empty() {
             // What was not answered is asked again.
             let (round, open, timer) = (round + 1, missing, None);
-            let call = parked::Call { lane, ticket, round, open, turn, owner, as_task, task, timer };
+            let call = parked::Call { lane, ticket, round, asked, open, turn, owner, as_task, task, timer };
             return Ok(Reply::InputRequired(self.parked.park(Some(name), call, &bound)?));
         }
         let mut run = Run {
@@ -275,6 +276,7 @@ impl Legacy {
             bound,
             allowance,
             round,
+            asked,
             name: Some(name),
             turn,
             as_task,

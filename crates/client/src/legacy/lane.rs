@@ -94,7 +94,8 @@ impl Lane {
     /// Shakes hands over a connection: `initialize`, a look at the answer, `notifications/initialized`, and only then
     /// anything else.
     pub(crate) async fn open(peer: Arc<Peer>, terms: &Terms, options: &Options) -> Result<Arc<Lane>, Error> {
-        let within = Allowance::new(Instant::now(), options.init_timeout, false, None);
+        let within =
+            Allowance::new(Instant::now(), options.init_timeout, false, None).granted_by("start_timeout");
         let facts = shake_hands(&peer, terms, options, &within).await?;
         peer.line.established(facts.revision);
         let told = peer.line.tell(wire::notification("notifications/initialized", None));

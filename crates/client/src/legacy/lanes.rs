@@ -69,7 +69,8 @@ impl Lanes {
             Entered::Open(lane) => return Ok(lane),
             Entered::Opening(opening) => opening,
         };
-        opening.await
+        // What was never begun was not executed.
+        opening.await.map_err(Error::unexecuted)
     }
 
     /// Waits for a short pause; a long one is an error.

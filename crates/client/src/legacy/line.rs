@@ -10,6 +10,7 @@ use super::session::Session;
 use crate::child::Child;
 use crate::inbox::Inbox;
 use crate::streams::Pair;
+use crate::ticket::Ticket;
 
 /// How long a server may take to take a notification.
 const TAKEN: Duration = Duration::from_secs(30);
@@ -33,20 +34,16 @@ impl Line {
     }
 
     /// Sends a request. Its answer, or why there is none, comes to the inbox.
-    pub(crate) fn request(&self, id: &Id, body: Vec<u8>, inbox: &dyn Inbox) {
-        match self {
-            Line::Child(child) => {
-                if let Err(error) = child.send(&body) {
-                    inbox.spoiled(Some(id), error);
-                }
-            }
-            Line::Streams(pair) => {
-                if let Err(error) = pair.send(&body) {
-                    inbox.spoiled(Some(id), error);
-                }
-            }
-            Line::Http(session) => session.request(id, body),
-            Line::Sse(old) => old.request(id, body),
+    pub(crate) fn request(&self, ticket: &Ticket, body: Vec<u8>, inbox: &dyn Inbox) {
+        let id = &ticket.id;
+        let sent = match self {
+            Line::Child(child) => child.send_at(&body, |at| ticket.sent_at(at)),
+            Line::Streams(pair) => pair.send(&body),
+            Line::Http(session) => return session.request(id, body),
+            Line::Sse(old) => return old.request(id, body),
+        };
+        if let Err(error) = sent {
+            inbox.spoiled(Some(id), error);
         }
     }
 

@@ -53,7 +53,7 @@ impl OldSse {
                 why = reader.read(events) => why,
                 () = ended.cancelled() => cut_off(),
             };
-            reader.inbox.closed(why);
+            reader.inbox.closed(why, None);
         });
         Ok(old)
     }

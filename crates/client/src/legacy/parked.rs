@@ -58,6 +58,8 @@ pub(crate) struct Call {
     pub(crate) ticket: Arc<Ticket>,
     /// Counts how often the call has asked.
     pub(crate) round: u32,
+    /// Counts what it has asked.
+    pub(crate) asked: usize,
     pub(crate) open: Vec<Open>,
     /// The call's turn on a session that callers share.
     pub(crate) turn: Option<OwnedSemaphorePermit>,

@@ -46,6 +46,9 @@ pub(crate) fn result(method: &Method, revision: Revision, result: Json) -> Json 
     Json::trusted(out)
 }
 
+/// Most pages to visit that one error is read for.
+const MAX_PAGES: usize = 64;
+
 /// The questions in a legacy -32042 (URL elicitation required, 2025-11-25), or none if it is another error.
 pub(crate) fn url_questions(error: &Json) -> Vec<Question> {
     let Ok(error) = error.to::<Value>() else { return Vec::new() };
@@ -53,7 +56,7 @@ pub(crate) fn url_questions(error: &Json) -> Vec<Question> {
         return Vec::new();
     }
     let asked = error.pointer("/data/elicitations").and_then(Value::as_array);
-    let asked = asked.into_iter().flatten().enumerate().filter_map(|(i, question)| {
+    let asked = asked.into_iter().flatten().take(MAX_PAGES).enumerate().filter_map(|(i, question)| {
         let mut params = question.as_object()?.clone();
         let id = params.get("elicitationId").and_then(Value::as_str).map(str::to_owned);
         params.entry("mode").or_insert_with(|| "url".into());

@@ -66,6 +66,8 @@ pub(super) struct Run {
     pub(super) bound: Bound,
     pub(super) allowance: Allowance,
     pub(super) round: u32,
+    /// How many questions the call has asked in all its rounds.
+    pub(super) asked: usize,
     pub(super) name: Option<u64>,
     pub(super) turn: Option<OwnedSemaphorePermit>,
     pub(super) as_task: AsTask,
@@ -102,7 +104,7 @@ impl Run {
         self.guard.task = Some(Awaited::new(lane, id, token.clone()));
         match self.ask_for_result() {
             Ok(()) => Answered::Goes,
-            Err(error) => Answered::Over(Outcome::Failed(error)),
+            Err(error) => Answered::Over(Outcome::Failed(error.begun())),
         }
     }
 
@@ -116,8 +118,12 @@ impl Run {
 
     /// There will be no answer. If the call waits for a task that goes on, it is asked for again.
     async fn lost(&mut self, error: Error) -> Result<(), Error> {
-        let goes_on = self.guard.task.is_some() && self.guard.lane.peer.is_open();
-        if !goes_on || error.symbol() != Symbol::Unavailable {
+        if self.guard.task.is_none() {
+            return Err(error);
+        }
+        // What is lost is the question for the result; the task itself goes on.
+        let error = error.begun();
+        if !self.guard.lane.peer.is_open() || error.symbol() != Symbol::Unavailable {
             return Err(error);
         }
         tokio::time::sleep(ASK_AGAIN).await;
@@ -186,6 +192,12 @@ impl Run {
                 }
                 Ok(Event::Notified(_)) => {}
                 Ok(Event::Question(question)) => {
+                    self.asked += 1;
+                    if self.asked > options.max_questions {
+                        unanswered.questions.push(question);
+                        unanswered.refuse(options.max_questions);
+                        return Outcome::Failed(rounds::too_many_questions(options.max_questions));
+                    }
                     if !self.may_ask(&question) {
                         continue;
                     }
@@ -218,6 +230,7 @@ impl Run {
             lane: self.guard.lane.clone(),
             ticket: self.guard.ticket.clone(),
             round: self.round + 1,
+            asked: self.asked,
             open,
             turn: self.turn.take(),
             owner: self.bound.principal.clone(),
@@ -293,6 +306,15 @@ impl Run {
 struct Unanswered {
     desk: Arc<Desk>,
     questions: Vec<Request>,
+}
+
+impl Unanswered {
+    /// The call asks too much: nobody is asked any of this.
+    fn refuse(&mut self, max: usize) {
+        for question in self.questions.drain(..) {
+            self.desk.answer(&question.id, &Err(rounds::too_many_questions(max)));
+        }
+    }
 }
 
 impl Drop for Unanswered {

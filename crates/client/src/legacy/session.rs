@@ -285,7 +285,7 @@ impl Session {
                 }
                 // What was there before is gone, and so is the session (2025-11-25 transports, Session Management).
                 Ok(answered) if before && self.is_forgotten(&answered) => {
-                    return self.inbox.closed(forgotten(answered.status));
+                    return self.inbox.closed(forgotten(answered.status), None);
                 }
                 // 2025-11-25 transports: a server that has no such stream answers 405. Whatever else it says, it will
                 // say again.

@@ -17,6 +17,7 @@ use crate::facts::ServerFacts;
 use crate::http::HttpClient;
 use crate::legacy::result as raised;
 use crate::peer::Peer;
+use crate::rounds::too_many_questions;
 use crate::upstream_error::{is_modern_error, upstream_error};
 
 pub(crate) use exchange::Trouble;
@@ -66,7 +67,7 @@ impl Modern {
             },
         };
         let result = self.edited(&call.method, result);
-        reply(call, result).map_err(Trouble::Error)
+        reply(call, result, self.dialer.options.max_questions).map_err(Trouble::Error)
     }
 
     /// What can be mended and tried once more: nothing was executed.
@@ -105,7 +106,8 @@ impl Modern {
         let options = self.dialer.options.clone();
         Arc::new(move |cursor| {
             let (modern, mut context) = (modern.clone(), context.clone());
-            let allowance = Allowance::new(std::time::Instant::now(), options.timeout, false, None);
+            let allowance =
+                Allowance::new(std::time::Instant::now(), options.timeout, false, None).granted_by("timeout");
             context.outbox = None;
             Box::pin(async move {
                 let params = crate::page_params(cursor)?;
@@ -162,7 +164,7 @@ fn passed_on(call: &Call, error: &Json) -> Error {
 }
 
 /// The reply that a result is.
-fn reply(call: &Call, result: Json) -> Result<Reply, Error> {
+fn reply(call: &Call, result: Json, max_questions: usize) -> Result<Reply, Error> {
     // How nearly all of them begin, ours included; no need to take a large one apart.
     if result.as_str().starts_with(r#"{"resultType":"complete""#) {
         return Ok(Reply::Complete(result));
@@ -171,7 +173,9 @@ fn reply(call: &Call, result: Json) -> Result<Reply, Error> {
         || Error::new(Symbol::Unavailable, "The server answered with a result that is not an object");
     let object = Object::of(&result).ok_or_else(broken)?;
     match object.str("resultType").as_deref() {
-        Some("input_required") if call.method.may_ask() => input_required(&object).map(Reply::InputRequired),
+        Some("input_required") if call.method.may_ask() => {
+            input_required(&object, max_questions).map(Reply::InputRequired)
+        }
         Some("input_required") => {
             let what = format!("The server asks for input in answer to {}, which it may not", call.method);
             Err(Error::new(Symbol::Unavailable, what))
@@ -181,12 +185,15 @@ fn reply(call: &Call, result: Json) -> Result<Reply, Error> {
     }
 }
 
-fn input_required(object: &Object) -> Result<InputRequired, Error> {
+fn input_required(object: &Object, max_questions: usize) -> Result<InputRequired, Error> {
     let broken =
         |what: &str| Error::new(Symbol::Unavailable, format!("The server asks for input, but {what}"));
     let mut questions = Vec::new();
     if let Some(asked) = object.object("inputRequests") {
         for (at, member) in asked.members().enumerate() {
+            if at == max_questions {
+                return Err(too_many_questions(max_questions));
+            }
             let question = asked.json_at(at).and_then(|q| Object::of(&q));
             let question = question.ok_or_else(|| broken("a question is not an object"))?;
             let method = question.str("method").ok_or_else(|| broken("a question has no method"))?;
@@ -202,4 +209,29 @@ fn input_required(object: &Object) -> Result<InputRequired, Error> {
         return Err(broken("with neither questions nor a state"));
     }
     Ok(InputRequired { questions, state, original: Some(object.to_json()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_protocol::Params;
+    use tidegate_service::Context;
+
+    #[test]
+    fn a_server_may_ask_only_so_much_at_once() {
+        let call = Call::new(Method::ToolsCall, Params::empty(), Context::local());
+        let asks = |count: usize| {
+            let questions: Vec<_> =
+                (0..count).map(|n| format!(r#""q{n}":{{"method":"roots/list"}}"#)).collect();
+            Json::trusted(format!(
+                r#"{{"resultType":"input_required","inputRequests":{{{}}}}}"#,
+                questions.join(",")
+            ))
+        };
+        assert!(
+            matches!(reply(&call, asks(256), 256), Ok(Reply::InputRequired(i)) if i.questions.len() == 256)
+        );
+        let error = reply(&call, asks(257), 256).expect_err("an error");
+        assert!(error.message().contains("more than 256 questions"), "{error}");
+    }
 }

@@ -112,12 +112,14 @@ impl Assertion {
 
     /// What a file holds at that moment, as Kubernetes and others hand them out.
     pub fn file(path: impl Into<PathBuf>) -> Assertion {
+        /// No token is larger.
+        const MAX_TOKEN: u64 = 64 * 1024;
         let path = path.into();
         Assertion::from_fn(move || {
             let path = path.clone();
             async move {
                 let shown = path.display().to_string();
-                match tokio::task::spawn_blocking(move || std::fs::read_to_string(path)).await {
+                match tokio::task::spawn_blocking(move || crate::read_regular_text(&path, MAX_TOKEN)).await {
                     Ok(Ok(text)) => Ok(Secret::new(text.trim())),
                     Ok(Err(error)) => {
                         Err(Fault::Settings(format!("cannot read the token in {shown}: {error}")).into())

@@ -116,7 +116,7 @@ impl Reader<'_> {
     fn env_file(&mut self) -> Result<BTreeMap<String, String>, Fault> {
         let Some(path) = self.raw_text("envFile")? else { return Ok(BTreeMap::new()) };
         let path = self.expand.path(&path)?;
-        let text = std::fs::read_to_string(&path).map_err(|error| {
+        let text = crate::read_regular_text(&path, super::MAX_BYTES).map_err(|error| {
             Fault::Other(format!("its \"envFile\" {} cannot be read: {error}", path.display()))
         })?;
         env_file::parse(&text).map_err(|line| {

@@ -83,11 +83,14 @@ struct Input {
     default: Option<String>,
 }
 
+/// No such file is larger: some programs keep all else that they know in theirs.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
 impl ServersFile {
     /// Reads a file.
     pub fn load(path: impl AsRef<Path>) -> Result<ServersFile, ServersFileError> {
         let path = path.as_ref();
-        let text = std::fs::read_to_string(path)
+        let text = crate::read_regular_text(path, MAX_BYTES)
             .map_err(|error| ServersFileError::Read { file: path.to_owned(), reason: error.to_string() })?;
         ServersFile::parse(&text, path)
     }

@@ -15,24 +15,40 @@ const SHORT: Duration = Duration::from_millis(250);
 async fn a_tool_may_have_a_limit_of_its_own() {
     for eras in [Eras::Legacy, Eras::Modern] {
         let world = World::start(eras).await;
-        let client = world.client(|options| _ = options.tool_timeouts.insert("slow".into(), SHORT));
+        let client = world.client(|options| {
+            options.tool_timeouts.insert("slow".into(), SHORT);
+            options.extend_on_progress = false;
+            options.written_at = Some("servers.s".into());
+        });
         let error = client.call("slow", Value::Null).await.unwrap_err();
+        assert!(error.message.contains("raise servers.s.tools.slow.timeout"), "{error}");
         assert_eq!((error.code, error.retryable), ("E202", true), "{error}");
         assert_eq!(said(&client, "plain").await, "plain", "the others have more time");
     }
 }
 
 #[tokio::test]
-async fn progress_gives_a_call_more_time_when_asked() {
+async fn progress_gives_a_call_more_time_unless_that_is_switched_off() {
     for eras in [Eras::Legacy, Eras::Modern] {
         let world = World::start(eras).await;
-        let client = world.client(|options| (options.timeout, options.extend_on_progress) = (SHORT, true));
+        let client = world.client(|options| options.timeout = SHORT);
         assert_eq!(said(&client, "slow").await, "done");
         let client = world.client(|options| {
-            (options.timeout, options.extend_on_progress) = (SHORT, true);
-            options.max_timeout = SHORT;
+            (options.timeout, options.max_timeout) = (SHORT, SHORT);
+            options.written_at = Some("servers.s".into());
         });
-        assert_eq!(client.call("slow", Value::Null).await.unwrap_err().code, "E202", "but not without end");
+        let error = client.call("slow", Value::Null).await.unwrap_err();
+        assert_eq!(error.code, "E202", "but not without end");
+        assert!(
+            error.message.contains("raise servers.s.timeout") || error.message.contains("max_timeout"),
+            "{error}"
+        );
+        let client = world.client(|options| {
+            (options.timeout, options.extend_on_progress) = (SHORT, false);
+            options.written_at = Some("servers.s".into());
+        });
+        let error = client.call("slow", Value::Null).await.unwrap_err();
+        assert!(error.message.contains("raise servers.s.timeout in the configuration"), "{error}");
     }
 }
 

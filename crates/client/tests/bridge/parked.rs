@@ -174,3 +174,15 @@ async fn a_modern_server_needs_none_of_this() {
     // The server's own seal is bound to nobody in particular, as we log in to it as ourselves.
     assert_eq!(make(&door, call(&ann, "greet", answered)).await, Got::Text("Hello, Ann!".into()));
 }
+
+#[tokio::test]
+async fn the_questions_of_all_rounds_are_counted() {
+    let rig = Rig::start(Eras::Legacy).await;
+    let (door, ann) = (rig.door(|options| options.max_questions = 1), session());
+    let at_once = make(&door, call(&ann, "pair", json!({}))).await.failure();
+    assert!(at_once.contains("more than 1 questions"), "{at_once}");
+    let state = make(&door, call(&ann, "chain", json!({}))).await.state(&["one"]);
+    let one = json!({"requestState": state, "inputResponses": {"one": named("Ann")}});
+    let later = make(&door, call(&ann, "chain", one)).await.failure();
+    assert!(later.contains("more than 1 questions"), "{later}");
+}

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tidegate_protocol::Symbol;
+use tidegate_service::layers::RetryPolicy;
 
 use crate::rig::*;
 
@@ -52,6 +54,82 @@ fn every_call_in_flight_hears_of_a_crash() {
             assert!(error.expect_err("an error").message.contains("exited with status 9"));
         }
         assert_eq!(rig.count("call hang"), 20);
+    });
+}
+
+fn signal(rig: &Rig, signal: Signal) {
+    for pid in rig.processes() {
+        let id = Pid::from_raw(pid.try_into().expect("a process id")).expect("a process id");
+        kill_process(id, signal).expect("it lives");
+        // It stops when it is next looked at, and may take what comes until then.
+        let stopped =
+            || std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|s| s.contains(") T "));
+        while signal == Signal::STOP && !stopped() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+fn again() -> RetryPolicy {
+    RetryPolicy { base: Duration::from_millis(50), ..RetryPolicy::default() }
+}
+
+#[test]
+fn calls_right_after_a_crash_are_made_again() {
+    every(STDIO, async |rig| {
+        let client = rig.client_with(|o| o.retry = again()).await;
+        for round in 0..5 {
+            works(&client).await;
+            let processes = rig.processes();
+            signal(rig, Signal::KILL);
+            // Without giving the client a chance to notice first. The last of its threads may still take what comes.
+            let threads =
+                |pid: &u32| std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+            while !rig.processes().is_empty() || processes.iter().any(|pid| threads(pid) > 1) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            // One goes straight into the pipe, the others wait for their turn.
+            futures_util::future::join_all((0..10).map(|_| works(&client))).await;
+            assert_eq!(rig.count("call echo"), 11 * (round + 1), "each was executed once");
+        }
+    });
+}
+
+#[test]
+fn what_a_server_never_read_is_made_again() {
+    every(STDIO, async |rig| {
+        let client = rig.client_with(|o| o.retry = again()).await;
+        works(&client).await;
+        signal(rig, Signal::STOP);
+        let calls = futures_util::future::join_all((0..10).map(|_| works(&client)));
+        let crash = async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            signal(rig, Signal::KILL);
+        };
+        tokio::join!(calls, crash);
+        assert_eq!((rig.count("call echo"), rig.count("start")), (11, 2), "each was executed once");
+    });
+}
+
+#[test]
+fn what_a_server_has_read_is_not_made_again() {
+    every(STDIO, async |rig| {
+        let client = rig.client_with(|o| o.retry = again()).await;
+        let hanging = call_within(&client, "hang", json!({}), Duration::from_secs(10));
+        let crash = async {
+            rig.until_seen("call hang", 1).await;
+            signal(rig, Signal::STOP);
+            // This one it never sees.
+            let unread = works(&client);
+            let crash = async {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                signal(rig, Signal::KILL);
+            };
+            tokio::join!(unread, crash);
+        };
+        let (hung, ()) = tokio::join!(hanging, crash);
+        assert!(hung.expect_err("an error").message.contains("was killed"));
+        assert_eq!((rig.count("call hang"), rig.count("call echo")), (1, 1));
     });
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use tidegate_client::{Command, Target, parse_env_file};
 
 use super::Resolver;
+use crate::read;
 use crate::written::{Server, Words};
 
 impl Resolver<'_> {
@@ -105,7 +106,7 @@ impl Resolver<'_> {
     fn env_file(&mut self, name: &str, file: Option<&str>) -> BTreeMap<String, String> {
         let at = ["servers", name, "env_file"];
         let Some(path) = file.and_then(|file| self.path(&at, file)) else { return BTreeMap::new() };
-        let read = self.secrets.file(&path).and_then(|text| {
+        let read = self.secrets.file(&path, read::MAX_BYTES).and_then(|text| {
             parse_env_file(&text)
                 .map_err(|line| format!("line {line} of {} is not NAME=value", path.display()))
         });

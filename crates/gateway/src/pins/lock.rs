@@ -36,12 +36,11 @@ impl Lock {
     pub fn load(path: &Path) -> Result<Lock, LockError> {
         let cannot = |what: String| LockError { file: path.to_owned(), line: None, what };
         match std::fs::metadata(path) {
-            Ok(about) if about.len() > MAX_BYTES => return Err(cannot("the file is too large".to_owned())),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Lock::default()),
             _ => {}
         }
-        let text =
-            std::fs::read_to_string(path).map_err(|error| cannot(format!("cannot be read: {error}")))?;
+        let text = tidegate_client::read_regular_text(path, MAX_BYTES)
+            .map_err(|error| cannot(format!("cannot be read: {error}")))?;
         Lock::parse(text, path)
     }
 

@@ -54,18 +54,24 @@ pub(crate) struct Learned {
 
 impl Pins {
     /// Reads the lock file, where pins are wanted. One that cannot be read is an error: guessing would approve
-    /// everything. `before` are the pins that were in force until now.
-    pub(crate) fn load(tools: &ToolSettings, before: &Pins) -> Result<Pins, AppError> {
+    /// everything.
+    pub(crate) fn load(tools: &ToolSettings) -> Result<Pins, AppError> {
         let mut pins = Pins { mode: tools.pin, file: tools.lock_file.clone(), ..Pins::default() };
         if pins.mode != PinMode::Off {
             pins.stamp = Stamp::of(&pins.file);
-            let lock = Lock::load(&pins.file).map_err(|error| unusable(&error))?;
-            if pins.mode == before.mode && pins.file == before.file {
-                pins.unsaved = before.unsaved.clone();
-            }
-            pins.take(lock);
+            pins.lock = Lock::load(&pins.file).map_err(|error| unusable(&error))?;
         }
         Ok(pins)
+    }
+
+    /// These pins, after those that were in force until now.
+    pub(crate) fn following(mut self, before: &Pins) -> Pins {
+        if self.mode != PinMode::Off && self.mode == before.mode && self.file == before.file {
+            self.unsaved = before.unsaved.clone();
+            let lock = std::mem::take(&mut self.lock);
+            self.take(lock);
+        }
+        self
     }
 
     /// Takes what the file says, and what is about to be written to it: else a tool that has just been pinned could be

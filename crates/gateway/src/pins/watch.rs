@@ -52,7 +52,10 @@ impl Inner {
                 let Some(inner) = inner.upgrade() else { return };
                 match lock {
                     None => {}
-                    Some(Ok(lock)) => inner.repin(lock, &over),
+                    Some(Ok(lock)) => {
+                        let over = over.clone();
+                        let _ = tokio::task::spawn_blocking(move || inner.repin(lock, &over)).await;
+                    }
                     Some(Err(error)) => tracing::error!(%error, "the pins stay as they were"),
                 }
                 seen = stamp.or(seen);

@@ -10,6 +10,7 @@ use tidegate_edge::Eras;
 use tidegate_gateway::{Gateway, Health, Settings};
 use tidegate_protocol::{Method, Symbol};
 use tidegate_server::{Cx, Prompt, PromptArgs, Resource, Server};
+use tidegate_service::layers::BreakerSettings;
 use tidegate_service::{Call, Door, Notice, Outbox, Reply};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -228,7 +229,10 @@ async fn a_server_that_goes_away_is_noticed_and_so_is_its_return() {
     for eras in [Eras::Modern, Eras::Legacy] {
         let server = Served::start(small("s", "t"), eras).await;
         let address = server.address;
-        let gateway = gateway([at("s", address), local("good", small("good", "t"))]).await;
+        let mut settings = at("s", address);
+        // What could not be reached is there again when it answers a probe, however long callers were told to wait.
+        settings.options.breaker = Some(BreakerSettings::consecutive(5, Duration::from_secs(3600)));
+        let gateway = gateway([settings, local("good", small("good", "t"))]).await;
         let caller = modern();
         assert_eq!(caller.call(&gateway, "s_t").await.0, "t of s");
         drop(server);

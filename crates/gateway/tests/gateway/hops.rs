@@ -68,7 +68,7 @@ async fn a_gateway_that_is_mounted_in_itself_says_so_and_lists_nothing_twice() {
         let gateway = gateway([]).await;
         let (address, _serving) = serve(gateway.clone(), eras, ([127, 0, 0, 1], 0).into()).await;
         let other = local("good", Server::new("good", "1.0").tool(says("t", "found")));
-        gateway.reload(settings([at("self", address), other])).unwrap();
+        gateway.reload(settings([at("self", address), other])).await.unwrap();
         gateway.settled(PATIENCE).await;
         until("that it is noticed", async || matches!(health(&gateway, "self"), Health::Down { .. })).await;
         for caller in [modern(), legacy()] {
@@ -90,9 +90,9 @@ async fn a_loop_over_another_gateway_is_noticed_too() {
     let first = serve(one.clone(), Eras::Both, ([127, 0, 0, 1], 0).into()).await;
     let second = serve(two.clone(), Eras::Both, ([127, 0, 0, 1], 0).into()).await;
     let good = local("good", Server::new("good", "1.0").tool(says("t", "found")));
-    one.reload(settings([at("two", second.0), good])).unwrap();
+    one.reload(settings([at("two", second.0), good])).await.unwrap();
     one.settled(PATIENCE).await;
-    two.reload(settings([at("one", first.0)])).unwrap();
+    two.reload(settings([at("one", first.0)])).await.unwrap();
     until("that it is noticed", async || matches!(health(&two, "one"), Health::Down { .. })).await;
     assert_eq!(modern().list(&one, "tools/list").await, ["good_t"]);
     assert_eq!(modern().list(&two, "tools/list").await, [""; 0]);
@@ -116,7 +116,7 @@ async fn a_loop_that_nobody_notices_ends_its_calls() {
             }
         }
     });
-    gateway.reload(settings([door("self", hiding)])).unwrap();
+    gateway.reload(settings([door("self", hiding)])).await.unwrap();
     gateway.settled(PATIENCE).await;
     for caller in [modern(), legacy()] {
         let error = caller.fails(&gateway, "vendor/loop", json!({})).await;

@@ -8,14 +8,17 @@ mod raw;
 mod rig;
 mod world;
 
+mod breaker;
 mod bytes;
 mod eras;
 mod faults;
 mod hops;
 mod own;
 mod reload;
+mod retries;
 mod routing;
 mod tasks;
+mod times;
 mod union;
 
 /// Not a test: what the server processes of the tests run. They are this very program, started again.

@@ -55,14 +55,14 @@ async fn a_new_configuration_leaves_alone_what_did_not_change() {
     broken.servers.swap_remove(1);
     broken.servers.push(tidegate_gateway::ServerSettings::new("bad", Source::Builtin("nothing".into())));
     let tools = modern().list(&gateway, "tools/list").await;
-    assert!(gateway.reload(broken).unwrap_err().message.contains("nothing"));
+    assert!(gateway.reload(broken).await.unwrap_err().message.contains("nothing"));
     assert_eq!(modern().list(&gateway, "tools/list").await, tools);
     assert_eq!(pid(&gateway, "changed").await, Some(replaced));
 
     let events = listening(&gateway).await;
     let mut other = changed.clone();
     other.prefix = "other_".to_owned();
-    gateway.reload(settings([other.seal(), same])).unwrap();
+    gateway.reload(settings([other.seal(), same])).await.unwrap();
     told(&events).await;
     until("the new process", async || {
         let tools = modern().list(&gateway, "tools/list").await;
@@ -114,7 +114,7 @@ async fn closing_lets_calls_finish_and_leaves_nothing_behind() {
         panic!()
     };
     assert_eq!(in_time("the end", open.events.next()).await, None);
-    assert!(gateway.reload(Settings::default()).is_err(), "what is closed stays closed");
+    assert!(gateway.reload(Settings::default()).await.is_err(), "what is closed stays closed");
 }
 
 #[tokio::test]
@@ -157,9 +157,45 @@ async fn the_end_waits_for_what_servers_of_this_process_end_with() {
         |name: &str| tidegate_gateway::ServerSettings::new(name, Source::Builtin("local".into())).seal();
     let gateway = Gateway::builder(settings([local("gone"), local("last")])).dial(dial).start().unwrap();
     // One leaves with its configuration, right before the end.
-    gateway.reload(settings([local("last")])).unwrap();
+    gateway.reload(settings([local("last")])).await.unwrap();
     in_time("the end", gateway.close()).await;
     let mut ended = ended.lock().unwrap().clone();
     ended.sort();
     assert_eq!(ended, ["gone", "last"]);
+}
+
+/// One thread for everything, as on a machine with one core: a reload that takes long is made elsewhere.
+#[tokio::test(flavor = "current_thread")]
+async fn a_reload_holds_up_no_call() {
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let (wait, dialled) = (std::sync::Mutex::new(wait), Arc::new(Notify::new()));
+    let dialling = dialled.clone();
+    let server = || Server::new("s", "1").tool(says("t", "well"));
+    let (first, second) = (local("first", server()), local("second", server()));
+    let gateway = Gateway::builder(settings([first.clone()]))
+        .dial(move |server| {
+            if server.name == "second" {
+                dialling.notify_one();
+                wait.lock().unwrap().recv().unwrap();
+            }
+            let Source::Target(target) = &server.source else { panic!("no target") };
+            tidegate_client::Client::builder(target.clone())
+        })
+        .start()
+        .unwrap();
+    gateway.settled(PATIENCE).await;
+    let reloading = tokio::spawn({
+        let gateway = gateway.clone();
+        async move { gateway.reload(settings([first, second])).await }
+    });
+    in_time("the server to be made", dialled.notified()).await;
+    for _ in 0..10 {
+        assert_eq!(modern().call(&gateway, "first_t").await, ("well".to_owned(), false));
+        assert_eq!(modern().list(&gateway, "tools/list").await, ["first_t"]);
+    }
+    assert!(!reloading.is_finished());
+    go.send(()).unwrap();
+    in_time("the reload", reloading).await.unwrap().unwrap();
+    until("the new server", async || modern().list(&gateway, "tools/list").await.len() == 2).await;
+    gateway.close().await;
 }

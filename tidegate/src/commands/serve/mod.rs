@@ -4,6 +4,7 @@ mod ancestry;
 mod back;
 mod descriptors;
 mod dial;
+mod environment;
 mod page;
 mod place;
 mod reload;
@@ -23,6 +24,7 @@ use tidegate_service::budget::Budget;
 
 use self::ancestry::Ancestry;
 use self::back::Back;
+use self::environment::Environment;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::output;
@@ -113,13 +115,15 @@ impl From<Era> for Eras {
 }
 
 pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
+    let environment = Environment::read(|name| std::env::var(name).ok()).map_err(Failure::usage)?;
     let file = if serve.demo { None } else { Config::find(serve.config.as_deref()) };
     let ancestry = Ancestry::with(file.as_deref())?;
     let watcher = file.as_ref().map(Watcher::start);
-    let settings = match &file {
+    let mut settings = match &file {
         Some(file) => load(file)?,
         None => unconfigured(if serve.demo { "demo" } else { "memory" }),
     };
+    environment.apply(&mut settings);
     signals::watch(settings.drain);
     if let Some(bytes) = settings.listen.max_buffered {
         Budget::of_process().set_limit(bytes);
@@ -129,8 +133,8 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     let gateway = Gateway::builder(settings.clone()).dial(dial).start()?;
     back.lead_to(Some(gateway.clone()));
     let reloading = file.clone().zip(watcher);
-    let reloading =
-        reloading.map(|(file, watcher)| tokio::spawn(reload::keep(gateway.clone(), file, watcher)));
+    let reloading = reloading
+        .map(|(file, watcher)| tokio::spawn(reload::keep(gateway.clone(), file, watcher, environment)));
     let served = match serve.stdio {
         true => Ok(over_stdio(&serve, &gateway, &settings).await),
         false => over_http(&serve, &gateway, &settings, file.is_some()).await,

@@ -47,7 +47,6 @@ mod tests {
             return;
         }
         watch(Duration::from_secs(600));
-        println!("watching");
         loop {
             std::hint::spin_loop();
         }

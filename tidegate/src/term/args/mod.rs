@@ -23,6 +23,9 @@ use serde_json::{Map, Value};
 use super::schema;
 pub(crate) use error::ArgsError;
 
+/// No argument is larger.
+const MAX_BYTES: u64 = 64 * 1024 * 1024;
+
 /// The value in one word.
 enum Given {
     Text(String),
@@ -74,10 +77,8 @@ fn split(word: &str) -> Result<(&str, Given), ArgsError> {
         return Err(ArgsError::NoEquals { word: word.to_owned() });
     }
     let text = match value.strip_prefix('@') {
-        Some(path) => std::fs::read_to_string(path).map_err(|error| ArgsError::File {
-            key: key.to_owned(),
-            path: path.to_owned(),
-            reason: error.to_string(),
+        Some(path) => tidegate_client::read_regular_text(path.as_ref(), MAX_BYTES).map_err(|error| {
+            ArgsError::File { key: key.to_owned(), path: path.to_owned(), reason: error.to_string() }
         })?,
         None => value.to_owned(),
     };

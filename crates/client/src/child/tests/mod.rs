@@ -32,7 +32,7 @@ impl Inbox for Record {
         let _ = self.0.send(format!("spoiled {id:?} {why:?}"));
     }
 
-    fn closed(&self, why: Error) {
+    fn closed(&self, why: Error, _: Option<u64>) {
         let _ = self.0.send(format!("closed {why}"));
     }
 }

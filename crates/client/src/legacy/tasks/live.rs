@@ -24,6 +24,10 @@ use crate::ticket::{Event, Sink, Ticket};
 const QUESTIONS: Duration = Duration::from_millis(500);
 /// Most questions of one task that are open at once.
 const MAX_OPEN: usize = 64;
+/// Most questions of one task in all: its keys are remembered.
+const MAX_KEYS: usize = 1024;
+/// Most that is read while questions are waited for.
+const MAX_EVENTS: usize = 256;
 /// How often the result of a task is asked for in one go: the stream on which it comes may be cut off.
 const MAX_ASKED: usize = 3;
 
@@ -198,7 +202,10 @@ impl Live {
         settle: Duration,
     ) -> Result<(), Error> {
         let ticket = self.asked_for_result(work, lane)?;
-        while work.answer.is_none() && work.expected.is_none_or(|expected| work.open.len() < expected) {
+        for _ in 0..MAX_EVENTS {
+            if work.answer.is_some() || work.expected.is_some_and(|expected| work.open.len() >= expected) {
+                break;
+            }
             let patience = if work.open.is_empty() { QUESTIONS } else { settle };
             match tokio::time::timeout(patience, self.event(Some(&ticket))).await {
                 Ok(Event::Lost(error)) => {
@@ -235,9 +242,11 @@ impl Live {
     fn take(&self, work: &mut Work, lane: &Lane, event: Event) {
         match event {
             Event::Question(question) if !may_ask(lane, &self.capabilities, &question) => {}
-            Event::Question(question) if work.open.len() < MAX_OPEN => work.asked(question),
+            Event::Question(question) if work.open.len() < MAX_OPEN && work.keys.len() < MAX_KEYS => {
+                work.asked(question)
+            }
             Event::Question(question) => {
-                let refusal = Error::new(Symbol::RateLimited, "The task asks too much at once");
+                let refusal = Error::new(Symbol::RateLimited, "The task asks too much");
                 lane.peer.desk.answer(&question.id, &Err(refusal));
             }
             Event::Answer(answer) => {

@@ -81,9 +81,11 @@ impl FileStore {
     }
 
     fn read(&self, server: &str) -> Result<Vec<Credentials>, Fault> {
+        /// No login is larger.
+        const MAX_BYTES: u64 = 1024 * 1024;
         let mut found = Vec::new();
         for path in self.paths(server).map_err(|error| self.trouble("read", &self.directory, &error))? {
-            let text = match fs::read(&path) {
+            let text = match crate::read_regular(&path, MAX_BYTES) {
                 Ok(text) => text,
                 // Somebody logged out this very moment.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,

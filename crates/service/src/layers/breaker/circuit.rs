@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use tidegate_protocol::{Error, Symbol};
+use tidegate_protocol::{Error, Json, Object, Symbol};
 
 use super::settings::BreakerSettings;
 use super::state::{BreakerReport, BreakerState, Machine, Outcome, Permit, Refused, Transition};
@@ -73,13 +73,15 @@ impl Circuit {
         self.with(|machine, now| machine.report(now))
     }
 
-    /// A probe got an answer: counts like a successful trial call, so that the circuit closes without waiting for a
-    /// caller. In a closed circuit it changes nothing, because a server can answer `ping` while its tools hang.
+    /// A probe got an answer: a circuit that is open because the other side could not be reached closes without waiting
+    /// for a caller. One that failing calls opened stays as it is, because a server can answer `ping` while its tools
+    /// hang: that one is closed by trial calls.
     pub fn report_success(&self) {
         self.with(|machine, now| machine.report_success(now));
     }
 
-    /// A probe failed: counts like a failed call. It does not put off the next trial call of an open circuit.
+    /// A probe failed: counts like a call that could not be made. It does not put off the next trial call of an open
+    /// circuit.
     pub fn report_failure(&self, sentence: &str) {
         self.with(|machine, now| machine.report_failure(sentence, now));
     }
@@ -118,7 +120,22 @@ impl Circuit {
             false => format!("is tried again in {} s", refused.retry_after.as_secs_f64().ceil().max(1.0)),
         };
         let message = format!("Service temporarily unavailable (circuit open): {name} {why}. It {then}");
-        Error::new(Symbol::CircuitOpen, message).unexecuted().with_retry_after(refused.retry_after)
+        let state = if refused.trying { BreakerState::HalfOpen } else { BreakerState::Open };
+        let error = Error::new(Symbol::CircuitOpen, message).unexecuted();
+        with_state(error.with_retry_after(refused.retry_after), state)
+    }
+}
+
+/// The same failure, with the state of the circuit among its data.
+pub(super) fn with_state(error: Error, state: BreakerState) -> Error {
+    let data = match error.data() {
+        None => Object::of(&Json::empty_object()),
+        Some(data) => Object::of(data),
+    };
+    // Data that is no object is somebody else's, and stays as it is.
+    match data {
+        Some(data) => error.with_data(data.with("circuitState", &Json::string(state.as_str()))),
+        None => error,
     }
 }
 
@@ -137,20 +154,28 @@ impl Pass {
         self.finish(Outcome::Success);
     }
 
-    /// The other side could not be reached, broke down or was too slow. The sentence is shown to those whose calls are
-    /// refused later on.
+    /// The other side broke down or was too slow. The sentence is shown to those whose calls are refused later on.
     pub fn failure(self, sentence: &str) {
         self.finish(Outcome::Failure(sentence));
     }
 
-    pub(super) fn finish(mut self, outcome: Outcome<'_>) {
-        self.give_back(outcome);
+    /// The other side could not be reached, so that nothing was asked of it. The sentence is shown to those whose calls
+    /// are refused later on.
+    pub fn unreachable(self, sentence: &str) {
+        self.finish(Outcome::Unreachable(sentence));
     }
 
-    fn give_back(&mut self, outcome: Outcome<'_>) {
-        if let Some(permit) = self.permit.take() {
-            self.circuit.with(|machine, now| machine.finish(permit, outcome, now));
-        }
+    /// Says how the call ended. Returns the state that the circuit is in then.
+    pub(super) fn finish(mut self, outcome: Outcome<'_>) -> BreakerState {
+        self.give_back(outcome).unwrap_or(BreakerState::Closed)
+    }
+
+    fn give_back(&mut self, outcome: Outcome<'_>) -> Option<BreakerState> {
+        let permit = self.permit.take()?;
+        Some(self.circuit.with(|machine, now| {
+            machine.finish(permit, outcome, now);
+            machine.state(now)
+        }))
     }
 }
 

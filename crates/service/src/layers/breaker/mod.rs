@@ -6,6 +6,9 @@
 //! connection, a 5xx) or `Timeout`. Any other answer shows that it lives, even an error. `CircuitOpen`, `RateLimited`,
 //! `Unauthorized` and `Cancelled` say nothing either way, and neither does a call that its caller dropped, unless its
 //! deadline had passed by then.
+//!
+//! An `Unavailable` of a call that was surely not executed means that the server could not be reached; see `state` for
+//! the difference that makes. Failures that count, and refusals, have the state of the circuit in `data.circuitState`.
 
 mod circuit;
 mod settings;
@@ -22,6 +25,7 @@ use pin_project_lite::pin_project;
 use tidegate_protocol::{Error, Symbol};
 use tower::{Layer, Service};
 
+use circuit::with_state;
 pub use circuit::{Circuit, Pass};
 pub use settings::{BreakerMode, BreakerSettings};
 use state::Outcome;
@@ -128,10 +132,14 @@ impl<F: Future<Output = Result<Reply, Infallible>>> Future for BreakerFuture<F> 
             }
             Project::Running { inner, pass } => {
                 let Ok(reply) = ready!(inner.poll(cx));
-                if let Some(pass) = pass.take() {
-                    pass.finish(outcome(&reply));
-                }
-                Poll::Ready(Ok(reply))
+                let Some(pass) = pass.take() else { return Poll::Ready(Ok(reply)) };
+                let outcome = outcome(&reply);
+                let counts = matches!(outcome, Outcome::Unreachable(_) | Outcome::Failure(_));
+                let state = pass.finish(outcome);
+                Poll::Ready(Ok(match reply {
+                    Reply::Error(error) if counts => Reply::Error(with_state(error, state)),
+                    reply => reply,
+                }))
             }
         }
     }
@@ -141,6 +149,7 @@ impl<F: Future<Output = Result<Reply, Infallible>>> Future for BreakerFuture<F> 
 fn outcome(reply: &Reply) -> Outcome<'_> {
     match reply {
         Reply::Error(error) => match error.symbol() {
+            Symbol::Unavailable if error.is_unexecuted() => Outcome::Unreachable(error.message()),
             Symbol::Unavailable | Symbol::Timeout => Outcome::Failure(error.message()),
             Symbol::CircuitOpen | Symbol::RateLimited | Symbol::Unauthorized | Symbol::Cancelled => {
                 Outcome::Neither

@@ -4,10 +4,14 @@
 //! ```text
 //!             too many failures               open_for is over
 //!   CLOSED ----------------------> OPEN ----------------------> HALF_OPEN
-//!      ^                             ^                           |     |
-//!      |                             +------- a trial fails -----+     |
+//!      ^  ^                          | ^                         |     |
+//!      |  +-- unreachable, and a ----+ +------- a trial fails ---+     |
+//!      |      probe is answered                                        |
 //!      +------------------ enough trials succeed ----------------------+
 //! ```
+//!
+//! A breaker knows why it is open. What could not be reached is there again as soon as a probe is answered. What was
+//! reached and failed is not: a server can answer `ping` while its tools hang, so only trial calls close that breaker.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -49,7 +53,9 @@ impl fmt::Display for BreakerState {
 pub(super) enum Outcome<'a> {
     /// The other side answered, be it with an error.
     Success,
-    /// The other side could not be reached, broke down or was too slow, in a sentence.
+    /// The other side could not be reached, so that nothing was asked of it, in a sentence.
+    Unreachable(&'a str),
+    /// The other side was reached and broke down or was too slow, in a sentence.
     Failure(&'a str),
     /// The call says nothing about the other side.
     Neither,
@@ -67,7 +73,7 @@ pub(super) struct Permit {
 pub(super) struct Refused {
     /// When to come back.
     pub(super) retry_after: Duration,
-    /// Whether a trial call is running at this moment.
+    /// Whether trial calls are running at this moment: the breaker is half-open.
     pub(super) trying: bool,
 }
 
@@ -91,6 +97,8 @@ pub struct BreakerReport {
     pub opened: u64,
     /// What the last failure said.
     pub last_failure: Option<Arc<str>>,
+    /// Whether it is not closed because the other side could not be reached, so that a probe that is answered closes it.
+    pub unreachable: bool,
 }
 
 /// A breaker without a clock.
@@ -105,6 +113,9 @@ pub(super) struct Machine {
     window: Window,
     opened: u64,
     last_failure: Option<Arc<str>>,
+    /// Whether the last failure was that the other side could not be reached. In a breaker that is not closed it is the one
+    /// that opened it: nothing that begins later is counted.
+    unreachable: bool,
     transitions: Vec<Transition>,
 }
 
@@ -132,6 +143,7 @@ impl Machine {
             window: Window::default(),
             opened: 0,
             last_failure: None,
+            unreachable: false,
             transitions: Vec::new(),
         }
     }
@@ -167,29 +179,25 @@ impl Machine {
         }
         match outcome {
             Outcome::Success => self.succeeded(now),
-            Outcome::Failure(sentence) => self.failed(sentence, now),
+            Outcome::Unreachable(sentence) => self.failed(sentence, true, now),
+            Outcome::Failure(sentence) => self.failed(sentence, false, now),
             Outcome::Neither => {}
         }
     }
 
-    /// A probe got an answer. It counts like a successful trial call, even before the time is over.
-    ///
-    /// In a closed breaker it changes nothing: a server can answer `ping` while its tools hang, so only a successful
-    /// call makes up for failed ones.
+    /// A probe got an answer. That closes a breaker that is open because nobody could be reached, and no other: whether
+    /// calls still fail is for trial calls to find out. In a closed breaker it makes up for no failed call either.
     pub(super) fn report_success(&mut self, now: Instant) {
-        if let Phase::Open { .. } = self.phase {
-            self.enter(Phase::HalfOpen { running: 0, successes: 0, begun: now }, now);
-        }
-        if let Phase::HalfOpen { .. } = self.phase {
-            self.succeeded(now);
+        if self.is_unreachable() {
+            self.reset(now);
         }
     }
 
-    /// A probe failed. It counts like a failed call. In an open breaker it changes nothing but the sentence: a server
-    /// that does not answer probes may well answer calls, so the trial call is not put off.
+    /// A probe failed. It counts like a call that could not be made. In an open breaker it changes nothing but the
+    /// sentence: a server that does not answer probes may well answer calls, so the trial call is not put off.
     pub(super) fn report_failure(&mut self, sentence: &str, now: Instant) {
         self.settle(now);
-        self.failed(sentence, now);
+        self.failed(sentence, true, now);
     }
 
     /// Closes the breaker and forgets all failures.
@@ -218,7 +226,12 @@ impl Machine {
             failures: self.failures(),
             opened: self.opened,
             last_failure: self.last_failure.clone(),
+            unreachable: self.is_unreachable(),
         }
+    }
+
+    fn is_unreachable(&self) -> bool {
+        self.unreachable && !matches!(self.phase, Phase::Closed)
     }
 
     /// Why calls are refused: "failed 5 times in a row, the last time with: …".
@@ -273,13 +286,14 @@ impl Machine {
         }
     }
 
-    fn failed(&mut self, sentence: &str, now: Instant) {
+    fn failed(&mut self, sentence: &str, unreachable: bool, now: Instant) {
         self.last_failure = Some(shorten(sentence).into());
         let too_many = match self.phase {
             Phase::Open { .. } => return,
             Phase::HalfOpen { .. } => true,
             Phase::Closed => false,
         };
+        self.unreachable = unreachable;
         self.in_a_row = self.in_a_row.saturating_add(1);
         self.remember(true);
         let too_many = too_many

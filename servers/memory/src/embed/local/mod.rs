@@ -39,6 +39,9 @@ impl Model {
     pub(super) fn open(folder: &Path) -> Result<Model> {
         let read = |name: &str| {
             let file = folder.join(name);
+            if std::fs::metadata(&file).is_ok_and(|about| !about.is_file()) {
+                return Err(wrong(&file, "it is a directory, a pipe or a device, and not a file"));
+            }
             std::fs::read(&file).map_err(|error| wrong(&file, &error.to_string()))
         };
         let [config, tokens, table] = FILES.map(read);

@@ -183,3 +183,33 @@ async fn many_callers_at_once() {
     assert_eq!(through, 1);
     assert_eq!(circuit.state(), BreakerState::Closed);
 }
+
+#[tokio::test(start_paused = true)]
+async fn errors_tell_the_state_of_the_circuit() {
+    let circuit = circuit(BreakerSettings::consecutive(2, Duration::from_secs(30)));
+    let told = |error: &Error| error.data().map(|data| data.as_str().to_owned());
+    let state = |state: &str| Some(format!(r#"{{"circuitState":"{state}"}}"#));
+    assert_eq!(told(&failing(&circuit, Symbol::Timeout).await), state("CLOSED"));
+    assert_eq!(told(&failing(&circuit, Symbol::Timeout).await), state("OPEN"), "this one has opened it");
+    assert_eq!(told(&failing(&circuit, Symbol::Timeout).await), state("OPEN"), "this one was refused");
+    advance(Duration::from_secs(30)).await;
+    let trial = circuit.begin().expect("a trial");
+    assert_eq!(told(&failing(&circuit, Symbol::Timeout).await), state("HALF_OPEN"));
+    trial.success();
+    assert_eq!(told(&failing(&circuit, Symbol::ToolExecution).await), None, "a server that answers");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_could_not_be_reached_is_told_from_what_failed() {
+    for (unexecuted, unreachable) in [(true, true), (false, false)] {
+        let circuit = circuit(BreakerSettings::consecutive(1, Duration::from_secs(30)));
+        let down = service_fn(move |_: Call| async move {
+            let error = Error::new(Symbol::Unavailable, "down");
+            Ok::<_, Infallible>(Reply::Error(if unexecuted { error.unexecuted() } else { error }))
+        });
+        let _ = BreakerLayer::of(circuit.clone()).layer(down).answer(call()).await;
+        assert_eq!(circuit.report().unreachable, unreachable);
+        circuit.report_success();
+        assert_eq!(circuit.state() == BreakerState::Closed, unreachable);
+    }
+}

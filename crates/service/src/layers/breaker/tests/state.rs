@@ -307,18 +307,54 @@ fn a_rate_at_the_limit_opens_on_a_failure_only() {
 }
 
 #[test]
-fn a_probe_closes_an_open_breaker_early() {
-    let mut bench = Bench::open(BreakerSettings::default());
-    bench.wait(3);
-    bench.machine.report_success(bench.now);
-    assert_eq!(bench.state(), Closed);
-    assert_eq!(bench.changes(), ["OPEN HALF_OPEN", "HALF_OPEN CLOSED"]);
+fn a_probe_ends_that_nobody_could_be_reached() {
+    for settings in [BreakerSettings::default(), BreakerSettings::gbif(), BreakerSettings::rate()] {
+        let mut bench = Bench::new(settings);
+        bench.fail("it hung");
+        while bench.state() == Closed {
+            bench.call(Outcome::Unreachable("connection refused"));
+        }
+        assert!(bench.machine.report(bench.now).unreachable);
+        bench.machine.take_transitions();
+        bench.wait(3);
+        bench.machine.report_success(bench.now);
+        assert_eq!((bench.state(), bench.failures()), (Closed, 0));
+        assert_eq!(bench.changes(), ["OPEN CLOSED"]);
+        assert!(!bench.machine.report(bench.now).unreachable);
+    }
+}
 
-    let mut bench = Bench::open(BreakerSettings::gbif());
+#[test]
+fn a_probe_does_not_close_what_failing_calls_opened() {
+    for settings in [BreakerSettings::default(), BreakerSettings::gbif(), BreakerSettings::rate()] {
+        let (open_for, successes) = (settings.open_for.as_secs(), settings.success_threshold);
+        let mut bench = Bench::new(settings);
+        bench.call(Outcome::Unreachable("connection refused"));
+        while bench.state() == Closed {
+            bench.fail("tools hang");
+        }
+        bench.machine.take_transitions();
+        bench.machine.report_success(bench.now);
+        assert_eq!(bench.refused().retry_after.as_secs(), open_for, "as long as was said");
+        bench.wait(open_for);
+        bench.machine.report_success(bench.now);
+        assert_eq!(bench.state(), HalfOpen, "no trial call has shown anything");
+        for _ in 0..successes {
+            bench.succeed();
+        }
+        assert_eq!(bench.state(), Closed);
+        assert_eq!(bench.changes(), ["OPEN HALF_OPEN", "HALF_OPEN CLOSED"]);
+    }
+}
+
+#[test]
+fn a_trial_that_reaches_nobody_leaves_the_rest_to_probes() {
+    let mut bench = Bench::open(BreakerSettings::default());
+    bench.wait(30);
+    bench.call(Outcome::Unreachable("connection refused"));
+    assert_eq!(bench.state(), Open);
     bench.machine.report_success(bench.now);
-    assert_eq!(bench.state(), HalfOpen, "two successes are wanted");
-    bench.machine.report_success(bench.now);
-    assert_eq!(bench.state(), Closed);
+    assert_eq!(bench.state(), Closed, "it was gone, and is back");
 }
 
 #[test]

@@ -1,0 +1,104 @@
+//! [`LocalDoor`]: a service in this process, which has as much time as any other server.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytestring::ByteString;
+use pin_project_lite::pin_project;
+use tidegate_service::{BoxDoor, Call, CallerId, Outbox, Reply};
+use tokio::time::{Sleep, sleep_until};
+use tower::Service;
+
+use crate::allowance::{Allowance, with_setting};
+use crate::options::Options;
+
+const MOMENT: Duration = Duration::from_millis(250);
+
+/// Ends calls that take longer than the options allow.
+#[derive(Clone)]
+pub(crate) struct LocalDoor {
+    pub(crate) inner: BoxDoor,
+    pub(crate) options: Arc<Options>,
+    /// The client itself among the callers.
+    pub(crate) own: CallerId,
+}
+
+impl Service<Call> for LocalDoor {
+    type Response = Reply;
+    type Error = Infallible;
+    type Future = LocalFuture;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut call: Call) -> LocalFuture {
+        let allowance = Allowance::of(&self.options, self.own, &call);
+        // What the service allows itself when nobody says anything is of no account here. A moment later than here, so that
+        // the error is the one that names the setting.
+        call.context.deadline = Some(allowance.at_most() + MOMENT);
+        let outbox = call.context.outbox.clone();
+        let tool = match self.options.tool_timeouts.is_empty() {
+            true => None,
+            false => call.params.text("name"),
+        };
+        LocalFuture {
+            inner: self.inner.call(call),
+            outbox,
+            tool,
+            options: self.options.clone(),
+            allowance,
+            sleep: None,
+        }
+    }
+}
+
+pin_project! {
+    /// The future of [`LocalDoor`].
+    pub(crate) struct LocalFuture {
+        #[pin]
+        inner: <BoxDoor as Service<Call>>::Future,
+        outbox: Option<Outbox>,
+        tool: Option<ByteString>,
+        options: Arc<Options>,
+        allowance: Allowance,
+        // Most calls are answered at once and never need a timer.
+        #[pin]
+        sleep: Option<Sleep>,
+    }
+}
+
+impl Future for LocalFuture {
+    type Output = Result<Reply, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let mut this = self.project();
+        if let Poll::Ready(reply) = this.inner.poll(cx) {
+            return Poll::Ready(reply);
+        }
+        let ends = || {
+            let alive = this.outbox.as_ref().and_then(Outbox::progressed);
+            tokio::time::Instant::from_std(this.allowance.ends(alive))
+        };
+        if this.sleep.is_none() {
+            this.sleep.set(Some(sleep_until(ends())));
+        }
+        while let Some(mut sleep) = this.sleep.as_mut().as_pin_mut() {
+            if sleep.as_mut().poll(cx).is_pending() {
+                break;
+            }
+            let later = ends();
+            if later <= sleep.deadline() {
+                let error = with_setting(this.allowance.over(), this.options, this.tool.as_deref());
+                tracing::warn!(%error, "the deadline passed");
+                return Poll::Ready(Ok(Reply::Error(error)));
+            }
+            sleep.reset(later);
+        }
+        Poll::Pending
+    }
+}
