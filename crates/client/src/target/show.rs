@@ -17,7 +17,7 @@ impl Target {
     pub(crate) fn keep_secrets(&self) {
         match self {
             Target::Command(command) => {
-                command.env.values().for_each(|value| keep_setting(value));
+                named(command.env.iter()).for_each(keep_setting);
                 let mut previous = "";
                 for arg in &command.args {
                     if argument(previous, arg) == HIDDEN {
@@ -31,12 +31,24 @@ impl Target {
                 }
             }
             Target::Url(remote) => {
-                remote.headers.values().for_each(|value| keep_setting(value));
+                named(remote.headers.iter()).for_each(keep_setting);
                 keep_setting(remote.url.as_str());
             }
             Target::Streams(_) | Target::Local(_) => {}
         }
     }
+}
+
+/// The values whose names or looks say that they are secrets. `NODE_ENV=production` is none.
+fn named<'a>(all: impl Iterator<Item = (&'a String, &'a String)>) -> impl Iterator<Item = &'a str> {
+    all.filter(|(name, value)| is_secret(name) || is_random(value)).map(|(_, value)| value.as_str())
+}
+
+/// Whether a value looks like a key: long, one word, letters and digits mixed.
+fn is_random(value: &str) -> bool {
+    let mixed =
+        value.contains(|c: char| c.is_ascii_digit()) && value.contains(|c: char| c.is_ascii_alphabetic());
+    value.len() >= 20 && mixed && !value.contains(|c: char| c.is_whitespace() || c == '/')
 }
 
 impl fmt::Display for Target {
