@@ -368,6 +368,11 @@ fn unknown(transport: &'static str) -> ServerFacts {
 fn says_no(error: &Error) -> bool {
     !matches!(
         error.symbol(),
-        Symbol::Unavailable | Symbol::Timeout | Symbol::RateLimited | Symbol::Unauthorized | Symbol::TooLarge
+        Symbol::Unavailable
+            | Symbol::Overloaded
+            | Symbol::Timeout
+            | Symbol::RateLimited
+            | Symbol::Unauthorized
+            | Symbol::TooLarge
     )
 }

@@ -83,14 +83,14 @@ pub(crate) fn modern_reply(id: &Id, reply: &Reply) -> Vec<u8> {
 }
 
 /// The responses to a batch as one array.
-pub(crate) fn batch(responses: Vec<Vec<u8>>) -> Vec<u8> {
-    let mut out = Vec::with_capacity(responses.iter().map(|r| r.len() + 1).sum::<usize>() + 1);
+pub(crate) fn batch(responses: Vec<impl AsRef<[u8]>>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(responses.iter().map(|r| r.as_ref().len() + 1).sum::<usize>() + 1);
     out.push(b'[');
     for (i, response) in responses.into_iter().enumerate() {
         if i > 0 {
             out.push(b',');
         }
-        out.extend_from_slice(&response);
+        out.extend_from_slice(response.as_ref());
     }
     out.push(b']');
     out

@@ -66,7 +66,8 @@ async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
                 mount.settle();
             }
             Err(error) => {
-                mount.set_health(Health::Down { why: error.to_string() });
+                let (why, told) = (error.to_string(), error.message().to_owned());
+                mount.set_health(Health::Down { why, told });
                 mount.settle();
                 tokio::time::sleep(PROBE_EVERY).await;
                 continue;
@@ -76,7 +77,8 @@ async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
         let unread = if held { Kind::ALL.to_vec() } else { Vec::new() };
         match stay(mount, events, unread, on_read).await {
             Left::Lost(why) => {
-                mount.set_health(Health::Down { why });
+                let told = "Its calls kept failing".to_owned();
+                mount.set_health(Health::Down { why, told });
                 deaths = if since.elapsed() < LIVES { deaths + 1 } else { 0 };
                 tokio::time::sleep(pause(deaths)).await;
             }
@@ -86,7 +88,8 @@ async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
                     // It is started again at once, and calls wait for that: nobody has lost anything yet.
                     Duration::ZERO => mount.set_health(Health::Starting),
                     pause => {
-                        mount.set_health(Health::Down { why: "its process has ended".to_owned() });
+                        let told = "Its process has ended".to_owned();
+                        mount.set_health(Health::Down { why: told.clone(), told });
                         tokio::time::sleep(pause).await;
                     }
                 }
@@ -128,7 +131,8 @@ async fn back(mount: &Arc<Mount>, first: bool) {
                     Ok(Ok(())) => return,
                     Ok(Err(error)) => {
                         starting = false;
-                        mount.set_health(Health::Down { why: error.message });
+                        let (why, told) = (error.message, error.public_message);
+                        mount.set_health(Health::Down { why, told });
                         mount.settle();
                     }
                     Err(_) => starting = false,

@@ -274,8 +274,8 @@ impl Mount {
         let same_word = known.0.as_str() == health.as_str();
         let since = if same_word { known.1 } else { Instant::now() };
         match &health {
-            Health::Down { why } if !same_word => tracing::warn!(server = self.name(), "down: {why}"),
-            Health::Down { why } => tracing::debug!(server = self.name(), "still down: {why}"),
+            Health::Down { why, .. } if !same_word => tracing::warn!(server = self.name(), "down: {why}"),
+            Health::Down { why, .. } => tracing::debug!(server = self.name(), "still down: {why}"),
             _ => tracing::info!(server = self.name(), "{}", health.as_str()),
         }
         *known = (health, since);
@@ -284,6 +284,14 @@ impl Mount {
     /// Whether the server cannot be used.
     pub(crate) fn is_down(&self) -> bool {
         self.down.load(Ordering::Relaxed)
+    }
+
+    /// That the server is down and why, as far as callers are told.
+    pub(crate) fn down_in_words(&self) -> String {
+        match &self.health().0 {
+            Health::Down { told, .. } => format!("The server {:?} is down. {told}", self.name()),
+            _ => format!("The server {:?} is down", self.name()),
+        }
     }
 
     /// Whether the breaker is not closed. What failing calls have opened is closed by a caller's trial call: the gateway

@@ -154,7 +154,7 @@ impl Inner {
 /// Asks a server for a page of what is the caller's own, in the caller's name.
 async fn ask(mount: &Arc<Mount>, cursor: Option<&str>, context: &Context) -> Result<Json, Error> {
     if mount.is_down() {
-        return Err(Error::new(Symbol::Unavailable, format!("The server {:?} is down", mount.name())));
+        return Err(Error::new(Symbol::Unavailable, mount.down_in_words()));
     }
     let call = Call::new(Kind::Resources.method(), params(cursor, true)?, context.clone());
     match tokio::time::timeout(WITHIN, mount.call(call)).await {

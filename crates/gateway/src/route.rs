@@ -331,8 +331,8 @@ impl Inner {
             .iter()
             .filter(|mount| mount.catalog().part(Kind::Tools).is_none())
             .map(|mount| match mount.is_down() {
-                true => format!("{} is down", mount.name()),
-                false => format!("{} is still starting", mount.name()),
+                true => mount.down_in_words(),
+                false => format!("The server {:?} is still starting", mount.name()),
             })
             .collect();
         let mut sentence = format!("Unknown {what}: {name}");
@@ -343,16 +343,14 @@ impl Inner {
     }
 }
 
-/// What is said instead of making a caller wait for a server that is known to be down. Why it is down is in the log, and
+/// What is said instead of making a caller wait for a server that is known to be down. The whole of why is in the log, and
 /// the business of whoever runs the gateway.
 fn down(mount: &Mount) -> Error {
     // It may be back: ask sooner than planned.
     mount.wake.notify_one();
-    let what =
-        format!("The server {:?} is down: it ended or cannot be reached. Try again later", mount.name());
     let mut data = ObjectWriter::new();
     data.str("circuitState", mount.client.circuit().state().as_str());
-    Error::new(Symbol::Unavailable, what).unexecuted().with_data(data.finish())
+    Error::new(Symbol::Unavailable, mount.down_in_words()).unexecuted().with_data(data.finish())
 }
 
 /// The tool whose definition is asked for by its name.

@@ -16,8 +16,10 @@ pub enum Health {
     Resting,
     /// It does not answer. What it last offered stays listed.
     Down {
-        /// What is wrong, in a sentence.
+        /// What is wrong, in a sentence for whoever runs the gateway.
         why: String,
+        /// The same for callers: without paths, addresses and what programs wrote.
+        told: String,
     },
 }
 

@@ -89,13 +89,14 @@ impl Meta {
                 _ => {}
             }
         }
+        let version = version.ok_or_else(|| missing(PROTOCOL_VERSION))?;
         let capabilities = capabilities.ok_or_else(|| missing(CLIENT_CAPABILITIES))?;
         declared("_meta[\"io.modelcontextprotocol/clientCapabilities\"]", &capabilities)?;
         if let Some(info) = &client_info {
             declared("_meta[\"io.modelcontextprotocol/clientInfo\"]", info)?;
         }
         Ok(Meta {
-            version: version.ok_or_else(|| missing(PROTOCOL_VERSION))?,
+            version,
             capabilities: ClientCapabilities::from_json(capabilities),
             client_info,
             log_level,

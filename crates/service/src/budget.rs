@@ -27,13 +27,13 @@ const DEFAULT: usize = 1024 * 1024 * 1024;
 pub struct Budget {
     limit: AtomicUsize,
     used: AtomicUsize,
-    /// Who can give something back.
-    keepers: Mutex<Vec<Weak<dyn Keeper>>>,
+    /// What can be taken back.
+    spare: Mutex<Vec<Weak<dyn Spare>>>,
 }
 
-/// Keeps what it could do without.
-pub trait Keeper: Send + Sync {
-    /// Lets go of all that.
+/// Something that holds bytes which it can do without.
+pub trait Spare: Send + Sync {
+    /// Lets go of them.
     fn let_go(&self);
 }
 
@@ -49,7 +49,7 @@ pub enum Purpose {
 impl Budget {
     /// A budget of so many bytes.
     pub fn new(limit: usize) -> Budget {
-        Budget { limit: limit.into(), used: 0.into(), keepers: Mutex::default() }
+        Budget { limit: limit.into(), used: 0.into(), spare: Mutex::default() }
     }
 
     /// The budget of this process: the smaller of 1 GiB and half of what its control group may have.
@@ -73,12 +73,12 @@ impl Budget {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Asks `keeper` to let go when bytes run short, for as long as it lives.
-    pub fn add_keeper(&self, keeper: &Arc<impl Keeper + 'static>) {
-        let mut keepers = self.keepers.lock().unwrap_or_else(PoisonError::into_inner);
-        keepers.retain(|keeper| keeper.strong_count() > 0);
-        let keeper: Arc<dyn Keeper> = keeper.clone();
-        keepers.push(Arc::downgrade(&keeper));
+    /// Takes from `holder` what it can do without when bytes run short, for as long as it lives.
+    pub fn add_spare(&self, holder: &Arc<impl Spare + 'static>) {
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        spare.retain(|holder| holder.strong_count() > 0);
+        let holder: Arc<dyn Spare> = holder.clone();
+        spare.push(Arc::downgrade(&holder));
     }
 
     /// Whether new work can begin: nothing is set aside for it.
@@ -118,9 +118,9 @@ impl Budget {
 
     #[cold]
     fn make_room(&self, more: usize, purpose: Purpose) -> bool {
-        let keepers = self.keepers.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for keeper in keepers.iter().filter_map(Weak::upgrade) {
-            keeper.let_go();
+        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for holder in spare.iter().filter_map(Weak::upgrade) {
+            holder.let_go();
             if self.fits(more, purpose) {
                 return true;
             }
@@ -250,14 +250,14 @@ mod tests {
     #[test]
     fn what_is_kept_goes_first() {
         struct Shelf(Mutex<Option<Hold>>);
-        impl Keeper for Shelf {
+        impl Spare for Shelf {
             fn let_go(&self) {
                 self.0.lock().unwrap().take();
             }
         }
         let budget = leaked(800_000);
         let shelf = Arc::new(Shelf(Mutex::new(Some(budget.hold_anyway(500_000)))));
-        budget.add_keeper(&shelf);
+        budget.add_spare(&shelf);
         let held = budget.hold(500_000, Purpose::NewWork).unwrap();
         assert!(shelf.0.lock().unwrap().is_none());
         assert_eq!(budget.used(), 500_000);

@@ -190,6 +190,7 @@ pub(super) fn by_symbol(
             .user("A web page must be visited first")
             .action("Open the page that the server names, then try again"),
         Symbol::RateLimited => row("E601", symbol),
+        Symbol::Overloaded => row("E601", symbol),
         Symbol::Unavailable => row("E201", symbol),
         Symbol::CircuitOpen => row("E201", symbol).user("Service temporarily unavailable (circuit open)"),
         // For a person trying again is good advice. Programs decide by more than that: see `RetryLayer`.
@@ -277,6 +278,7 @@ pub(super) const SYMBOLS: &[Symbol] = &[
     Symbol::Validation,
     Symbol::Unauthorized,
     Symbol::RateLimited,
+    Symbol::Overloaded,
     Symbol::Unavailable,
     Symbol::CircuitOpen,
     Symbol::Timeout,

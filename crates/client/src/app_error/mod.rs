@@ -73,6 +73,9 @@ pub struct AppError {
     /// What the server added for machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Json>,
+    /// What may be told to others than whoever runs this process: without paths, addresses and what programs wrote.
+    #[serde(skip)]
+    pub public_message: String,
     /// After which time the server wants to be asked again, if it said so.
     #[serde(skip)]
     pub retry_after: Option<Duration>,
@@ -123,6 +126,7 @@ impl AppError {
             original_code: (foreign || !local).then_some(code.into()),
             data: error.data().cloned(),
             retry_after: error.retry_after(),
+            public_message: error.message().to_owned(),
             ..AppError::of(row, message)
         }
     }
@@ -150,6 +154,7 @@ impl AppError {
             original_code: None,
             symbol: row.symbol,
             data: None,
+            public_message: message.to_owned(),
             retry_after: None,
         }
     }
@@ -163,6 +168,7 @@ fn is_local(symbol: Symbol) -> bool {
             | Symbol::Unavailable
             | Symbol::CircuitOpen
             | Symbol::RateLimited
+            | Symbol::Overloaded
             | Symbol::Unauthorized
             | Symbol::Cancelled
             | Symbol::TooLarge

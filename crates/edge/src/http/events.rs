@@ -26,7 +26,7 @@ pub(super) struct EventLog {
 
 #[derive(Default)]
 struct State {
-    messages: VecDeque<Vec<u8>>,
+    messages: VecDeque<Bytes>,
     /// Number of the first message kept; earlier ones are gone.
     first: u64,
     bytes: usize,
@@ -59,7 +59,7 @@ pub(super) enum Next {
 /// What decides between JSON and a stream.
 pub(super) enum Opening {
     /// Everything that will ever be sent: the responses.
-    Responses(Vec<Vec<u8>>),
+    Responses(Vec<Bytes>),
     /// Something else came first.
     Stream,
 }
@@ -76,7 +76,7 @@ impl State {
 
     fn add(&mut self, message: Vec<u8>) {
         self.bytes += message.len();
-        self.messages.push_back(message);
+        self.messages.push_back(message.into());
     }
 
     /// Makes room, but keeps the newest `keep` messages. What was delivered goes first; what nobody has read yet goes
@@ -194,7 +194,7 @@ impl EventLog {
         }
         let at = sent.max(state.first);
         if let Some(message) = state.messages.get((at - state.first) as usize) {
-            let message = Bytes::copy_from_slice(message);
+            let message = message.clone();
             state.delivered = state.delivered.max(at + 1);
             return Poll::Ready(Next::Message(at, message));
         }
@@ -429,7 +429,7 @@ mod tests {
         let log = EventLog::new(1, 100);
         assert!(log.poll_opening(cx).is_pending());
         log.finish(vec![b"r".to_vec()]);
-        assert!(matches!(log.poll_opening(cx), Poll::Ready(Opening::Responses(r)) if r == [b"r".to_vec()]));
+        assert!(matches!(log.poll_opening(cx), Poll::Ready(Opening::Responses(r)) if r == ["r"]));
         let log = EventLog::new(1, 100);
         log.send(b"n".to_vec());
         log.finish(vec![b"r".to_vec()]);

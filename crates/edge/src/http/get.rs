@@ -7,6 +7,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use tidegate_protocol::{Error, Feature, Id, Symbol, sse};
+use tidegate_service::budget::Budget;
 use tidegate_service::{Door, Principal, wire_trace};
 use tokio_util::sync::CancellationToken;
 
@@ -153,7 +154,7 @@ impl Reading {
                 let mut out = Vec::with_capacity(message.len() + 32);
                 let id = self.log.event_id(self.sent);
                 sse::write_event(&mut out, Some(&id), std::str::from_utf8(&message).unwrap_or_default());
-                Some((out.into(), self))
+                Some((Budget::of_process().charge_anyway(out.into()), self))
             }
             Next::Close => {
                 self.over = true;

@@ -6,6 +6,7 @@ use std::task::Poll;
 
 use ::http::{HeaderValue, Response};
 use axum::body::Body;
+use bytes::Bytes;
 use tidegate_protocol::{Error, Incoming, Malformed, Message, Method, Request, Revision, Symbol, headers};
 use tidegate_service::{Door, Principal};
 
@@ -190,7 +191,7 @@ impl Lane for Nowhere {
     }
 }
 
-fn single_json(mut responses: Vec<Vec<u8>>) -> Response<Body> {
+fn single_json(mut responses: Vec<Bytes>) -> Response<Body> {
     match responses.pop() {
         Some(response) => respond::json(200, response),
         // Cancelled: there is no response, and nobody waits for one.
@@ -198,7 +199,7 @@ fn single_json(mut responses: Vec<Vec<u8>>) -> Response<Body> {
     }
 }
 
-fn batch_json(responses: Vec<Vec<u8>>) -> Response<Body> {
+fn batch_json(responses: Vec<impl AsRef<[u8]>>) -> Response<Body> {
     if responses.is_empty() {
         return respond::accepted();
     }

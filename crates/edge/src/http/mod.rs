@@ -101,7 +101,7 @@ impl<D: Door> Endpoint<D> {
     /// An endpoint in front of `door`.
     pub fn new(door: D, settings: Settings) -> Self {
         let sessions = Arc::new(Sessions::new(settings.max_sessions, settings.session_idle));
-        Budget::of_process().add_keeper(&sessions);
+        Budget::of_process().add_spare(&sessions);
         let options = Arc::new(settings.edge.clone());
         let (told, closing) = (Told::of(16), CancellationToken::new());
         Endpoint { shared: Arc::new(Shared { door, settings, options, sessions, told, closing }) }

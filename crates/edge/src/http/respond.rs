@@ -19,9 +19,10 @@ pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json"
 pub(super) const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
 
 /// A JSON body.
-pub(super) fn json(status: u16, message: Vec<u8>) -> Response<Body> {
+pub(super) fn json(status: u16, message: impl Into<Bytes>) -> Response<Body> {
+    let message = message.into();
     wire_trace::sent(&message);
-    let message = Budget::of_process().charge_anyway(message.into());
+    let message = Budget::of_process().charge_anyway(message);
     let mut response = Response::new(Body::from(message));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(CONTENT_TYPE, JSON);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tidegate_protocol::{Error, Symbol};
 use tidegate_service::Principal;
-use tidegate_service::budget::Keeper;
+use tidegate_service::budget::Spare;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
@@ -139,7 +139,7 @@ impl Sessions {
     }
 }
 
-impl Keeper for Sessions {
+impl Spare for Sessions {
     fn let_go(&self) {
         for session in self.all().values() {
             session.streams.let_go();

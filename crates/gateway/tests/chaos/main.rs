@@ -77,6 +77,7 @@ async fn run(seed: u64, length: Duration) {
     for caller in &callers {
         caller.stop().await;
     }
+    tokio::time::sleep(2 * upstream::OPEN_FOR).await;
     callers::everything_works(&url).await;
     tally.print();
     tally.check();

@@ -302,7 +302,7 @@ async fn pages_of_servers_are_read_to_their_end() {
         (0..3).map(|n| format!("paged_t{n}")).chain((0..5).map(|n| format!("split_n{n}"))).collect();
     assert_eq!(names, all, "one page, because some clients ask for no other");
     assert_eq!(asked.load(Ordering::Relaxed), 3);
-    let Health::Down { why } = health(&gateway, "endless") else { panic!("{:?}", gateway.status()) };
+    let Health::Down { why, .. } = health(&gateway, "endless") else { panic!("{:?}", gateway.status()) };
     assert!(why.contains("repeats a page"), "{why}");
     gateway.close().await;
 }

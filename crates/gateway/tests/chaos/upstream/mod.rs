@@ -12,6 +12,10 @@ use tidegate_client::{Command, EraChoice, Target};
 use tidegate_edge::Eras;
 use tidegate_gateway::{ServerSettings, Source};
 use tidegate_server::{Cx, Elicit, Server, ServerDoor, Tool, ToolError, schemars};
+use tidegate_service::layers::BreakerSettings;
+
+/// How long a server whose calls keep failing is left alone.
+pub(crate) const OPEN_FOR: Duration = Duration::from_millis(500);
 
 /// What is wrong with a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,6 +90,8 @@ impl Upstream {
             Reach::Http(site) => Target::url(&site.url()).unwrap(),
         };
         let mut settings = ServerSettings::new(format!("s{}", self.number), Source::Target(target));
+        // What failing calls have opened is closed by the next calls: after a moment here.
+        settings.options.breaker = Some(BreakerSettings::consecutive(5, OPEN_FOR));
         settings.options.timeout = Duration::from_secs(3);
         settings.options.connect_timeout = Duration::from_secs(2);
         settings.options.init_timeout = Duration::from_secs(10);

@@ -151,9 +151,11 @@ fn outcome(reply: &Reply) -> Outcome<'_> {
         Reply::Error(error) => match error.symbol() {
             Symbol::Unavailable if error.is_unexecuted() => Outcome::Unreachable(error.message()),
             Symbol::Unavailable | Symbol::Timeout => Outcome::Failure(error.message()),
-            Symbol::CircuitOpen | Symbol::RateLimited | Symbol::Unauthorized | Symbol::Cancelled => {
-                Outcome::Neither
-            }
+            Symbol::CircuitOpen
+            | Symbol::RateLimited
+            | Symbol::Overloaded
+            | Symbol::Unauthorized
+            | Symbol::Cancelled => Outcome::Neither,
             _ => Outcome::Success,
         },
         _ => Outcome::Success,
