@@ -50,7 +50,11 @@ pub fn init(format: Format, level: Option<&str>) {
     let from_environment = std::env::var("LOG_LEVEL").ok();
     let wanted = level.or(from_environment.as_deref()).unwrap_or("info");
     let filter = EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("info"));
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        // A line that cannot be written is lost. Saying so on the same stream would end whoever logged it.
+        .log_internal_errors(false);
     // A second subscriber is the application's business, not ours.
     let ours = match format {
         Format::Pretty => builder

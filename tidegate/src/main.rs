@@ -39,20 +39,25 @@ struct Cli {
     log_level: Option<String>,
 }
 
+/// What each thread may use for calls within calls: schemas and values that others wrote are gone through that way, and what
+/// is not used costs nothing.
+const STACK: usize = 8 * 1024 * 1024;
+
 /// How long tasks may take to end when everything is done. Somebody may still be asked something.
 const LEAVE: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     logging::init(cli.log_format, cli.log_level.as_deref().or(cli.command.log_level()));
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            let failure = Failure::new(commands::Exit::Unavailable, format!("cannot start: {error}"));
-            failure.show();
-            return failure.exit.number().into();
-        }
-    };
+    let runtime =
+        match tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                let failure = Failure::new(commands::Exit::Unavailable, format!("cannot start: {error}"));
+                failure.show();
+                return failure.exit.number().into();
+            }
+        };
     let json = cli.command.is_json();
     let exit = match runtime.block_on(Box::pin(cli.command.run())) {
         Ok(exit) => exit,

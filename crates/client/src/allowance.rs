@@ -19,6 +19,7 @@ pub(crate) struct Allowance {
     extend: bool,
     /// When it ends in any case.
     at_most: Instant,
+    begun: Instant,
     /// Which setting says how long one stretch is, and which one when it ends in any case.
     settings: [Option<&'static str>; 2],
 }
@@ -29,7 +30,7 @@ impl Allowance {
         let at_most = at_most.unwrap_or(far);
         // The shorter of both is also what the error says.
         let stretch = stretch.min(at_most.saturating_duration_since(now));
-        Allowance { until: now + stretch, stretch, extend, at_most, settings: [None; 2] }
+        Allowance { until: now + stretch, stretch, extend, at_most, begun: now, settings: [None; 2] }
     }
 
     /// What the options grant this call. `own` is the client itself among the callers.
@@ -112,10 +113,14 @@ impl Allowance {
 
     /// The error of a call whose time is over.
     pub(crate) fn over(&self) -> Error {
-        let secs = self.stretch.as_secs_f32();
-        let what = format!("The server did not answer within {secs:.1} s, and the call was cancelled");
-        let error = Error::new(Symbol::Timeout, what);
         let at_last = Instant::now() >= self.at_most;
+        let time = if at_last { self.at_most.saturating_duration_since(self.begun) } else { self.stretch };
+        let time = match time.as_secs_f32() {
+            secs if secs >= 0.1 => format!("{secs:.1} s"),
+            secs => format!("{:.0} ms", secs * 1000.0),
+        };
+        let what = format!("The server did not answer within {time}, and the call was cancelled");
+        let error = Error::new(Symbol::Timeout, what);
         match self.settings[usize::from(at_last)] {
             Some(setting) => error.limited_by(setting),
             None => error,

@@ -76,8 +76,7 @@ fn write(path: &Path, catalog: &Catalog) -> std::io::Result<()> {
 
 /// A file for each server and what it is, so that a name that means another server now shows nothing of the old one.
 fn path(dir: &Path, settings: &ServerSettings) -> Option<PathBuf> {
-    let Source::Target(target) = &settings.source else { return None };
-    if let tidegate_client::Target::Local(_) = target {
+    if let Source::Target(tidegate_client::Target::Local(_)) = &settings.source {
         return None;
     }
     // How it is reached, without its secrets: a digest of those would be something to check guesses against.

@@ -94,6 +94,17 @@ impl Notice {
         Some(own.with("_meta", &tag))
     }
 
+    /// How much of it others wrote, at whatever length they liked.
+    fn bytes(&self) -> usize {
+        match self {
+            Notice::Progress(params) | Notice::Log(params) | Notice::Task { task: params, .. } => {
+                params.len()
+            }
+            Notice::Other { params: Some(params), .. } => params.len(),
+            _ => 0,
+        }
+    }
+
     /// Whether it may be dropped for lack of room: nobody decides anything by it.
     fn is_chatter(&self) -> bool {
         matches!(self, Notice::Log(_) | Notice::Other { .. })
@@ -109,6 +120,9 @@ impl Notice {
     }
 }
 
+/// How many bytes of notifications may wait, whatever their number.
+const MAX_BYTES: usize = 256 * 1024;
+
 /// A bounded queue of notifications. Clones are handles on the same queue; there is one reader.
 #[derive(Clone)]
 pub struct Outbox(Arc<Shared>);
@@ -122,10 +136,24 @@ struct Shared {
 #[derive(Default)]
 struct State {
     queue: VecDeque<Notice>,
+    /// How much of what others wrote waits.
+    bytes: usize,
     dropped: u64,
     closed: bool,
     /// When progress was last told.
     progressed: Option<Instant>,
+}
+
+impl State {
+    fn is_full(&self, capacity: usize, more: usize) -> bool {
+        self.queue.len() >= capacity || (self.bytes > 0 && self.bytes + more > MAX_BYTES)
+    }
+
+    fn remove(&mut self, at: usize) -> Option<Notice> {
+        let notice = self.queue.remove(at)?;
+        self.bytes -= notice.bytes();
+        Some(notice)
+    }
 }
 
 impl Default for Outbox {
@@ -159,12 +187,20 @@ impl Outbox {
             if state.closed {
                 return false;
             }
-            if state.queue.iter().any(|waiting| notice.replaces(waiting)) {
-                state.queue.retain(|waiting| !notice.replaces(waiting));
+            while let Some(at) = state.queue.iter().position(|waiting| notice.replaces(waiting)) {
+                state.remove(at);
             }
-            if state.queue.len() >= self.0.capacity && !make_room(&mut state, &notice) {
-                return false;
+            let bytes = notice.bytes();
+            while state.is_full(self.0.capacity, bytes) {
+                let before = state.queue.len();
+                if !make_room(&mut state, &notice) {
+                    return false;
+                }
+                if state.queue.len() == before {
+                    break;
+                }
             }
+            state.bytes += bytes;
             state.queue.push_back(notice);
         }
         self.0.reader.wake();
@@ -199,7 +235,7 @@ impl Outbox {
             let dropped = std::mem::take(&mut state.dropped);
             return Some(dropped_notice(dropped));
         }
-        state.queue.pop_front()
+        state.remove(0)
     }
 
     /// Waits for the next notification; `None` once closed and empty.
@@ -234,16 +270,16 @@ fn make_room(state: &mut State, notice: &Notice) -> bool {
     if let Notice::Progress(_) = notice
         && let Some(at) = oldest(state, |n| matches!(n, Notice::Progress(_)))
     {
-        state.queue.remove(at);
+        state.remove(at);
         return true;
     }
     if let Some(at) = oldest(state, Notice::is_chatter) {
-        state.queue.remove(at);
+        state.remove(at);
         state.dropped += 1;
         return true;
     }
     if let Some(at) = oldest(state, |n| matches!(n, Notice::Progress(_))) {
-        state.queue.remove(at);
+        state.remove(at);
         return true;
     }
     if notice.is_chatter() {
@@ -299,6 +335,22 @@ mod tests {
         let got: Vec<_> = std::iter::from_fn(|| outbox.try_next()).collect();
         assert_eq!(got.len(), 5);
         assert!(matches!(&got[4], Notice::Log(l) if l.as_str().contains("6 log messages were dropped")));
+    }
+
+    #[test]
+    fn long_ones_give_way_sooner() {
+        let long = |n: u32| {
+            Notice::Progress(Json::trusted(format!(
+                r#"{{"progress":{n},"message":"{}"}}"#,
+                "x".repeat(20_000)
+            )))
+        };
+        let outbox = Outbox::new(256);
+        (0..100).for_each(|n| _ = outbox.push(long(n)));
+        let got: Vec<_> = std::iter::from_fn(|| outbox.try_next()).collect();
+        assert!(got.len() <= 13 && got.last() == Some(&long(99)), "{}", got.len());
+        (0..300).for_each(|n| _ = outbox.push(progress(n)));
+        assert_eq!(std::iter::from_fn(|| outbox.try_next()).count(), 256, "what was taken makes room");
     }
 
     #[test]

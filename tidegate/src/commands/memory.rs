@@ -22,7 +22,7 @@ use super::{configuration, output};
 use crate::term::clean;
 use crate::term::style::Paint;
 use backup::Backup;
-use begun::Begun;
+use begun::{Begun, not_the_memory};
 
 /// Copy the memory, write it to a file, or bring a file into it.
 ///
@@ -119,7 +119,11 @@ pub(crate) async fn run(memory: Memory) -> Result<(), Failure> {
 }
 
 async fn export(args: Export) -> Result<(), Failure> {
-    let store = open(&args.which.existing()?)?;
+    let place = args.which.existing()?;
+    if let MemoryStore::File(memory) = &place {
+        not_the_memory(&args.file, memory)?;
+    }
+    let store = open(&place)?;
     let exported = export_from(&store, &args).await;
     store.close().await;
     exported

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_protocol::{ClientCapabilities, Error, Json, Level, Method, Revision};
-use tidegate_service::layers::{BreakerLayer, BreakerSettings, RetryLayer};
+use tidegate_service::layers::{BreakerLayer, BreakerSettings, RetryLayer, RetryPolicy};
 use tidegate_service::{Call, CallerId, Door, Notice, Principal};
 use tokio_util::sync::CancellationToken;
 use tower::Layer;
@@ -155,7 +155,9 @@ impl ClientBuilder {
         let capabilities = handlers.as_ref().map_or_else(ClientCapabilities::none, |h| h.capabilities());
         let retry = {
             let (cache, trusted) = (cache.clone(), options.trust_annotations);
-            RetryLayer::new(options.retry.clone())
+            // However often it is made again, a call ends when its time is over.
+            let overall = options.retry.overall.map_or(options.timeout, |most| most.min(options.timeout));
+            RetryLayer::new(RetryPolicy { overall: Some(overall), ..options.retry.clone() })
                 .idempotent(move |call| trusted && is_idempotent(&cache, call))
         };
         let to = match self.target {

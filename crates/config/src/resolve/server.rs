@@ -179,6 +179,13 @@ impl Resolver<'_> {
                 return None;
             }
         };
+        if !remote.url.username().is_empty() || remote.url.password().is_some() {
+            self.wrong(
+                &at,
+                "it has a user name or a password in it: put them into an Authorization header instead",
+            );
+            return None;
+        }
         remote.sse = matches!(server.transport, Some(Transport::Sse));
         remote.headers = self.headers(name, &server.headers);
         Some(remote)

@@ -12,7 +12,9 @@ use tidegate_service::budget::{Budget, FREE, Hold};
 use crate::legacy::Lane;
 
 /// How many times more than what is kept for resumption may wait for a first reader.
-const UNREAD_FACTOR: usize = 8;
+const UNREAD_FACTOR: usize = 2;
+/// How many times more than that all finished streams of a session may take together.
+const FINISHED_FACTOR: usize = 8;
 
 /// The messages of one stream, numbered.
 pub(super) struct EventLog {
@@ -309,7 +311,7 @@ impl Streams {
     /// kept however large it is.
     fn trim(&self, kept: &mut VecDeque<Arc<EventLog>>) {
         let mut total: usize = kept.iter().filter_map(|log| log.kept_bytes()).sum();
-        while total > UNREAD_FACTOR * self.max_bytes {
+        while total > FINISHED_FACTOR * self.max_bytes {
             let mut finished = kept.iter().enumerate().filter_map(|(at, log)| Some((at, log.kept_bytes()?)));
             let (Some((oldest, bytes)), Some(_)) = (finished.next(), finished.next()) else { break };
             total -= bytes;

@@ -77,7 +77,7 @@ impl<D: Door> Shared<D> {
         let feed =
             session.feed(|gap| tokio::spawn(pump(self.door.clone(), session.peer.clone(), log.clone(), gap)));
         let state = Reading::new(session, log, reader, sent, self).with_feed(feed);
-        respond::events(Box::pin(unfold(state, Reading::step)), self.settings.keep_alive)
+        respond::quiet_events(Box::pin(unfold(state, Reading::step)), self.settings.keep_alive)
     }
 
     /// A stream of one request, from message `sent` on.

@@ -14,6 +14,7 @@ use bytestring::ByteString;
 use futures_util::stream::unfold;
 use tidegate_protocol::headers::{self, RequestHeaders};
 use tidegate_protocol::{Error, Id, Meta, Method, Request, Revision, Symbol};
+use tidegate_service::budget::Budget;
 use tidegate_service::{Door, Notice, Outbox, ParamHeaders, Principal, Reply, Subscription};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -80,7 +81,7 @@ impl<D: Door> Shared<D> {
             Reply::Subscription(subscription) if streams => {
                 let closing = self.closing.clone();
                 let state = Listening { id, subscription, next: Step::Acknowledge, closing, _guard: guard };
-                respond::events(Box::pin(unfold(state, Listening::step)), self.settings.keep_alive)
+                respond::quiet_events(Box::pin(unfold(state, Listening::step)), self.settings.keep_alive)
             }
             Reply::Subscription(subscription) => {
                 subscription.events.close();
@@ -141,7 +142,7 @@ impl Streaming {
                             self.outbox.close();
                             bytes.extend_from_slice(&respond::event(&wire::modern_reply(&self.id, &reply)));
                             self.replied();
-                            return Some((bytes.into(), self));
+                            return Some((Budget::of_process().charge_anyway(bytes.into()), self));
                         }
                     }
                 }

@@ -36,7 +36,9 @@ pub(super) fn reply(id: &Id, reply: &Reply) -> Response<Body> {
         _ => return json(200, wire::modern_reply(id, reply)),
     };
     wire_trace::sent(large.as_str().as_bytes());
-    let parts = [wire::result_head(id).into(), large.text().as_bytes().clone(), Bytes::from_static(b"}")];
+    // What was counted on its way in may have been written anew since.
+    let result = Budget::of_process().charge_anyway(large.text().as_bytes().clone());
+    let parts = [wire::result_head(id).into(), result, Bytes::from_static(b"}")];
     let mut response = Response::new(Body::new(Parts { parts, next: 0 }));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response
@@ -135,10 +137,21 @@ pub(super) fn events(stream: Events, keep_alive: Duration) -> Response<Body> {
     response
 }
 
+/// Marks the answer that is a stream which waits for nothing in particular, and to which its client can come back.
+#[derive(Clone, Copy)]
+pub(super) struct Quiet;
+
+/// Such a stream.
+pub(super) fn quiet_events(stream: Events, keep_alive: Duration) -> Response<Body> {
+    let mut response = events(stream, keep_alive);
+    response.extensions_mut().insert(Quiet);
+    response
+}
+
 /// One event without an id.
 pub(super) fn event(message: &[u8]) -> Bytes {
     wire_trace::sent(message);
     let mut out = Vec::with_capacity(message.len() + 16);
     sse::write_event(&mut out, None, std::str::from_utf8(message).unwrap_or_default());
-    out.into()
+    Budget::of_process().charge_anyway(out.into())
 }

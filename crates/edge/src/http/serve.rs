@@ -156,6 +156,9 @@ where
         let answer = service.clone().call(request.map(Body::new));
         Awake::new(async move {
             let Ok(answer) = answer.await;
+            if answer.extensions().get::<respond::Quiet>().is_some() {
+                under_way.is_quiet();
+            }
             Ok::<_, Infallible>(answer.map(|body| Answer { body, _under_way: under_way }))
         })
     });

@@ -22,6 +22,8 @@ pub(super) struct Pulse {
     open: AtomicU32,
     /// Something of an answer is still to be written.
     writing: AtomicBool,
+    /// What is being answered is a stream that waits for nothing in particular.
+    quiet: AtomicBool,
 }
 
 /// What a connection is doing, as far as its end depends on it. Each names where in the stream it began.
@@ -33,6 +35,8 @@ enum Phase {
     Head(u64),
     /// Between requests.
     Idle(u64),
+    /// Reading a stream that its client can come back to.
+    Quiet,
 }
 
 impl Pulse {
@@ -47,7 +51,7 @@ impl Pulse {
 
     fn phase(&self) -> Phase {
         if self.open.load(Ordering::Relaxed) > 0 || self.writing.load(Ordering::Relaxed) {
-            return Phase::Busy;
+            return if self.quiet.load(Ordering::Relaxed) { Phase::Quiet } else { Phase::Busy };
         }
         let answered_at = self.answered_at.load(Ordering::Relaxed);
         match answered_at > 0 && self.read.load(Ordering::Relaxed) == answered_at {
@@ -67,9 +71,17 @@ impl UnderWay {
     }
 }
 
+impl UnderWay {
+    /// The answer is a stream that waits for nothing in particular.
+    pub(super) fn is_quiet(&self) {
+        self.0.quiet.store(true, Ordering::Relaxed);
+    }
+}
+
 impl Drop for UnderWay {
     fn drop(&mut self) {
         let pulse = &self.0;
+        pulse.quiet.store(false, Ordering::Relaxed);
         pulse.answered_at.store(pulse.read.load(Ordering::Relaxed), Ordering::Relaxed);
         pulse.open.fetch_sub(1, Ordering::Relaxed);
     }
@@ -139,8 +151,9 @@ impl Watch {
         self.connections().push(watched);
     }
 
-    /// Ends the connection that has been idle for longest, else the one that has taken longest over its headers, so that
-    /// another can have its place. Those that are in a request are let be.
+    /// Ends the connection that has been idle for longest, else the one that has taken longest over its headers, else the
+    /// oldest stream that waits for nothing in particular, so that another can have its place. Those that are in a request
+    /// are let be.
     pub(super) fn make_room(&self) {
         let now = Instant::now();
         let mut connections = self.connections();
@@ -153,7 +166,10 @@ impl Watch {
                 Phase::Head(_) if now.duration_since(watched.since) >= self.grace => {
                     Some((1, watched.since, at))
                 }
-                Phase::Head(_) | Phase::Busy => None,
+                Phase::Quiet if now.duration_since(watched.since) >= self.grace => {
+                    Some((2, watched.since, at))
+                }
+                Phase::Head(_) | Phase::Quiet | Phase::Busy => None,
             })
             .min();
         if let Some((_, _, at)) = idlest {
@@ -180,7 +196,7 @@ fn look(connections: &Mutex<Vec<Watched>>, patience: Patience) {
         let Some(phase) = watched.look(now) else { return false };
         let lasts = now.duration_since(watched.since);
         let over = match phase {
-            Phase::Busy => false,
+            Phase::Busy | Phase::Quiet => false,
             Phase::Head(_) => lasts >= patience.head,
             Phase::Idle(_) => lasts >= patience.idle,
         };

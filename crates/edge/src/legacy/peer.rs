@@ -74,7 +74,7 @@ impl Offers {
 /// Most resources that one session may subscribe to, the longest address of one, and how long they may be together.
 const MAX_SUBSCRIPTIONS: usize = 1024;
 const LONGEST_URI: usize = 8 * 1024;
-const MAX_SUBSCRIBED_BYTES: usize = 256 * 1024;
+const MAX_SUBSCRIBED_BYTES: usize = 64 * 1024;
 /// Most tasks that `tasks/list` remembers for one session.
 const MAX_TASKS: usize = 1024;
 /// Most results of tasks that were done at once which one session keeps, and how large they may be together.

@@ -172,10 +172,10 @@ async fn subscriptions_are_bounded_in_bytes() {
         answers.push(subscribe(&format!("mem:{n}{}", "x".repeat(8000))).await);
     }
     let full = answers.iter().position(|answer| answer["error"].is_object()).unwrap();
-    assert_eq!(full, 32, "{}", answers[full]);
+    assert_eq!(full, 8, "{}", answers[full]);
     assert_eq!(
         answers[full]["error"]["message"],
-        "Too many subscriptions: the addresses of a session's resources may have at most 262144 bytes together"
+        "Too many subscriptions: the addresses of a session's resources may have at most 65536 bytes together"
     );
     // What is subscribed to already needs no more room.
     assert_eq!(subscribe(&format!("mem:0{}", "x".repeat(8000))).await["result"], json!({}));

@@ -2,10 +2,12 @@
 //!
 //! In one place, because what compiles them is large: every crate that called it by itself would hold a copy. And
 //! because a schema is a program that somebody else wrote: two kilobytes of `allOf` can ask for 10^12 checks. So a schema
-//! is looked at before it is compiled ([`graph`]: how deep, how many subschemas, how far its references unfold),
+//! is looked at before it is compiled ([`graph`]: how deep, how many subschemas, how far its references unfold;
+//! [`references`]: where they lead),
 //! and how much work a value makes is known before that work begins ([`work`]).
 
 mod graph;
+mod references;
 mod work;
 
 use std::fmt;
@@ -224,6 +226,10 @@ mod tests {
         let many: serde_json::Map<_, _> =
             (0..20_000).map(|n| (n.to_string(), json!({"type": "string"}))).collect();
         assert!(refused(&json!({"properties": many})).contains("subschemas"));
+        let branches = vec![json!({"properties": {"a": {}}}); 400];
+        assert!(
+            refused(&json!({"anyOf": branches, "unevaluatedProperties": false})).contains("not evaluated")
+        );
         let patterns: Vec<_> = (0..2_000).map(|n| json!({"pattern": format!("a{n}")})).collect();
         assert!(refused(&json!({"anyOf": patterns})).contains("patterns"));
         let elsewhere = refused(&json!({"$ref": "https://example.com/schema.json"}));
@@ -290,6 +296,31 @@ mod tests {
         let deep = (0..60).fold(json!({"field": 1}), |inner, _| json!({"all": [inner]}));
         let schema = Arc::new(Schema::compile(&conditions()).unwrap());
         assert_eq!(schema.check_apart(deep, |_| ()).await.map(drop), Err(TooMuchWork::Steps));
+    }
+
+    #[test]
+    fn work_that_is_not_seen_at_first_sight_counts() {
+        let wide = |members: usize| -> Value {
+            Value::Object((0..members).map(|n| (format!("member{n}"), json!(n))).collect())
+        };
+        let branches: Vec<_> = (0..200).map(|n| json!({"properties": {format!("x{n}"): {}}})).collect();
+        let names: Vec<_> = (0..2_000).map(|n| json!({"minLength": n % 3})).collect();
+        let same = Value::Array(vec![json!({"a": [1, 2, 3]}); 20_000]);
+        let values: Vec<_> = (0..500).map(|n| json!([n, [1, 2, 3, 4, 5, 6, 7, 8, 9]])).collect();
+        for (what, schema, value) in [
+            ("unevaluated", json!({"anyOf": branches, "unevaluatedProperties": true}), wide(60_000)),
+            ("names", json!({"propertyNames": {"allOf": names}}), wide(20_000)),
+            ("unique", json!({"allOf": vec![json!({"uniqueItems": true}); 300]}), same.clone()),
+            ("enum", json!({"items": {"enum": values}}), same),
+            (
+                "the schema of schemas",
+                json!({"allOf": vec![json!({"$ref": "https://json-schema.org/draft/2020-12/schema"}); 200]}),
+                wide(20_000),
+            ),
+        ] {
+            let schema = Schema::compile(&schema).unwrap();
+            assert_eq!(schema.first_problem(&value), Err(TooMuchWork::Steps), "{what}");
+        }
     }
 
     #[test]

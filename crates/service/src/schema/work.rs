@@ -8,6 +8,8 @@ use super::graph::Graph;
 
 /// How many bytes of a string cost as much as one subschema.
 const BYTES_A_STEP: usize = 64;
+/// How many steps it takes to compare one part of a value with others.
+const COMPARED: u64 = 4;
 /// How many subschemas may be inside each other on the way to the deepest part of a value. More would need a larger
 /// stack than threads have.
 const DEEPEST: usize = 2_000;
@@ -41,7 +43,7 @@ pub(super) fn steps(graph: &Graph, value: &Value, limit: u64) -> Result<u64, Too
         return Err(TooMuchWork::Steps);
     }
     // Most schemas look at each part of a value a few times only.
-    let rough = graph.per_path.saturating_mul(limit - size.room);
+    let rough = graph.per_path.map_or(u64::MAX, |per_path| per_path.saturating_mul(limit - size.room));
     if rough <= limit {
         return Ok(rough);
     }
@@ -90,8 +92,17 @@ impl Count<'_> {
         let graph = self.graph;
         let node = &graph.nodes[node];
         self.left = self.left.checked_sub(node.weight.saturating_mul(own_size(value)))?;
+        let before = self.left;
         for &child in &node.in_place {
             self.apply(child, value)?;
+        }
+        if node.unevaluated {
+            let parts = match value {
+                Value::Object(members) => members.len(),
+                Value::Array(items) => items.len(),
+                _ => 0,
+            };
+            self.left = self.left.checked_sub((before - self.left).saturating_mul(1 + parts as u64))?;
         }
         match value {
             Value::Object(members) => {
@@ -104,11 +115,20 @@ impl Count<'_> {
                         self.apply(child, inner)?;
                     }
                     for &child in &node.names {
-                        self.left = self.left.checked_sub(graph.nodes[child].weight)?;
+                        let letters = 1 + (name.len() / BYTES_A_STEP) as u64;
+                        self.left = self.left.checked_sub(graph.nodes[child].flat.saturating_mul(letters))?;
                     }
                 }
             }
             Value::Array(items) => {
+                if node.unique {
+                    // Each is hashed, and compared with those of the same hash.
+                    let mut size = Size { room: self.left / COMPARED, deepest: 0 };
+                    if !size.add(value, 1) {
+                        return None;
+                    }
+                    self.left -= (self.left / COMPARED - size.room) * COMPARED;
+                }
                 for (at, inner) in items.iter().enumerate() {
                     if let Some(&child) = node.elements.get(at) {
                         self.apply(child, inner)?;

@@ -32,6 +32,9 @@ pub(super) fn check_ours(path: &Path) -> Result<()> {
     let refused = |what: &str| {
         Err(Fault::new(Code::Database, format!("{what}: name another file. It was not touched")))
     };
+    if path.is_dir() {
+        return refused("It is a folder and not a file");
+    }
     let tables = match tables(path) {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) && !began_well(path) => {
             return refused("It is not a memory of Tidegate, and no SQLite file at all");

@@ -9,7 +9,7 @@ use serde_json::json;
 use tidegate::protocol::Json;
 use tidegate_config::MemoryStore;
 
-use super::begun::Begun;
+use super::begun::{Begun, not_the_memory};
 use super::{Which, failure};
 use crate::commands::display::Display;
 use crate::commands::exit;
@@ -77,9 +77,7 @@ pub(super) async fn run(args: Backup) -> Result<(), Failure> {
 /// Whether the copy may stand there.
 fn check(args: &Backup, memory: &Path) -> Result<(), Failure> {
     let file = &args.file;
-    if file.canonicalize().is_ok_and(|there| memory.canonicalize().is_ok_and(|memory| there == memory)) {
-        return Err(Failure::usage(format!("{} is the memory itself: name another file", file.display())));
-    }
+    not_the_memory(file, memory)?;
     let Ok(there) = file.symlink_metadata() else { return Ok(()) };
     if !args.force || there.is_dir() {
         return Err(Failure::usage(format!("{} is there already", file.display()))

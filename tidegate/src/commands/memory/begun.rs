@@ -60,3 +60,24 @@ impl Drop for Begun<'_> {
         }
     }
 }
+
+/// Refuses to write over the memory itself, or over what SQLite keeps beside it.
+pub(super) fn not_the_memory(file: &Path, memory: &Path) -> Result<(), Failure> {
+    // The file itself may not be there yet; its folder is.
+    let whole = |path: &Path| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let place = || Some(folder.canonicalize().ok()?.join(path.file_name()?));
+        path.canonicalize().ok().or_else(place)
+    };
+    let ours = ["", "-wal", "-shm", "-journal"].iter().any(|ending| {
+        let mut name = memory.as_os_str().to_owned();
+        name.push(ending);
+        whole(file).is_some_and(|file| whole(Path::new(&name)) == Some(file))
+    });
+    match ours {
+        true => {
+            Err(Failure::usage(format!("{} is part of the memory itself: name another file", file.display())))
+        }
+        false => Ok(()),
+    }
+}

@@ -136,7 +136,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     let reloading = reloading
         .map(|(file, watcher)| tokio::spawn(reload::keep(gateway.clone(), file, watcher, environment)));
     let served = match serve.stdio {
-        true => Ok(over_stdio(&serve, &gateway, &settings).await),
+        true => Ok(over_stdio(&serve, &gateway, &settings, file.is_some()).await),
         false => over_http(&serve, &gateway, &settings, file.is_some()).await,
     };
     if let Some(reloading) = reloading {
@@ -167,9 +167,10 @@ fn unconfigured(builtin: &str) -> Settings {
     settings
 }
 
-async fn over_stdio(serve: &Serve, gateway: &Gateway, settings: &Settings) -> Exit {
+async fn over_stdio(serve: &Serve, gateway: &Gateway, settings: &Settings, configured: bool) -> Exit {
+    // Without a file there is nothing to read again.
     let mut edge =
-        stdio::Settings { drain: settings.drain, hangup_ends: false, ..stdio::Settings::default() };
+        stdio::Settings { drain: settings.drain, hangup_ends: !configured, ..stdio::Settings::default() };
     edge.edge.eras = serve.era.into();
     edge.edge.lenient_init = serve.lenient_init;
     edge.edge.limits.max_bytes = settings.listen.max_message;

@@ -10,6 +10,9 @@ use tidegate::edge::stdio;
 /// What the orderly end may take after running calls had their time: servers are closed, the memory is written out.
 const CLOSING: Duration = Duration::from_secs(20);
 
+/// Signals that come so soon after the first are the same one.
+const TWICE: Duration = Duration::from_millis(50);
+
 /// Watches for signals from now on. `drain` is how long running calls may go on after the first.
 pub(super) fn watch(drain: Duration) {
     let watching = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
@@ -25,6 +28,8 @@ pub(super) fn watch(drain: Duration) {
 
 async fn end_at_once(orderly: Duration) {
     stdio::ending_signals().await;
+    // Some who start programs send a signal twice, to the process and to its group.
+    tokio::time::sleep(TWICE).await;
     let (why, code) = tokio::select! {
         signal = stdio::ending_signals() => ("a second signal came", if signal == "SIGINT" { 130 } else { 143 }),
         () = tokio::time::sleep(orderly) => ("the orderly end took too long", 1),

@@ -22,7 +22,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use pin_project_lite::pin_project;
-use tidegate_protocol::{Error, Symbol};
+use tidegate_protocol::{Error, Method, Symbol};
 use tower::{Layer, Service};
 
 use circuit::with_state;
@@ -103,8 +103,9 @@ impl<S: Door> Service<Call> for Breaker<S> {
     }
 
     fn call(&mut self, call: Call) -> Self::Future {
+        let works = !only_tells(&call.method);
         match self.circuit.begin_until(call.context.deadline) {
-            Ok(pass) => BreakerFuture::Running { inner: self.inner.call(call), pass: Some(pass) },
+            Ok(pass) => BreakerFuture::Running { inner: self.inner.call(call), pass: Some(pass), works },
             Err(error) => BreakerFuture::Refused { error: Some(error) },
         }
     }
@@ -118,7 +119,7 @@ pin_project! {
         /// Turned away.
         Refused { error: Option<Error> },
         /// Let through; the pass goes back when the future ends or is dropped.
-        Running { #[pin] inner: F, pass: Option<Pass> },
+        Running { #[pin] inner: F, pass: Option<Pass>, works: bool },
     }
 }
 
@@ -130,10 +131,14 @@ impl<F: Future<Output = Result<Reply, Infallible>>> Future for BreakerFuture<F> 
             Project::Refused { error } => {
                 Poll::Ready(Ok(Reply::Error(error.take().unwrap_or_else(Error::internal))))
             }
-            Project::Running { inner, pass } => {
+            Project::Running { inner, pass, works } => {
                 let Ok(reply) = ready!(inner.poll(cx));
                 let Some(pass) = pass.take() else { return Poll::Ready(Ok(reply)) };
-                let outcome = outcome(&reply);
+                let outcome = match outcome(&reply) {
+                    Outcome::Success if !*works => Outcome::Answered,
+                    Outcome::Failure(why) if !*works => Outcome::Unreachable(why),
+                    outcome => outcome,
+                };
                 let counts = matches!(outcome, Outcome::Unreachable(_) | Outcome::Failure(_));
                 let state = pass.finish(outcome);
                 Poll::Ready(Ok(match reply {
@@ -143,6 +148,20 @@ impl<F: Future<Output = Result<Reply, Infallible>>> Future for BreakerFuture<F> 
             }
         }
     }
+}
+
+/// Whether the server only says what it is and has. It may do that well while its tools hang.
+fn only_tells(method: &Method) -> bool {
+    matches!(
+        method,
+        Method::ToolsList
+            | Method::PromptsList
+            | Method::ResourcesList
+            | Method::ResourcesTemplatesList
+            | Method::Discover
+            | Method::Listen
+            | Method::Ping
+    )
 }
 
 /// What a reply says about the server.

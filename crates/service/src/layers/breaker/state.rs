@@ -53,6 +53,8 @@ impl fmt::Display for BreakerState {
 pub(super) enum Outcome<'a> {
     /// The other side answered, be it with an error.
     Success,
+    /// The other side said what it offers, which says little about whether it can do it.
+    Answered,
     /// The other side could not be reached, so that nothing was asked of it, in a sentence.
     Unreachable(&'a str),
     /// The other side was reached and broke down or was too slow, in a sentence.
@@ -179,6 +181,9 @@ impl Machine {
         }
         match outcome {
             Outcome::Success => self.succeeded(now),
+            // Like a probe: it ends that the server could not be reached, and nothing else.
+            Outcome::Answered if self.unreachable => self.succeeded(now),
+            Outcome::Answered => {}
             Outcome::Unreachable(sentence) => self.failed(sentence, true, now),
             Outcome::Failure(sentence) => self.failed(sentence, false, now),
             Outcome::Neither => {}

@@ -15,7 +15,7 @@ fn circuit(settings: BreakerSettings) -> Circuit {
 }
 
 fn call() -> Call {
-    Call::new(Method::ToolsList, Params::empty(), Context::local())
+    Call::new(Method::ToolsCall, Params::empty(), Context::local())
 }
 
 /// Makes one call through the circuit that is answered with `reply`.
@@ -212,4 +212,35 @@ async fn what_could_not_be_reached_is_told_from_what_failed() {
         circuit.report_success();
         assert_eq!(circuit.state() == BreakerState::Closed, unreachable);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_says_nothing_about_calls_that_hang() {
+    let circuit = circuit(BreakerSettings::consecutive(3, Duration::from_secs(30)));
+    let list = async |fails: bool| {
+        let door = BreakerLayer::of(circuit.clone()).layer(service_fn(move |_: Call| async move {
+            Ok::<_, Infallible>(match fails {
+                true => Reply::Error(Error::new(Symbol::Timeout, "no list")),
+                false => Reply::Complete(Json::empty_object()),
+            })
+        }));
+        door.answer(Call::new(Method::ToolsList, Params::empty(), Context::local())).await
+    };
+    for _ in 0..3 {
+        failing(&circuit, Symbol::Timeout).await;
+        let _ = list(false).await;
+    }
+    assert_eq!(circuit.state(), BreakerState::Open, "a list between them does not make up for it");
+    advance(Duration::from_secs(30)).await;
+    let _ = list(false).await;
+    assert_eq!(circuit.state(), BreakerState::HalfOpen, "nor is it a trial");
+    circuit.begin().expect("a trial").success();
+    assert_eq!(circuit.state(), BreakerState::Closed);
+    for _ in 0..3 {
+        let _ = list(true).await;
+    }
+    assert_eq!(circuit.state(), BreakerState::Open);
+    advance(Duration::from_secs(30)).await;
+    let _ = list(false).await;
+    assert_eq!(circuit.state(), BreakerState::Closed, "what lists opened, a list closes");
 }
