@@ -214,8 +214,8 @@ mod tests {
     #[test]
     fn what_is_no_file_is_an_error_at_once() {
         let folder = Folder::new();
-        folder.write("large", &"x".repeat(64 * 1024 + 1));
-        folder.write("full", &"x".repeat(64 * 1024));
+        folder.write("large", "x".repeat(64 * 1024 + 1));
+        folder.write("full", "x".repeat(64 * 1024));
         let pipe = folder.path("pipe");
         let made = std::process::Command::new("mkfifo").arg(&pipe).status();
         assert!(made.is_ok_and(|status| status.success()));

@@ -141,3 +141,18 @@ fn descriptors_are_not_what_is_short() {
     drop(open);
     gateway.ends_cleanly();
 }
+
+#[test]
+fn quiet_streams_lock_nobody_out() {
+    let mut gateway = Gateway::start(&format!("max_connections = 20\n{MEMORY}"));
+    let mut streams = Vec::new();
+    for _ in 0..40 {
+        let session = gateway.initialize("2025-11-25");
+        let mut stream = http::connect(gateway.address);
+        stream.write_all(http::head("GET", &[("Mcp-Session-Id", &session)], 0).as_bytes()).unwrap();
+        streams.push(stream);
+    }
+    gateway.answers_others();
+    assert!(gateway.peak() < 200, "{} MiB", gateway.peak());
+    gateway.ends_cleanly();
+}

@@ -193,7 +193,7 @@ fn a_copy_takes_the_place_of_nothing() {
     assert_eq!(names_in(&folder, "copy.db"), ["Ann"]);
 
     let said = tidegate_in(&folder, &["memory", "backup", MEMORY, "--force"], "").exits(2).err;
-    assert!(said.contains("is the memory itself"), "{said}");
+    assert!(said.contains("is part of the memory itself"), "{said}");
     let said = tidegate_in(&folder, &["memory", "backup", ".", "--force"], "").exits(2).err;
     assert!(said.contains("is there already"), "{said}");
     // What stands beside another memory would be taken for a part of the copy.
@@ -211,4 +211,62 @@ fn a_copy_takes_the_place_of_nothing() {
     assert!(!folder.0.join("new.db").exists());
     let left = std::fs::read_dir(&folder.0).unwrap().flatten();
     assert!(!left.map(|entry| entry.file_name()).any(|name| name.to_string_lossy().contains(".part")));
+}
+
+#[test]
+fn nothing_is_written_over_the_memory_itself() {
+    let folder = Folder::new();
+    let mut served = Served::start(&folder);
+    served.keep("kept");
+    // Also while it is in use, and what SQLite keeps beside it.
+    for (ending, action) in [
+        ("", "export"),
+        ("-wal", "export"),
+        ("", "backup"),
+        ("-wal", "backup"),
+        ("-shm", "backup"),
+        ("-journal", "backup"),
+    ] {
+        let file = format!("{MEMORY}{ending}");
+        let mut args = vec!["memory", action, &file];
+        args.extend((action == "backup").then_some("--force"));
+        let refused = tidegate_in(&folder, &args, "").exits(2);
+        assert!(refused.err.contains("is part of the memory itself"), "{action} {ending}: {refused:?}");
+    }
+    served.keep("kept too");
+    served.end("TERM");
+    let exported = tidegate_in(&folder, &["memory", "export"], "").exits(0);
+    assert!(exported.out.contains("\"kept\"") && exported.out.contains("\"kept too\""), "{exported:?}");
+}
+
+/// Without a configuration there is nothing that SIGHUP could make it read again, so it ends like with any other signal.
+#[test]
+fn a_hangup_is_an_orderly_end_too() {
+    let folder = Folder::new();
+    let mut served = Served::start(&folder);
+    served.keep("kept");
+    served.end("HUP");
+    let copy = folder.0.join("copy.db");
+    std::fs::copy(folder.0.join(MEMORY), &copy).unwrap();
+    let exported = tidegate_in(&folder, &["memory", "export", "--store", "copy.db"], "").exits(0);
+    assert!(exported.out.contains("\"kept\""), "{exported:?}");
+}
+
+/// Whoever reads the log may go away, and the disk that it is written to may be full.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_log_that_cannot_be_written_ends_nothing() {
+    let folder = Folder::new();
+    for format in ["pretty", "json"] {
+        let mut served = command(&folder.0);
+        served.args(["--log-level", "debug", "--log-format", format, "serve", "--stdio"]);
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut child = served.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(full).spawn().unwrap();
+        let (to, from) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        let mut served = Served { child, to, from };
+        served.keep(format);
+        served.end("TERM");
+    }
+    let exported = tidegate_in(&folder, &["memory", "export"], "").exits(0);
+    assert!(exported.out.contains("\"pretty\"") && exported.out.contains("\"json\""), "{exported:?}");
 }
