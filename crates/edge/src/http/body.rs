@@ -28,7 +28,10 @@ pub(super) async fn read(
     let mut first = Bytes::new();
     let mut rest: Option<BytesMut> = None;
     let mut hold = None;
-    count(&mut hold, body.size_hint().lower() as usize, &purpose)?;
+    let announced = body.size_hint().lower() as usize;
+    if let Err(refused) = count(&mut hold, announced, &purpose) {
+        return Err(refuse(body, limit, within, refused).await);
+    }
     // One for the whole body, however many pieces it comes in.
     let mut deadline = None;
     while let Some(frame) = next(&mut body, &mut deadline, within).await? {
@@ -42,7 +45,9 @@ pub(super) async fn read(
         if so_far + data.len() > limit {
             return Err(too_large(limit));
         }
-        count(&mut hold, so_far + data.len(), &purpose)?;
+        if let Err(refused) = count(&mut hold, so_far + data.len(), &purpose) {
+            return Err(refuse(body, limit - so_far, within, refused).await);
+        }
         if so_far == 0 {
             first = data;
             if body.is_end_stream() {
@@ -60,17 +65,28 @@ pub(super) async fn read(
     Ok(counted(hold, rest.map_or(first, BytesMut::freeze)))
 }
 
+/// Lets the rest of a body pass by, and then refuses it: an answer to somebody who is still sending gets lost.
+async fn refuse(mut body: Body, limit: usize, within: Duration, error: Error) -> Response<Body> {
+    let rest = async {
+        let mut left = limit;
+        while let Some(Ok(frame)) = body.frame().await {
+            match left.checked_sub(frame.into_data().map_or(0, |data| data.len())) {
+                Some(less) => left = less,
+                None => break,
+            }
+        }
+    };
+    let _ = tokio::time::timeout(within, rest).await;
+    respond::error(None, &error, None)
+}
+
 /// Sets aside what a body has or will have, if that is much.
-fn count(
-    hold: &mut Option<Hold>,
-    bytes: usize,
-    purpose: &impl Fn() -> Purpose,
-) -> Result<(), Response<Body>> {
+fn count(hold: &mut Option<Hold>, bytes: usize, purpose: &impl Fn() -> Purpose) -> Result<(), Error> {
     if bytes <= FREE {
         return Ok(());
     }
     let hold = hold.get_or_insert_with(|| Budget::of_process().hold_anyway(0));
-    hold.grow_to(bytes, purpose()).map_err(|error| respond::error(None, &error, None))
+    hold.grow_to(bytes, purpose())
 }
 
 fn counted(hold: Option<Hold>, body: Bytes) -> Bytes {
