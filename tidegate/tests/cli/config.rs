@@ -138,7 +138,7 @@ fn check_says_what_a_configuration_means() {
         deny = ["read_all"]
         tools.read_x.description = "x"
         [servers.b]
-        url = "https://me:hush@example.com/${file:key}?k=hush"
+        url = "https://example.com/${file:key}?k=hush"
         headers = { Authorization = "Bearer ${file:key}" }
         prefix = ""
         [servers.c]

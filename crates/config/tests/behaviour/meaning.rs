@@ -304,7 +304,7 @@ fn nothing_that_can_be_printed_holds_a_secret() {
         command = "A=${TOKEN} a --token ${TOKEN} ${TOKEN}"
         env = { B = "${TOKEN}" }
         [servers.b]
-        url = "https://me:${TOKEN}@example.com/?key=${TOKEN}"
+        url = "https://example.com/?key=${TOKEN}"
         headers = { C = "${TOKEN}" }
         "#,
     )
