@@ -1,4 +1,4 @@
-//! Makes text that others wrote safe to show: on a terminal ([`lines`], [`line`], [`first_line`]) and in a log
+//! Makes text that others wrote safe to show: on a terminal ([`lines`], [`line()`], [`first_line`]) and in a log
 //! ([`escaped`]).
 //!
 //! A terminal obeys escape sequences: they can clear the screen, rewrite what was shown before, set the title or the

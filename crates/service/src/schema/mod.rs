@@ -2,9 +2,9 @@
 //!
 //! In one place, because what compiles them is large: every crate that called it by itself would hold a copy. And
 //! because a schema is a program that somebody else wrote: two kilobytes of `allOf` can ask for 10^12 checks. So a schema
-//! is looked at before it is compiled ([`graph`]: how deep, how many subschemas, how far its references unfold;
-//! [`references`]: where they lead),
-//! and how much work a value makes is known before that work begins ([`work`]).
+//! is looked at before it is compiled (`graph.rs`: how deep, how many subschemas, how far its references unfold;
+//! `references.rs`: where they lead),
+//! and how much work a value makes is known before that work begins (`work.rs`).
 
 mod graph;
 mod references;
