@@ -177,12 +177,12 @@ mod tests {
                 "npm error code E404\nnpm error 404 Not Found - GET https://registry.npmjs.org/@nobody%2fnothing - Not \
                  found\nnpm error 404\nnpm error 404  '@nobody/nothing@*' is not in this registry.\nnpm error 404\nnpm error \
                  404 Note that you can also install from a\nnpm error 404 tarball, folder, http url, or git folder.\nnpm \
-                 error A complete log of this run can be found in: /root/.npm/_logs/2026-07-28T12_00_00_000Z-debug-0.log",
+                 error A complete log of this run can be found in: /home/ann/.npm/_logs/2026-07-28T12_00_00_000Z-debug-0.log",
                 "npm error 404  '@nobody/nothing@*' is not in this registry.",
             ),
             (
                 "npm error could not determine executable to run\nnpm error A complete log of this run can be found in: \
-                 /root/.npm/_logs/x.log",
+                 /home/ann/.npm/_logs/x.log",
                 "npm error could not determine executable to run",
             ),
             (
