@@ -16,7 +16,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let target = arguments.next().ok_or("say which server: a command line or a URL")?;
     let address = arguments.next().unwrap_or_else(|| "127.0.0.1:8765".to_owned());
     // Many callers: lists and those who cannot be asked anything share one session.
-    let client = Client::builder(target)?.configure(|options| options.lanes.shared = true).connect().await?;
+    let client = Client::builder(target)?
+        .configure(|options| options.lanes.instances = tidegate_client::Instances::PerUser)
+        .connect()
+        .await?;
     let listener = TcpListener::bind(address).await?;
     eprintln!("http://{}/mcp", listener.local_addr()?);
     let interrupted = async { _ = tokio::signal::ctrl_c().await };

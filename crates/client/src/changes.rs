@@ -1,17 +1,20 @@
 //! [`Changes`]: what a server says has changed, and who wants to know.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use tidegate_protocol::Object;
-use tidegate_service::{CallerId, Context, Filter, Notice, Outbox, Principal};
+use tidegate_service::{Context, Filter, Notice, Outbox};
 
+use crate::legacy::{ClientIdentity, LaneKey, Terms};
 use crate::peer::own_log;
 
 /// Called with every change that the server tells, wanted or not: the caches listen here.
 type Watcher = Box<dyn Fn(&Notice) + Send + Sync>;
 /// Called with log messages that belong to no call.
 type Logger = Arc<dyn Fn(&Object) + Send + Sync>;
+/// Called with log messages that a server sends outside of calls, before anybody else. Returns whether somebody hears them.
+pub(crate) type OnSessionLog = Arc<dyn Fn(&Audience, &Object) -> bool + Send + Sync>;
 
 /// Fans out what a server says has changed.
 #[derive(Default)]
@@ -19,27 +22,32 @@ pub(crate) struct Changes {
     subscribers: Mutex<Vec<Subscriber>>,
     watchers: Mutex<Vec<Watcher>>,
     logger: Mutex<Option<Logger>>,
-}
-
-/// Who a session or a subscription belongs to, where that can be told.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Owner {
-    pub(crate) caller: Option<CallerId>,
-    pub(crate) principal: Principal,
-}
-
-impl Owner {
-    /// Whoever makes a call; `None` if it could be anybody.
-    pub(crate) fn of(context: &Context) -> Option<Owner> {
-        let known = context.caller.is_some() || context.principal.subject.is_some();
-        known.then(|| Owner { caller: context.caller, principal: context.principal.clone() })
-    }
+    on_session_log: OnceLock<OnSessionLog>,
 }
 
 struct Subscriber {
     filter: Filter,
     outbox: Outbox,
-    owner: Option<Owner>,
+    /// Who it is, and in whose session it hears.
+    terms: Terms,
+}
+
+impl Subscriber {
+    /// Whether what is said in a session is for its ears.
+    fn hears(&self, session: &LaneKey) -> bool {
+        session.serves(&self.terms.client)
+    }
+}
+
+/// Who may hear what a server said in a session outside of any call.
+#[derive(Debug, Clone)]
+pub struct Audience(LaneKey);
+
+impl Audience {
+    /// Whether whoever makes calls with this context is among them.
+    pub fn includes(&self, context: &Context) -> bool {
+        self.0.serves(&ClientIdentity::of(context))
+    }
 }
 
 impl Changes {
@@ -59,21 +67,23 @@ impl Changes {
         *self.logger.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(logger);
     }
 
-    /// Tells everybody who wants to know.
-    pub(crate) fn tell(&self, notice: &Notice) {
+    /// Tells everybody who wants to know what a server has said in a session, if it is theirs.
+    pub(crate) fn tell(&self, session: &LaneKey, notice: &Notice) {
         for watcher in self.watchers.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).iter() {
             watcher(notice);
         }
-        for one in self.subscribers().iter().filter(|one| one.filter.wants(notice)) {
+        let subscribers = self.subscribers();
+        for one in subscribers.iter().filter(|one| one.filter.wants(notice) && one.hears(session)) {
             one.outbox.push(notice.clone());
         }
     }
 
-    /// Tells what somebody in particular has subscribed with, whatever they want to know. Returns whether that was
-    /// anything.
-    pub(crate) fn tell_owner(&self, owner: &Owner, notice: &Notice) -> bool {
+    /// Tells what the one client whose session it is has subscribed with, whatever it wants to know. Returns whether that
+    /// was anything.
+    pub(crate) fn tell_client(&self, session: &LaneKey, notice: &Notice) -> bool {
+        let Some(client) = session.client() else { return false };
         let subscribers = self.subscribers();
-        let theirs = subscribers.iter().filter(|one| one.owner.as_ref() == Some(owner));
+        let theirs = subscribers.iter().filter(|one| one.terms.client == *client);
         theirs.map(|one| one.outbox.push(notice.clone())).fold(false, |heard, taken| heard | taken)
     }
 
@@ -86,9 +96,9 @@ impl Changes {
         }
     }
 
-    /// Tells every subscriber that anything may have changed.
-    pub(crate) fn tell_everything(&self) {
-        for one in self.subscribers().iter() {
+    /// Tells every subscriber of a session that anything may have changed.
+    pub(crate) fn tell_everything(&self, session: &LaneKey) {
+        for one in self.subscribers().iter().filter(|one| one.hears(session)) {
             for notice in one.filter.everything() {
                 one.outbox.push(notice);
             }
@@ -104,15 +114,34 @@ impl Changes {
         }
     }
 
-    pub(crate) fn subscribe(&self, filter: Filter, owner: Option<Owner>) -> Outbox {
+    /// A log message that a server sends in a session outside of any call.
+    pub(crate) fn log_in(&self, server: &str, session: LaneKey, params: &Object) {
+        if !self.on_session_log.get().is_some_and(|heard| heard(&Audience(session), params)) {
+            self.log(server, params);
+        }
+    }
+
+    /// Gives log messages that are sent outside of calls to `heard` first.
+    pub(crate) fn session_logs_to(&self, heard: OnSessionLog) {
+        _ = self.on_session_log.set(heard);
+    }
+
+    pub(crate) fn subscribe(&self, filter: Filter, terms: Terms) -> Outbox {
         let outbox = Outbox::new(256);
-        self.subscribers().push(Subscriber { filter, outbox: outbox.clone(), owner });
+        self.subscribers().push(Subscriber { filter, outbox: outbox.clone(), terms });
         outbox
     }
 
-    /// The resources that somebody wants to know of.
-    pub(crate) fn uris(&self) -> HashSet<String> {
-        self.subscribers().iter().flat_map(|one| one.filter.uris.iter().cloned()).collect()
+    /// The resources that somebody wants to know of in the sessions that `in_session` says.
+    pub(crate) fn uris(&self, in_session: impl Fn(&Terms) -> bool) -> HashSet<String> {
+        let subscribers = self.subscribers();
+        let theirs = subscribers.iter().filter(|one| in_session(&one.terms));
+        theirs.flat_map(|one| one.filter.uris.iter().cloned()).collect()
+    }
+
+    /// On which terms subscribers hear.
+    pub(crate) fn terms(&self) -> Vec<Terms> {
+        self.subscribers().iter().map(|one| one.terms.clone()).collect()
     }
 
     /// Whether anybody listens.

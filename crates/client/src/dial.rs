@@ -1,6 +1,7 @@
 //! [`Dialer`]: reaches a server, and finds out which era it speaks.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use tidegate_protocol::{Error, Json, Method, Object, Params, Revision, Symbol};
@@ -55,6 +56,8 @@ pub(crate) struct Dialer {
     pub(crate) on_stderr: Option<OnStderr>,
     /// Where what it writes there is logged.
     pub(crate) stderr_log: StderrLog,
+    /// Whether a legacy server has asked something that could have been for several clients.
+    pub(crate) ambiguous: Arc<AtomicBool>,
 }
 
 /// What a server turned out to be.
@@ -67,13 +70,12 @@ pub(crate) enum Found {
 
 impl Dialer {
     fn desk(&self, terms: &Terms) -> Arc<Desk> {
-        let owned = !matches!(terms.key, LaneKey::Shared | LaneKey::Lists);
         Desk::new(
             self.name.clone(),
             self.changes.clone(),
             self.handlers.clone(),
-            terms.capabilities.clone(),
-            owned,
+            terms,
+            self.ambiguous.clone(),
             self.options.max_in_flight,
         )
     }
@@ -206,7 +208,13 @@ impl Dialer {
             }
         };
         match discovered {
-            Discovered::Modern(facts) => Ok(Found::Modern(self.modern(Link::Pipe(peer), *facts, cache))),
+            Discovered::Modern(facts) => {
+                if terms.key.is_shared() {
+                    // There are no sessions: it is for all users.
+                    peer.desk.now_of(LaneKey::Everybody);
+                }
+                Ok(Found::Modern(self.modern(Link::Pipe(peer), *facts, cache)))
+            }
             Discovered::Failed(error) => Err(error),
             Discovered::Legacy(error) if self.options.era == EraChoice::Modern => Err(error),
             Discovered::Gone(error) if self.options.era == EraChoice::Modern => Err(error),

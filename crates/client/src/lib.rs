@@ -36,6 +36,7 @@
 
 mod allowance;
 mod app_error;
+mod asked;
 mod auth;
 mod backoff;
 mod cache;
@@ -73,6 +74,7 @@ mod wire;
 
 pub use app_error::{AppError, CATALOGUE, CatalogueEntry, ErrorProfile, catalogue_entry, map_mcp_error};
 pub use auth::{Authorizer, Challenge};
+pub use changes::Audience;
 pub use client::{CallTool, Change, Client, ClientBuilder, ClientDoor, ClientState, Subscribed, ToolResult};
 pub use facts::ServerFacts;
 pub use handlers::{ElicitAnswer, ElicitKind, Elicitation, Handlers, Root};

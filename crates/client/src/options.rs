@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use tidegate_protocol::json::ObjectWriter;
-use tidegate_protocol::{Json, Limits, Revision};
+use tidegate_protocol::{Capability, Json, Limits, Revision};
 use tidegate_service::layers::{BreakerSettings, RetryPolicy};
 
 use crate::app_error::ErrorProfile;
@@ -25,25 +25,30 @@ pub enum EraChoice {
 /// How many legacy sessions (over stdio: processes) a server may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Instances {
-    /// One for each caller that a server may ask something, so that what it remembers of one never meets another.
+    /// One for each client, under its own name and with what it has declared: for a program that calls for itself.
     #[default]
-    PerCaller,
-    /// One in all: callers that may be asked take turns.
+    Own,
+    /// One for each user, whichever clients they use; one in all where nobody is authenticated. What a gateway has.
+    PerUser,
+    /// One for each client of a user: a legacy session, a stdio connection, or the same client info.
+    PerClient,
+    /// One in all: users that may be asked something take turns.
     One,
 }
 
 /// The legacy sessions with a server.
 #[derive(Debug, Clone)]
 pub struct LaneOptions {
-    /// One for all, or one for each. Default one for each.
+    /// Whose they are. Default: each client its own.
     pub instances: Instances,
-    /// Whether lists and callers that cannot be asked share one session. A client that calls for itself has no use
-    /// for it; a gateway saves sessions. Default off.
-    pub shared: bool,
+    /// What a session that is not a client's own declares: the questions that may be passed on to callers. Default all.
+    pub capabilities: Vec<Capability>,
     /// How many sessions there may be. Default 64.
     pub max: usize,
-    /// After which time without a call a session ends. Default 10 minutes.
+    /// For how long after its last call a session is kept. Default 1 hour.
     pub idle: Duration,
+    /// Whether a session is kept while a client that has used it is connected, however long ago it called. Default on.
+    pub while_connected: bool,
 }
 
 /// Calls to a legacy server that wait for the caller to answer a question.
@@ -178,10 +183,11 @@ impl Default for Options {
             max_rounds: 16,
             max_questions: 256,
             lanes: LaneOptions {
-                instances: Instances::PerCaller,
-                shared: false,
+                instances: Instances::Own,
+                capabilities: Capability::ASKABLE.to_vec(),
                 max: 64,
-                idle: Duration::from_secs(600),
+                idle: Duration::from_secs(3600),
+                while_connected: true,
             },
             park: ParkOptions {
                 time: Duration::from_secs(300),

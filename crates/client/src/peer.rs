@@ -1,22 +1,22 @@
 //! [`Peer`]: a connection on which requests, answers, questions and notifications of one server go to and fro.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use tidegate_protocol::{
-    Capability, ClientCapabilities, Error, Id, Json, Level, Message, Method, Notification, Object, Request,
-    Revision, Symbol, meta,
+    Capability, ClientCapabilities, Error, Id, Json, Level, Message, Method, Notification, Object, Revision,
+    meta,
 };
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::changes::{Changes, Owner};
+use crate::asked::Stray;
+use crate::changes::Changes;
 use crate::handlers::Handlers;
 use crate::ids::Ids;
 use crate::inbox::Inbox;
-use crate::legacy::Line;
+use crate::legacy::{LaneKey, Line, Terms};
 use crate::notices::{notice_of, other_notice};
-use crate::related::{Related, task_of};
+use crate::related::Related;
 use crate::ticket::{Event, Sink, Ticket, Tickets};
 use crate::wire;
 
@@ -40,7 +40,7 @@ impl Peer {
         let body = wire::request(&id, method.as_str(), room, |out| write(out, &id));
         let ticket = Arc::new(Ticket::new(id, method, sink));
         self.desk.tickets.open(&ticket)?;
-        for early in self.desk.early_questions(&ticket) {
+        for early in self.desk.stray.for_first_call(&ticket) {
             ticket.push(Event::Question(early));
         }
         self.line.request(&ticket, body, &*self.desk);
@@ -94,35 +94,23 @@ pub(crate) struct Desk {
     /// Answers questions on the client's behalf; without it they are passed on to the caller.
     pub(crate) handlers: Option<Arc<Handlers>>,
     /// What was declared to the server: nothing else may be asked.
-    capabilities: ClientCapabilities,
-    /// Whether all calls on this connection are one caller's.
-    owned: bool,
-    line: OnceLock<Weak<Line>>,
-    /// Whose legacy session this is, if it is somebody's.
-    owner: OnceLock<Owner>,
-    /// Questions that came between the handshake and the first call, which they belong to.
-    early: Mutex<Vec<Request>>,
-    called: AtomicBool,
-    /// Whether the server has asked more than anybody can bear.
-    pestered: AtomicBool,
-    /// How many questions outside of any call are answered at once.
-    outside: Arc<Semaphore>,
+    pub(crate) capabilities: ClientCapabilities,
+    /// Whose connection it is.
+    key: Mutex<LaneKey>,
+    pub(crate) line: OnceLock<Weak<Line>>,
+    /// What came to no call, or may not be asked.
+    pub(crate) stray: Stray,
     /// Fires when the connection is over.
     pub(crate) over: CancellationToken,
 }
-
-/// Most questions outside of any call that are answered at once.
-const MAX_OUTSIDE: usize = 16;
-/// Most questions that wait for the first call.
-const MAX_EARLY: usize = 16;
 
 impl Desk {
     pub(crate) fn new(
         name: Arc<str>,
         changes: Arc<Changes>,
         handlers: Option<Arc<Handlers>>,
-        capabilities: ClientCapabilities,
-        owned: bool,
+        terms: &Terms,
+        ambiguous: Arc<AtomicBool>,
         max_in_flight: usize,
     ) -> Arc<Desk> {
         Arc::new(Desk {
@@ -131,21 +119,22 @@ impl Desk {
             related: Related::default(),
             changes,
             handlers,
-            capabilities,
-            owned,
+            capabilities: terms.capabilities.clone(),
+            key: Mutex::new(terms.key.clone()),
             line: OnceLock::new(),
-            owner: OnceLock::new(),
-            early: Mutex::default(),
-            called: AtomicBool::new(false),
-            pestered: AtomicBool::new(false),
-            outside: Arc::new(Semaphore::new(MAX_OUTSIDE)),
+            stray: Stray::new(ambiguous),
             over: CancellationToken::new(),
         })
     }
 
-    /// From now on this is a session of somebody in particular.
-    pub(crate) fn belongs_to(&self, owner: Owner) {
-        _ = self.owner.set(owner);
+    /// Whose connection it is.
+    pub(crate) fn key(&self) -> LaneKey {
+        self.key.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    /// From now on it is somebody else's.
+    pub(crate) fn now_of(&self, key: LaneKey) {
+        *self.key.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = key;
     }
 
     /// Where answers to questions go.
@@ -153,105 +142,10 @@ impl Desk {
         _ = self.line.set(Arc::downgrade(line));
     }
 
-    /// The questions that this, the first call that may be asked something, has to answer.
-    fn early_questions(&self, ticket: &Ticket) -> Vec<Request> {
-        if !ticket.method.may_ask() || self.called.swap(true, Ordering::Relaxed) {
-            return Vec::new();
-        }
-        std::mem::take(&mut *self.early.lock().unwrap_or_else(|poisoned| poisoned.into_inner()))
-    }
-
     pub(crate) fn answer(&self, id: &Id, answer: &Result<Json, Error>) {
         if let Some(line) = self.line.get().and_then(Weak::upgrade) {
             line.tell_soon(wire::answer(id, answer, Revision::LATEST_LEGACY));
         }
-    }
-
-    fn asked(&self, request: Request, on: Option<&Id>) {
-        let needed = match needed(&request.method, &request.params.to_json()) {
-            Some(needed) => needed,
-            None if request.method == Method::Ping => {
-                return self.answer(&request.id, &Ok(Json::empty_object()));
-            }
-            None => {
-                let error = Error::method_not_found(request.method.as_str());
-                return self.answer(&request.id, &Err(error));
-            }
-        };
-        if !self.capabilities.has(needed) {
-            let what = format!("Method not found: this client did not declare {}", needed.name());
-            return self.answer(&request.id, &Err(Error::new(Symbol::MethodNotFound, what)));
-        }
-        let task = task_of(&request.params);
-        let related = task.as_deref().and_then(|task| self.related.asked(task));
-        let ticket = related.or_else(|| on.and_then(|id| self.tickets.get(id)));
-        let request = match ticket {
-            Some(ticket) => match ticket.ask(request) {
-                Ok(()) => return,
-                Err(request) => request,
-            },
-            None => request,
-        };
-        match task {
-            // It was made just now, and who made it has not read that yet.
-            Some(task) if self.handlers.is_none() => {
-                if let Some(oldest) = self.related.keep(task, request) {
-                    self.refuse(&oldest);
-                }
-            }
-            _ => self.ask_any(request),
-        }
-    }
-
-    /// Asks the newest call, for over a pipe nothing says which one a question belongs to. Also for what came to a call
-    /// that is over now: it may be about another one.
-    pub(crate) fn ask_any(&self, mut request: Request) {
-        while let Some(ticket) = self.tickets.newest(|t| t.method.may_ask()) {
-            match ticket.ask(request) {
-                Ok(()) => return,
-                // It was over just now, and is the newest no more.
-                Err(back) => request = back,
-            }
-        }
-        let turn = self.outside.clone().try_acquire_owned().ok();
-        match (&self.handlers, turn.filter(|_| !self.pestered.load(Ordering::Relaxed))) {
-            (Some(handlers), Some(turn)) => {
-                // Outside of any call: nobody's clock runs.
-                let (handlers, line) = (handlers.clone(), self.line.get().cloned());
-                tokio::spawn(async move {
-                    let _turn = turn;
-                    let answer = handlers.answer(&request.method, request.params.to_json()).await;
-                    if let Some(line) = line.and_then(|line| line.upgrade()) {
-                        line.tell_soon(wire::answer(&request.id, &answer, Revision::LATEST_LEGACY));
-                    }
-                });
-            }
-            _ => self.asked_early(request),
-        }
-    }
-
-    /// The server does not stop asking: from now on nobody is asked outside of a call.
-    pub(crate) fn pestered(&self) {
-        self.pestered.store(true, Ordering::Relaxed);
-    }
-
-    fn asked_early(&self, request: Request) {
-        let mut early = self.early.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if self.owned
-            && self.handlers.is_none()
-            && !self.called.load(Ordering::Relaxed)
-            && early.len() < MAX_EARLY
-        {
-            return early.push(request);
-        }
-        drop(early);
-        self.refuse(&request);
-    }
-
-    fn refuse(&self, request: &Request) {
-        let what =
-            format!("{} was asked outside of any call, so there is nobody to answer it", request.method);
-        self.answer(&request.id, &Err(Error::new(Symbol::InvalidRequest, what)));
     }
 
     fn notified(&self, notification: Notification, on: Option<&Id>) {
@@ -277,7 +171,7 @@ impl Desk {
                 match subscription.and_then(|id| self.tickets.get(&id)) {
                     Some(ticket) => ticket.push(Event::Notified(notification)),
                     None => match notice_of(&notification) {
-                        Some(notice) => self.changes.tell(&notice),
+                        Some(notice) => self.changes.tell(&self.key(), &notice),
                         None if self.passed_on(&notification, on) => {}
                         None => {
                             tracing::debug!(server = %self.name, %method, "a notification was passed over")
@@ -292,24 +186,29 @@ impl Desk {
     /// belongs to, else to what they have subscribed to. Returns whether somebody heard it.
     fn passed_on(&self, notification: &Notification, on: Option<&Id>) -> bool {
         let Some(notice) = other_notice(notification) else { return false };
-        let owner = self.owner.get();
+        let key = self.key();
         let ticket = match on {
             Some(id) => self.tickets.get(id),
-            None => owner.and_then(|_| self.tickets.only(Ticket::is_heard)),
+            None if key == LaneKey::Everybody => None,
+            None => self.tickets.only(Ticket::is_heard),
         };
-        ticket.is_some_and(|ticket| ticket.told(&notice))
-            || owner.is_some_and(|owner| self.changes.tell_owner(owner, &notice))
+        ticket.is_some_and(|ticket| ticket.told(&notice)) || self.changes.tell_client(&key, &notice)
     }
 
-    /// A log message goes to a call that it certainly belongs to, else to our own log.
+    /// A log message goes to the call on whose stream it came, else to the only one in flight. If that does not want it,
+    /// it is for those who hear what is said in this session outside of calls, else for our own log.
     fn logged(&self, params: &Object, on: Option<&Id>) {
+        let key = self.key();
         let ticket = match on {
             Some(id) => self.tickets.get(id),
-            None if self.owned => self.tickets.newest(Ticket::wants_logs),
-            None => self.tickets.only(Ticket::wants_logs),
+            None if matches!(key, LaneKey::Own { .. }) => self.tickets.newest(Ticket::wants_logs),
+            None if key == LaneKey::Everybody => self.tickets.only(Ticket::wants_logs),
+            None => self.tickets.only(|ticket| ticket.method != Method::Ping),
         };
-        if !ticket.is_some_and(|ticket| ticket.logged(params)) {
-            self.changes.log(&self.name, params);
+        match ticket {
+            Some(ticket) if ticket.logged(params) => {}
+            Some(_) if on.is_some() => self.changes.log(&self.name, params),
+            _ => self.changes.log_in(&self.name, key, params),
         }
     }
 }
@@ -338,7 +237,7 @@ impl Inbox for Desk {
 
     fn missed(&self) {
         self.changes.gap();
-        self.changes.tell_everything();
+        self.changes.tell_everything(&self.key());
     }
 
     fn closed(&self, why: Error, unread: Option<u64>) {

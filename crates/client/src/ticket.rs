@@ -8,8 +8,12 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use futures_util::task::AtomicWaker;
-use tidegate_protocol::{Error, Id, Json, Level, Method, Object, Request, Symbol};
+use tidegate_protocol::{
+    Capability, ClientCapabilities, Error, Id, Json, Level, Method, Object, Request, Symbol,
+};
 use tidegate_service::{Notice, Outbox};
+
+use crate::legacy::ClientIdentity;
 
 /// What happens to a request that was sent.
 #[derive(Debug)]
@@ -33,6 +37,15 @@ pub(crate) struct Sink {
     pub(crate) token: Option<Json>,
     /// Least severe log message wanted.
     pub(crate) level: Option<Level>,
+    /// Who can be asked something about the call; nobody if there is none.
+    pub(crate) caller: Option<Caller>,
+}
+
+/// A caller that a server may have to ask something.
+#[derive(Debug, Clone)]
+pub(crate) struct Caller {
+    pub(crate) client: ClientIdentity,
+    pub(crate) capabilities: ClientCapabilities,
 }
 
 impl Sink {
@@ -53,6 +66,8 @@ pub(crate) struct Ticket {
     reader: AtomicWaker,
     /// Which byte of all that was sent over the connection is the first of this request; so far nothing of it was sent.
     at: AtomicU64,
+    /// When a question of it was last answered, counted in answers; never so far if it is 0.
+    answered: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -73,8 +88,29 @@ const MAX_KEPT: usize = 64;
 impl Ticket {
     pub(crate) fn new(id: Id, method: Method, sink: Sink) -> Ticket {
         let state = State { events: VecDeque::new(), sink, alive: None, done: false };
-        let at = AtomicU64::new(u64::MAX);
-        Ticket { id, method, state: Mutex::new(state), reader: AtomicWaker::new(), at }
+        let (at, answered) = (AtomicU64::new(u64::MAX), AtomicU64::new(0));
+        Ticket { id, method, state: Mutex::new(state), reader: AtomicWaker::new(), at, answered }
+    }
+
+    /// A question of it is answered.
+    pub(crate) fn was_answered(&self) {
+        static ANSWERS: AtomicU64 = AtomicU64::new(1);
+        self.answered.store(ANSWERS.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// When that last happened, in a number that grows.
+    pub(crate) fn last_answered(&self) -> u64 {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    /// Whose call it is, if that one can be asked something.
+    pub(crate) fn client(&self) -> Option<ClientIdentity> {
+        self.state().sink.caller.as_ref().map(|caller| caller.client.clone())
+    }
+
+    /// Whether its caller can be asked this.
+    pub(crate) fn can_be_asked(&self, needed: Capability) -> bool {
+        self.state().sink.caller.as_ref().is_some_and(|caller| caller.capabilities.has(needed))
     }
 
     /// The request begins with this byte of all that is sent. To be called before anything of it is.
@@ -325,6 +361,18 @@ impl Tickets {
         fitting.next().is_none().then(|| first.clone())
     }
 
+    /// All requests that fit, in the order in which they were sent.
+    pub(crate) fn all(&self, fits: impl Fn(&Ticket) -> bool) -> Vec<Arc<Ticket>> {
+        let table = self.table();
+        table
+            .order
+            .iter()
+            .filter_map(|id| table.open.get(id))
+            .filter(|ticket| fits(ticket))
+            .cloned()
+            .collect()
+    }
+
     /// The latest request that fits.
     pub(crate) fn newest(&self, fits: impl Fn(&Ticket) -> bool) -> Option<Arc<Ticket>> {
         let table = self.table();
@@ -404,7 +452,8 @@ mod tests {
     fn what_is_told_while_a_question_is_open_is_kept_for_the_retry() {
         let token = |n: u32| Some(Json::trusted(n.to_string()));
         let (first, second) = (Outbox::default(), Outbox::default());
-        let of = |outbox: &Outbox, n| Sink { outbox: Some(outbox.clone()), token: token(n), level: None };
+        let of =
+            |outbox: &Outbox, n| Sink { outbox: Some(outbox.clone()), token: token(n), ..Sink::default() };
         let ticket = Ticket::new(Id::from(1), Method::ToolsCall, of(&first, 7));
         let told = |n: u32| {
             let params = Json::trusted(format!(r#"{{"progressToken":"x","progress":{n}}}"#));
@@ -431,7 +480,7 @@ mod tests {
     #[test]
     fn progress_comes_under_the_callers_token() {
         let outbox = Outbox::default();
-        let sink = Sink { outbox: Some(outbox.clone()), token: Some(Json::trusted("7")), level: None };
+        let sink = Sink { outbox: Some(outbox.clone()), token: Some(Json::trusted("7")), ..Sink::default() };
         let ticket = Ticket::new(Id::from(1), Method::ToolsCall, sink);
         let params = Json::trusted(r#"{"progressToken":"x","progress": 1.0}"#);
         ticket.progressed(&Object::of(&params).unwrap());

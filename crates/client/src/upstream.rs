@@ -8,20 +8,19 @@ mod probe;
 
 use std::convert::Infallible;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 use std::task::{Context as Poller, Poll};
 
 use tidegate_protocol::{Error, Method, Symbol};
 use tidegate_service::{Call, CallerId, HOP_LIMIT, Reply};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::allowance::{Allowance, with_setting};
 use crate::cache::ToolCache;
 use crate::dial::Dialer;
 use crate::facts::ServerFacts;
-use crate::legacy::{Lanes, Legacy, Parked, Tasks, sealer};
+use crate::legacy::{Lanes, Listening, Parked, Tasks, Terms, Turns, sealer};
 use crate::modern::{Modern, Trouble};
 use crate::rounds;
 
@@ -36,8 +35,8 @@ pub(crate) struct Upstream {
     lanes: Arc<Lanes>,
     pub(crate) parked: Arc<Parked>,
     tasks: Arc<Tasks>,
-    turns: Arc<Semaphore>,
-    listening: Arc<AtomicBool>,
+    turns: Arc<Turns>,
+    listening: Listening,
     era: Mutex<Era>,
     /// Whose calls are the client's own, with times of their own.
     own: CallerId,
@@ -63,8 +62,8 @@ impl Upstream {
             lanes: Lanes::new(options.lanes.clone(), over.clone()),
             parked: Arc::new(Parked::new(options.park.clone(), sealer.clone())),
             tasks: Tasks::new(options.tasks.clone(), sealer),
-            turns: Arc::new(Semaphore::new(1)),
-            listening: Arc::default(),
+            turns: Arc::default(),
+            listening: Listening::default(),
             era: Mutex::default(),
             own,
             in_flight: AtomicUsize::new(0),
@@ -85,7 +84,7 @@ impl Upstream {
         let _busy = self.busy();
         match self.known(call).await? {
             Known::Modern(modern) => Ok(modern.facts.clone()),
-            Known::Legacy(legacy) => legacy.facts(&Legacy::terms(&self.dialer.options, call)).await,
+            Known::Legacy(legacy) => legacy.facts(&Terms::of(&call.context, &self.dialer.options)).await,
         }
     }
 

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use tidegate_protocol::json::write_str;
 use tidegate_protocol::{Error, Id, Json, Object, Params, Revision, meta};
+use tidegate_service::Context;
 
 /// A request whose parameters are written by `params`.
 pub(crate) fn request(id: &Id, method: &str, room: usize, params: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
@@ -142,6 +143,21 @@ pub(crate) fn hops(out: &mut Vec<u8>, hops: u8) {
     }
 }
 
+/// The client behind a call in a session that is used for several: a member of `_meta`.
+pub(crate) fn caller(out: &mut Vec<u8>, context: &Context) {
+    comma(out);
+    plain_name(out, meta::CALLER);
+    out.push(b'{');
+    if let Some(info) = &context.client_info {
+        plain_name(out, "clientInfo");
+        out.extend_from_slice(info.as_str().as_bytes());
+        out.push(b',');
+    }
+    plain_name(out, "clientCapabilities");
+    out.extend_from_slice(context.capabilities.as_json().as_str().as_bytes());
+    out.push(b'}');
+}
+
 /// The members of `_meta` that say on which terms a modern request is made. They are the client's own, not what a
 /// caller of another revision sent along.
 pub(crate) fn is_terms(key: &str) -> bool {
@@ -153,6 +169,7 @@ pub(crate) fn is_terms(key: &str) -> bool {
             | meta::LOG_LEVEL
             | meta::PROGRESS_TOKEN
             | meta::HOPS
+            | meta::CALLER
     )
 }
 

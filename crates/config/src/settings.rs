@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_client::{Options, Target};
+use tidegate_client::{Instances, Options, Target};
 
 use crate::memory::MemorySettings;
 use crate::patterns::Patterns;
@@ -137,7 +137,7 @@ pub struct ServerSettings {
     pub allow: Patterns,
     /// Which tools are not offered, even if they are allowed.
     pub deny: Patterns,
-    /// How it is spoken to. Callers that cannot be asked anything share a session (`lanes.shared`).
+    /// How it is spoken to. A legacy session is a user's (`lanes.instances`).
     pub options: Options,
     /// After which time without calls its process is stopped; `None` for never. Default 10 minutes.
     pub idle: Option<Duration>,
@@ -165,7 +165,7 @@ impl ServerSettings {
         let name = name.into();
         let written_at = Some(format!("servers.{name}"));
         let mut options = Options { name: Some(name.clone()), written_at, ..Options::default() };
-        options.lanes.shared = true;
+        options.lanes.instances = Instances::PerUser;
         let shown = match &source {
             Source::Target(target) => target.to_string(),
             Source::Builtin(name) => format!("builtin {name}"),

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, PoisonError};
 
-use tidegate_client::AppError;
+use tidegate_client::{AppError, Audience};
 use tidegate_config::{Settings, ToolSettings};
+use tidegate_protocol::Object;
 use tidegate_service::Notice;
 use tokio::task::JoinHandle;
 
@@ -75,7 +76,11 @@ impl Inner {
                 mounts.push(mount.clone());
                 continue;
             }
-            let client = (self.dial)(server)?.lazy()?;
+            let gateway = Arc::downgrade(self);
+            let heard = move |audience: &Audience, params: &Object| {
+                gateway.upgrade().is_some_and(|gateway| gateway.subscribers.tell_log(audience, params))
+            };
+            let client = (self.dial)(server)?.on_session_log(heard).lazy()?;
             let known = kept::load(settings.state_dir.as_deref(), server);
             let mount = Mount::new(server.clone(), client, known, self.id.clone());
             new.push(mount.clone());

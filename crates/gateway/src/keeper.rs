@@ -234,7 +234,7 @@ async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, mut unread: Vec<Kind>,
                 if !held && !unread.is_empty() {
                     read(mount, &mut unread, on_read).await;
                 }
-                if rest_after.is_some_and(|after| mount.idle_for() >= after) {
+                if rest_after.is_some_and(|after| mount.idle_for() >= after) && !mount.client.keeps_state() {
                     drop(events);
                     if at_rest(mount).await {
                         return Left::Resting;

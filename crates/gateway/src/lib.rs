@@ -44,6 +44,7 @@ mod mount;
 mod names;
 mod own;
 mod pins;
+mod questions;
 mod route;
 mod search;
 mod snapshot;

@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use bytestring::ByteString;
 use futures_util::future::join_all;
-use tidegate_protocol::{Error, Method};
+use tidegate_client::Audience;
+use tidegate_protocol::{Error, Method, Object};
 use tidegate_service::{Call, Context, Door, Filter, Notice, Outbox, Reply, Subscription};
 use tokio::sync::oneshot;
 
 use crate::gateway::Inner;
 use crate::keeper::listen_params;
 use crate::mount::{Mount, PATIENCE};
+use crate::questions;
 use crate::tasks::{may_have_tasks, with_id};
 
 /// How often to see whether a caller still listens.
@@ -23,36 +25,58 @@ const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// Who wants to know of changes of the lists.
 #[derive(Default)]
-pub(crate) struct Subscribers(Mutex<(Vec<(Filter, Outbox)>, bool)>);
+pub(crate) struct Subscribers(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    open: Vec<Subscriber>,
+    closed: bool,
+}
+
+struct Subscriber {
+    filter: Filter,
+    outbox: Outbox,
+    /// Who it is.
+    context: Context,
+}
 
 impl Subscribers {
-    fn all(&self) -> MutexGuard<'_, (Vec<(Filter, Outbox)>, bool)> {
+    fn all(&self) -> MutexGuard<'_, State> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.0.retain(|(_, outbox)| !outbox.is_closed() && !outbox.is_abandoned());
+        all.open.retain(|one| !one.outbox.is_closed() && !one.outbox.is_abandoned());
         all
     }
 
-    fn add(&self, filter: Filter, outbox: Outbox) {
+    fn add(&self, filter: Filter, outbox: Outbox, context: Context) {
         let mut all = self.all();
-        if all.1 {
+        if all.closed {
             outbox.close();
         } else {
-            all.0.push((filter, outbox));
+            all.open.push(Subscriber { filter, outbox, context });
         }
     }
 
     pub(crate) fn tell(&self, notice: &Notice) {
-        for (_, outbox) in self.all().0.iter().filter(|(filter, _)| filter.wants(notice)) {
-            outbox.push(notice.clone());
+        for one in self.all().open.iter().filter(|one| one.filter.wants(notice)) {
+            one.outbox.push(notice.clone());
         }
+    }
+
+    /// Tells legacy clients what a server has logged outside of calls, if it was in their session. A modern one hears of
+    /// its own calls alone. Returns whether anybody was told.
+    pub(crate) fn tell_log(&self, audience: &Audience, params: &Object) -> bool {
+        let all = self.all();
+        let hears = |one: &&Subscriber| !one.context.revision.is_modern() && audience.includes(&one.context);
+        let told = all.open.iter().filter(hears).map(|one| one.outbox.push(Notice::Log(params.to_json())));
+        told.fold(false, |heard, taken| heard | taken)
     }
 
     /// Ends all subscriptions, those to come as well.
     pub(crate) fn close(&self) {
         let mut all = self.all();
-        all.1 = true;
-        for (_, outbox) in all.0.drain(..) {
-            outbox.close();
+        all.closed = true;
+        for one in all.open.drain(..) {
+            one.outbox.close();
         }
     }
 }
@@ -92,7 +116,7 @@ impl Inner {
             }
         }
         let acknowledged = filter.to_json();
-        self.subscribers.add(filter, events.clone());
+        self.subscribers.add(filter, events.clone(), followed(&call.context));
         let followers = wanted.into_iter().map(|(mount, wanted)| {
             let follower =
                 Follower { mount, wanted, context: followed(&call.context), events: events.clone() };
@@ -137,13 +161,14 @@ impl Wanted {
     }
 
     /// A change as the caller knows it.
-    fn translate(&self, notice: Notice) -> Option<Notice> {
+    fn translate(&self, server: &str, notice: Notice) -> Option<Notice> {
         match notice {
             Notice::ResourcesChanged => self.resources.then_some(notice),
             Notice::ResourceUpdated(own) => self.uris.get(&own).cloned().map(Notice::ResourceUpdated),
             Notice::Task { id, task } => {
                 let handle = self.tasks.get(&id)?.clone();
-                Some(Notice::Task { task: with_id(&task, &handle), id: handle })
+                let task = questions::in_object(server, with_id(&task, &handle));
+                Some(Notice::Task { task, id: handle })
             }
             _ => None,
         }
@@ -217,7 +242,7 @@ impl Follower {
     }
 
     fn pass_on(&self, notice: Notice) {
-        if let Some(notice) = self.wanted.translate(notice) {
+        if let Some(notice) = self.wanted.translate(self.mount.name(), notice) {
             self.events.push(notice);
         }
     }

@@ -15,6 +15,7 @@ use crate::kind::Kind;
 use crate::links;
 use crate::list::List;
 use crate::mount::Mount;
+use crate::questions;
 
 /// Names the server that a method without a place of its own is for, in `_meta`.
 const SERVER: &str = "dev.tidegate/server";
@@ -297,6 +298,7 @@ impl Inner {
             Reply::Complete(result) if method.may_ask() && links::may_hold(result.as_str()) => {
                 Reply::Complete(self.with_offered_uris(&mount, &method, &whom, result))
             }
+            Reply::InputRequired(input) => Reply::InputRequired(questions::naming(mount.name(), input)),
             Reply::Task(task) => Reply::Task(self.sealed_task(&mount, &whom.principal, &task)),
             reply => reply,
         })

@@ -12,6 +12,7 @@ use crate::emitted::Whom;
 use crate::gateway::Inner;
 use crate::links;
 use crate::mount::Mount;
+use crate::questions;
 use crate::route::Place;
 
 impl Inner {
@@ -26,7 +27,7 @@ impl Inner {
         let reply = self.send(Place { mount: mount.clone(), own: None }, "", call).await?;
         Ok(match reply {
             Reply::Complete(task) => {
-                let task = with_id(&task, &handle);
+                let task = questions::in_object(mount.name(), with_id(&task, &handle));
                 Reply::Complete(self.with_offered_uris_in_task(&mount, &whom, task))
             }
             reply => reply,

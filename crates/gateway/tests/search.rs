@@ -254,7 +254,7 @@ async fn questions_go_back_and_forth_through_call_tool() {
                 params["inputResponses"] = answers.into();
                 params["requestState"] = input.state.as_deref().into();
             };
-            assert_eq!(asked, ["First?", "After one?"], "{server}");
+            assert_eq!(asked, [format!("[{server}] First?"), format!("[{server}] After one?")]);
             assert_eq!(text(&result), "zero one two", "{server}");
         }
     }
@@ -266,7 +266,7 @@ async fn clients_of_both_eras_answer_the_questions_of_a_tool_behind_call_tool() 
     for eras in [Eras::Modern, Eras::Legacy] {
         let (address, _stop) = serve(gateway.clone(), eras, ([127, 0, 0, 1], 0).into()).await;
         let handlers = Handlers::new().on_elicit(false, |question| async move {
-            let word = if question.message == "First?" { "one" } else { "two" };
+            let word = if question.message == "[here] First?" { "one" } else { "two" };
             ElicitAnswer::Accept([("word".to_owned(), word.into())].into_iter().collect())
         });
         let builder = Client::builder(format!("http://{address}/mcp").as_str()).unwrap().handlers(handlers);

@@ -37,6 +37,15 @@ impl Capability {
         })
     }
 
+    /// Everything that a server may ask a client for in the middle of a call.
+    pub const ASKABLE: [Capability; 5] = [
+        Capability::ElicitForm,
+        Capability::ElicitUrl,
+        Capability::Sampling,
+        Capability::SamplingTools,
+        Capability::Roots,
+    ];
+
     /// The name for people.
     pub fn name(self) -> &'static str {
         match self {
@@ -66,6 +75,42 @@ impl ClientCapabilities {
         ClientCapabilities::from_json(Json::trusted(
             r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},"roots":{}}"#,
         ))
+    }
+
+    /// What is declared on behalf of others to whom questions can be passed on: the askable ones among these.
+    pub fn on_behalf(bridged: &[Capability]) -> Self {
+        let mut declared = ClientCapabilities::required(bridged);
+        if bridged.contains(&Capability::Roots) {
+            let roots = Json::trusted(r#"{"listChanged":true}"#);
+            declared = Object::of(&declared).map_or(declared, |all| all.with("roots", &roots));
+        }
+        ClientCapabilities(declared)
+    }
+
+    /// Whether a server may ask the client anything.
+    pub fn can_be_asked(&self) -> bool {
+        self.0.as_str() != "{}" && Capability::ASKABLE.into_iter().any(|capability| self.has(capability))
+    }
+
+    /// The same, without what a server may not ask of `session` either: what one of several clients can do that share it.
+    pub fn within(&self, session: &ClientCapabilities) -> ClientCapabilities {
+        let (kept, lost): (Vec<_>, Vec<_>) = Capability::ASKABLE
+            .into_iter()
+            .filter(|capability| self.has(*capability))
+            .partition(|capability| session.has(*capability));
+        if lost.is_empty() {
+            return self.clone();
+        }
+        let Some(own) = Object::of(&self.0) else { return ClientCapabilities::none() };
+        let kept = ClientCapabilities::required(&kept);
+        let kept = Object::of(&kept).unwrap_or_else(Object::empty);
+        let mut rest = own.without(&["elicitation", "sampling", "roots"]);
+        for name in ["elicitation", "sampling", "roots"] {
+            if let (Some(all), Some(value)) = (Object::of(&rest), kept.json(name)) {
+                rest = all.with(name, &value);
+            }
+        }
+        ClientCapabilities(rest)
     }
 
     /// Takes a capabilities object as it came.
@@ -135,6 +180,37 @@ mod tests {
         assert!(!has(r#"{"elicitation":{"url":{}}}"#, Capability::ElicitForm));
         assert!(!has("{}", Capability::Sampling));
         assert!(has(r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#, Capability::Tasks));
+    }
+
+    #[test]
+    fn what_a_client_of_a_shared_session_can_do_is_only_narrower() {
+        let of = |text: &'static str| ClientCapabilities::from_json(Json::trusted(text));
+        let within = |own, session| of(own).within(&of(session)).as_json().as_str().to_owned();
+        let own = r#"{ "sampling":{},"elicitation":{},"extensions":{"x":1} }"#;
+        assert_eq!(within(own, r#"{"sampling":{"tools":{}},"elicitation":{"form":{},"url":{}}}"#), own);
+        assert_eq!(
+            within(own, r#"{"elicitation":{}}"#),
+            r#"{"extensions":{"x":1},"elicitation":{"form":{}}}"#
+        );
+        assert_eq!(
+            within(r#"{"elicitation":{"form":{},"url":{}}}"#, r#"{"elicitation":{}}"#),
+            r#"{"elicitation":{"form":{}}}"#
+        );
+        assert_eq!(within(own, "{}"), r#"{"extensions":{"x":1}}"#);
+        assert!(!of(r#"{"extensions":{}}"#).can_be_asked() && of(own).can_be_asked());
+    }
+
+    #[test]
+    fn what_is_declared_on_behalf_of_others() {
+        let all = ClientCapabilities::on_behalf(&Capability::ASKABLE);
+        let wanted =
+            r#"{"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true},"sampling":{"tools":{}}}"#;
+        assert_eq!(all.as_json().as_str(), wanted);
+        assert_eq!(
+            ClientCapabilities::on_behalf(&[Capability::Sampling]).as_json().as_str(),
+            r#"{"sampling":{}}"#
+        );
+        assert_eq!(ClientCapabilities::on_behalf(&[]).as_json().as_str(), "{}");
     }
 
     #[test]

@@ -27,8 +27,11 @@ pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 pub const PROGRESS_TOKEN: &str = "progressToken";
 /// The machine form of an error, on results with `isError`.
 pub const ERROR: &str = "dev.tidegate/error";
-/// The key of a question, on server-to-client requests: `{key, of}`.
+/// The key of a question, on server-to-client requests: `{key, of}`, and `call`, the id of the request that asks, where
+/// the session is used for several clients.
 pub const INPUT: &str = "dev.tidegate/input";
+/// The client behind a request, where a session is used for several: `{clientInfo, clientCapabilities}`.
+pub const CALLER: &str = "dev.tidegate/caller";
 /// Through how many gateways a request has come.
 pub const HOPS: &str = "dev.tidegate/hops";
 
@@ -133,6 +136,25 @@ pub fn hops(meta: Option<&Object>) -> u8 {
 /// A number that is too large is still a number of gateways; anything else says nothing.
 fn number_of_hops(raw: &str) -> u8 {
     raw.parse::<f64>().map_or(0, |hops| hops as u8)
+}
+
+/// The client behind a request on a session that is used for several: who it is, and what it can do.
+pub fn caller(meta: Option<&Object>) -> Result<Option<(Option<Json>, ClientCapabilities)>, Error> {
+    let Some(caller) = meta.and_then(|m| m.json(CALLER)) else { return Ok(None) };
+    let wrong =
+        || Error::invalid_params("_meta[\"dev.tidegate/caller\"] must be an object with objects in it");
+    let caller = Object::of(&caller).ok_or_else(wrong)?;
+    let object = |name: &str| match caller.json(name) {
+        Some(json) if json.is_object() => {
+            declared(&format!("_meta[\"dev.tidegate/caller\"].{name}"), &json)?;
+            Ok(Some(json))
+        }
+        None => Ok(None),
+        Some(_) => Err(wrong()),
+    };
+    let capabilities =
+        object("clientCapabilities")?.map_or_else(ClientCapabilities::none, ClientCapabilities::from_json);
+    Ok(Some((object("clientInfo")?, capabilities)))
 }
 
 /// Whether what a client says of itself in `field` is small enough to be kept ([`MAX_DECLARED`]).

@@ -1,8 +1,9 @@
 //! [`Context`]: everything about a call that is not its method and parameters.
 
+use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytestring::ByteString;
@@ -26,7 +27,7 @@ pub struct Principal {
 
 /// One peer as the transport tells it from others: a legacy session, or a stdio connection. A stateless HTTP request
 /// comes from nobody in particular.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallerId(u64);
 
 impl CallerId {
@@ -35,6 +36,43 @@ impl CallerId {
     pub fn new() -> CallerId {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         CallerId(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Whether its session or connection is open, as far as a [`Connected`] says so.
+    pub fn is_connected(self) -> bool {
+        connected().contains(&self)
+    }
+}
+
+/// The sessions and connections that are open. Whatever is kept for a caller may be kept until it has left.
+static CONNECTED: Mutex<BTreeSet<CallerId>> = Mutex::new(BTreeSet::new());
+
+fn connected() -> MutexGuard<'static, BTreeSet<CallerId>> {
+    CONNECTED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A session or connection that is open, until this is dropped.
+#[derive(Debug)]
+pub struct Connected(CallerId);
+
+impl Connected {
+    /// A new caller that has just connected.
+    #[allow(clippy::new_without_default)] // two defaults would differ
+    pub fn new() -> Connected {
+        let caller = CallerId::new();
+        connected().insert(caller);
+        Connected(caller)
+    }
+
+    /// Who it is.
+    pub fn caller(&self) -> CallerId {
+        self.0
+    }
+}
+
+impl Drop for Connected {
+    fn drop(&mut self) {
+        connected().remove(&self.0);
     }
 }
 

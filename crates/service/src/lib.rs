@@ -43,7 +43,7 @@ mod unlisted;
 pub mod wire_trace;
 
 pub use call::Call;
-pub use context::{CallerId, Context, HOP_LIMIT, ParamHeaders, Principal, Terms};
+pub use context::{CallerId, Connected, Context, HOP_LIMIT, ParamHeaders, Principal, Terms};
 pub use correlation::CorrelationId;
 pub use current::{Current, Working, without_spans};
 pub use door::{BoxDoor, Door};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidegate_protocol::{ClientCapabilities, Error, Json, Level, Method, Revision};
+use tidegate_protocol::{ClientCapabilities, Error, Json, Level, Method, Object, Revision};
 use tidegate_service::layers::{BreakerLayer, BreakerSettings, RetryLayer, RetryPolicy};
 use tidegate_service::{Call, CallerId, Door, Notice, Principal};
 use tokio_util::sync::CancellationToken;
@@ -13,7 +13,7 @@ use super::{Client, Inner, OnClose, OnLog, Policed, Server};
 use crate::app_error::AppError;
 use crate::auth::Authorizer;
 use crate::cache::ToolCache;
-use crate::changes::Changes;
+use crate::changes::{Audience, Changes, OnSessionLog};
 use crate::child::{OnStderr, StderrLog};
 use crate::dial::{Dialer, To};
 use crate::handlers::Handlers;
@@ -33,6 +33,7 @@ pub struct ClientBuilder {
     auth: Option<Arc<dyn Authorizer>>,
     log_level: Option<Level>,
     on_log: Option<OnLog>,
+    on_session_log: Option<OnSessionLog>,
     on_change: Option<OnChange>,
     on_stderr: Option<OnStderr>,
     on_close: Option<OnClose>,
@@ -50,6 +51,7 @@ impl ClientBuilder {
             auth: None,
             log_level: None,
             on_log: None,
+            on_session_log: None,
             on_change: None,
             on_stderr: None,
             on_close: None,
@@ -92,6 +94,16 @@ impl ClientBuilder {
     pub fn on_log(mut self, level: Level, handler: impl Fn(Json) + Send + Sync + 'static) -> Self {
         self.log_level = Some(level);
         self.on_log = Some(Arc::new(handler));
+        self
+    }
+
+    /// Called with log messages that a legacy server sends outside of any call, and with who may hear them: the parameters of
+    /// `notifications/message`. Returns whether somebody does; else they go where other log messages go.
+    pub fn on_session_log(
+        mut self,
+        handler: impl Fn(&Audience, &Object) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.on_session_log = Some(Arc::new(handler));
         self
     }
 
@@ -148,6 +160,9 @@ impl ClientBuilder {
         if let Some(on_log) = self.on_log.clone() {
             changes.log_to(Arc::new(move |params| on_log(params.to_json())));
         }
+        if let Some(heard) = self.on_session_log {
+            changes.session_logs_to(heard);
+        }
         if let Some(on_change) = self.on_change {
             changes.watch(move |notice| on_change(notice));
         }
@@ -200,6 +215,7 @@ impl ClientBuilder {
             handlers: handlers.clone(),
             over: CancellationToken::new(),
             on_stderr: self.on_stderr,
+            ambiguous: Arc::default(),
         };
         let caller = CallerId::new();
         let upstream = Upstream::new(Arc::new(dialer), cache.clone(), caller);

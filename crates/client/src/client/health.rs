@@ -69,6 +69,16 @@ impl Client {
         }
     }
 
+    /// Whether a legacy server remembers something of somebody who may come back: a client that is still connected, or one
+    /// that has called within the time for which sessions are kept ([`LaneOptions::idle`](crate::LaneOptions)). Whoever
+    /// lets it [rest](Client::rest) makes it forget.
+    pub fn keeps_state(&self) -> bool {
+        match &self.0.server {
+            Server::Remote { upstream, .. } => upstream.keeps_state(),
+            Server::Local { .. } => false,
+        }
+    }
+
     /// Passes a notification of somebody else on. It says nothing about the server, so it goes past the breaker, but a
     /// server that is left alone is left alone by this too.
     pub(super) async fn pass_on(&self, call: Call) {

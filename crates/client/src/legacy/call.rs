@@ -2,26 +2,28 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering;
 
 use futures_util::future::FutureExt;
-use tidegate_protocol::{ClientCapabilities, Error, Json, Method, Revision, Symbol};
+use tidegate_protocol::{Error, Json, Method, Revision, Symbol};
 use tidegate_service::{Call, CallerId, Context, Filter, Reply, Subscription};
-use tokio::sync::Semaphore;
 
 use super::keep;
-use super::lane::{Lane, LaneKey, Terms};
+use super::keep::Listening;
+use super::lane::Lane;
 use super::lanes::Lanes;
 use super::parked::{self, Bound, Found, Outcome, Parked, check_shape};
 use super::run::{Guard, Run, answer_about, held};
 use super::tasks::{AsTask, Tasks};
+use super::turns::{Holder, Turn, Turns};
+use super::whose::{ClientIdentity, LaneKey, Terms};
 use crate::allowance::Allowance;
 use crate::cache::ToolCache;
-use crate::changes::{Changes, Owner};
+use crate::changes::Changes;
 use crate::dial::{Dialer, Reach};
 use crate::facts::ServerFacts;
-use crate::options::{Instances, Options};
-use crate::ticket::Sink;
+use crate::options::Options;
+use crate::ticket::{Caller, Sink};
 use crate::wire;
 
 /// Parameters that a legacy server does not get: those of a retry, and of modern callers what they may not say.
@@ -39,25 +41,13 @@ pub(crate) struct Legacy {
     pub(crate) own: CallerId,
     pub(crate) changes: Arc<Changes>,
     pub(crate) options: Arc<Options>,
-    /// With a single session, who may be asked something goes one after the other.
-    pub(crate) turns: Arc<Semaphore>,
-    /// Whether somebody sees to it that the server is listened to.
-    pub(crate) listening: Arc<AtomicBool>,
+    /// Where it would not be clear who is asked, clients go one after the other.
+    pub(crate) turns: Arc<Turns>,
+    /// Which sessions are listened to.
+    pub(crate) listening: Listening,
 }
 
 impl Legacy {
-    /// On which terms a call is made: whose session it uses.
-    pub(crate) fn terms(options: &Options, call: &Call) -> Terms {
-        if options.lanes.instances == Instances::One {
-            return Terms { capabilities: ClientCapabilities::all(), ..Terms::shared(options) };
-        }
-        let asks = call.method.may_ask() && call.context.capabilities.as_json().as_str() != "{}";
-        if options.lanes.shared && !asks {
-            return if call.method.may_ask() { Terms::shared(options) } else { Terms::lists(options) };
-        }
-        Terms::of(&call.context, options)
-    }
-
     /// A lane for a call.
     pub(crate) async fn lane(&self, terms: &Terms) -> Result<Arc<Lane>, Error> {
         self.lanes.get(&self.dialer, self.reach, terms).await
@@ -76,7 +66,7 @@ impl Legacy {
 
     /// Answers a call.
     pub(crate) async fn call(self: &Arc<Self>, call: &Call, allowance: Allowance) -> Result<Reply, Error> {
-        let terms = Legacy::terms(&self.options, call);
+        let terms = Terms::of(&call.context, &self.options);
         match call.method {
             Method::Discover => {
                 let lane = self.lane_within(&terms, &allowance).await?;
@@ -94,16 +84,7 @@ impl Legacy {
             {
                 self.resume(call, allowance).await
             }
-            _ => {
-                let once = matches!(terms.key, LaneKey::Once(_));
-                let (reply, lane) = self.start(call, &terms, allowance).await;
-                if let (true, Some(lane), Ok(Reply::Complete(_) | Reply::Error(_)) | Err(_)) =
-                    (once, lane, &reply)
-                {
-                    self.lanes.forget(&lane);
-                }
-                reply
-            }
+            _ => self.start(call, &terms, allowance).await,
         }
     }
 
@@ -113,15 +94,11 @@ impl Legacy {
         call: &Call,
         terms: &Terms,
         allowance: Allowance,
-    ) -> (Result<Reply, Error>, Option<Arc<Lane>>) {
-        let mut last = None;
+    ) -> Result<Reply, Error> {
         for again in [true, false] {
-            let lane = match self.lane_within(terms, &allowance).await {
-                Ok(lane) => lane,
-                Err(error) => return (Err(error), last),
-            };
-            last = Some(lane.clone());
-            let reply = self.run(call, lane.clone(), allowance).await;
+            let turn = self.turn(call, terms, &allowance).await?;
+            let lane = self.lane_within(terms, &allowance).await?;
+            let reply = self.run(call, terms, turn, lane.clone(), allowance).await;
             match &reply {
                 Err(error) | Ok(Reply::Error(error))
                     if again && error.symbol() == Symbol::SessionNotFound && error.is_unexecuted() =>
@@ -130,10 +107,29 @@ impl Legacy {
                     self.lanes.forget(&lane);
                     self.changes.gap();
                 }
-                _ => return (reply, last),
+                _ => return reply,
             }
         }
-        (Err(Error::internal()), last)
+        Err(Error::internal())
+    }
+
+    /// Waits for the turn of a call that may be asked something, where it would not be clear who is asked.
+    async fn turn(
+        &self,
+        call: &Call,
+        terms: &Terms,
+        allowance: &Allowance,
+    ) -> Result<Option<Arc<Turn>>, Error> {
+        let ambiguous = self.dialer.ambiguous.load(Ordering::Relaxed) && terms.key.is_shared();
+        if !(ambiguous || terms.key == LaneKey::Everybody)
+            || !call.method.may_ask()
+            || !call.context.capabilities.can_be_asked()
+        {
+            return Ok(None);
+        }
+        let holder = if ambiguous { Holder::client(&terms.client) } else { Holder::user(&terms.client) };
+        let turn = tokio::time::timeout_at(allowance.ends(None).into(), self.turns.take(holder)).await;
+        turn.map_err(|_| allowance.over().unexecuted())?.map(|turn| Some(Arc::new(turn)))
     }
 
     /// Makes a call in a session. A server that refuses it because it should have been a task, or should not, has not
@@ -141,11 +137,13 @@ impl Legacy {
     async fn run(
         self: &Arc<Self>,
         call: &Call,
+        terms: &Terms,
+        turn: Option<Arc<Turn>>,
         lane: Arc<Lane>,
         allowance: Allowance,
     ) -> Result<Reply, Error> {
         let as_task = self.plan(call, &lane, &allowance, false).await?;
-        let reply = self.run_as(as_task, call, lane.clone(), allowance).await;
+        let reply = self.run_as(as_task, call, terms, turn.clone(), lane.clone(), allowance).await;
         let refused = match &reply {
             // 2025-11-25 basic/utilities/tasks, Tool-Level Negotiation and Protocol Errors.
             Err(error) | Ok(Reply::Error(error)) => {
@@ -158,7 +156,7 @@ impl Legacy {
         }
         match self.plan(call, &lane, &allowance, true).await? {
             same if same == as_task => reply,
-            other => self.run_as(other, call, lane, allowance).await,
+            other => self.run_as(other, call, terms, turn, lane, allowance).await,
         }
     }
 
@@ -166,6 +164,8 @@ impl Legacy {
         &self,
         as_task: AsTask,
         call: &Call,
+        terms: &Terms,
+        turn: Option<Arc<Turn>>,
         lane: Arc<Lane>,
         allowance: Allowance,
     ) -> Result<Reply, Error> {
@@ -173,16 +173,8 @@ impl Legacy {
             self.tasks.room_for(&call.context.principal)?;
         }
         let interactive = call.method.may_ask();
-        let turn = match interactive && self.options.lanes.instances == Instances::One {
-            true => {
-                let turn = self.turns.clone().acquire_owned();
-                let turn = tokio::time::timeout_at(allowance.ends(None).into(), turn).await;
-                turn.map_err(|_| allowance.over().unexecuted())?.ok()
-            }
-            false => None,
-        };
         lane.want_logs(call.context.log_level, &allowance).await;
-        let sink = sink(&call.context);
+        let sink = sink(&call.context, &call.method);
         let wants_progress = sink.outbox.is_some() && sink.token.is_some() || self.options.extend_on_progress;
         let params = &call.params;
         let room = params.as_str().len() + 96;
@@ -192,6 +184,9 @@ impl Legacy {
                 if wants_progress {
                     out.extend_from_slice(b"\"progressToken\":");
                     out.extend_from_slice(id.as_json().as_bytes());
+                }
+                if !matches!(terms.key, LaneKey::Own { .. }) {
+                    wire::caller(out, &call.context);
                 }
                 wire::hops(out, call.context.hops);
             };
@@ -205,7 +200,10 @@ impl Legacy {
                 out.extend_from_slice(format!("\"task\":{{\"ttl\":{ttl}}}}}").as_bytes());
             }
         })?;
-        lane.touch();
+        match interactive {
+            true => lane.called_by(&terms.client),
+            false => lane.touch(),
+        }
         let mut run = Run {
             held: if interactive { held(params) } else { HashMap::new() },
             guard: Guard { lane, ticket, armed: true, task: None },
@@ -222,6 +220,7 @@ impl Legacy {
             as_task,
             sink,
             tasks: self.tasks.clone(),
+            undeclared: Vec::new(),
         };
         match &self.dialer.handlers {
             Some(handlers) => run.answered_by_handlers(handlers, self.options.max_rounds).await,
@@ -254,11 +253,13 @@ impl Legacy {
         drop(timer);
         let (answered, missing): (Vec<_>, Vec<_>) =
             open.into_iter().partition(|q| given.contains_key(&*q.key));
-        ticket.redirect(sink(context));
-        lane.touch();
+        let client = ClientIdentity::of(context);
+        ticket.redirect(sink(context, &call.method));
+        lane.called_by(&client);
         for question in &answered {
             let answer = given.get(&*question.key).cloned().unwrap_or_else(Json::null);
-            answer_about(&lane, task.as_ref(), &question.id, answer);
+            answer_about(&lane, task.as_ref(), question, answer, Some(&client));
+            ticket.was_answered();
         }
         if !missing.is_empty() {
             // What was not answered is asked again.
@@ -280,19 +281,15 @@ impl Legacy {
             name: Some(name),
             turn,
             as_task,
-            sink: sink(context),
+            sink: sink(context, &call.method),
             tasks: self.tasks.clone(),
+            undeclared: Vec::new(),
         };
         let (all, options, owner) = (self.parked.clone(), self.options.clone(), context.principal.clone());
-        let (parked, lanes) = (self.parked.clone(), self.lanes.clone());
+        let parked = self.parked.clone();
         let going_on = async move {
             let outcome = run.until_parked(&parked, &options).await;
             parked.ended(name);
-            // A session that was opened for this one call.
-            if let (LaneKey::Once(_), Outcome::Done(_) | Outcome::Failed(_)) = (&run.guard.lane.key, &outcome)
-            {
-                lanes.forget(&run.guard.lane);
-            }
             outcome
         };
         let going_on = going_on.boxed().shared();
@@ -318,15 +315,24 @@ impl Legacy {
         }
         filter.tasks.clear();
         let acknowledged = filter.to_json();
-        let wanted: HashSet<String> = self.changes.uris().union(&filter.uris).cloned().collect();
+        let wanted: HashSet<String> = self.wanted_in(&lane.key()).union(&filter.uris).cloned().collect();
         lane.subscribe(wanted, within).await?;
-        let events = self.changes.subscribe(filter, Owner::of(&call.context));
+        let events = self.changes.subscribe(filter, terms.clone());
         keep::listening(self, terms);
         Ok(Reply::Subscription(Subscription { acknowledged, events }))
+    }
+
+    /// The resources that the subscribers of a session want to know of.
+    pub(super) fn wanted_in(&self, session: &LaneKey) -> HashSet<String> {
+        self.changes.uris(|terms| self.lanes.key_for(terms) == *session)
     }
 }
 
 /// Where progress and log messages of a caller go.
-fn sink(context: &Context) -> Sink {
-    Sink { outbox: context.outbox.clone(), token: context.progress_token.clone(), level: context.log_level }
+fn sink(context: &Context, method: &Method) -> Sink {
+    let caller = method
+        .may_ask()
+        .then(|| Caller { client: ClientIdentity::of(context), capabilities: context.capabilities.clone() });
+    let (outbox, token) = (context.outbox.clone(), context.progress_token.clone());
+    Sink { outbox, token, level: context.log_level, caller }
 }

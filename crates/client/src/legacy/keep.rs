@@ -1,11 +1,12 @@
 //! Listening to a legacy server for as long as somebody has subscribed to something.
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::call::Legacy;
-use super::lane::{Lane, Terms};
+use super::lane::Lane;
+use super::whose::{LaneKey, Terms};
 use crate::allowance::Allowance;
 
 /// How often to see whether anything else is wanted.
@@ -13,15 +14,26 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The longest pause before a lost session is opened again.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
-/// Sees to it that there is a session on which the server tells what is wanted, until nothing is.
+/// The sessions that somebody sees to it are listened to.
+#[derive(Clone, Default)]
+pub(crate) struct Listening(Arc<Mutex<HashSet<LaneKey>>>);
+
+impl Listening {
+    fn sessions(&self) -> MutexGuard<'_, HashSet<LaneKey>> {
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// Sees to it that there is a session on which the server tells these subscribers what they want, until nothing is wanted.
 pub(super) fn listening(legacy: &Arc<Legacy>, terms: &Terms) {
-    if legacy.listening.swap(true, Ordering::AcqRel) {
+    let key = legacy.lanes.key_for(terms);
+    if !legacy.listening.sessions().insert(key.clone()) {
         return;
     }
-    let (legacy, terms) = (legacy.clone(), terms.clone());
+    let legacy = legacy.clone();
     tokio::spawn(async move {
-        let (mut last, mut pause) = (None, LOOK);
-        while wanted(&legacy) {
+        let (mut last, mut pause, mut bound) = (None, LOOK, legacy.lanes.bound());
+        while let Some(terms) = wanted(&legacy, &key) {
             match look(&legacy, &terms, &last).await {
                 Some(lane) => {
                     pause = LOOK;
@@ -36,18 +48,24 @@ pub(super) fn listening(legacy: &Arc<Legacy>, terms: &Terms) {
                     pause = (pause * 2).min(MAX_PAUSE);
                 }
             }
+            // A session that has become one client's is listened to for that client, and another for the rest.
+            if std::mem::replace(&mut bound, legacy.lanes.bound()) != legacy.lanes.bound() {
+                last = last.filter(|lane: &Arc<Lane>| lane.key() == key);
+                legacy.changes.terms().iter().for_each(|terms| listening(&legacy, terms));
+            }
         }
     });
 }
 
-/// Whether anybody has subscribed to anything. If not, whoever does next begins anew.
-fn wanted(legacy: &Legacy) -> bool {
-    if legacy.changes.is_wanted() {
-        return true;
+/// Somebody who has subscribed to something in this session. If there is nobody, whoever does next begins anew.
+fn wanted(legacy: &Legacy, key: &LaneKey) -> Option<Terms> {
+    let subscriber = || legacy.changes.terms().into_iter().find(|terms| legacy.lanes.key_for(terms) == *key);
+    if let Some(terms) = subscriber() {
+        return Some(terms);
     }
-    legacy.listening.store(false, Ordering::Release);
+    legacy.listening.sessions().remove(key);
     // Somebody may have come in between, and seen that it was taken care of.
-    legacy.changes.is_wanted() && !legacy.listening.swap(true, Ordering::AcqRel)
+    subscriber().filter(|_| legacy.listening.sessions().insert(key.clone()))
 }
 
 /// The session, with exactly what is wanted subscribed to. After a gap everybody is told that anything may have changed.
@@ -57,10 +75,10 @@ async fn look(legacy: &Legacy, terms: &Terms, last: &Option<Arc<Lane>>) -> Optio
     lane.touch();
     let is_new = last.as_ref().is_some_and(|last| !Arc::ptr_eq(last, &lane));
     if lane.facts.has_capability("resources.subscribe") {
-        lane.subscribe(legacy.changes.uris(), &within).await.ok()?;
+        lane.subscribe(legacy.wanted_in(&lane.key()), &within).await.ok()?;
     }
     if is_new {
-        legacy.changes.tell_everything();
+        legacy.changes.tell_everything(&lane.key());
     }
     Some(lane)
 }

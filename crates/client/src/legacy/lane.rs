@@ -1,94 +1,49 @@
 //! [`Lane`]: one session with a legacy server, and whose it is.
 
-use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::collections::{BTreeSet, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use tidegate_protocol::json::ObjectWriter;
-use tidegate_protocol::{ClientCapabilities, Error, Json, Level, Method, Symbol};
-use tidegate_service::{CallerId, Context, Principal};
+use tidegate_protocol::{Error, Json, Level, Method, Symbol};
+use tidegate_service::CallerId;
 
 use super::handshake::{hello, welcome};
+use super::lanes::Lanes;
+use super::whose::{ClientIdentity, LaneKey, Terms};
 use crate::allowance::Allowance;
-use crate::changes::Owner;
 use crate::facts::ServerFacts;
-use crate::options::Options;
+use crate::options::{LaneOptions, Options};
 use crate::peer::{Peer, Waiting};
 use crate::ticket::{Event, Sink};
 use crate::upstream_error::upstream_error;
 use crate::wire;
 
-/// Whose session it is.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum LaneKey {
-    /// Everybody's: nothing was declared on it, so nothing can be asked.
-    Shared,
-    /// Everybody's too, for what nobody can be asked in, such as lists. Everything was declared on it, because some
-    /// servers hide tools from clients that they cannot ask; whatever they do ask here is refused.
-    Lists,
-    /// One caller's: what a server remembers of it never meets another.
-    Caller { caller: Option<CallerId>, principal: Principal, capabilities: Json, info: Json },
-    /// One call's, of somebody who cannot be told from others.
-    Once(u64),
-}
-
-/// On which terms a lane is opened.
-#[derive(Debug, Clone)]
-pub(crate) struct Terms {
-    pub(crate) key: LaneKey,
-    pub(crate) capabilities: ClientCapabilities,
-    pub(crate) info: Json,
-}
-
-impl Terms {
-    /// The terms of the shared lane.
-    pub(crate) fn shared(options: &Options) -> Terms {
-        Terms {
-            key: LaneKey::Shared,
-            capabilities: ClientCapabilities::none(),
-            info: options.client_info.clone(),
-        }
-    }
-
-    /// The terms of the lane for lists.
-    pub(crate) fn lists(options: &Options) -> Terms {
-        Terms { key: LaneKey::Lists, capabilities: ClientCapabilities::all(), ..Terms::shared(options) }
-    }
-
-    /// The terms on which a call of this caller is made.
-    pub(crate) fn of(context: &Context, options: &Options) -> Terms {
-        let info = context.client_info.clone().unwrap_or_else(|| options.client_info.clone());
-        let capabilities = context.capabilities.clone();
-        let anonymous = context.caller.is_none() && context.principal.subject.is_none();
-        let key = if anonymous {
-            LaneKey::Once(fastrand::u64(..))
-        } else {
-            LaneKey::Caller {
-                caller: context.caller,
-                principal: context.principal.clone(),
-                capabilities: capabilities.as_json().clone(),
-                info: info.clone(),
-            }
-        };
-        Terms { key, capabilities, info }
-    }
-}
-
 /// One session.
 pub(crate) struct Lane {
     pub(crate) peer: Arc<Peer>,
     pub(crate) facts: ServerFacts,
-    pub(crate) key: LaneKey,
     /// Whether tools can be called as tasks.
     pub(crate) tasks: bool,
+    /// All sessions with the server, this one among them.
+    pub(super) lanes: OnceLock<Weak<Lanes>>,
     state: Mutex<State>,
 }
 
 struct State {
     used: Instant,
+    /// When somebody called last. Before that there is nothing that the server could remember of anybody.
+    called: Option<Instant>,
+    /// The connections that calls came over, as far as they are still open.
+    connections: BTreeSet<CallerId>,
     level: Option<Level>,
     subscribed: HashSet<String>,
+    /// Whose roots the server was told.
+    roots: Option<ClientIdentity>,
 }
+
+/// Most connections that are remembered of one session.
+const MAX_CONNECTIONS: usize = 4096;
 
 impl Lane {
     /// Shakes hands over a connection: `initialize`, a look at the answer, `notifications/initialized`, and only then
@@ -102,13 +57,22 @@ impl Lane {
         tokio::time::timeout_at(within.ends(None).into(), told)
             .await
             .map_err(|_| within.over().unexecuted())??;
-        if let LaneKey::Caller { caller, principal, .. } = &terms.key {
-            peer.desk.belongs_to(Owner { caller: *caller, principal: principal.clone() });
-        }
         peer.line.listen().await;
-        let state = State { used: Instant::now(), level: None, subscribed: HashSet::new() };
+        let state = State {
+            used: Instant::now(),
+            called: None,
+            connections: BTreeSet::new(),
+            level: None,
+            subscribed: HashSet::new(),
+            roots: None,
+        };
         let tasks = facts.offers_tasks();
-        Ok(Arc::new(Lane { peer, facts, key: terms.key.clone(), tasks, state: Mutex::new(state) }))
+        Ok(Arc::new(Lane { peer, facts, tasks, lanes: OnceLock::new(), state: Mutex::new(state) }))
+    }
+
+    /// Whose it is.
+    pub(crate) fn key(&self) -> LaneKey {
+        self.peer.desk.key()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -118,6 +82,46 @@ impl Lane {
     /// Notes that the lane is in use.
     pub(crate) fn touch(&self) {
         self.state().used = Instant::now();
+    }
+
+    /// Notes that somebody calls.
+    pub(crate) fn called_by(&self, client: &ClientIdentity) {
+        let now = Instant::now();
+        let mut state = self.state();
+        (state.used, state.called) = (now, Some(now));
+        if let Some(connection) = client.connection()
+            && state.connections.len() < MAX_CONNECTIONS
+        {
+            state.connections.insert(connection);
+        }
+    }
+
+    /// Whether the server may remember something of somebody who may come back: a client that is still connected, or left
+    /// or called not longer ago than sessions are kept.
+    pub(crate) fn keeps_state(&self, options: &LaneOptions) -> bool {
+        let mut state = self.state();
+        let Some(called) = state.called else { return false };
+        state.connections.retain(|connection| connection.is_connected());
+        if options.while_connected && !state.connections.is_empty() {
+            state.called = Some(Instant::now());
+            return true;
+        }
+        called.elapsed() < options.idle
+    }
+
+    /// The server was told the roots of this client: from now on the session is that client's alone, unless it was made to
+    /// be everybody's.
+    pub(crate) fn told_roots_of(self: &Arc<Self>, client: &ClientIdentity) {
+        self.state().roots = Some(client.clone());
+        if let Some(lanes) = self.lanes.get().and_then(Weak::upgrade) {
+            lanes.bind(self, client);
+        }
+    }
+
+    /// Whether this client's roots are what the server works with.
+    pub(super) fn has_roots_of(&self, client: &ClientIdentity) -> bool {
+        matches!(self.key(), LaneKey::Own { client: own, .. } if own == *client)
+            || self.state().roots.as_ref() == Some(client)
     }
 
     /// How long it has not been in use.
@@ -141,6 +145,7 @@ impl Lane {
             }
             state.level = Some(level);
         }
+        self.peer.line.hears_logs();
         let mut params = ObjectWriter::new();
         params.str("level", level.as_str());
         if let Err(error) = self.ask(Method::SetLevel, &params.finish(), within).await {

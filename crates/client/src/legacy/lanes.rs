@@ -9,7 +9,8 @@ use futures_util::future::{BoxFuture, Shared};
 use tidegate_protocol::{Error, Symbol};
 use tokio_util::sync::CancellationToken;
 
-use super::lane::{Lane, LaneKey, Terms};
+use super::lane::Lane;
+use super::whose::{ClientIdentity, LaneKey, Terms};
 use crate::backoff::{Backoff, HEALTHY_AFTER, PATIENCE, not_yet};
 use crate::dial::{Dialer, Reach};
 use crate::options::LaneOptions;
@@ -34,6 +35,7 @@ struct Table {
     last_failure: Option<Error>,
     sweeping: bool,
     closed: bool,
+    bound: u64,
 }
 
 enum Slot {
@@ -59,10 +61,11 @@ impl Lanes {
     ) -> Result<Arc<Lane>, Error> {
         let pause = {
             let mut table = self.table();
-            table.bury(&terms.key, reach);
+            let key = table.key_for(terms);
+            table.bury(&key, reach);
             table.backoff.wait(Instant::now())
         };
-        if pause > Duration::ZERO && self.find(&terms.key).is_none() {
+        if pause > Duration::ZERO && self.find(terms).is_none() {
             self.bear(pause).await?;
         }
         let opening = match self.enter(dialer, reach, terms)? {
@@ -83,12 +86,44 @@ impl Lanes {
         Err(not_yet(pause, last.as_ref()))
     }
 
-    /// A lane that is open.
-    pub(super) fn find(&self, key: &LaneKey) -> Option<Arc<Lane>> {
-        match self.table().slots.get(key) {
+    /// The lane that a call on these terms is made in, if it is open.
+    pub(super) fn find(&self, terms: &Terms) -> Option<Arc<Lane>> {
+        let table = self.table();
+        match table.slots.get(&table.key_for(terms)) {
             Some(Slot::Open { lane, .. }) if lane.peer.is_open() => Some(lane.clone()),
             _ => None,
         }
+    }
+
+    /// Whose the lane is that a call on these terms is made in.
+    pub(super) fn key_for(&self, terms: &Terms) -> LaneKey {
+        self.table().key_for(terms)
+    }
+
+    /// Makes a user's session that of one client. Others of the same user get another.
+    pub(super) fn bind(&self, lane: &Arc<Lane>, client: &ClientIdentity) {
+        let mut table = self.table();
+        let (old, new) = (lane.key(), LaneKey::Client(client.clone()));
+        match table.slots.get(&old) {
+            Some(Slot::Open { lane: known, .. })
+                if matches!(old, LaneKey::User(_)) && Arc::ptr_eq(known, lane) => {}
+            _ => return,
+        }
+        if let Some(slot) = table.slots.remove(&old) {
+            lane.peer.desk.now_of(new.clone());
+            table.slots.insert(new, slot);
+            table.bound += 1;
+        }
+    }
+
+    /// Counts how often a session has become one client's.
+    pub(super) fn bound(&self) -> u64 {
+        self.table().bound
+    }
+
+    /// Whether a server remembers something of somebody who may come back.
+    pub(crate) fn keep_state(&self) -> bool {
+        self.all().iter().any(|lane| lane.keeps_state(&self.options))
     }
 
     /// Takes in a lane that was opened while the server's era was looked for.
@@ -97,7 +132,8 @@ impl Lanes {
         if table.closed {
             return;
         }
-        table.slots.insert(lane.key.clone(), Slot::Open { lane, since: Instant::now() });
+        _ = lane.lanes.set(Arc::downgrade(self));
+        table.slots.insert(lane.key(), Slot::Open { lane, since: Instant::now() });
         self.sweep_later(&mut table);
     }
 
@@ -106,8 +142,9 @@ impl Lanes {
         if table.closed {
             return Err(closed());
         }
-        table.bury(&terms.key, reach);
-        match table.slots.get(&terms.key) {
+        let key = table.key_for(terms);
+        table.bury(&key, reach);
+        match table.slots.get(&key) {
             Some(Slot::Opening(opening)) => return Ok(Entered::Opening(opening.clone())),
             Some(Slot::Open { lane, .. }) => {
                 lane.touch();
@@ -147,6 +184,7 @@ impl Lanes {
         match opened {
             Ok(lane) if !table.closed => {
                 table.backoff.started();
+                _ = lane.lanes.set(Arc::downgrade(self));
                 table.slots.insert(key.clone(), Slot::Open { lane: lane.clone(), since: Instant::now() });
                 self.sweep_later(&mut table);
             }
@@ -188,10 +226,11 @@ impl Lanes {
     /// The session is over: the next call opens another.
     pub(crate) fn forget(&self, lane: &Arc<Lane>) {
         let mut table = self.table();
-        if let Some(Slot::Open { lane: known, .. }) = table.slots.get(&lane.key)
+        let key = lane.key();
+        if let Some(Slot::Open { lane: known, .. }) = table.slots.get(&key)
             && Arc::ptr_eq(known, lane)
         {
-            table.slots.remove(&lane.key);
+            table.slots.remove(&key);
         }
     }
 
@@ -258,6 +297,18 @@ impl Lanes {
 }
 
 impl Table {
+    /// Whose the lane is that a call on these terms is made in: a client that has told a server its roots has a session of
+    /// its own.
+    fn key_for(&self, terms: &Terms) -> LaneKey {
+        if self.bound > 0 && matches!(terms.key, LaneKey::User(_)) {
+            let own = LaneKey::Client(terms.client.clone());
+            if matches!(self.slots.get(&own), Some(Slot::Open { lane, .. }) if lane.peer.is_open()) {
+                return own;
+            }
+        }
+        terms.key.clone()
+    }
+
     /// Takes away a lane that has ended, and notes whether it lived long enough to be of use.
     fn bury(&mut self, key: &LaneKey, reach: Reach) {
         let Some(Slot::Open { lane, since }) = self.slots.get(key) else { return };
@@ -292,10 +343,12 @@ async fn sweep(lanes: Weak<Lanes>) {
         let Some(lanes) = lanes.upgrade() else { return };
         let now = Instant::now();
         let mut table = lanes.table();
-        let idle = lanes.options.idle;
         table.slots.retain(|_, slot| match slot {
             Slot::Open { lane, .. } => {
-                lane.peer.is_open() && !(lane.idle(now) >= idle && Arc::strong_count(lane) == 1)
+                lane.peer.is_open()
+                    && (lane.keeps_state(&lanes.options)
+                        || lane.idle(now) < lanes.options.idle
+                        || Arc::strong_count(lane) > 1)
             }
             Slot::Opening(_) => true,
         });

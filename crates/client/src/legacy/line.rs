@@ -97,6 +97,13 @@ impl Line {
         }
     }
 
+    /// Somebody wants to hear the server's log messages: what has come outside of a call is read before the call's answer.
+    pub(crate) fn hears_logs(&self) {
+        if let Line::Http(session) = self {
+            session.hears_logs();
+        }
+    }
+
     /// Hears what the server says without being asked, from now on.
     pub(crate) async fn listen(&self) {
         if let Line::Http(session) = self {

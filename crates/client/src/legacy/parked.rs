@@ -8,11 +8,11 @@ use futures_util::future::{BoxFuture, Shared, WeakShared};
 use tidegate_protocol::seal::{Binding, Sealer, digest};
 use tidegate_protocol::{Error, Id, Json, Method, Object, Params, Symbol};
 use tidegate_service::{InputRequired, Principal, Question, Reply, epoch_ms};
-use tokio::sync::OwnedSemaphorePermit;
 
 use super::lane::Lane;
 use super::seal::seal;
 use super::tasks::{AsTask, Awaited};
+use super::turns::Turn;
 use crate::options::ParkOptions;
 use crate::ticket::Ticket;
 use crate::timer::Timer;
@@ -62,7 +62,7 @@ pub(crate) struct Call {
     pub(crate) asked: usize,
     pub(crate) open: Vec<Open>,
     /// The call's turn on a session that callers share.
-    pub(crate) turn: Option<OwnedSemaphorePermit>,
+    pub(crate) turn: Option<Arc<Turn>>,
     pub(crate) owner: Principal,
     pub(crate) as_task: AsTask,
     /// The task that the call waits for. It is cancelled with the call.

@@ -4,15 +4,16 @@ use tidegate_protocol::{Error, Json, Method, Symbol};
 use tidegate_service::Call;
 
 use super::call::Legacy;
+use super::whose::Terms;
 use crate::allowance::Allowance;
 
 impl Legacy {
     /// Pings the server in the session that a call like this one would use. A session that it has forgotten is opened
     /// anew, once.
     pub(crate) async fn probe(&self, call: &Call, within: &Allowance) -> Result<(), Error> {
-        let terms = Legacy::terms(&self.options, call);
+        let terms = Terms::of(&call.context, &self.options);
         for again in [true, false] {
-            let is_new = self.lanes.find(&terms.key).is_none();
+            let is_new = self.lanes.find(&terms).is_none();
             let lane = self.lanes.get(&self.dialer, self.reach, &terms).await?;
             if is_new {
                 // A handshake is an answer.

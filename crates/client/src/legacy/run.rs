@@ -9,14 +9,16 @@ use tidegate_protocol::{
     Capability, ClientCapabilities, Error, Id, Json, Method, Object, Params, Request, Revision, Symbol, meta,
 };
 use tidegate_service::{InputRequired, Reply};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
 
 use super::lane::Lane;
 use super::parked::{self, Bound, Open, Outcome, Parked, check_shape};
 use super::raise;
 use super::tasks::{AsTask, Awaited, Tasks, created, related, unrelated};
+use super::turns::Turn;
+use super::whose::ClientIdentity;
 use crate::allowance::Allowance;
+use crate::asked::undeclared;
 use crate::handlers::Handlers;
 use crate::options::Options;
 use crate::peer::{Desk, needed};
@@ -48,7 +50,10 @@ impl Drop for Guard {
     fn drop(&mut self) {
         if self.armed {
             self.lane.peer.cancel(&self.ticket, "the caller no longer waits");
-            self.ticket.abandon().into_iter().for_each(|question| self.lane.peer.desk.ask_any(question));
+            let client = self.ticket.client();
+            for question in self.ticket.abandon() {
+                self.lane.peer.desk.ask_any(question, client.as_ref());
+            }
         }
         self.lane.touch();
     }
@@ -69,12 +74,14 @@ pub(super) struct Run {
     /// How many questions the call has asked in all its rounds.
     pub(super) asked: usize,
     pub(super) name: Option<u64>,
-    pub(super) turn: Option<OwnedSemaphorePermit>,
+    pub(super) turn: Option<Arc<Turn>>,
     pub(super) as_task: AsTask,
     /// Where progress and log messages go.
     pub(super) sink: Sink,
     /// Where tasks are given out.
     pub(super) tasks: Arc<Tasks>,
+    /// What the server wanted of the caller that it has not declared.
+    pub(super) undeclared: Vec<Capability>,
 }
 
 /// What an answer means.
@@ -131,8 +138,10 @@ impl Run {
     }
 
     /// Delivers an answer to a question.
-    fn answer(&self, id: &Id, answer: Json) {
-        answer_about(&self.guard.lane, self.guard.task.as_ref(), id, answer);
+    fn answer(&self, question: &Open, answer: Json) {
+        let client = self.sink.caller.as_ref().map(|caller| &caller.client);
+        answer_about(&self.guard.lane, self.guard.task.as_ref(), question, answer, client);
+        self.guard.ticket.was_answered();
     }
 
     fn finished(&mut self, answer: Result<Json, Json>) -> Outcome {
@@ -151,19 +160,31 @@ impl Run {
                     // The retry calls afresh, so there is no state to bring back.
                     return Outcome::Asks(InputRequired { questions, state: None, original: None });
                 }
+                if self.revision.is_modern() && !self.undeclared.is_empty() {
+                    // The server could not do without what it could not ask.
+                    return Outcome::Failed(Error::missing_capabilities(&self.undeclared));
+                }
                 Outcome::Failed(upstream_error(&self.method, Some(&self.params), &error))
             }
         }
     }
 
-    fn may_ask(&self, question: &Request) -> bool {
-        may_ask(&self.guard.lane, &self.capabilities, question)
+    /// Whether the caller can be asked this. If not, the server is told.
+    fn may_ask(&mut self, question: &Request) -> bool {
+        match may_ask(&self.guard.lane, &self.capabilities, question) {
+            Ok(()) => true,
+            Err(needed) => {
+                self.undeclared.extend(needed.filter(|needed| !self.undeclared.contains(needed)));
+                false
+            }
+        }
     }
 
     /// Goes on until there is a result, or questions that the caller has to answer.
     pub(super) async fn until_parked(&mut self, parked: &Arc<Parked>, options: &Options) -> Outcome {
         let mut open: Vec<Open> = Vec::new();
-        let mut unanswered = Unanswered { desk: self.guard.lane.peer.desk.clone(), questions: Vec::new() };
+        let (desk, client) = (self.guard.lane.peer.desk.clone(), self.guard.ticket.client());
+        let mut unanswered = Unanswered { desk, client, questions: Vec::new() };
         let mut expected = None;
         loop {
             let event = if open.is_empty() {
@@ -205,7 +226,7 @@ impl Run {
                     if let Some(answer) = self.held.remove(&*key)
                         && check_shape(&question.method, &key, &answer).is_ok()
                     {
-                        self.answer(&question.id, answer);
+                        self.answer(&opened(key, question), answer);
                         // The hint counts questions that were answered in advance, too.
                         expected = of.map(|of| of.saturating_sub(1)).or(expected);
                     } else {
@@ -305,6 +326,8 @@ impl Run {
 /// nothing says which.
 struct Unanswered {
     desk: Arc<Desk>,
+    /// Whose call it is.
+    client: Option<ClientIdentity>,
     questions: Vec<Request>,
 }
 
@@ -319,7 +342,9 @@ impl Unanswered {
 
 impl Drop for Unanswered {
     fn drop(&mut self) {
-        self.questions.drain(..).for_each(|question| self.desk.ask_any(question));
+        for question in self.questions.drain(..) {
+            self.desk.ask_any(question, self.client.as_ref());
+        }
     }
 }
 
@@ -340,24 +365,40 @@ impl Drop for Answering {
     }
 }
 
-/// Refuses a question that this caller cannot be asked. Returns whether it can.
-pub(super) fn may_ask(lane: &Lane, caller: &ClientCapabilities, question: &Request) -> bool {
+/// Refuses a question that this caller cannot be asked, as a client that has not declared it would.
+pub(super) fn may_ask(
+    lane: &Lane,
+    caller: &ClientCapabilities,
+    question: &Request,
+) -> Result<(), Option<Capability>> {
     let needs = needed(&question.method, &question.params.to_json());
     if needs.is_some_and(|needs| caller.has(needs)) {
-        return true;
+        return Ok(());
     }
-    let what = format!("{} cannot be asked of this caller", question.method);
-    lane.peer.desk.answer(&question.id, &Err(Error::new(Symbol::MethodNotFound, what)));
-    false
+    let refusal = match needs {
+        Some(needs) => undeclared(needs),
+        None => Error::method_not_found(question.method.as_str()),
+    };
+    lane.peer.desk.answer(&question.id, &Err(refusal));
+    Err(needs)
 }
 
-/// Delivers the answer to a question. One about a task names the task.
-pub(super) fn answer_about(lane: &Lane, task: Option<&Awaited>, id: &Id, answer: Json) {
+/// Delivers a client's answer to a question. One about a task names the task.
+pub(super) fn answer_about(
+    lane: &Arc<Lane>,
+    task: Option<&Awaited>,
+    question: &Open,
+    answer: Json,
+    client: Option<&ClientIdentity>,
+) {
+    if let (Method::RootsList, Some(client)) = (&question.method, client) {
+        lane.told_roots_of(client);
+    }
     let answer = match task {
         Some(task) => related(&answer, &task.id),
         None => answer,
     };
-    lane.peer.desk.answer(id, &Ok(answer));
+    lane.peer.desk.answer(&question.id, &Ok(answer));
 }
 
 pub(super) fn opened(key: ByteString, question: Request) -> Open {

@@ -1,6 +1,7 @@
 //! A legacy session over Streamable HTTP (2025-03-26 to 2025-11-25).
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use http::{HeaderValue, StatusCode};
 use tidegate_protocol::{
     Error, Feature, Id, Incoming, Json, Limits, Message, Method, Revision, Symbol, headers, meta,
 };
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -23,6 +25,10 @@ const MAX_RESUMES: usize = 8;
 const COME_BACK: Duration = Duration::from_secs(1);
 /// How long the stream of the session may take to open before the first request goes out all the same.
 const STREAM_OPENS: Duration = Duration::from_millis(300);
+/// How long an answer waits at most for what was said before it on the stream of the session.
+const CAUGHT_UP: Duration = Duration::from_millis(50);
+/// How many answers may wait for that at once.
+const MAX_CATCHING_UP: usize = 256;
 
 /// One session. Everything that comes from the server goes to the inbox.
 pub(crate) struct Session {
@@ -34,13 +40,40 @@ pub(crate) struct Session {
     ended: CancellationToken,
     /// Requests under way, so that none goes on when nobody waits for it any more.
     running: Mutex<HashMap<Id, AbortHandle>>,
+    /// Whether anybody wants log messages.
+    hears_logs: AtomicBool,
+    /// Whoever reads the stream of the session answers here once there is nothing left to read.
+    reader: Mutex<Option<mpsc::Sender<oneshot::Sender<()>>>>,
 }
 
 impl Session {
     pub(crate) fn new(http: HttpClient, inbox: Arc<dyn Inbox>, limits: Limits) -> Arc<Session> {
         let ended = CancellationToken::new();
         let (id, revision) = (OnceLock::new(), OnceLock::new());
-        Arc::new(Session { http, inbox, limits, id, revision, ended, running: Mutex::default() })
+        let (running, reader) = (Mutex::default(), Mutex::default());
+        let hears_logs = AtomicBool::new(false);
+        Arc::new(Session { http, inbox, limits, id, revision, ended, running, hears_logs, reader })
+    }
+
+    /// From now on what the stream of the session holds is read before an answer is delivered.
+    pub(crate) fn hears_logs(&self) {
+        self.hears_logs.store(true, Ordering::Relaxed);
+    }
+
+    fn reader(&self) -> MutexGuard<'_, Option<mpsc::Sender<oneshot::Sender<()>>>> {
+        self.reader.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// An answer has come: what the server said on the stream of the session before that is read first.
+    async fn read_what_came_before(&self) {
+        if !self.hears_logs.load(Ordering::Relaxed) {
+            return;
+        }
+        let Some(reader) = self.reader().clone() else { return };
+        let (read, all_read) = oneshot::channel();
+        if reader.try_send(read).is_ok() {
+            _ = tokio::time::timeout(CAUGHT_UP, all_read).await;
+        }
     }
 
     /// The handshake is over: from now on every request names the revision.
@@ -104,7 +137,10 @@ impl Session {
             return self.refused(id, answered);
         }
         match answered.body {
-            Body::Json(bytes) => self.deliver(bytes, id),
+            Body::Json(bytes) => {
+                self.read_what_came_before().await;
+                self.deliver(bytes, id)
+            }
             Body::Events(events) => self.follow(id, events).await,
             Body::Empty => Err(Error::new(
                 Symbol::Unavailable,
@@ -207,6 +243,9 @@ impl Session {
             match Incoming::parse(event.data, &self.limits) {
                 Ok(Incoming::One(message)) => {
                     let answer = is_answer_to(&message, id);
+                    if answer {
+                        self.read_what_came_before().await;
+                    }
                     self.inbox.message(message, Some(id));
                     if answer {
                         return Ok(true);
@@ -277,7 +316,10 @@ impl Session {
                     if std::mem::replace(&mut before, true) && last.is_none() {
                         self.inbox.missed();
                     }
-                    self.read_all(&mut events).await;
+                    let (reader, mut asked) = mpsc::channel(MAX_CATCHING_UP);
+                    *self.reader() = Some(reader);
+                    self.read_all(&mut events, &mut asked).await;
+                    *self.reader() = None;
                     if let Some(id) = events.last_event_id().and_then(|id| HeaderValue::from_str(id).ok()) {
                         last = Some(id);
                     }
@@ -296,9 +338,18 @@ impl Session {
         }
     }
 
-    async fn read_all(&self, events: &mut Events) {
+    /// Reads the stream to its end. Who asks whether everything was read is answered when there is nothing to read.
+    async fn read_all(&self, events: &mut Events, asked: &mut mpsc::Receiver<oneshot::Sender<()>>) {
         loop {
-            match events.next().await {
+            let event = tokio::select! {
+                biased;
+                event = events.next() => event,
+                Some(read) = asked.recv() => {
+                    _ = read.send(());
+                    continue;
+                }
+            };
+            match event {
                 Ok(Some(event)) if event.data.is_empty() => {}
                 Ok(Some(event)) => match Incoming::parse(event.data, &self.limits) {
                     Ok(Incoming::One(message)) => self.inbox.message(message, None),

@@ -244,5 +244,10 @@ fn wrong_answer() -> Error {
 
 pub(super) fn sink(call: &Call) -> Sink {
     let context = &call.context;
-    Sink { outbox: context.outbox.clone(), token: context.progress_token.clone(), level: context.log_level }
+    Sink {
+        outbox: context.outbox.clone(),
+        token: context.progress_token.clone(),
+        level: context.log_level,
+        caller: None,
+    }
 }

@@ -39,6 +39,12 @@ impl Upstream {
         process || !self.lanes.all().is_empty()
     }
 
+    /// Whether a legacy server remembers something of somebody who may come back: a client that is connected, or has called
+    /// within the time that sessions are kept.
+    pub(crate) fn keeps_state(&self) -> bool {
+        self.lanes.keep_state()
+    }
+
     /// Ends sessions and processes that nobody uses; the next call opens others. Returns false, and ends nothing, while
     /// anything is under way.
     pub(crate) async fn rest(&self) -> bool {

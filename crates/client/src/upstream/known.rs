@@ -11,7 +11,7 @@ use tidegate_service::Call;
 use super::{Upstream, closed};
 use crate::backoff::{Backoff, HEALTHY_AFTER, PATIENCE, not_yet};
 use crate::dial::{Found, Reach, To};
-use crate::legacy::Legacy;
+use crate::legacy::{Legacy, Terms};
 use crate::modern::{Link, Modern};
 
 type Finding = Shared<BoxFuture<'static, Result<Known, Error>>>;
@@ -118,7 +118,7 @@ impl Upstream {
     }
 
     fn find(self: &Arc<Self>, call: &Call, was: Option<Reach>) -> Finding {
-        let terms = Legacy::terms(&self.dialer.options, call);
+        let terms = Terms::of(&call.context, &self.dialer.options);
         let (upstream, dialer, cache) = (self.clone(), self.dialer.clone(), self.cache.clone());
         // A task of its own: a caller who gives up does not take the connection away from the others.
         let task = tokio::spawn(async move {

@@ -1,12 +1,15 @@
 //! Whose session is whose.
 
+use std::collections::HashSet;
+use std::time::Duration;
+
 use serde_json::json;
 use tidegate_client::Instances;
 use tidegate_edge::Eras;
-use tidegate_protocol::{ClientCapabilities, Method, Params};
-use tidegate_service::{Call, Context, Door, Reply};
+use tidegate_protocol::{Capability, ClientCapabilities, Json, Method, Params};
+use tidegate_service::{Call, Connected, Context, Door, Reply};
 
-use crate::rig::{Got, Rig, Who, call, make, named, person, session};
+use crate::rig::{Got, Rig, Who, call, make, named, person, session, until};
 
 const FORMS: &str = r#"{"elicitation":{"form":{}}}"#;
 
@@ -14,37 +17,94 @@ fn list() -> Call {
     Call::new(Method::ToolsList, Params::empty(), Context::local())
 }
 
+/// How many sessions calls came over.
+fn distinct(rig: &Rig) -> usize {
+    rig.sessions.lock().unwrap().iter().collect::<HashSet<_>>().len()
+}
+
 #[tokio::test]
-async fn a_caller_has_one_session_and_shares_it_with_nobody() {
+async fn a_user_has_one_session_whichever_client_they_use() {
     let rig = Rig::start(Eras::Legacy).await;
-    let door = rig.door(|options| options.lanes.shared = true);
-    let (ann, bob) = (session(), person("bob"));
+    let door = rig.door(|options| options.lanes.instances = Instances::PerUser);
+    assert!(matches!(door.answer(list()).await, Ok(Reply::Complete(_))));
+    let nobody = Who::default();
+    for who in [&session(), &session(), &nobody, &nobody] {
+        make(&door, call(who, "greet", json!({}))).await.state(&["who"]);
+    }
+    let mut incapable = call(&session(), "greet", json!({}));
+    incapable.context.capabilities = ClientCapabilities::none();
+    assert!(matches!(door.answer(incapable).await, Ok(Reply::Error(_))));
+    assert_eq!(distinct(&rig), 1);
+    let declared = ClientCapabilities::on_behalf(&Capability::ASKABLE);
+    assert_eq!(*rig.handshakes.lock().unwrap(), [declared.as_json().as_str()]);
+}
+
+#[tokio::test]
+async fn two_users_never_share_one() {
+    let rig = Rig::start(Eras::Legacy).await;
+    let door = rig.door(|options| options.lanes.instances = Instances::PerUser);
+    let (ann, bob) = (person("ann"), person("bob"));
     for who in [&ann, &bob, &ann, &bob] {
         make(&door, call(who, "greet", json!({}))).await.state(&["who"]);
     }
     let sessions = rig.sessions.lock().unwrap().clone();
-    assert_eq!(sessions.len(), 4);
-    assert_eq!(sessions[0], sessions[2]);
-    assert_eq!(sessions[1], sessions[3]);
+    assert_eq!((sessions[0], sessions[1]), (sessions[2], sessions[3]));
     assert_ne!(sessions[0], sessions[1]);
 }
 
-/// Some servers hide tools from clients that they cannot ask, so lists are read in a session that declares everything;
-/// who cannot be asked calls in one that declares nothing.
 #[tokio::test]
-async fn lists_share_a_session_and_so_do_those_who_cannot_be_asked() {
+async fn each_client_may_have_its_own_and_keeps_it() {
     let rig = Rig::start(Eras::Legacy).await;
-    let door = rig.door(|options| options.lanes.shared = true);
-    for _ in 0..3 {
-        assert!(matches!(door.answer(list()).await, Ok(Reply::Complete(_))));
-    }
-    make(&door, call(&session(), "greet", json!({}))).await.state(&["who"]);
+    let door = rig.door(|options| options.lanes.instances = Instances::PerClient);
+    let (ann, bob) = (session(), session());
+    let with_info = |info: &'static str| {
+        let mut call = call(&Who::default(), "greet", json!({}));
+        call.context.client_info = Some(Json::trusted(info));
+        call
+    };
     for _ in 0..2 {
-        let mut incapable = call(&session(), "greet", json!({}));
-        incapable.context.capabilities = ClientCapabilities::none();
-        assert!(matches!(door.answer(incapable).await, Ok(Reply::Error(_))));
+        for who in [&ann, &bob] {
+            make(&door, call(who, "greet", json!({}))).await.state(&["who"]);
+        }
+        for info in [r#"{"name":"one"}"#, r#"{"name":"two"}"#] {
+            make(&door, with_info(info)).await.state(&["who"]);
+        }
     }
-    assert_eq!(*rig.handshakes.lock().unwrap(), [ClientCapabilities::all().as_json().as_str(), FORMS, "{}"]);
+    let sessions = rig.sessions.lock().unwrap().clone();
+    assert_eq!(sessions[..4], sessions[4..]);
+    assert_eq!(distinct(&rig), 4);
+}
+
+#[tokio::test]
+async fn what_is_declared_can_be_limited() {
+    let rig = Rig::start(Eras::Legacy).await;
+    let door = rig.door(|options| {
+        options.lanes.instances = Instances::PerUser;
+        options.lanes.capabilities = vec![Capability::Sampling];
+    });
+    let refused = make(&door, call(&session(), "greet", json!({}))).await.failure();
+    assert!(refused.contains("elicitation.form"), "{refused}");
+    assert_eq!(*rig.handshakes.lock().unwrap(), [r#"{"sampling":{}}"#]);
+}
+
+#[tokio::test]
+async fn a_session_is_kept_while_its_client_is_connected_and_for_a_while_after() {
+    let rig = Rig::start(Eras::Legacy).await;
+    let client = rig.client(|options| {
+        options.lanes.instances = Instances::PerUser;
+        options.lanes.idle = Duration::from_millis(200);
+    });
+    assert!(!client.keeps_state(), "nobody has called");
+    let connected = Connected::new();
+    let ann = Who { caller: Some(connected.caller()), subject: None };
+    let state = make(&client.door(), call(&ann, "greet", json!({}))).await.state(&["who"]);
+    let answered = json!({"requestState": state, "inputResponses": {"who": named("Ann")}});
+    make(&client.door(), call(&ann, "greet", answered)).await;
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    assert!(client.keeps_state(), "Ann is still connected");
+    drop(connected);
+    assert!(client.keeps_state(), "she may come back");
+    until("the end of that", || !client.keeps_state()).await;
 }
 
 #[tokio::test]
@@ -55,25 +115,9 @@ async fn a_caller_of_its_own_needs_but_one_session() {
     make(&door, call(&ann, "greet", json!({}))).await.state(&["who"]);
     let mut list = list();
     list.context.caller = ann.caller;
-    list.context.capabilities = ClientCapabilities::from_json(tidegate_protocol::Json::trusted(FORMS));
+    list.context.capabilities = ClientCapabilities::from_json(Json::trusted(FORMS));
     assert!(matches!(door.answer(list).await, Ok(Reply::Complete(_))));
     assert_eq!(*rig.handshakes.lock().unwrap(), [FORMS]);
-}
-
-#[tokio::test]
-async fn somebody_unknown_gets_a_session_for_each_call() {
-    let rig = Rig::start(Eras::Legacy).await;
-    let door = rig.door(|options| options.lanes.shared = true);
-    let nobody = Who::default();
-    for _ in 0..2 {
-        let state = make(&door, call(&nobody, "greet", json!({}))).await.state(&["who"]);
-        let answered = json!({"requestState": state, "inputResponses": {"who": named("X")}});
-        assert_eq!(make(&door, call(&nobody, "greet", answered)).await, Got::Text("Hello, X!".into()));
-    }
-    let sessions = rig.sessions.lock().unwrap().clone();
-    // Each call was replayed once by the framework, on its own session.
-    let distinct: std::collections::HashSet<_> = sessions.iter().collect();
-    assert_eq!(distinct.len(), 2, "{sessions:?}");
 }
 
 #[tokio::test]

@@ -4,6 +4,8 @@
 mod lanes;
 mod notices;
 mod parked;
+mod pipe;
+mod questions;
 mod rig;
 mod tasks;
 

@@ -3,6 +3,7 @@
 mod world;
 
 use serde_json::{Value, json};
+use tidegate_client::Instances;
 use tidegate_edge::Eras;
 use tidegate_protocol::{Json, Symbol};
 use tidegate_service::{Call, Door, Notice, Outbox, Reply};
@@ -48,25 +49,25 @@ async fn what_belongs_to_a_session_goes_no_further() {
 }
 
 #[tokio::test]
-async fn it_goes_to_the_callers_own_session_if_there_is_one() {
+async fn it_goes_to_the_session_that_the_callers_calls_are_made_in() {
     let world = World::start(Over::Http, Eras::Legacy).await;
-    let door = world.client(|options| options.lanes.shared = true).door();
-    let (ann, bob) = (session(), session());
+    let door = world.client(|options| options.lanes.instances = Instances::PerUser).door();
+    let (ann, bob, eve) = (session(), session(), person("eve"));
     say(&door, tool(&ann, "heard")).await;
-    for who in [&ann, &bob] {
+    for who in [&ann, &bob, &eve] {
         reply(&door, told(who, "notifications/vendor", r#"{"n":1}"#)).await.unwrap();
     }
     let seen = world.seen();
-    let [own, first, second] = &seen[..] else { panic!("{seen:?}") };
-    assert_eq!((&*own.what, &*first.what), ("tools/call heard", "notifications/vendor n=1 k="));
-    assert_eq!(first.session, own.session);
-    assert_ne!(second.session, own.session, "it was told in the session that all share");
+    let [call, first, second, third] = &seen[..] else { panic!("{seen:?}") };
+    assert_eq!((&*call.what, &*first.what), ("tools/call heard", "notifications/vendor n=1 k="));
+    assert_eq!((&first.session, &second.session), (&call.session, &call.session), "both are one user");
+    assert_ne!(third.session, call.session);
 }
 
 #[tokio::test]
 async fn changed_roots_are_told_in_the_callers_sessions_and_nowhere_else() {
     let world = World::start(Over::Http, Eras::Legacy).await;
-    let door = world.client(|options| options.lanes.shared = true).door();
+    let door = world.client(|_| {}).door();
     let (ann, bob, eve) = (session(), session(), session());
     for who in [&ann, &bob] {
         say(&door, tool(who, "heard")).await;
@@ -115,7 +116,7 @@ async fn what_may_be_somebody_elses_reaches_nobody() {
     // Over one pipe nothing says whose it is.
     for eras in [Eras::Legacy, Eras::Modern] {
         let world = World::start(Over::Stdio, eras).await;
-        let door = world.client(|options| options.lanes.shared = true).door();
+        let door = world.client(|options| options.lanes.instances = Instances::One).door();
         let mut call = telling(&session());
         call.context.capabilities = tidegate_protocol::ClientCapabilities::none();
         assert_eq!(tells(&door, call).await, [], "{eras:?}");

@@ -159,15 +159,15 @@ async fn the_questions_of_a_task_are_in_it() {
 #[tokio::test]
 async fn a_caller_is_asked_only_what_it_can_answer() {
     let world = World::start(Over::Http).await;
-    // In a session that all share everything was declared, whoever calls.
+    // In a session that all share everything was declared, whoever calls; each call says who can do what.
     let door = world.client(|options| options.lanes.instances = Instances::One).door();
     let ann = person("ann");
     let mut unable = call(&ann, "asks");
     let only_tasks = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
     unable.context.capabilities = ClientCapabilities::from_json(Json::trusted(only_tasks));
     let task = reply(&door, unable).await.unwrap();
-    let done = completed(&door, &ann, task["taskId"].as_str().unwrap()).await;
-    assert_eq!(done["result"]["isError"], true, "the server was told that nobody can be asked: {done}");
+    let done = world::updated(&door, &ann, task["taskId"].as_str().unwrap(), "failed").await;
+    assert_eq!((&done["status"], &done["error"]["code"]), (&json!("failed"), &json!(-32021)), "{done}");
 }
 
 #[tokio::test]

@@ -43,9 +43,21 @@ impl Resolver<'_> {
         }
         if let Some(instances) = server.instances {
             options.lanes.instances = match instances {
-                written::Instances::PerCaller => Instances::PerCaller,
+                written::Instances::PerUser => Instances::PerUser,
+                written::Instances::PerClient => Instances::PerClient,
                 written::Instances::One => Instances::One,
             };
+        }
+        if let Some(capabilities) = &server.capabilities {
+            let declared = capabilities.iter().flat_map(|capability| capability.means());
+            options.lanes.capabilities = declared.copied().collect();
+        }
+        if let Some(idle) = &server.idle {
+            // Whoever says when a process is stopped does not want it kept for anybody.
+            options.lanes.while_connected = idle.0.trim() == NEVER;
+            if server.session_idle.is_none() && idle.0.trim() != NEVER {
+                options.lanes.idle = self.some_time(&at("idle"), Some(idle), options.lanes.idle);
+            }
         }
         for (field, written, meant) in [
             ("max_sessions", server.max_sessions, &mut options.lanes.max),

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tidegate_protocol::Capability;
 
 use super::values::{Size, Switch, Time, Words};
 
@@ -31,15 +32,20 @@ macro_rules! with_terms {
             /// How long a connection may take to open. Default "10s".
             pub(crate) connect_timeout: Option<Time>,
             /// After which time without calls the server's process is stopped; it is started again when it is needed.
-            /// "never" lets it run. Default "10m".
+            /// "never" lets it run. Default "10m" for a process that nobody has called, else session_idle after its
+            /// last client has left.
             pub(crate) idle: Option<Time>,
-            /// How many sessions (for a program: processes) a legacy server gets: "per-caller" gives each caller that it
-            /// may ask something its own, "one" lets them take turns. Default "per-caller".
+            /// How many sessions (for a program: processes) a legacy server gets: "per-user" gives each user one,
+            /// "per-client" each client of a user, "one" shares one among all users. Where nobody is authenticated,
+            /// everybody is one user. Default "per-user".
             pub(crate) instances: Option<Instances>,
+            /// What a session with a legacy server declares that its callers can be asked for. Some servers choose their
+            /// tools by it. Default everything.
+            pub(crate) capabilities: Option<Vec<Askable>>,
             /// How many such sessions there may be. Default 64.
             #[schemars(range(min = 1))]
             pub(crate) max_sessions: Option<usize>,
-            /// After which time without a call such a session ends. Default "10m".
+            /// For how long such a session is kept after its client has left. Default "1h", or idle if that is set.
             pub(crate) session_idle: Option<Time>,
             /// How many calls may be in flight at once. Default 1024.
             #[schemars(range(min = 1))]
@@ -171,8 +177,37 @@ pub(crate) enum Era {
 #[derive(Deserialize, JsonSchema, Clone, Copy)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Instances {
-    PerCaller,
+    PerUser,
+    #[serde(alias = "per-caller")]
+    PerClient,
     One,
+}
+
+/// What a client can be asked for.
+#[derive(Deserialize, JsonSchema, Clone, Copy)]
+pub(crate) enum Askable {
+    #[serde(rename = "elicitation")]
+    Elicitation,
+    #[serde(rename = "elicitation.form")]
+    Form,
+    #[serde(rename = "elicitation.url")]
+    Url,
+    #[serde(rename = "sampling")]
+    Sampling,
+    #[serde(rename = "roots")]
+    Roots,
+}
+
+impl Askable {
+    pub(crate) fn means(self) -> &'static [Capability] {
+        match self {
+            Askable::Elicitation => &[Capability::ElicitForm, Capability::ElicitUrl],
+            Askable::Form => &[Capability::ElicitForm],
+            Askable::Url => &[Capability::ElicitUrl],
+            Askable::Sampling => &[Capability::Sampling, Capability::SamplingTools],
+            Askable::Roots => &[Capability::Roots],
+        }
+    }
 }
 
 /// How to speak to an address.

@@ -72,7 +72,7 @@ fn files_of_other_programs_are_taken_as_they_are() {
     let names: Vec<&str> = settings.servers.iter().map(|server| server.name.as_str()).collect();
     assert_eq!(names, ["Brave-Search", "web"]);
     assert_eq!(command(&settings.servers[0]).env["KEY"], "hush");
-    assert!(settings.servers.iter().all(|server| server.options.lanes.shared && server.digest.len() == 64));
+    assert!(settings.servers.iter().all(|server| server.digest.len() == 64));
     assert!(matches!(&settings.servers[1].source, Source::Target(Target::Url(remote)) if remote.sse));
     let notes = settings.notes.join("\n");
     for part in [

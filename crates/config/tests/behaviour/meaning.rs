@@ -82,7 +82,9 @@ fn a_server_has_the_defaults_of_a_gateway() {
     let server = server("command = \"a\"");
     assert_eq!((server.name.as_str(), server.prefix.as_str()), ("x", "x_"));
     assert_eq!(server.idle, Some(600 * SECOND));
-    assert!(server.options.lanes.shared);
+    assert_eq!(server.options.lanes.instances, Instances::PerUser);
+    assert!(server.options.lanes.while_connected);
+    assert_eq!(server.options.lanes.idle, 3600 * SECOND);
     assert_eq!(server.options.timeout, 60 * SECOND);
     assert_eq!(server.options.breaker, Some(BreakerSettings::default()));
     assert_eq!(server.options.name.as_deref(), Some("x"));

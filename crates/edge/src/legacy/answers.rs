@@ -29,7 +29,7 @@ pub(super) async fn ask_all<D: Door>(
     // All are lowered before any is sent: a call that cannot be finished must not bother the user first.
     let lowered = questions
         .iter()
-        .map(|q| prepare(run.peer, q, questions.len(), task))
+        .map(|q| prepare(run, q, questions.len(), task))
         .collect::<Result<Vec<_>, Error>>()?;
     try_join_all(questions.iter().zip(lowered).map(|(question, params)| ask(run, question, params))).await
 }
@@ -61,10 +61,10 @@ impl SoFar {
 }
 
 /// The question as this client's revision and capabilities know it, or what they lack.
-fn prepare(peer: &Peer, question: &Question, of: usize, task: Option<&str>) -> Result<Json, Error> {
+fn prepare<D>(run: &Run<'_, D>, question: &Question, of: usize, task: Option<&str>) -> Result<Json, Error> {
     let needed = needs(question);
-    let lowered = lower::question(peer.revision, question.method.as_str(), question.params.clone())
-        .filter(|_| peer.capabilities.has(needed))
+    let lowered = lower::question(run.peer.revision, question.method.as_str(), question.params.clone())
+        .filter(|_| run.peer.capabilities.has(needed))
         .ok_or_else(|| Error::missing_capabilities(&[needed]))?;
     let mut params = Object::of(&lowered).ok_or_else(Error::internal)?;
     if needed == Capability::ElicitUrl && !params.has("elicitationId") {
@@ -74,6 +74,10 @@ fn prepare(peer: &Peer, question: &Question, of: usize, task: Option<&str>) -> R
     }
     let mut hint = ObjectWriter::new();
     hint.str("key", &question.key).value("of", &of);
+    if run.on_behalf {
+        // Whoever uses the session for several clients has to know which of them is asked.
+        hint.json("call", &run.id.to_json());
+    }
     let own = params.object("_meta").unwrap_or_else(Object::empty).with(meta::INPUT, &hint.finish());
     let own = match task {
         Some(task) => {

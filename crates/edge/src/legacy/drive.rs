@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tidegate_protocol::{
-    Error, Feature, Id, Json, Level, Limits, Method, Params, Profile, Request, Revision, Symbol, lower,
+    Error, Feature, Id, Json, Level, Limits, Method, Params, Profile, Request, Revision, Symbol, lower, meta,
 };
 use tidegate_service::{Call, Door, Notice, Outbox, Reply, Tag, tool_failure};
 use tokio_util::sync::CancellationToken;
@@ -51,6 +51,8 @@ pub(crate) async fn drive<D: Door>(
         options: &options,
         cancel: &cancel,
         asked: SoFar::default(),
+        on_behalf: request.params.meta().is_some_and(|meta| meta.has(meta::CALLER)),
+        id: &id,
     };
     let outcome = tokio::select! {
         biased;
@@ -88,6 +90,9 @@ pub(super) struct Run<'a, D> {
     pub(super) options: &'a Options,
     pub(super) cancel: &'a CancellationToken,
     pub(super) asked: SoFar,
+    /// Whether the session is used for several clients.
+    pub(super) on_behalf: bool,
+    pub(super) id: &'a Id,
 }
 
 impl<D: Door> Run<'_, D> {

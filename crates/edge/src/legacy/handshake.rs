@@ -7,7 +7,7 @@ use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{
     ClientCapabilities, Error, Json, Method, Object, Params, Request, Revision, lower, meta,
 };
-use tidegate_service::{Call, CallerId, Context, CorrelationId, Door, Principal, Reply};
+use tidegate_service::{Call, Connected, Context, CorrelationId, Door, Principal, Reply};
 
 use super::peer::{Offers, Peer};
 use crate::options::Options;
@@ -20,13 +20,13 @@ pub(crate) async fn handshake<D: Door>(
     options: &Options,
 ) -> Result<(Peer, Json), Error> {
     let hello = Hello::read(&request.params)?;
-    let caller = Some(CallerId::new());
+    let connected = Connected::new();
     // A legacy client never asks again, so what the service offers now is asked in the client's own revision.
     let mut context = Context::new(CorrelationId::new(), hello.revision);
     context.client_info = hello.client_info.clone();
     context.capabilities = hello.capabilities.clone();
     context.principal = principal.clone();
-    context.caller = caller;
+    context.caller = Some(connected.caller());
     let reply: Result<Reply, Infallible> =
         door.answer(Call::new(Method::Discover, Params::empty(), context)).await;
     let discovered = match reply {
@@ -52,7 +52,7 @@ pub(crate) async fn handshake<D: Door>(
         hello.client_info,
         hello.capabilities,
         principal,
-        caller,
+        Some(connected),
         offers,
         options.max_in_flight,
     );

@@ -8,7 +8,7 @@ use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{
     ClientCapabilities, Error, Id, Json, Level, Method, Notification, Object, Params, Revision, Symbol, meta,
 };
-use tidegate_service::{Call, CallerId, Context, Door, Outbox, Principal};
+use tidegate_service::{Call, Connected, Context, Door, Outbox, Principal};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -23,8 +23,8 @@ pub(crate) struct Peer {
     pub(crate) capabilities: ClientCapabilities,
     /// Who opened the session. Nobody else may use it.
     pub(crate) principal: Principal,
-    /// The session as services know it; none when the client has no session.
-    pub(crate) caller: Option<CallerId>,
+    /// The session as services know it, open as long as this; none when the client has no session.
+    connected: Option<Connected>,
     pub(crate) offers: Offers,
     /// Fires when the session ends: everything that runs for it stops.
     pub(crate) ended: CancellationToken,
@@ -87,7 +87,7 @@ impl Peer {
         client_info: Option<Json>,
         capabilities: ClientCapabilities,
         principal: Principal,
-        caller: Option<CallerId>,
+        connected: Option<Connected>,
         offers: Offers,
         max_in_flight: usize,
     ) -> Peer {
@@ -96,7 +96,7 @@ impl Peer {
             client_info,
             capabilities,
             principal,
-            caller,
+            connected,
             offers,
             ended: CancellationToken::new(),
             subscriptions_changed: watch::Sender::new(0),
@@ -193,6 +193,12 @@ impl Peer {
 
     pub(crate) fn set_level(&self, level: Level) {
         self.state().log_level = level;
+    }
+
+    /// Whether the client wants to hear a log message, by its parameters.
+    pub(crate) fn wants_log(&self, params: &Json) -> bool {
+        let level = Object::of(params).and_then(|params| params.str("level")?.parse::<Level>().ok());
+        self.offers.logging && level.is_some_and(|level| level >= self.state().log_level)
     }
 
     pub(crate) fn subscribe(&self, uri: &str) -> Result<(), Error> {
@@ -293,12 +299,15 @@ impl Peer {
         outbox: Option<Outbox>,
     ) -> Result<Call, Error> {
         let mut context = Context::new(correlation(params.meta()), self.revision);
-        context.client_info = self.client_info.clone();
-        context.capabilities = self.capabilities.clone();
+        // A session may be used for several clients, and then each request says which one it is for.
+        (context.client_info, context.capabilities) = match meta::caller(params.meta())? {
+            Some((info, capabilities)) => (info, capabilities.within(&self.capabilities)),
+            None => (self.client_info.clone(), self.capabilities.clone()),
+        };
         context.log_level = self.offers.logging.then(|| self.state().log_level);
         context.progress_token = meta::progress_token(params.meta())?;
         context.principal = self.principal.clone();
-        context.caller = self.caller;
+        context.caller = self.connected.as_ref().map(Connected::caller);
         context.cancel = cancel;
         context.outbox = outbox;
         context.hops = meta::hops(params.meta());

@@ -33,7 +33,7 @@ pub(crate) fn pump<D: Door>(
                     let changes = *changed.borrow_and_update();
                     let next = listen(&door, &peer).await;
                     while let Some(notice) = events.as_ref().and_then(|events: &Events| events.0.try_next()) {
-                        lane.send(notice_for(&notice, peer.revision));
+                        pass_on(&peer, &*lane, &notice);
                     }
                     events = next;
                     // Never back: the feed before this one may have its last word only now.
@@ -43,12 +43,20 @@ pub(crate) fn pump<D: Door>(
                     }
                 }
                 notice = next(&events) => match notice {
-                    Some(notice) => lane.send(notice_for(&notice, peer.revision)),
+                    Some(notice) => pass_on(&peer, &*lane, &notice),
                     // The service ended the subscription; there is nothing more to pass on.
                     None => events = None,
                 }
             }
         }
+    }
+}
+
+/// Passes on what the service tells. Log messages are told at the level that the client wants.
+fn pass_on(peer: &Peer, lane: &dyn Lane, notice: &Notice) {
+    match notice {
+        Notice::Log(params) if !peer.wants_log(params) => {}
+        _ => lane.send(notice_for(notice, peer.revision)),
     }
 }
 

@@ -12,7 +12,7 @@ use tidegate_protocol::{
     Error, Id, Incoming, Json, Malformed, Message, Meta, Method, Notification, Request, Symbol,
 };
 use tidegate_service::budget::Budget;
-use tidegate_service::{CallerId, Door, Reply, wire_trace};
+use tidegate_service::{Connected, Door, Reply, wire_trace};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -104,7 +104,7 @@ struct Connection<D> {
     shook_hands: bool,
     over: CancellationToken,
     /// This connection as services know it.
-    caller: CallerId,
+    connected: Connected,
     told: Told,
 }
 
@@ -121,7 +121,7 @@ impl<D: Door> Connection<D> {
             peer: None,
             shook_hands: false,
             over: CancellationToken::new(),
-            caller: CallerId::new(),
+            connected: Connected::new(),
             told: Told::default(),
         }
     }
@@ -251,7 +251,7 @@ impl<D: Door> Connection<D> {
             None if self.options.eras.modern() && is_for_service(&notification.method) => {
                 let principal = self.settings.principal.clone();
                 let mut call = modern::told(notification, self.options.eras, principal);
-                call.context.caller = Some(self.caller);
+                call.context.caller = Some(self.connected.caller());
                 call.context.cancel = self.over.child_token();
                 self.told.hand_over(&self.door, call);
             }
@@ -297,7 +297,7 @@ impl<D: Door> Connection<D> {
         if let Err(error) = self.in_flight.admit(&id) {
             return refuse(&self.out, &error);
         }
-        call.context.caller = Some(self.caller);
+        call.context.caller = Some(self.connected.caller());
         let cancel = call.context.cancel.clone();
         let outbox = modern::open_outbox(&mut call, self.options.relays);
         let mut reply: ReplyFuture = Box::pin(modern::answer(&self.door, call, self.options.eras));

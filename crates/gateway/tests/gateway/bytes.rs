@@ -13,6 +13,7 @@ use crate::rig::*;
 enum Differs {
     Envelope,
     Names,
+    WhoAsks,
     Ids,
     ProgressTokens,
     RequestStates,
@@ -23,9 +24,10 @@ enum Differs {
 }
 
 impl Differs {
-    const ALL: [Differs; 9] = [
+    const ALL: [Differs; 10] = [
         Differs::Envelope,
         Differs::Names,
+        Differs::WhoAsks,
         Differs::Ids,
         Differs::ProgressTokens,
         Differs::RequestStates,
@@ -40,6 +42,7 @@ impl Differs {
         match self {
             Differs::Envelope => "The envelope",
             Differs::Names => "Names",
+            Differs::WhoAsks => "Who asks",
             Differs::Ids => "Ids of requests",
             Differs::ProgressTokens => "Progress tokens",
             Differs::RequestStates => "Request states",
@@ -142,7 +145,11 @@ impl Pair {
             true => format!(
                 r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{INFO},"io.modelcontextprotocol/clientCapabilities":{ABILITIES},"io.modelcontextprotocol/logLevel":"info"{token},"dev.tidegate/hops":1"#
             ),
-            false => format!(r#"{token},"dev.tidegate/hops":1"#).trim_start_matches(',').to_owned(),
+            false => format!(
+                r#"{token},"dev.tidegate/caller":{{"clientInfo":{INFO},"clientCapabilities":{ABILITIES}}},"dev.tidegate/hops":1"#
+            )
+            .trim_start_matches(',')
+            .to_owned(),
         };
         format!(r#"{{{terms},"vendor/a":{{{ODD}}},"vendor/b" : [1.0]}}"#)
     }
@@ -293,7 +300,8 @@ async fn questions_and_answers() {
         let line = pair.caller.line().await;
         let got = Object::parse(line.clone(), &Limits::default()).unwrap();
         if pair.modern && pair.raw.modern {
-            assert_eq!(line, pair.answer(&asking()), "{}", pair.at);
+            let named = sent(asking()).but(Differs::WhoAsks, r#""who\u003f""#, r#""[s] who\u003f""#);
+            assert_eq!(line, pair.answer(&named.0), "{}", pair.at);
             let retry = format!(
                 r#""inputResponses":{{"k\u0065y":{}}},"requestState":"st\u0061te","name""#,
                 answered()
@@ -307,7 +315,8 @@ async fn questions_and_answers() {
             let result = got.object("result").unwrap();
             let asked = result.object("inputRequests").unwrap();
             let key = asked.members().next().unwrap().name.into_owned();
-            assert_eq!(asked.object(&key).unwrap().get("params"), Some(&*question()), "{}", pair.at);
+            let named = sent(question()).but(Differs::WhoAsks, r#""who\u003f""#, r#""[s] who\u003f""#);
+            assert_eq!(asked.object(&key).unwrap().get("params"), Some(&*named.0), "{}", pair.at);
             let state = result.get("requestState").unwrap();
             let retry =
                 format!(r#""inputResponses":{{"{key}":{}}},"requestState":{state},"name""#, answered());
@@ -326,7 +335,11 @@ async fn questions_and_answers() {
                     .to_owned(),
             );
             let added = format!(r#"{{"vendor/q":1.0,"dev.tidegate/input":{hint}}}"#);
-            let expected = sent(question()).but(Differs::Questions, r#"{"vendor/q":1.0}"#, &added);
+            let expected = sent(question()).but(Differs::Questions, r#"{"vendor/q":1.0}"#, &added).but(
+                Differs::WhoAsks,
+                r#""who\u003f""#,
+                r#""[s] who\u003f""#,
+            );
             assert_eq!(got.get("params"), Some(&*expected.0), "{}", pair.at);
             let id = got.get("id").unwrap();
             pair.caller.write(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{}}}"#, answered())).await;

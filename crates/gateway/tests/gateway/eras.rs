@@ -1,6 +1,7 @@
 //! Interactive calls through the gateway: callers of both eras in front of servers of both eras, all in one gateway and
 //! at the same time.
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use futures_util::future::join_all;
@@ -38,7 +39,7 @@ struct Rig {
 
 impl Rig {
     async fn start() -> Rig {
-        Rig::with(Instances::PerCaller).await
+        Rig::with(Instances::PerUser).await
     }
 
     /// With so many processes of a legacy server.
@@ -293,12 +294,19 @@ async fn what_is_not_there_has_the_code_of_the_callers_era() {
 async fn a_caller_whose_roots_change_tells_the_servers_that_know_them() {
     let (seen, built) = (Seen::default(), world("old", Seen::default()).build());
     let noted = seen.clone();
+    // Whose call came last in which session.
+    let sessions = std::sync::Arc::new(std::sync::Mutex::new(HashMap::new()));
     let watched = tower::service_fn(move |call: Call| {
+        let mut sessions = sessions.lock().unwrap();
         if call.method == Method::RootsChanged {
+            let whose = sessions.get(&call.context.caller).cloned();
+            noted.lock().unwrap().push(whose.unwrap_or_default());
+        } else if call.method == Method::ToolsCall {
             let info: Value =
                 call.context.client_info.as_ref().and_then(|info| info.to().ok()).unwrap_or_default();
-            noted.lock().unwrap().push(info["name"].as_str().unwrap_or_default().to_owned());
+            sessions.insert(call.context.caller, info["name"].as_str().unwrap_or_default().to_owned());
         }
+        drop(sessions);
         built.answer(call)
     });
     let old = serve(watched, Eras::Legacy, ([127, 0, 0, 1], 0).into()).await;

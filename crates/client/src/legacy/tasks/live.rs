@@ -13,6 +13,7 @@ use tidegate_service::Question;
 use super::super::lane::Lane;
 use super::super::parked::{Open, check_shape};
 use super::super::run::{hint, may_ask, opened};
+use super::super::whose::ClientIdentity;
 use super::awaited::{ask_for_result, cancel_soon};
 use super::shape::{Detail, Shown, id_params, related, unrelated};
 use super::store::not_found;
@@ -241,7 +242,7 @@ impl Live {
 
     fn take(&self, work: &mut Work, lane: &Lane, event: Event) {
         match event {
-            Event::Question(question) if !may_ask(lane, &self.capabilities, &question) => {}
+            Event::Question(question) if may_ask(lane, &self.capabilities, &question).is_err() => {}
             Event::Question(question) if work.open.len() < MAX_OPEN && work.keys.len() < MAX_KEYS => {
                 work.asked(question)
             }
@@ -259,7 +260,11 @@ impl Live {
 
     /// `tasks/update`: delivers answers. Those to questions that are not open are ignored; if one does not fit, none is
     /// taken.
-    pub(super) async fn update(&self, mut given: HashMap<String, Json>) -> Result<(), Error> {
+    pub(super) async fn update(
+        &self,
+        mut given: HashMap<String, Json>,
+        client: &ClientIdentity,
+    ) -> Result<(), Error> {
         let lane = self.lane().ok_or_else(not_found)?;
         let mut work = self.work.lock().await;
         self.gather(&mut work, &lane);
@@ -270,6 +275,9 @@ impl Live {
         }
         work.open.retain(|question| match given.remove(&*question.key) {
             Some(answer) => {
+                if question.method == Method::RootsList {
+                    lane.told_roots_of(client);
+                }
                 lane.peer.desk.answer(&question.id, &Ok(related(&answer, &self.id)));
                 false
             }

@@ -19,6 +19,7 @@ use tidegate_service::{Call, Reply};
 
 use super::call::Legacy;
 use super::run::held;
+use super::whose::ClientIdentity;
 use crate::allowance::Allowance;
 
 impl Legacy {
@@ -39,7 +40,7 @@ impl Legacy {
                     if call.params.object().object("inputResponses").is_none() {
                         return Err(Error::invalid_params("\"inputResponses\" must be an object"));
                     }
-                    live.update(held(&call.params)).await?;
+                    live.update(held(&call.params), &ClientIdentity::of(context)).await?;
                     Ok(Reply::complete(context.revision, ""))
                 }
                 _ => {

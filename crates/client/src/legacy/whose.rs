@@ -1,0 +1,112 @@
+//! Whose a session with a legacy server is.
+
+use tidegate_protocol::{Capability, ClientCapabilities, Json};
+use tidegate_service::{CallerId, Context, Principal};
+
+use crate::options::{Instances, Options};
+
+/// One client of a user, as far as it can be told from others.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct ClientIdentity {
+    pub(crate) principal: Principal,
+    known_by: KnownBy,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum KnownBy {
+    /// A legacy session, or a stdio connection.
+    Connection(CallerId),
+    /// A modern client over HTTP: what it says of itself is all there is.
+    Info(Option<Json>),
+}
+
+impl ClientIdentity {
+    /// Who makes a call.
+    pub(crate) fn of(context: &Context) -> ClientIdentity {
+        let known_by = match context.caller {
+            Some(caller) => KnownBy::Connection(caller),
+            None => KnownBy::Info(context.client_info.clone()),
+        };
+        ClientIdentity { principal: context.principal.clone(), known_by }
+    }
+
+    /// Its connection, if it has one.
+    pub(crate) fn connection(&self) -> Option<CallerId> {
+        match &self.known_by {
+            KnownBy::Connection(caller) => Some(*caller),
+            KnownBy::Info(_) => None,
+        }
+    }
+}
+
+/// Whose a session is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum LaneKey {
+    /// All users'.
+    Everybody,
+    /// One user's, whichever client they use.
+    User(Principal),
+    /// One client's.
+    Client(ClientIdentity),
+    /// One client's, which speaks for itself: under its own name, with what it has declared.
+    Own { client: ClientIdentity, capabilities: Json, info: Json },
+}
+
+impl LaneKey {
+    /// Whether this client's calls may be made in such a session.
+    pub(crate) fn serves(&self, client: &ClientIdentity) -> bool {
+        match self {
+            LaneKey::Everybody => true,
+            LaneKey::User(principal) => *principal == client.principal,
+            LaneKey::Client(whose) | LaneKey::Own { client: whose, .. } => whose == client,
+        }
+    }
+
+    /// The one client whose it is, if it is one's.
+    pub(crate) fn client(&self) -> Option<&ClientIdentity> {
+        match self {
+            LaneKey::Client(client) | LaneKey::Own { client, .. } => Some(client),
+            LaneKey::Everybody | LaneKey::User(_) => None,
+        }
+    }
+
+    /// Whether several clients may use the session.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.client().is_none()
+    }
+}
+
+/// On which terms a session is opened, and for whom.
+#[derive(Debug, Clone)]
+pub(crate) struct Terms {
+    pub(crate) key: LaneKey,
+    /// Whose call needs it.
+    pub(crate) client: ClientIdentity,
+    pub(crate) capabilities: ClientCapabilities,
+    pub(crate) info: Json,
+}
+
+impl Terms {
+    /// The terms on which a call of this caller is made.
+    pub(crate) fn of(context: &Context, options: &Options) -> Terms {
+        let client = ClientIdentity::of(context);
+        let key = match options.lanes.instances {
+            Instances::One => LaneKey::Everybody,
+            Instances::PerUser => LaneKey::User(client.principal.clone()),
+            Instances::PerClient => LaneKey::Client(client.clone()),
+            Instances::Own => {
+                let info = context.client_info.clone().unwrap_or_else(|| options.client_info.clone());
+                let capabilities = context.capabilities.clone();
+                let key = LaneKey::Own {
+                    client: client.clone(),
+                    capabilities: capabilities.as_json().clone(),
+                    info: info.clone(),
+                };
+                return Terms { key, client, capabilities, info };
+            }
+        };
+        let bridged: Vec<Capability> = options.lanes.capabilities.clone();
+        let capabilities = ClientCapabilities::on_behalf(&bridged);
+        Terms { key, client, capabilities, info: options.client_info.clone() }
+    }
+}

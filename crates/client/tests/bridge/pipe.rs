@@ -1,0 +1,105 @@
+//! A legacy server on a pipe that a test plays by hand: nothing that it says names a call.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tidegate_client::{Client, Instances, Options, Streams, Target};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
+use tokio::sync::mpsc;
+
+/// One session with the server, from the server's side.
+pub(crate) struct Pipe {
+    lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    output: WriteHalf<DuplexStream>,
+}
+
+/// The sessions that a client opens, in their order.
+pub(crate) struct Pipes(mpsc::UnboundedReceiver<Pipe>);
+
+/// A client of such a server.
+pub(crate) fn client(instances: Instances, change: impl FnOnce(&mut Options)) -> (Client, Pipes) {
+    let (opened, pipes) = mpsc::unbounded_channel();
+    let opened = Arc::new(Mutex::new(opened));
+    let streams = Streams::new(move || {
+        let (ours, theirs) = tokio::io::duplex(1 << 20);
+        let (input, output) = tokio::io::split(theirs);
+        let pipe = Pipe { lines: BufReader::new(input).lines(), output };
+        let _ = opened.lock().unwrap().send(pipe);
+        Ok(tokio::io::split(ours))
+    });
+    let builder = Client::builder(Target::Streams(streams)).unwrap().options(Options::default());
+    let client = builder.configure(|options| {
+        options.era = tidegate_client::EraChoice::Legacy;
+        options.lanes.instances = instances;
+        change(options);
+    });
+    (client.lazy().unwrap(), Pipes(pipes))
+}
+
+impl Pipes {
+    /// The next session, after its handshake.
+    pub(crate) async fn next(&mut self) -> Pipe {
+        let waiting = tokio::time::timeout(Duration::from_secs(10), self.0.recv());
+        let mut pipe = waiting.await.expect("a session").expect("a client");
+        let hello = pipe.read().await;
+        assert_eq!(hello["method"], "initialize");
+        let capabilities = json!({"tools": {}, "logging": {}, "resources": {"subscribe": true}});
+        let result = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities,
+            "serverInfo": {"name": "pipe", "version": "1"}});
+        pipe.answer(&hello, result).await;
+        assert_eq!(pipe.read().await["method"], "notifications/initialized");
+        pipe
+    }
+
+    /// Whether nobody has opened another.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Pipe {
+    /// The next message of the client.
+    pub(crate) async fn read(&mut self) -> Value {
+        let line = tokio::time::timeout(Duration::from_secs(10), self.lines.next_line());
+        let line = line.await.expect("a message").unwrap().expect("no end");
+        serde_json::from_str(&line).unwrap()
+    }
+
+    /// The next request for this method; others before it are answered with nothing.
+    pub(crate) async fn called(&mut self) -> Value {
+        loop {
+            let message = self.read().await;
+            match message["method"].as_str() {
+                Some("tools/call") => return message,
+                _ if message["id"].is_null() => {}
+                _ => self.answer(&message, json!({})).await,
+            }
+        }
+    }
+
+    pub(crate) async fn say(&mut self, message: Value) {
+        self.output.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+    }
+
+    pub(crate) async fn answer(&mut self, request: &Value, result: Value) {
+        self.say(json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).await;
+    }
+
+    pub(crate) async fn fail(&mut self, request: &Value, code: i64) {
+        let error = json!({"code": code, "message": "it did not work"});
+        self.say(json!({"jsonrpc": "2.0", "id": request["id"], "error": error})).await;
+    }
+
+    /// Asks something.
+    pub(crate) async fn ask(&mut self, id: &str, method: &str) {
+        let params = match method {
+            "elicitation/create" => {
+                json!({"message": id, "requestedSchema": {"type": "object", "properties": {}}})
+            }
+            "sampling/createMessage" => json!({"messages": [], "maxTokens": 1}),
+            _ => json!({}),
+        };
+        self.say(json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})).await;
+    }
+}
