@@ -341,12 +341,14 @@ impl Session {
     /// Reads the stream to its end. Who asks whether everything was read is answered when there is nothing to read.
     async fn read_all(&self, events: &mut Events, asked: &mut mpsc::Receiver<oneshot::Sender<()>>) {
         loop {
-            let event = tokio::select! {
-                biased;
-                event = events.next() => event,
-                Some(read) = asked.recv() => {
-                    _ = read.send(());
-                    continue;
+            let event = {
+                let mut next = std::pin::pin!(events.next());
+                loop {
+                    tokio::select! {
+                        biased;
+                        event = &mut next => break event,
+                        Some(read) = asked.recv() => drop(read.send(())),
+                    }
                 }
             };
             match event {

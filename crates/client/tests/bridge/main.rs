@@ -2,6 +2,7 @@
 //! is whose.
 
 mod lanes;
+mod logs;
 mod notices;
 mod parked;
 mod pipe;

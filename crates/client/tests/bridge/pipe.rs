@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_client::{Client, Instances, Options, Streams, Target};
+use tidegate_client::{Client, ClientBuilder, Instances, Options, Streams, Target};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 
@@ -19,6 +19,14 @@ pub(crate) struct Pipes(mpsc::UnboundedReceiver<Pipe>);
 
 /// A client of such a server.
 pub(crate) fn client(instances: Instances, change: impl FnOnce(&mut Options)) -> (Client, Pipes) {
+    client_with(instances, |builder| builder.configure(change))
+}
+
+/// The same, built in another way.
+pub(crate) fn client_with(
+    instances: Instances,
+    build: impl FnOnce(ClientBuilder) -> ClientBuilder,
+) -> (Client, Pipes) {
     let (opened, pipes) = mpsc::unbounded_channel();
     let opened = Arc::new(Mutex::new(opened));
     let streams = Streams::new(move || {
@@ -29,12 +37,11 @@ pub(crate) fn client(instances: Instances, change: impl FnOnce(&mut Options)) ->
         Ok(tokio::io::split(ours))
     });
     let builder = Client::builder(Target::Streams(streams)).unwrap().options(Options::default());
-    let client = builder.configure(|options| {
+    let builder = builder.configure(|options| {
         options.era = tidegate_client::EraChoice::Legacy;
         options.lanes.instances = instances;
-        change(options);
     });
-    (client.lazy().unwrap(), Pipes(pipes))
+    (build(builder).lazy().unwrap(), Pipes(pipes))
 }
 
 impl Pipes {
