@@ -24,10 +24,12 @@ impl Script {
     /// The memory keeps something and finds it again, and a server that counts thoughts counts two.
     pub(crate) fn new() -> Script {
         let ada = json!({"name": "Ada", "entityType": "person", "observations": ["she knows the tides"]});
+        // All arguments there are: some frameworks send null for one that is left out, which this server refuses.
         let thought = |number: usize| {
             json!({
                 "thought": format!("Thought {number}"), "thoughtNumber": number, "totalThoughts": 2,
-                "nextThoughtNeeded": number < 2,
+                "nextThoughtNeeded": number < 2, "needsMoreThoughts": false, "isRevision": false,
+                "revisesThought": 1, "branchFromThought": 1, "branchId": "ebb",
             })
         };
         let step = |tool, arguments, returns| Step { tool, arguments, returns };
