@@ -1,10 +1,11 @@
 //! `cargo xtask …`: the commands that are about the repository rather than the product.
 //!
 //! Each command is a room: `steps` runs all tests, `conformance` the official suite, `inspector` the MCP Inspector,
-//! `servers` our client, and clients of others, against servers of others, `browser` the page of the memory, `pgvector` the
-//! memory on PostgreSQL with pgvector, `bench` the benchmarks. `npm`, `packages`, `fixture`, `gateway`, `suite`, `leg` and `shell` are what they share.
+//! `servers` our client, and clients of others, against servers of others, `agents` real agents in front of the gateway,
+//! `browser` the page of the memory, `pgvector` the memory on PostgreSQL with pgvector, `bench` the benchmarks. `npm`, `packages`, `fixture`, `gateway`, `suite`, `leg` and `shell` are what they share.
 #![allow(clippy::print_stdout, reason = "a command-line tool talks on stdout")]
 
+mod agents;
 mod bench;
 mod browser;
 mod conformance;
@@ -27,8 +28,8 @@ const HELP: &str = "\
 Usage: cargo xtask <command>
 
   test [--skip-conformance]
-      Formatting, clippy, unit and integration tests, rmcp as the client, servers of others, the memory's page in a
-      browser, the memory with pgvector, doc tests, examples, documentation, the conformance suite and the MCP
+      Formatting, clippy, unit and integration tests, rmcp as the client, servers of others, real agents, the memory's
+      page in a browser, the memory with pgvector, doc tests, examples, documentation, the conformance suite and the MCP
       Inspector. Stops at the first failure. What needs npm, Python or Chromium is skipped where they are not installed;
       with CI set in the environment that is a failure.
 
@@ -45,6 +46,11 @@ Usage: cargo xtask <command>
       Our client against servers of others: rmcp, the reference servers and the TypeScript SDK from npm, the Python SDK
       and FastMCP from PyPI; and clients on all of these against all of these, through our gateway (matrix). Installs
       them into target/interop.
+
+  agents [--all]
+      Claude Code, Codex, CrewAI, pydantic-ai, AutoGen and LangChain with a scripted model in front of our gateway: they
+      list the tools, call some, and hand the results to the model. With --all also many others. Installs them into
+      target/interop.
 
   browser
       The page of the memory in Chromium.
@@ -76,6 +82,7 @@ fn main() -> ExitCode {
         Some("test") => steps::run(&rest),
         Some("conformance") => conformance::run(&rest).map(|()| ExitCode::SUCCESS),
         Some("servers") => servers::run(&rest).map(|()| ExitCode::SUCCESS),
+        Some("agents") => agents::run(&rest).map(|()| ExitCode::SUCCESS),
         Some("browser") => browser::run(&rest).map(|()| ExitCode::SUCCESS),
         Some("pgvector") => pgvector::run(&rest).map(|()| ExitCode::SUCCESS),
         Some("bench") => bench::run(&rest).map(|()| ExitCode::SUCCESS),

@@ -66,6 +66,12 @@ impl Packages {
         &self.node
     }
 
+    /// Notes that in `node.txt`, where tests read it.
+    pub(crate) fn note_node(&self) -> Result<()> {
+        let path = self.node.to_str().context("the path of Node.js is not UTF-8")?;
+        fs::write(self.dir.join("node.txt"), path).context("noting where Node.js is")
+    }
+
     /// Directory with `node_modules`.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir

@@ -3,6 +3,7 @@
 //!
 //! All of it is pinned, and installed once into `target/interop`.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -118,21 +119,19 @@ fn directory() -> Result<PathBuf> {
 }
 
 fn install_from_npm() -> Result<()> {
-    let packages = Packages::install(directory()?.join("npm"), FROM_NPM, NODE_AT_LEAST)?;
-    // The tests read it there.
-    let path = packages.node_path().to_str().context("the path of Node.js is not UTF-8")?;
-    fs::write(packages.dir().join("node.txt"), path).context("noting where Node.js is")
+    Packages::install(directory()?.join("npm"), FROM_NPM, NODE_AT_LEAST)?.note_node()
 }
 
 fn install_from_pypi() -> Result<()> {
-    virtual_environment(&directory()?.join("pypi"), FROM_PYPI)?;
-    virtual_environment(&directory()?.join("pypi-legacy"), LEGACY_FROM_PYPI)
+    virtual_environment(&directory()?.join("pypi"), FROM_PYPI, None)?;
+    virtual_environment(&directory()?.join("pypi-legacy"), LEGACY_FROM_PYPI, None)
 }
 
-/// Makes a virtual environment with these packages.
-fn virtual_environment(dir: &Path, packages: &[&str]) -> Result<()> {
+/// Makes a virtual environment with these packages. A file may pin what they bring along.
+pub(crate) fn virtual_environment(dir: &Path, packages: &[&str], constraints: Option<&Path>) -> Result<()> {
     let (python, version) = python().context(NO_PYTHON)?;
-    let wanted = format!("{version} {}", packages.join(" "));
+    let pinned = constraints.map(fs::read_to_string).transpose().context("reading what pip is to pin")?;
+    let wanted = format!("{version} {}\n{}", packages.join(" "), pinned.unwrap_or_default());
     // Written last: a stamp that says this means that an installation of just this went through.
     let stamp = dir.join("installed.txt");
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
@@ -146,13 +145,14 @@ fn virtual_environment(dir: &Path, packages: &[&str]) -> Result<()> {
         .context("making a virtual environment")?;
     let mut pip = Command::new(dir.join("bin").join("python"));
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input"]).args(packages);
+    pip.args(constraints.into_iter().flat_map(|file| [OsStr::new("--constraint"), file.as_os_str()]));
     shell::check(pip.stdin(Stdio::null())).context("installing packages through pip")?;
     fs::write(&stamp, wanted).with_context(|| format!("writing {}", stamp.display()))
 }
 
 /// Installs a package, and returns the folder that it is in; `part` is something that must be there.
 pub(crate) fn installed(dir: &Path, package: &str, part: &str) -> Result<PathBuf> {
-    virtual_environment(dir, &[package])?;
+    virtual_environment(dir, &[package], None)?;
     // The folder between is named after the version of Python.
     let versions = fs::read_dir(dir.join("lib")).context("looking for what pip installed")?;
     let packages = versions.filter_map(|version| Some(version.ok()?.path().join("site-packages")));

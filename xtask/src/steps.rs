@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::packages::NO_NPM;
 use crate::servers::Part;
-use crate::{browser, conformance, inspector, pgvector, shell};
+use crate::{agents, browser, conformance, inspector, pgvector, shell};
 
 /// Runs all steps and prints a table of them; stops at the first that fails.
 ///
@@ -49,6 +49,10 @@ fn all(report: &mut Report, skip_conformance: bool) -> Result<()> {
             None => report.step(part.step(), || part.test())?,
             Some(why) => report.lacking(part.step(), why)?,
         }
+    }
+    match agents::lacks() {
+        None => report.step(agents::STEP, agents::test)?,
+        Some(why) => report.lacking(agents::STEP, why)?,
     }
     match browser::lacks() {
         None => report.step(browser::STEP, browser::test)?,

@@ -6,6 +6,7 @@
 //! and `scenarios` what is done with it, `life` is what happens when a server dies. Then come the servers, one module per
 //! registry, because a machine may lack one; and `matrix`, with all of them at once behind the gateway.
 
+mod gateway;
 mod life;
 mod meeting;
 mod place;
@@ -13,6 +14,7 @@ mod scenarios;
 mod server;
 mod vocabulary;
 
+mod agents;
 mod matrix;
 mod npm;
 mod pypi;

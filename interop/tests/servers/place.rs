@@ -9,7 +9,11 @@ fn installed() -> PathBuf {
 }
 
 fn text(path: PathBuf) -> String {
-    assert!(path.exists(), "{} is not there; `cargo xtask servers` sees to that", path.display());
+    assert!(
+        path.exists(),
+        "{} is not there; `cargo xtask servers` or `cargo xtask agents` sees to that",
+        path.display()
+    );
     path.to_str().expect("the path of this repository is UTF-8").to_owned()
 }
 
@@ -25,7 +29,11 @@ pub(crate) fn package(path: &str) -> String {
 
 /// Node.js: the one that was installed because the machine's is too old, or the machine's.
 pub(crate) fn node() -> String {
-    std::fs::read_to_string(npm().join("node.txt")).unwrap_or_else(|_| "node".to_owned())
+    node_of(&npm())
+}
+
+fn node_of(packages: &Path) -> String {
+    std::fs::read_to_string(packages.join("node.txt")).unwrap_or_else(|_| "node".to_owned())
 }
 
 /// Python, with the packages from PyPI.
@@ -36,6 +44,27 @@ pub(crate) fn python() -> String {
 /// Python, with version 1 of the official SDK.
 pub(crate) fn legacy_python() -> String {
     text(installed().join("pypi-legacy").join("bin").join("python"))
+}
+
+/// Where npm or pip has put agents.
+pub(crate) fn agents(folder: &str) -> PathBuf {
+    installed().join("agents").join(folder)
+}
+
+/// The Node.js for the agents from npm in this folder, and a file of a package among them.
+pub(crate) fn agent_node(folder: &str, path: &str) -> [String; 2] {
+    let packages = agents(folder);
+    [node_of(&packages), text(packages.join("node_modules").join(path))]
+}
+
+/// Python, with this agent from PyPI.
+pub(crate) fn agent_python(agent: &str) -> String {
+    text(agents(agent).join("bin").join("python"))
+}
+
+/// An agent that we wrote on somebody's framework.
+pub(crate) fn agent(path: &str) -> String {
+    text(Path::new(env!("CARGO_MANIFEST_DIR")).join("agents").join(path))
 }
 
 /// A server that we wrote on somebody's SDK.

@@ -31,10 +31,15 @@ impl std::fmt::Display for ArgsFault {
 
 /// The value that `text` holds.
 pub(crate) fn parse(text: &str) -> Result<Value, ArgsFault> {
-    let mut reader = Reader { text, at: 0 };
+    parse_and_look(text).map(|(value, _)| value)
+}
+
+/// The value that `text` holds, and whether there is a `null` anywhere in it.
+pub(super) fn parse_and_look(text: &str) -> Result<(Value, bool), ArgsFault> {
+    let mut reader = Reader { text, at: 0, has_null: false };
     let value = reader.value(0)?;
     match reader.peek() {
-        None => Ok(value),
+        None => Ok((value, reader.has_null)),
         Some(_) => reader.unreadable(),
     }
 }
@@ -42,6 +47,7 @@ pub(crate) fn parse(text: &str) -> Result<Value, ArgsFault> {
 struct Reader<'a> {
     text: &'a str,
     at: usize,
+    has_null: bool,
 }
 
 impl Reader<'_> {
@@ -77,7 +83,10 @@ impl Reader<'_> {
             Some(b'"') => self.string().map(Value::String),
             Some(b't') => self.word("true", Value::Bool(true)),
             Some(b'f') => self.word("false", Value::Bool(false)),
-            Some(b'n') => self.word("null", Value::Null),
+            Some(b'n') => {
+                self.has_null = true;
+                self.word("null", Value::Null)
+            }
             _ => self.number(),
         }
     }
@@ -190,6 +199,18 @@ mod tests {
             r#"  [ 1 , { "x" : "y" } ]  "#,
         ] {
             assert_eq!(parse(text).unwrap(), serde_json::from_str::<Value>(text).unwrap(), "{text}");
+        }
+    }
+
+    #[test]
+    fn nulls_are_seen_at_any_depth_and_not_in_texts() {
+        for (text, has_null) in [
+            ("null", true),
+            (r#"{"a":[1,{"b":null}]}"#, true),
+            (r#"{"null":"null","a":["null"]}"#, false),
+            ("{}", false),
+        ] {
+            assert_eq!(parse_and_look(text).unwrap().1, has_null, "{text}");
         }
     }
 

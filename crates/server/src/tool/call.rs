@@ -113,11 +113,15 @@ impl ToolEntry {
         Box::pin(std::future::ready(Err(ToolError::from(error))))
     }
 
-    /// The arguments as a tree, with the names that the schema has. No arguments are an empty object.
+    /// The arguments as a tree, with the names that the schema has, and without a `null` where that says no more than
+    /// leaving it out. No arguments are an empty object.
     fn arguments(&self, params: &Params) -> Result<Value, Error> {
-        let mut arguments = arguments(params)?;
-        if let Some(names) = &self.names {
+        let (mut arguments, has_null) = arguments(params)?;
+        if let Some(names) = &self.spelling {
             names.mend(&mut arguments);
+        }
+        if let Some(names) = self.optional.as_ref().filter(|_| has_null) {
+            names.drop_nulls(&mut arguments);
         }
         Ok(arguments)
     }
@@ -128,13 +132,13 @@ fn find(core: &Core, name: &str, call: &Call) -> Option<Arc<ToolEntry>> {
     registry.tool(name).filter(|tool| tool.is_visible(&call.context.principal)).cloned()
 }
 
-fn arguments(params: &Params) -> Result<Value, Error> {
+/// The arguments as they came, and whether there is a `null` in them.
+fn arguments(params: &Params) -> Result<(Value, bool), Error> {
     match params.get("arguments") {
-        None => Ok(Value::Object(Map::new())),
+        None => Ok((Value::Object(Map::new()), false)),
         Some(text) if !text.starts_with('{') => Err(Error::invalid_params("\"arguments\" must be an object")),
-        Some(text) => {
-            args::parse(text).map_err(|fault| Error::invalid_params(format_args!("\"arguments\": {fault}")))
-        }
+        Some(text) => args::parse_and_look(text)
+            .map_err(|fault| Error::invalid_params(format_args!("\"arguments\": {fault}"))),
     }
 }
 

@@ -9,6 +9,7 @@ use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::param_headers::HeaderParams;
 use tidegate_protocol::{Error, Feature, Json, Object, Revision, Symbol};
 use tidegate_service::Principal;
+use tidegate_service::schema::portable;
 
 use super::names::Names;
 use super::problem::Problem;
@@ -23,7 +24,9 @@ pub(crate) struct ToolEntry {
     /// The definition for 2025-11-25, where it says more.
     with_execution: Option<Json>,
     /// How its arguments are spelled, if they may be spelled in another way.
-    pub(super) names: Option<Names>,
+    pub(super) spelling: Option<Arc<Names>>,
+    /// Which of its arguments can be left out, if `null` is as good as that.
+    pub(super) optional: Option<Arc<Names>>,
     pub(super) input_check: Compiled,
     output_check: Option<Compiled>,
     pub(super) headers: HeaderParams,
@@ -85,7 +88,9 @@ impl Tool {
         schema::object_root(&mut input)?;
         let headers = HeaderParams::from_schema(&input)?;
         let input_check = Compiled::new(&input).map_err(|e| format!("input: {e}"))?;
-        let names = if self.any_case { Names::of(&input) } else { None };
+        let names = if self.any_case || self.derived { Names::of(&input).map(Arc::new) } else { None };
+        // What the author wrote is listed as it is.
+        let listed = if self.derived { portable(&input) } else { input };
         let output_check = match &self.output {
             Some(output) => Some(Compiled::new(output).map_err(|e| format!("output: {e}"))?),
             None => None,
@@ -102,7 +107,7 @@ impl Tool {
         if !self.icons.is_empty() {
             w.value("icons", &self.icons);
         }
-        w.value("inputSchema", &input);
+        w.value("inputSchema", &listed);
         if let Some(output) = &self.output {
             w.value("outputSchema", output);
         }
@@ -124,7 +129,8 @@ impl Tool {
             name: self.name,
             definition,
             with_execution,
-            names,
+            spelling: names.clone().filter(|_| self.any_case),
+            optional: names.filter(|_| self.derived),
             input_check,
             output_check,
             headers,

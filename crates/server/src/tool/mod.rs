@@ -58,8 +58,10 @@ impl TaskSupport {
 
 /// A tool: a name, a description, schemas, and the handler that does the work.
 ///
-/// Arguments are a Rust type; its schema is what clients see, and arguments are checked against it before the handler
-/// runs. What a handler may return is the business of [`IntoToolResult`].
+/// Arguments are a Rust type, and arguments are checked against its schema before the handler runs. Clients see that
+/// schema in words that every one of them understands ([`portable`](tidegate_service::schema::portable)): an `Option<T>` is
+/// a `T` that can be left out, and a `null` there counts as left out, whichever way the member is optional. What a handler
+/// may return is the business of [`IntoToolResult`].
 ///
 /// ```
 /// use tidegate_server::{Cx, Structured, Tool, ToolError, schemars};
@@ -94,6 +96,8 @@ pub struct Tool {
     annotations: Map<String, Value>,
     meta: Option<Map<String, Value>>,
     input: Option<Value>,
+    /// Whether the input schema is that of the handler's type: what is listed may then be in other words.
+    derived: bool,
     output: Option<Value>,
     pub(crate) aliases: Vec<String>,
     timeout: Option<Duration>,
@@ -118,6 +122,7 @@ impl Tool {
             annotations: Map::new(),
             meta: None,
             input: None,
+            derived: false,
             output: None,
             aliases: Vec::new(),
             timeout: None,
@@ -191,9 +196,10 @@ impl Tool {
         self
     }
 
-    /// An input schema instead of the one that the handler's type gives.
+    /// An input schema instead of the one that the handler's type gives. It is listed as it is.
     pub fn input_schema(mut self, schema: Value) -> Tool {
         self.input = Some(schema);
+        self.derived = false;
         self
     }
 
@@ -288,6 +294,7 @@ impl Tool {
         self.unit = input.get("type").and_then(Value::as_str) == Some("null");
         if self.input.is_none() {
             self.input = Some(if self.unit { schema::no_arguments() } else { input });
+            self.derived = true;
         }
         self.take_handler::<Fut>(move |args, cx| match serde_json::from_value::<A>(args) {
             Ok(args) => {

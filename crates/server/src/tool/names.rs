@@ -1,4 +1,4 @@
-//! [`Names`]: how the members of arguments are spelled, for tools that take any spelling.
+//! [`Names`]: the members of arguments. How they are spelled, for tools that take any spelling, and which can be left out.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 /// Far more kinds of objects than a schema has that people write.
 const MOST: usize = 1_000;
 
-/// The members that a schema names, object by object, and how else they might be spelled.
+/// The members that a schema names, object by object.
 #[derive(Debug)]
 pub(super) struct Names {
     /// The first is the whole of the arguments.
@@ -17,12 +17,20 @@ pub(super) struct Names {
 /// One kind of value in the schema, an object or a list, or both where it can be either.
 #[derive(Debug, Default)]
 struct Kind {
-    /// The members, and what they are, if that has members in turn.
-    members: HashMap<String, Option<usize>>,
+    members: HashMap<String, Member>,
     /// From what all spellings of a name have in common to the name. Not where other names are somebody's data.
     spelled: HashMap<String, String>,
     /// What the items of the list are, if they have members.
     items: Option<usize>,
+}
+
+/// A member of an object.
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    /// What it is, if that has members in turn.
+    kind: Option<usize>,
+    /// Whether it can be left out. Not where it may be somebody's data.
+    optional: bool,
 }
 
 impl Names {
@@ -45,8 +53,8 @@ impl Names {
             Value::Object(members) => {
                 let mut strange = false;
                 for (name, value) in members.iter_mut() {
-                    match kind.members.get(name) {
-                        Some(Some(kind)) => self.mend_kind(*kind, value),
+                    match kind.members.get(name).map(|member| member.kind) {
+                        Some(Some(kind)) => self.mend_kind(kind, value),
                         Some(None) => {}
                         None => strange = true,
                     }
@@ -73,11 +81,39 @@ impl Names {
                 continue;
             }
             if let Some(mut value) = members.remove(&name) {
-                if let Some(Some(kind)) = kind.members.get(meant) {
-                    self.mend_kind(*kind, &mut value);
+                if let Some(kind) = kind.members.get(meant).and_then(|member| member.kind) {
+                    self.mend_kind(kind, &mut value);
                 }
                 members.insert(meant.clone(), value);
             }
+        }
+    }
+
+    /// Takes every member out of `arguments` that is `null` and can be left out. Many clients send a `null` for whatever
+    /// they have no value for.
+    pub(super) fn drop_nulls(&self, arguments: &mut Value) {
+        self.drop_nulls_of(0, arguments);
+    }
+
+    fn drop_nulls_of(&self, kind: usize, value: &mut Value) {
+        let kind = &self.kinds[kind];
+        match value {
+            Value::Object(members) => {
+                members.retain(|name, value| {
+                    !value.is_null() || !kind.members.get(name).is_some_and(|member| member.optional)
+                });
+                for (name, value) in members {
+                    if let Some(kind) = kind.members.get(name).and_then(|member| member.kind) {
+                        self.drop_nulls_of(kind, value);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                if let Some(kind) = kind.items {
+                    items.iter_mut().for_each(|item| self.drop_nulls_of(kind, item));
+                }
+            }
+            _ => {}
         }
     }
 }
@@ -108,7 +144,8 @@ impl<'s> Reader<'s> {
         }
         let mut members: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
         let mut items = Vec::new();
-        let mut open = false;
+        let mut required = HashSet::new();
+        let (mut open, mut any_object) = (false, false);
         for part in parts {
             for (name, schema) in part.get("properties").and_then(Value::as_object).into_iter().flatten() {
                 members.entry(name).or_default().push(schema);
@@ -116,6 +153,9 @@ impl<'s> Reader<'s> {
             items.extend(part.get("items"));
             let others = part.get("additionalProperties").is_some_and(|others| *others != Value::Bool(false));
             open |= others || part.contains_key("patternProperties");
+            any_object |= takes_any_object(part);
+            let names = part.get("required").and_then(Value::as_array).into_iter().flatten();
+            required.extend(names.filter_map(Value::as_str));
         }
         if (members.is_empty() && items.is_empty()) || self.kinds.len() >= MOST {
             self.known.insert(key, None);
@@ -125,8 +165,13 @@ impl<'s> Reader<'s> {
         self.kinds.push(Kind::default());
         self.known.insert(key, Some(at));
         let spelled = if open { HashMap::new() } else { spellings(members.keys()) };
-        let members =
-            members.into_iter().map(|(name, schemas)| (name.to_owned(), self.kind(schemas))).collect();
+        let optional = |name: &str| !open && !any_object && !required.contains(name);
+        let members = members
+            .into_iter()
+            .map(|(name, schemas)| {
+                (name.to_owned(), Member { optional: optional(name), kind: self.kind(schemas) })
+            })
+            .collect();
         let items = if items.is_empty() { None } else { self.kind(items) };
         self.kinds[at] = Kind { members, spelled, items };
         Some(at)
@@ -154,6 +199,17 @@ impl<'s> Reader<'s> {
             }
         }
     }
+}
+
+/// Whether a schema takes objects without naming their members: those are somebody's data then.
+fn takes_any_object(part: &Map<String, Value>) -> bool {
+    const SAY_MORE: [&str; 7] = ["properties", "$ref", "anyOf", "oneOf", "allOf", "enum", "const"];
+    let object = match part.get("type") {
+        None => true,
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "object"),
+        Some(kind) => kind == "object",
+    };
+    object && !SAY_MORE.iter().any(|keyword| part.contains_key(*keyword))
 }
 
 /// The names by what their spellings have in common. Names that have it in common with each other are left out.
@@ -212,6 +268,39 @@ mod tests {
         assert_eq!(
             mended(&schema, json!({"one_or_many": [{"entity_name": 1}]})),
             json!({"oneOrMany": [{"entityName": 1}]})
+        );
+    }
+
+    #[test]
+    fn nulls_are_dropped_where_a_member_can_be_left_out() {
+        let schema = json!({
+            "properties": {
+                "name": {"type": ["string", "null"]},
+                "limit": {"type": "integer", "default": 5},
+                "must": {"type": ["string", "null"]},
+                "list": {"type": "array", "items": {"anyOf": [{"$ref": "#/$defs/Part"}, {"type": "null"}]}},
+                "data": {"type": "object", "additionalProperties": true},
+                "either": {"anyOf": [{"$ref": "#/$defs/Part"}, {"type": "object"}]},
+            },
+            "required": ["must"],
+            "$defs": {"Part": {"type": "object", "properties": {"size": {}, "part": {"$ref": "#/$defs/Part"}}}},
+        });
+        let names = Names::of(&schema).unwrap();
+        let mut arguments = json!({
+            "name": null, "limit": null, "must": null, "unknown": null,
+            "list": [{"size": null, "part": {"size": 1, "part": null}}, null],
+            "data": {"size": null},
+            "either": {"size": null},
+        });
+        names.drop_nulls(&mut arguments);
+        assert_eq!(
+            arguments,
+            json!({
+                "must": null, "unknown": null,
+                "list": [{"part": {"size": 1}}, null],
+                "data": {"size": null},
+                "either": {"size": null},
+            })
         );
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
-use tidegate_service::schema::{Fit, Schema, TooMuchWork};
+use tidegate_service::schema::{Fit, Schema, TooMuchWork, remove_sizes};
 
 use super::problem::{Problem, TOLD, describe, shorten};
 
@@ -45,22 +45,15 @@ fn plain(
     {
         root.remove("title");
     }
-    tidy(&mut schema);
+    remove_sizes(&mut schema);
+    spell_out(&mut schema);
     schema
 }
 
-/// Removes `format: "int32"` and its kin, which are no formats of JSON Schema, and turns `true` into `{}` where a
-/// property stands: 2025-11-25 and earlier want objects there.
-fn tidy(schema: &mut Value) {
+/// Turns `true` into `{}` where a property stands: 2025-11-25 and earlier want objects there.
+fn spell_out(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
-            const SIZES: [&str; 14] = [
-                "int8", "int16", "int32", "int64", "int128", "int", "uint8", "uint16", "uint32", "uint64",
-                "uint128", "uint", "float", "double",
-            ];
-            if map.get("format").and_then(Value::as_str).is_some_and(|f| SIZES.contains(&f)) {
-                map.remove("format");
-            }
             for (keyword, value) in map.iter_mut() {
                 match (keyword.as_str(), &mut *value) {
                     ("enum" | "const" | "default" | "examples", _) => {}
@@ -69,14 +62,14 @@ fn tidy(schema: &mut Value) {
                             if *schema == Value::Bool(true) {
                                 *schema = json!({});
                             }
-                            tidy(schema);
+                            spell_out(schema);
                         }
                     }
-                    _ => tidy(value),
+                    _ => spell_out(value),
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(tidy),
+        Value::Array(items) => items.iter_mut().for_each(spell_out),
         _ => {}
     }
 }

@@ -7,6 +7,7 @@
 //! and how much work a value makes is known before that work begins (`work.rs`).
 
 mod graph;
+mod portable;
 mod references;
 mod work;
 
@@ -20,6 +21,7 @@ use tokio::sync::Semaphore;
 
 use self::graph::Graph;
 
+pub use self::portable::{Construct, Obstacle, obstacles, portable, remove_sizes};
 pub use self::work::TooMuchWork;
 pub use jsonschema::ValidationError;
 
