@@ -11,11 +11,13 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail};
 
 use crate::packages::{NO_NPM, Package, Packages};
-use crate::{fixture, shell};
+use crate::{browser, fixture, shell};
 
 const FROM_NPM: &[Package] = &[
     ("@modelcontextprotocol/server-everything", "2026.8.31"),
     ("@modelcontextprotocol/server-memory", "2026.8.31"),
+    ("@modelcontextprotocol/server-sequential-thinking", "2026.8.31"),
+    ("@playwright/mcp", "0.0.83"),
     ("@modelcontextprotocol/server", "2.4.0"),
     ("@modelcontextprotocol/node", "2.1.2"),
     ("@modelcontextprotocol/client", "2.4.0"),
@@ -41,11 +43,13 @@ pub(crate) enum Part {
     PyPi,
     /// Clients of others with all of these, and our gateway between them.
     Matrix,
+    /// Servers that remember something between calls, behind our gateway.
+    State,
 }
 
 impl Part {
     /// All of them.
-    pub(crate) const ALL: [Self; 4] = [Self::Rust, Self::Npm, Self::PyPi, Self::Matrix];
+    pub(crate) const ALL: [Self; 5] = [Self::Rust, Self::Npm, Self::PyPi, Self::Matrix, Self::State];
 
     fn name(self) -> &'static str {
         match self {
@@ -53,6 +57,7 @@ impl Part {
             Self::Npm => "npm",
             Self::PyPi => "pypi",
             Self::Matrix => "matrix",
+            Self::State => "state",
         }
     }
 
@@ -63,6 +68,7 @@ impl Part {
             Self::Npm => "client with npm servers",
             Self::PyPi => "client with PyPI servers",
             Self::Matrix => "clients and servers of others",
+            Self::State => "servers that keep state",
         }
     }
 
@@ -73,6 +79,7 @@ impl Part {
             Self::Npm => (!shell::installed("npm")).then_some(NO_NPM),
             Self::PyPi => python().is_none().then_some(NO_PYTHON),
             Self::Matrix => Self::Npm.lacks().or_else(|| Self::PyPi.lacks()),
+            Self::State => Self::Npm.lacks().or_else(browser::lacks),
         }
     }
 
@@ -91,11 +98,15 @@ impl Part {
                 // The tests start it.
                 fixture::program("tidegate")?;
             }
+            Self::State => {
+                install_from_npm()?;
+                fixture::program("tidegate")?;
+            }
         }
         let module = format!("{}::", self.name());
         let threads = match self {
             // Clients of others have a patience of their own.
-            Self::Matrix => "--test-threads=1",
+            Self::Matrix | Self::State => "--test-threads=1",
             // The tests wait for processes more than they compute.
             _ => "--test-threads=4",
         };
@@ -107,7 +118,7 @@ impl Part {
 /// The command: all parts, or those that are named.
 pub(crate) fn run(args: &[String]) -> Result<()> {
     if let Some(unknown) = args.iter().find(|arg| Part::ALL.iter().all(|part| part.name() != **arg)) {
-        bail!("`{unknown}` is no part of these tests; there are rust, npm, pypi and matrix");
+        bail!("`{unknown}` is no part of these tests; there are rust, npm, pypi, matrix and state");
     }
     let wanted = |part: &Part| args.is_empty() || args.iter().any(|arg| arg == part.name());
     Part::ALL.into_iter().filter(wanted).try_for_each(Part::test)

@@ -40,9 +40,14 @@ impl Gateway {
         Gateway { url, child }
     }
 
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id().expect("it runs")
+    }
+
     /// Ends it in an orderly way.
     pub(crate) async fn stop(mut self) {
-        let pid = self.child.id().expect("it runs").to_string();
+        let pid = self.pid().to_string();
         let told = Command::new("kill").args(["-TERM", &pid]).status().await.expect("kill");
         assert!(told.success(), "kill -TERM {pid}: {told}");
         let ended = tokio::time::timeout(PATIENCE, self.child.wait()).await;

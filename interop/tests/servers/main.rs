@@ -4,7 +4,8 @@
 //! `cargo xtask servers` installs what they need into `target/interop` and runs this. `place` knows what is where,
 //! `server` starts one, `meeting` is our client with what it observed, `vocabulary` is what all the small servers offer
 //! and `scenarios` what is done with it, `life` is what happens when a server dies. Then come the servers, one module per
-//! registry, because a machine may lack one; and `matrix`, with all of them at once behind the gateway.
+//! registry, because a machine may lack one; and `matrix`, with all of them at once behind the gateway. `state` is what servers
+//! remember between calls there.
 
 mod gateway;
 mod life;
@@ -19,3 +20,4 @@ mod matrix;
 mod npm;
 mod pypi;
 mod rust;
+mod state;
