@@ -3,6 +3,7 @@
 
 mod lanes;
 mod logs;
+mod mixed;
 mod notices;
 mod parked;
 mod pipe;

@@ -45,18 +45,16 @@ pub(crate) fn client_with(
 }
 
 impl Pipes {
+    /// The next session, after its handshake, whenever it comes; `None` when there is no client any more.
+    pub(crate) async fn opened(&mut self) -> Option<Pipe> {
+        let pipe = self.0.recv().await?;
+        Some(shaken(pipe).await)
+    }
+
     /// The next session, after its handshake.
     pub(crate) async fn next(&mut self) -> Pipe {
-        let waiting = tokio::time::timeout(Duration::from_secs(10), self.0.recv());
-        let mut pipe = waiting.await.expect("a session").expect("a client");
-        let hello = pipe.read().await;
-        assert_eq!(hello["method"], "initialize");
-        let capabilities = json!({"tools": {}, "logging": {}, "resources": {"subscribe": true}});
-        let result = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities,
-            "serverInfo": {"name": "pipe", "version": "1"}});
-        pipe.answer(&hello, result).await;
-        assert_eq!(pipe.read().await["method"], "notifications/initialized");
-        pipe
+        let opened = tokio::time::timeout(Duration::from_secs(10), self.opened());
+        opened.await.expect("a session").expect("a client")
     }
 
     /// Whether nobody has opened another.
@@ -65,7 +63,25 @@ impl Pipes {
     }
 }
 
+/// Shakes hands.
+async fn shaken(mut pipe: Pipe) -> Pipe {
+    let hello = pipe.read().await;
+    assert_eq!(hello["method"], "initialize");
+    let capabilities = json!({"tools": {}, "logging": {}, "resources": {"subscribe": true}});
+    let result = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities,
+            "serverInfo": {"name": "pipe", "version": "1"}});
+    pipe.answer(&hello, result).await;
+    assert_eq!(pipe.read().await["method"], "notifications/initialized");
+    pipe
+}
+
 impl Pipe {
+    /// The next message of the client, whenever it comes; `None` at the end.
+    pub(crate) async fn try_read(&mut self) -> Option<Value> {
+        let line = self.lines.next_line().await.ok()??;
+        serde_json::from_str(&line).ok()
+    }
+
     /// The next message of the client.
     pub(crate) async fn read(&mut self) -> Value {
         let line = tokio::time::timeout(Duration::from_secs(10), self.lines.next_line());
@@ -86,7 +102,8 @@ impl Pipe {
     }
 
     pub(crate) async fn say(&mut self, message: Value) {
-        self.output.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+        // The client may have left.
+        let _ = self.output.write_all(format!("{message}\n").as_bytes()).await;
     }
 
     pub(crate) async fn answer(&mut self, request: &Value, result: Value) {
