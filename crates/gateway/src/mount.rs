@@ -14,7 +14,7 @@ use tidegate_service::{Call, CallerId, Context, Door, OWN_RESOURCES, Reply, UNLI
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::catalog::{self, Catalog, Part};
+use crate::catalog::{self, About, Catalog, Part};
 use crate::kind::Kind;
 use crate::loops;
 use crate::status::{Health, ServerStatus};
@@ -46,6 +46,8 @@ pub(crate) struct Mount {
     gateway: Arc<str>,
     /// One reader of lists at a time.
     reading: tokio::sync::Mutex<()>,
+    /// Whether something is known that is not on disk yet.
+    pub(crate) unsaved: AtomicBool,
     /// One writer of the lists on disk at a time.
     pub(crate) saving: Mutex<()>,
     /// Fires when the server is unmounted.
@@ -79,6 +81,7 @@ impl Mount {
             wake: Notify::new(),
             gateway,
             reading: tokio::sync::Mutex::default(),
+            unsaved: AtomicBool::new(false),
             saving: Mutex::default(),
             over: CancellationToken::new(),
             caller: CallerId::new(),
@@ -194,8 +197,11 @@ impl Mount {
             };
             read.push((kind, part));
         }
-        self.facts.store(Some(Arc::new(facts)));
         let mut catalog = (*self.catalog()).clone();
+        let about = Some(About::of(&facts));
+        let mut is_new = catalog.about != about;
+        catalog.about = about;
+        self.facts.store(Some(Arc::new(facts)));
         let mut changed = Vec::new();
         for (kind, part) in read {
             let known = &mut catalog.parts[kind.index()];
@@ -204,7 +210,11 @@ impl Mount {
             }
             *known = Some(part);
         }
+        is_new |= !changed.is_empty();
         self.catalog.store(Arc::new(catalog));
+        if is_new {
+            self.unsaved.store(true, Ordering::Relaxed);
+        }
         Ok(changed)
     }
 

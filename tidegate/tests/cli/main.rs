@@ -22,3 +22,4 @@ mod memory;
 mod model;
 mod pin;
 mod terminal;
+mod warm;
