@@ -24,7 +24,7 @@ impl Inner {
     pub(crate) async fn discover(self: &Arc<Self>, call: &Call) -> Result<Reply, Error> {
         let state = self.state.load_full();
         // What is known from the last time is good enough: nobody waits for a server to start.
-        let unknown = state.mounts.iter().filter(|mount| mount.catalog().about.is_none());
+        let unknown = state.mounts.iter().filter(|mount| !mount.is_introduced());
         join_all(unknown.map(|mount| mount.settled(PATIENCE))).await;
         let revision = call.context.revision;
         let mut w = ObjectWriter::with_capacity(512);

@@ -28,6 +28,8 @@ pub(crate) struct Mount {
     pub(crate) client: Client,
     pub(crate) door: ClientDoor,
     catalog: ArcSwap<Catalog>,
+    /// Which lists were known before the server was first asked, and whether it was known what it says of itself.
+    knew: ([bool; 4], bool),
     pub(crate) facts: ArcSwapOption<ServerFacts>,
     health: Mutex<(Health, Instant)>,
     /// Whether the first attempt to read its lists is over, however it ended.
@@ -65,7 +67,9 @@ impl Mount {
         gateway: Arc<str>,
     ) -> Arc<Mount> {
         let now = Instant::now();
+        let knew = (Kind::ALL.map(|kind| kept.part(kind).is_some()), kept.about.is_some());
         Arc::new(Mount {
+            knew,
             door: client.door(),
             settings,
             client,
@@ -258,8 +262,18 @@ impl Mount {
         let _ = tokio::time::timeout(left, settled.wait_for(|settled| *settled)).await;
     }
 
-    pub(crate) fn is_settled(&self) -> bool {
+    fn is_settled(&self) -> bool {
         *self.settled.borrow()
+    }
+
+    /// Whether a list of the server is on offer, or will not come soon. What was read and is not on offer yet does not count.
+    pub(crate) fn is_listed(&self, kind: Kind) -> bool {
+        self.knew.0[kind.index()] || self.is_settled()
+    }
+
+    /// The same for what it says of itself.
+    pub(crate) fn is_introduced(&self) -> bool {
+        self.knew.1 || self.is_settled()
     }
 
     /// The first attempt is over.

@@ -11,6 +11,7 @@ mod server;
 
 mod backup;
 mod calls;
+mod clients;
 mod config;
 mod connect;
 mod doctor;
