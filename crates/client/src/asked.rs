@@ -12,6 +12,7 @@ use tidegate_protocol::{
 };
 use tokio::sync::Semaphore;
 
+use crate::inbox::Claim;
 use crate::legacy::{ClientIdentity, LaneKey};
 use crate::peer::{Desk, needed};
 use crate::related::task_of;
@@ -100,6 +101,22 @@ impl Desk {
         }
     }
 
+    /// What speaks for a question that every connection was told being for this one.
+    pub(crate) fn claim_on(&self, question: &Request) -> Claim {
+        let Some(needed) = needed(&question.method, &question.params.to_json()) else {
+            return Claim::Nothing;
+        };
+        let is_known = task_of(&question.params).is_some_and(|task| self.related.asked(&task).is_some())
+            || named_call(&question.params).is_some_and(|id| self.tickets.get(&id).is_some());
+        let asking = self.tickets.all(|ticket| ticket.method.may_ask());
+        match () {
+            () if is_known => Claim::Certain,
+            () if asking.iter().any(|ticket| ticket.can_be_asked(needed)) => Claim::Able,
+            () if asking.is_empty() => Claim::Nothing,
+            () => Claim::Unable,
+        }
+    }
+
     /// Asks the call that a question is about which names none. With `of`, only calls of that client: it was given to one of
     /// them that is over now, so it may be about another.
     pub(crate) fn ask_any(&self, mut request: Request, of: Option<&ClientIdentity>) {
@@ -168,7 +185,7 @@ impl Desk {
     }
 
     /// Several clients have calls in flight that could be meant.
-    fn cannot_tell(&self, request: &Request) {
+    pub(crate) fn cannot_tell(&self, request: &Request) {
         self.stray.ambiguous.store(true, Ordering::Relaxed);
         let method = &request.method;
         tracing::warn!(

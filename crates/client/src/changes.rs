@@ -99,9 +99,7 @@ impl Changes {
     /// Tells every subscriber of a session that anything may have changed.
     pub(crate) fn tell_everything(&self, session: &LaneKey) {
         for one in self.subscribers().iter().filter(|one| one.hears(session)) {
-            for notice in one.filter.everything() {
-                one.outbox.push(notice);
-            }
+            one.outbox.push_missed(one.filter.everything());
         }
     }
 

@@ -16,7 +16,7 @@ use crate::facts::ServerFacts;
 use crate::handlers::Handlers;
 use crate::http::HttpClient;
 use crate::ids::Ids;
-use crate::legacy::{Lane, LaneKey, Line, OldSse, Session, Terms};
+use crate::legacy::{Bridge, Lane, LaneKey, Line, OldSse, Session, Terms};
 use crate::modern::{Link, Modern, Trouble};
 use crate::options::{EraChoice, Options};
 use crate::peer::{Desk, Peer};
@@ -58,6 +58,8 @@ pub(crate) struct Dialer {
     pub(crate) stderr_log: StderrLog,
     /// Whether a legacy server has asked something that could have been for several clients.
     pub(crate) ambiguous: Arc<AtomicBool>,
+    /// The connections of the old transport, which may all be told the same.
+    pub(crate) bridge: Arc<Bridge>,
 }
 
 /// What a server turned out to be.
@@ -111,7 +113,7 @@ impl Dialer {
                 let desk = self.desk(terms);
                 let within = Allowance::new(Instant::now(), self.options.init_timeout, false, None)
                     .granted_by("start_timeout");
-                let opening = OldSse::open(http, desk.clone(), self.options.limits);
+                let opening = OldSse::open(http, desk.clone(), &self.bridge, self.options.limits);
                 let old = tokio::time::timeout_at(within.ends(None).into(), opening).await;
                 let old = old.map_err(|_| within.over().unexecuted())??;
                 self.peer(desk, Line::Sse(old))

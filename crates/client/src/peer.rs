@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use tidegate_protocol::{
-    Capability, ClientCapabilities, Error, Id, Json, Level, Message, Method, Notification, Object, Revision,
-    meta,
+    Capability, ClientCapabilities, Error, Id, Json, Level, Message, Method, Notification, Object, Request,
+    Revision, meta,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +13,7 @@ use crate::asked::Stray;
 use crate::changes::Changes;
 use crate::handlers::Handlers;
 use crate::ids::Ids;
-use crate::inbox::Inbox;
+use crate::inbox::{Claim, Inbox};
 use crate::legacy::{LaneKey, Line, Terms};
 use crate::notices::{notice_of, other_notice};
 use crate::related::Related;
@@ -233,6 +233,14 @@ impl Inbox for Desk {
             Some(id) => self.tickets.lost(id, why),
             None => tracing::warn!(server = %self.name, error = %why, "the server sent something of no use"),
         }
+    }
+
+    fn claim(&self, question: &Request) -> Claim {
+        self.claim_on(question)
+    }
+
+    fn unclear(&self, question: &Request) {
+        self.cannot_tell(question);
     }
 
     fn missed(&self) {

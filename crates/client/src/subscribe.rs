@@ -79,9 +79,7 @@ async fn keep(feed: Feed, outbox: &Outbox, upstream: &Weak<Upstream>, call: &Cal
                 feed = Some(opened);
                 pause = Duration::from_millis(250);
                 // What happened in the meantime nobody knows.
-                for notice in filter.everything() {
-                    outbox.push(notice);
-                }
+                outbox.push_missed(filter.everything());
             }
             Err(error) => {
                 tracing::debug!(server = %upstream.dialer.name, %error, "the subscription is still broken");

@@ -9,6 +9,7 @@ use toml_edit::{DocumentMut, Item, Table};
 use crate::entry::ServerEntry;
 use crate::error::{ConfigError, nearest};
 use crate::places::Places;
+use crate::settings::ROOMY_NAMES;
 use crate::{config, names, read, save, schema, told};
 
 /// Why a configuration was not changed.
@@ -229,7 +230,11 @@ fn header() -> String {
     format!(
         "#:schema {}\n\
          # The servers behind this Tidegate. Look at it with `tidegate check`.\n\
-         # Secrets: write ${{NAME}} for a variable, ${{file:/path}} for what a file holds.\n",
+         # Secrets: write ${{NAME}} for a variable, ${{file:/path}} for what a file holds.\n\
+         \n\
+         [tools]\n\
+         # Models take names of 64 characters, and clients put something before them, such as mcp__tidegate__.\n\
+         name_length = {ROOMY_NAMES}\n",
         schema::ADDRESS
     )
 }

@@ -73,11 +73,21 @@ pub struct ToolSettings {
     pub lock_file: PathBuf,
     /// Which names are exposed.
     pub names: NameStyle,
+    /// How long portable names may be: 24 to 64. Default 64, so that nothing is renamed that has a name already; new
+    /// configurations say [`ROOMY_NAMES`].
+    pub name_length: usize,
     /// Lists that are larger than this are sent in pages. Default 4 MiB.
     pub page_bytes: usize,
     /// Whether `tools/call_batch` is offered. Default yes.
     pub batch: bool,
 }
+
+/// The longest names that all models' interfaces take.
+pub const LONGEST_NAMES: usize = 64;
+/// Names that leave room for what clients put before them, such as `mcp__tidegate__`.
+pub const ROOMY_NAMES: usize = 48;
+/// Shorter names would say too little beside the mark that tells them apart.
+pub(crate) const SHORTEST_NAMES: usize = 24;
 
 /// Which tools a client sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -104,7 +114,7 @@ pub enum PinMode {
 /// Which names are exposed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NameStyle {
-    /// Names that every model takes: letters, digits, `_` and `-`, at most 64 of them.
+    /// Names that every model takes: letters, digits, `_` and `-`, and not too many of them.
     #[default]
     Portable,
     /// The server's names as they are, behind the prefix.
@@ -266,6 +276,7 @@ impl Default for ToolSettings {
             pin: PinMode::Off,
             lock_file: PathBuf::from("tidegate.lock"),
             names: NameStyle::Portable,
+            name_length: LONGEST_NAMES,
             page_bytes: 4 * 1024 * 1024,
             batch: true,
         }

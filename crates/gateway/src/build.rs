@@ -1,5 +1,6 @@
 //! Building what is on offer: from a configuration, and anew whenever a server lists something else.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use tidegate_client::{AppError, Audience};
@@ -168,7 +169,7 @@ impl Inner {
         let state_dir = building.settings.state_dir.clone();
         drop(building);
         learned.save();
-        if !changed.is_empty() {
+        if mount.unsaved.swap(false, Ordering::Relaxed) {
             kept::save(state_dir, mount);
         }
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytestring::ByteString;
+use tidegate_client::ServerFacts;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Error, Json, Limits, Object, Params, Symbol};
 use tidegate_service::budget::{Budget, Hold, MAX_LISTS};
@@ -22,6 +23,23 @@ const MAX_ENTRIES: usize = 50_000;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Catalog {
     pub(crate) parts: [Option<Part>; 4],
+    /// What the server says about itself, if that is known.
+    pub(crate) about: Option<About>,
+}
+
+/// What a server says about itself that goes into what the gateway says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct About {
+    /// Its capabilities as they came.
+    pub(crate) capabilities: Json,
+    /// What it says a model should know.
+    pub(crate) instructions: Option<String>,
+}
+
+impl About {
+    pub(crate) fn of(facts: &ServerFacts) -> About {
+        About { capabilities: facts.capabilities.clone(), instructions: facts.instructions.clone() }
+    }
 }
 
 impl Catalog {

@@ -23,7 +23,9 @@ const SERVERS: &str = "dev.tidegate/servers";
 impl Inner {
     pub(crate) async fn discover(self: &Arc<Self>, call: &Call) -> Result<Reply, Error> {
         let state = self.state.load_full();
-        join_all(state.mounts.iter().map(|mount| mount.settled(PATIENCE))).await;
+        // What is known from the last time is good enough: nobody waits for a server to start.
+        let unknown = state.mounts.iter().filter(|mount| !mount.is_introduced());
+        join_all(unknown.map(|mount| mount.settled(PATIENCE))).await;
         let revision = call.context.revision;
         let mut w = ObjectWriter::with_capacity(512);
         if revision.is_modern() {
@@ -65,8 +67,12 @@ fn servers(state: &State) -> Json {
 fn capabilities(state: &State, revision: Revision, id: &str) -> Json {
     let (mut extensions, mut experimental) = (Named::new(), Named::new());
     let mut gateways = vec![id.to_owned()];
-    for facts in state.mounts.iter().filter_map(|mount| mount.facts.load_full()) {
-        let Some(declared) = Object::of(&facts.capabilities) else { continue };
+    for mount in &state.mounts {
+        // Which gateways there are is different at each start, so nothing that was kept says it.
+        gateways.extend(mount.facts.load_full().map(|facts| loops::behind(&facts)).unwrap_or_default());
+        let catalog = mount.catalog();
+        let declared = catalog.about.as_ref().and_then(|about| Object::of(&about.capabilities));
+        let Some(declared) = declared else { continue };
         for (member, union) in [("extensions", &mut extensions), ("experimental", &mut experimental)] {
             let Some(declared) = declared.object(member) else { continue };
             for (at, name) in declared.members().map(|member| member.name).enumerate() {
@@ -75,7 +81,6 @@ fn capabilities(state: &State, revision: Revision, id: &str) -> Json {
                 }
             }
         }
-        gateways.extend(loops::behind(&facts));
         if declared.has("tasks") {
             extensions.entry(tasks_extension().to_owned()).or_insert_with(Json::empty_object);
         }
@@ -117,22 +122,21 @@ fn written(all: &Named) -> Json {
     w.finish()
 }
 
-/// What the servers say a model should know, each under its name.
+/// What the servers say a model should know, each under its name, and what its tools are called here.
 fn instructions(state: &State) -> Option<String> {
-    let said: Vec<_> = state
-        .mounts
-        .iter()
-        .filter_map(|mount| {
-            let facts = mount.facts.load_full()?;
-            let text = facts.instructions.as_deref()?.trim();
-            (!text.is_empty()).then(|| (mount.name().to_owned(), text.to_owned()))
+    let said = state.mounts.iter().filter_map(|mount| {
+        let catalog = mount.catalog();
+        let text = catalog.about.as_ref()?.instructions.as_deref()?.trim();
+        let text = match mount.settings.prefix.as_str() {
+            _ if text.is_empty() => return None,
+            "" => text.to_owned(),
+            prefix => format!("Its tools and prompts have `{prefix}` before their names here.\n\n{text}"),
+        };
+        Some(match state.mounts.len() {
+            1 => text,
+            _ => format!("# {}\n\n{text}", mount.name()),
         })
-        .collect();
-    match &said[..] {
-        [] => None,
-        [(_, only)] if state.mounts.len() == 1 => Some(only.clone()),
-        all => Some(
-            all.iter().map(|(name, text)| format!("# {name}\n\n{text}")).collect::<Vec<_>>().join("\n\n"),
-        ),
-    }
+    });
+    let said: Vec<String> = said.collect();
+    (!said.is_empty()).then(|| said.join("\n\n"))
 }

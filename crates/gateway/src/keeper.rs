@@ -74,7 +74,7 @@ async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
             }
         }
         let since = Instant::now();
-        let unread = if held { Kind::ALL.to_vec() } else { Vec::new() };
+        let unread = if held { Unread::all() } else { Unread::default() };
         match stay(mount, events, unread, on_read).await {
             Left::Lost(why) => {
                 let told = "Its calls kept failing".to_owned();
@@ -184,7 +184,38 @@ enum Left {
     Resting,
 }
 
-async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, mut unread: Vec<Kind>, on_read: &OnRead) -> Left {
+/// Lists that are to be read again.
+#[derive(Default)]
+struct Unread {
+    kinds: Vec<Kind>,
+    /// Those of them of which the server itself has said that they have changed. Of the others nobody knows, and nobody is
+    /// told anything unless they turn out to be different.
+    said: Vec<Kind>,
+}
+
+impl Unread {
+    fn all() -> Unread {
+        Unread { kinds: Kind::ALL.to_vec(), said: Vec::new() }
+    }
+
+    /// What happened for a while nobody knows.
+    fn add_all(&mut self) {
+        self.kinds = Kind::ALL.to_vec();
+    }
+
+    fn add(&mut self, kinds: Vec<Kind>, said: bool) {
+        if said {
+            self.said.extend(&kinds);
+        }
+        self.kinds.extend(kinds);
+        for kinds in [&mut self.kinds, &mut self.said] {
+            kinds.sort_by_key(|kind| kind.index());
+            kinds.dedup();
+        }
+    }
+}
+
+async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, mut unread: Unread, on_read: &OnRead) -> Left {
     let is_process = is_process(mount);
     let mut events = Events(events);
     let mut look = tokio::time::interval(LOOK);
@@ -195,13 +226,12 @@ async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, mut unread: Vec<Kind>,
         tokio::select! {
             told = events.next() => match told {
                 Some(notice) => {
-                    unread.extend(kinds_of(&notice));
+                    let mut kinds = kinds_of(&notice);
                     tokio::time::sleep(GATHER).await;
                     while let Some(notice) = events.try_next() {
-                        unread.extend(kinds_of(&notice));
+                        kinds.extend(kinds_of(&notice));
                     }
-                    unread.sort_by_key(|kind| kind.index());
-                    unread.dedup();
+                    unread.add(kinds, !events.take_missed());
                     if !mount.is_held() {
                         read(mount, &mut unread, on_read).await;
                     }
@@ -209,7 +239,7 @@ async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, mut unread: Vec<Kind>,
                 None => {
                     listened = Instant::now();
                     events = Events(if mount.is_held() { None } else { listen(mount).await });
-                    unread = Kind::ALL.to_vec();
+                    unread.add_all();
                 }
             },
             () = mount.wake.notified() => {}
@@ -227,11 +257,10 @@ async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, mut unread: Vec<Kind>,
                     listened = Instant::now();
                     events = Events(listen(mount).await);
                     if events.0.is_some() {
-                        // What happened in the meantime nobody knows.
-                        unread = Kind::ALL.to_vec();
+                        unread.add_all();
                     }
                 }
-                if !held && !unread.is_empty() {
+                if !held && !unread.kinds.is_empty() {
                     read(mount, &mut unread, on_read).await;
                 }
                 if rest_after.is_some_and(|after| mount.idle_for() >= after) && !mount.client.keeps_state() {
@@ -262,11 +291,9 @@ async fn at_rest(mount: &Arc<Mount>) -> bool {
     false
 }
 
-async fn read(mount: &Arc<Mount>, unread: &mut Vec<Kind>, on_read: &OnRead) {
-    match mount.read(unread).await {
-        Ok(changed) => {
-            on_read(mount.clone(), changed, std::mem::take(unread)).await;
-        }
+async fn read(mount: &Arc<Mount>, unread: &mut Unread, on_read: &OnRead) {
+    match mount.read(&unread.kinds).await {
+        Ok(changed) => on_read(mount.clone(), changed, std::mem::take(unread).said).await,
         Err(error) => tracing::warn!(server = mount.name(), %error, "a list has changed and cannot be read"),
     }
 }
@@ -289,6 +316,11 @@ impl Events {
 
     fn try_next(&self) -> Option<Notice> {
         self.0.as_ref()?.try_next()
+    }
+
+    /// Whether something came that nobody has said.
+    fn take_missed(&self) -> bool {
+        self.0.as_ref().is_some_and(Outbox::take_missed)
     }
 }
 

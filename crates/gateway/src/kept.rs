@@ -1,19 +1,24 @@
-//! Last known lists on disk, so that a server that is down at the start still shows what it offers.
+//! Last known lists on disk, so that a server that is down at the start still shows what it offers, and nobody has to wait
+//! for one that is starting.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use sha2::{Digest, Sha256};
 use tidegate_config::{ServerSettings, Source};
+use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Json, Limits, Object};
 use tidegate_service::budget::MAX_LISTS;
 
-use crate::catalog::{Catalog, Entry, Part};
+use crate::catalog::{About, Catalog, Entry, Part};
 use crate::kind::Kind;
 use crate::mount::Mount;
 
 /// Most that is read back.
 const MAX_BYTES: u64 = 2 * MAX_LISTS as u64;
+
+/// Under which name the file holds what the server says about itself.
+const ABOUT: &str = "about";
 
 /// What a server listed the last time; nothing if that is not known.
 pub(crate) fn load(dir: Option<&Path>, settings: &ServerSettings) -> Catalog {
@@ -38,6 +43,10 @@ fn read(path: &Path) -> std::io::Result<Catalog> {
         let entries = entries.iter().filter_map(|definition| Entry::read(kind, definition)).collect();
         catalog.parts[kind.index()] = Some(Part::kept(entries));
     }
+    catalog.about = all.object(ABOUT).and_then(|about| {
+        let capabilities = Json::trusted(bytestring::ByteString::from(about.json("capabilities")?.as_str()));
+        Some(About { capabilities, instructions: about.str("instructions").map(|text| text.into_owned()) })
+    });
     Ok(catalog)
 }
 
@@ -63,6 +72,15 @@ fn write(path: &Path, catalog: &Catalog) -> std::io::Result<()> {
         }
         let definitions: Vec<Json> = part.entries.iter().map(|entry| entry.definition.clone()).collect();
         text.push_str(&format!("{:?}:{}", kind.member(), Json::array(&definitions)));
+    }
+    if let Some(about) = &catalog.about {
+        let mut said = ObjectWriter::new();
+        said.json("capabilities", &about.capabilities);
+        if let Some(instructions) = &about.instructions {
+            said.str("instructions", instructions);
+        }
+        let comma = if text.len() > 1 { "," } else { "" };
+        text.push_str(&format!("{comma}{ABOUT:?}:{}", said.finish()));
     }
     text.push('}');
     if let Some(dir) = path.parent() {

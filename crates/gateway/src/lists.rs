@@ -68,10 +68,9 @@ impl Inner {
     /// long for anybody.
     pub(crate) async fn look_again(self: &Arc<Self>, kind: Kind) {
         let state = self.state.load_full();
-        let is_late = |mount: &Arc<Mount>| !mount.is_settled() && mount.catalog().part(kind).is_none();
-        if state.mounts.iter().any(is_late) {
-            join_all(state.mounts.iter().filter(|mount| is_late(mount)).map(|mount| mount.settled(PATIENCE)))
-                .await;
+        let is_late = |mount: &&Arc<Mount>| !mount.is_listed(kind);
+        if state.mounts.iter().any(|mount| is_late(&mount)) {
+            join_all(state.mounts.iter().filter(is_late).map(|mount| mount.settled(PATIENCE))).await;
         }
         let is_old = |mount: &&Arc<Mount>| mount.is_stale(kind) && !mount.is_down() && !mount.is_held();
         let old: Vec<_> = state.mounts.iter().filter(is_old).cloned().collect();

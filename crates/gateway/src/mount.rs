@@ -14,7 +14,7 @@ use tidegate_service::{Call, CallerId, Context, Door, OWN_RESOURCES, Reply, UNLI
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::catalog::{self, Catalog, Part};
+use crate::catalog::{self, About, Catalog, Part};
 use crate::kind::Kind;
 use crate::loops;
 use crate::status::{Health, ServerStatus};
@@ -28,6 +28,8 @@ pub(crate) struct Mount {
     pub(crate) client: Client,
     pub(crate) door: ClientDoor,
     catalog: ArcSwap<Catalog>,
+    /// Which lists were known before the server was first asked, and whether it was known what it says of itself.
+    knew: ([bool; 4], bool),
     pub(crate) facts: ArcSwapOption<ServerFacts>,
     health: Mutex<(Health, Instant)>,
     /// Whether the first attempt to read its lists is over, however it ended.
@@ -46,6 +48,8 @@ pub(crate) struct Mount {
     gateway: Arc<str>,
     /// One reader of lists at a time.
     reading: tokio::sync::Mutex<()>,
+    /// Whether something is known that is not on disk yet.
+    pub(crate) unsaved: AtomicBool,
     /// One writer of the lists on disk at a time.
     pub(crate) saving: Mutex<()>,
     /// Fires when the server is unmounted.
@@ -63,7 +67,9 @@ impl Mount {
         gateway: Arc<str>,
     ) -> Arc<Mount> {
         let now = Instant::now();
+        let knew = (Kind::ALL.map(|kind| kept.part(kind).is_some()), kept.about.is_some());
         Arc::new(Mount {
+            knew,
             door: client.door(),
             settings,
             client,
@@ -79,6 +85,7 @@ impl Mount {
             wake: Notify::new(),
             gateway,
             reading: tokio::sync::Mutex::default(),
+            unsaved: AtomicBool::new(false),
             saving: Mutex::default(),
             over: CancellationToken::new(),
             caller: CallerId::new(),
@@ -194,8 +201,11 @@ impl Mount {
             };
             read.push((kind, part));
         }
-        self.facts.store(Some(Arc::new(facts)));
         let mut catalog = (*self.catalog()).clone();
+        let about = Some(About::of(&facts));
+        let mut is_new = catalog.about != about;
+        catalog.about = about;
+        self.facts.store(Some(Arc::new(facts)));
         let mut changed = Vec::new();
         for (kind, part) in read {
             let known = &mut catalog.parts[kind.index()];
@@ -204,7 +214,11 @@ impl Mount {
             }
             *known = Some(part);
         }
+        is_new |= !changed.is_empty();
         self.catalog.store(Arc::new(catalog));
+        if is_new {
+            self.unsaved.store(true, Ordering::Relaxed);
+        }
         Ok(changed)
     }
 
@@ -248,8 +262,18 @@ impl Mount {
         let _ = tokio::time::timeout(left, settled.wait_for(|settled| *settled)).await;
     }
 
-    pub(crate) fn is_settled(&self) -> bool {
+    fn is_settled(&self) -> bool {
         *self.settled.borrow()
+    }
+
+    /// Whether a list of the server is on offer, or will not come soon. What was read and is not on offer yet does not count.
+    pub(crate) fn is_listed(&self, kind: Kind) -> bool {
+        self.knew.0[kind.index()] || self.is_settled()
+    }
+
+    /// The same for what it says of itself.
+    pub(crate) fn is_introduced(&self) -> bool {
+        self.knew.1 || self.is_settled()
     }
 
     /// The first attempt is over.

@@ -12,8 +12,6 @@ use bytestring::ByteString;
 use sha2::{Digest, Sha256};
 use tidegate_config::NameStyle;
 
-/// The longest name that all models' interfaces take.
-pub(crate) const MAX_NAME: usize = 64;
 /// Letters of a digest that tell names apart.
 const MARK: usize = 8;
 
@@ -21,14 +19,16 @@ const MARK: usize = 8;
 #[derive(Debug)]
 pub(crate) struct Names {
     style: NameStyle,
+    /// How long names may be that had to be changed.
+    length: usize,
     taken: HashMap<ByteString, ByteString>,
     /// A sentence for each name that could not stay as it was.
     pub(crate) reports: Vec<String>,
 }
 
 impl Names {
-    pub(crate) fn new(style: NameStyle) -> Names {
-        Names { style, taken: HashMap::new(), reports: Vec::new() }
+    pub(crate) fn new(style: NameStyle, length: usize) -> Names {
+        Names { style, length, taken: HashMap::new(), reports: Vec::new() }
     }
 
     /// Keeps a name for the gateway itself.
@@ -44,7 +44,7 @@ impl Names {
             NameStyle::Exact => Cow::Borrowed(whole.as_str()),
         };
         let mut name = match self.style {
-            NameStyle::Portable if name.len() > MAX_NAME => shortened(&name, &whole),
+            NameStyle::Portable if name.len() > self.length => shortened(&name, &whole, self.length),
             _ => name.into_owned(),
         };
         if name != whole {
@@ -54,7 +54,7 @@ impl Names {
         }
         let mut tries = 0;
         while let Some(owner) = self.taken.get(name.as_str()) {
-            let marked = shortened(&name, &format!("{server}\0{own}\0{tries}"));
+            let marked = shortened(&name, &format!("{server}\0{own}\0{tries}"), self.length);
             let what =
                 format!("{own:?} of {server:?} is offered as {marked:?}: {name:?} is taken by {owner:?}");
             self.report(what);
@@ -82,10 +82,10 @@ fn portable(name: &str) -> Cow<'_, str> {
 }
 
 /// Cut to length, with a mark that depends on `whole` so that different names stay different.
-fn shortened(name: &str, whole: &str) -> String {
+fn shortened(name: &str, whole: &str, length: usize) -> String {
     let digest = Sha256::digest(whole);
     let mark: String = digest.iter().take(MARK / 2).map(|byte| format!("{byte:02x}")).collect();
-    let mut end = name.len().min(MAX_NAME - MARK - 1);
+    let mut end = name.len().min(length - MARK - 1);
     while !name.is_char_boundary(end) {
         end -= 1;
     }
@@ -94,11 +94,13 @@ fn shortened(name: &str, whole: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tidegate_config::{LONGEST_NAMES, ROOMY_NAMES};
+
     use super::*;
 
     #[test]
     fn names_are_prefixed_and_else_left_alone() {
-        let mut names = Names::new(NameStyle::Portable);
+        let mut names = Names::new(NameStyle::Portable, LONGEST_NAMES);
         assert_eq!(names.give("gh", "gh_", "create_issue", None), "gh_create_issue");
         assert_eq!(names.give("gh", "gh_", "old", Some("new")), "new");
         assert_eq!(names.give("echo", "", "echo", None), "echo");
@@ -107,22 +109,35 @@ mod tests {
 
     #[test]
     fn what_models_refuse_is_replaced_and_reported() {
-        let mut names = Names::new(NameStyle::Portable);
+        let mut names = Names::new(NameStyle::Portable, LONGEST_NAMES);
         assert_eq!(names.give("s", "s_", "a.b/c d", None), "s_a_b_c_d");
         let long = "x".repeat(100);
         let short = names.give("s", "s_", &long, None);
-        assert_eq!(short.len(), MAX_NAME);
+        assert_eq!(short.len(), LONGEST_NAMES);
         assert!(short.starts_with("s_xxx"));
         assert_eq!(names.reports.len(), 2);
-        let mut again = Names::new(NameStyle::Portable);
+        let mut again = Names::new(NameStyle::Portable, LONGEST_NAMES);
         assert_eq!(again.give("s", "s_", &long, None), short, "the same each time");
-        let mut exact = Names::new(NameStyle::Exact);
+        let mut exact = Names::new(NameStyle::Exact, LONGEST_NAMES);
         assert_eq!(exact.give("s", "", "a.b/c", None), "a.b/c");
     }
 
     #[test]
+    fn names_leave_room_where_that_is_wanted() {
+        let own = "a_tool_that_does_something_in_a_few_words_more";
+        let mut usual = Names::new(NameStyle::Portable, LONGEST_NAMES);
+        assert_eq!(usual.give("s", "s_", own, None), format!("s_{own}"), "as it was always called");
+        let mut roomy = Names::new(NameStyle::Portable, ROOMY_NAMES);
+        assert_eq!(roomy.give("s", "s_", own, None), format!("s_{own}"), "48 are not too many");
+        let short = roomy.give("server", "server_", own, None);
+        assert!(short.len() == ROOMY_NAMES && short.starts_with("server_a_tool_that"), "{short}");
+        let other = roomy.give("server", "server_", &format!("{own}_again"), None);
+        assert!(other.len() == ROOMY_NAMES && other != short, "{other}");
+    }
+
+    #[test]
     fn names_that_collide_get_a_mark() {
-        let mut names = Names::new(NameStyle::Portable);
+        let mut names = Names::new(NameStyle::Portable, LONGEST_NAMES);
         assert_eq!(names.give("a", "", "echo", None), "echo");
         let other = names.give("b", "", "echo", None);
         assert!(other.starts_with("echo_") && other.len() == 13, "{other}");

@@ -93,10 +93,10 @@ impl Snapshot {
     /// Puts together what servers offer.
     pub(crate) fn new(number: u64, sources: &[Source<'_>], tools: &ToolSettings, pins: &Pins) -> Snapshot {
         let uris = Uris::new(sources);
-        let mut names = Names::new(tools.names);
+        let mut names = Names::new(tools.names, tools.name_length);
         search::own_names(tools).iter().for_each(|name| names.reserve(name));
         let tool_table = named(sources, Kind::Tools, &mut names, &uris, pins);
-        let mut prompt_names = Names::new(tools.names);
+        let mut prompt_names = Names::new(tools.names, tools.name_length);
         let prompt_table = named(sources, Kind::Prompts, &mut prompt_names, &uris, pins);
         let mut reports = names.reports;
         reports.extend(prompt_names.reports);

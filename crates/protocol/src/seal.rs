@@ -11,6 +11,8 @@ use chacha20poly1305::{XChaCha20Poly1305, XNonce};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Symbol};
+use crate::json::{Member, ObjectWriter};
+use crate::params::Params;
 
 /// Longest sealed text that is accepted or produced.
 pub const MAX_SEALED: usize = 64 * 1024;
@@ -60,7 +62,7 @@ pub struct Binding<'a> {
     pub tenant: &'a str,
     /// The method.
     pub method: &'a str,
-    /// Digest of the parameters that matter, see [`digest`].
+    /// Digest of the parameters that matter, see [`digest_of`].
     pub params: [u8; 32],
 }
 
@@ -72,6 +74,23 @@ pub fn digest<'a>(parts: impl IntoIterator<Item = &'a str>) -> [u8; 32] {
         hash.update(part);
     }
     hash.finalize().into()
+}
+
+/// Digest of the parameters that make a call what it is: all but those that differ between its rounds.
+///
+/// Clients write a retry anew, so it is over the values and not over their spelling: neither the order of members nor
+/// white space, escapes and ways to write a number matter, and no arguments are an empty object.
+pub fn digest_of(params: &Params) -> [u8; 32] {
+    let mut salient = ObjectWriter::with_capacity(params.as_str().len());
+    for member in params.members() {
+        let Member { name, value } = member;
+        let is_empty = value.starts_with('{') && value[1..value.len() - 1].trim().is_empty();
+        let differs = matches!(&*name, "_meta" | "inputResponses" | "requestState");
+        if !(differs || (name == "arguments" && is_empty)) {
+            salient.raw(&name, value);
+        }
+    }
+    digest([salient.finish().canonical().as_str()])
 }
 
 impl Binding<'_> {
@@ -162,6 +181,31 @@ fn refused() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parameters_are_what_they_say_and_not_how() {
+        let digest = |text: &'static str| {
+            digest_of(&Params::parse(&crate::Json::trusted(text), &crate::Limits::default()).unwrap())
+        };
+        let first = digest(r#"{"arguments":{"a":"A","n":1,"o":{"x":[1],"y":2}},"name":"t","_meta":{"k":1}}"#);
+        for same in [
+            r#"{"name":"t","arguments":{"a":"A","n":1,"o":{"x":[1],"y":2}}}"#,
+            r#"{ "name" : "t", "arguments": {"o":{"y":2.0,"x":[ 1e0 ]},"n":1.0,"a":"\u0041"} }"#,
+            r#"{"requestState":"s","name":"\u0074","inputResponses":{"q":{}},"arguments":{"a":"A","n":1,"o":{"x":[1],"y":2}}}"#,
+        ] {
+            assert_eq!(digest(same), first, "{same}");
+        }
+        for other in [
+            r#"{"name":"u","arguments":{"a":"A","n":1,"o":{"x":[1],"y":2}}}"#,
+            r#"{"name":"t","arguments":{"a":"A","n":"1","o":{"x":[1],"y":2}}}"#,
+            r#"{"name":"t","arguments":{"a":"A","n":1,"o":{"x":[1],"y":2}},"task":{}}"#,
+            r#"{"name":"t"}"#,
+        ] {
+            assert_ne!(digest(other), first, "{other}");
+        }
+        assert_eq!(digest(r#"{"name":"t"}"#), digest(r#"{"arguments":{ },"name":"t"}"#));
+        assert_ne!(digest(r#"{"name":"t"}"#), digest(r#"{"arguments":[],"name":"t"}"#));
+    }
 
     fn binding(principal: &str) -> Binding<'_> {
         Binding { principal, tenant: "", method: "tools/call", params: digest(["a", "b"]) }

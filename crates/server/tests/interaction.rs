@@ -271,7 +271,7 @@ async fn a_state_is_good_for_one_caller_one_call_and_unchanged() {
     };
     let good = ann.request("tools/call", retry("greet", arguments.clone(), &state)).await;
     assert_eq!(text_of(&good), Some("accept"));
-    let reordered: Value = serde_json::from_str(r#"{"x":{"a":[1,2],"b":1}}"#).unwrap();
+    let reordered: Value = serde_json::from_str(r#"{"x":{"a":[1,2.0],"b":1e0}}"#).unwrap();
     assert_eq!(text_of(&ann.request("tools/call", retry("greet", reordered, &state)).await), Some("accept"));
 
     let bob = Client::modern(&door).askable().named("bob");

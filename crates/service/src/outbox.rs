@@ -140,6 +140,8 @@ struct State {
     bytes: usize,
     dropped: u64,
     closed: bool,
+    /// Whether something was queued because nobody knows better.
+    missed: bool,
     /// When progress was last told.
     progressed: Option<Instant>,
 }
@@ -205,6 +207,20 @@ impl Outbox {
         }
         self.0.reader.wake();
         true
+    }
+
+    /// Queues what may have happened while nobody listened. Whoever wants to know that nobody has said so asks
+    /// [`Outbox::take_missed`].
+    pub fn push_missed(&self, notices: impl IntoIterator<Item = Notice>) {
+        for notice in notices {
+            self.state().missed = true;
+            self.push(notice);
+        }
+    }
+
+    /// Whether, since this was last asked, something came that may have happened while nobody listened.
+    pub fn take_missed(&self) -> bool {
+        std::mem::take(&mut self.state().missed)
     }
 
     /// When progress was last told, whether or not anybody has read it.

@@ -26,14 +26,23 @@ impl Site {
 
     /// One whose tools have this before their names.
     pub(crate) fn with_prefix(prefix: &'static str) -> Site {
+        Site::with(prefix, "")
+    }
+
+    /// One that pages of this origin may call.
+    pub(crate) fn for_pages_of(origin: &str) -> Site {
+        Site::with("", &format!("allow_origins = [\"{origin}\"]\n"))
+    }
+
+    fn with(prefix: &'static str, more: &str) -> Site {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name =
             format!("tidegate-browser-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).unwrap();
         let config = folder.join("tidegate.toml");
-        std::fs::write(&config, format!("[servers.memory]\nbuiltin = \"memory\"\nprefix = \"{prefix}\"\n"))
-            .unwrap();
+        let server = format!("{more}[servers.memory]\nbuiltin = \"memory\"\nprefix = \"{prefix}\"\n");
+        std::fs::write(&config, server).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
             .args(["serve", "--listen", "127.0.0.1:0", "--config"])
             .arg(&config)

@@ -11,6 +11,7 @@ mod server;
 
 mod backup;
 mod calls;
+mod clients;
 mod config;
 mod connect;
 mod doctor;
@@ -22,3 +23,4 @@ mod memory;
 mod model;
 mod pin;
 mod terminal;
+mod warm;

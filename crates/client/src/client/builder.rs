@@ -216,6 +216,7 @@ impl ClientBuilder {
             over: CancellationToken::new(),
             on_stderr: self.on_stderr,
             ambiguous: Arc::default(),
+            bridge: Arc::default(),
         };
         let caller = CallerId::new();
         let upstream = Upstream::new(Arc::new(dialer), cache.clone(), caller);

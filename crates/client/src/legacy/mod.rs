@@ -1,5 +1,6 @@
 //! Legacy servers: sessions, and calls that stop in the middle to ask something.
 
+mod bridge;
 mod call;
 mod handshake;
 mod keep;
@@ -18,6 +19,7 @@ mod tasks;
 mod turns;
 mod whose;
 
+pub(crate) use bridge::Bridge;
 pub(crate) use call::Legacy;
 pub(crate) use keep::Listening;
 pub(crate) use lane::Lane;

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tidegate_protocol::{Error, Id, Incoming, Limits, Symbol};
+use tidegate_protocol::{Error, Id, Incoming, Limits, Message, Symbol};
 use tokio_util::sync::CancellationToken;
 
+use super::bridge::{Bridge, Verdict};
 use super::session::{cut_off, garbled};
 use crate::http::{Body, Events, Headers, HttpClient};
 use crate::inbox::Inbox;
@@ -20,6 +21,9 @@ pub(crate) struct OldSse {
     /// Where messages go.
     endpoint: HttpClient,
     inbox: Arc<dyn Inbox>,
+    /// All connections of this kind, and which of them this is.
+    bridge: Arc<Bridge>,
+    number: u64,
     limits: Limits,
     ended: CancellationToken,
 }
@@ -29,6 +33,7 @@ impl OldSse {
     pub(crate) async fn open(
         http: &HttpClient,
         inbox: Arc<dyn Inbox>,
+        bridge: &Arc<Bridge>,
         limits: Limits,
     ) -> Result<Arc<OldSse>, Error> {
         let answered = http.get(Headers::new()).await?;
@@ -45,7 +50,8 @@ impl OldSse {
         let endpoint = tokio::time::timeout(ENDPOINT, first_endpoint(http, &mut events)).await;
         let endpoint = endpoint.map_err(|_| no_endpoint())??;
         let ended = CancellationToken::new();
-        let old = Arc::new(OldSse { endpoint, inbox, limits, ended });
+        let (number, bridge) = (bridge.join(&inbox), bridge.clone());
+        let old = Arc::new(OldSse { endpoint, inbox, bridge, number, limits, ended });
         let reader = old.clone();
         tokio::spawn(async move {
             let ended = reader.ended.clone();
@@ -53,6 +59,7 @@ impl OldSse {
                 why = reader.read(events) => why,
                 () = ended.cancelled() => cut_off(),
             };
+            reader.bridge.leave(reader.number);
             reader.inbox.closed(why, None);
         });
         Ok(old)
@@ -63,10 +70,10 @@ impl OldSse {
             match events.next().await {
                 Ok(Some(event)) if event.kind.as_deref().is_none_or(|kind| kind == "message") => {
                     match Incoming::parse(event.data, &self.limits) {
-                        Ok(Incoming::One(message)) => self.inbox.message(message, None),
+                        Ok(Incoming::One(message)) => self.take(message),
                         Ok(Incoming::Batch(batch)) => {
                             for message in batch.into_iter().filter_map(Result::ok) {
-                                self.inbox.message(message, None);
+                                self.take(message);
                             }
                         }
                         Err(bad) => self.inbox.spoiled(bad.id.as_ref(), garbled(&bad.error)),
@@ -80,8 +87,18 @@ impl OldSse {
         }
     }
 
+    /// Takes in a message, unless it is another connection's.
+    fn take(&self, message: Message) {
+        match (self.bridge.judge(self.number, &message), message) {
+            (Verdict::Ours, message) => self.inbox.message(message, None),
+            (Verdict::Unclear, Message::Request(question)) => self.inbox.unclear(&question),
+            (Verdict::Theirs | Verdict::Unclear, _) => {}
+        }
+    }
+
     /// Sends a request; its answer comes to the inbox.
     pub(crate) fn request(self: &Arc<Self>, id: &Id, body: Vec<u8>) {
+        self.bridge.requested(self.number, id);
         let (old, id) = (self.clone(), id.clone());
         tokio::spawn(async move {
             if let Err(error) = old.tell(body).await {

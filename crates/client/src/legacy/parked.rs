@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytestring::ByteString;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
-use tidegate_protocol::seal::{Binding, Sealer, digest};
+use tidegate_protocol::seal::{Binding, Sealer, digest_of};
 use tidegate_protocol::{Error, Id, Json, Method, Object, Params, Symbol};
 use tidegate_service::{InputRequired, Principal, Question, Reply, epoch_ms};
 
@@ -242,24 +242,17 @@ impl Parked {
     }
 }
 
-/// What a request state is bound to: who asked what.
+/// What a request state is bound to: who asked what. Most calls never park, so nothing is computed before one does.
 #[derive(Debug, Clone)]
 pub(crate) struct Bound {
     pub(crate) principal: Principal,
     method: Method,
-    params: [u8; 32],
+    params: Params,
 }
 
 impl Bound {
     pub(crate) fn new(principal: &Principal, method: &Method, params: &Params) -> Bound {
-        let parts =
-            params.members().filter(|m| !matches!(&*m.name, "_meta" | "inputResponses" | "requestState"));
-        let parts: Vec<_> = parts.flat_map(|m| [m.name.into_owned(), m.value.to_owned()]).collect();
-        Bound {
-            principal: principal.clone(),
-            method: method.clone(),
-            params: digest(parts.iter().map(String::as_str)),
-        }
+        Bound { principal: principal.clone(), method: method.clone(), params: params.clone() }
     }
 
     fn binding(&self) -> Binding<'_> {
@@ -267,7 +260,7 @@ impl Bound {
             principal: self.principal.subject.as_deref().unwrap_or(""),
             tenant: self.principal.tenant.as_deref().unwrap_or(""),
             method: self.method.as_str(),
-            params: self.params,
+            params: digest_of(&self.params),
         }
     }
 }

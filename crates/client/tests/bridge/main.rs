@@ -1,6 +1,7 @@
 //! Callers of one era in front of a server of the other: calls that stop in the middle to ask, tasks, and whose session
 //! is whose.
 
+mod broadcast;
 mod lanes;
 mod logs;
 mod mixed;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tidegate_edge::Eras;
+use tidegate_protocol::{Json, Limits, Params};
 
 use crate::rig::{Got, Rig, call, make, named, person, session, until};
 
@@ -83,6 +84,31 @@ async fn what_does_not_fit_is_refused_and_the_call_waits_on() {
         assert!(said.contains(sentence), "{what}: {said}");
     }
     assert_eq!(make(&door, call(&ann, "greet", with(named("Ann")))).await, Got::Text("Hello, Ann!".into()));
+}
+
+#[tokio::test]
+async fn a_retry_may_be_spelled_in_another_way() {
+    let rig = Rig::start(Eras::Legacy).await;
+    let (door, ann) = (rig.door(|_| {}), session());
+    let with = |text: String| {
+        let mut call = call(&ann, "greet", json!({}));
+        call.params = Params::parse(&Json::trusted(text), &Limits::default()).unwrap();
+        call
+    };
+    let first = r#"{"arguments":{},"more":{"b":{"d":1,"c":"A"},"a":[1.0]},"name":"greet"}"#;
+    for again in [
+        // Copilot CLI begins with the arguments, and its retry with the name.
+        r#""name":"greet","arguments":{},"more":{"b":{"d":1,"c":"A"},"a":[1.0]}"#,
+        r#""more" : { "a":[1], "b":{"c":"\u0041","d":1e0} }, "name":"gr\u0065et""#,
+    ] {
+        let state = make(&door, with(first.to_owned())).await.state(&["who"]);
+        let answers = r#""inputResponses":{"who":{"action":"accept","content":{"name":"Ann"}}}"#;
+        let other = again.replace("[1", "[2");
+        let refused = make(&door, with(format!(r#"{{{other},"requestState":"{state}",{answers}}}"#))).await;
+        assert!(refused.failure().contains("not valid for this request"), "other arguments are another call");
+        let retry = with(format!(r#"{{{again},"requestState":"{state}",{answers}}}"#));
+        assert_eq!(make(&door, retry).await, Got::Text("Hello, Ann!".into()), "{again}");
+    }
 }
 
 #[tokio::test]

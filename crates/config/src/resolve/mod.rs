@@ -16,7 +16,9 @@ use crate::error::{ConfigError, Problem};
 use crate::patterns::Patterns;
 use crate::places::{self, Places};
 use crate::secrets::Secrets;
-use crate::settings::{ListenSettings, NameStyle, PinMode, Settings, ToolMode, ToolSettings};
+use crate::settings::{
+    LONGEST_NAMES, ListenSettings, NameStyle, PinMode, SHORTEST_NAMES, Settings, ToolMode, ToolSettings,
+};
 use crate::written::{self, File, Place, Time, Tools};
 
 /// The servers that are part of the program.
@@ -163,11 +165,19 @@ impl Resolver<'_> {
                 None | Some(written::Names::Portable) => NameStyle::Portable,
                 Some(written::Names::Exact) => NameStyle::Exact,
             },
+            name_length: tools.name_length.unwrap_or(usual.name_length),
             page_bytes: self.size(&["tools", "page_bytes"], tools.page_bytes.as_ref(), usual.page_bytes),
             batch: tools.batch.unwrap_or(usual.batch),
         };
         if settings.mode == ToolMode::All && !settings.favourites.is_empty() {
             self.note(&["tools", "favourites"], "has no effect, because mode = \"all\" lists every tool");
+        }
+        if !(SHORTEST_NAMES..=LONGEST_NAMES).contains(&settings.name_length) {
+            let what = format!("it must be {SHORTEST_NAMES} to {LONGEST_NAMES}");
+            self.wrong(&["tools", "name_length"], &what);
+        }
+        if settings.names == NameStyle::Exact && tools.name_length.is_some() {
+            self.note(&["tools", "name_length"], "has no effect, because names = \"exact\" keeps all names");
         }
         if settings.pin == PinMode::Off && tools.lock_file.is_some() {
             self.note(&["tools", "lock_file"], "has no effect, because nothing is pinned (pin = \"off\")");

@@ -77,9 +77,12 @@ pub(crate) struct Tools {
     pub(crate) pin: Option<Pin>,
     /// The lock file. Default "tidegate.lock" beside this file.
     pub(crate) lock_file: Option<String>,
-    /// "portable" makes names that every model takes: letters, digits, "_" and "-", at most 64 of them. "exact" keeps the
-    /// servers' names as they are behind the prefix. Default "portable".
+    /// "portable" makes names that every model takes: letters, digits, "_" and "-", at most name_length of them. "exact"
+    /// keeps the servers' names as they are behind the prefix. Default "portable".
     pub(crate) names: Option<Names>,
+    /// With names = "portable": how long names may be, 24 to 64. Models take 64 characters, and clients put something
+    /// before the names, such as mcp__tidegate__. A file that Tidegate makes says 48. Default 64.
+    pub(crate) name_length: Option<usize>,
     /// Lists larger than this are sent in pages: bytes, or a text such as "4MiB". Default "4MiB".
     pub(crate) page_bytes: Option<Size>,
     /// Whether clients may send several calls in one request (tools/call_batch). Default true.

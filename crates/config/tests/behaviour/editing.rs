@@ -30,6 +30,10 @@ fn a_new_file_explains_itself() {
 # The servers behind this Tidegate. Look at it with `tidegate check`.
 # Secrets: write ${NAME} for a variable, ${file:/path} for what a file holds.
 
+[tools]
+# Models take names of 64 characters, and clients put something before them, such as mcp__tidegate__.
+name_length = 48
+
 [servers.time]
 command = "uvx"
 args = ["mcp-server-time"]
@@ -41,6 +45,16 @@ headers = { Authorization = "Bearer ${TOKEN}" }
 "##
     );
     assert_eq!(Config::load(&path, &env).unwrap().servers.len(), 2);
+}
+
+#[test]
+fn a_file_that_is_there_says_nothing_new_about_names() {
+    let folder = Folder::new();
+    let path = folder.path("tidegate.toml");
+    std::fs::write(&path, "[servers.a]\ncommand = \"a\"\n").unwrap();
+    add(&path, "b", &program(&["b"]), false).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text, "[servers.a]\ncommand = \"a\"\n\n[servers.b]\ncommand = \"b\"\n");
 }
 
 #[test]

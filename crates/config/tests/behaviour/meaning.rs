@@ -25,6 +25,7 @@ fn an_empty_file_means_the_defaults() {
         assert_eq!(settings.tools.names, NameStyle::Portable);
         assert_eq!(settings.tools.lock_file, Path::new("/srv/app/tidegate.lock"));
         assert_eq!((settings.tools.page_bytes, settings.tools.batch), (4 << 20, true));
+        assert_eq!(settings.tools.name_length, 64, "what has a name keeps it");
         assert_eq!(settings.notes, ["there are no servers: add one with tidegate add"]);
     }
 }

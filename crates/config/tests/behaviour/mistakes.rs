@@ -72,6 +72,8 @@ fn values_of_the_wrong_type() {
     check("tools = [\"all\"]", "1:1: tools: it must be a table, and is a list");
     check("[servers.x]\ncommand = \"a\"\ntools.t = [\"hush\"]", "servers.x.tools.t: it must be a table");
     check("[tools]\npage_bytes = -5", "a number of bytes cannot be negative");
+    check("[tools]\nname_length = 65", "tools.name_length: it must be 24 to 64");
+    check("[tools]\nname_length = 8", "tools.name_length: it must be 24 to 64");
 }
 
 #[test]

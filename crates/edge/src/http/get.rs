@@ -74,8 +74,8 @@ impl<D: Door> Shared<D> {
         let log = session.streams.standalone();
         let sent = resume.unwrap_or_else(|| log.sent());
         let reader = log.take_over();
-        let feed =
-            session.feed(|gap| tokio::spawn(pump(self.door.clone(), session.peer.clone(), log.clone(), gap)));
+        let (door, peer) = (self.door.clone(), session.peer.clone());
+        let feed = session.feed(|| tokio::spawn(pump(door, peer, log.clone(), resume.is_some())));
         let state = Reading::new(session, log, reader, sent, self).with_feed(feed);
         respond::quiet_events(Box::pin(unfold(state, Reading::step)), self.settings.keep_alive)
     }

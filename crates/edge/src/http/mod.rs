@@ -13,6 +13,7 @@
 
 mod awake;
 mod body;
+mod cors;
 mod events;
 mod get;
 mod guard;
@@ -39,6 +40,7 @@ use std::task::{Context, Poll};
 use ::http::{Method, Request, Response};
 use axum::Router;
 use axum::body::Body;
+use axum::middleware::Next;
 use tidegate_protocol::{Error, Symbol};
 use tidegate_service::budget::Budget;
 use tidegate_service::{Door, Principal};
@@ -65,7 +67,20 @@ fn router_of<D: Door>(endpoint: Endpoint<D>) -> Router {
     for page in pages.iter().filter(|page| page.path() != path) {
         router = router.route_service(page.path(), endpoint.clone());
     }
-    if old { old_sse::mount(router, endpoint) } else { router }
+    let router = if old { old_sse::mount(router, endpoint.clone()) } else { router };
+    if endpoint.shared.settings.origins.is_empty() {
+        return router;
+    }
+    // What no path and no method of the router answers is answered too.
+    router.layer(axum::middleware::from_fn(move |request: Request<Body>, next: Next| {
+        let page = cors::Page::of(&request, &endpoint.shared.settings.origins);
+        async move {
+            match page {
+                Some(page) => page.answer(request, |request| next.run(request)).await,
+                None => next.run(request).await,
+            }
+        }
+    }))
 }
 
 /// The endpoint as a plain `tower::Service`, for those who have no router.
@@ -124,7 +139,12 @@ impl<D: Door> Service<Request<Body>> for Endpoint<D> {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let shared = self.shared.clone();
-        Box::pin(async move { Ok(shared.answer(request).await) })
+        match cors::Page::of(&request, &shared.settings.origins) {
+            None => Box::pin(async move { Ok(shared.answer(request).await) }),
+            Some(page) => {
+                Box::pin(async move { Ok(page.answer(request, |request| shared.answer(request)).await) })
+            }
+        }
     }
 }
 

@@ -27,7 +27,7 @@ use super::pages::Page;
 use super::settings::Settings;
 use super::stall::StallGuarded;
 use super::watch::{Patience, Pulse, UnderWay, Watch};
-use super::{Endpoint, respond, router_of};
+use super::{Endpoint, cors, respond, router_of};
 
 /// Serves `door` on `listener` until `shutdown` is done; then no new connections, and `settings.drain` for the rest.
 pub async fn serve<D: Door>(
@@ -232,6 +232,11 @@ impl<D: Door> Service<Request<Body>> for Site<D> {
         }
         let what = format!("Not found: the MCP endpoint is at {}", self.path);
         let response = respond::refused(404, &Error::new(Symbol::InvalidRequest, what));
-        Box::pin(std::future::ready(Ok(response)))
+        match cors::Page::of(&request, &self.endpoint.shared.settings.origins) {
+            None => Box::pin(std::future::ready(Ok(response))),
+            Some(page) => {
+                Box::pin(async move { Ok(page.answer(request, |_| std::future::ready(response)).await) })
+            }
+        }
     }
 }

@@ -20,6 +20,8 @@ pub(super) struct Session {
     pub(super) streams: Streams,
     /// What feeds the standalone stream, once there was one: a later one takes its place.
     feed: Mutex<Option<AbortHandle>>,
+    /// Whether nobody read a stream when this was last looked at.
+    unread: AtomicBool,
     /// Seconds since the store was made at which the session was last used.
     last_used: AtomicU64,
 }
@@ -69,6 +71,7 @@ impl Sessions {
             peer: Arc::new(peer),
             streams: Streams::new(kept_streams, kept_bytes),
             feed: Mutex::default(),
+            unread: AtomicBool::new(false),
             last_used: AtomicU64::new(self.now()),
         };
         let mut all = self.all();
@@ -134,6 +137,7 @@ impl Sessions {
                 let Some(sessions) = weak.upgrade() else { break };
                 let mut all = sessions.all();
                 sessions.sweep(&mut all);
+                all.values().for_each(|session| session.look());
             }
         });
     }
@@ -157,20 +161,26 @@ impl Drop for Sessions {
 }
 
 impl Session {
+    /// A client that left its stream and does not come back between two looks is not listened for any longer.
+    fn look(&self) {
+        let unread = !self.streams.has_reader();
+        if self.unread.swap(unread, Ordering::Relaxed) && unread {
+            self.peer.hear_no_more();
+        }
+    }
+
     fn end(&self) {
-        self.peer.ended.cancel();
+        self.peer.end();
         self.streams.end();
     }
 
-    /// Feeds the standalone stream in place of what fed it before. `start` is told whether anything did: the client
-    /// may then have missed something in between.
-    pub(super) fn feed(&self, start: impl FnOnce(bool) -> JoinHandle<()>) -> JoinHandle<()> {
+    /// Feeds the standalone stream in place of what fed it before.
+    pub(super) fn feed(&self, start: impl FnOnce() -> JoinHandle<()>) -> JoinHandle<()> {
         let mut current = self.feed.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let before = current.take();
-        if let Some(before) = &before {
+        if let Some(before) = current.take() {
             before.abort();
         }
-        let feed = start(before.is_some());
+        let feed = start();
         *current = Some(feed.abort_handle());
         feed
     }

@@ -12,6 +12,7 @@ use tidegate_service::{Call, Connected, Context, Door, Outbox, Principal};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::pump::Hearing;
 use crate::in_flight::{InFlight, Turn};
 use crate::modern::correlation;
 use crate::told::{Told, is_for_service};
@@ -34,6 +35,7 @@ pub(crate) struct Peer {
     pub(crate) subscriptions_heard: watch::Sender<u64>,
     in_flight: InFlight,
     told: Told,
+    hearing: Mutex<Hearing>,
     state: Mutex<State>,
 }
 
@@ -103,6 +105,7 @@ impl Peer {
             subscriptions_heard: watch::Sender::new(0),
             in_flight: InFlight::new(max_in_flight),
             told: Told::default(),
+            hearing: Mutex::default(),
             state: Mutex::new(State {
                 // A client that never sets a level gets what is of interest, not everything.
                 log_level: Level::Info,
@@ -125,6 +128,22 @@ impl Peer {
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing that can panic happens under the lock.
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// What the client hears of changes.
+    pub(super) fn hearing(&self) -> MutexGuard<'_, Hearing> {
+        self.hearing.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Ends the session: everything that runs for it stops.
+    pub(crate) fn end(&self) {
+        self.ended.cancel();
+        self.hear_no_more();
+    }
+
+    /// Nobody has read a stream for a while: what happens from here on is not kept for the next one.
+    pub(crate) fn hear_no_more(&self) {
+        self.hearing().end();
     }
 
     /// Notes that a request runs. Refuses an id that is in flight already, and more requests than allowed.

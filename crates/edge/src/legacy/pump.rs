@@ -10,32 +10,61 @@ use tidegate_service::{Door, Notice, Outbox, Reply};
 use super::drive::{Lane, OWN, notice_for};
 use super::peer::Peer;
 
+/// What a client hears of changes, for longer than any of its streams: what happens while nobody reads is told to the next
+/// stream, and nothing has to be guessed.
+#[derive(Default)]
+pub(crate) struct Hearing {
+    /// The subscription, once there was one.
+    events: Option<Arc<Events>>,
+    /// Whether a stream has told anything, of which nobody knows whether it arrived when that stream broke.
+    told: bool,
+    /// Whether nobody listened for a while.
+    missed: bool,
+}
+
+impl Hearing {
+    /// Nobody listens any more.
+    pub(super) fn end(&mut self) {
+        self.missed |= self.events.take().is_some();
+    }
+}
+
 /// Passes changes on until the session ends or nobody reads. A changed filter opens the new subscription before the
 /// old one is closed, so that nothing falls between them.
 ///
-/// After a `gap` in which nobody listened, the client is told that everything may have changed.
+/// Where it is not known what the client has heard last, it is told once that everything may have changed: the stream before
+/// broke after it had told something (unless this one is `resumed`), it came back after too long, or the service has ended
+/// the subscription.
 pub(crate) fn pump<D: Door>(
     door: D,
     peer: Arc<Peer>,
     lane: Arc<dyn Lane>,
-    gap: bool,
+    resumed: bool,
 ) -> impl Future<Output = ()> + Send {
     // From here on, and not from when the future first runs, subscribing waits for this stream.
     let mut changed = peer.subscriptions_changed.subscribe();
     changed.mark_changed();
     async move {
-        let mut events = None;
-        let mut gap = gap;
+        let (mut events, mut gap) = {
+            let mut hearing = peer.hearing();
+            let told = std::mem::take(&mut hearing.told) && !resumed;
+            let ended = hearing.events.as_ref().is_some_and(|events| events.0.is_closed());
+            (hearing.events.clone(), told || ended || std::mem::take(&mut hearing.missed))
+        };
         loop {
             tokio::select! {
+                biased;
                 () = peer.ended.cancelled() => break,
                 Ok(()) = changed.changed() => {
                     let changes = *changed.borrow_and_update();
-                    let next = listen(&door, &peer).await;
-                    while let Some(notice) = events.as_ref().and_then(|events: &Events| events.0.try_next()) {
-                        pass_on(&peer, &*lane, &notice);
+                    let next = listen(&door, &peer).await.map(Arc::new);
+                    while let Some(notice) = events.as_ref().and_then(|events| events.0.try_next()) {
+                        if !(gap && is_announced(&notice)) {
+                            pass_on(&peer, &*lane, &notice);
+                        }
                     }
                     events = next;
+                    peer.hearing().events = events.clone();
                     // Never back: the feed before this one may have its last word only now.
                     peer.subscriptions_heard.send_modify(|heard| *heard = changes.max(*heard));
                     if std::mem::take(&mut gap) {
@@ -49,6 +78,7 @@ pub(crate) fn pump<D: Door>(
                 }
             }
         }
+        peer.hearing().end();
     }
 }
 
@@ -58,17 +88,18 @@ fn pass_on(peer: &Peer, lane: &dyn Lane, notice: &Notice) {
         Notice::Log(params) if !peer.wants_log(params) => {}
         _ => lane.send(notice_for(notice, peer.revision)),
     }
+    peer.hearing().told |= is_announced(notice);
 }
 
-async fn next(events: &Option<Events>) -> Option<Notice> {
+async fn next(events: &Option<Arc<Events>>) -> Option<Notice> {
     match events {
         Some(events) => events.0.next().await,
         None => std::future::pending().await,
     }
 }
 
-/// What the service tells. However the pump ends, the service hears that nobody listens any more.
-struct Events(Outbox);
+/// What the service tells. When nobody holds it any more, the service hears that nobody listens.
+pub(crate) struct Events(Outbox);
 
 impl Drop for Events {
     fn drop(&mut self) {
@@ -86,6 +117,12 @@ async fn listen<D: Door>(door: &D, peer: &Peer) -> Option<Events> {
         // A service without subscriptions simply never changes.
         Ok(_) => None,
     }
+}
+
+/// Whether it is among what is told when everything may have changed.
+fn is_announced(notice: &Notice) -> bool {
+    use Notice::{PromptsChanged, ResourceUpdated, ResourcesChanged, ToolsChanged};
+    matches!(notice, ToolsChanged | PromptsChanged | ResourcesChanged | ResourceUpdated(_))
 }
 
 fn announce_everything(peer: &Peer, lane: &dyn Lane) {

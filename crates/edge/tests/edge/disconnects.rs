@@ -94,7 +94,9 @@ async fn a_legacy_call_runs_on_and_can_be_resumed() {
 #[tokio::test]
 async fn the_standalone_stream_ends_with_its_connection() {
     let stub = Stub::new();
-    let to = serve(&stub).await;
+    // How long a client may be away before nobody listens for it depends on this.
+    let settings = Settings { session_idle: Duration::from_secs(1), ..Settings::default() };
+    let (to, _server) = serve_with(&stub, settings).await;
     let session = open(to).await;
     let mut sent = Sent::new(to, "GET", &[("mcp-session-id", &session)], "").await;
     sent.until("id: 0-0").await;

@@ -8,6 +8,7 @@ mod common;
 mod bad_input;
 mod bounds;
 mod connections;
+mod cors;
 mod disconnects;
 mod guard;
 mod http_sse;

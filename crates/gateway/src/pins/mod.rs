@@ -21,7 +21,6 @@ use tokio_util::sync::DropGuard;
 
 use crate::catalog::{Catalog, Entry};
 use crate::kind::Kind;
-pub(crate) use canonical::compact;
 pub use lock::{Lock, LockError};
 pub use pin::Pin;
 use watch::Stamp;

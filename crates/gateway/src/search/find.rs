@@ -13,7 +13,6 @@ use super::{arguments, wrong};
 use crate::build::State;
 use crate::gateway::Inner;
 use crate::kind::Kind;
-use crate::pins::compact;
 
 /// What is asked for.
 struct Wanted {
@@ -109,9 +108,8 @@ impl State {
             if let Some(description) = definition.str("description") {
                 let _ = writeln!(text, "{}", description.trim());
             }
-            let schema = definition.get("inputSchema").unwrap_or("{}");
-            let _ =
-                write!(text, "Server: {}\nInput schema: {}", self.mounts[row.server].name(), compact(schema));
+            let schema = definition.json("inputSchema").unwrap_or_else(Json::empty_object).compact();
+            let _ = write!(text, "Server: {}\nInput schema: {schema}", self.mounts[row.server].name());
         }
         let definitions: Vec<Json> = rows.iter().map(|(_, row)| row.definition.clone()).collect();
         let mut structured = ObjectWriter::new();

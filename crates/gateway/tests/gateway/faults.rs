@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use serde_json::{Value, json};
 use tidegate_edge::Eras;
 use tidegate_gateway::{Gateway, Health, Settings};
@@ -222,6 +223,46 @@ async fn the_last_known_lists_stay_and_the_server_comes_back_by_itself() {
         gateway.close().await;
         std::fs::remove_dir_all(&dir).ok();
     }
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_server_of_which_all_is_known() {
+    let dir = directory("warm");
+    let server = Served::start(small("s", "t").instructions("Be kind."), Eras::Legacy).await;
+    let address = server.address;
+    let settings = || Settings { state_dir: Some(dir.clone()), ..settings([at("s", address)]) };
+    let first = started(settings()).await;
+    let kept = || {
+        std::fs::read_dir(dir.join("lists"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .any(|file| std::fs::read_to_string(file.path()).is_ok_and(|text| text.contains("Be kind.")))
+    };
+    until("what it says on disk", async || kept()).await;
+    first.close().await;
+    drop(server);
+    // It takes connections now, and says nothing.
+    let _silent = in_time("the address to be free", async {
+        loop {
+            if let Ok(listener) = TcpListener::bind(address).await {
+                return listener;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    let gateway = Gateway::start(settings()).unwrap();
+    let discover = modern();
+    let discover = discover.get(&gateway, "server/discover", json!({})).now_or_never();
+    let said = discover.expect("an answer at once")["instructions"].clone();
+    assert_eq!(said, "Its tools and prompts have `s_` before their names here.\n\nBe kind.");
+    let caller = modern();
+    let listed = caller.list(&gateway, "tools/list").now_or_never();
+    assert_eq!(listed.expect("a list at once"), ["s_t"]);
+    assert_eq!(health(&gateway, "s"), Health::Starting);
+    gateway.close().await;
+    std::fs::remove_dir_all(&dir).ok();
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ mod world;
 
 mod breaker;
 mod bytes;
+mod changes;
 mod eras;
 mod faults;
 mod hops;

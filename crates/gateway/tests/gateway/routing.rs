@@ -312,7 +312,10 @@ async fn everything_is_declared_and_what_servers_say_of_themselves_is_joined() {
     let second = Served::start(second, Eras::Modern).await;
     let third = Server::new("third", "1.0").instructions("Be old.");
     let third = Served::start(third, Eras::Legacy).await;
-    let gateway = gateway([first, second.named("second"), third.named("third")]).await;
+    let (mut second_named, mut third_named) = (second.named("second"), third.named("third"));
+    second_named.prefix = String::new();
+    third_named.prefix = "3-".to_owned();
+    let gateway = gateway([first, second_named, third_named]).await;
     for caller in [modern(), legacy()] {
         let Reply::Complete(text) = caller.ask(&gateway, "server/discover", json!({})).await else {
             panic!()
@@ -324,7 +327,14 @@ async fn everything_is_declared_and_what_servers_say_of_themselves_is_joined() {
         assert_eq!(has["prompts"], json!({"listChanged": true}));
         assert_eq!(has["resources"], json!({"subscribe": true, "listChanged": true}));
         assert_eq!((&has["logging"], &has["completions"]), (&json!({}), &json!({})));
-        assert_eq!(all["instructions"], "# first\n\nBe brief.\n\n# second\n\nBe kind.\n\n# third\n\nBe old.");
+        // Each says under which names its tools are.
+        let named = |prefix: &str| format!("Its tools and prompts have `{prefix}` before their names here.");
+        let said = format!(
+            "# first\n\n{}\n\nBe brief.\n\n# second\n\nBe kind.\n\n# third\n\n{}\n\nBe old.",
+            named("first_"),
+            named("3-")
+        );
+        assert_eq!(all["instructions"], said);
         assert_eq!(all["supportedVersions"].as_array().unwrap().len(), Revision::ALL.len());
         assert!(text.as_str().contains(r#""x":{"y":1.0}"#), "{text}");
         if modern {

@@ -5,6 +5,7 @@
 //! reads is neither parsed nor rebuilt, and number spelling, key order and unknown members survive.
 
 mod array;
+mod canonical;
 mod edit;
 mod members;
 mod object;

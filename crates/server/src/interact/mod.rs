@@ -91,7 +91,7 @@ impl Asked {
 
     /// Tells this question from any other, so that an answer is never taken for one that was not asked.
     pub(crate) fn digest(&self) -> String {
-        crate::text::hex(&digest([self.method().as_str(), self.params.as_str()])[..16])
+        crate::text::hex(&digest([self.method().as_str(), self.params.canonical().as_str()])[..16])
     }
 
     pub(crate) fn question(&self, key: &str) -> Question {

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
-use tidegate_protocol::seal::{Binding, digest};
+use tidegate_protocol::seal::{Binding, digest_of};
 use tidegate_protocol::{Error, Symbol};
 use tidegate_service::{Call, Principal, epoch_ms};
 
 use super::replay::Memory;
 use crate::server::Core;
-use crate::text::{canonical, hex, random};
+use crate::text::{hex, random};
 
 /// More than this is not worth trying to pack into a state that travels.
 const MAX_TRAVEL: usize = 512 * 1024;
@@ -33,8 +33,7 @@ pub(super) fn seal(core: &Core, call: &Call, memory: &Memory) -> Result<String, 
     let memory = serde_json::value::to_raw_value(memory).map_err(unwritable)?;
     let now = epoch_ms();
     let expires = now + core.options.state_ttl.as_millis() as u64;
-    let params = salient(call);
-    let binding = binding(call, params);
+    let binding = binding(call);
     let pack = |content: &Content<'_>| {
         let text = serde_json::to_vec(content).map_err(unwritable)?;
         Ok(core.sealer.seal(&text, &binding, expires, random()))
@@ -51,7 +50,7 @@ pub(super) fn seal(core: &Core, call: &Call, memory: &Memory) -> Result<String, 
 /// Opens a state that came back, or refuses it.
 pub(super) fn open(core: &Core, call: &Call, sealed: &str) -> Result<Memory, Error> {
     let now = epoch_ms();
-    let opened = core.sealer.open(sealed, &binding(call, salient(call)), now)?;
+    let opened = core.sealer.open(sealed, &binding(call), now)?;
     let unreadable = |error: serde_json::Error| {
         // It was sealed by this server or one that shares its key, so a newer or older version of it.
         tracing::warn!(%error, "a request state was written by another version of this server");
@@ -73,35 +72,14 @@ fn gone() -> Error {
     )
 }
 
-fn binding(call: &Call, params: [u8; 32]) -> Binding<'_> {
+fn binding(call: &Call) -> Binding<'_> {
     let Principal { subject, tenant } = &call.context.principal;
     Binding {
         principal: subject.as_deref().unwrap_or_default(),
         tenant: tenant.as_deref().unwrap_or_default(),
         method: call.method.as_str(),
-        params,
+        params: digest_of(&call.params),
     }
-}
-
-/// Digest of the parameters that make the call what it is: all but those that differ between its rounds.
-fn salient(call: &Call) -> [u8; 32] {
-    let mut members: Vec<(String, String)> = Vec::new();
-    for member in call.params.members() {
-        if matches!(&*member.name, "_meta" | "inputResponses" | "requestState") {
-            continue;
-        }
-        // Clients write the retry anew: spelling and order may differ, and no arguments are an empty object.
-        let mut text = String::new();
-        match crate::tool::args::parse(member.value) {
-            Ok(value) => canonical(&value, &mut text),
-            Err(_) => text.push_str(member.value),
-        }
-        if !(member.name == "arguments" && text == "{}") {
-            members.push((member.name.into_owned(), text));
-        }
-    }
-    members.sort();
-    digest(members.iter().flat_map(|(name, text)| [name.as_str(), text.as_str()]))
 }
 
 /// Holds memories that are too large to travel. Bounded, per principal and in all; full is an error for whoever

@@ -75,12 +75,10 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
         schema
     };
     let opened = graph(json!({
-        "nodes": entity_list(), "found": {"type": "integer"},
+        "found": {"type": "integer"},
         "notFound": {"type": "array", "items": {"type": "string"}},
     }));
-    let searched = graph(json!({
-        "results": entity_list(), "count": {"type": "integer"}, "note": {"type": "string"},
-    }));
+    let searched = graph(json!({"count": {"type": "integer"}, "note": {"type": "string"}}));
     let whole = graph(json!({"nextCursor": {"type": "string"}}));
     vec![
         on(
@@ -165,7 +163,6 @@ pub(super) fn sliced(slice: slice::Slice) -> Value {
 async fn search_nodes(recall: Recall, args: SearchNodes, cx: Cx) -> Result<ToolResult, ToolError> {
     let found = search::find(&recall, &memory(&recall, &cx), &args.query).await?;
     let mut structured = json!(found.graph);
-    structured["results"] = structured["entities"].clone();
     structured["count"] = found.graph.entities.len().into();
     if let Some(note) = found.note {
         structured["note"] = note.into();
@@ -180,7 +177,6 @@ async fn open_nodes(recall: Recall, args: OpenNodes, cx: Cx) -> Result<ToolResul
     let found: HashSet<&str> = graph.entities.iter().map(|entity| entity.name.as_str()).collect();
     let missing: Vec<&String> = args.names.iter().filter(|name| !found.contains(name.as_str())).collect();
     let mut structured = json!(graph);
-    structured["nodes"] = structured["entities"].clone();
     structured["found"] = found.len().into();
     structured["notFound"] = json!(missing);
     told(&graph, structured)

@@ -34,7 +34,7 @@ async fn based(memory: &ServerDoor, query: &str) -> Vec<String> {
 /// What `search_nodes` finds.
 async fn nodes(memory: &ServerDoor, query: &str) -> Vec<String> {
     let found = ask(memory, "search_nodes", json!({"query": query})).await;
-    assert_eq!((&found["results"], found["count"].as_u64()), (&found["entities"], count(&found["entities"])));
+    assert_eq!((found.get("results"), found["count"].as_u64()), (None, count(&found["entities"])));
     names(&found["entities"], |entity| &entity["name"])
 }
 
@@ -272,7 +272,7 @@ async fn texts_say_what_is_structured() {
     }
     let told = call_as(&memory, None, "open_nodes", json!({"names": ["Ann", "Nobody"]})).await;
     let structured = &told["structuredContent"];
-    assert_eq!((&structured["nodes"], &structured["found"]), (&json!([ann()]), &json!(1)));
+    assert_eq!((structured.get("nodes"), &structured["found"]), (None, &json!(1)));
     assert_eq!(structured["notFound"], json!(["Nobody"]));
     let text: Value = serde_json::from_str(told["content"][0]["text"].as_str().unwrap()).unwrap();
     assert_eq!(text, json!({"entities": [ann()], "relations": relations}));
