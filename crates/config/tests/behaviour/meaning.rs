@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tidegate_client::{EraChoice, Instances};
 use tidegate_config::{Embeddings, MemoryStore, NameStyle, PinMode, Source, ToolMode};
+use tidegate_protocol::Capability;
 use tidegate_service::layers::{BreakerMode, BreakerSettings};
 
 use crate::{command, parse, remote, server};
@@ -211,6 +212,31 @@ fn terms() {
     assert_eq!((breaker.open_for, breaker.half_open_max, breaker.success_threshold), (9 * SECOND, 2, 3));
     assert_eq!((options.retry.max_retries, options.retry.base), (1, Duration::from_millis(10)));
     assert_eq!((options.retry.multiplier, options.retry.jitter, options.retry.overall), (3.0, 0.0, None));
+}
+
+#[test]
+fn whose_sessions_are_and_how_long_they_are_kept() {
+    let lanes = |text: &str| server(&format!("command = \"a\"\n{text}")).options.lanes;
+    for (written, meant) in [
+        ("per-user", Instances::PerUser),
+        ("per-client", Instances::PerClient),
+        ("per-caller", Instances::PerClient),
+        ("one", Instances::One),
+    ] {
+        assert_eq!(lanes(&format!("instances = \"{written}\"")).instances, meant);
+    }
+    assert_eq!(lanes("").capabilities, Capability::ASKABLE);
+    assert_eq!(
+        lanes("capabilities = [\"elicitation.form\", \"sampling\"]").capabilities,
+        [Capability::ElicitForm, Capability::Sampling, Capability::SamplingTools]
+    );
+    assert!(lanes("capabilities = []").capabilities.is_empty());
+    // Whoever says when a process is stopped does not want it kept for anybody.
+    let kept = |text: &str| (lanes(text).idle, lanes(text).while_connected);
+    assert_eq!(kept("idle = \"5m\""), (300 * SECOND, false));
+    assert_eq!(kept("idle = \"5m\"\nsession_idle = \"7m\""), (420 * SECOND, false));
+    assert_eq!(kept("session_idle = \"7m\""), (420 * SECOND, true));
+    assert_eq!(kept("idle = \"never\""), (3600 * SECOND, true));
 }
 
 #[test]

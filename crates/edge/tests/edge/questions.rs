@@ -61,6 +61,37 @@ async fn each_kind_of_question() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_session_that_is_used_for_several_clients() {
+    let stub = Stub::new();
+    let client = Client::new(&stub, Settings::default());
+    let session = Session::with(&client, "2025-11-25", json!({"elicitation": {}, "sampling": {}})).await;
+    let ask = |id: &str, tool: &str, caller: Value| {
+        let meta = json!({"dev.tidegate/caller": caller});
+        let params = json!({"name": tool, "arguments": {"ask": ["form"]}, "_meta": meta});
+        session.request(id, "tools/call", params)
+    };
+    // The question names the call, so that whoever is in front knows whose it is.
+    let info = json!({"name": "ann", "version": "1"});
+    let able = json!({"clientInfo": info, "clientCapabilities": {"elicitation": {}, "roots": {}}});
+    let mut events = ask("one", "ask", able.clone()).send().await.events();
+    let question = events.message().await;
+    let hint = json!({"key": "form1", "of": 1, "call": "one"});
+    assert_eq!(question["params"]["_meta"], json!({"dev.tidegate/input": hint}));
+    session.answer(&question, accept("Ann")).await;
+    assert_eq!(events.message().await["id"], "one");
+    // The service is told who calls, and no more than the session can do.
+    let answer = ask("who", "context", able).send().await.json().await;
+    let context: Value = serde_json::from_str(text(&answer)).unwrap();
+    assert_eq!(context["clientInfo"], info);
+    assert_eq!(context["capabilities"], json!({"elicitation": {"form": {}}}));
+    // What is no caller is refused.
+    for wrong in [json!(7), json!({"clientInfo": 7}), json!({"clientCapabilities": []})] {
+        let answer = ask("two", "ask", wrong).send().await.json().await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn several_questions_at_once_in_any_order() {
     let stub = Stub::new();
     let session = session(&stub, "2025-11-25").await;

@@ -14,6 +14,7 @@ mod changes;
 mod eras;
 mod faults;
 mod hops;
+mod logs;
 mod own;
 mod reload;
 mod retries;
