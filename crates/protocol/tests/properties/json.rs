@@ -50,7 +50,42 @@ fn mutate(text: &mut Vec<char>, (place, kind, pick): (usize, u8, usize)) {
     }
 }
 
+/// The same tree with all members in the opposite order.
+fn reversed(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(reversed).collect(),
+        Value::Object(members) => {
+            Value::Object(members.iter().rev().map(|(name, item)| (name.clone(), reversed(item))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// The same tree with whole numbers as such.
+fn whole(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(whole).collect(),
+        Value::Object(members) => {
+            Value::Object(members.iter().map(|(name, item)| (name.clone(), whole(item))).collect())
+        }
+        Value::Number(number) => match number.as_f64().filter(|n| number.is_f64() && n.fract() == 0.0) {
+            Some(n) => Value::from(n as i64),
+            None => value.clone(),
+        },
+        other => other.clone(),
+    }
+}
+
 proptest! {
+    #[test]
+    fn what_is_the_same_has_one_canonical_form(tree in tree(), mut one in noise(), mut other in noise()) {
+        let canonical = |text: String| Json::parse(text, &DEEP).unwrap().canonical();
+        let form = canonical(print(&tree, &mut one));
+        prop_assert_eq!(&form, &canonical(print(&reversed(&tree), &mut other)));
+        prop_assert_eq!(&form, &form.canonical());
+        prop_assert_eq!(value(&form), whole(&tree));
+    }
+
     #[test]
     fn accepts_exactly_what_serde_json_accepts(
         tree in tree(),
