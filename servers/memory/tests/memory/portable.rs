@@ -93,7 +93,7 @@ fn sample(schema: &Value, turn: usize, depth: usize) -> Value {
             (0..least.max(turn % 3)).map(|n| sample(&schema["items"], turn + n, depth + 1)).collect()
         }
         "string" => json!("x".repeat(number("minLength").unwrap_or(1.0).max(1.0) as usize)),
-        "boolean" => json!(turn % 2 == 0),
+        "boolean" => json!(turn.is_multiple_of(2)),
         "null" => Value::Null,
         "integer" => json!(number("minimum").unwrap_or(0.0) as i64 + (turn % 2) as i64),
         "number" => json!(number("maximum").or(number("minimum")).unwrap_or(0.5)),
