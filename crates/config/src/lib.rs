@@ -40,7 +40,7 @@ pub use patterns::{PatternError, Patterns};
 pub use resolve::{BUILTINS, usual_data_dir};
 pub use schema::schema;
 pub use settings::{
-    LONGEST_NAMES, ListenSettings, NameStyle, PinMode, ROOMY_NAMES, ServerSettings, Settings, Source,
-    ToolMode, ToolOverride, ToolSettings,
+    LONGEST_NAMES, ListenSettings, NameStyle, PinMode, ROOMY_NAMES, SchemaStyle, ServerSettings, Settings,
+    Source, ToolMode, ToolOverride, ToolSettings,
 };
 pub use watch::Watcher;

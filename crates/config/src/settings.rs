@@ -76,6 +76,8 @@ pub struct ToolSettings {
     /// How long portable names may be: 24 to 64. Default 64, so that nothing is renamed that has a name already; new
     /// configurations say [`ROOMY_NAMES`].
     pub name_length: usize,
+    /// How the schemas of arguments are listed.
+    pub schemas: SchemaStyle,
     /// Lists that are larger than this are sent in pages. Default 4 MiB.
     pub page_bytes: usize,
     /// Whether `tools/call_batch` is offered. Default yes.
@@ -109,6 +111,16 @@ pub enum PinMode {
     FirstUse,
     /// Only as the lock file says.
     Locked,
+}
+
+/// How the schemas of arguments are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SchemaStyle {
+    /// As servers write them.
+    #[default]
+    Exact,
+    /// In words that every client understands, and never wider.
+    Portable,
 }
 
 /// Which names are exposed.
@@ -277,6 +289,7 @@ impl Default for ToolSettings {
             lock_file: PathBuf::from("tidegate.lock"),
             names: NameStyle::Portable,
             name_length: LONGEST_NAMES,
+            schemas: SchemaStyle::Exact,
             page_bytes: 4 * 1024 * 1024,
             batch: true,
         }

@@ -17,7 +17,8 @@ use crate::patterns::Patterns;
 use crate::places::{self, Places};
 use crate::secrets::Secrets;
 use crate::settings::{
-    LONGEST_NAMES, ListenSettings, NameStyle, PinMode, SHORTEST_NAMES, Settings, ToolMode, ToolSettings,
+    LONGEST_NAMES, ListenSettings, NameStyle, PinMode, SHORTEST_NAMES, SchemaStyle, Settings, ToolMode,
+    ToolSettings,
 };
 use crate::written::{self, File, Place, Time, Tools};
 
@@ -166,6 +167,10 @@ impl Resolver<'_> {
                 Some(written::Names::Exact) => NameStyle::Exact,
             },
             name_length: tools.name_length.unwrap_or(usual.name_length),
+            schemas: match tools.schemas {
+                None | Some(written::Schemas::Exact) => SchemaStyle::Exact,
+                Some(written::Schemas::Portable) => SchemaStyle::Portable,
+            },
             page_bytes: self.size(&["tools", "page_bytes"], tools.page_bytes.as_ref(), usual.page_bytes),
             batch: tools.batch.unwrap_or(usual.batch),
         };

@@ -83,6 +83,10 @@ pub(crate) struct Tools {
     /// With names = "portable": how long names may be, 24 to 64. Models take 64 characters, and clients put something
     /// before the names, such as mcp__tidegate__. A file that Tidegate makes says 48. Default 64.
     pub(crate) name_length: Option<usize>,
+    /// "portable" lists the arguments of tools in words that every client and agent framework understands; what does not
+    /// fit the server's own schema does not fit those either. "exact" lists what servers write.
+    /// Default "exact".
+    pub(crate) schemas: Option<Schemas>,
     /// Lists larger than this are sent in pages: bytes, or a text such as "4MiB". Default "4MiB".
     pub(crate) page_bytes: Option<Size>,
     /// Whether clients may send several calls in one request (tools/call_batch). Default true.
@@ -104,6 +108,14 @@ pub(crate) enum Pin {
     Off,
     FirstUse,
     Locked,
+}
+
+/// How the schemas of arguments are listed.
+#[derive(Deserialize, JsonSchema, Clone, Copy)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Schemas {
+    Exact,
+    Portable,
 }
 
 /// Which names are exposed.
