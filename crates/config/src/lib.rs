@@ -40,7 +40,7 @@ pub use patterns::{PatternError, Patterns};
 pub use resolve::{BUILTINS, usual_data_dir};
 pub use schema::schema;
 pub use settings::{
-    ListenSettings, NameStyle, PinMode, ServerSettings, Settings, Source, ToolMode, ToolOverride,
-    ToolSettings,
+    ListenSettings, NameStyle, PinMode, SchemaStyle, ServerSettings, Settings, Source, ToolMode,
+    ToolOverride, ToolSettings,
 };
 pub use watch::Watcher;

@@ -73,6 +73,8 @@ pub struct ToolSettings {
     pub lock_file: PathBuf,
     /// Which names are exposed.
     pub names: NameStyle,
+    /// How the schemas of arguments are listed.
+    pub schemas: SchemaStyle,
     /// Lists that are larger than this are sent in pages. Default 4 MiB.
     pub page_bytes: usize,
     /// Whether `tools/call_batch` is offered. Default yes.
@@ -99,6 +101,16 @@ pub enum PinMode {
     FirstUse,
     /// Only as the lock file says.
     Locked,
+}
+
+/// How the schemas of arguments are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SchemaStyle {
+    /// As servers write them.
+    #[default]
+    Exact,
+    /// In words that every client understands, and never wider.
+    Portable,
 }
 
 /// Which names are exposed.
@@ -266,6 +278,7 @@ impl Default for ToolSettings {
             pin: PinMode::Off,
             lock_file: PathBuf::from("tidegate.lock"),
             names: NameStyle::Portable,
+            schemas: SchemaStyle::Exact,
             page_bytes: 4 * 1024 * 1024,
             batch: true,
         }

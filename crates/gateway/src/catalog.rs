@@ -1,13 +1,15 @@
 //! [`Catalog`]: everything that one server lists, read to the end of its pages.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytestring::ByteString;
+use serde_json::Value;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Error, Json, Limits, Object, Params, Symbol};
 use tidegate_service::budget::{Budget, Hold, MAX_LISTS};
+use tidegate_service::schema::portable;
 use tidegate_service::{Call, Context, Door, Reply};
 
 use crate::kind::Kind;
@@ -94,6 +96,8 @@ impl Part {
 pub(crate) struct Entry {
     pub(crate) key: ByteString,
     pub(crate) definition: Json,
+    /// The input schema of a tool as every client understands it, once somebody wants that and if it is another.
+    portable: OnceLock<Option<Json>>,
 }
 
 impl Entry {
@@ -102,7 +106,17 @@ impl Entry {
         // A buffer of its own: an entry outlives the page it came on.
         let definition = Json::trusted(ByteString::from(definition.as_str()));
         let key = Object::of(&definition)?.text(kind.key())?;
-        Some(Entry { key, definition })
+        Some(Entry { key, definition, portable: OnceLock::new() })
+    }
+
+    /// The input schema of a tool as every client understands it, if it is another than the server's own.
+    pub(crate) fn portable_input(&self) -> Option<&Json> {
+        let written = self.portable.get_or_init(|| {
+            let own: Value = Object::of(&self.definition)?.json("inputSchema")?.to().ok()?;
+            let portable = portable(&own);
+            (portable != own).then(|| Json::from(portable))
+        });
+        written.as_ref()
     }
 
     fn bytes(&self) -> usize {

@@ -6,9 +6,10 @@ use std::time::Instant;
 
 use bytestring::ByteString;
 use foldhash::fast::RandomState;
-use tidegate_config::{ServerSettings, ToolSettings};
+use tidegate_config::{SchemaStyle, ServerSettings, ToolSettings};
 use tidegate_protocol::json::Edit;
 use tidegate_protocol::{Error, Json};
+use tidegate_service::budget::{Budget, Hold};
 
 use crate::catalog::{Catalog, Entry};
 use crate::kind::Kind;
@@ -46,6 +47,8 @@ pub(crate) struct Snapshot {
     pub(crate) index: OnceLock<Index>,
     /// What had to be changed, in sentences.
     pub(crate) reports: Vec<String>,
+    /// What rewritten schemas take, set aside.
+    _schemas: Hold,
 }
 
 /// Names and whose they are.
@@ -95,9 +98,9 @@ impl Snapshot {
         let uris = Uris::new(sources);
         let mut names = Names::new(tools.names);
         search::own_names(tools).iter().for_each(|name| names.reserve(name));
-        let tool_table = named(sources, Kind::Tools, &mut names, &uris, pins);
+        let tool_table = named(sources, Kind::Tools, &mut names, &uris, pins, tools.schemas);
         let mut prompt_names = Names::new(tools.names);
-        let prompt_table = named(sources, Kind::Prompts, &mut prompt_names, &uris, pins);
+        let prompt_table = named(sources, Kind::Prompts, &mut prompt_names, &uris, pins, tools.schemas);
         let mut reports = names.reports;
         reports.extend(prompt_names.reports);
         let shown = search::shown(&tool_table, tools);
@@ -122,12 +125,20 @@ impl Snapshot {
             lists,
             index: OnceLock::new(),
             reports,
+            _schemas: hold_schemas(sources, tools.schemas),
         }
     }
 }
 
 /// The rows of tools or prompts.
-fn named(sources: &[Source<'_>], kind: Kind, names: &mut Names, uris: &Uris, pins: &Pins) -> Table {
+fn named(
+    sources: &[Source<'_>],
+    kind: Kind,
+    names: &mut Names,
+    uris: &Uris,
+    pins: &Pins,
+    schemas: SchemaStyle,
+) -> Table {
     let mut table = Table::default();
     for (server, source) in sources.iter().enumerate() {
         let settings = source.settings;
@@ -154,6 +165,10 @@ fn named(sources: &[Source<'_>], kind: Kind, names: &mut Names, uris: &Uris, pin
                 if let Some(description) = wishes.and_then(|wishes| wishes.description.as_deref()) {
                     edit.set("description", Json::string(description));
                 }
+                let portable = kind == Kind::Tools && schemas == SchemaStyle::Portable;
+                if portable && let Some(input) = entry.portable_input() {
+                    edit.set("inputSchema", input.clone());
+                }
                 definition = edit.finish().unwrap_or(definition);
             }
             let withheld = match kind {
@@ -167,6 +182,14 @@ fn named(sources: &[Source<'_>], kind: Kind, names: &mut Names, uris: &Uris, pin
         }
     }
     table
+}
+
+/// Sets aside what rewritten schemas take: with their tool, in its definition as it is offered, and in the list.
+fn hold_schemas(sources: &[Source<'_>], schemas: SchemaStyle) -> Hold {
+    let wanted = sources.iter().filter(|_| schemas == SchemaStyle::Portable);
+    let entries = wanted.flat_map(|source| source.entries(Kind::Tools));
+    let bytes: usize = entries.filter_map(Entry::portable_input).map(Json::len).sum();
+    Budget::of_process().hold_anyway(3 * bytes)
 }
 
 /// The definitions of resources or templates as they are offered.

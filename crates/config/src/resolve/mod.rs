@@ -16,7 +16,7 @@ use crate::error::{ConfigError, Problem};
 use crate::patterns::Patterns;
 use crate::places::{self, Places};
 use crate::secrets::Secrets;
-use crate::settings::{ListenSettings, NameStyle, PinMode, Settings, ToolMode, ToolSettings};
+use crate::settings::{ListenSettings, NameStyle, PinMode, SchemaStyle, Settings, ToolMode, ToolSettings};
 use crate::written::{self, File, Place, Time, Tools};
 
 /// The servers that are part of the program.
@@ -162,6 +162,10 @@ impl Resolver<'_> {
             names: match tools.names {
                 None | Some(written::Names::Portable) => NameStyle::Portable,
                 Some(written::Names::Exact) => NameStyle::Exact,
+            },
+            schemas: match tools.schemas {
+                None | Some(written::Schemas::Exact) => SchemaStyle::Exact,
+                Some(written::Schemas::Portable) => SchemaStyle::Portable,
             },
             page_bytes: self.size(&["tools", "page_bytes"], tools.page_bytes.as_ref(), usual.page_bytes),
             batch: tools.batch.unwrap_or(usual.batch),

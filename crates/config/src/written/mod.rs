@@ -80,6 +80,10 @@ pub(crate) struct Tools {
     /// "portable" makes names that every model takes: letters, digits, "_" and "-", at most 64 of them. "exact" keeps the
     /// servers' names as they are behind the prefix. Default "portable".
     pub(crate) names: Option<Names>,
+    /// "portable" lists the arguments of tools in words that every client and agent framework understands; what does not
+    /// fit the server's own schema does not fit those either. "exact" lists what servers write.
+    /// Default "exact".
+    pub(crate) schemas: Option<Schemas>,
     /// Lists larger than this are sent in pages: bytes, or a text such as "4MiB". Default "4MiB".
     pub(crate) page_bytes: Option<Size>,
     /// Whether clients may send several calls in one request (tools/call_batch). Default true.
@@ -101,6 +105,14 @@ pub(crate) enum Pin {
     Off,
     FirstUse,
     Locked,
+}
+
+/// How the schemas of arguments are listed.
+#[derive(Deserialize, JsonSchema, Clone, Copy)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Schemas {
+    Exact,
+    Portable,
 }
 
 /// Which names are exposed.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tidegate_client::{EraChoice, Instances};
-use tidegate_config::{Embeddings, MemoryStore, NameStyle, PinMode, Source, ToolMode};
+use tidegate_config::{Embeddings, MemoryStore, NameStyle, PinMode, SchemaStyle, Source, ToolMode};
 use tidegate_service::layers::{BreakerMode, BreakerSettings};
 
 use crate::{command, parse, remote, server};
@@ -23,6 +23,7 @@ fn an_empty_file_means_the_defaults() {
         assert!(settings.state_dir.unwrap().ends_with("tidegate"));
         assert_eq!((settings.tools.mode, settings.tools.pin), (ToolMode::All, PinMode::Off));
         assert_eq!(settings.tools.names, NameStyle::Portable);
+        assert_eq!(settings.tools.schemas, SchemaStyle::Exact);
         assert_eq!(settings.tools.lock_file, Path::new("/srv/app/tidegate.lock"));
         assert_eq!((settings.tools.page_bytes, settings.tools.batch), (4 << 20, true));
         assert_eq!(settings.notes, ["there are no servers: add one with tidegate add"]);
@@ -50,6 +51,7 @@ fn the_top_of_the_file() {
         pin = "first-use"
         lock_file = "/elsewhere/lock"
         names = "exact"
+        schemas = "portable"
         page_bytes = "1MiB"
         batch = false
         "#,
@@ -72,6 +74,7 @@ fn the_top_of_the_file() {
     assert!(settings.tools.favourites.matches("x_y") && !settings.tools.favourites.matches("y"));
     assert_eq!(settings.tools.lock_file, Path::new("/elsewhere/lock"));
     assert_eq!(settings.tools.names, NameStyle::Exact);
+    assert_eq!(settings.tools.schemas, SchemaStyle::Portable);
     assert_eq!((settings.tools.page_bytes, settings.tools.batch), (1 << 20, false));
     assert_eq!(parse("state_dir = false").unwrap().state_dir, None);
     assert!(parse("state_dir = true").unwrap().state_dir.is_some());

@@ -17,6 +17,7 @@ mod own;
 mod reload;
 mod retries;
 mod routing;
+mod schemas;
 mod tasks;
 mod times;
 mod union;

@@ -28,20 +28,40 @@ struct CreateAgent {
     /// The system prompt: what the agent is told to do.
     description: Option<String>,
     /// The JSON Schema of an object, which answers will fit.
+    #[schemars(with = "Option<Document>")]
     output_schema: Option<Value>,
     /// The tools that it may use: names, or {mcp_server, tool_name, usage}.
+    #[schemars(with = "Option<Vec<Document>>")]
     tools: Option<Vec<Value>>,
     /// The model that it wants.
     model: Option<String>,
     /// Words to find it by.
     tags: Option<Vec<String>>,
     /// Instead of the above: an agent-let, as one JSON document or as its text.
+    #[schemars(with = "Option<Document>")]
     agentlet: Option<Value>,
     /// Your tenant. Need not be given.
     #[expect(dead_code, reason = "whose memory it is, is read where all tools are told")]
     tenant_id: Option<String>,
     /// You. Need not be given.
     user_id: Option<String>,
+}
+
+/// A JSON object, or a text that stands for one.
+struct Document;
+
+impl JsonSchema for Document {
+    fn schema_name() -> Cow<'static, str> {
+        "Document".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({"type": ["object", "string"]})
+    }
 }
 
 /// Who asks, if they say.
@@ -88,8 +108,10 @@ struct UpdateAgent {
     /// The new system prompt.
     description: Option<String>,
     /// The new JSON Schema of answers.
+    #[schemars(with = "Option<Document>")]
     output_schema: Option<Value>,
     /// The new tools, all of them.
+    #[schemars(with = "Option<Vec<Document>>")]
     tools: Option<Vec<Value>>,
     /// The new model.
     model: Option<String>,

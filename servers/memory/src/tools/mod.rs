@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tidegate_server::{Cx, Json, Server, Tool, ToolError, ToolResult};
+use tidegate_service::schema::remove_sizes;
 
 use crate::Recall;
 use crate::graph::model::{Entity, Relation};
@@ -139,6 +140,7 @@ pub(crate) fn of<T: JsonSchema>() -> Value {
         members.remove("title");
         members.remove("$schema");
     }
+    remove_sizes(&mut schema);
     schema
 }
 

@@ -19,6 +19,7 @@ mod loopback;
 mod meaning;
 #[cfg(feature = "postgres")]
 mod pgvector;
+mod portable;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod provider;

@@ -28,6 +28,11 @@ pub use self::obstacles::{Construct, Obstacle, obstacles};
 /// How often a schema is gone through: what one pass has made smaller the next may write out.
 const PASSES: usize = 4;
 
+/// How much longer a schema may become: what is a few bytes in a definition can be many where it is used.
+const GROWTH: usize = 4;
+/// And how many bytes in any case.
+const ROOM: usize = 4096;
+
 /// Formats that generators of schemas invented for the sizes of numbers. No reader needs them, and some complain.
 const SIZES: [&str; 14] = [
     "int8", "int16", "int32", "int64", "int128", "int", "uint8", "uint16", "uint32", "uint64", "uint128",
@@ -36,7 +41,7 @@ const SIZES: [&str; 14] = [
 
 /// The schema of a tool's arguments as every reader understands it. It takes nothing that the original does not take.
 ///
-/// A schema that is too large, too deep, or that refers to somewhere else comes back as it is.
+/// A schema that is too large, too deep, that would become too large, or that refers to somewhere else comes back as it is.
 ///
 /// ```
 /// use serde_json::json;
@@ -64,10 +69,9 @@ pub fn portable(schema: &Value) -> Value {
         }
     }
     // Clients read from what is listed which arguments they mirror into headers, and are held to the original.
-    match HeaderParams::from_schema(&now) == HeaderParams::from_schema(schema) {
-        true => now,
-        false => schema.clone(),
-    }
+    let same_headers = HeaderParams::from_schema(&now) == HeaderParams::from_schema(schema);
+    let fits = bytes(&now) <= GROWTH * bytes(schema) + ROOM;
+    if same_headers && fits { now } else { schema.clone() }
 }
 
 /// Removes `format: "uint"` and its kin from a schema, which says as much without them.
@@ -83,6 +87,18 @@ pub fn remove_sizes(schema: &mut Value) {
             (Holds::One, one) => remove_sizes(one),
             _ => {}
         }
+    }
+}
+
+/// About how many bytes a value has when it is written.
+fn bytes(value: &Value) -> usize {
+    match value {
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| name.len() + 4 + bytes(value)).sum::<usize>() + 2
+        }
+        Value::Array(items) => items.iter().map(|item| bytes(item) + 1).sum::<usize>() + 2,
+        Value::String(text) => text.len() + 2,
+        _ => 4,
     }
 }
 

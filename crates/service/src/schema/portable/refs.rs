@@ -5,10 +5,13 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use serde_json::Value;
 
 use super::super::references::{Index, Target};
-use super::keywords::subschemas;
+use super::bytes;
+use super::keywords::{Holds, holds, subschemas};
 
-/// A definition of up to this many values is written out wherever it is used. What is used once always is.
-const SMALL: usize = 60;
+/// A definition of up to this many bytes is written out wherever it is used. What is used once always is.
+const SMALL: usize = 1500;
+/// Unless all of them together would take more than this.
+const MAX_WRITTEN_OUT: usize = 32 * 1024;
 /// How many definitions a schema may refer to: far more than people write.
 const MAX_TARGETS: usize = 256;
 
@@ -17,6 +20,8 @@ pub(super) struct Refs<'a> {
     root: &'a Value,
     index: Index<'a>,
     targets: HashMap<*const Value, Referred>,
+    /// Whether small definitions are written out wherever they are used.
+    writes_out: bool,
     /// Whether what was not evaluated is looked for: among properties, and among items.
     pub(super) unevaluated_properties: bool,
     pub(super) unevaluated_items: bool,
@@ -29,7 +34,7 @@ struct Referred {
     uses: usize,
     /// What it refers to itself, as often as it does.
     to: Vec<*const Value>,
-    /// How many values it consists of.
+    /// About how many bytes it has.
     size: usize,
     recursive: bool,
 }
@@ -43,6 +48,7 @@ impl<'a> Refs<'a> {
             root,
             index,
             targets: HashMap::new(),
+            writes_out: false,
             unevaluated_properties: false,
             unevaluated_items: false,
         };
@@ -66,17 +72,22 @@ impl<'a> Refs<'a> {
         let recursive: HashSet<_> =
             refs.targets.keys().copied().filter(|key| refs.leads_back(*key)).collect();
         refs.targets.iter_mut().for_each(|(key, target)| target.recursive = recursive.contains(key));
+        let sizes = refs.targets.values().map(|target| match refs.written_out(target) {
+            size if size <= SMALL => size.saturating_mul(target.uses),
+            _ => 0,
+        });
+        refs.writes_out = sizes.sum::<usize>() <= MAX_WRITTEN_OUT;
         Some(refs)
     }
 
-    /// What a schema and everything in it refers to, and how many values it consists of.
+    /// What a schema and everything in it refers to, and about how many bytes it has.
     fn below(&mut self, schema: &'a Value, steps: &mut usize) -> Option<(Vec<&'a Value>, usize)> {
         let (mut found, mut size) = (Vec::new(), 0);
         let mut open = vec![schema];
         while let Some(schema) = open.pop() {
             *steps = steps.checked_sub(1)?;
             let Value::Object(members) = schema else { continue };
-            size += members.values().map(values).sum::<usize>();
+            size += members.iter().map(|(keyword, value)| own_bytes(keyword, value)).sum::<usize>();
             if members.contains_key("$dynamicRef") || members.contains_key("$recursiveRef") {
                 return None;
             }
@@ -126,11 +137,12 @@ impl<'a> Refs<'a> {
     /// Whether a part can stand wherever something refers to it.
     pub(super) fn can_be_inlined(&self, target: &Value) -> bool {
         self.targets.get(&std::ptr::from_ref(target)).is_some_and(|referred| {
-            !referred.recursive && (referred.uses <= 1 || self.written_out(referred) <= SMALL)
+            !referred.recursive
+                && (referred.uses <= 1 || (self.writes_out && self.written_out(referred) <= SMALL))
         })
     }
 
-    /// How many values a part has when all that it refers to is written out, as far as that matters.
+    /// About how many bytes a part has when all that it refers to is written out, as far as that matters.
     fn written_out(&self, referred: &Referred) -> usize {
         let mut size = referred.size;
         let mut open = referred.to.clone();
@@ -146,10 +158,12 @@ impl<'a> Refs<'a> {
     }
 }
 
-/// How many values a member counts for: subschemas are counted when they are looked at.
-fn values(value: &Value) -> usize {
-    match value {
-        Value::Array(items) if items.iter().all(|item| !item.is_object()) => 1 + items.len(),
-        _ => 1,
-    }
+/// How many bytes a keyword has without the subschemas that it holds.
+fn own_bytes(keyword: &str, value: &Value) -> usize {
+    keyword.len()
+        + match (holds(keyword), value) {
+            (Holds::Data, data) => bytes(data),
+            (_, Value::Object(named)) => named.keys().map(|name| name.len() + 4).sum(),
+            _ => 4,
+        }
 }
