@@ -10,14 +10,21 @@ use tidegate_client::Target;
 use tokio::process::Command;
 
 use super::model::{Asked, Model, Wire};
-use super::script::{DONE, Script};
+use super::script::{DONE, Script, flat};
 use crate::gateway::{Gateway, tools};
-use crate::meeting::Over;
+use crate::meeting::{Over, eventually};
 use crate::place;
-use crate::server::Program;
+use crate::server::{Program, processes_with};
 
 /// How long an agent may take. They are done in seconds; the machine may be busy with others.
 const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Those that do not show their model what is inside of an argument: LlamaIndex knows objects in objects by reference only.
+const FLAT: &[&str] = &["llama_index"];
+
+/// Those that refuse the schemas of the server from npm as they are (an argument has two types there) and with that all
+/// tools. They get portable ones.
+const PORTABLE: &[&str] = &["dspy", "semantic_kernel"];
 
 /// What every agent is told: to stay here. There is no key for any model, and the proxy is the model's address.
 const QUIET: &[(&str, &str)] = &[
@@ -26,6 +33,10 @@ const QUIET: &[(&str, &str)] = &[
     ("GEMINI_API_KEY", "none"),
     ("GOOGLE_API_KEY", "none"),
     ("DO_NOT_TRACK", "1"),
+    ("CREWAI_DISABLE_TELEMETRY", "true"),
+    ("MASTRA_TELEMETRY_DISABLED", "1"),
+    ("MCP_USE_ANONYMIZED_TELEMETRY", "false"),
+    ("HAYSTACK_TELEMETRY_ENABLED", "false"),
     ("OTEL_SDK_DISABLED", "true"),
     ("NO_PROXY", "127.0.0.1,localhost"),
     ("no_proxy", "127.0.0.1,localhost"),
@@ -41,8 +52,6 @@ pub(crate) struct Agent {
     pub(crate) wire: Wire,
     /// Whether it wants the model's answers as streams.
     pub(crate) streams: bool,
-    /// What starts it.
-    pub(crate) program: fn(&Desk) -> Program,
 }
 
 /// Where it works.
@@ -69,11 +78,11 @@ impl Desk {
 }
 
 impl Agent {
-    /// Lets it work, and fails if anything is not as it has to be.
-    pub(crate) async fn run(&self) {
+    /// Lets the program work that starts it, and fails if anything is not as it has to be.
+    pub(crate) async fn run(&self, program: impl FnOnce(&Desk) -> Program) {
         let name = self.name;
         let home = place::scratch(&format!("agents/{name}"));
-        let config = config(&home);
+        let config = config(&home, if PORTABLE.contains(&name) { "portable" } else { "exact" });
         let model = Model::start(Script::new()).await;
         let (gateway, url, target) = match self.over {
             Over::Stdio => {
@@ -91,7 +100,7 @@ impl Agent {
         let command = ["serve", "--stdio", "--config", &config].map(str::to_owned);
         let command = std::iter::once(place::tidegate()).chain(command).collect();
         let desk = Desk { home, model: model.url.clone(), over: self.over, url, command };
-        let said = work(name, &desk, &(self.program)(&desk)).await;
+        let said = work(name, &desk, &program(&desk)).await;
         if let Some(gateway) = gateway {
             gateway.stop().await;
         }
@@ -104,6 +113,7 @@ impl Agent {
             asked.push(one);
         }
         faults.extend(Script::new().faults(&asked, &offered));
+        faults.extend(flat(&asked).filter(|_| !FLAT.contains(&name)));
         match said {
             Ok(said) if said.contains(DONE) => {}
             Ok(said) => faults.push(format!("it did not say what the model said last, but: {said}")),
@@ -111,7 +121,7 @@ impl Agent {
         }
         // Not a fault: it got nowhere.
         let strange = model.strange();
-        println!(
+        eprintln!(
             "{name}: {} requests to the model, {} tools; elsewhere: {strange:?}",
             asked.len(),
             most(&asked)
@@ -125,10 +135,15 @@ fn most(asked: &[Asked]) -> usize {
 }
 
 /// The gateway's configuration: the memory, and a server from npm.
-fn config(home: &Path) -> String {
+fn config(home: &Path, schemas: &str) -> String {
     let thinking = "@modelcontextprotocol/server-sequential-thinking/dist/index.js";
     let text = format!(
-        "state_dir = false\n\n[memory]\nstore = {}\n\n[servers.memory]\nbuiltin = \"memory\"\n\n[servers.thinking]\ncommand = {}\n",
+        "state_dir = false\n\
+         [tools]\nschemas = {}\n\
+         [memory]\nstore = {}\n\
+         [servers.memory]\nbuiltin = \"memory\"\n\
+         [servers.thinking]\ncommand = {}\n",
+        json!(schemas),
         json!(home.join("memory.db")),
         json!(place::agent_node("npm-usual", thinking)),
     );
@@ -150,7 +165,7 @@ async fn work(name: &str, desk: &Desk, program: &Program) -> Result<String, Stri
     command.envs(["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"].map(|name| (name, &desk.model)));
     command.envs(QUIET.iter().copied()).envs(&program.env).current_dir(&desk.home);
     // Files and no pipes: what outlives it would keep those open.
-    command.stdin(Stdio::null()).stdout(file(&out)).stderr(file(&err)).process_group(0);
+    command.stdin(Stdio::null()).stdout(file(&out)).stderr(file(&err)).process_group(0).kill_on_drop(true);
     let mut child = command.spawn().unwrap_or_else(|e| panic!("{name}: {}: {e}", program.program));
     let group = format!("-{}", child.id().expect("it runs"));
     let ended = tokio::time::timeout(PATIENCE, child.wait()).await;
@@ -173,4 +188,16 @@ async fn work(name: &str, desk: &Desk, program: &Program) -> Result<String, Stri
 fn tail(text: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(40)..].join("\n")
+}
+
+#[tokio::test]
+async fn nothing_that_an_agent_started_stays() {
+    let home = place::scratch("agents/shell");
+    let (over, url, command) = (Over::Http, String::new(), Vec::new());
+    let desk = Desk { home, model: "http://127.0.0.1:9".to_owned(), over, url, command };
+    let mark = format!("6{}", std::process::id());
+    let script = format!("sleep {mark} & echo $HOME $HTTPS_PROXY");
+    let said = work("shell", &desk, &Program::new("sh", &["-c", &script])).await.expect("it ends well");
+    assert_eq!(said.trim(), format!("{} {}", desk.home.display(), desk.model));
+    eventually("it is gone", async || processes_with(&mark) == 0).await;
 }

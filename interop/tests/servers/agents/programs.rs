@@ -46,6 +46,92 @@ pub(crate) fn codex(desk: &Desk) -> Program {
     node("npm-usual", "@openai/codex/bin/codex.js", &words)
 }
 
+/// Copilot CLI.
+pub(crate) fn copilot(desk: &Desk) -> Program {
+    let server = json!({"type": "http", "url": desk.url, "tools": ["*"]});
+    let servers = desk.file("servers.json", &json!({"mcpServers": {"tidegate": server}}).to_string());
+    let servers = format!("@{servers}");
+    let words = ["-p", PROMPT, "--allow-all-tools", "--additional-mcp-config", &servers, "--no-color"];
+    node("npm-wider", "@github/copilot/npm-loader.js", &words)
+        .env("COPILOT_OFFLINE", "true")
+        .env("COPILOT_MODEL", super::MODEL)
+        .env("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", desk.model))
+}
+
+/// Gemini CLI.
+pub(crate) fn gemini_cli(desk: &Desk) -> Program {
+    let settings = json!({
+        "mcpServers": {"tidegate": {"httpUrl": desk.url, "trust": true}},
+        "security": {"auth": {"selectedType": "gemini-api-key"}},
+        "general": {"enableAutoUpdate": false},
+        "privacy": {"usageStatisticsEnabled": false},
+    });
+    desk.file(".gemini/settings.json", &settings.to_string());
+    let words = ["-p", PROMPT, "--yolo", "--skip-trust", "-m", "gemini-2.5-flash"];
+    node("npm-wider", "@google/gemini-cli/bundle/gemini.js", &words)
+        .env("GOOGLE_GEMINI_BASE_URL", &desk.model)
+}
+
+/// Qwen Code.
+pub(crate) fn qwen_code(desk: &Desk) -> Program {
+    let settings = json!({
+        "mcpServers": {"tidegate": {"httpUrl": desk.url, "trust": true}},
+        "security": {"auth": {"selectedType": "openai"}},
+        // All tools in each request, and not first one to search them with.
+        "tools": {"toolSearch": {"enabled": false}},
+        "general": {"enableAutoUpdate": false},
+        "privacy": {"usageStatisticsEnabled": false},
+    });
+    desk.file(".qwen/settings.json", &settings.to_string());
+    let address = format!("{}/v1", desk.model);
+    let words =
+        ["--yolo", "-m", super::MODEL, "--auth-type", "openai", "--openai-base-url", &address, PROMPT];
+    node("npm-wider", "@qwen-code/qwen-code/cli-entry.js", &words)
+}
+
+/// opencode.
+pub(crate) fn opencode(desk: &Desk) -> Program {
+    let provider = json!({
+        "npm": "@ai-sdk/openai-compatible",
+        "options": {"baseURL": format!("{}/v1", desk.model), "apiKey": "none"},
+        "models": {(super::MODEL): {"tool_call": true}},
+    });
+    let config = json!({
+        "autoupdate": false, "share": "disabled", "model": format!("loopback/{}", super::MODEL),
+        "provider": {"loopback": provider},
+        "mcp": {"tidegate": {"type": "remote", "url": desk.url, "enabled": true}},
+    });
+    desk.file("opencode.json", &config.to_string());
+    let os = if cfg!(target_os = "macos") { "darwin" } else { std::env::consts::OS };
+    let arch = if cfg!(target_arch = "x86_64") { "x64" } else { "arm64" };
+    let [_, binary] = place::agent_node("npm-wider", &format!("opencode-{os}-{arch}/bin/opencode"));
+    Program::new(binary, &["run", PROMPT]).env("OPENCODE_DISABLE_MODELS_FETCH", "1")
+}
+
+/// Continue's command line.
+pub(crate) fn continue_cli(desk: &Desk) -> Program {
+    let model = json!({
+        "name": "scripted", "provider": "openai", "model": super::MODEL, "apiKey": "none",
+        "apiBase": format!("{}/v1", desk.model), "roles": ["chat"], "capabilities": ["tool_use"],
+    });
+    let server = json!({"name": "tidegate", "type": "streamable-http", "url": desk.url});
+    let config = json!({
+        "name": "loopback", "version": "1.0.0", "schema": "v1", "models": [model], "mcpServers": [server],
+    });
+    // YAML is a superset of JSON.
+    let config = desk.file("config.yaml", &config.to_string());
+    node("npm-wider", "@continuedev/cli/dist/cn.js", &["-p", "--auto", "--config", &config, PROMPT])
+        .env("CONTINUE_TELEMETRY_ENABLED", "0")
+}
+
+/// A framework from npm, which a script of ours uses.
+pub(crate) fn javascript(desk: &Desk, framework: &str) -> Program {
+    let [node, _] = place::agent_node("npm-wider", "");
+    let script = place::agent(&format!("node/{framework}.mjs"));
+    Program::new(node, &[&script, &desk.model, &desk.url, PROMPT])
+        .env("TIDEGATE_NODE_MODULES", place::agents("npm-wider").display().to_string())
+}
+
 /// A program from npm.
 fn node(folder: &str, script: &str, words: &[&str]) -> Program {
     let [node, script] = place::agent_node(folder, script);

@@ -7,54 +7,50 @@ use crate::meeting::Over::{Http, Stdio};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn claude_code_over_http() {
-    Agent { name: "claude-code", over: Http, wire: Messages, streams: true, program: claude_code }
-        .run()
-        .await;
+    Agent { name: "claude-code", over: Http, wire: Messages, streams: true }.run(claude_code).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn claude_code_over_stdio() {
-    Agent { name: "claude-code-stdio", over: Stdio, wire: Messages, streams: true, program: claude_code }
-        .run()
-        .await;
+    Agent { name: "claude-code-stdio", over: Stdio, wire: Messages, streams: true }.run(claude_code).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn codex_over_http() {
-    Agent { name: "codex", over: Http, wire: Responses, streams: true, program: codex }.run().await;
+    Agent { name: "codex", over: Http, wire: Responses, streams: true }.run(codex).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn codex_over_stdio() {
-    Agent { name: "codex-stdio", over: Stdio, wire: Responses, streams: true, program: codex }.run().await;
+    Agent { name: "codex-stdio", over: Stdio, wire: Responses, streams: true }.run(codex).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn crewai() {
-    let program = |desk: &_| python(desk, "crewai", &[]).env("CREWAI_DISABLE_TELEMETRY", "true");
-    Agent { name: "crewai", over: Http, wire: Chat, streams: false, program }.run().await;
+    let agent = Agent { name: "crewai", over: Http, wire: Chat, streams: false };
+    agent.run(|desk| python(desk, "crewai", &[])).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pydantic_ai() {
-    let program = |desk: &_| python(desk, "pydantic_ai", &["messages"]);
-    Agent { name: "pydantic-ai", over: Http, wire: Messages, streams: false, program }.run().await;
+    let agent = Agent { name: "pydantic-ai", over: Http, wire: Messages, streams: false };
+    agent.run(|desk| python(desk, "pydantic_ai", &["messages"])).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pydantic_ai_over_stdio() {
-    let program = |desk: &_| python(desk, "pydantic_ai", &["responses"]);
-    Agent { name: "pydantic-ai-stdio", over: Stdio, wire: Responses, streams: false, program }.run().await;
+    let agent = Agent { name: "pydantic-ai-stdio", over: Stdio, wire: Responses, streams: false };
+    agent.run(|desk| python(desk, "pydantic_ai", &["responses"])).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn autogen() {
-    let program = |desk: &_| python(desk, "autogen", &[]);
-    Agent { name: "autogen", over: Http, wire: Chat, streams: false, program }.run().await;
+    let agent = Agent { name: "autogen", over: Http, wire: Chat, streams: false };
+    agent.run(|desk| python(desk, "autogen", &[])).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn langchain() {
-    let program = |desk: &_| python(desk, "langchain", &[]);
-    Agent { name: "langchain", over: Http, wire: Chat, streams: true, program }.run().await;
+    let agent = Agent { name: "langchain", over: Http, wire: Chat, streams: true };
+    agent.run(|desk| python(desk, "langchain", &[])).await;
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Asked, Offered, list, returned, text};
+use super::{Answer, Asked, Offered, list, returned, text, unique};
 use crate::agents::MODEL;
 
 pub(super) fn read(request: &Value) -> Asked {
@@ -19,7 +19,9 @@ pub(super) fn read(request: &Value) -> Asked {
 
 pub(super) fn whole(answer: &Answer) -> Value {
     let choice = json!({"index": 0, "message": message(answer), "finish_reason": stop(answer)});
-    completion("chat.completion", choice)
+    let mut completion = completion("chat.completion", unique(), choice);
+    completion["usage"] = json!({"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2});
+    completion
 }
 
 pub(super) fn events(answer: &Answer) -> String {
@@ -31,22 +33,22 @@ pub(super) fn events(answer: &Answer) -> String {
         json!({"index": 0, "delta": delta, "finish_reason": null}),
         json!({"index": 0, "delta": {}, "finish_reason": stop(answer)}),
     ];
-    let chunks = chunks.map(|choice| format!("data: {}\n\n", completion("chat.completion.chunk", choice)));
-    format!("{}data: [DONE]\n\n", chunks.concat())
+    let id = unique();
+    let chunk = |choice| format!("data: {}\n\n", completion("chat.completion.chunk", id, choice));
+    format!("{}data: [DONE]\n\n", chunks.map(chunk).concat())
 }
 
-fn completion(object: &str, choice: Value) -> Value {
+fn completion(object: &str, id: usize, choice: Value) -> Value {
     json!({
-        "id": "chatcmpl-1", "object": object, "created": 1, "model": MODEL, "choices": [choice],
-        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+        "id": format!("chatcmpl-{id}"), "object": object, "created": 1, "model": MODEL, "choices": [choice],
     })
 }
 
 fn message(answer: &Answer) -> Value {
     match answer {
-        Answer::Call { number, tool, arguments } => {
+        Answer::Call { tool, arguments } => {
             let function = json!({"name": tool.name, "arguments": arguments.to_string()});
-            let call = json!({"id": format!("call_{number}"), "type": "function", "function": function});
+            let call = json!({"id": format!("call_{}", unique()), "type": "function", "function": function});
             json!({"role": "assistant", "content": null, "tool_calls": [call]})
         }
         Answer::Text(text) => json!({"role": "assistant", "content": text}),

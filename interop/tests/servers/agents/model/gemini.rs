@@ -21,7 +21,7 @@ pub(super) fn read(request: &Value) -> Asked {
 
 pub(super) fn whole(answer: &Answer) -> Value {
     let part = match answer {
-        Answer::Call { tool, arguments, .. } => {
+        Answer::Call { tool, arguments } => {
             json!({"functionCall": {"name": tool.name, "args": arguments}})
         }
         Answer::Text(text) => json!({"text": text}),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Asked, Offered, list, returned, text};
+use super::{Answer, Asked, Offered, list, returned, text, unique};
 use crate::agents::MODEL;
 
 pub(super) fn read(request: &Value) -> Asked {
@@ -48,15 +48,16 @@ pub(super) fn events(answer: &Answer) -> Vec<Value> {
 
 fn message(content: &[Value]) -> Value {
     json!({
-        "id": "msg_1", "type": "message", "role": "assistant", "model": MODEL, "content": content,
+        "id": format!("msg_{}", unique()), "type": "message", "role": "assistant", "model": MODEL, "content": content,
         "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 1, "output_tokens": 1},
     })
 }
 
 fn block(answer: &Answer) -> Value {
     match answer {
-        Answer::Call { number, tool, arguments } => {
-            json!({"type": "tool_use", "id": format!("toolu_{number}"), "name": tool.name, "input": arguments})
+        Answer::Call { tool, arguments } => {
+            let id = format!("toolu_{}", unique());
+            json!({"type": "tool_use", "id": id, "name": tool.name, "input": arguments})
         }
         Answer::Text(text) => json!({"type": "text", "text": text}),
     }

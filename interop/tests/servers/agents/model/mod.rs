@@ -8,6 +8,7 @@ mod gemini;
 mod messages;
 mod responses;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::Router;
@@ -47,8 +48,8 @@ pub(crate) struct Offered {
 /// What the model answers.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// A call of this tool. The number tells it from the others of the conversation.
-    Call { number: usize, tool: Offered, arguments: Value },
+    /// A call of this tool.
+    Call { tool: Offered, arguments: Value },
     /// The end of the conversation.
     Text(String),
 }
@@ -189,6 +190,12 @@ fn aside(kept: &Kept, method: &Method, uri: &Uri) -> Response {
     }
     held(&kept.strange).push(format!("{method} {uri}"));
     StatusCode::NOT_FOUND.into_response()
+}
+
+/// A number that no other answer has: agents tell messages apart by their ids.
+fn unique() -> usize {
+    static NEXT: AtomicUsize = AtomicUsize::new(1);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// The elements of a list, if it is one.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, Asked, Offered, list, returned, text};
+use super::{Answer, Asked, Offered, list, returned, text, unique};
 use crate::agents::MODEL;
 
 pub(super) fn read(request: &Value) -> Asked {
@@ -28,12 +28,14 @@ fn offered(tool: &Value) -> Vec<Offered> {
 }
 
 pub(super) fn whole(answer: &Answer) -> Value {
-    response("completed", &[item(answer, "completed")])
+    let id = unique();
+    response(id, "completed", &[item(id, answer, "completed")])
 }
 
 pub(super) fn events(answer: &Answer) -> Vec<Value> {
-    let done = item(answer, "completed");
-    let mut begun = item(answer, "in_progress");
+    let id = unique();
+    let done = item(id, answer, "completed");
+    let mut begun = item(id, answer, "in_progress");
     let at = json!({"item_id": begun["id"], "output_index": 0});
     let with = |mut event: Value| {
         for (name, value) in at.as_object().expect("an object") {
@@ -64,21 +66,21 @@ pub(super) fn events(answer: &Answer) -> Vec<Value> {
         }
     };
     let mut events = vec![
-        json!({"type": "response.created", "response": response("in_progress", &[])}),
+        json!({"type": "response.created", "response": response(id, "in_progress", &[])}),
         json!({"type": "response.output_item.added", "output_index": 0, "item": begun}),
     ];
     events.extend(within);
     events.push(json!({"type": "response.output_item.done", "output_index": 0, "item": done}));
-    events.push(json!({"type": "response.completed", "response": response("completed", &[done])}));
+    events.push(json!({"type": "response.completed", "response": response(id, "completed", &[done])}));
     for (number, event) in events.iter_mut().enumerate() {
         event["sequence_number"] = json!(number);
     }
     events
 }
 
-fn response(status: &str, output: &[Value]) -> Value {
+fn response(id: usize, status: &str, output: &[Value]) -> Value {
     json!({
-        "id": "resp_1", "object": "response", "created_at": 1, "status": status, "model": MODEL, "output": output,
+        "id": format!("resp_{id}"), "object": "response", "created_at": 1, "status": status, "model": MODEL, "output": output,
         "parallel_tool_calls": false, "tool_choice": "auto", "tools": [],
         "usage": {
             "input_tokens": 1, "input_tokens_details": {"cached_tokens": 0},
@@ -87,11 +89,11 @@ fn response(status: &str, output: &[Value]) -> Value {
     })
 }
 
-fn item(answer: &Answer, status: &str) -> Value {
+fn item(id: usize, answer: &Answer, status: &str) -> Value {
     match answer {
-        Answer::Call { number, tool, arguments } => {
+        Answer::Call { tool, arguments } => {
             let mut call = json!({
-                "type": "function_call", "id": format!("fc_{number}"), "call_id": format!("call_{number}"),
+                "type": "function_call", "id": format!("fc_{id}"), "call_id": format!("call_{id}"),
                 "name": tool.name, "arguments": arguments.to_string(), "status": status,
             });
             if let Some(group) = &tool.group {
@@ -100,7 +102,7 @@ fn item(answer: &Answer, status: &str) -> Value {
             call
         }
         Answer::Text(text) => json!({
-            "type": "message", "id": "msg_1", "role": "assistant", "status": status,
+            "type": "message", "id": format!("msg_{id}"), "role": "assistant", "status": status,
             "content": [{"type": "output_text", "text": text, "annotations": []}],
         }),
     }
