@@ -105,7 +105,7 @@ fn a_legacy_client_in_front_of_both_eras() {
             "params": {"name": "greet", "arguments": {}}}));
         let question = bridge.next();
         assert_eq!(question["method"], "elicitation/create", "{question}");
-        assert_eq!(question["params"]["message"], "What is your name?");
+        assert_eq!(question["params"]["message"], "[demo] What is your name?");
         bridge.send(json!({"jsonrpc": "2.0", "id": question["id"],
             "result": {"action": "accept", "content": {"name": "Ada"}}}));
         let greeting = bridge.next();
@@ -127,7 +127,7 @@ fn a_modern_client_in_front_of_both_eras() {
         assert_eq!(asked["result"]["resultType"], "input_required", "{asked}");
         let questions = asked["result"]["inputRequests"].as_object().unwrap();
         let (key, question) = questions.iter().next().unwrap();
-        assert_eq!(question["params"]["message"], "What is your name?");
+        assert_eq!(question["params"]["message"], "[demo] What is your name?");
         let mut params = json!({"name": "greet", "arguments": {}, "_meta": meta(), "inputResponses": {
             key: {"action": "accept", "content": {"name": "Ada"}}}});
         params["requestState"] = asked["result"]["requestState"].clone();

@@ -52,7 +52,7 @@ fn questions_are_asked_as_a_form() {
         let answers = [("Answer? ", "y\n"), ("> ", "Ada\n"), ("Send? ", "y\n")];
         let Some((screen, code)) = at_a_terminal(&line, &answers) else { return };
         assert_eq!(code, 0, "{screen}");
-        assert!(screen.contains("asks:") && screen.contains("| What is your name?"), "{screen}");
+        assert!(screen.contains("asks:") && screen.contains("| [demo] What is your name?"), "{screen}");
         assert!(screen.contains("\nHello, Ada!\n"), "{screen}");
     }
 }
