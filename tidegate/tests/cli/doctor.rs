@@ -61,6 +61,30 @@ fn faults_of_tools_are_found() {
 }
 
 #[test]
+fn what_frameworks_cannot_read_is_named_by_tool_and_construct() {
+    let tools = r#"[
+        {"name": "find", "description": "d", "inputSchema": {"type": "object", "properties": {
+            "text": {"type": ["string", "null"]}, "more": {"type": "array", "items": true}, "any": {}}}},
+        {"name": "bare", "description": "d", "inputSchema": {"type": "object"}},
+        {"name": "fine", "description": "d", "inputSchema": {"type": "object", "properties": {
+            "text": {"anyOf": [{"type": "string"}, {"type": "null"}]}}, "additionalProperties": false}}
+    ]"#;
+    let tools = tools.replace('\n', " ");
+    let shown = tidegate(&with_canned(&["doctor"], &[("TOOLS", &tools)])).exits(0).out;
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "! tool find: a parameter has a list of types (text), for which AutoGen, DSPy and Semantic Kernel lose all tools",
+        "! tool find: true or false stands for a schema in its parameters (more[]), for which AutoGen and CrewAI lose",
+        "! tool find: a parameter has no type (any), for which AutoGen loses",
+        "! tool bare: its input schema has no properties, for which smolagents loses",
+        "or serve it through a gateway with tools.schemas = \"portable\"",
+    ] {
+        assert!(shown.contains(part), "{part:?} is not in:\n{shown}");
+    }
+    assert!(!shown.contains("tool fine"), "{shown}");
+}
+
+#[test]
 fn a_list_that_never_ends_is_found() {
     let shown = tidegate(&with_canned(&["doctor"], &[("PAGE", "again")])).exits(1).out;
     assert!(shown.contains("✗ tools/list: the list never ends"), "{shown}");

@@ -1,6 +1,9 @@
 //! tools, resources, prompts, discover, read, prompt: on both eras and both transports.
 
-use crate::rig::{Folder, TIDEGATE, demo, tidegate, tidegate_in};
+use serde_json::Value;
+use tidegate_service::schema::obstacles;
+
+use crate::rig::{CANNED, Folder, TIDEGATE, demo, tidegate, tidegate_in};
 use crate::server;
 
 const ERAS: [&str; 2] = ["legacy", "modern"];
@@ -145,4 +148,38 @@ fn completions_for_shells() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(tidegate(&["completions", shell]).exits(0).out.contains("doctor"), "{shell}");
     }
+}
+
+#[test]
+fn schemas_are_listed_as_every_framework_reads_them() {
+    let folder = Folder::new();
+    folder.write("server.sh", CANNED);
+    let odd = r#"{"name":"odd","inputSchema":{"type":"object","properties":{"a":{"type":["string","null"]},"b":true}}}"#;
+    let listed = |schemas: &str| {
+        let server = format!("command = \"sh\"\nargs = [\"server.sh\"]\nenv = {{ TOOLS = '''[{odd}]''' }}");
+        let file = format!(
+            "state_dir = false\n[tools]\n{schemas}\n[memory]\ntools = \"all\"\nstore = \"memory.db\"\n\
+             [servers.memory]\nbuiltin = \"memory\"\n[servers.odd]\nprefix = \"\"\n{server}\n"
+        );
+        folder.write("tidegate.toml", &file);
+        let done =
+            tidegate_in(&folder, &["tools", "--json", "--", TIDEGATE, "serve", "--stdio"], "").exits(0);
+        done.json()["tools"].as_array().unwrap().clone()
+    };
+    let input =
+        |tools: &[Value]| tools.iter().find(|tool| tool["name"] == "odd").unwrap()["inputSchema"].clone();
+    let exact = listed("");
+    assert_eq!(input(&exact), serde_json::from_str::<Value>(odd).unwrap()["inputSchema"]);
+    // The memory needs no setting.
+    let memory: Vec<_> = exact.iter().filter(|tool| tool["name"] != "odd").collect();
+    assert!(memory.len() > 30, "{}", memory.len());
+    for tool in memory {
+        assert_eq!(obstacles(&tool["inputSchema"]), [], "{tool}");
+    }
+    let portable = listed("schemas = \"portable\"");
+    assert_eq!(input(&portable)["properties"]["a"], serde_json::json!({"type": "string"}));
+    assert_eq!(obstacles(&input(&portable)), []);
+    let others =
+        |tools: &[Value]| tools.iter().filter(|tool| tool["name"] != "odd").cloned().collect::<Vec<_>>();
+    assert_eq!(others(&portable), others(&exact));
 }

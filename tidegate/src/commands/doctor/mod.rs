@@ -5,6 +5,7 @@
 
 mod check;
 mod clients;
+mod frameworks;
 mod lists;
 mod others;
 mod report;

@@ -6,6 +6,7 @@ use serde_json::Value;
 use tidegate::protocol::Era;
 use tidegate::protocol::param_headers::HeaderParams;
 
+use super::frameworks;
 use super::report::{Level, Report};
 use crate::term::schema;
 
@@ -41,6 +42,7 @@ pub(super) fn check(report: &mut Report, era: Era, tools: &[Value]) {
             Some(input) => {
                 check_schema(report, &about, "input", input);
                 check_input(report, &about, input);
+                frameworks::check(report, &about, input);
             }
             None => report.add(
                 Level::Broken,
@@ -183,7 +185,8 @@ mod tests {
 
     #[test]
     fn every_fault_is_found() {
-        let good = json!({"type": "object"});
+        let good = json!({"type": "object", "properties": {}});
+        let odd = |a: Value| json!({"name": "a", "description": "d", "inputSchema": {"type": "object", "properties": {"a": a}}});
         let long = "x".repeat(65);
         for (tool, part) in [
             (json!({"name": "ok", "description": "d", "inputSchema": good}), ""),
@@ -224,6 +227,35 @@ mod tests {
             (
                 json!({"name": "a", "description": "d", "inputSchema": good, "outputSchema": {"type": "array"}}),
                 "✗ tool a: its output schema is not of type object",
+            ),
+            (
+                json!({"name": "a", "description": "d", "inputSchema": {"type": "object"}}),
+                "! tool a: its input schema has no properties, for which smolagents loses all tools",
+            ),
+            (
+                odd(json!(true)),
+                "! tool a: true or false stands for the schema of a parameter (a), for which AutoGen, CrewAI",
+            ),
+            (
+                odd(json!({"type": "array", "items": true})),
+                "(a[]), for which AutoGen and CrewAI lose all tools",
+            ),
+            (
+                odd(json!({"type": ["string", "null"]})),
+                "a list of types (a), for which AutoGen, DSPy and Semantic Kernel lose",
+            ),
+            (
+                odd(json!({"type": "array", "items": {"type": ["string", "null"]}})),
+                "list of types inside (a[]), for which AutoGen loses",
+            ),
+            (odd(json!({"description": "d"})), "a parameter has no type (a), for which AutoGen loses"),
+            (
+                odd(json!({"type": "integer", "format": "uint"})),
+                "format that few clients know (a), for which AutoGen",
+            ),
+            (
+                odd(json!({"$ref": "#"})),
+                "contains itself, for which AutoGen, CrewAI, DSPy and smolagents lose",
             ),
         ] {
             let mut report = Report { name: "s".to_owned(), ..Report::default() };

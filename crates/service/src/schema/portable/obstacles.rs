@@ -11,7 +11,7 @@ const STEPS: usize = 50_000;
 const MAX_PLACES: usize = 5;
 
 /// Formats that readers know which make types of formats.
-const KNOWN_FORMATS: [&str; 16] = [
+const KNOWN_FORMATS: [&str; 17] = [
     "uuid",
     "email",
     "uri",
@@ -28,6 +28,7 @@ const KNOWN_FORMATS: [&str; 16] = [
     "double",
     "byte",
     "binary",
+    "password",
 ];
 
 /// Something that JSON Schema allows and some readers of tools do not know.
