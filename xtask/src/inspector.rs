@@ -1,5 +1,6 @@
 //! The MCP Inspector's command line against the fixture server: it lists the tools and calls one, over stdio and
-//! over Streamable HTTP, as a client of each era.
+//! over Streamable HTTP, as a client of each era. And against the servers that are part of Tidegate: it finds nothing in
+//! their schemas that some client cannot read.
 
 use std::path::Path;
 use std::process::Command;
@@ -27,6 +28,27 @@ pub(crate) fn run(era: Era) -> Result<()> {
             println!("MCP Inspector, {} client over {}: lists and calls", client.name(), target.name());
         }
     }
+    strict(&tools)
+        .context("the MCP Inspector's --strict is not content with the schemas of the built-in servers")
+}
+
+/// Lists all tools of the built-in servers, and has their schemas looked at.
+fn strict(tools: &Tools) -> Result<()> {
+    let dir = shell::conformance_dir()?;
+    let (file, store) = (dir.join("builtin.toml"), dir.join("builtin.db"));
+    let settings = format!(
+        "state_dir = false\n[memory]\ntools = \"all\"\nstore = {:?}\n[servers.memory]\nbuiltin = \"memory\"\n\
+         [servers.demo]\nbuiltin = \"demo\"\n",
+        store.display().to_string()
+    );
+    std::fs::write(&file, settings).with_context(|| format!("writing {}", file.display()))?;
+    let mut command = tools.inspector();
+    command.args(["--format", "json", "--quiet", "--method", "tools/list", "--strict", "--"]);
+    command.arg(fixture::program("tidegate")?).args(["serve", "--stdio", "--config"]).arg(&file);
+    let reply = shell::output(&mut command)?;
+    ensure!(reply.contains("\"name\":\"memory_create_entities\""), "the memory's tools are not in: {reply}");
+    ensure!(!reply.contains("\"schemaFindings\""), "it found something: {reply}");
+    println!("MCP Inspector: the schemas of the built-in servers are portable");
     Ok(())
 }
 

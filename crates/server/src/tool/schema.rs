@@ -5,7 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
-use tidegate_service::schema::{Fit, Schema, TooMuchWork, remove_sizes};
+use tidegate_service::schema::{Fit, Schema, TooMuchWork, remove_sizes, restated};
 
 use super::problem::{Problem, TOLD, describe, shorten};
 
@@ -21,9 +21,9 @@ pub(crate) fn input_of<T: JsonSchema>() -> Value {
 
 /// The schema of the values that `T` is written to.
 pub(crate) fn output_of<T: JsonSchema>() -> Value {
-    plain(SchemaSettings::draft2020_12().for_serialize(), T::schema_name().as_ref(), |generator| {
+    restated(&plain(SchemaSettings::draft2020_12().for_serialize(), T::schema_name().as_ref(), |generator| {
         generator.into_root_schema_for::<T>()
-    })
+    }))
 }
 
 /// The schema for a form: everything inline, as forms are flat.

@@ -21,7 +21,7 @@ use tokio::sync::Semaphore;
 
 use self::graph::Graph;
 
-pub use self::portable::{Construct, Obstacle, obstacles, portable, remove_sizes};
+pub use self::portable::{Construct, Obstacle, obstacles, portable, remove_sizes, restated};
 pub use self::work::TooMuchWork;
 pub use jsonschema::ValidationError;
 

@@ -163,6 +163,7 @@ pub(crate) struct Version {
     /// The version that the agent said it had.
     version: String,
     /// The agent-let then.
+    #[schemars(with = "Option<serde_json::Map<String, Json>>")]
     agentlet: Json,
     /// From when on it was so, in milliseconds.
     valid_from: i64,

@@ -58,6 +58,7 @@ pub(crate) struct Message {
     content: String,
     /// The tools that were called for it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<serde_json::Map<String, Json>>>")]
     tool_calls: Option<Json>,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tidegate_server::{Cx, Json, Server, Tool, ToolError, ToolResult};
-use tidegate_service::schema::remove_sizes;
+use tidegate_service::schema::restated;
 
 use crate::Recall;
 use crate::graph::model::{Entity, Relation};
@@ -124,7 +124,7 @@ fn spoken(name: &str, title: &str, description: &str) -> Tool {
 /// The schema of an object with these members, all of which are there.
 pub(crate) fn object(members: Value) -> Value {
     let required: Vec<_> = members.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
-    json!({"type": "object", "properties": members, "required": required})
+    restated(&json!({"type": "object", "properties": members, "required": required}))
 }
 
 /// The schema of a type, without what only generators of schemas need.
@@ -140,8 +140,7 @@ pub(crate) fn of<T: JsonSchema>() -> Value {
         members.remove("title");
         members.remove("$schema");
     }
-    remove_sizes(&mut schema);
-    schema
+    restated(&schema)
 }
 
 /// The schema of a list of entities.

@@ -61,17 +61,37 @@ const SIZES: [&str; 14] = [
 /// assert_eq!(portable(&schema), listed);
 /// ```
 pub fn portable(schema: &Value) -> Value {
-    let mut now = schema.clone();
-    for _ in 0..PASSES {
-        match rewrite::rewritten(&now) {
-            Some(next) if next != now => now = next,
-            _ => break,
-        }
-    }
+    let now = passes(schema, true);
     // Clients read from what is listed which arguments they mirror into headers, and are held to the original.
     let same_headers = HeaderParams::from_schema(&now) == HeaderParams::from_schema(schema);
     let fits = bytes(&now) <= GROWTH * bytes(schema) + ROOM;
     if same_headers && fits { now } else { schema.clone() }
+}
+
+/// A schema in the same words as those of [`portable`], as far as it then takes exactly what it took before: for
+/// results, of which nothing may be left out.
+///
+/// ```
+/// use serde_json::json;
+/// use tidegate_service::schema::restated;
+///
+/// let either = json!({"anyOf": [{"type": "string"}, {"type": "null"}]});
+/// assert_eq!(restated(&json!({"type": ["string", "null"]})), either);
+/// ```
+pub fn restated(schema: &Value) -> Value {
+    let now = passes(schema, false);
+    if bytes(&now) <= GROWTH * bytes(schema) + ROOM { now } else { schema.clone() }
+}
+
+fn passes(schema: &Value, of_arguments: bool) -> Value {
+    let mut now = schema.clone();
+    for _ in 0..PASSES {
+        match rewrite::rewritten(&now, of_arguments) {
+            Some(next) if next != now => now = next,
+            _ => break,
+        }
+    }
+    now
 }
 
 /// Removes `format: "uint"` and its kin from a schema, which says as much without them.

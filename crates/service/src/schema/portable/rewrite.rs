@@ -43,8 +43,8 @@ impl<'p> Place<'p> {
     }
 }
 
-/// The schema once rewritten; `None` if it has to stay as it is.
-pub(super) fn rewritten(schema: &Value) -> Option<Value> {
+/// The schema once rewritten; `None` if it has to stay as it is. One that is not of arguments means what it meant.
+pub(super) fn rewritten(schema: &Value, of_arguments: bool) -> Option<Value> {
     let dialect = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
     if ["draft-03", "draft-04"].iter().any(|old| dialect.contains(old)) {
         // Half of the keywords meant something else, or nothing.
@@ -53,9 +53,9 @@ pub(super) fn rewritten(schema: &Value) -> Option<Value> {
     let mut steps = STEPS;
     let refs = Refs::of(schema, &mut steps)?;
     // Where items are counted as evaluated by being described, nothing more can be said of them.
-    let exact = refs.unevaluated_items;
+    let exact = refs.unevaluated_items || !of_arguments;
     let mut rewriter =
-        Rewriter { root: schema, refs, steps, kept: Vec::new(), exact, exact_reference: false };
+        Rewriter { root: schema, refs, steps, kept: Vec::new(), exact, of_arguments, exact_reference: false };
     let written = rewriter.whole()?;
     if rewriter.exact_reference && !rewriter.exact {
         // A definition that is used below `not` may not become narrower.
@@ -73,6 +73,7 @@ struct Rewriter<'a> {
     /// What is still referred to, under which name it is kept.
     kept: Vec<(&'a Value, String)>,
     exact: bool,
+    of_arguments: bool,
     /// Whether a reference stays in a place where what it leads to may not become narrower.
     exact_reference: bool,
 }
@@ -80,7 +81,8 @@ struct Rewriter<'a> {
 impl<'a> Rewriter<'a> {
     fn whole(&mut self) -> Option<Value> {
         let root: &'a Map<String, Value> = self.root.as_object()?;
-        let place = Place { exact: self.exact, optional: false, typed: true, kind: Some("object"), depth: 0 };
+        let kind = self.of_arguments.then_some("object");
+        let place = Place { exact: self.exact, optional: false, typed: true, kind, depth: 0 };
         let mut root = self.unfolded_root(root);
         // Arguments are an object, and readers look for its type and its properties without asking.
         let is_object =
@@ -89,7 +91,9 @@ impl<'a> Rewriter<'a> {
             root.insert("type".to_owned(), "object".into());
         }
         let mut written = self.object(&root, place)?;
-        written.entry("properties").or_insert_with(|| json!({}));
+        if self.of_arguments {
+            written.entry("properties").or_insert_with(|| json!({}));
+        }
         let mut definitions = Map::new();
         let mut at = 0;
         while let Some((schema, name)) = self.kept.get(at).cloned() {

@@ -6,7 +6,7 @@ mod generated;
 use serde_json::Value;
 
 use super::keywords::subschemas;
-use super::{is_size, portable};
+use super::{is_size, portable, restated};
 use crate::schema::Schema;
 
 /// Whether a value fits a schema.
@@ -24,6 +24,12 @@ fn check(original: &Value, values: &[Value]) -> Value {
     let narrow = Schema::compile(&listed).unwrap_or_else(|e| panic!("{original}\n{listed}: {e}"));
     for value in values {
         assert!(!fits(&narrow, value) || fits(&wide, value), "wider: {value}\n{original}\n{listed}");
+    }
+    let restated = restated(original);
+    no_leftovers(original, &restated);
+    let same = Schema::compile(&restated).unwrap_or_else(|e| panic!("{original}\n{restated}: {e}"));
+    for value in values {
+        assert_eq!(fits(&same, value), fits(&wide, value), "not the same: {value}\n{original}\n{restated}");
     }
     listed
 }
