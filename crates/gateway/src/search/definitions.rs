@@ -119,6 +119,7 @@ mod tests {
             for tool in lowered["tools"].as_array().unwrap() {
                 assert!(tool["name"].is_string() && tool["description"].is_string(), "{revision:?}: {tool}");
                 assert_eq!(tool["inputSchema"]["type"], "object", "{revision:?}: {tool}");
+                assert_eq!(tidegate_service::schema::obstacles(&tool["inputSchema"]), [], "{tool}");
             }
             let old = revision <= Revision::V2024_11_05;
             assert_eq!(lowered["tools"][0].get("annotations").is_none(), old, "{revision:?}");
