@@ -72,7 +72,8 @@ fn without_a_terminal_questions_are_declined() {
     for era in ["legacy", "modern"] {
         let declined = demo(&["call", "greet"], era).exits(0);
         assert_eq!(declined.out, "Hello, whoever you are!\n");
-        let note = "note: the server asks \"[demo] What is your name?\"; declined, because there is no terminal\n";
+        let note =
+            "note: the server asks \"[demo] What is your name?\"; declined, because there is no terminal\n";
         assert_eq!(declined.err, note);
     }
 }
