@@ -114,7 +114,6 @@ async fn each_of_two_clients_gets_its_own_question_or_a_refusal() {
         async { tokio::join!(calls(door.clone(), session(), "ann"), calls(door.clone(), session(), "bob")) };
     let (anns, bobs) = tokio::time::timeout(Duration::from_secs(120), both).await.expect("nothing hangs");
     lists.abort();
-    println!("asked and refused: Ann {anns:?}, Bob {bobs:?}");
     assert!(anns.0 > ROUNDS / 4 && bobs.0 > ROUNDS / 4, "they take turns: {anns:?} {bobs:?}");
     client.close().await;
 }

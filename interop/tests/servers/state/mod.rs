@@ -92,8 +92,8 @@ async fn calls_of_one_client_run_side_by_side() {
         (0..16).map(|_| rig::call(&client, "everything_trigger-long-running-operation", second.clone()));
     join_all(calls).await;
     let took = begun.elapsed();
-    println!("sixteen calls of a second each took {:.2} s", took.as_secs_f64());
-    assert!(took.as_secs() < 8, "one after the other they take sixteen seconds, these took {took:?}");
+    // One after the other they take sixteen seconds; side by side little more than one.
+    assert!(took.as_secs() < 8, "they took {took:?}");
     assert_eq!(rig.processes().await, 1);
     client.close().await;
     rig.stop().await;
