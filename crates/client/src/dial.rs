@@ -76,7 +76,7 @@ impl Dialer {
             self.name.clone(),
             self.changes.clone(),
             self.handlers.clone(),
-            terms,
+            (terms.key.clone(), terms.capabilities(&self.options)),
             self.ambiguous.clone(),
             self.options.max_in_flight,
         )
@@ -266,8 +266,8 @@ impl Dialer {
 
     async fn discover(&self, probe: &Arc<Modern>, terms: &Terms, allowance: Allowance) -> Discovered {
         let mut context = Context::local();
-        context.capabilities = terms.capabilities.clone();
-        context.client_info = Some(terms.info.clone());
+        context.capabilities = terms.capabilities(&self.options);
+        context.client_info = Some(terms.info(&self.options));
         let call = Call::new(Method::Discover, Params::empty(), context);
         // A server that refuses the version although it lists it is asked once more.
         for again in [true, false] {

@@ -14,7 +14,7 @@ use crate::changes::Changes;
 use crate::handlers::Handlers;
 use crate::ids::Ids;
 use crate::inbox::{Claim, Inbox};
-use crate::legacy::{LaneKey, Line, Terms};
+use crate::legacy::{LaneKey, Line};
 use crate::notices::{notice_of, other_notice};
 use crate::related::Related;
 use crate::ticket::{Event, Sink, Ticket, Tickets};
@@ -109,7 +109,7 @@ impl Desk {
         name: Arc<str>,
         changes: Arc<Changes>,
         handlers: Option<Arc<Handlers>>,
-        terms: &Terms,
+        (key, capabilities): (LaneKey, ClientCapabilities),
         ambiguous: Arc<AtomicBool>,
         max_in_flight: usize,
     ) -> Arc<Desk> {
@@ -119,8 +119,8 @@ impl Desk {
             related: Related::default(),
             changes,
             handlers,
-            capabilities: terms.capabilities.clone(),
-            key: Mutex::new(terms.key.clone()),
+            capabilities,
+            key: Mutex::new(key),
             line: OnceLock::new(),
             stray: Stray::new(ambiguous),
             over: CancellationToken::new(),

@@ -212,7 +212,7 @@ async fn shake_hands(
     options: &Options,
     within: &Allowance,
 ) -> Result<ServerFacts, Error> {
-    let params = hello(options.offer, &terms.capabilities, &terms.info);
+    let params = hello(options.offer, &terms.capabilities(options), &terms.info(options));
     let result = ask(peer, Method::Initialize, &params, within).await?;
     welcome(&peer.desk.name, options.offer, &result, peer.line.transport())
 }

@@ -1,6 +1,6 @@
 //! Whose a session with a legacy server is.
 
-use tidegate_protocol::{Capability, ClientCapabilities, Json};
+use tidegate_protocol::{ClientCapabilities, Json};
 use tidegate_service::{CallerId, Context, Principal};
 
 use crate::options::{Instances, Options};
@@ -82,8 +82,6 @@ pub(crate) struct Terms {
     pub(crate) key: LaneKey,
     /// Whose call needs it.
     pub(crate) client: ClientIdentity,
-    pub(crate) capabilities: ClientCapabilities,
-    pub(crate) info: Json,
 }
 
 impl Terms {
@@ -94,19 +92,28 @@ impl Terms {
             Instances::One => LaneKey::Everybody,
             Instances::PerUser => LaneKey::User(client.principal.clone()),
             Instances::PerClient => LaneKey::Client(client.clone()),
-            Instances::Own => {
-                let info = context.client_info.clone().unwrap_or_else(|| options.client_info.clone());
-                let capabilities = context.capabilities.clone();
-                let key = LaneKey::Own {
-                    client: client.clone(),
-                    capabilities: capabilities.as_json().clone(),
-                    info: info.clone(),
-                };
-                return Terms { key, client, capabilities, info };
-            }
+            Instances::Own => LaneKey::Own {
+                client: client.clone(),
+                capabilities: context.capabilities.as_json().clone(),
+                info: context.client_info.clone().unwrap_or_else(|| options.client_info.clone()),
+            },
         };
-        let bridged: Vec<Capability> = options.lanes.capabilities.clone();
-        let capabilities = ClientCapabilities::on_behalf(&bridged);
-        Terms { key, client, capabilities, info: options.client_info.clone() }
+        Terms { key, client }
+    }
+
+    /// What is declared to the server.
+    pub(crate) fn capabilities(&self, options: &Options) -> ClientCapabilities {
+        match &self.key {
+            LaneKey::Own { capabilities, .. } => ClientCapabilities::from_json(capabilities.clone()),
+            _ => ClientCapabilities::on_behalf(&options.lanes.capabilities),
+        }
+    }
+
+    /// Who the server is told is calling.
+    pub(crate) fn info(&self, options: &Options) -> Json {
+        match &self.key {
+            LaneKey::Own { info, .. } => info.clone(),
+            _ => options.client_info.clone(),
+        }
     }
 }
