@@ -96,7 +96,7 @@ impl Desk {
                 }
             }
             // The call that it was certainly about is over, and it is nobody else's.
-            _ if (named.is_some() || on.is_some()) && self.key().is_shared() => self.refuse(&request),
+            _ if named.is_some() || on.is_some() && self.key().is_shared() => self.refuse(&request),
             _ => self.ask_any(request, None),
         }
     }
@@ -124,7 +124,8 @@ impl Desk {
         for _ in 0..MAX_TRIES {
             let theirs = |ticket: &Ticket| of.is_none_or(|client| ticket.client().as_ref() == Some(client));
             let asking = self.tickets.all(|ticket| ticket.method.may_ask() && theirs(ticket));
-            let ticket = match choose(&asking, needed) {
+            let gone = self.tickets.gone();
+            let ticket = match choose(&asking, &gone, needed) {
                 Choice::Nobody => return self.asked_outside(request),
                 Choice::Undeclared => return self.answer(&request.id, &Err(undeclared(needed))),
                 Choice::Ambiguous => return self.cannot_tell(&request),
@@ -196,7 +197,7 @@ impl Desk {
              at this server; instances = \"per-client\" would give each client its own"
         );
         let what = format!(
-            "{method} could be for several clients that share this session, and nothing says for which. Try again: their \
+            "{method} could be for several clients that share this session, and nothing says for which. Their \
              calls take turns from now on"
         );
         self.answer(&request.id, &Err(Error::new(Symbol::InvalidRequest, what)));
@@ -214,7 +215,9 @@ enum Choice {
 }
 
 /// The call that is asked, of those in flight that may be.
-fn choose(asking: &[Arc<Ticket>], needed: Capability) -> Choice {
+///
+/// `gone` are clients whose calls were given up a moment ago: their server may not have heard that yet.
+fn choose(asking: &[Arc<Ticket>], gone: &[ClientIdentity], needed: Capability) -> Choice {
     let able: Vec<_> = asking.iter().filter(|ticket| ticket.can_be_asked(needed)).collect();
     let Some(first) = able.first() else {
         return match asking {
@@ -225,7 +228,13 @@ fn choose(asking: &[Arc<Ticket>], needed: Capability) -> Choice {
         };
     };
     let client = first.client();
-    if able.iter().any(|ticket| ticket.client() != client) {
+    // What a caller cannot be asked it is not asked, but between users not even that is left to chance.
+    let user = client.as_ref().map(|client| &client.principal);
+    let is_others = |ticket: &Arc<Ticket>| ticket.client().as_ref().map(|client| &client.principal) != user;
+    if able.iter().any(|ticket| ticket.client() != client)
+        || asking.iter().any(is_others)
+        || gone.iter().any(|other| Some(other) != client.as_ref())
+    {
         return Choice::Ambiguous;
     }
     // Of those that were never answered, the last is the newest.

@@ -50,7 +50,7 @@ impl Peer {
     /// Nobody waits for this request any more.
     pub(crate) fn cancel(&self, ticket: &Ticket, why: &str) {
         // An `initialize` may not be cancelled (2025-11-25 cancellation), and what is answered need not be.
-        if self.desk.tickets.forget(&ticket.id).is_none() {
+        if self.desk.tickets.give_up(&ticket.id).is_none() {
             return;
         }
         self.line.give_up(&ticket.id);
@@ -202,12 +202,12 @@ impl Desk {
         let ticket = match on {
             Some(id) => self.tickets.get(id),
             None if matches!(key, LaneKey::Own { .. }) => self.tickets.newest(Ticket::wants_logs),
-            None if key == LaneKey::Everybody => self.tickets.only(Ticket::wants_logs),
             None => self.tickets.only(|ticket| ticket.method != Method::Ping),
         };
         match ticket {
             Some(ticket) if ticket.logged(params) => {}
-            Some(_) if on.is_some() => self.changes.log(&self.name, params),
+            // It is a call's whose caller does not want it.
+            Some(ticket) if on.is_some() || ticket.client().is_some() => self.changes.log(&self.name, params),
             _ => self.changes.log_in(&self.name, key, params),
         }
     }

@@ -5,7 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::task::AtomicWaker;
 use tidegate_protocol::{
@@ -73,11 +73,26 @@ pub(crate) struct Ticket {
 #[derive(Debug)]
 struct State {
     events: VecDeque<Event>,
+    /// What the questions among them take.
+    bytes: usize,
     sink: Sink,
     /// When the last sign of life came.
     alive: Option<Instant>,
     done: bool,
 }
+
+impl State {
+    fn pop(&mut self) -> Option<Event> {
+        let event = self.events.pop_front();
+        if let Some(Event::Question(question)) = &event {
+            self.bytes = self.bytes.saturating_sub(question.params.as_str().len());
+        }
+        event
+    }
+}
+
+/// What the questions of one request may take that wait for somebody to read them; a single one may be larger.
+const MAX_QUESTION_BYTES: usize = 1024 * 1024;
 
 /// Most notifications of one request that wait for somebody to read them.
 const MAX_WAITING: usize = 1024;
@@ -87,7 +102,7 @@ const MAX_KEPT: usize = 64;
 
 impl Ticket {
     pub(crate) fn new(id: Id, method: Method, sink: Sink) -> Ticket {
-        let state = State { events: VecDeque::new(), sink, alive: None, done: false };
+        let state = State { events: VecDeque::new(), bytes: 0, sink, alive: None, done: false };
         let (at, answered) = (AtomicU64::new(u64::MAX), AtomicU64::new(0));
         Ticket { id, method, state: Mutex::new(state), reader: AtomicWaker::new(), at, answered }
     }
@@ -136,12 +151,19 @@ impl Ticket {
         self.reader.wake();
     }
 
-    /// A question of the server. Comes back if the request is over.
+    /// A question of the server. Comes back if the request is over, or has more questions than can wait.
     pub(crate) fn ask(&self, question: Request) -> Result<(), Request> {
-        if self.state().done {
-            return Err(question);
+        {
+            let mut state = self.state();
+            let bytes = state.bytes + question.params.as_str().len();
+            let full = state.events.len() >= MAX_WAITING || state.bytes > 0 && bytes > MAX_QUESTION_BYTES;
+            if state.done || full {
+                return Err(question);
+            }
+            state.bytes = bytes;
+            state.events.push_back(Event::Question(question));
         }
-        self.push(Event::Question(question));
+        self.reader.wake();
         Ok(())
     }
 
@@ -163,11 +185,11 @@ impl Ticket {
 
     /// The next event if there is one.
     pub(crate) fn poll_next(&self, cx: &mut Context<'_>) -> Poll<Event> {
-        if let Some(event) = self.state().events.pop_front() {
+        if let Some(event) = self.state().pop() {
             return Poll::Ready(event);
         }
         self.reader.register(cx.waker());
-        match self.state().events.pop_front() {
+        match self.state().pop() {
             Some(event) => Poll::Ready(event),
             None => Poll::Pending,
         }
@@ -248,7 +270,13 @@ struct Table {
     /// In the order in which they were sent.
     order: VecDeque<Id>,
     closed: Option<Error>,
+    /// Calls that were given up a moment ago, and whose they were: the server may still ask something about them.
+    gone: VecDeque<(Id, ClientIdentity, Instant)>,
 }
+
+/// How long a server may take to hear that a call was given up, and most calls that this is remembered of.
+const HEARD_WITHIN: Duration = Duration::from_secs(10);
+const MAX_GONE: usize = 256;
 
 /// FNV-1a: quick, and good enough, because only ids that we made ourselves are in the table.
 #[derive(Debug)]
@@ -312,11 +340,36 @@ impl Tickets {
         Some(ticket)
     }
 
+    /// Takes a request off the table that its caller no longer waits for. Returns whether it was there.
+    pub(crate) fn give_up(&self, id: &Id) -> Option<Arc<Ticket>> {
+        let ticket = self.forget(id)?;
+        if let (true, Some(client)) = (ticket.method.may_ask(), ticket.client()) {
+            let mut table = self.table();
+            if table.gone.len() >= MAX_GONE {
+                table.gone.pop_front();
+            }
+            table.gone.push_back((id.clone(), client, Instant::now()));
+        }
+        Some(ticket)
+    }
+
+    /// Whose calls were given up a moment ago.
+    pub(crate) fn gone(&self) -> Vec<ClientIdentity> {
+        let mut table = self.table();
+        while table.gone.front().is_some_and(|(_, _, since)| since.elapsed() >= HEARD_WITHIN) {
+            table.gone.pop_front();
+        }
+        table.gone.iter().map(|(_, client, _)| client.clone()).collect()
+    }
+
     /// The answer to a request. An answer that nobody waits for, a second one for example, is reported and dropped.
     pub(crate) fn answered(&self, id: &Id, answer: Result<Json, Json>) {
         match self.forget(id) {
             Some(ticket) => ticket.push(Event::Answer(answer)),
-            None => tracing::debug!(%id, "an answer to no request in flight was dropped"),
+            None => {
+                tracing::debug!(%id, "an answer to no request in flight was dropped");
+                self.table().gone.retain(|(gone, ..)| gone != id);
+            }
         }
     }
 

@@ -20,7 +20,7 @@ use crate::allowance::{Allowance, with_setting};
 use crate::cache::ToolCache;
 use crate::dial::Dialer;
 use crate::facts::ServerFacts;
-use crate::legacy::{Lanes, Listening, Parked, Tasks, Terms, Turns, sealer};
+use crate::legacy::{Lanes, Listening, Parked, Tasks, Terms, sealer};
 use crate::modern::{Modern, Trouble};
 use crate::rounds;
 
@@ -35,7 +35,6 @@ pub(crate) struct Upstream {
     lanes: Arc<Lanes>,
     pub(crate) parked: Arc<Parked>,
     tasks: Arc<Tasks>,
-    turns: Arc<Turns>,
     listening: Listening,
     era: Mutex<Era>,
     /// Whose calls are the client's own, with times of their own.
@@ -62,7 +61,6 @@ impl Upstream {
             lanes: Lanes::new(options.lanes.clone(), over.clone()),
             parked: Arc::new(Parked::new(options.park.clone(), sealer.clone())),
             tasks: Tasks::new(options.tasks.clone(), sealer),
-            turns: Arc::default(),
             listening: Listening::default(),
             era: Mutex::default(),
             own,

@@ -15,7 +15,7 @@ use super::lanes::Lanes;
 use super::parked::{self, Bound, Found, Outcome, Parked, check_shape};
 use super::run::{Guard, Run, answer_about, held};
 use super::tasks::{AsTask, Tasks};
-use super::turns::{Holder, Turn, Turns};
+use super::turns::{Holder, Turn};
 use super::whose::{ClientIdentity, LaneKey, Terms};
 use crate::allowance::Allowance;
 use crate::cache::ToolCache;
@@ -41,8 +41,6 @@ pub(crate) struct Legacy {
     pub(crate) own: CallerId,
     pub(crate) changes: Arc<Changes>,
     pub(crate) options: Arc<Options>,
-    /// Where it would not be clear who is asked, clients go one after the other.
-    pub(crate) turns: Arc<Turns>,
     /// Which sessions are listened to.
     pub(crate) listening: Listening,
 }
@@ -96,8 +94,13 @@ impl Legacy {
         allowance: Allowance,
     ) -> Result<Reply, Error> {
         for again in [true, false] {
-            let turn = self.turn(call, terms, &allowance).await?;
-            let lane = self.lane_within(terms, &allowance).await?;
+            let mut lane = self.lane_within(terms, &allowance).await?;
+            let mut turn = self.turn(call, terms, &lane, &allowance).await?;
+            if turn.is_some() && !lane.key().serves(&terms.client) {
+                // It has become another client's while this one waited.
+                lane = self.lane_within(terms, &allowance).await?;
+                turn = self.turn(call, terms, &lane, &allowance).await?;
+            }
             let reply = self.run(call, terms, turn, lane.clone(), allowance).await;
             match &reply {
                 Err(error) | Ok(Reply::Error(error))
@@ -118,18 +121,20 @@ impl Legacy {
         &self,
         call: &Call,
         terms: &Terms,
+        lane: &Lane,
         allowance: &Allowance,
     ) -> Result<Option<Arc<Turn>>, Error> {
-        let ambiguous = self.dialer.ambiguous.load(Ordering::Relaxed) && terms.key.is_shared();
-        if !(ambiguous || terms.key == LaneKey::Everybody)
-            || !call.method.may_ask()
-            || !call.context.capabilities.can_be_asked()
-        {
+        if !call.method.may_ask() {
+            return Ok(None);
+        }
+        let key = lane.key();
+        let ambiguous = self.dialer.ambiguous.load(Ordering::Relaxed) && key.is_shared();
+        if !(ambiguous || key == LaneKey::Everybody) || !call.context.capabilities.can_be_asked() {
             return Ok(None);
         }
         let holder = if ambiguous { Holder::client(&terms.client) } else { Holder::user(&terms.client) };
-        let turn = tokio::time::timeout_at(allowance.ends(None).into(), self.turns.take(holder)).await;
-        turn.map_err(|_| allowance.over().unexecuted())?.map(|turn| Some(Arc::new(turn)))
+        let turn = tokio::time::timeout_at(allowance.ends(None).into(), lane.turns.take(holder)).await;
+        turn.map_err(|_| not_its_turn())?.map(|turn| Some(Arc::new(turn)))
     }
 
     /// Makes a call in a session. A server that refuses it because it should have been a task, or should not, has not
@@ -221,6 +226,7 @@ impl Legacy {
             sink,
             tasks: self.tasks.clone(),
             undeclared: Vec::new(),
+            unwanted: (!modern).then(|| call.context.cancel.clone()),
         };
         match &self.dialer.handlers {
             Some(handlers) => run.answered_by_handlers(handlers, self.options.max_rounds).await,
@@ -240,7 +246,7 @@ impl Legacy {
             (_, Found::Running(round)) => return Ok(round.await.into()),
             (name, Found::Waiting(parked)) => (name, parked),
         };
-        let given = held(&call.params);
+        let mut given = held(&call.params);
         for question in &parked.open {
             if let Some(answer) = given.get(&*question.key)
                 && let Err(error) = check_shape(&question.method, &question.key, answer)
@@ -249,22 +255,36 @@ impl Legacy {
                 return Err(error);
             }
         }
-        let parked::Call { lane, ticket, round, asked, open, turn, owner, as_task, task, timer } = *parked;
-        drop(timer);
+        let parked::Call { lane, ticket, round, asked, open, turn, owner, as_task, task, unwanted, .. } =
+            *parked;
         let (answered, missing): (Vec<_>, Vec<_>) =
             open.into_iter().partition(|q| given.contains_key(&*q.key));
         let client = ClientIdentity::of(context);
         ticket.redirect(sink(context, &call.method));
         lane.called_by(&client);
         for question in &answered {
-            let answer = given.get(&*question.key).cloned().unwrap_or_else(Json::null);
+            // It answers this question and no other that has the same key.
+            let answer = given.remove(&*question.key).unwrap_or_else(Json::null);
             answer_about(&lane, task.as_ref(), question, answer, Some(&client));
             ticket.was_answered();
         }
         if !missing.is_empty() {
             // What was not answered is asked again.
-            let (round, open, timer) = (round + 1, missing, None);
-            let call = parked::Call { lane, ticket, round, asked, open, turn, owner, as_task, task, timer };
+            let (round, open, timer, watch) = (round + 1, missing, None, None);
+            let call = parked::Call {
+                lane,
+                ticket,
+                round,
+                asked,
+                open,
+                turn,
+                owner,
+                as_task,
+                task,
+                timer,
+                unwanted,
+                watch,
+            };
             return Ok(Reply::InputRequired(self.parked.park(Some(name), call, &bound)?));
         }
         let mut run = Run {
@@ -284,6 +304,7 @@ impl Legacy {
             sink: sink(context, &call.method),
             tasks: self.tasks.clone(),
             undeclared: Vec::new(),
+            unwanted,
         };
         let (all, options, owner) = (self.parked.clone(), self.options.clone(), context.principal.clone());
         let parked = self.parked.clone();
@@ -326,6 +347,13 @@ impl Legacy {
     pub(super) fn wanted_in(&self, session: &LaneKey) -> HashSet<String> {
         self.changes.uris(|terms| self.lanes.key_for(terms) == *session)
     }
+}
+
+/// Why a call was not made that waited for its turn.
+fn not_its_turn() -> Error {
+    let what = "The call was not made: calls of another client to this server, which may be asked something, were not done \
+                in time, and such calls take turns. Try again later";
+    Error::new(Symbol::RateLimited, what).unexecuted()
 }
 
 /// Where progress and log messages of a caller go.

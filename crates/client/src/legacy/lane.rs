@@ -10,6 +10,7 @@ use tidegate_service::CallerId;
 
 use super::handshake::{hello, welcome};
 use super::lanes::Lanes;
+use super::turns::Turns;
 use super::whose::{ClientIdentity, LaneKey, Terms};
 use crate::allowance::Allowance;
 use crate::facts::ServerFacts;
@@ -25,6 +26,8 @@ pub(crate) struct Lane {
     pub(crate) facts: ServerFacts,
     /// Whether tools can be called as tasks.
     pub(crate) tasks: bool,
+    /// Where it would not be clear who is asked, clients go one after the other.
+    pub(super) turns: Arc<Turns>,
     /// All sessions with the server, this one among them.
     pub(super) lanes: OnceLock<Weak<Lanes>>,
     state: Mutex<State>,
@@ -67,7 +70,8 @@ impl Lane {
             roots: None,
         };
         let tasks = facts.offers_tasks();
-        Ok(Arc::new(Lane { peer, facts, tasks, lanes: OnceLock::new(), state: Mutex::new(state) }))
+        let (turns, lanes) = (Arc::default(), OnceLock::new());
+        Ok(Arc::new(Lane { peer, facts, tasks, turns, lanes, state: Mutex::new(state) }))
     }
 
     /// Whose it is.
@@ -122,6 +126,11 @@ impl Lane {
     pub(super) fn has_roots_of(&self, client: &ClientIdentity) -> bool {
         matches!(self.key(), LaneKey::Own { client: own, .. } if own == *client)
             || self.state().roots.as_ref() == Some(client)
+    }
+
+    /// Whether a client is connected that has called.
+    pub(super) fn has_connected_clients(&self) -> bool {
+        self.state().connections.iter().any(|connection| connection.is_connected())
     }
 
     /// How long it has not been in use.

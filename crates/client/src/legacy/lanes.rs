@@ -110,6 +110,10 @@ impl Lanes {
             _ => return,
         }
         if let Some(slot) = table.slots.remove(&old) {
+            tracing::info!(
+                server = %lane.peer.desk.name,
+                "the server was told the roots of a client: the session is that client's from now on, and others get another"
+            );
             lane.peer.desk.now_of(new.clone());
             table.slots.insert(new, slot);
             table.bound += 1;
@@ -206,11 +210,13 @@ impl Lanes {
         }
         let now = Instant::now();
         let idlest = table.slots.iter().filter_map(|(key, slot)| match slot {
-            Slot::Open { lane, .. } if Arc::strong_count(lane) == 1 => Some((lane.idle(now), key.clone())),
+            // Those whose clients have left go first.
+            Slot::Open { lane, .. } if Arc::strong_count(lane) == 1 && lane.idle(now) > Duration::ZERO => {
+                Some(((!lane.has_connected_clients(), lane.idle(now)), key.clone()))
+            }
             _ => None,
         });
-        let idlest = idlest.filter(|(idle, _)| *idle > Duration::ZERO).max_by_key(|(idle, _)| *idle);
-        match idlest {
+        match idlest.max_by_key(|(order, _)| *order) {
             Some((_, key)) => _ = table.slots.remove(&key),
             None => {
                 let what = format!(

@@ -31,5 +31,4 @@ pub(crate) use raise::result;
 pub(crate) use seal::sealer;
 pub(crate) use session::{Session, cut_off, garbled};
 pub(crate) use tasks::Tasks;
-pub(crate) use turns::Turns;
 pub(crate) use whose::{ClientIdentity, LaneKey, Terms};

@@ -16,6 +16,8 @@ use super::turns::Turn;
 use crate::options::ParkOptions;
 use crate::ticket::Ticket;
 use crate::timer::Timer;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 /// What a round of a parked call came to. Like a reply, but it can be given to everybody who asked.
 #[derive(Debug, Clone)]
@@ -69,6 +71,19 @@ pub(crate) struct Call {
     pub(crate) task: Option<Awaited>,
     /// Gives the call up when nobody resumes it.
     pub(crate) timer: Option<Timer>,
+    /// Fires when a legacy caller no longer wants it: its request was cancelled, or its session is over.
+    pub(crate) unwanted: Option<CancellationToken>,
+    /// Gives the call up then.
+    pub(crate) watch: Option<Watch>,
+}
+
+/// Something that is waited for until this is dropped.
+pub(crate) struct Watch(JoinHandle<()>);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 enum Entry {
@@ -104,10 +119,14 @@ impl Parked {
 
     /// Whether a call of this caller may wait. Nobody else's is thrown out for it.
     fn room_for(&self, owner: &Principal, name: u64) -> Result<(), Error> {
-        let calls = self.calls();
+        let mut calls = self.calls();
         if calls.contains_key(&name) {
             return Ok(());
         }
+        // A round that was cancelled is over, and nobody has said so.
+        calls.retain(
+            |_, entry| !matches!(entry, Entry::Running { outcome, .. } if outcome.upgrade().is_none()),
+        );
         let theirs = calls.values().filter(|entry| match entry {
             Entry::Waiting(call) => call.owner == *owner,
             Entry::Running { owner: other, .. } => other == owner,
@@ -143,6 +162,7 @@ impl Parked {
         let questions = call.open.iter().map(asked).collect();
         call.ticket.keep_for_retry();
         call.timer = Some(self.give_up_later(name, call.round));
+        call.watch = call.unwanted.clone().map(|unwanted| self.give_up_when(unwanted, name, call.round));
         self.calls().insert(name, Entry::Waiting(Box::new(call)));
         Ok(InputRequired { questions, state: Some(state.into()), original: None })
     }
@@ -158,18 +178,36 @@ impl Parked {
         let parked = Arc::downgrade(self);
         Timer::after(self.options.time, move || {
             let Some(parked) = parked.upgrade() else { return };
-            let call = {
-                let mut calls = parked.calls();
-                match calls.get(&name) {
-                    Some(Entry::Waiting(call)) if call.round == round => calls.remove(&name),
-                    _ => None,
-                }
-            };
-            if let Some(Entry::Waiting(call)) = call {
+            if let Some(call) = parked.take(name, round) {
                 tracing::info!(method = %call.ticket.method, "a call was given up because its questions were not answered");
                 call.lane.peer.cancel(&call.ticket, "the questions were not answered in time");
             }
         })
+    }
+
+    /// One whose caller no longer wants it is cancelled upstream at once.
+    fn give_up_when(self: &Arc<Self>, unwanted: CancellationToken, name: u64, round: u32) -> Watch {
+        let parked = Arc::downgrade(self);
+        Watch(tokio::spawn(async move {
+            unwanted.cancelled().await;
+            let Some(parked) = parked.upgrade() else { return };
+            if let Some(call) = parked.take(name, round) {
+                call.lane.peer.cancel(&call.ticket, "the caller no longer waits");
+            }
+        }))
+    }
+
+    /// Takes a call off the list that waits in this round.
+    fn take(&self, name: u64, round: u32) -> Option<Box<Call>> {
+        let mut calls = self.calls();
+        match calls.get(&name) {
+            Some(Entry::Waiting(call)) if call.round == round => {}
+            _ => return None,
+        }
+        match calls.remove(&name) {
+            Some(Entry::Waiting(call)) => Some(call),
+            _ => None,
+        }
     }
 
     /// Opens the state of a retry. `None` if it is not one of ours.

@@ -10,6 +10,7 @@ use tidegate_protocol::{
 };
 use tidegate_service::{InputRequired, Reply};
 use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
 
 use super::lane::Lane;
 use super::parked::{self, Bound, Open, Outcome, Parked, check_shape};
@@ -82,6 +83,8 @@ pub(super) struct Run {
     pub(super) tasks: Arc<Tasks>,
     /// What the server wanted of the caller that it has not declared.
     pub(super) undeclared: Vec<Capability>,
+    /// Fires when a legacy caller no longer wants it.
+    pub(super) unwanted: Option<CancellationToken>,
 }
 
 /// What an answer means.
@@ -258,6 +261,8 @@ impl Run {
             as_task: self.as_task,
             task: self.guard.task.take(),
             timer: None,
+            unwanted: self.unwanted.clone(),
+            watch: None,
         };
         match parked.park(self.name, call, &self.bound) {
             Ok(asks) => Outcome::Asks(asks),

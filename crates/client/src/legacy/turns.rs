@@ -14,6 +14,8 @@ use super::whose::ClientIdentity;
 
 /// Most calls that wait for their turn.
 const MAX_WAITING: usize = 1024;
+/// Most of one client.
+const MAX_OF_ONE: usize = 64;
 
 /// Whose turn it is: a user's, or one client's of theirs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,6 +55,8 @@ impl Turns {
     pub(crate) async fn take(self: &Arc<Self>, holder: Holder) -> Result<Turn, Error> {
         let waits = {
             let mut state = self.state();
+            // Who has left waits no more.
+            state.waiting.retain(|(_, sender)| !sender.is_closed());
             let free = match &state.holder {
                 None => true,
                 Some(now) => *now == holder && state.waiting.is_empty(),
@@ -62,7 +66,8 @@ impl Turns {
                 state.calls += 1;
                 return Ok(Turn(self.clone()));
             }
-            if state.waiting.len() >= MAX_WAITING {
+            let theirs = state.waiting.iter().filter(|(other, _)| *other == holder).count();
+            if state.waiting.len() >= MAX_WAITING || theirs >= MAX_OF_ONE {
                 let what = "Too many calls wait until the calls of other clients to this server are done";
                 return Err(Error::new(Symbol::RateLimited, what).unexecuted());
             }

@@ -179,7 +179,6 @@ impl Upstream {
             own: self.own,
             changes: self.dialer.changes.clone(),
             options: self.dialer.options.clone(),
-            turns: self.turns.clone(),
             listening: self.listening.clone(),
         }
     }

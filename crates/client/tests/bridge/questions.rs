@@ -287,3 +287,98 @@ async fn users_take_turns_where_all_share_one_session() {
     pipe.answer(&request, said("bob")).await;
     assert_eq!(text(bobs).await, "bob");
 }
+
+#[tokio::test]
+async fn a_question_of_a_call_that_was_given_up_goes_to_no_other_client() {
+    let (client, mut pipes) = client(PER_USER, |_| {});
+    let door = client.door();
+    let bobs = begin(&door, by(&session(), "b", ALL));
+    let mut pipe = pipes.next().await;
+    pipe.called().await;
+    bobs.abort();
+    assert_eq!(pipe.read().await["method"], "notifications/cancelled");
+    let anns = begin(&door, by(&session(), "a", ALL));
+    let request = pipe.called().await;
+    pipe.ask("for bob", FORM).await;
+    assert_eq!(refusal(&mut pipe, "for bob").await, -32600, "the server may not have heard it yet");
+    pipe.answer(&request, said("ann")).await;
+    assert_eq!(text(anns).await, "ann");
+}
+
+#[tokio::test]
+async fn no_user_is_asked_while_another_has_a_call_in_the_same_session() {
+    let (client, mut pipes) = client(Instances::One, |_| {});
+    let door = client.door();
+    let anns = begin(&door, by(&person("ann"), "a", ALL));
+    let mut pipe = pipes.next().await;
+    let first = pipe.called().await;
+    let bobs = begin(&door, by(&person("bob"), "b", "{}"));
+    let second = pipe.called().await;
+    pipe.ask("whose", FORM).await;
+    assert_eq!(refusal(&mut pipe, "whose").await, -32600);
+    for (request, calling) in [(first, anns), (second, bobs)] {
+        pipe.answer(&request, said("done")).await;
+        assert_eq!(text(calling).await, "done");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_answers_one_question() {
+    let (client, mut pipes) = client(PER_USER, |_| {});
+    let (door, ann) = (client.door(), session());
+    let first = begin(&door, by(&ann, "a", ALL));
+    let mut pipe = pipes.next().await;
+    pipe.called().await;
+    let ask = |id: &str| {
+        let meta = json!({"dev.tidegate/input": {"key": "k", "of": 1}});
+        let schema = json!({"type": "object", "properties": {}});
+        let params = json!({"message": id, "requestedSchema": schema, "_meta": meta});
+        json!({"jsonrpc": "2.0", "id": id, "method": FORM, "params": params})
+    };
+    pipe.say(ask("May I say hello?")).await;
+    let (_, state) = asked(first).await;
+    let retry =
+        begin(&door, again(by(&ann, "a", ALL), &state, "k", json!({"action": "accept", "content": {}})));
+    assert_eq!(pipe.read().await["result"]["action"], "accept");
+    pipe.say(ask("May I have all your money?")).await;
+    assert_eq!(asked(retry).await.0, ["May I have all your money?"], "it has the same key");
+}
+
+#[tokio::test]
+async fn a_legacy_caller_that_leaves_takes_its_question_along() {
+    let (client, mut pipes) = client(PER_USER, |_| {});
+    let (door, mut call) = (client.door(), by(&session(), "a", ALL));
+    call.context.revision = tidegate_protocol::Revision::V2025_11_25;
+    let leaves = call.context.cancel.clone();
+    let calling = begin(&door, call);
+    let mut pipe = pipes.next().await;
+    let request = pipe.called().await;
+    pipe.ask("one", FORM).await;
+    asked(calling).await;
+    leaves.cancel();
+    let told = pipe.read().await;
+    assert_eq!(told["method"], "notifications/cancelled");
+    assert_eq!(told["params"]["requestId"], request["id"]);
+}
+
+#[tokio::test]
+async fn retries_that_were_given_up_count_no_more() {
+    let (client, mut pipes) = client(PER_USER, |options| options.park.per_caller = 2);
+    let (door, ann) = (client.door(), session());
+    let mut pipe = None;
+    for _ in 0..5 {
+        let first = begin(&door, by(&ann, "a", ALL));
+        let pipe = match &mut pipe {
+            Some(pipe) => pipe,
+            None => pipe.insert(pipes.next().await),
+        };
+        pipe.called().await;
+        pipe.ask("one", FORM).await;
+        let (_, state) = asked(first).await;
+        let retry =
+            begin(&door, again(by(&ann, "a", ALL), &state, "question-1-1", json!({"action": "cancel"})));
+        assert_eq!(pipe.read().await["result"]["action"], "cancel");
+        retry.abort();
+        assert_eq!(pipe.read().await["method"], "notifications/cancelled");
+    }
+}

@@ -157,8 +157,9 @@ impl<D: Door> Run<'_, D> {
         let wants_task = method == Method::ToolsCall && params.has("task");
         // Who does not offer tasks ignores that they are wanted (2025-11-25 basic/utilities/tasks, Task Support).
         let gets_task = wants_task && self.peer.offers.tasks && self.peer.revision.allows(Feature::CoreTasks);
+        let wanted = self.cancel.child_token();
         for _ in 0..self.options.max_rounds {
-            match self.call(method.clone(), params.clone()).await? {
+            match self.call_while(&wanted, method.clone(), params.clone()).await? {
                 Reply::Complete(result) if gets_task => return tasks::done(self.peer, &result),
                 Reply::Complete(result) => return Ok(lower::result(&method, self.peer.revision, result)),
                 Reply::Error(error) => return Err(error),
@@ -169,7 +170,11 @@ impl<D: Door> Run<'_, D> {
                 }
                 Reply::InputRequired(input) => match Box::pin(ask_all(self, &input.questions, None)).await {
                     Ok(answers) => params = with_answers(&params, &answers, input.state.as_deref())?,
-                    Err(error) => return self.failed(&method, &params, error),
+                    Err(error) => {
+                        // What waits for an answer behind the door waits no more.
+                        wanted.cancel();
+                        return self.failed(&method, &params, error);
+                    }
                 },
                 Reply::Subscription(_) => return Err(Error::internal()),
             }
@@ -191,8 +196,18 @@ impl<D: Door> Run<'_, D> {
 
     /// Makes one call and passes its notifications on while it runs.
     pub(super) async fn call(&self, method: Method, params: Params) -> Result<Reply, Error> {
+        self.call_while(self.cancel, method, params).await
+    }
+
+    /// The same, for as long as it is wanted.
+    async fn call_while(
+        &self,
+        wanted: &CancellationToken,
+        method: Method,
+        params: Params,
+    ) -> Result<Reply, Error> {
         let outbox = Outbox::default();
-        let call: Call = self.peer.call(method, params, self.cancel.clone(), Some(outbox.clone()))?;
+        let call: Call = self.peer.call(method, params, wanted.clone(), Some(outbox.clone()))?;
         let mut reply = std::pin::pin!(self.door.answer(call));
         let reply = loop {
             tokio::select! {

@@ -35,12 +35,18 @@ fn is_disjoint(refs: &Refs<'_>, a: &Value, b: &Value) -> bool {
     is_object(a) && is_object(b) && (is_told_apart(refs, a, b) || excludes(a, b) || excludes(b, a))
 }
 
+/// Most comparisons of one list with another, and most members that are looked at.
+const MAX_COMPARED: usize = 4096;
+const MAX_MEMBERS: usize = 16;
+
 /// Whether both must have a member that has other values in one than in the other.
 fn is_told_apart(refs: &Refs<'_>, a: &Map<String, Value>, b: &Map<String, Value>) -> bool {
-    required(a).filter(|name| required(b).any(|other| other == *name)).any(|name| {
-        let both = member(refs, a, name).zip(member(refs, b, name));
-        both.is_some_and(|(a, b)| no_value_in_both(&a, &b))
-    })
+    let compared = required(a).count().saturating_mul(required(b).count());
+    compared <= MAX_COMPARED
+        && required(a).take(MAX_MEMBERS).filter(|name| required(b).any(|other| other == *name)).any(|name| {
+            let both = member(refs, a, name).zip(member(refs, b, name));
+            both.is_some_and(|(a, b)| no_value_in_both(&a, &b))
+        })
 }
 
 /// The values that a member can have, if they are enumerated.
@@ -90,5 +96,9 @@ fn no_value_in_both(a: &[&Value], b: &[&Value]) -> bool {
     let plain = |values: &[&Value]| {
         values.iter().all(|value| matches!(value, Value::String(_) | Value::Bool(_) | Value::Null))
     };
-    plain(a) && plain(b) && !a.iter().any(|value| b.contains(value))
+    // Each is compared with each: beyond this nobody knows.
+    a.len().saturating_mul(b.len()) <= MAX_COMPARED
+        && plain(a)
+        && plain(b)
+        && !a.iter().any(|value| b.contains(value))
 }
