@@ -127,10 +127,15 @@ impl<'t> Writer<'t, '_> {
                 return self.scanner.unexpected();
             }
             let raw = self.string()?;
-            let name = decoded(raw).unwrap_or(Cow::Borrowed(&raw[1..raw.len() - 1]));
+            let name = decoded(raw);
             self.scanner.colon()?;
             let from = self.out.len();
-            write_str(self.out, &name);
+            match &name {
+                Some(name) => write_str(self.out, name),
+                // A lone surrogate has no other spelling.
+                None => self.out.extend_from_slice(raw.as_bytes()),
+            }
+            let name = name.unwrap_or(Cow::Borrowed(&raw[1..raw.len() - 1]));
             self.out.push(b':');
             self.value(depth)?;
             members.push((name, from, self.out.len()));
@@ -231,6 +236,8 @@ mod tests {
             ),
             // UTF-16 puts what is beyond the first plane before the end of it.
             ("{\"\u{ff61}\":1,\"\u{1f600}\":2}", "{\"\u{1f600}\":2,\"\u{ff61}\":1}"),
+            (r#"{"\ud800": 1}"#, r#"{"\ud800":1}"#),
+            (r#"{"\\ud800": 1}"#, r#"{"\\ud800":1}"#),
             (r#"{"a":{"k": 1,"k":2},"b":"\ud800"}"#, r#"{"a":{"k":1,"k":2},"b":"\ud800"}"#),
             (
                 r#"{"b":{"k": 1.0, "k": {"d":1,"c" : "x y"}},"a":1}"#,
