@@ -13,7 +13,7 @@ use tidegate_protocol::{
 use tokio::sync::Semaphore;
 
 use crate::inbox::Claim;
-use crate::legacy::{ClientIdentity, LaneKey};
+use crate::legacy::ClientIdentity;
 use crate::peer::{Desk, needed};
 use crate::related::task_of;
 use crate::ticket::Ticket;
@@ -167,7 +167,7 @@ impl Desk {
     fn asked_early(&self, request: Request) {
         let stray = &self.stray;
         let mut early = stray.early.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if matches!(self.key(), LaneKey::Own { .. })
+        if !self.key().is_shared()
             && self.handlers.is_none()
             && !stray.called.load(Ordering::Relaxed)
             && early.len() < MAX_EARLY
@@ -234,6 +234,8 @@ fn choose(asking: &[Arc<Ticket>], gone: &[ClientIdentity], needed: Capability) -
     if able.iter().any(|ticket| ticket.client() != client)
         || asking.iter().any(is_others)
         || gone.iter().any(|other| Some(other) != client.as_ref())
+        // Whoever waits for an answer hardly asks meanwhile, and others could wait for this one.
+        || able.iter().all(|ticket| ticket.is_parked()) && asking.iter().any(|ticket| ticket.client() != client)
     {
         return Choice::Ambiguous;
     }

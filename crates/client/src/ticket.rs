@@ -79,6 +79,8 @@ struct State {
     /// When the last sign of life came.
     alive: Option<Instant>,
     done: bool,
+    /// Whether its caller has been asked something and has not come back yet.
+    parked: bool,
 }
 
 impl State {
@@ -102,7 +104,8 @@ const MAX_KEPT: usize = 64;
 
 impl Ticket {
     pub(crate) fn new(id: Id, method: Method, sink: Sink) -> Ticket {
-        let state = State { events: VecDeque::new(), bytes: 0, sink, alive: None, done: false };
+        let state =
+            State { events: VecDeque::new(), bytes: 0, sink, alive: None, done: false, parked: false };
         let (at, answered) = (AtomicU64::new(u64::MAX), AtomicU64::new(0));
         Ticket { id, method, state: Mutex::new(state), reader: AtomicWaker::new(), at, answered }
     }
@@ -197,14 +200,22 @@ impl Ticket {
 
     /// Between the rounds of a call nobody listens: what is told is kept for the next one.
     pub(crate) fn keep_for_retry(&self) {
-        if let Some(outbox) = &mut self.state().sink.outbox {
+        let mut state = self.state();
+        state.parked = true;
+        if let Some(outbox) = &mut state.sink.outbox {
             *outbox = Outbox::new(MAX_KEPT);
         }
+    }
+
+    /// Whether its caller has been asked something and has not come back yet.
+    pub(crate) fn is_parked(&self) -> bool {
+        self.state().parked
     }
 
     /// From now on the retry of a parked call hears what is told, and first of all what was kept for it.
     pub(crate) fn redirect(&self, sink: Sink) {
         let mut state = self.state();
+        state.parked = false;
         let kept = std::mem::replace(&mut state.sink, sink).outbox;
         for notice in kept.iter().flat_map(|kept| std::iter::from_fn(|| kept.try_next())) {
             match notice {

@@ -217,7 +217,13 @@ impl Lanes {
             _ => None,
         });
         match idlest.max_by_key(|(order, _)| *order) {
-            Some((_, key)) => _ = table.slots.remove(&key),
+            Some((_, key)) => {
+                tracing::warn!(
+                    "a session that somebody may have come back to was ended to make room: there may be {} (max_sessions)",
+                    self.options.max
+                );
+                table.slots.remove(&key);
+            }
             None => {
                 let what = format!(
                     "All {} sessions with the server are in use. Try again in a moment",

@@ -382,3 +382,35 @@ async fn retries_that_were_given_up_count_no_more() {
         assert_eq!(pipe.read().await["method"], "notifications/cancelled");
     }
 }
+
+#[tokio::test]
+async fn who_waits_for_an_answer_is_not_asked_for_others() {
+    let (client, mut pipes) = client(PER_USER, |_| {});
+    let door = client.door();
+    let anns = begin(&door, by(&session(), "a", ALL));
+    let mut pipe = pipes.next().await;
+    pipe.called().await;
+    pipe.ask("for ann", FORM).await;
+    asked(anns).await;
+    let bare = begin(&door, by(&session(), "b", "{}"));
+    let request = pipe.called().await;
+    pipe.ask("for nobody", FORM).await;
+    assert_eq!(refusal(&mut pipe, "for nobody").await, -32600);
+    pipe.answer(&request, said("did without")).await;
+    assert_eq!(text(bare).await, "did without");
+}
+
+#[tokio::test]
+async fn what_is_asked_at_the_start_is_asked_in_the_first_call_of_a_client_with_its_own_session() {
+    let (client, mut pipes) = client(Instances::PerClient, |_| {});
+    let (door, ann) = (client.door(), session());
+    let list = Call::new(Method::ToolsList, Params::empty(), by(&ann, "a", ALL).context);
+    let listing = begin(&door, list);
+    let mut pipe = pipes.next().await;
+    pipe.ask("early", ROOTS).await;
+    let request = pipe.read().await;
+    pipe.answer(&request, json!({"tools": []})).await;
+    assert!(matches!(listing.await.unwrap(), Reply::Complete(_)));
+    let calling = begin(&door, by(&ann, "a", ALL));
+    assert_eq!(asked(calling).await.0, [ROOTS]);
+}
