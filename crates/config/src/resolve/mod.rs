@@ -107,10 +107,11 @@ impl Resolver<'_> {
             self.wrong(&["path"], "it must be the path of an address, such as \"/mcp\"");
         }
         for origin in &file.allow_origins {
-            if !origin.contains("://") && origin != "null" {
+            if !is_origin(origin) {
                 self.wrong(
                     &["allow_origins"],
-                    "an origin has a scheme and a host, such as \"https://app.example.com\"",
+                    "an origin is what browsers send: a scheme and a host, such as \"https://app.example.com\", and a port \
+                     unless it is the usual one; no path, not even \"/\"",
                 );
             }
         }
@@ -250,4 +251,16 @@ impl Resolver<'_> {
     fn note(&mut self, at: places::Path<'_>, sentence: &str) {
         self.notes.push(format!("{} {sentence}", places::dotted(at)));
     }
+}
+
+/// Whether a browser can send this as the origin of a page.
+fn is_origin(text: &str) -> bool {
+    let Some((scheme, host)) = text.split_once("://") else { return text == "null" };
+    let usual_port = match &*scheme.to_ascii_lowercase() {
+        "https" => ":443",
+        "http" => ":80",
+        _ => "://",
+    };
+    let is_bare = !host.contains(|c: char| c.is_whitespace() || "/?#@".contains(c));
+    !scheme.is_empty() && !host.is_empty() && is_bare && !host.ends_with(usual_port)
 }

@@ -202,7 +202,10 @@ fn the_top_of_the_file() {
         ("path = \"mcp\"", "path: it must be the path of an address"),
         ("drain = \"x\"", "drain: it must be a time"),
         ("state_dir = \"\"", "state_dir: it is empty, and must be a path"),
-        ("allow_origins = [\"example.com\"]", "allow_origins: an origin has a scheme and a host"),
+        ("allow_origins = [\"example.com\"]", "allow_origins: an origin is what browsers send"),
+        ("allow_origins = [\"https://example.com/\"]", "allow_origins: an origin is what browsers send"),
+        ("allow_origins = [\"https://example.com:443\"]", "allow_origins: an origin is what browsers send"),
+        ("allow_origins = [\"https://me@example.com\"]", "allow_origins: an origin is what browsers send"),
         ("allow_hosts = [\"https://example.com\"]", "allow_hosts: a host is only a name"),
         ("tools.favourites = [\"[\"]", "1:7: tools.favourites: pattern number 1 is no glob"),
     ] {
