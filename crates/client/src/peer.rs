@@ -202,6 +202,10 @@ impl Desk {
         let ticket = match on {
             Some(id) => self.tickets.get(id),
             None if matches!(key, LaneKey::Own { .. }) => self.tickets.newest(Ticket::wants_logs),
+            // A modern server says nothing about calls that do not want to hear it.
+            None if key == LaneKey::Everybody => {
+                self.tickets.only(|ticket| ticket.wants_logs() || ticket.client().is_some())
+            }
             None => self.tickets.only(|ticket| ticket.method != Method::Ping),
         };
         match ticket {

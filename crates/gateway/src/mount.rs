@@ -10,7 +10,7 @@ use tidegate_config::ServerSettings;
 use tidegate_protocol::{ClientCapabilities, Error, Object, Symbol};
 use tidegate_service::budget::MAX_LISTS;
 use tidegate_service::layers::BreakerState;
-use tidegate_service::{Call, CallerId, Context, Door, OWN_RESOURCES, Reply, UNLISTED};
+use tidegate_service::{Call, Context, Door, OWN_RESOURCES, Reply, UNLISTED};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -54,8 +54,6 @@ pub(crate) struct Mount {
     pub(crate) saving: Mutex<()>,
     /// Fires when the server is unmounted.
     pub(crate) over: CancellationToken,
-    /// In whose name the gateway itself asks.
-    caller: CallerId,
 }
 
 impl Mount {
@@ -88,7 +86,6 @@ impl Mount {
             unsaved: AtomicBool::new(false),
             saving: Mutex::default(),
             over: CancellationToken::new(),
-            caller: CallerId::new(),
         })
     }
 
@@ -153,7 +150,7 @@ impl Mount {
     /// The context of what the gateway itself asks.
     pub(crate) fn context(&self) -> Context {
         let mut context = Context::local();
-        context.caller = Some(self.caller);
+        context.caller = Some(self.client.caller());
         // Some servers hide what they could not do for a client that cannot be asked. Callers can.
         context.capabilities = ClientCapabilities::all();
         context.client_info = Some(self.settings.options.client_info.clone());

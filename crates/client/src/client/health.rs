@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_protocol::{Error, Method, Params, Symbol};
 use tidegate_service::layers::BreakerState;
-use tidegate_service::{Call, Door, Reply};
+use tidegate_service::{Call, CallerId, Door, Reply};
 
 use super::{Client, Server};
 use crate::allowance::Allowance;
@@ -67,6 +67,12 @@ impl Client {
             // Nothing of it is ours to end.
             Server::Local { .. } => true,
         }
+    }
+
+    /// In whose name the client makes its own calls. Whoever asks the server for itself through the door does so in the
+    /// same name, and so in the same session.
+    pub fn caller(&self) -> CallerId {
+        self.0.caller
     }
 
     /// Whether a legacy server remembers something of somebody who may come back: a client that is still connected, or one

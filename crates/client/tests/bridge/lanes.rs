@@ -76,6 +76,17 @@ async fn each_client_may_have_its_own_and_keeps_it() {
 }
 
 #[tokio::test]
+async fn who_asks_for_itself_shares_the_session_of_the_client() {
+    let rig = Rig::start(Eras::Legacy).await;
+    let client = rig.client(|options| options.lanes.instances = Instances::PerClient);
+    client.server().await.unwrap();
+    let mut list = list();
+    list.context.caller = Some(client.caller());
+    assert!(matches!(client.door().answer(list).await, Ok(Reply::Complete(_))));
+    assert_eq!(rig.handshakes.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn what_is_declared_can_be_limited() {
     let rig = Rig::start(Eras::Legacy).await;
     let door = rig.door(|options| {
