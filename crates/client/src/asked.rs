@@ -78,6 +78,10 @@ impl Desk {
         let task = task_of(&request.params);
         let related = task.as_deref().and_then(|task| self.related.asked(task));
         let named = named_call(&request.params);
+        if request.method == Method::RootsList && named.is_none() && self.has_several_clients() {
+            // What a server is told in a session it may use for every call in it.
+            return self.cannot_tell(&request);
+        }
         let ticket = related
             .or_else(|| named.as_ref().and_then(|id| self.tickets.get(id)))
             .or_else(|| on.and_then(|id| self.tickets.get(id)));
@@ -99,6 +103,18 @@ impl Desk {
             _ if named.is_some() || on.is_some() && self.key().is_shared() => self.refuse(&request),
             _ => self.ask_any(request, None),
         }
+    }
+
+    /// Whether calls of several clients are in flight in a session that they share.
+    fn has_several_clients(&self) -> bool {
+        let first =
+            self.tickets.newest(|ticket| ticket.client().is_some()).and_then(|ticket| ticket.client());
+        self.key().is_shared() && first.is_some_and(|client| self.is_used_by_others(&client))
+    }
+
+    /// Whether calls of other clients than this one are in flight.
+    pub(crate) fn is_used_by_others(&self, client: &ClientIdentity) -> bool {
+        self.tickets.newest(|ticket| ticket.client().is_some_and(|other| other != *client)).is_some()
     }
 
     /// What speaks for a question that every connection was told being for this one.
@@ -245,7 +261,7 @@ fn choose(asking: &[Arc<Ticket>], gone: &[ClientIdentity], needed: Capability) -
 }
 
 /// The call that a question says it belongs to: our own legacy edge says so.
-fn named_call(params: &Params) -> Option<Id> {
+pub(crate) fn named_call(params: &Params) -> Option<Id> {
     let hint = params.meta()?.json(meta::INPUT)?;
     Object::of(&hint)?.json("call").and_then(Id::from_json)
 }

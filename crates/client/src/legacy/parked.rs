@@ -52,6 +52,8 @@ pub(crate) struct Open {
     pub(crate) id: Id,
     pub(crate) method: Method,
     pub(crate) params: Json,
+    /// Whether the server has said which call it is about.
+    pub(crate) names_call: bool,
 }
 
 /// A call that waits for answers.

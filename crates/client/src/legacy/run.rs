@@ -19,7 +19,7 @@ use super::tasks::{AsTask, Awaited, Tasks, created, related, unrelated};
 use super::turns::Turn;
 use super::whose::ClientIdentity;
 use crate::allowance::Allowance;
-use crate::asked::undeclared;
+use crate::asked::{named_call, undeclared};
 use crate::handlers::Handlers;
 use crate::options::Options;
 use crate::peer::{Desk, needed};
@@ -225,6 +225,10 @@ impl Run {
                     if !self.may_ask(&question) {
                         continue;
                     }
+                    if let (Method::RootsList, Some(caller)) = (&question.method, &self.sink.caller) {
+                        // From now on others begin no calls here.
+                        self.guard.lane.told_roots_of(&caller.client);
+                    }
                     let (key, of) = hint(&question, self.round, open.len());
                     if let Some(answer) = self.held.remove(&*key)
                         && check_shape(&question.method, &key, &answer).is_ok()
@@ -397,6 +401,11 @@ pub(super) fn answer_about(
     client: Option<&ClientIdentity>,
 ) {
     if let (Method::RootsList, Some(client)) = (&question.method, client) {
+        if !question.names_call && lane.peer.desk.is_used_by_others(client) {
+            // They would be used for the others' calls as well.
+            let what = "Calls of other clients are in flight in this session, and roots are one client's";
+            return lane.peer.desk.answer(&question.id, &Err(Error::new(Symbol::InvalidRequest, what)));
+        }
         lane.told_roots_of(client);
     }
     let answer = match task {
@@ -409,6 +418,7 @@ pub(super) fn answer_about(
 pub(super) fn opened(key: ByteString, question: Request) -> Open {
     // The hint was for us, and so was the server's name for a task.
     const OURS: [&str; 2] = [meta::INPUT, meta::RELATED_TASK];
+    let names_call = named_call(&question.params).is_some();
     let params = match question.params.meta().filter(|m| OURS.iter().any(|name| m.has(name))) {
         Some(own) => match own.without(&OURS) {
             rest if rest.as_str() == "{}" => question.params.without(&["_meta"]),
@@ -416,7 +426,7 @@ pub(super) fn opened(key: ByteString, question: Request) -> Open {
         },
         None => question.params.to_json(),
     };
-    Open { key, id: question.id, method: question.method, params }
+    Open { key, id: question.id, method: question.method, params, names_call }
 }
 
 /// The key of a question and how many come with it: as the hint of our own edge says, or by number.

@@ -414,3 +414,21 @@ async fn what_is_asked_at_the_start_is_asked_in_the_first_call_of_a_client_with_
     let calling = begin(&door, by(&ann, "a", ALL));
     assert_eq!(asked(calling).await.0, [ROOTS]);
 }
+
+#[tokio::test]
+async fn roots_are_not_given_while_others_have_calls_in_the_same_session() {
+    let (client, mut pipes) = client(PER_USER, |_| {});
+    let door = client.door();
+    let anns = begin(&door, by(&session(), "a", ALL));
+    let mut pipe = pipes.next().await;
+    let first = pipe.called().await;
+    let bare = begin(&door, by(&session(), "b", "{}"));
+    let second = pipe.called().await;
+    pipe.ask("roots", ROOTS).await;
+    assert_eq!(refusal(&mut pipe, "roots").await, -32600);
+    for (request, calling) in [(first, anns), (second, bare)] {
+        pipe.answer(&request, said("done")).await;
+        assert_eq!(text(calling).await, "done");
+    }
+    assert!(pipes.is_empty());
+}

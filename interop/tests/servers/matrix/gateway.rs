@@ -23,11 +23,15 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    /// Starts the servers that listen, and the gateway, and waits until it has read all lists.
-    pub(crate) async fn start(mounts: Vec<Mount>) -> Gateway {
+    /// Starts the servers that listen, and the gateway, and waits until it has read all lists. `instances` says whose the
+    /// sessions of legacy servers are.
+    pub(crate) async fn start(mounts: Vec<Mount>, instances: &str) -> Gateway {
         let (mut marks, mut listening) = (Vec::new(), Vec::new());
         // As busy as the machine may be, only what hangs takes that long.
-        let mut text = "state_dir = false\n[defaults]\ntimeout = \"2m\"\nstart_timeout = \"4m\"\n".to_owned();
+        let mut text = format!(
+            "state_dir = false\n[defaults]\ntimeout = \"2m\"\nstart_timeout = \"4m\"\ninstances = {}\n",
+            json!(instances)
+        );
         for mount in &mounts {
             let _ = write!(text, "\n[servers.{}]\nera = {}\n", mount.name(), json!(mount.era));
             if mount.over == Over::Stdio {
@@ -40,7 +44,7 @@ impl Gateway {
                 listening.push(serving);
             }
         }
-        let file = place::scratch(&format!("matrix-{}", mounts.len())).join("tidegate.toml");
+        let file = place::scratch(&format!("matrix-{}-{instances}", mounts.len())).join("tidegate.toml");
         std::fs::write(&file, text).expect("a writable target directory");
 
         let serving = crate::gateway::Gateway::start(&file).await;

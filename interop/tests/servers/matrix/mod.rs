@@ -20,10 +20,14 @@ use table::{Exception, Table};
 /// What cannot work, and why. All the rest has to; and what is listed here must not work, or it need not be listed.
 const EXCEPTIONS: &[Exception] = &[];
 
-/// Everybody does everything with everybody, two clients at a time.
+/// What a client is told whose question could have been another's, and what server-everything says without roots.
+const REFUSALS: &[&str] = &["could be for several clients", "no roots are currently configured"];
+
+/// Everybody does everything with everybody, two clients at a time, each with sessions of its own: legacy servers do not
+/// say whom they ask.
 #[tokio::test(flavor = "multi_thread")]
 async fn everybody_with_everybody() {
-    let gateway = Gateway::start(mounts::all()).await;
+    let gateway = Gateway::start(mounts::all(), "per-client").await;
     let mut table = Table::new(EXCEPTIONS);
     for pair in Client::all().chunks(2) {
         let outcomes = pair.iter().map(|client| {
@@ -43,9 +47,19 @@ async fn everybody_with_everybody() {
 /// a legacy server over stdio, each of them is a process.
 #[tokio::test(flavor = "multi_thread")]
 async fn everybody_at_once() {
+    at_once("per-client", Table::new(EXCEPTIONS)).await;
+}
+
+/// The same as clients of one user, who share their sessions: nobody is asked what another should have been, but some are
+/// told that nothing says whom a server asks.
+#[tokio::test(flavor = "multi_thread")]
+async fn everybody_at_once_as_one_user() {
+    at_once("per-user", Table::new(EXCEPTIONS).or_refused(REFUSALS)).await;
+}
+
+async fn at_once(instances: &str, mut table: Table) {
     let quick = |mount: &mounts::Mount| mount.over == Over::Http || mount.server.starts_with("rmcp");
-    let gateway = Gateway::start(mounts::all().into_iter().filter(quick).collect()).await;
-    let mut table = Table::new(EXCEPTIONS);
+    let gateway = Gateway::start(mounts::all().into_iter().filter(quick).collect(), instances).await;
     let clients = Client::all();
     let named: Vec<(&Client, String)> = clients
         .iter()

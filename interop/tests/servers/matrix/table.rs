@@ -21,12 +21,19 @@ pub(crate) struct Exception {
 /// Clients, and the cells of each.
 pub(crate) struct Table {
     exceptions: &'static [Exception],
+    /// What may be got in place of what was wanted: a clear refusal.
+    refusals: &'static [&'static str],
     rows: Vec<(String, Vec<Cell>)>,
 }
 
 impl Table {
     pub(crate) fn new(exceptions: &'static [Exception]) -> Table {
-        Table { exceptions, rows: Vec::new() }
+        Table { exceptions, refusals: &[], rows: Vec::new() }
+    }
+
+    /// The same, where a step may also come to one of these.
+    pub(crate) fn or_refused(self, refusals: &'static [&'static str]) -> Table {
+        Table { refusals, ..self }
     }
 
     pub(crate) fn add(&mut self, client: &str, cells: Vec<Cell>) {
@@ -51,6 +58,9 @@ impl Table {
                 let words = of_it.iter().map(|cell| match (&cell.fault, self.exception(cell)) {
                     (None, None) => cell.step.to_owned(),
                     (Some(_), Some(_)) => format!("({})", cell.step),
+                    (Some(fault), None) if self.refusals.iter().any(|one| fault.contains(one)) => {
+                        format!("{} (refused)", cell.step)
+                    }
                     (Some(fault), None) => {
                         wrong.push(format!("{client} with {mount}: {}: {fault}", cell.step));
                         format!("{}!", cell.step)
