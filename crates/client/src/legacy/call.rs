@@ -29,6 +29,9 @@ use crate::wire;
 /// Parameters that a legacy server does not get: those of a retry, and of modern callers what they may not say.
 const RETRY_AND_TASK: [&str; 3] = ["inputResponses", "requestState", "task"];
 
+/// How often a call moves on to another session because the one it was about to be made in has become another client's.
+const MAX_MOVES: usize = 16;
+
 /// A legacy server.
 pub(crate) struct Legacy {
     pub(crate) dialer: Arc<Dialer>,
@@ -93,27 +96,30 @@ impl Legacy {
         terms: &Terms,
         allowance: Allowance,
     ) -> Result<Reply, Error> {
-        for again in [true, false] {
-            let mut lane = self.lane_within(terms, &allowance).await?;
-            let mut turn = self.turn(call, terms, &lane, &allowance).await?;
-            if turn.is_some() && !lane.key().serves(&terms.client) {
-                // It has become another client's while this one waited.
-                lane = self.lane_within(terms, &allowance).await?;
-                turn = self.turn(call, terms, &lane, &allowance).await?;
-            }
+        let mut expired = false;
+        for _ in 0..MAX_MOVES {
+            let lane = self.lane_within(terms, &allowance).await?;
+            let turn = self.turn(call, terms, &lane, &allowance).await?;
             let reply = self.run(call, terms, turn, lane.clone(), allowance).await;
             match &reply {
                 Err(error) | Ok(Reply::Error(error))
-                    if again && error.symbol() == Symbol::SessionNotFound && error.is_unexecuted() =>
+                    if error.symbol() == Symbol::SessionNotFound && error.is_unexecuted() =>
                 {
-                    tracing::info!(server = %lane.peer.desk.name, "the session has expired; opening another");
-                    self.lanes.forget(&lane);
-                    self.changes.gap();
+                    // Else it has become another client's, and there is another for this one.
+                    if lane.key().serves(&terms.client) {
+                        if std::mem::replace(&mut expired, true) {
+                            return reply;
+                        }
+                        tracing::info!(server = %lane.peer.desk.name, "the session has expired; opening another");
+                        self.lanes.forget(&lane);
+                        self.changes.gap();
+                    }
                 }
                 _ => return reply,
             }
         }
-        Err(Error::internal())
+        let what = "Other clients take every session with the server for themselves. Try again in a moment";
+        Err(Error::new(Symbol::RateLimited, what).unexecuted())
     }
 
     /// Waits for the turn of a call that may be asked something, where it would not be clear who is asked.
@@ -179,6 +185,12 @@ impl Legacy {
         }
         let interactive = call.method.may_ask();
         lane.want_logs(call.context.log_level, &allowance).await;
+        if !lane.key().serves(&terms.client) {
+            // It has become another client's in the meantime: the call is made in another.
+            return Err(
+                Error::new(Symbol::SessionNotFound, "The session is another client's now").unexecuted()
+            );
+        }
         let sink = sink(&call.context, &call.method);
         let wants_progress = sink.outbox.is_some() && sink.token.is_some() || self.options.extend_on_progress;
         let params = &call.params;
