@@ -64,6 +64,13 @@ impl Inner {
         Ok(Reply::Complete(self.own_page(&page, modern, cursor.as_deref())))
     }
 
+    /// Waits for servers that were just mounted, but not for long: only they themselves know what else they have, even if
+    /// their lists are known from the last time.
+    pub(crate) async fn all_settled(&self) {
+        let state = self.state.load_full();
+        join_all(state.mounts.iter().map(|mount| mount.settled(PATIENCE))).await;
+    }
+
     /// Waits for servers that are about to say what they offer, and asks those again whose word is too old. Nobody waits
     /// long for anybody.
     pub(crate) async fn look_again(self: &Arc<Self>, kind: Kind) {

@@ -64,6 +64,7 @@ impl Inner {
                 if let Some(reply) = Box::pin(self.unlisted_tool(&call)).await {
                     return reply;
                 }
+                Box::pin(self.all_settled()).await;
                 Box::pin(self.look_again(Kind::Tools)).await;
                 match self.known_tool(&call.params)? {
                     Some(place) => place,
@@ -93,6 +94,7 @@ impl Inner {
     /// The definition of a tool that nobody lists, as a list of one; an empty list if nobody has it.
     async fn unlisted_definition(self: &Arc<Self>, call: &Call) -> Result<Reply, Error> {
         let name = asked_for(call).unwrap_or_default();
+        self.all_settled().await;
         self.look_again(Kind::Tools).await;
         let mut found = None;
         for place in self.with_unlisted_tools(&name) {

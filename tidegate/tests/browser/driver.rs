@@ -93,10 +93,18 @@ impl Browser {
         self.ask("POST", "/actions", json!({"actions": [pointer]}));
     }
 
-    /// Clicks the element of this selector.
+    /// Clicks the element of this selector. One that the page has drawn anew in between is looked for again.
     pub(crate) fn click(&self, selector: &str) {
-        let path = format!("{}/click", self.element(selector));
-        self.ask("POST", &path, json!({}));
+        let start = Instant::now();
+        loop {
+            let path = format!("/session/{}{}/click", self.session, self.element(selector));
+            let answer = http::request(self.port, "POST", &path, Some(&json!({})));
+            if answer.status == 200 {
+                return;
+            }
+            let stale = answer.body.contains("stale element reference") && start.elapsed() < PATIENCE;
+            assert!(stale, "{selector} cannot be clicked: {}", answer.body);
+        }
     }
 
     /// Types into the element of this selector. Keys are those of WebDriver.
