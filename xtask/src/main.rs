@@ -55,6 +55,8 @@ Usage: cargo xtask <command>
   browser
       The page of the memory in Chromium.
 
+  inspector
+      The MCP Inspector with servers of both eras, over stdio and HTTP, and what it says of the schemas of the built-in ones.
   pgvector
       The tests of the memory that concern its store and vectors, on a PostgreSQL server that has pgvector. Installs it into
       target/interop.
@@ -85,6 +87,7 @@ fn main() -> ExitCode {
         Some("agents") => agents::run(&rest).map(|()| ExitCode::SUCCESS),
         Some("browser") => browser::run(&rest).map(|()| ExitCode::SUCCESS),
         Some("pgvector") => pgvector::run(&rest).map(|()| ExitCode::SUCCESS),
+        Some("inspector") => inspector::run(conformance::Era::Both).map(|()| ExitCode::SUCCESS),
         Some("bench") => bench::run(&rest).map(|()| ExitCode::SUCCESS),
         Some(other) => Err(anyhow::anyhow!("unknown command `{other}`\n\n{HELP}")),
     };
