@@ -1,7 +1,7 @@
 //! [`Turns`]: calls of different clients that a server may ask something, one client after the other.
 //!
 //! Over a pipe nothing says which call a question belongs to. Where that has proved to matter, or where the clients are
-//! different users', only one of them at a time has calls that can be asked.
+//! different users', only one of them at a time has calls in a session that can be asked.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -34,7 +34,7 @@ impl Holder {
     }
 }
 
-/// Whose turn it is at one server, and who waits.
+/// Whose turn it is in one session, and who waits.
 #[derive(Default)]
 pub(crate) struct Turns(Mutex<State>);
 
