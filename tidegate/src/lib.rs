@@ -30,6 +30,11 @@
 //! other side: calling any server; with the feature `client`). A server that wants none of that takes this crate with
 //! `default-features = false`.
 
+/// The examples of the guide are compiled like those of this crate.
+#[cfg(all(doctest, feature = "client"))]
+#[doc = include_str!("../../docs/framework.md")]
+struct FrameworkGuide;
+
 pub mod demo;
 pub mod http;
 pub mod logging;
