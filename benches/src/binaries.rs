@@ -27,18 +27,20 @@ impl Program {
     }
 }
 
-/// Where the release binaries are.
+/// Where the optimised binaries are.
 pub(crate) struct Binaries(Vec<(Program, PathBuf)>);
 
 impl Binaries {
-    /// Builds in release what is asked for. Cargo itself says where it put the result, so that no target directory
+    /// Builds what is asked for as it is packaged. Cargo itself says where it put the result, so that no target directory
     /// has to be guessed.
     pub(crate) fn build(programs: &[Program]) -> Result<Self> {
         let mut found = Vec::new();
         for &program in programs {
             let output = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
                 .current_dir(env!("CARGO_MANIFEST_DIR"))
-                .args(["build", "--release", "--message-format=json-render-diagnostics"])
+                .args(["build", "--profile", "dist", "--message-format=json-render-diagnostics"])
+                // Allocations are counted by the names of functions.
+                .args(["--config", "profile.dist.strip=\"none\""])
                 .args(["-p", program.package, "--bin", program.binary])
                 .stderr(Stdio::inherit())
                 .output()

@@ -18,14 +18,14 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         return memory(args);
     }
     let mut command =
-        shell::cargo(&["run", "--release", "--package", "tidegate-benches", "--bin", "bench", "--"]);
+        shell::cargo(&["run", "--profile", "dist", "--package", "tidegate-benches", "--bin", "bench", "--"]);
     command.args(args);
     shell::check(&mut command)
 }
 
 /// The memory server at scale, beside `server-memory` where npm is there to install it.
 fn memory(args: &[String]) -> Result<()> {
-    let mut command = shell::cargo(&["run", "--release", "--package", "tidegate-benches-memory", "--"]);
+    let mut command = shell::cargo(&["run", "--profile", "dist", "--package", "tidegate-benches-memory", "--"]);
     command.args(args.iter().filter(|arg| *arg != "--memory"));
     match Packages::install(shell::target_dir()?.join("bench-memory"), &[SERVER_MEMORY], NODE_AT_LEAST) {
         Ok(installed) => {

@@ -43,7 +43,7 @@ pub(crate) fn run() -> Result<()> {
     }
     let model = model(&dir)?;
     let mut command =
-        shell::cargo(&["run", "--release", "--package", "tidegate-memory", "--example", "quality", "--"]);
+        shell::cargo(&["run", "--profile", "dist", "--package", "tidegate-memory", "--example", "quality", "--"]);
     command.arg(corpus).arg(model).arg(&dir);
     shell::check(&mut command)
 }
