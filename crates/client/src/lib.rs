@@ -85,7 +85,7 @@ pub use servers_file::{
     Entry, Found, ServersFile, ServersFileError, fill_in, parse_env_file, well_known_files,
 };
 pub use streams::Streams;
-pub use target::{Command, Remote, Target, TargetError};
+pub use target::{Command, ProgramError, Remote, Target, TargetError};
 pub use tidegate_service::Filter;
 pub use tool::Tool;
 
