@@ -20,7 +20,7 @@ pub(crate) fn tool_result(result: &Value, paint: Paint) -> String {
         shown.push(paint.dim("(nothing)"));
     }
     if result.get("isError").and_then(Value::as_bool) == Some(true) {
-        shown.insert(0, paint.bad("The tool reports an error:"));
+        shown.insert(0, paint.bad("The tool reported an error:"));
     }
     shown.join("\n")
 }
