@@ -82,7 +82,8 @@ pub use ids::IdStrategy;
 pub use options::{EraChoice, Instances, LaneOptions, Options, ParkOptions, TaskOptions};
 pub use regular::{read_regular, read_regular_text};
 pub use servers_file::{
-    Entry, Found, ServersFile, ServersFileError, fill_in, parse_env_file, well_known_files,
+    Description, Entry, Found, MissingVariable, ServersFile, ServersFileError, Terms, fill_in,
+    parse_env_file, parse_env_lines, well_known_files,
 };
 pub use streams::Streams;
 pub use target::{Command, ProgramError, Remote, Target, TargetError};

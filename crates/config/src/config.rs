@@ -8,7 +8,7 @@ use crate::document::Document;
 use crate::error::ConfigError;
 use crate::secrets::Secrets;
 use crate::settings::Settings;
-use crate::{read, resolve, servers_json};
+use crate::{permissions, read, resolve, servers_json};
 
 /// Where variables come from: `&|name| std::env::var(name).ok()` for the environment of this process.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -73,20 +73,23 @@ fn parse(text: &str, origin: &Path, env: Variables<'_>) -> (Result<Settings, Con
     // A mark that some editors leave at the beginning.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.len() as u64 > read::MAX_BYTES {
-        let error = ConfigError::whole(origin, "the configuration is larger than 1 MiB, so it cannot be one");
+        let error = ConfigError::whole(origin, "the configuration is larger than 1 MiB");
         return (Err(error), Vec::new());
     }
     if !is_toml(origin) {
         return servers_json::settings(text, origin, env);
     }
     let secrets = Secrets::new(origin, env);
-    let settings = Document::read(text, origin, &secrets)
-        .and_then(|document| resolve::settings(document, origin, &secrets));
+    let mut exposed = None;
+    let settings = Document::read(text, origin, &secrets).and_then(|document| {
+        exposed = permissions::note_on_secrets(origin, &document.plain_secrets);
+        resolve::settings(document, origin, &secrets)
+    });
     let (files, notes) = secrets.into_parts();
     let settings = settings.map(|mut settings| {
-        settings.notes.extend(notes);
-        if settings.servers.is_empty() {
-            settings.notes.push("there are no servers: add one with tidegate add".to_owned());
+        settings.notes.extend(exposed.into_iter().chain(notes));
+        if settings.servers.is_empty() && settings.disabled.is_empty() {
+            settings.notes.push("There are no servers yet. Add one with tidegate add.".to_owned());
         }
         settings
     });

@@ -96,6 +96,11 @@ impl Open {
         self.document.get("servers").and_then(|servers| servers.get(name)).is_some()
     }
 
+    /// Where the gateway listens, if the configuration says so.
+    pub(crate) fn listen(&self) -> Option<String> {
+        self.document.get("listen").and_then(Item::as_str).map(str::to_owned)
+    }
+
     pub(crate) fn add(&mut self, name: &str, entry: &ServerEntry, replace: bool) -> Result<(), EditError> {
         names::check_server(name).map_err(EditError::Name)?;
         let exists = self.has(name);
@@ -160,7 +165,7 @@ impl Open {
         };
         let file = &self.path;
         self.document.entry("servers").or_insert_with(missing).as_table_like_mut().ok_or_else(|| {
-            EditError::Config(ConfigError::whole(file, "servers must be a table, such as [servers.github]"))
+            EditError::Config(ConfigError::whole(file, "servers: must be a table, such as [servers.github]"))
         })
     }
 
@@ -229,11 +234,11 @@ impl VisitMut for Put<'_> {
 fn header() -> String {
     format!(
         "#:schema {}\n\
-         # The servers behind this Tidegate. Look at it with `tidegate check`.\n\
-         # Secrets: write ${{NAME}} for a variable, ${{file:/path}} for what a file holds.\n\
+         # The MCP servers behind Tidegate. Check this file with `tidegate check`.\n\
+         # Secrets: ${{NAME}} is an environment variable (or one of .env beside this file), ${{file:/path}} a file.\n\
          \n\
          [tools]\n\
-         # Models take names of 64 characters, and clients put something before them, such as mcp__tidegate__.\n\
+         # Models accept tool names of up to 64 characters, and clients add a prefix such as mcp__tidegate__.\n\
          name_length = {ROOMY_NAMES}\n",
         schema::ADDRESS
     )
@@ -245,19 +250,19 @@ impl fmt::Display for EditError {
             EditError::Config(error) => error.fmt(f),
             EditError::Name(sentence) => f.write_str(sentence),
             EditError::Exists { file, name } => {
-                write!(f, "{} has a server {name:?} already", file.display())
+                write!(f, "{} already has a server {name:?}", file.display())
             }
             EditError::Unknown { file, name, near, names } => {
-                write!(f, "there is no server {name:?} in {}", file.display())?;
+                write!(f, "{} has no server {name:?}", file.display())?;
                 match near {
                     Some(near) => write!(f, "; did you mean {near:?}?"),
-                    None if names.is_empty() => f.write_str(", which has none"),
-                    None => write!(f, ". It has: {}", names.join(", ")),
+                    None if names.is_empty() => f.write_str("; it has none"),
+                    None => write!(f, "; it has {}", names.join(", ")),
                 }
             }
             EditError::NotToml(file) => write!(
                 f,
-                "{} is no tidegate.toml, and the files of other programs are not changed: take it over with tidegate import",
+                "{} belongs to another program and is not changed; import it with tidegate import",
                 file.display()
             ),
             EditError::Write { file, reason } => write!(f, "cannot write {}: {reason}", file.display()),

@@ -1,10 +1,15 @@
 //! [`ServerEntry`]: a server as it is to be written.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
 
 use tidegate_client::EraChoice;
 use toml_edit::{Array, InlineTable, Item, Table, Value};
 
+use crate::absent::Missing;
+use crate::config::Variables;
+use crate::secrets::{Fault, Secrets};
 use crate::shown;
 
 /// A server as it is to be written. Texts are written as they are, so `${NAME}` refers to a variable.
@@ -30,20 +35,43 @@ pub struct ServerEntry {
     pub headers: BTreeMap<String, String>,
     /// Whether the address is known to be one of HTTP+SSE.
     pub sse: bool,
-    /// What precedes the names of tools, if not the name of the server.
+    /// The prefix of its tools' names, if not the name of the server.
     pub prefix: Option<String>,
     /// The era, if not whichever the server speaks.
     pub era: EraChoice,
+    /// Which tools are offered: patterns; all if there is none.
+    pub allow: Vec<String>,
+    /// Which tools are not offered, even if they are allowed.
+    pub deny: Vec<String>,
+    /// How long a call may take, if not as long as usual.
+    pub timeout: Option<Duration>,
+    /// How long it may take to start, if not as long as usual.
+    pub start_timeout: Option<Duration>,
     /// Whether it is there, but not used.
     pub disabled: bool,
 }
 
 impl ServerEntry {
-    /// The names of variables and headers whose values look like secrets that stand there in full.
+    /// The environment variables that it refers to and that are set neither in `env` nor in the `.env` beside the
+    /// configuration that it is in, or will be. Each once, in the order of the fields.
+    pub fn missing_variables(&self, config: &Path, env: Variables<'_>) -> Vec<String> {
+        let secrets = Secrets::new(config, env);
+        let single = [&self.command, &self.url, &self.cwd, &self.env_file].into_iter().flatten();
+        let texts = single.chain(&self.args).chain(self.env.values()).chain(self.headers.values());
+        let mut missing = Vec::new();
+        for fault in texts.filter_map(|text| secrets.text(text).err()).flatten() {
+            if let Fault::Missing(Missing::Variable(name)) = fault
+                && !missing.contains(&name)
+            {
+                missing.push(name);
+            }
+        }
+        missing
+    }
+
+    /// The names of variables and headers whose values look like secrets in plain text.
     pub fn literal_secrets(&self) -> Vec<&str> {
-        let secret = |(name, value): &(&String, &String)| {
-            !value.contains("${") && !value.is_empty() && looks_secret(name)
-        };
+        let secret = |(name, value): &(&String, &String)| is_plain_secret(name, value);
         self.env.iter().chain(&self.headers).filter(secret).map(|(name, _)| name.as_str()).collect()
     }
 
@@ -91,6 +119,16 @@ impl ServerEntry {
             EraChoice::Legacy => drop(table.insert("era", text("legacy"))),
             EraChoice::Modern => drop(table.insert("era", text("modern"))),
         }
+        for (field, patterns) in [("allow", &self.allow), ("deny", &self.deny)] {
+            if !patterns.is_empty() {
+                table.insert(field, Item::Value(list(patterns)));
+            }
+        }
+        for (field, time) in [("timeout", self.timeout), ("start_timeout", self.start_timeout)] {
+            if let Some(time) = time {
+                table.insert(field, text(&humantime::format_duration(time).to_string()));
+            }
+        }
         if self.disabled {
             table.insert("enabled", Item::Value(false.into()));
         }
@@ -120,6 +158,11 @@ fn text(value: &str) -> Item {
 
 fn list(values: &[String]) -> Value {
     Value::Array(values.iter().map(String::as_str).collect::<Array>())
+}
+
+/// Whether this is a secret in plain text, by its name.
+pub(crate) fn is_plain_secret(name: &str, value: &str) -> bool {
+    !value.contains("${") && !value.is_empty() && looks_secret(name)
 }
 
 /// Whether a variable or header of this name is likely to hold a secret.

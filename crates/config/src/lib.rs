@@ -2,14 +2,18 @@
 //!
 //! [`Config::load`] reads a `tidegate.toml`, or the `mcpServers` file of any other program, and returns [`Settings`]:
 //! every default filled in, every secret resolved, every pattern compiled. Everything that is wrong comes back in one
-//! [`ConfigError`], with line and column, and without the values, which may be secrets.
+//! [`ConfigError`], with line and column, and without the values, which may be secrets. A server that refers to a variable
+//! or a file that does not exist costs only itself: it is in [`Settings::disabled`].
 //!
 //! [`edit`] changes a `tidegate.toml` and keeps its comments, [`import`] takes over what other programs have,
 //! [`Watcher`] tells when something has changed, and [`schema`] describes the file to editors.
 
+mod absent;
 mod config;
 mod digest;
+mod disabled;
 mod document;
+mod dotenv;
 pub mod edit;
 mod entry;
 mod error;
@@ -17,7 +21,9 @@ pub mod import;
 mod memory;
 mod names;
 mod patterns;
+mod permissions;
 mod places;
+mod plain;
 mod read;
 mod resolve;
 mod save;
@@ -26,6 +32,7 @@ mod secrets;
 mod servers_json;
 mod settings;
 mod shown;
+mod structure;
 #[cfg(test)]
 mod test_folder;
 mod told;
@@ -33,6 +40,7 @@ mod watch;
 mod written;
 
 pub use config::{Config, Variables};
+pub use disabled::{DisabledCause, DisabledServer, missing_note};
 pub use entry::ServerEntry;
 pub use error::{ConfigError, Problem};
 pub use memory::{AgentBounds, ApiKey, Embeddings, MemorySettings, MemoryStore, ModelProvider};

@@ -8,9 +8,9 @@ pub(crate) fn check_server(name: &str) -> Result<(), &'static str> {
     let fits = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     match name {
         "" => Err("a server needs a name"),
-        _ if name.len() > MAX => Err("the name of a server may have at most 64 characters"),
+        _ if name.len() > MAX => Err("a server name may have at most 64 characters"),
         _ if !name.bytes().all(fits) => {
-            Err("the name of a server may hold only letters, digits, \"-\", \"_\" and \".\"")
+            Err("a server name may contain only letters, digits, \"-\", \"_\" and \".\"")
         }
         _ => Ok(()),
     }

@@ -27,6 +27,12 @@ impl Patterns {
         Ok(Patterns { texts, set })
     }
 
+    /// The pattern that matches this name and no other.
+    pub fn exact(name: &str) -> String {
+        let special = |c: char| "*?[]{}\\!,".contains(c);
+        name.chars().flat_map(|c| special(c).then_some('\\').into_iter().chain([c])).collect()
+    }
+
     /// Whether any of them matches.
     pub fn matches(&self, name: &str) -> bool {
         self.set.is_match(name)
@@ -66,7 +72,7 @@ pub struct PatternError {
 
 impl fmt::Display for PatternError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "pattern number {} is no glob: {}", self.index + 1, self.reason)
+        write!(f, "pattern {} is not a valid glob: {}", self.index + 1, self.reason)
     }
 }
 
@@ -91,6 +97,10 @@ mod tests {
             assert_eq!(Patterns::new([pattern]).unwrap().matches(name), fits, "{pattern} {name}");
         }
         assert!(!Patterns::default().matches("anything"));
+        for name in ["read_file", "a*b?[c]{d,e}\\!", "a/b.c"] {
+            assert!(Patterns::new([Patterns::exact(name)]).unwrap().matches(name), "{name}");
+        }
+        assert!(!Patterns::new([Patterns::exact("a*")]).unwrap().matches("ab"));
         assert_eq!(Patterns::new(["a", "b*"]).unwrap().to_vec(), ["a", "b*"]);
     }
 
@@ -98,6 +108,6 @@ mod tests {
     fn a_pattern_that_is_none_is_named_by_its_place() {
         let error = Patterns::new(["fine", "a[", "{"]).unwrap_err();
         assert_eq!(error.index, 1);
-        assert!(error.to_string().starts_with("pattern number 2 is no glob: "), "{error}");
+        assert!(error.to_string().starts_with("pattern 2 is not a valid glob: "), "{error}");
     }
 }

@@ -86,6 +86,18 @@ impl Places {
         }
     }
 
+    /// The field that a place in the text belongs to: the one of that name, else the innermost around it.
+    pub(crate) fn path_at(&self, span: Range<usize>) -> Option<Vec<String>> {
+        let named = self.fields.iter().find(|field| field.key == span && field.value != span);
+        let inside = |field: &&Field| field.value.start <= span.start && span.end <= field.value.end;
+        named.or_else(|| self.fields.iter().rev().find(inside)).map(|field| field.path.clone())
+    }
+
+    /// The line of a field, or of what it is in.
+    pub(crate) fn line(&self, path: Path<'_>) -> Option<usize> {
+        self.problem(path, "").at.map(|(line, _)| line)
+    }
+
     /// A problem somewhere in the text, with the field that it is in or, for the name of a field, the table around it.
     pub(crate) fn problem_at(&self, span: Option<Range<usize>>, sentence: impl Into<String>) -> Problem {
         let Some(span) = span else { return Problem { at: None, field: None, sentence: sentence.into() } };

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use tidegate_client::fill_in;
 use tidegate_service::secrets::keep_setting;
 
-use crate::read;
+use crate::absent::Missing;
+use crate::dotenv::Dotenv;
+use crate::{permissions, read};
 
 /// Fills in what a configuration refers to, and remembers which files that took.
 pub(crate) struct Secrets<'a> {
@@ -14,8 +16,18 @@ pub(crate) struct Secrets<'a> {
     /// The folder of the configuration, from which relative paths start.
     folder: PathBuf,
     home: Option<PathBuf>,
+    dotenv: Dotenv,
     files: RefCell<Vec<PathBuf>>,
     notes: RefCell<Vec<String>>,
+}
+
+/// Why a reference cannot be filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// What it refers to does not exist.
+    Missing(Missing),
+    /// It is no reference: a sentence.
+    Wrong(String),
 }
 
 /// No secret is larger.
@@ -27,17 +39,29 @@ impl<'a> Secrets<'a> {
             variable,
             folder: folder(origin),
             home: etcetera::home_dir().ok(),
+            dotenv: Dotenv::beside(origin),
             files: RefCell::default(),
             notes: RefCell::default(),
         }
     }
 
-    /// The text with everything filled in. What is filled in is not looked at again. `$${` stands for `${`. An error is
-    /// a sentence that names what is missing.
-    pub(crate) fn text(&self, text: &str) -> Result<String, String> {
-        let parts: Result<Vec<String>, String> =
-            text.split("$${").map(|part| fill_in(part, |inner| self.value(inner).map(Some))).collect();
-        Ok(parts?.join("${"))
+    /// The text with everything filled in. What is filled in is not looked at again. `$${` stands for `${`. The error is
+    /// everything that cannot be filled in.
+    pub(crate) fn text(&self, text: &str) -> Result<String, Vec<Fault>> {
+        let mut faults = Vec::new();
+        let mut fill = |inner: &str| {
+            let value = self.value(inner).unwrap_or_else(|more| {
+                faults.extend(more);
+                String::new()
+            });
+            Ok::<_, std::convert::Infallible>(Some(value))
+        };
+        let filled: Result<Vec<String>, _> = text.split("$${").map(|part| fill_in(part, &mut fill)).collect();
+        match (filled, faults.is_empty()) {
+            (Ok(parts), true) => Ok(parts.join("${")),
+            (Ok(_), false) => Err(faults),
+            (Err(never), _) => match never {},
+        }
     }
 
     /// A path as it was written: from the home directory, or relative to the configuration.
@@ -53,16 +77,12 @@ impl<'a> Secrets<'a> {
         }
     }
 
-    /// Reads a file that the configuration refers to, of at most so many bytes.
+    /// Reads a file that the configuration refers to, of at most so many bytes. The error is a sentence.
     pub(crate) fn file(&self, path: &Path, most: u64) -> Result<String, String> {
         self.files.borrow_mut().push(path.to_owned());
         let text = read::text_within(path, most)
             .map_err(|reason| format!("the file {} {reason}", path.display()))?;
-        if let Some(mode) = open_to_others(path) {
-            let note = format!(
-                "{0} can be read by other users of this machine (mode {mode:o}); if it holds secrets, run chmod 600 {0}",
-                path.display()
-            );
+        if let Some(note) = permissions::note(path) {
             let mut notes = self.notes.borrow_mut();
             if !notes.contains(&note) {
                 notes.push(note);
@@ -73,17 +93,22 @@ impl<'a> Secrets<'a> {
 
     /// The files that were read, or should have been, and what is to be said about them.
     pub(crate) fn into_parts(self) -> (Vec<PathBuf>, Vec<String>) {
-        let mut files = self.files.into_inner();
+        let (dotenv, more) = self.dotenv.into_parts();
+        let mut files: Vec<PathBuf> = self.files.into_inner().into_iter().chain(dotenv).collect();
         files.sort();
         files.dedup();
-        (files, self.notes.into_inner())
+        let mut notes = self.notes.into_inner();
+        notes.extend(more.into_iter().filter(|note| !notes.contains(note)).collect::<Vec<_>>());
+        (files, notes)
     }
 
     /// What stands between `${` and `}` as its value.
-    fn value(&self, inner: &str) -> Result<String, String> {
+    fn value(&self, inner: &str) -> Result<String, Vec<Fault>> {
         if let Some(path) = inner.strip_prefix("file:") {
             let path = self.path(&self.text(path)?);
-            let text = self.file(&path, MAX_SECRET)?;
+            let text = self
+                .file(&path, MAX_SECRET)
+                .map_err(|sentence| vec![Fault::Missing(Missing::File(sentence))])?;
             let text = text.strip_suffix('\n').unwrap_or(&text);
             let text = text.strip_suffix('\r').unwrap_or(text);
             keep_setting(text);
@@ -96,21 +121,18 @@ impl<'a> Secrets<'a> {
         let name = name.strip_prefix("env:").unwrap_or(name);
         if !is_variable(name) {
             // What is between the braces is no secret yet, but may be one that was pasted in the wrong place.
-            return Err(
-                "there is a ${…} in it that is neither ${NAME}, ${NAME:-default} nor ${file:/path}; \
-                        write $${ where these characters themselves are meant"
+            return Err(vec![Fault::Wrong(
+                "contains a ${…} that is not ${NAME}, ${NAME:-default} or ${file:/path}; write $${ for a literal ${"
                     .to_owned(),
-            );
+            )]);
         }
-        match ((self.variable)(name), default) {
+        match ((self.variable)(name).or_else(|| self.dotenv.get(name)), default) {
             (Some(value), _) => {
                 keep_setting(&value);
                 Ok(value)
             }
             (None, Some(default)) => self.text(default),
-            (None, None) => Err(format!(
-                "the environment variable {name} is not set: set it, or write ${{{name}:-…}} with a value to use instead"
-            )),
+            (None, None) => Err(vec![Fault::Missing(Missing::Variable(name.to_owned()))]),
         }
     }
 }
@@ -125,19 +147,6 @@ pub(crate) fn folder(file: &Path) -> PathBuf {
 pub(crate) fn is_variable(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
-/// The mode of a file that others may read.
-#[cfg(unix)]
-fn open_to_others(path: &Path) -> Option<u32> {
-    use std::os::unix::fs::PermissionsExt;
-    let mode = std::fs::metadata(path).ok()?.permissions().mode() & 0o777;
-    (mode & 0o044 != 0).then_some(mode)
-}
-
-#[cfg(not(unix))]
-fn open_to_others(_path: &Path) -> Option<u32> {
-    None
 }
 
 #[cfg(test)]
@@ -178,7 +187,11 @@ mod tests {
         ] {
             assert_eq!(secrets.text(text).as_deref(), Ok(value), "{text}");
         }
-        assert_eq!(secrets.into_parts().0, [folder.path("sub/key"), folder.path("two")]);
+        let (files, notes) = secrets.into_parts();
+        let mut wanted = vec![folder.path(".env"), folder.path("sub/key"), folder.path("two")];
+        wanted.sort();
+        assert_eq!(files, wanted, "a .env that was looked for is watched");
+        assert!(!notes.iter().any(|note| note.contains(".env")), "{notes:?}");
     }
 
     #[test]
@@ -197,17 +210,20 @@ mod tests {
         let folder = Folder::new();
         let origin = folder.path("tidegate.toml");
         let secrets = Secrets::new(&origin, &variable);
+        let unset = |name: &str| Fault::Missing(Missing::Variable(name.to_owned()));
+        assert_eq!(secrets.text("${A}${NONE}"), Err(vec![unset("NONE")]));
+        assert_eq!(secrets.text("${NONE} ${A} ${OTHER}"), Err(vec![unset("NONE"), unset("OTHER")]));
+        assert_eq!(secrets.text("${NONE:-${INNER}}"), Err(vec![unset("INNER")]));
         for (text, part) in [
-            ("${A}${NONE}", "the environment variable NONE is not set"),
-            ("${NONE:-${INNER}}", "the environment variable INNER is not set"),
             ("${file:gone}", "gone cannot be read"),
-            ("${sk-1234 5678}", "neither ${NAME}"),
-            ("${}", "neither ${NAME}"),
+            ("${sk-1234 5678}", "is not ${NAME}"),
+            ("${}", "is not ${NAME}"),
         ] {
-            let error = secrets.text(text).unwrap_err();
+            let error = format!("{:?}", secrets.text(text).unwrap_err());
             assert!(error.contains(part) && !error.contains("1234"), "{text}: {error}");
         }
-        assert_eq!(secrets.into_parts().0, [folder.path("gone")], "a file that is not there yet is watched");
+        let files = secrets.into_parts().0;
+        assert!(files.contains(&folder.path("gone")), "a file that does not exist yet is watched");
     }
 
     #[cfg(unix)]
@@ -222,12 +238,12 @@ mod tests {
         let origin = folder.path("tidegate.toml");
         let secrets = Secrets::new(&origin, &variable);
         for (text, part) in [
-            ("${file:pipe}", "is a pipe or a device"),
-            ("${file:/dev/zero}", "is a pipe or a device"),
+            ("${file:pipe}", "is not a regular file"),
+            ("${file:/dev/zero}", "is not a regular file"),
             ("${file:.}", "is a directory"),
             ("${file:large}", "is larger than 64 KiB"),
         ] {
-            let error = secrets.text(text).unwrap_err();
+            let error = format!("{:?}", secrets.text(text).unwrap_err());
             assert!(error.contains(part), "{text}: {error}");
         }
         assert_eq!(secrets.text("${file:full}").map(|text| text.len()), Ok(64 * 1024));

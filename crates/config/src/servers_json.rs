@@ -2,18 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use tidegate_client::ServersFile;
+use tidegate_client::{Entry, ServersFile, ServersFileError, Terms};
 
+use crate::absent::{Absent, Missing};
 use crate::config::Variables;
+use crate::disabled::DisabledServer;
+use crate::dotenv::Dotenv;
 use crate::error::ConfigError;
+use crate::patterns::Patterns;
 use crate::resolve::usual_state_dir;
 use crate::secrets::folder;
 use crate::settings::{ServerSettings, Settings, Source, ToolSettings};
-use crate::{names, shown};
+use crate::{names, permissions, shown};
 
 /// What the file means, and the other files that it depends on.
 ///
-/// The file belongs to somebody else, who may know variables that we do not. So a server that cannot be read is left out
+/// The file belongs to somebody else, who may know variables that we do not. So a server that cannot be read is disabled
 /// with a note, and the others are used.
 pub(crate) fn settings(
     text: &str,
@@ -27,45 +31,93 @@ pub(crate) fn settings(
             return (Err(ConfigError::whole(origin, without(origin, &error.to_string()))), Vec::new());
         }
     };
-    let lock_file = folder(origin).join("tidegate.lock");
+    let dotenv = Dotenv::beside(origin);
+    let variable = |name: &str| env(name).or_else(|| dotenv.get(name));
     let mut settings = Settings {
-        tools: ToolSettings { lock_file, ..ToolSettings::default() },
+        tools: ToolSettings { lock_file: folder(origin).join("tidegate.lock"), ..ToolSettings::default() },
         state_dir: usual_state_dir(),
         ..Settings::default()
     };
-    for (name, entry) in file.entries_with(env) {
-        let entry = match entry {
-            Ok(entry) if entry.disabled => {
-                settings
-                    .notes
-                    .push(format!("the server {name:?} is left out: the file says that it is disabled"));
-                continue;
-            }
-            Ok(entry) => entry,
-            Err(error) => {
-                settings.notes.push(format!("the server {name:?} is left out: {error}"));
-                continue;
-            }
-        };
+    for (name, entry) in file.entries_with(&variable) {
+        match entry {
+            Ok(entry) => settings.take(&file, entry),
+            Err(error) => settings.disable(disabled(name, error, origin)),
+        }
+    }
+    let mut files: Vec<PathBuf> = file.names().filter_map(|name| env_file(&file, name)).collect();
+    let (dotenv, notes) = dotenv.into_parts();
+    settings.notes.extend(files.iter().filter_map(|file| permissions::note(file)));
+    settings.notes.extend(notes);
+    files.extend(dotenv);
+    (Ok(settings), files)
+}
+
+impl Settings {
+    fn disable(&mut self, server: DisabledServer) {
+        self.notes.push(server.to_string());
+        self.disabled.push(server);
+    }
+
+    fn take(&mut self, file: &ServersFile, entry: Entry) {
+        let name = entry.name.as_str();
+        if entry.disabled {
+            let origin = file.origin();
+            let shown = origin.file_name().unwrap_or(origin.as_os_str()).to_string_lossy();
+            return self.disable(DisabledServer::off(name, format!("in {shown}")));
+        }
         let fit = names::made_fit(name);
-        if settings.servers.iter().any(|server| server.name == fit) {
-            settings
-                .notes
-                .push(format!("the server {name:?} is left out: another one is called {fit:?} already"));
-            continue;
+        if self.servers.iter().any(|server| server.name == fit) {
+            let reason = format!("another server is already called {fit:?}");
+            return self.disable(DisabledServer::unusable(name, reason));
         }
         if fit != name {
-            settings.notes.push(format!("the server {name:?} is called {fit:?} here"));
+            self.notes.push(format!("Server {name:?} is called {fit:?} here."));
         }
-        settings.notes.extend(entry.notes.iter().map(|note| format!("the server {fit:?}: {note}")));
+        self.notes.extend(entry.notes.iter().map(|note| format!("Server {fit:?}: {note}.")));
         let mut server = ServerSettings::new(fit, Source::Target(entry.target));
         if let Some(shown) = file.raw(name).and_then(shown::entry) {
             server.shown = shown;
         }
-        settings.servers.push(server);
+        self.servers.push(on(server, &entry.terms).seal());
     }
-    let files = file.names().filter_map(|name| env_file(&file, name)).collect();
-    (Ok(settings), files)
+}
+
+/// The server on the terms that its file names.
+fn on(mut server: ServerSettings, terms: &Terms) -> ServerSettings {
+    let options = &mut server.options;
+    if let Some(timeout) = terms.timeout {
+        options.timeout = timeout;
+        options.max_timeout = options.max_timeout.max(timeout);
+    }
+    if let Some(timeout) = terms.start_timeout {
+        options.init_timeout = timeout;
+        options.probe_timeout = options.probe_timeout.min(timeout);
+    }
+    // Names are always good patterns once they are made exact.
+    let exact =
+        |names: &[String]| Patterns::new(names.iter().map(|name| Patterns::exact(name))).unwrap_or_default();
+    server.allow = exact(&terms.include);
+    server.deny = exact(&terms.exclude);
+    server
+}
+
+/// Why a server is not used.
+fn disabled(name: &str, error: ServersFileError, origin: &Path) -> DisabledServer {
+    match error {
+        ServersFileError::Unset { missing, .. } => {
+            let absent: Vec<_> = missing
+                .iter()
+                .map(|missing| {
+                    let what = Missing::Variable(missing.variable.clone());
+                    (Absent { path: Vec::new(), what }, missing.place())
+                })
+                .collect();
+            let absent: Vec<_> = absent.iter().map(|(absent, place)| (absent, place.clone())).collect();
+            DisabledServer::missing(name, &absent, origin)
+        }
+        ServersFileError::Entry { reason, .. } => DisabledServer::unusable(name, reason),
+        other => DisabledServer::unusable(name, other.to_string()),
+    }
 }
 
 /// The `envFile` of a server, if it is written without variables.

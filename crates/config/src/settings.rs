@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tidegate_client::{Instances, Options, Target};
 
+use crate::disabled::DisabledServer;
 use crate::memory::MemorySettings;
 use crate::patterns::Patterns;
 
@@ -17,7 +18,7 @@ use crate::patterns::Patterns;
 /// The default is what an empty configuration means, except that nothing is kept on disk.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The servers that are switched on, in the order of the file.
+    /// The servers that are used, in the order of the file.
     pub servers: Vec<ServerSettings>,
     /// How tools are offered.
     pub tools: ToolSettings,
@@ -28,7 +29,9 @@ pub struct Settings {
     /// Where the last known lists of servers are kept; `None` if they are not. Default: `tidegate` in the directory
     /// for such things of the user.
     pub state_dir: Option<PathBuf>,
-    /// What was ignored or looks wrong, one sentence each. They hold no secrets.
+    /// The servers that are not used, and why, in the order of the file.
+    pub disabled: Vec<DisabledServer>,
+    /// What is disabled, was ignored or looks wrong, one sentence each. They hold no secrets.
     pub notes: Vec<String>,
 }
 
@@ -257,6 +260,7 @@ impl Default for Settings {
             listen: ListenSettings::default(),
             drain: Duration::from_secs(10),
             state_dir: None,
+            disabled: Vec::new(),
             notes: Vec::new(),
         }
     }

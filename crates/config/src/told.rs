@@ -8,8 +8,8 @@ pub(crate) fn sentence(message: &str) -> String {
         let (name, known) = rest.rsplit_once("`, expected ").unwrap_or((rest.trim_end_matches('`'), ""));
         let known = quoted(known);
         return match nearest(name, known.iter().copied()) {
-            Some(meant) => format!("there is no field {name:?}; did you mean {meant:?}?"),
-            None => format!("there is no field {name:?}; there are {}", known.join(", ")),
+            Some(meant) => format!("unknown field {name:?}; did you mean {meant:?}?"),
+            None => format!("unknown field {name:?}; known fields are {}", known.join(", ")),
         };
     }
     if let Some(rest) = message.strip_prefix("unknown variant `") {
@@ -18,22 +18,31 @@ pub(crate) fn sentence(message: &str) -> String {
         let list: Vec<String> = known.iter().map(|word| format!("{word:?}")).collect();
         let list = list.join(", ");
         return match nearest(value, known.iter().copied()) {
-            Some(meant) => format!("it must be one of {list}; did you mean {meant:?}?"),
-            None => format!("it must be one of {list}"),
+            Some(meant) => format!("must be one of {list}; did you mean {meant:?}?"),
+            None => format!("must be one of {list}"),
         };
     }
     let wrong = message.strip_prefix("invalid type: ").or_else(|| message.strip_prefix("invalid value: "));
     if let Some((found, expected)) = wrong.and_then(|rest| rest.rsplit_once(", expected ")) {
-        return format!("it must be {}, and is {}", wanted(expected), kind(found));
+        return format!("must be {}, not {}", wanted(expected), kind(found));
+    }
+    if let Some(name) = message.strip_prefix("missing field `") {
+        return format!("the field {:?} is required", name.trim_end_matches('`'));
     }
     message.to_owned()
+}
+
+/// The field that is probably meant by one that does not exist.
+pub(crate) fn meant(message: &str) -> Option<String> {
+    let (name, known) = message.strip_prefix("unknown field `")?.rsplit_once("`, expected ")?;
+    nearest(name, quoted(known)).map(str::to_owned)
 }
 
 /// What the parser says about a text that is not TOML.
 pub(crate) fn syntax(message: &str) -> String {
     match message {
-        "duplicate key" => "this name is there twice: remove one of them".to_owned(),
-        other => format!("this is not TOML: {other}"),
+        "duplicate key" => "this name is used twice; remove one of them".to_owned(),
+        other => format!("this is not valid TOML: {other}"),
     }
 }
 
@@ -45,11 +54,11 @@ fn quoted(list: &str) -> Vec<&str> {
 /// What is expected, in our words.
 fn wanted(expected: &str) -> &str {
     match expected {
-        "a string" => "a text in quotes",
+        "a string" => "a string in quotes",
         "a boolean" => "true or false",
-        "a sequence" => "a list in brackets",
+        "a sequence" => "a list in [brackets]",
         "a map" => "a table",
-        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number that is not negative, and not too large",
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a positive whole number or 0, and not too large",
         "f64" => "a number",
         other if other.starts_with("struct ") => "a table",
         other => other,
@@ -60,7 +69,7 @@ fn wanted(expected: &str) -> &str {
 fn kind(found: &str) -> &'static str {
     let word = found.split([' ', '`', '"']).next().unwrap_or_default();
     match word {
-        "string" | "character" => "a text",
+        "string" | "character" => "a string",
         "integer" => "a whole number",
         "floating" => "a number",
         "boolean" => "true or false",
@@ -79,24 +88,24 @@ mod tests {
         for (message, told) in [
             (
                 "unknown field `tiemout`, expected one of `command`, `timeout`",
-                "there is no field \"tiemout\"; did you mean \"timeout\"?",
+                "unknown field \"tiemout\"; did you mean \"timeout\"?",
             ),
-            ("unknown field `zzz`, expected `a` or `b`", "there is no field \"zzz\"; there are a, b"),
+            ("unknown field `zzz`, expected `a` or `b`", "unknown field \"zzz\"; known fields are a, b"),
             (
                 "unknown variant `h, expected one of `x``, expected one of `auto`, `legacy`",
-                "it must be one of \"auto\", \"legacy\"",
+                "must be one of \"auto\", \"legacy\"",
             ),
             (
                 "unknown variant `legcy`, expected `auto` or `legacy`",
-                "it must be one of \"auto\", \"legacy\"; did you mean \"legacy\"?",
+                "must be one of \"auto\", \"legacy\"; did you mean \"legacy\"?",
             ),
             (
                 "invalid type: string \"hush, expected x\", expected a boolean",
-                "it must be true or false, and is a text",
+                "must be true or false, not a string",
             ),
             (
                 "invalid type: integer `5`, expected a string",
-                "it must be a text in quotes, and is a whole number",
+                "must be a string in quotes, not a whole number",
             ),
             ("our own words", "our own words"),
         ] {

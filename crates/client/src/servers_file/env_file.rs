@@ -7,21 +7,36 @@ use crate::target::is_variable;
 /// Reads the text of a file of variables, `NAME=value` lines: `#` comments, an `export` in front, values in quotes.
 /// `Err` is the number of the first line that is none of that; the line itself may be a secret.
 pub fn parse(text: &str) -> Result<BTreeMap<String, String>, usize> {
+    let (variables, wrong) = parse_lines(text);
+    match wrong.first() {
+        Some(line) => Err(*line),
+        None => Ok(variables),
+    }
+}
+
+/// The same for a file that somebody else may have written: every line that can be read, and the numbers of those that
+/// cannot.
+pub fn parse_lines(text: &str) -> (BTreeMap<String, String>, Vec<usize>) {
     let mut variables = BTreeMap::new();
+    let mut wrong = Vec::new();
     for (at, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let line = line.strip_prefix("export ").unwrap_or(line);
-        let (name, value) = line.split_once('=').ok_or(at + 1)?;
-        let name = name.trim();
-        if !is_variable(name) {
-            return Err(at + 1);
+        match pair(line) {
+            Some((name, value)) => drop(variables.insert(name.to_owned(), value)),
+            None => wrong.push(at + 1),
         }
-        variables.insert(name.to_owned(), unquoted(value.trim()).ok_or(at + 1)?);
     }
-    Ok(variables)
+    (variables, wrong)
+}
+
+fn pair(line: &str) -> Option<(&str, String)> {
+    let (name, value) = line.strip_prefix("export ").unwrap_or(line).split_once('=')?;
+    let name = name.trim();
+    is_variable(name).then_some(())?;
+    Some((name, unquoted(value.trim())?))
 }
 
 /// The value without its quotes or the comment behind it; `None` if a quote is not closed.
@@ -65,5 +80,7 @@ mod tests {
         for (text, line) in [("A=1\nnonsense", 2), ("A='open", 1), ("\n\n1A=2", 3), ("A=\"open\\", 1)] {
             assert_eq!(parse(text), Err(line), "{text}");
         }
+        let (good, wrong) = parse_lines("A=1\nnonsense\nB=2\n'");
+        assert_eq!((good.len(), wrong), (2, vec![2, 4]));
     }
 }

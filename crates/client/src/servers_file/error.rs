@@ -21,7 +21,14 @@ pub enum ServersFileError {
         /// Where and what.
         reason: String,
     },
-    /// The file is JSON, but has no servers where any known program would look.
+    /// The file is not TOML.
+    Toml {
+        /// Which file.
+        file: PathBuf,
+        /// Where and what.
+        reason: String,
+    },
+    /// The file is JSON or TOML, but has no servers where any known program would look.
     NoServers {
         /// Which file.
         file: PathBuf,
@@ -46,27 +53,14 @@ pub enum ServersFileError {
         /// All names.
         names: Vec<String>,
     },
-    /// A server needs an environment variable that is not set.
+    /// A server needs environment variables that are not set.
     Unset {
         /// Which file.
         file: PathBuf,
         /// The server.
         server: String,
-        /// The variable.
-        variable: String,
-    },
-    /// A server needs something that VS Code would ask its user for.
-    Input {
-        /// Which file.
-        file: PathBuf,
-        /// The server.
-        server: String,
-        /// The `id` of the input.
-        input: String,
-        /// What the file says about it.
-        description: Option<String>,
-        /// The variable that would provide it.
-        variable: String,
+        /// The variables, at least one.
+        missing: Vec<MissingVariable>,
     },
     /// A server is described in a way that cannot be used.
     Entry {
@@ -79,6 +73,50 @@ pub enum ServersFileError {
     },
 }
 
+/// An environment variable that a server needs and that is not set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MissingVariable {
+    /// The variable.
+    pub variable: String,
+    /// The member that refers to it, such as `headers.Authorization`.
+    pub field: String,
+    /// The `id` of an input that VS Code would ask its user for, if the variable stands in for one.
+    pub input: Option<String>,
+    /// What the file says about that input.
+    pub description: Option<String>,
+}
+
+impl MissingVariable {
+    pub(super) fn new(variable: &str, field: &str) -> MissingVariable {
+        MissingVariable {
+            variable: variable.to_owned(),
+            field: field.to_owned(),
+            input: None,
+            description: None,
+        }
+    }
+
+    /// Where it is needed: `env.TOKEN`, or `env.KEY, for the input "api-key": Your key`.
+    pub fn place(&self) -> String {
+        let mut place = printable(&self.field);
+        if let Some(input) = &self.input {
+            place.push_str(&format!(", for the input {input:?}"));
+        }
+        if let Some(description) = &self.description {
+            place.push_str(&format!(": {}", printable(description)));
+        }
+        place
+    }
+}
+
+impl fmt::Display for MissingVariable {
+    /// `GITHUB_TOKEN (env.TOKEN)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.variable, self.place())
+    }
+}
+
 impl fmt::Display for ServersFileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -86,13 +124,16 @@ impl fmt::Display for ServersFileError {
                 write!(f, "cannot read {}: {reason}", file.display())
             }
             Self::Json { file, reason } => {
-                write!(f, "{} is not valid JSON ({reason}): correct it there", file.display())
+                write!(f, "{} is not valid JSON ({reason})", file.display())
+            }
+            Self::Toml { file, reason } => {
+                write!(f, "{} is not valid TOML ({reason})", file.display())
             }
             Self::NoServers { file, hint } => {
-                write!(f, "{} names no servers", file.display())?;
+                write!(f, "{} has no MCP servers", file.display())?;
                 match hint {
                     Some(hint) => write!(f, ": {hint}"),
-                    None => f.write_str(r#": write {"mcpServers": {"a name": {"command": "…"}}}"#),
+                    None => f.write_str(r#"; they look like {"mcpServers": {"NAME": {"command": "…"}}}"#),
                 }
             }
             Self::Unknown { file, name, near, names } => {
@@ -104,27 +145,20 @@ impl fmt::Display for ServersFileError {
                 has(f, names)
             }
             Self::WhichOne { file, names } if names.is_empty() => {
-                write!(f, "{} has no servers: add one", file.display())
+                write!(f, "{} has no servers", file.display())
             }
             Self::WhichOne { file, names } => {
                 let example = format!("{}#{}", file.display(), printable(&names[0]));
-                write!(f, "{} has several servers: say which, as in {example}. ", file.display())?;
+                write!(f, "{} has several servers; choose one, as in {example}. ", file.display())?;
                 has(f, names)
             }
-            Self::Unset { file, server, variable } => {
+            Self::Unset { file, server, missing } => {
                 server_in(f, server, file)?;
-                write!(f, " needs the environment variable {variable}, which is not set: set it")
-            }
-            Self::Input { file, server, input, description, variable } => {
-                server_in(f, server, file)?;
-                write!(f, " asks for the input {input:?}")?;
-                if let Some(description) = description {
-                    write!(f, " ({})", printable(description))?;
+                let all: Vec<String> = missing.iter().map(ToString::to_string).collect();
+                match all.as_slice() {
+                    [one] => write!(f, " needs the environment variable {one}, which is not set: set it"),
+                    all => write!(f, " needs environment variables that are not set: {}", all.join(", ")),
                 }
-                write!(
-                    f,
-                    ", which only VS Code can prompt for: set the environment variable {variable} instead"
-                )
             }
             Self::Entry { file, server, reason } => {
                 server_in(f, server, file)?;
@@ -150,36 +184,4 @@ fn has(f: &mut fmt::Formatter<'_>, names: &[String]) -> fmt::Result {
 /// Without control characters: the file may come with somebody else's project, and this goes to a terminal.
 fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
-}
-
-/// What is wrong with one entry, before it is known which.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Fault {
-    /// The variable of this name is not set.
-    Unset(String),
-    /// Nobody provides this input.
-    Input {
-        /// Its `id`.
-        id: String,
-        /// The variable that would provide it.
-        variable: String,
-        /// What the file says about it.
-        description: Option<String>,
-    },
-    /// Anything else, as a sentence.
-    Other(String),
-}
-
-impl Fault {
-    /// The same as an error that says where.
-    pub(super) fn at(self, file: &Path, server: &str) -> ServersFileError {
-        let (file, server) = (file.to_owned(), server.to_owned());
-        match self {
-            Fault::Unset(variable) => ServersFileError::Unset { file, server, variable },
-            Fault::Input { id, variable, description } => {
-                ServersFileError::Input { file, server, input: id, description, variable }
-            }
-            Fault::Other(reason) => ServersFileError::Entry { file, server, reason },
-        }
-    }
 }

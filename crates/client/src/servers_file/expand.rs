@@ -3,12 +3,13 @@
 //! All forms are understood in every file. What looks like none of them is left as it is, since it may be meant for
 //! the program.
 
+use std::cell::RefCell;
 use std::path::{MAIN_SEPARATOR_STR, Path, PathBuf};
 
 use tidegate_service::secrets::keep_setting;
 
 use super::Input;
-use super::error::Fault;
+use super::error::MissingVariable;
 use crate::target::is_variable;
 
 /// What variables are taken from.
@@ -39,7 +40,9 @@ impl Surroundings<'_> {
         let file = self.here.join(file);
         let Some(mut folder) = file.parent() else { return self.here.clone() };
         let of_a_program = folder.file_name().is_some_and(|name| {
-            [".vscode", ".cursor", ".gemini", ".windsurf", ".idea"].iter().any(|known| name == *known)
+            [".vscode", ".cursor", ".gemini", ".windsurf", ".idea", ".zed", ".codex"]
+                .iter()
+                .any(|known| name == *known)
         });
         if of_a_program {
             folder = folder.parent().unwrap_or(folder);
@@ -53,33 +56,63 @@ fn tidy(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
-/// Fills in the variables of one file.
+/// Fills in the variables of one server. What is missing is remembered, so that all of it can be said at once.
 pub(super) struct Expander<'a> {
     around: &'a Surroundings<'a>,
     workspace: PathBuf,
     inputs: &'a [Input],
     dollars: bool,
+    missing: RefCell<Vec<MissingVariable>>,
+}
+
+/// Whether `$NAME` without braces is a variable in this file, as it is for Gemini CLI.
+pub(super) fn has_dollars(file: &Path) -> bool {
+    file.components().any(|part| part.as_os_str() == ".gemini")
 }
 
 impl<'a> Expander<'a> {
     pub(super) fn new(around: &'a Surroundings<'a>, file: &Path, inputs: &'a [Input]) -> Expander<'a> {
-        let dollars = file.components().any(|part| part.as_os_str() == ".gemini");
-        Expander { around, workspace: around.workspace(file), inputs, dollars }
+        Expander {
+            around,
+            workspace: around.workspace(file),
+            inputs,
+            dollars: has_dollars(file),
+            missing: RefCell::default(),
+        }
     }
 
-    /// The text with its variables filled in. What is filled in is not looked at again.
-    pub(super) fn text(&self, text: &str) -> Result<String, Fault> {
-        walk(text, self.dollars, &mut |inner| self.variable(inner))
+    /// The text of a field with its variables filled in. What is filled in is not looked at again; what is missing is
+    /// filled in with nothing. The error is a sentence.
+    pub(super) fn text(&self, field: &str, text: &str) -> Result<String, String> {
+        walk(text, self.dollars, &mut |inner| self.variable(field, inner))
     }
 
     /// A path: variables, `~/` for the home directory, and relative to the folder that the file belongs to.
-    pub(super) fn path(&self, text: &str) -> Result<PathBuf, Fault> {
-        Ok(self.workspace.join(self.untilded(self.text(text)?)))
+    pub(super) fn path(&self, field: &str, text: &str) -> Result<PathBuf, String> {
+        Ok(self.workspace.join(self.untilded(self.text(field, text)?)))
     }
 
     /// A program: variables and `~/`, but otherwise as it is, because it may be one in `PATH`.
-    pub(super) fn program(&self, text: &str) -> Result<String, Fault> {
-        Ok(self.untilded(self.text(text)?))
+    pub(super) fn program(&self, text: &str) -> Result<String, String> {
+        Ok(self.untilded(self.text("command", text)?))
+    }
+
+    /// Whether nothing was missing so far.
+    pub(super) fn is_complete(&self) -> bool {
+        self.missing.borrow().is_empty()
+    }
+
+    /// The variables that were missing, each once.
+    pub(super) fn into_missing(self) -> Vec<MissingVariable> {
+        self.missing.into_inner()
+    }
+
+    fn lacks(&self, missing: MissingVariable) -> String {
+        let mut all = self.missing.borrow_mut();
+        if !all.iter().any(|known| known.variable == missing.variable) {
+            all.push(missing);
+        }
+        String::new()
     }
 
     fn untilded(&self, text: String) -> String {
@@ -90,28 +123,26 @@ impl<'a> Expander<'a> {
     }
 
     /// What stands between `${` and `}` as its value; `None` if that is no variable.
-    fn variable(&self, inner: &str) -> Result<Option<String>, Fault> {
+    fn variable(&self, field: &str, inner: &str) -> Result<Option<String>, String> {
         let known = match inner {
             "userHome" => match &self.around.home {
                 Some(home) => home.to_string_lossy().into_owned(),
-                None => return Err(Fault::Unset("HOME".to_owned())),
+                None => self.lacks(MissingVariable::new("HOME", field)),
             },
             "workspaceFolder" => self.workspace.to_string_lossy().into_owned(),
             "workspaceFolderBasename" => {
                 self.workspace.file_name().unwrap_or_default().to_string_lossy().into_owned()
             }
             "pathSeparator" | "/" => MAIN_SEPARATOR_STR.to_owned(),
-            _ => {
-                if let Some(id) = inner.strip_prefix("input:") {
-                    return self.input(id).map(Some);
-                }
-                return self.environment(inner);
-            }
+            _ => match inner.strip_prefix("input:") {
+                Some(id) => self.input(field, id),
+                None => return self.environment(field, inner),
+            },
         };
         Ok(Some(known))
     }
 
-    fn environment(&self, inner: &str) -> Result<Option<String>, Fault> {
+    fn environment(&self, field: &str, inner: &str) -> Result<Option<String>, String> {
         let inner = inner.strip_prefix("env:").unwrap_or(inner);
         let (name, default) = match inner.split_once(":-") {
             Some((name, default)) => (name, Some(default)),
@@ -119,9 +150,9 @@ impl<'a> Expander<'a> {
         };
         if !is_variable(name) {
             return match name.split_once(':') {
-                Some((kind @ ("command" | "config" | "workspaceFolder"), _)) => Err(Fault::Other(format!(
-                    "${{{kind}:…}} can be filled in only by an editor, so write the value itself"
-                ))),
+                Some((kind @ ("command" | "config" | "workspaceFolder"), _)) => {
+                    Err(format!("only an editor can fill in ${{{kind}:…}}; enter the value itself"))
+                }
                 _ => Ok(None),
             };
         }
@@ -130,13 +161,13 @@ impl<'a> Expander<'a> {
                 keep_setting(&value);
                 Ok(Some(value))
             }
-            (None, Some(default)) => self.text(default).map(Some),
-            (None, None) => Err(Fault::Unset(name.to_owned())),
+            (None, Some(default)) => self.text(field, default).map(Some),
+            (None, None) => Ok(Some(self.lacks(MissingVariable::new(name, field)))),
         }
     }
 
     /// `github-token` is taken from that variable or, since no shell can set one of that name, from `GITHUB_TOKEN`.
-    fn input(&self, id: &str) -> Result<String, Fault> {
+    fn input(&self, field: &str, id: &str) -> String {
         let shouted: String = id
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' })
@@ -147,10 +178,13 @@ impl<'a> Expander<'a> {
             .find_map(|name| (self.around.variable)(name))
             .inspect(|value| keep_setting(value))
             .or_else(|| known.and_then(|input| input.default.clone()))
-            .ok_or_else(|| Fault::Input {
-                id: id.to_owned(),
-                variable: if is_variable(id) { id.to_owned() } else { shouted.clone() },
-                description: known.and_then(|input| input.description.clone()),
+            .unwrap_or_else(|| {
+                let variable = if is_variable(id) { id } else { &shouted };
+                self.lacks(MissingVariable {
+                    input: Some(id.to_owned()),
+                    description: known.and_then(|input| input.description.clone()),
+                    ..MissingVariable::new(variable, field)
+                })
             })
     }
 }
@@ -166,7 +200,7 @@ pub fn fill_in<E>(text: &str, mut value: impl FnMut(&str) -> Result<Option<Strin
     walk(text, false, &mut value)
 }
 
-fn walk<E>(
+pub(super) fn walk<E>(
     text: &str,
     dollars: bool,
     value: &mut dyn FnMut(&str) -> Result<Option<String>, E>,
@@ -235,14 +269,17 @@ mod tests {
         }
     }
 
-    fn expand(file: &str, text: &str) -> Result<String, Fault> {
+    fn expand(file: &str, text: &str) -> Result<(String, Vec<MissingVariable>), String> {
         let input = |id: &str, default: Option<&str>| Input {
             id: id.to_owned(),
             description: Some("Say it".to_owned()),
             default: default.map(str::to_owned),
         };
         let inputs = [input("other-key", None), input("with-default", Some("d"))];
-        Expander::new(&around(), Path::new(file), &inputs).text(text)
+        let around = around();
+        let expander = Expander::new(&around, Path::new(file), &inputs);
+        let text = expander.text("env.X", text)?;
+        Ok((text, expander.into_missing()))
     }
 
     #[test]
@@ -266,25 +303,33 @@ mod tests {
             ("${input:github-token}", "hush"),
             ("${input:with-default}", "d"),
         ] {
-            assert_eq!(expand("/srv/app/.cursor/mcp.json", text).unwrap(), value, "{text}");
+            assert_eq!(
+                expand("/srv/app/.cursor/mcp.json", text).unwrap(),
+                (value.to_owned(), vec![]),
+                "{text}"
+            );
         }
-        assert_eq!(expand("/home/me/.gemini/settings.json", "$A-${A} $5").unwrap(), "one-one $5");
+        assert_eq!(expand("/home/me/.gemini/settings.json", "$A-${A} $5").unwrap().0, "one-one $5");
     }
 
     #[test]
     fn servers_file_missing_variables() {
-        let unset = |name: &str| Fault::Unset(name.to_owned());
-        assert_eq!(expand("f", "${A} ${NONE}").unwrap_err(), unset("NONE"));
-        assert_eq!(expand("f", "${env:NONE}").unwrap_err(), unset("NONE"));
-        assert_eq!(expand("f", "${NONE:-${INNER}}").unwrap_err(), unset("INNER"));
-        assert_eq!(expand(".gemini/settings.json", "$NONE").unwrap_err(), unset("NONE"));
-        let input = Fault::Input {
-            id: "other-key".to_owned(),
+        let missing = |file: &str, text: &str| {
+            let missing = expand(file, text).unwrap().1;
+            missing.into_iter().map(|missing| missing.variable).collect::<Vec<_>>()
+        };
+        assert_eq!(missing("f", "${A} ${NONE}"), ["NONE"]);
+        assert_eq!(missing("f", "${env:NONE} ${NONE} ${OTHER}"), ["NONE", "OTHER"], "each once, all of them");
+        assert_eq!(missing("f", "${NONE:-${INNER}}"), ["INNER"]);
+        assert_eq!(missing(".gemini/settings.json", "$NONE"), ["NONE"]);
+        let input = MissingVariable {
             variable: "OTHER_KEY".to_owned(),
+            field: "env.X".to_owned(),
+            input: Some("other-key".to_owned()),
             description: Some("Say it".to_owned()),
         };
-        assert_eq!(expand("f", "${input:other-key}").unwrap_err(), input);
-        assert!(matches!(expand("f", "${command:x}"), Err(Fault::Other(_))));
+        assert_eq!(expand("f", "${input:other-key}").unwrap().1, [input]);
+        assert!(expand("f", "${command:x}").is_err());
     }
 
     #[test]

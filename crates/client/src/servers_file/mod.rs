@@ -1,6 +1,8 @@
-//! [`ServersFile`]: the `mcpServers` files of Claude Desktop, Claude Code, Cursor, VS Code, Windsurf, Gemini CLI, Cline
-//! and others. They agree on the idea, a map from names to commands or addresses, and on little else.
+//! [`ServersFile`]: the files of Claude Desktop, Claude Code, Cursor, VS Code, Windsurf, Gemini CLI, Codex, Zed, Cline and
+//! others. They agree on the idea, a map from names to commands or addresses, and on little else.
 
+mod description;
+mod dialect;
 mod entry;
 mod env_file;
 mod error;
@@ -20,8 +22,9 @@ use serde_json::Value;
 use crate::target::Target;
 use expand::Surroundings;
 
-pub use env_file::parse as parse_env_file;
-pub use error::ServersFileError;
+pub use description::{Description, Terms};
+pub use env_file::{parse as parse_env_file, parse_lines as parse_env_lines};
+pub use error::{MissingVariable, ServersFileError};
 pub use expand::fill_in;
 pub use resolve::Found;
 pub use well_known::well_known_files;
@@ -31,12 +34,16 @@ pub use well_known::well_known_files;
 /// What is understood:
 ///
 /// - the map of servers: under `mcpServers`, under `servers` (with `inputs`), under `mcp.servers` in a settings file
-///   of VS Code, under `projects.<this directory>.mcpServers` in `~/.claude.json`, or bare;
+///   of VS Code, under `context_servers` (Zed), under `projects.<this directory>.mcpServers` in `~/.claude.json`, or bare;
+///   and `[mcp_servers.NAME]` in a file whose name ends in `.toml` (Codex);
 /// - programs: `command`, `args`, `env`, `envFile`, `cwd`;
 /// - addresses: `url`, `serverUrl` (Windsurf) or `httpUrl` (Gemini CLI), and `headers`;
 /// - `type` or `transport`: `stdio`, `http`, `streamable-http`, `sse`. Without it an address is tried as Streamable
 ///   HTTP first and as HTTP+SSE then, whichever program the file belongs to;
 /// - `disabled` and `enabled`;
+/// - which tools are offered and how long things may take: `includeTools`, `excludeTools` and `timeout` (Gemini CLI),
+///   `disabledTools` (Windsurf), `enabled_tools`, `disabled_tools`, `startup_timeout_sec`, `tool_timeout_sec` (Codex);
+/// - where headers and variables come from in a file of Codex: `bearer_token_env_var`, `env_http_headers`, `env_vars`;
 /// - comments and trailing commas;
 /// - variables in commands, arguments, variables, addresses and headers:
 ///
@@ -71,6 +78,8 @@ pub struct Entry {
     pub target: Target,
     /// Whether the file says not to use it.
     pub disabled: bool,
+    /// How it is to be used, as far as the file says so.
+    pub terms: Terms,
     /// What the file says about it that has no effect here, one sentence each.
     pub notes: Vec<String>,
 }
@@ -128,7 +137,27 @@ impl ServersFile {
         })
     }
 
-    /// What the file says about a server, word for word: nothing is filled in, and nothing is hidden.
+    /// A server as the file describes it, with its variables still in place.
+    pub fn describe(&self, name: &str) -> Result<Description, ServersFileError> {
+        let value = self.servers.get(name).ok_or_else(|| self.unknown(name))?;
+        Description::read(value).map_err(|reason| ServersFileError::Entry {
+            file: self.origin.clone(),
+            server: name.to_owned(),
+            reason,
+        })
+    }
+
+    /// Fills in whatever the file's program takes for a variable in a text: see [`fill_in`].
+    pub fn fill_in<E>(
+        &self,
+        text: &str,
+        mut value: impl FnMut(&str) -> Result<Option<String>, E>,
+    ) -> Result<String, E> {
+        expand::walk(text, expand::has_dollars(&self.origin), &mut value)
+    }
+
+    /// What the file says about a server, in the form that Claude and Cursor use: nothing is filled in, and nothing is
+    /// hidden.
     pub fn raw(&self, name: &str) -> Option<&Value> {
         self.servers.get(name)
     }
@@ -155,12 +184,16 @@ impl ServersFile {
     fn get_in(&self, name: &str, around: &Surroundings<'_>) -> Result<Entry, ServersFileError> {
         match self.servers.get(name) {
             Some(value) => entry::read(self, name, value, around),
-            None => Err(ServersFileError::Unknown {
-                file: self.origin.clone(),
-                name: name.to_owned(),
-                near: nearest(name, self.names()).map(str::to_owned),
-                names: self.owned_names(),
-            }),
+            None => Err(self.unknown(name)),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> ServersFileError {
+        ServersFileError::Unknown {
+            file: self.origin.clone(),
+            name: name.to_owned(),
+            near: nearest(name, self.names()).map(str::to_owned),
+            names: self.owned_names(),
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use super::dialect::Dialect;
 use super::expand::Surroundings;
 use super::{Input, ServersFile, ServersFileError, jsonc};
 
@@ -17,6 +18,17 @@ pub(super) fn parse(
     around: &Surroundings<'_>,
 ) -> Result<ServersFile, ServersFileError> {
     let file = || origin.to_owned();
+    let no_servers =
+        |hint: Option<&str>| ServersFileError::NoServers { file: file(), hint: hint.map(str::to_owned) };
+    if origin.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml")) {
+        let servers =
+            codex(text, origin)?.ok_or_else(|| no_servers(Some("it has no [mcp_servers.NAME] table")))?;
+        return Ok(ServersFile {
+            origin: file(),
+            servers: usual(Dialect::Codex, servers),
+            inputs: Vec::new(),
+        });
+    }
     // Programs create the file empty.
     let root = if text.trim().is_empty() {
         Value::Object(Map::from_iter([("mcpServers".to_owned(), Value::Object(Map::new()))]))
@@ -24,34 +36,61 @@ pub(super) fn parse(
         serde_json::from_str(&jsonc::plain(text))
             .map_err(|error| ServersFileError::Json { file: file(), reason: error.to_string() })?
     };
-    let no_servers = |hint: &str| ServersFileError::NoServers { file: file(), hint: Some(hint.to_owned()) };
     let Value::Object(mut root) = root else {
-        return Err(no_servers("it is not a JSON object"));
+        return Err(no_servers(Some("it is not a JSON object")));
     };
     let inputs = inputs(root.get("inputs").or_else(|| root.get("mcp")?.get("inputs")));
     let of_project = of_project(&root, around);
+    // Settings files have objects for many things, so what looks like a server there need not be one.
+    let is_settings = origin.file_name().is_some_and(|name| name == "settings.json");
+    let mut dialect = Dialect::of_json(origin);
     let servers = if let Some(servers) = root.remove("mcpServers").or_else(|| root.remove("servers")) {
         servers
     } else if let Some(servers) = root.get_mut("mcp").and_then(|mcp| mcp.get_mut("servers")) {
         servers.take()
+    } else if let Some(servers) = root.remove("context_servers") {
+        dialect = Dialect::Zed;
+        servers
     } else if root.contains_key("projects") {
         Value::Object(Map::new())
+    } else if is_settings {
+        return Err(no_servers(None));
     } else if is_server(&root) {
-        return Err(no_servers(
-            "it describes one server without a name, so wrap it as {\"mcpServers\": {\"a name\": {…}}}",
-        ));
+        return Err(no_servers(Some(
+            "it describes one server without a name; wrap it as {\"mcpServers\": {\"NAME\": {…}}}",
+        )));
     } else if root.values().any(|value| value.as_object().is_some_and(is_server)) {
         root.retain(|_, value| value.as_object().is_some_and(is_server));
         Value::Object(root)
     } else {
-        return Err(ServersFileError::NoServers { file: file(), hint: None });
+        return Err(no_servers(None));
     };
-    let Value::Object(servers) = servers else {
-        return Err(no_servers("the servers must be an object that maps names to servers"));
+    let Value::Object(mut servers) = servers else {
+        return Err(no_servers(Some("the servers must be an object that maps names to servers")));
     };
-    let mut servers: BTreeMap<String, Value> = servers.into_iter().collect();
     servers.extend(of_project);
-    Ok(ServersFile { origin: file(), servers, inputs })
+    Ok(ServersFile { origin: file(), servers: usual(dialect, servers), inputs })
+}
+
+fn usual(dialect: Dialect, servers: Map<String, Value>) -> BTreeMap<String, Value> {
+    servers.into_iter().map(|(name, server)| (name, dialect.usual(server))).collect()
+}
+
+/// The servers of a configuration of Codex.
+fn codex(text: &str, origin: &Path) -> Result<Option<Map<String, Value>>, ServersFileError> {
+    let mut root: Map<String, Value> = toml::from_str(text).map_err(|error| {
+        // The whole error quotes the text, which may hold secrets.
+        let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        let reason = match line {
+            Some(line) => format!("line {line}: {}", error.message()),
+            None => error.message().to_owned(),
+        };
+        ServersFileError::Toml { file: origin.to_owned(), reason }
+    })?;
+    match root.remove("mcp_servers") {
+        Some(Value::Object(servers)) => Ok(Some(servers)),
+        _ => Ok(None),
+    }
 }
 
 /// Whether this looks like the description of a server.

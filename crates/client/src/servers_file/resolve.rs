@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Entry, ServersFile, nearest, well_known_files};
+use super::{Entry, ServersFile, Terms, nearest, well_known_files};
 use crate::target::{Target, TargetError};
 
 /// A server that was found by [`Target::find`].
@@ -17,6 +17,8 @@ pub struct Found {
     pub file: Option<PathBuf>,
     /// Whether that file says not to use it.
     pub disabled: bool,
+    /// How it is to be used, as far as that file says so.
+    pub terms: Terms,
     /// What that file says about it that has no effect here.
     pub notes: Vec<String>,
 }
@@ -41,10 +43,7 @@ impl Target {
             tracing::debug!(server = found.name, "{note}");
         }
         if found.disabled {
-            tracing::warn!(
-                server = found.name,
-                "The file says that this server is disabled; using it anyway"
-            );
+            tracing::warn!(server = found.name, "This server is disabled in its file; using it anyway");
         }
         Ok((found.name, found.target))
     }
@@ -81,13 +80,20 @@ fn find(
         }
     }
     let target = Target::parse(text)?;
-    Ok(Found { name: target.name(), target, file: None, disabled: false, notes: Vec::new() })
+    Ok(Found {
+        name: target.name(),
+        target,
+        file: None,
+        disabled: false,
+        terms: Terms::default(),
+        notes: Vec::new(),
+    })
 }
 
 impl Found {
     fn new(entry: Entry, file: &Path) -> Found {
-        let Entry { name, target, disabled, notes } = entry;
-        Found { name, target, file: Some(file.to_owned()), disabled, notes }
+        let Entry { name, target, disabled, terms, notes } = entry;
+        Found { name, target, file: Some(file.to_owned()), disabled, terms, notes }
     }
 }
 
@@ -114,7 +120,7 @@ fn readable(well_known: &[(&str, PathBuf)]) -> Vec<ServersFile> {
     let readable = |(_, path): &(&str, PathBuf)| match ServersFile::load(path) {
         Ok(file) => Some(file),
         Err(error) => {
-            tracing::debug!(%error, "Left out a file of servers");
+            tracing::debug!(%error, "Skipped a file of servers");
             None
         }
     };
@@ -205,7 +211,7 @@ mod tests {
             ("", None, "no server given"),
             ("githb", None, "did you mean \"github\" ("),
             ("githb", Some(&two), "did you mean \"github\"? It has: broken, git, github, my server"),
-            ("", Some(&two), "has several servers: say which"),
+            ("", Some(&two), "has several servers; choose one"),
             (two_text, None, "two.json#broken. It has: broken, git, github, my server"),
             ("broken", None, "needs a \"command\" or a \"url\""),
             ("./absent.json", None, "the file ./absent.json does not exist"),

@@ -71,10 +71,10 @@ fn files_without_servers_are_refused() {
         ("{", "is not valid JSON (EOF while parsing an object at line 1 column 1)"),
         ("{\n// comment\n\"a\": x}", "line 3 column 6"),
         ("[]", "it is not a JSON object"),
-        ("{}", r#"write {"mcpServers""#),
+        ("{}", r#"they look like {"mcpServers""#),
         (r#"{"mcpServers": []}"#, "must be an object that maps names"),
         (r#"{"command": "a"}"#, "one server without a name"),
-        (r#"{"name": "package", "version": "1"}"#, "names no servers"),
+        (r#"{"name": "package", "version": "1"}"#, "has no MCP servers"),
     ] {
         let error = file(text).unwrap_err().to_string();
         assert!(error.contains(part) && error.contains(".mcp.json"), "{text}: {error}");
@@ -147,28 +147,34 @@ fn bad_entries_are_explained_without_secrets() {
     for (description, part) in [
         ("5", "must be an object"),
         ("{}", "needs a \"command\" or a \"url\""),
-        (r#"{"command": 5}"#, "\"command\" must be a text"),
+        (r#"{"command": 5}"#, "\"command\" must be a string"),
         (r#"{"command": ""}"#, "\"command\" is empty"),
-        (r#"{"command": "a", "args": "b"}"#, "\"args\" must be a list of texts"),
-        (r#"{"command": "a", "args": [{}]}"#, "\"args\" must be a list of texts"),
-        (r#"{"command": "a", "env": ["A=hush"]}"#, "\"env\" must map names to texts"),
+        (r#"{"command": "a", "args": "b"}"#, "\"args\" must be a list of strings"),
+        (r#"{"command": "a", "args": [{}]}"#, "\"args\" must be a list of strings"),
+        (r#"{"command": "a", "env": ["A=hush"]}"#, "\"env\" must map names to strings"),
         (r#"{"command": "a", "disabled": "yes"}"#, "\"disabled\" must be true or false"),
         (r#"{"command": "a", "type": "hush"}"#, "\"type\" must be \"stdio\", \"http\" or \"sse\""),
         (r#"{"type": "stdio", "url": "https://a.example"}"#, "needs a \"command\""),
         (r#"{"type": "sse", "command": "a"}"#, "needs a \"url\""),
         (r#"{"url": "${TOKEN}"}"#, "\"url\" is not a valid URL"),
         (r#"{"url": "ws://${TOKEN}"}"#, "must start with http:// or https://"),
-        (r#"{"url": "https://a", "headers": {"a b": "hush"}}"#, "\"a b\" is no name for an HTTP header"),
+        (
+            r#"{"url": "https://a", "headers": {"a b": "hush"}}"#,
+            "\"a b\" is not a valid name for an HTTP header",
+        ),
         (r#"{"url": "https://a", "headers": {"a": "${NEWLINE}"}}"#, "the value of the header \"a\""),
-        (r#"{"command": "a", "env": {"A": "${TOKEN}${UNSET}"}}"#, "variable UNSET, which is not set: set it"),
+        (
+            r#"{"command": "a", "env": {"A": "${TOKEN}${UNSET}"}}"#,
+            "variable UNSET (env.A), which is not set: set it",
+        ),
         (
             r#"{"url": "https://a", "headers": {"A": "${env:UNSET}"}}"#,
-            "variable UNSET, which is not set: set it",
+            "variable UNSET (headers.A), which is not set: set it",
         ),
         (r#"{"command": "a", "env": {"A": "${input:my-key}"}}"#, "input \"my-key\""),
         (
             r#"{"command": "a", "env": {"A": "${input:my-key}"}}"#,
-            "set the environment variable MY_KEY instead",
+            "the environment variable MY_KEY (env.A, for the input",
         ),
         (r#"{"command": "a", "envFile": "/does/not/exist"}"#, "\"envFile\" /does/not/exist cannot be read"),
     ] {
@@ -196,8 +202,8 @@ fn inputs_say_what_they_are() {
         "servers": {"a": {"command": "a", "args": ["${input:key}"]}, "b": {"command": "b", "args": ["${input:region}"]}}}"#;
     assert_eq!(
         get(text, "a").unwrap_err().to_string(),
-        "server \"a\" in /srv/app/.mcp.json asks for the input \"key\" (API key), which only VS Code can prompt \
-         for: set the environment variable key instead"
+        "server \"a\" in /srv/app/.mcp.json needs the environment variable key (args, for the input \"key\": API key), \
+         which is not set: set it"
     );
     assert_eq!(command(get(text, "b").unwrap()).args, ["eu"]);
 }
@@ -227,4 +233,121 @@ fn variables_from_files_come_before_none_but_after_env() {
     let env = command(read.unwrap()).env;
     assert_eq!((env["A"].as_str(), env["B"].as_str()), ("file", "own"));
     assert!(error.contains("line 2 of its \"envFile\"") && !error.contains("hush"), "{error}");
+}
+
+fn codex(text: &str) -> ServersFile {
+    parse::parse(text, Path::new("/home/me/.codex/config.toml"), &around()).unwrap()
+}
+
+#[test]
+fn codex_keeps_its_servers_in_toml() {
+    let file = codex(
+        r#"
+        model = "gpt-5"
+        [mcp_servers.docs]
+        command = "npx"
+        args = ["-y", "docs"]
+        env = { LEVEL = "1" }
+        env_vars = ["TOKEN", { name = "BASE" }]
+        startup_timeout_sec = 20
+        tool_timeout_sec = 1.5
+        enabled_tools = ["search"]
+        disabled_tools = ["drop"]
+        required = true
+        [mcp_servers.web]
+        url = "https://a.example/mcp"
+        bearer_token_env_var = "TOKEN"
+        http_headers = { X-Team = "harbour" }
+        env_http_headers = { X-Base = "BASE", X-Other = "UNSET" }
+        [mcp_servers.off]
+        command = "x"
+        enabled = false
+        "#,
+    );
+    let docs = file.get_in("docs", &around()).unwrap();
+    assert_eq!(docs.terms.timeout, Some(std::time::Duration::from_millis(1500)));
+    assert_eq!(docs.terms.start_timeout, Some(std::time::Duration::from_secs(20)));
+    assert_eq!(
+        (docs.terms.include.as_slice(), docs.terms.exclude.as_slice()),
+        (&["search".to_owned()][..], &["drop".to_owned()][..])
+    );
+    assert_eq!(docs.notes, ["\"required\" is ignored"]);
+    let env = command(docs).env;
+    assert_eq!((env["LEVEL"].as_str(), env["TOKEN"].as_str()), ("1", "hush"));
+    assert_eq!(env["BASE"], "https://example.com");
+    let web = file.describe("web").unwrap();
+    assert_eq!(web.headers["Authorization"], "Bearer ${TOKEN}");
+    assert_eq!((web.headers["X-Team"].as_str(), web.headers["X-Base"].as_str()), ("harbour", "${BASE}"));
+    let error = file.get_in("web", &around()).unwrap_err().to_string();
+    assert!(
+        error.contains("needs the environment variable UNSET (headers.X-Other), which is not set"),
+        "{error}"
+    );
+    assert!(file.get_in("off", &around()).unwrap().disabled);
+    for (text, part) in [
+        ("[mcp_servers.x]\ncommand = \"hush", "is not valid TOML (line 2: "),
+        ("model = \"x\"", "it has no [mcp_servers.NAME] table"),
+    ] {
+        let error = parse::parse(text, Path::new("/c/config.toml"), &around()).unwrap_err().to_string();
+        assert!(error.contains(part) && !error.contains("hush"), "{error}");
+    }
+}
+
+#[test]
+fn zed_calls_them_context_servers() {
+    let text = r#"{
+        // Comments are fine.
+        "theme": "One",
+        "terminal": {"command": "not-a-server"},
+        "context_servers": {
+            "old": {"command": {"path": "a", "args": ["b"], "env": {"T": "1"}}, "settings": {}},
+            "new": {"source": "custom", "command": "c", "args": ["d"], "env": {}},
+            "web": {"url": "https://a.example/mcp", "headers": {"X": "1"}},
+            "ext": {"source": "extension", "settings": {"key": "hush"}},
+        },
+    }"#;
+    let file = parse::parse(text, Path::new("/home/me/.config/zed/settings.json"), &around()).unwrap();
+    assert_eq!(file.names().collect::<Vec<_>>(), ["ext", "new", "old", "web"]);
+    let old = command(file.get_in("old", &around()).unwrap());
+    assert_eq!((old.program.as_str(), old.args, old.env["T"].as_str()), ("a", vec!["b".to_owned()], "1"));
+    assert_eq!(command(file.get_in("new", &around()).unwrap()).program, "c");
+    assert_eq!(remote(file.get_in("web", &around()).unwrap()).headers["X"], "1");
+    let error = file.get_in("ext", &around()).unwrap_err().to_string();
+    assert!(error.contains("belongs to an extension of Zed") && !error.contains("hush"), "{error}");
+    let settings = r#"{"terminal": {"command": "not-a-server"}}"#;
+    let error =
+        parse::parse(settings, Path::new("/home/me/.config/zed/settings.json"), &around()).unwrap_err();
+    assert!(matches!(error, ServersFileError::NoServers { .. }), "{error}");
+}
+
+#[test]
+fn gemini_and_windsurf_say_which_tools() {
+    let text = r#"{"mcpServers": {
+        "g": {"httpUrl": "https://a.example/mcp", "timeout": 30000, "trust": true, "includeTools": ["a"], "excludeTools": ["b"]},
+        "never": {"command": "x", "env": {"T": "$TOKEN"}, "timeout": -1}}}"#;
+    let file = parse::parse(text, Path::new("/home/me/.gemini/settings.json"), &around()).unwrap();
+    let entry = file.get_in("g", &around()).unwrap();
+    assert_eq!(entry.terms.timeout, Some(std::time::Duration::from_secs(30)));
+    assert_eq!((entry.terms.include[0].as_str(), entry.terms.exclude[0].as_str()), ("a", "b"));
+    assert_eq!(entry.notes, ["\"trust\" is ignored"]);
+    let never = file.get_in("never", &around()).unwrap();
+    assert_eq!(never.notes, ["\"timeout\" is ignored: it is not a sensible time"]);
+    assert_eq!(command(never).env["T"], "hush");
+    let surf = entry_of_windsurf();
+    assert_eq!(surf.terms.exclude, ["x"]);
+    assert_eq!(remote(surf).url.as_str(), "https://a.example/mcp");
+}
+
+fn entry_of_windsurf() -> Entry {
+    entry(r#"{"serverUrl": "https://a.example/mcp", "disabledTools": ["x"]}"#).unwrap()
+}
+
+#[test]
+fn everything_that_is_missing_is_named_at_once() {
+    let error = entry(r#"{"command": "${ONE}", "args": ["${TWO}", "${ONE}"], "env": {"A": "${THREE}"}}"#)
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "server \"x\" in /srv/app/.mcp.json needs environment variables that are not set: ONE (command), TWO (args), THREE (env.A)"
+    );
 }

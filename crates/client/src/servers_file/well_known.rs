@@ -3,9 +3,13 @@
 use std::path::{Path, PathBuf};
 
 /// The files in which other programs keep their MCP servers, whether or not they exist, with a label for each: first
-/// those of the current directory, then those of the user.
+/// those of the current directory, then those of the user. No file is named twice, also not through a link, or because the
+/// current directory is the home directory.
 pub fn well_known_files() -> Vec<(&'static str, PathBuf)> {
-    files(Path::new("."), std::env::home_dir().as_deref(), &|name| std::env::var_os(name).map(PathBuf::from))
+    let files = files(Path::new("."), std::env::home_dir().as_deref(), &|name| {
+        std::env::var_os(name).map(PathBuf::from)
+    });
+    once_each(files)
 }
 
 fn files(
@@ -16,39 +20,115 @@ fn files(
     let mut files = vec![
         ("Claude Code, this project", here.join(".mcp.json")),
         ("VS Code, this project", here.join(".vscode/mcp.json")),
+        ("VS Code, settings of this project", here.join(".vscode/settings.json")),
         ("Cursor, this project", here.join(".cursor/mcp.json")),
+        ("Codex, this project", here.join(".codex/config.toml")),
+        ("Gemini CLI, this project", here.join(".gemini/settings.json")),
+        ("Zed, this project", here.join(".zed/settings.json")),
     ];
     let Some(home) = home else { return files };
+    let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
+    let xdg = absolute("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
     let settings = if cfg!(target_os = "macos") {
         home.join("Library/Application Support")
     } else if cfg!(windows) {
         variable("APPDATA").unwrap_or_else(|| home.join("AppData/Roaming"))
     } else {
-        variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute()).unwrap_or_else(|| home.join(".config"))
+        xdg.clone()
     };
-    files.push(("Cursor", home.join(".cursor/mcp.json")));
-    files.push(("Claude Desktop", settings.join("Claude/claude_desktop_config.json")));
-    files.push(("Claude Code", home.join(".claude.json")));
+    let zed = if cfg!(windows) { settings.join("Zed") } else { xdg.join("zed") };
+    let codex = variable("CODEX_HOME")
+        .filter(|path| !path.as_os_str().is_empty())
+        .unwrap_or_else(|| home.join(".codex"));
+    files.extend([
+        ("Cursor", home.join(".cursor/mcp.json")),
+        ("Claude Desktop", settings.join("Claude/claude_desktop_config.json")),
+        ("Claude Code", home.join(".claude.json")),
+        ("VS Code", settings.join("Code/User/mcp.json")),
+        ("VS Code, settings", settings.join("Code/User/settings.json")),
+        ("Codex", codex.join("config.toml")),
+        ("Gemini CLI", home.join(".gemini/settings.json")),
+        ("Windsurf", home.join(".codeium/windsurf/mcp_config.json")),
+        ("Zed", zed.join("settings.json")),
+    ]);
     files
+}
+
+/// The files without those that an earlier path leads to as well.
+fn once_each(files: Vec<(&'static str, PathBuf)>) -> Vec<(&'static str, PathBuf)> {
+    let mut seen = Vec::new();
+    let mut is_new = |path: &Path| {
+        let real = std::fs::canonicalize(path)
+            .or_else(|_| std::path::absolute(path))
+            .unwrap_or_else(|_| path.to_owned());
+        let is_new = !seen.contains(&real);
+        seen.push(real);
+        is_new
+    };
+    files.into_iter().filter(|(_, path)| is_new(path)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn shown(files: &[(&str, PathBuf)]) -> Vec<String> {
+        files.iter().map(|(_, path)| path.to_string_lossy().replace('\\', "/")).collect()
+    }
+
     #[test]
     fn servers_file_well_known() {
         let found = files(Path::new("/p"), Some(Path::new("/h")), &|_| None);
-        let paths: Vec<_> = found.iter().map(|(_, path)| path.to_string_lossy().replace('\\', "/")).collect();
-        assert_eq!(
-            paths[..4],
-            ["/p/.mcp.json", "/p/.vscode/mcp.json", "/p/.cursor/mcp.json", "/h/.cursor/mcp.json"]
-        );
-        assert!(
-            paths[4].starts_with("/h/") && paths[4].ends_with("/Claude/claude_desktop_config.json"),
-            "{paths:?}"
-        );
-        assert_eq!(paths[5], "/h/.claude.json");
-        assert_eq!(files(Path::new("."), None, &|_| None).len(), 3);
+        let paths = shown(&found);
+        for path in [
+            "/p/.mcp.json",
+            "/p/.vscode/mcp.json",
+            "/p/.vscode/settings.json",
+            "/p/.cursor/mcp.json",
+            "/p/.codex/config.toml",
+            "/p/.gemini/settings.json",
+            "/p/.zed/settings.json",
+            "/h/.cursor/mcp.json",
+            "/h/.claude.json",
+            "/h/.codex/config.toml",
+            "/h/.gemini/settings.json",
+            "/h/.codeium/windsurf/mcp_config.json",
+        ] {
+            assert!(paths.iter().any(|known| known == path), "{path}: {paths:?}");
+        }
+        for end in ["/Claude/claude_desktop_config.json", "/Code/User/mcp.json", "/Code/User/settings.json"] {
+            assert!(paths.iter().any(|path| path.starts_with("/h/") && path.ends_with(end)), "{end}");
+        }
+        assert_eq!(files(Path::new("."), None, &|_| None).len(), 7, "only those of the project");
+        let moved = files(Path::new("/p"), Some(Path::new("/h")), &|name| {
+            (name == "CODEX_HOME").then(|| PathBuf::from("/codex"))
+        });
+        assert!(shown(&moved).contains(&"/codex/config.toml".to_owned()));
+    }
+
+    #[cfg(not(any(windows, target_os = "macos")))]
+    #[test]
+    fn servers_file_well_known_on_linux() {
+        let found = shown(&files(Path::new("/p"), Some(Path::new("/h")), &|_| None));
+        assert!(found.contains(&"/h/.config/Code/User/mcp.json".to_owned()), "{found:?}");
+        assert!(found.contains(&"/h/.config/zed/settings.json".to_owned()), "{found:?}");
+    }
+
+    #[test]
+    fn servers_file_well_known_names_no_file_twice() {
+        let home = std::env::temp_dir().join(format!("tidegate-well-known-{}", std::process::id()));
+        std::fs::create_dir_all(home.join(".cursor")).unwrap();
+        std::fs::write(home.join(".cursor/mcp.json"), "{}").unwrap();
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(home.join(".cursor/mcp.json"), home.join(".mcp.json")).unwrap();
+        let all = files(&home, Some(&home), &|_| None);
+        let found = once_each(all.clone());
+        std::fs::remove_dir_all(&home).unwrap();
+        let cursors = |list: &[(&str, PathBuf)]| {
+            list.iter().filter(|(_, path)| path.ends_with(".cursor/mcp.json")).count()
+        };
+        assert_eq!(cursors(&all), 2);
+        // The link comes first, and leads to the same file.
+        assert_eq!(cursors(&found), usize::from(cfg!(not(unix))), "{found:?}");
     }
 }

@@ -6,24 +6,24 @@ use std::path::PathBuf;
 use tidegate_client::{Command, Target, parse_env_file};
 
 use super::Resolver;
+use crate::absent::Missing;
 use crate::read;
 use crate::written::{Server, Words};
 
 impl Resolver<'_> {
     pub(super) fn command(&mut self, name: &str, server: &Server) -> Option<Target> {
-        let mut command = self.words(name, server)?;
-        let mut env = self.env_file(name, server.env_file.as_deref());
+        let Some(mut command) = self.words(name, server) else {
+            // Looked at all the same, for whatever else is missing or wrong.
+            self.check_variables(&["servers", name, "env"], &server.env);
+            self.env_file(name, server.env_file.as_deref());
+            return None;
+        };
+        self.check_variables(&["servers", name, "env"], &server.env);
+        // What is nearer to the server wins.
+        let mut env = self.default_env.clone();
+        env.append(&mut self.env_file(name, server.env_file.as_deref()));
         env.append(&mut command.env);
-        for (variable, value) in &server.env {
-            let at = ["servers", name, "env", variable];
-            if variable.is_empty() || variable.contains(['=', '\0']) {
-                self.wrong(&at, "this is no name for a variable");
-            }
-            if value.contains('\0') {
-                self.wrong(&at, "it holds a NUL character, which no variable may hold");
-            }
-            env.insert(variable.clone(), value.clone());
-        }
+        env.extend(server.env.clone());
         command.env = env;
         if let Some(cwd) = &server.cwd {
             command.cwd = self.path(&["servers", name, "cwd"], cwd);
@@ -48,11 +48,11 @@ impl Resolver<'_> {
             Words::Line(line) => self.line(name, line)?,
         };
         if command.program.trim().is_empty() {
-            self.wrong(&at, "it is empty, so name a program");
+            self.wrong(&at, "must be a program, and is empty");
             return None;
         }
         if command.program.contains("://") {
-            self.wrong(&at, "it is an address, and a command is a program: write url instead");
+            self.wrong(&at, "is a URL, not a program; use url instead");
             return None;
         }
         let program = self.program(&command.program);
@@ -83,13 +83,16 @@ impl Resolver<'_> {
 
     /// Words of a command line with everything filled in.
     fn filled(&mut self, name: &str, words: &[String]) -> Option<Vec<String>> {
-        match words.iter().map(|word| self.secrets.text(word)).collect() {
-            Ok(words) => Some(words),
-            Err(sentence) => {
-                self.wrong(&["servers", name, "command"], sentence);
-                None
+        let mut filled = Vec::new();
+        for word in words {
+            match self.secrets.text(word) {
+                Ok(word) => filled.push(word),
+                Err(faults) => {
+                    faults.into_iter().for_each(|fault| self.lacks(&["servers", name, "command"], fault));
+                }
             }
         }
+        (filled.len() == words.len()).then_some(filled)
     }
 
     /// A program as it will be looked up: `./x` is meant from the folder of the configuration, wherever the gateway was
@@ -106,12 +109,15 @@ impl Resolver<'_> {
     fn env_file(&mut self, name: &str, file: Option<&str>) -> BTreeMap<String, String> {
         let at = ["servers", name, "env_file"];
         let Some(path) = file.and_then(|file| self.path(&at, file)) else { return BTreeMap::new() };
-        let read = self.secrets.file(&path, read::MAX_BYTES).and_then(|text| {
-            parse_env_file(&text)
-                .map_err(|line| format!("line {line} of {} is not NAME=value", path.display()))
-        });
-        read.unwrap_or_else(|sentence| {
-            self.wrong(&at, sentence);
+        let text = match self.secrets.file(&path, read::MAX_BYTES) {
+            Ok(text) => text,
+            Err(sentence) => {
+                self.absent.add(&at, Missing::File(sentence));
+                return BTreeMap::new();
+            }
+        };
+        parse_env_file(&text).unwrap_or_else(|line| {
+            self.wrong(&at, format!("line {line} of {} is not NAME=value", path.display()));
             BTreeMap::new()
         })
     }

@@ -39,12 +39,12 @@ impl Resolver<'_> {
         });
         for (name, number) in [("steps", written.steps), ("tokens", written.tokens)] {
             if number == Some(0) {
-                self.wrong(&at(name), "it must be at least 1");
+                self.wrong(&at(name), "must be at least 1");
             }
         }
         let steps = written.steps.and_then(|steps| usize::try_from(steps).ok());
         if steps.is_some_and(|steps| steps > MOST_STEPS) {
-            self.wrong(&at("steps"), format!("it must be at most {MOST_STEPS}"));
+            self.wrong(&at("steps"), format!("must be at most {MOST_STEPS}"));
         }
         AgentBounds { time, steps, tokens: written.tokens }
     }
@@ -55,7 +55,7 @@ impl Resolver<'_> {
             return Some(MemoryStore::Postgres(store.to_owned()));
         }
         if store.contains("://") {
-            self.wrong(&["memory", "store"], "it must be a file, or an address that starts with postgres://");
+            self.wrong(&["memory", "store"], "must be a file, or a URL that starts with postgres://");
             return None;
         }
         self.path(&["memory", "store"], store).map(MemoryStore::File)
@@ -66,10 +66,7 @@ impl Resolver<'_> {
         match (&written.folder, &written.url, &written.model) {
             (Some(folder), None, None) => {
                 if written.api_key.is_some() {
-                    self.note(
-                        &["memory", "embeddings", "api_key"],
-                        "has no effect, because the model is a folder",
-                    );
+                    self.note(&["memory", "embeddings", "api_key"], "has no effect: the model is a folder.");
                 }
                 self.path(&["memory", "embeddings", "folder"], folder).map(Embeddings::Folder)
             }
@@ -79,11 +76,12 @@ impl Resolver<'_> {
                 api_key: key(&written.api_key),
             }),
             (Some(_), _, _) => {
-                self.wrong(&at, "it has a folder and an endpoint, and only one of them can be meant");
+                self.wrong(&at, "has both a folder and an endpoint; keep one of them");
                 None
             }
             _ => {
-                self.wrong(&at, "it needs a folder with a model, or a url and a model");
+                let fields = ["folder", "url", "model"];
+                self.required(&at, &fields, "needs a folder with a model, or a url and a model");
                 None
             }
         }
@@ -103,7 +101,7 @@ impl Resolver<'_> {
     fn address(&mut self, at: crate::places::Path<'_>, url: &str) -> Option<String> {
         let fits = url.starts_with("http://") || url.starts_with("https://");
         if !fits {
-            self.wrong(at, "it must be an address that starts with http:// or https://");
+            self.wrong(at, "must be a URL that starts with http:// or https://");
         }
         fits.then(|| url.to_owned())
     }

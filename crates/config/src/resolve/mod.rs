@@ -7,15 +7,18 @@ mod server;
 mod terms;
 mod values;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use etcetera::BaseStrategy;
 
+use crate::absent::{self, Absences, Missing};
+use crate::disabled::{DisabledServer, advice};
 use crate::document::Document;
 use crate::error::{ConfigError, Problem};
 use crate::patterns::Patterns;
 use crate::places::{self, Places};
-use crate::secrets::Secrets;
+use crate::secrets::{Fault, Secrets};
 use crate::settings::{
     LONGEST_NAMES, ListenSettings, NameStyle, PinMode, SHORTEST_NAMES, SchemaStyle, Settings, ToolMode,
     ToolSettings,
@@ -31,19 +34,30 @@ pub(crate) fn settings(
     origin: &Path,
     secrets: &Secrets<'_>,
 ) -> Result<Settings, ConfigError> {
-    let Document { file, places, mut shown } = document;
-    let mut resolver = Resolver { secrets, places: &places, problems: Vec::new(), notes: Vec::new() };
+    let Document { file, places, mut shown, problems, absent, removed, .. } = document;
+    let mut resolver = Resolver {
+        secrets,
+        places: &places,
+        problems,
+        notes: Vec::new(),
+        absent,
+        removed,
+        default_env: BTreeMap::new(),
+        disabled: Vec::new(),
+        origin,
+    };
     let mut settings = resolver.file(file);
     for server in &mut settings.servers {
         if let Some(shown) = shown.remove(&server.name) {
             server.shown = shown;
         }
     }
-    settings.notes = resolver.notes;
-    match resolver.problems.is_empty() {
-        true => Ok(settings),
-        false => Err(ConfigError::new(origin, resolver.problems)),
+    if !resolver.problems.is_empty() {
+        return Err(ConfigError::new(origin, resolver.into_problems()));
     }
+    settings.disabled = resolver.disabled;
+    settings.notes = settings.disabled.iter().map(ToString::to_string).chain(resolver.notes).collect();
+    Ok(settings)
 }
 
 /// Where last known lists are kept if nobody says so.
@@ -64,6 +78,16 @@ struct Resolver<'a> {
     places: &'a Places,
     problems: Vec<Problem>,
     notes: Vec<String>,
+    /// What servers refer to that does not exist.
+    absent: Absences,
+    /// Fields that could not be read.
+    removed: Vec<Vec<String>>,
+    /// The variables that every program gets.
+    default_env: BTreeMap<String, String>,
+    /// The servers that are not used.
+    disabled: Vec<DisabledServer>,
+    /// The configuration.
+    origin: &'a Path,
 }
 
 /// Less could not hold a few messages.
@@ -79,6 +103,8 @@ impl Resolver<'_> {
             Some(Place::Usual) | None => self.usual_state_dir(),
         };
         let tools = self.tools(&file.tools);
+        self.check_variables(&["defaults", "env"], &file.defaults.env);
+        self.default_env = file.defaults.env;
         let mut servers = Vec::new();
         for (name, server) in file.servers {
             servers.extend(self.server(name, server, tools.names));
@@ -86,7 +112,25 @@ impl Resolver<'_> {
         let memory = std::sync::Arc::new(self.memory(&file.memory));
         let servers: Vec<_> = servers.into_iter().map(|server| server.with_memory(&memory)).collect();
         self.check_exposed_names(&servers);
-        Settings { servers, tools, listen, drain, state_dir, notes: Vec::new() }
+        Settings { servers, tools, listen, drain, state_dir, ..Settings::default() }
+    }
+
+    /// Everything that is wrong, in the order of the text, with what servers refer to in vain.
+    fn into_problems(self) -> Vec<Problem> {
+        let mut problems = self.problems;
+        let file = self.origin.file_name().unwrap_or_default().to_string_lossy();
+        for absent in self.absent.iter() {
+            let path: Vec<&str> = absent.path.iter().map(String::as_str).collect();
+            let sentence = match &absent.what {
+                Missing::Variable(name) => {
+                    format!("the environment variable {name} is not set. {}", advice(1, &file))
+                }
+                Missing::File(sentence) => sentence.clone(),
+            };
+            problems.push(self.places.problem(&path, sentence));
+        }
+        problems.sort_by_key(|problem| problem.at);
+        problems
     }
 
     fn listen(&mut self, file: &File) -> ListenSettings {
@@ -99,35 +143,35 @@ impl Resolver<'_> {
         if !fits {
             self.wrong(
                 &["listen"],
-                "it must be a host and a port, such as \"127.0.0.1:8765\" or \"[::1]:8765\"",
+                "must be a host and a port, such as \"127.0.0.1:8765\" or \"[::1]:8765\"",
             );
         }
         let path = file.path.clone().unwrap_or(usual.path);
         if !path.starts_with('/') || path.contains(|c: char| c.is_whitespace() || "?#{}".contains(c)) {
-            self.wrong(&["path"], "it must be the path of an address, such as \"/mcp\"");
+            self.wrong(&["path"], "must be the path of a URL, such as \"/mcp\"");
         }
         for origin in &file.allow_origins {
             if !is_origin(origin) {
                 self.wrong(
                     &["allow_origins"],
-                    "an origin is what browsers send: a scheme and a host, such as \"https://app.example.com\", and a port \
-                     unless it is the usual one; no path, not even \"/\"",
+                    "must be origins as browsers send them: scheme and host, such as \"https://app.example.com\", with a port \
+                     unless it is the default one, and without a path or a trailing \"/\"",
                 );
             }
         }
         for host in &file.allow_hosts {
             if host.is_empty() || host.contains('/') {
-                self.wrong(&["allow_hosts"], "a host is only a name, such as \"mcp.example.com\"");
+                self.wrong(&["allow_hosts"], "must be host names, such as \"mcp.example.com\"");
             }
         }
         let max_message = self.size(&["max_message"], file.max_message.as_ref(), usual.max_message);
         let max_buffered = file.max_buffered.as_ref().map(|size| self.size(&["max_buffered"], Some(size), 0));
         if max_buffered.is_some_and(|bytes| bytes < LEAST_BUFFERED) {
-            self.wrong(&["max_buffered"], "it must be at least \"16MiB\"");
+            self.wrong(&["max_buffered"], "must be at least \"16MiB\"");
         }
         let max_connections = file.max_connections.unwrap_or(usual.max_connections);
         if max_connections == 0 {
-            self.wrong(&["max_connections"], "it must be at least 1");
+            self.wrong(&["max_connections"], "must be at least 1");
         }
         let connection_idle =
             self.time(&["connection_idle"], file.connection_idle.as_ref(), usual.connection_idle);
@@ -176,17 +220,20 @@ impl Resolver<'_> {
             batch: tools.batch.unwrap_or(usual.batch),
         };
         if settings.mode == ToolMode::All && !settings.favourites.is_empty() {
-            self.note(&["tools", "favourites"], "has no effect, because mode = \"all\" lists every tool");
+            self.note(&["tools", "favourites"], "has no effect: mode = \"all\" lists every tool.");
         }
         if !(SHORTEST_NAMES..=LONGEST_NAMES).contains(&settings.name_length) {
-            let what = format!("it must be {SHORTEST_NAMES} to {LONGEST_NAMES}");
+            let what = format!("must be from {SHORTEST_NAMES} to {LONGEST_NAMES}");
             self.wrong(&["tools", "name_length"], &what);
         }
         if settings.names == NameStyle::Exact && tools.name_length.is_some() {
-            self.note(&["tools", "name_length"], "has no effect, because names = \"exact\" keeps all names");
+            self.note(
+                &["tools", "name_length"],
+                "has no effect: names = \"exact\" keeps all names as they are.",
+            );
         }
         if settings.pin == PinMode::Off && tools.lock_file.is_some() {
-            self.note(&["tools", "lock_file"], "has no effect, because nothing is pinned (pin = \"off\")");
+            self.note(&["tools", "lock_file"], "has no effect: nothing is pinned (pin = \"off\").");
         }
         settings
     }
@@ -195,7 +242,7 @@ impl Resolver<'_> {
         let usual = usual_state_dir();
         if usual.is_none() {
             let note =
-                "the home directory is not known, so nothing is kept between runs; set HOME or state_dir";
+                "The home directory is unknown, so no state is kept between runs. Set HOME or state_dir.";
             self.notes.push(note.to_owned());
         }
         usual
@@ -203,7 +250,7 @@ impl Resolver<'_> {
 
     fn path(&mut self, at: places::Path<'_>, text: &str) -> Option<std::path::PathBuf> {
         if text.trim().is_empty() {
-            self.wrong(at, "it is empty, and must be a path");
+            self.wrong(at, "must be a path, and is empty");
             return None;
         }
         Some(self.secrets.path(text))
@@ -240,7 +287,56 @@ impl Resolver<'_> {
         })
     }
 
+    /// Something that a server refers to cannot be had: the server is not used.
+    fn lacks(&mut self, at: places::Path<'_>, fault: Fault) {
+        match fault {
+            Fault::Missing(what) => self.absent.add(at, what),
+            Fault::Wrong(sentence) => self.wrong(at, sentence),
+        }
+    }
+
+    /// The server as one that is not used, if it refers to what does not exist.
+    fn without(&self, name: &str) -> Option<DisabledServer> {
+        let located = |absent| {
+            let absent: &absent::Absent = absent;
+            let path: Vec<&str> = absent.path.iter().map(String::as_str).collect();
+            let line = self.places.line(&path);
+            (line, (absent, absent::place(&path, line)))
+        };
+        let mut absent: Vec<_> = self.absent.of(name).into_iter().map(located).collect();
+        absent.sort_by_key(|(line, _)| *line);
+        let absent: Vec<_> = absent.into_iter().map(|(_, absent)| absent).collect();
+        (!absent.is_empty()).then(|| DisabledServer::missing(name, &absent, self.origin))
+    }
+
+    /// Something is not there that one of these fields would be. It is no news if one of them could not be read.
+    fn required(&mut self, at: places::Path<'_>, fields: &[&str], sentence: &str) {
+        let was_there = |field: &str| {
+            self.removed
+                .iter()
+                .any(|path| path.split_last().is_some_and(|(last, around)| last == field && around == at))
+        };
+        if !fields.iter().any(|field| was_there(field)) {
+            self.wrong(at, sentence);
+        }
+    }
+
+    fn check_variables(&mut self, at: places::Path<'_>, variables: &BTreeMap<String, String>) {
+        for (variable, value) in variables {
+            let at = [at, &[variable]].concat();
+            if variable.is_empty() || variable.contains(['=', '\0']) {
+                self.wrong(&at, "this is not a valid name for an environment variable");
+            }
+            if value.contains('\0') {
+                self.wrong(&at, "must not contain a NUL character");
+            }
+        }
+    }
+
     fn wrong(&mut self, at: places::Path<'_>, sentence: impl Into<String>) {
+        if self.absent.covers(at) {
+            return;
+        }
         let problem = self.places.problem(at, sentence);
         // What is wrong with a default is wrong with every server, and is said once.
         if !self.problems.contains(&problem) {

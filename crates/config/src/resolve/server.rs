@@ -6,6 +6,7 @@ use http::{HeaderName, HeaderValue};
 use tidegate_client::{Remote, Target, TargetError};
 
 use super::{BUILTINS, Resolver};
+use crate::disabled::DisabledServer;
 use crate::error::nearest;
 use crate::names;
 use crate::settings::{NameStyle, ServerSettings, Source, ToolOverride};
@@ -23,7 +24,7 @@ impl Resolver<'_> {
             self.wrong(&["servers", &name], sentence);
         }
         if server.enabled == Some(false) {
-            self.notes.push(format!("the server {name:?} is switched off (enabled = false)"));
+            self.disabled.push(DisabledServer::off(&name, "enabled = false"));
             return None;
         }
         let source = self.source(&name, &server);
@@ -33,7 +34,7 @@ impl Resolver<'_> {
         self.terms(&name, &server, &mut settings.options);
         if let Some(prefix) = &server.prefix {
             if style == NameStyle::Portable && !prefix.is_empty() && !names::is_portable(prefix) {
-                let sentence = "it may hold only letters, digits, \"_\" and \"-\", at most 64 of them, \
+                let sentence = "may contain only letters, digits, \"_\" and \"-\", at most 64 of them, \
                                 unless tools.names = \"exact\"";
                 self.wrong(&["servers", &name, "prefix"], sentence);
             }
@@ -47,11 +48,13 @@ impl Resolver<'_> {
             if settings.offers(&tool) {
                 settings.tools.insert(tool, change);
             } else {
-                self.note(
-                    &["servers", &name, "tools", &tool],
-                    "has no effect, because the tool is not offered",
-                );
+                self.note(&["servers", &name, "tools", &tool], "has no effect: the tool is not offered.");
             }
+        }
+        // Known only now: command lines and files of variables are read on the way.
+        if let Some(disabled) = self.without(&name) {
+            self.disabled.push(disabled);
+            return None;
         }
         Some(settings.seal())
     }
@@ -67,9 +70,9 @@ impl Resolver<'_> {
         let at = |field: &'static str| ["servers", server, "tools", tool, field];
         if let Some(name) = &change.name {
             if name.is_empty() {
-                self.wrong(&at("name"), "it is empty, and must be a name");
+                self.wrong(&at("name"), "must be a name, and is empty");
             } else if style == NameStyle::Portable && !names::is_portable(name) {
-                let sentence = "it may hold only letters, digits, \"_\" and \"-\", at most 64 of them, \
+                let sentence = "may contain only letters, digits, \"_\" and \"-\", at most 64 of them, \
                                 unless tools.names = \"exact\"";
                 self.wrong(&at("name"), sentence);
             }
@@ -92,7 +95,7 @@ impl Resolver<'_> {
                     let at = ["servers", &server.name, "tools", tool, "name"];
                     self.wrong(
                         &at,
-                        format!("the tool {its:?} of the server {other:?} has this name already"),
+                        format!("the tool {its:?} of the server {other:?} already has this name"),
                     );
                 }
             }
@@ -120,16 +123,17 @@ impl Resolver<'_> {
             }
             ["builtin"] => {
                 let all = ["args", "env", "env_file", "cwd", "headers", "transport"];
-                self.unused(name, server, "the server is part of Tidegate", &all);
+                self.unused(name, server, "the server is built in", &all);
                 self.builtin(name, server.builtin.as_deref().unwrap_or_default())
             }
             [] => {
-                self.wrong(&at, "it needs a command (a program to start), a url (an address) or a builtin");
+                let sentence = "needs a command (a program to start), a url or a builtin";
+                self.required(&at, &["command", "url", "builtin"], sentence);
                 None
             }
             several => {
                 let several = several.join(" and ");
-                self.wrong(&at, format!("it has {several}, and only one of them can be meant"));
+                self.wrong(&at, format!("has {several}; keep one of them"));
                 None
             }
         }
@@ -147,7 +151,7 @@ impl Resolver<'_> {
                 _ => server.transport.is_some(),
             };
             if written {
-                self.note(&["servers", name, field], &format!("has no effect, because {why}"));
+                self.note(&["servers", name, field], &format!("has no effect: {why}."));
             }
         }
     }
@@ -161,7 +165,7 @@ impl Resolver<'_> {
         let known = BUILTINS.join(", ");
         self.wrong(
             &["servers", name, "builtin"],
-            format!("there is no such server in Tidegate, only {known}{hint}"),
+            format!("Tidegate has no built-in server of this name, only {known}{hint}"),
         );
         None
     }
@@ -171,19 +175,16 @@ impl Resolver<'_> {
         let mut remote = match Remote::parse(server.url.as_deref().unwrap_or_default()) {
             Ok(remote) => remote,
             Err(TargetError::Url(reason)) => {
-                self.wrong(&at, format!("it is not a valid URL ({reason})"));
+                self.wrong(&at, format!("is not a valid URL ({reason})"));
                 return None;
             }
             Err(_) => {
-                self.wrong(&at, "it must start with http:// or https://");
+                self.wrong(&at, "must start with http:// or https://");
                 return None;
             }
         };
         if !remote.url.username().is_empty() || remote.url.password().is_some() {
-            self.wrong(
-                &at,
-                "it has a user name or a password in it: put them into an Authorization header instead",
-            );
+            self.wrong(&at, "contains a user name or a password; use an Authorization header instead");
             return None;
         }
         remote.sse = matches!(server.transport, Some(Transport::Sse));
@@ -196,14 +197,14 @@ impl Resolver<'_> {
         for (name, value) in headers {
             let at = ["servers", server, "headers", name];
             if HeaderName::from_bytes(name.as_bytes()).is_err() {
-                self.wrong(&at, "this is no name for an HTTP header");
+                self.wrong(&at, "this is not a valid name for an HTTP header");
             }
             if HeaderValue::from_str(value).is_err() {
-                self.wrong(&at, "it holds characters that no header may hold, such as line breaks");
+                self.wrong(&at, "contains characters that are not allowed in a header, such as line breaks");
             }
             let lower = name.to_ascii_lowercase();
             if seen.contains(&lower) {
-                self.wrong(&at, "this header is there twice: upper and lower case make no difference");
+                self.wrong(&at, "this header is given twice; its name is not case-sensitive");
             }
             seen.push(lower);
         }

@@ -39,7 +39,7 @@ impl Resolver<'_> {
             written => self.some_time(&at("max_timeout"), written.as_ref(), options.max_timeout),
         };
         if options.max_timeout < options.timeout {
-            self.wrong(&at("max_timeout"), "it must not be shorter than timeout");
+            self.wrong(&at("max_timeout"), "must not be shorter than timeout");
         }
         if let Some(instances) = server.instances {
             options.lanes.instances = match instances {
@@ -64,7 +64,7 @@ impl Resolver<'_> {
             ("max_in_flight", server.max_in_flight, &mut options.max_in_flight),
         ] {
             match written {
-                Some(0) => self.wrong(&at(field), "it must be 1 or more"),
+                Some(0) => self.wrong(&at(field), "must be 1 or more"),
                 Some(number) => *meant = number,
                 None => {}
             }
@@ -102,11 +102,11 @@ impl Resolver<'_> {
         if breaker.failures.is_some() && by_rate {
             self.wrong(
                 &at("failures"),
-                "it counts failures in a row, so it cannot stand beside window and percent",
+                "counts consecutive failures, so it cannot be combined with window and percent",
             );
         }
         if breaker.percent.is_some_and(|percent| percent == 0 || percent > 100) {
-            self.wrong(&at("percent"), "it must be from 1 to 100");
+            self.wrong(&at("percent"), "must be from 1 to 100");
         }
         for (field, number) in [
             ("failures", breaker.failures),
@@ -115,7 +115,7 @@ impl Resolver<'_> {
             ("successes", breaker.successes),
         ] {
             if number == Some(0) {
-                self.wrong(&at(field), "it must be 1 or more");
+                self.wrong(&at(field), "must be 1 or more");
             }
         }
         BreakerSettings {
@@ -137,10 +137,10 @@ impl Resolver<'_> {
         let at = |field: &'static str| ["servers", name, "retry", field];
         let usual = RetryPolicy::default();
         if retry.multiplier.is_some_and(|multiplier| !(1.0..=1000.0).contains(&multiplier)) {
-            self.wrong(&at("multiplier"), "it must be 1 or more");
+            self.wrong(&at("multiplier"), "must be 1 or more");
         }
         if retry.jitter.is_some_and(|jitter| !(0.0..=1.0).contains(&jitter)) {
-            self.wrong(&at("jitter"), "it must be from 0 to 1");
+            self.wrong(&at("jitter"), "must be from 0 to 1");
         }
         RetryPolicy {
             max_retries: retry.attempts.unwrap_or(usual.max_retries),
@@ -166,7 +166,7 @@ impl Resolver<'_> {
     ) -> Duration {
         let meant = self.time(at, time, usual);
         if meant.is_zero() {
-            self.wrong(at, "it must be longer than nothing");
+            self.wrong(at, "must be longer than 0");
             return usual;
         }
         meant

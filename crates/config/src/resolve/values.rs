@@ -10,9 +10,9 @@ const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 /// A length of time. The error is a sentence.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text.trim()) {
-        Ok(time) if time > LONGEST => Err("it must not be longer than a year".to_owned()),
+        Ok(time) if time > LONGEST => Err("must not be longer than a year".to_owned()),
         Ok(time) => Ok(time),
-        Err(_) => Err("it must be a time with its unit, such as \"500ms\", \"30s\" or \"5m\"".to_owned()),
+        Err(_) => Err("must be a time with a unit, such as \"500ms\", \"30s\" or \"5m\"".to_owned()),
     }
 }
 
@@ -23,10 +23,10 @@ pub(super) fn size(size: &Size) -> Result<usize, String> {
         Size::Text(text) => of_text(text.trim()),
     };
     match bytes.map(usize::try_from) {
-        Some(Ok(0)) => Err("it must be more than nothing".to_owned()),
+        Some(Ok(0)) => Err("must be more than 0".to_owned()),
         Some(Ok(bytes)) => Ok(bytes),
         _ => {
-            Err("it must be a number of bytes, or a text such as \"512KiB\", \"16MiB\" or \"1GB\"".to_owned())
+            Err("must be a number of bytes, or a string such as \"512KiB\", \"16MiB\" or \"1GB\"".to_owned())
         }
     }
 }

@@ -16,45 +16,44 @@ pub(crate) use values::{Place, Size, Switch, Time, Words};
 
 /// The configuration of a Tidegate gateway: the servers behind it, and how it offers them.
 ///
-/// In every text, `${NAME}` stands for an environment variable, `${NAME:-default}` for the same with something to use if
-/// it is not set, and `${file:/path}` for what a file holds. `$${` stands for `${` itself.
+/// In every string, `${NAME}` is an environment variable (or one of the .env beside this file), `${NAME:-default}` the same
+/// with a default, and `${file:/path}` the content of a file. `$${` is a literal `${`.
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 #[schemars(title = "tidegate.toml")]
 pub(crate) struct File {
-    /// Where to listen for clients: host and port. Default "127.0.0.1:8765", which only this machine can reach.
+    /// The address to listen on: host and port. Default "127.0.0.1:8765", which only this machine can reach.
     pub(crate) listen: Option<String>,
     /// The path of the endpoint. Default "/mcp".
     pub(crate) path: Option<String>,
-    /// Host names under which the gateway may be reached, besides those of this machine. Default none.
+    /// Host names under which the gateway can be reached, in addition to those of this machine. Default none.
     pub(crate) allow_hosts: Vec<String>,
-    /// Origins of web pages that may call, such as "https://app.example.com". Default none.
+    /// Origins of web pages that may call the gateway, such as "https://app.example.com". Default none.
     pub(crate) allow_origins: Vec<String>,
-    /// Whether to serve the HTTP+SSE transport of 2024-11-05 too, for old clients. Default false.
+    /// Also serve the HTTP+SSE transport of 2024-11-05, for old clients. Default false.
     pub(crate) http_sse: Option<bool>,
-    /// How large one message of a client may be: bytes, or a text such as "16MiB". Default "4MiB".
+    /// The largest message that a client may send: bytes, or a string such as "16MiB". Default "4MiB".
     pub(crate) max_message: Option<Size>,
-    /// How many bytes of large messages, unread and kept answers and lists of servers the gateway may hold, all together:
-    /// bytes, or a text such as "512MiB". New requests are refused for a while when it is used up. Default: the smaller
-    /// of "1GiB" and half of the memory that the process may have.
+    /// How many bytes of large messages, unread and stored responses and server lists the gateway may hold in total:
+    /// bytes, or a string such as "512MiB". At the limit, new requests are refused for a while. Default: the smaller of
+    /// "1GiB" and half of the memory available to the process.
     pub(crate) max_buffered: Option<Size>,
-    /// How many connections of clients there may be at once. Default 8192.
+    /// How many client connections may be open at once. Default 8192.
     pub(crate) max_connections: Option<usize>,
     /// How long a connection may stay open without a request. Default "75s".
     pub(crate) connection_idle: Option<Time>,
-    /// How long a client may take over the headers of a request, and over its body. Default "30s".
+    /// How long a client may take to send the headers of a request, and its body. Default "30s".
     pub(crate) request_within: Option<Time>,
-    /// How long running calls may take to end when the gateway stops. Default "10s".
+    /// How long running calls may take to finish when the gateway stops. Default "10s".
     pub(crate) drain: Option<Time>,
-    /// A directory in which the last known tools of each server are kept, so that they can be listed before the server
-    /// has started; false to keep nothing. Default: tidegate in the user's directory for state, such as
-    /// ~/.local/state/tidegate.
+    /// A directory for the last known lists of each server, so that they can be served before the server has started;
+    /// false to store nothing. Default: tidegate in the user's state directory, such as ~/.local/state/tidegate.
     pub(crate) state_dir: Option<Place>,
     /// How tools are offered.
     pub(crate) tools: Tools,
-    /// The memory that is part of Tidegate.
+    /// The built-in memory.
     pub(crate) memory: memory::Memory,
-    /// What holds for every server that does not say otherwise.
+    /// Settings for every server that does not have its own.
     pub(crate) defaults: Defaults,
     /// The servers, by name. A name consists of letters, digits, "-", "_" and ".", at most 64 of them.
     #[schemars(with = "std::collections::BTreeMap<String, Server>")]
@@ -65,29 +64,28 @@ pub(crate) struct File {
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Tools {
-    /// "all" lists every tool; "search" lists the favourites and tools to find and call the others, which saves room in
+    /// "all" lists every tool; "search" lists the favourites, and tools to find and call all others, which saves space in
     /// the model's context when there are many. Default "all".
     pub(crate) mode: Option<Mode>,
-    /// With mode = "search": which tools are listed all the same. Patterns such as "github_*" for names as clients see
-    /// them. Default none.
+    /// With mode = "search": tools that are listed anyway. Patterns such as "github_*" for names as clients see them.
+    /// Default none.
     pub(crate) favourites: Vec<String>,
-    /// Whether tools may change behind your back: "off" offers whatever servers say; "first-use" remembers each tool as
-    /// it was first seen and withholds it when it has changed; "locked" offers only what the lock file holds.
+    /// Protection against tools that change silently: "off" offers whatever servers list; "first-use" remembers each tool
+    /// as it was first seen and withholds it when it changes; "locked" offers only the tools in the lock file.
     /// Default "off".
     pub(crate) pin: Option<Pin>,
     /// The lock file. Default "tidegate.lock" beside this file.
     pub(crate) lock_file: Option<String>,
-    /// "portable" makes names that every model takes: letters, digits, "_" and "-", at most name_length of them. "exact"
-    /// keeps the servers' names as they are behind the prefix. Default "portable".
+    /// "portable" uses names that every model accepts: letters, digits, "_" and "-", at most name_length of them. "exact"
+    /// keeps the servers' own names after the prefix. Default "portable".
     pub(crate) names: Option<Names>,
-    /// With names = "portable": how long names may be, 24 to 64. Models take 64 characters, and clients put something
-    /// before the names, such as mcp__tidegate__. A file that Tidegate makes says 48. Default 64.
+    /// With names = "portable": the maximum length of names, 24 to 64. Models accept 64 characters, and clients add a
+    /// prefix such as mcp__tidegate__. Files that Tidegate creates set 48. Default 64.
     pub(crate) name_length: Option<usize>,
-    /// "portable" lists the arguments of tools in words that every client and agent framework understands; what does not
-    /// fit the server's own schema does not fit those either. "exact" lists what servers write.
-    /// Default "exact".
+    /// "portable" lists the arguments of tools in a form that every client and agent framework understands, and that never
+    /// allows more than the server's own schema. "exact" lists them as servers describe them. Default "exact".
     pub(crate) schemas: Option<Schemas>,
-    /// Lists larger than this are sent in pages: bytes, or a text such as "4MiB". Default "4MiB".
+    /// Lists larger than this are sent in pages: bytes, or a string such as "4MiB". Default "4MiB".
     pub(crate) page_bytes: Option<Size>,
     /// Whether clients may send several calls in one request (tools/call_batch). Default true.
     pub(crate) batch: Option<bool>,

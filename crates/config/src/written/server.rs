@@ -17,92 +17,97 @@ macro_rules! with_terms {
         #[serde(deny_unknown_fields, default)]
         pub(crate) struct $name {
             $($(#[$doc])* pub(crate) $field: $type,)*
-            /// Which era of the protocol to speak: "auto" for whichever the server speaks, "legacy" for 2025-11-25 and
+            /// Which era of the protocol to speak: "auto" for whichever the server supports, "legacy" for 2025-11-25 and
             /// earlier, "modern" for 2026-07-28. Default "auto".
             pub(crate) era: Option<Era>,
             /// How long a call may take. Default "60s".
             pub(crate) timeout: Option<Time>,
-            /// How long a call may take with all its extensions. Default "1h", or timeout if that is longer.
+            /// How long a call may take in total, with all extensions. Default "1h", or timeout if that is longer.
             pub(crate) max_timeout: Option<Time>,
-            /// Whether progress of a call gives it as much time again, up to max_timeout. Default false.
+            /// Whether progress notifications extend a call by its timeout, up to max_timeout. Default true.
             pub(crate) extend_on_progress: Option<bool>,
-            /// How long a server may take to start and shake hands. Default "60s", because some install themselves
-            /// first.
+            /// How long a server may take to start and complete the handshake. Default "60s", because some install
+            /// themselves first.
             pub(crate) start_timeout: Option<Time>,
-            /// How long a connection may take to open. Default "10s".
+            /// How long opening a connection may take. Default "10s".
             pub(crate) connect_timeout: Option<Time>,
-            /// After which time without calls the server's process is stopped; it is started again when it is needed.
-            /// "never" lets it run. Default "10m" for a process that nobody has called, else session_idle after its
-            /// last client has left.
+            /// How long the server's process may be idle before it is stopped; it is started again when needed. "never"
+            /// keeps it running. Default "10m" for a process that has not been called, else session_idle after its last
+            /// client has left.
             pub(crate) idle: Option<Time>,
-            /// How many sessions (for a program: processes) a legacy server gets: "per-user" gives each user one,
-            /// "per-client" each client of a user, "one" shares one among all users. Where nobody is authenticated,
-            /// everybody is one user. Default "per-user".
+            /// Who shares a session (for a program: a process) of a legacy server: "per-user" gives each user one,
+            /// "per-client" each client of a user, "one" shares one among all users. Without authentication everybody is
+            /// the same user. Default "per-user".
             pub(crate) instances: Option<Instances>,
-            /// What a session with a legacy server declares that its callers can be asked for. Some servers choose their
-            /// tools by it. Default everything.
+            /// The client capabilities that a session with a legacy server declares. Some servers choose their tools by
+            /// them. Default all.
             pub(crate) capabilities: Option<Vec<Askable>>,
-            /// How many such sessions there may be. Default 64.
+            /// The maximum number of such sessions. Default 64.
             #[schemars(range(min = 1))]
             pub(crate) max_sessions: Option<usize>,
-            /// For how long such a session is kept after its client has left. Default "1h", or idle if that is set.
+            /// How long such a session is kept after its client has left. Default "1h", or idle if that is set.
             pub(crate) session_idle: Option<Time>,
-            /// How many calls may be in flight at once. Default 1024.
+            /// The maximum number of concurrent calls. Default 1024.
             #[schemars(range(min = 1))]
             pub(crate) max_in_flight: Option<usize>,
-            /// How large one message may be: bytes, or a text such as "16MiB". Default "16MiB".
+            /// The largest message that the server may send: bytes, or a string such as "16MiB". Default "16MiB".
             pub(crate) max_message: Option<Size>,
-            /// When to stop calling a server that fails: false for never, or a table. Default: after 5 failures in a
-            /// row, for 30 seconds.
+            /// The circuit breaker, which stops calling a server that fails: false for none, or a table. Default: after 5
+            /// consecutive failures, for 30 seconds.
             pub(crate) breaker: Option<Switch<Breaker>>,
-            /// When to make a call again that failed before the server did anything: false for never, or a table.
-            /// Default: 3 times, after 1, 2 and 4 seconds.
+            /// Retries of calls that failed before the server did anything: false for none, or a table. Default: 3 times,
+            /// after 1, 2 and 4 seconds.
             pub(crate) retry: Option<Switch<Retry>>,
-            /// Whether to believe what tools say about themselves (read-only, idempotent), so that such calls are made
-            /// again when nobody knows what became of them. Default false.
+            /// Whether to trust the annotations of tools (read-only, idempotent), so that such calls are retried when
+            /// their outcome is unknown. Default false.
             pub(crate) trust_annotations: Option<bool>,
-            /// How long a call to a legacy server waits for the answer to a question. Default "5m".
+            /// How long a call to a legacy server waits for the user's answer to a question. Default "5m".
             pub(crate) park_time: Option<Time>,
         }
     };
 }
 
 with_terms! {
-    /// What holds for every server that does not say otherwise.
-    Defaults {}
+    /// Settings for every server that does not have its own.
+    Defaults {
+        /// Environment variables for every program that is started. Those of a server (env, env_file) are merged over
+        /// them, name by name. Default none.
+        env: BTreeMap<String, String>,
+    }
 }
 
 with_terms! {
-    /// A server: exactly one of command, url and builtin says what it is.
+    /// A server. It has exactly one of command, url and builtin.
     Server {
-        /// The program to start. A text with spaces and without args is split as a shell does it, unless there is a file
-        /// of that name; a list is the program and its arguments. "./" and "../" start from the folder of this file,
-        /// "~/" from the home directory; other names are looked up in PATH.
+        /// The program to start. A string with spaces and without args is split like in a shell, unless a file of that
+        /// name exists; a list is the program and its arguments. "./" and "../" start from the folder of this file, "~/"
+        /// from the home directory; other names are looked up in PATH.
         command: Option<Words>,
         /// The program's arguments. Default none.
         args: Option<Vec<String>>,
-        /// Variables for the program, besides the few that every program gets (PATH, HOME and the like). Default none.
+        /// Environment variables for the program, in addition to those that every program gets (PATH, HOME, proxies and the
+        /// like). Default none.
         env: BTreeMap<String, String>,
-        /// A file with such variables, NAME=value in each line. Those under env come first. Default none.
+        /// A file with such variables, one NAME=value per line. env wins over it. Default none.
         env_file: Option<String>,
-        /// The directory in which the program runs. Default: the one in which the gateway was started.
+        /// The working directory of the program. Default: that of the gateway.
         cwd: Option<String>,
-        /// The address of a server, http or https.
+        /// The URL of the server, http or https.
         url: Option<String>,
-        /// Headers that go with every request to the address, such as Authorization. Default none.
+        /// Headers for every request, such as Authorization. Default none.
         headers: BTreeMap<String, String>,
-        /// How to speak to the address: "http" for Streamable HTTP, "sse" for the older HTTP+SSE. Default: whichever
-        /// the server has.
+        /// The transport: "http" for Streamable HTTP, "sse" for the older HTTP+SSE. Default: whichever the server
+        /// supports.
         transport: Option<Transport>,
-        /// The name of a server that is part of Tidegate, such as "memory".
+        /// The name of a server that is built into Tidegate, such as "memory".
         builtin: Option<String>,
-        /// Whether to use the server at all. Default true.
+        /// Whether to use the server. Default true.
         enabled: Option<bool>,
-        /// What the names of the server's tools are preceded by; "" for nothing. Default: the server's name and "_".
+        /// The prefix of the server's tool names; "" for none. Default: the server's name and "_".
         prefix: Option<String>,
         /// Which tools to offer, by the server's own names: patterns such as "read_*". Default: all.
         allow: Vec<String>,
-        /// Which tools not to offer, even if allow has them. Default none.
+        /// Which tools not to offer, even if allow matches them. Default none.
         deny: Vec<String>,
         /// Changes to single tools, by the server's own names.
         tools: BTreeMap<String, Tool>,
@@ -113,54 +118,54 @@ with_terms! {
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Tool {
-    /// The name under which clients see it; no prefix is put before it. Default: the server's, behind the prefix.
+    /// The name that clients see, without a prefix. Default: the server's name for it, after the prefix.
     pub(crate) name: Option<String>,
-    /// What clients are told about it. Default: what the server says.
+    /// The description that clients see. Default: the server's own.
     pub(crate) description: Option<String>,
-    /// How long a call of it may take. Default: the server's timeout.
+    /// How long a call of this tool may take. Default: the server's timeout.
     pub(crate) timeout: Option<Time>,
 }
 
-/// When to stop calling a server that fails. Either a number of failures in a row, or a share of the last calls.
+/// The circuit breaker. Either a number of consecutive failures, or a share of the most recent calls.
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Breaker {
-    /// After how many failures in a row. Default 5. Not together with window and percent.
+    /// The number of consecutive failures that opens the breaker. Default 5. Not together with window and percent.
     #[schemars(range(min = 1))]
     pub(crate) failures: Option<u32>,
-    /// How many of the last calls are looked at. Default 10, if percent is given.
+    /// How many of the most recent calls are considered. Default 10, if percent is given.
     #[schemars(range(min = 1))]
     pub(crate) window: Option<u32>,
-    /// From how many percent of failures among them on, 1 to 100. Default 50, if window is given.
+    /// The percentage of failures among them that opens the breaker, 1 to 100. Default 50, if window is given.
     #[schemars(range(min = 1, max = 100))]
     pub(crate) percent: Option<u8>,
-    /// For how long nobody calls then. Default "30s".
+    /// How long the breaker stays open. Default "30s".
     pub(crate) open_for: Option<Time>,
     /// How many trial calls may run at once afterwards. Default 1.
     #[schemars(range(min = 1))]
     pub(crate) trials: Option<u32>,
-    /// How many of them must succeed before everybody calls again. Default 1.
+    /// How many trial calls must succeed before the breaker closes. Default 1.
     #[schemars(range(min = 1))]
     pub(crate) successes: Option<u32>,
 }
 
-/// When to make a call again that failed before the server did anything.
+/// Retries of calls that failed before the server did anything.
 #[derive(Deserialize, JsonSchema, Default)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Retry {
-    /// How often a call is made again after it failed. Default 3.
+    /// How often a failed call is retried. Default 3.
     pub(crate) attempts: Option<u32>,
-    /// How long to wait before the first time. Default "1s".
+    /// The delay before the first retry. Default "1s".
     pub(crate) base: Option<Time>,
-    /// By how much each wait is longer than the one before, 1 or more. Default 2.
+    /// The factor by which each delay grows, 1 or more. Default 2.
     #[schemars(range(min = 1))]
     pub(crate) multiplier: Option<f64>,
-    /// The longest wait. Default "10s".
+    /// The longest delay. Default "10s".
     pub(crate) max: Option<Time>,
-    /// Which part of a wait is left to chance, from 0 to 1. Default 0.5.
+    /// The share of a delay that is random, from 0 to 1. Default 0.5.
     #[schemars(range(min = 0, max = 1))]
     pub(crate) jitter: Option<f64>,
-    /// How long after its beginning a call may still be made again; "never" for no such limit. Default "60s".
+    /// How long after the start of a call it may still be retried; "never" for no limit. Default "60s".
     pub(crate) overall: Option<Time>,
 }
 

@@ -71,7 +71,7 @@ macro_rules! written {
 
 written!(
     Time,
-    "a time with its unit in quotes, such as \"500ms\", \"30s\" or \"5m\"",
+    "a time with a unit in quotes, such as \"500ms\", \"30s\" or \"5m\"",
     json_schema!({"type": "string"}),
     {
         fn visit_str<E: Error>(self, text: &str) -> Result<Time, E> {
@@ -82,16 +82,14 @@ written!(
 
 written!(
     Size,
-    "a number of bytes, or a text such as \"16MiB\"",
+    "a number of bytes, or a string such as \"16MiB\"",
     json_schema!({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string"}]}),
     {
         fn visit_str<E: Error>(self, text: &str) -> Result<Size, E> {
             Ok(Size::Text(text.to_owned()))
         }
         fn visit_i64<E: Error>(self, number: i64) -> Result<Size, E> {
-            u64::try_from(number)
-                .map(Size::Bytes)
-                .map_err(|_| E::custom("a number of bytes cannot be negative"))
+            u64::try_from(number).map(Size::Bytes).map_err(|_| E::custom("must not be negative"))
         }
     }
 );
@@ -112,7 +110,7 @@ written!(
 
 written!(
     Words,
-    "a program, as a text or as a list of texts",
+    "a program, as a string or as a list of strings",
     json_schema!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
     {
         fn visit_str<E: Error>(self, text: &str) -> Result<Words, E> {

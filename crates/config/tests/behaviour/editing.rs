@@ -27,11 +27,11 @@ fn a_new_file_explains_itself() {
     assert_eq!(
         std::fs::read_to_string(&path).unwrap(),
         r##"#:schema https://raw.githubusercontent.com/tidegate/tidegate/main/docs/tidegate.schema.json
-# The servers behind this Tidegate. Look at it with `tidegate check`.
-# Secrets: write ${NAME} for a variable, ${file:/path} for what a file holds.
+# The MCP servers behind Tidegate. Check this file with `tidegate check`.
+# Secrets: ${NAME} is an environment variable (or one of .env beside this file), ${file:/path} a file.
 
 [tools]
-# Models take names of 64 characters, and clients put something before them, such as mcp__tidegate__.
+# Models accept tool names of up to 64 characters, and clients add a prefix such as mcp__tidegate__.
 name_length = 48
 
 [servers.time]
@@ -170,19 +170,21 @@ fn mistakes_change_nothing() {
     let path = folder.write("t.toml", KEPT);
     let told = |result: Result<(), EditError>| result.unwrap_err().to_string();
     let file = path.display();
-    assert_eq!(told(add(&path, "a", &program(&["x"]), false)), format!("{file} has a server \"a\" already"));
+    assert_eq!(told(add(&path, "a", &program(&["x"]), false)), format!("{file} already has a server \"a\""));
     assert!(told(add(&path, "a b", &program(&["x"]), false)).contains("only letters, digits"));
-    assert_eq!(told(remove(&path, "z")), format!("there is no server \"z\" in {file}. It has: b, a"));
+    assert_eq!(told(remove(&path, "z")), format!("{file} has no server \"z\"; it has b, a"));
     assert!(told(add(&folder.path(".mcp.json"), "a", &program(&["x"]), false)).contains("tidegate import"));
     let long = folder.write("long.toml", "[servers.github]\ncommand = \"a\"");
     assert!(told(remove(&long, "githb")).ends_with("did you mean \"github\"?"));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), KEPT);
-    for (text, expected) in [("servers = 5", "servers must be a table"), ("a = ", ":1:5: this is not TOML")] {
+    for (text, expected) in
+        [("servers = 5", "servers: must be a table"), ("a = ", ":1:5: this is not valid TOML")]
+    {
         let broken = folder.write("broken.toml", text);
         assert!(told(add(&broken, "a", &program(&["x"]), false)).contains(expected));
         assert_eq!(std::fs::read_to_string(&broken).unwrap(), text);
     }
-    assert!(told(remove(&folder.path("gone.toml"), "a")).contains("which has none"));
+    assert!(told(remove(&folder.path("gone.toml"), "a")).contains("it has none"));
 }
 
 #[cfg(unix)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tidegate_client::Target;
-use tidegate_config::{Config, Source};
+use tidegate_config::{Config, DisabledCause, Source};
 
 use crate::folder::Folder;
 use crate::{command, env};
@@ -17,12 +17,12 @@ fn what_is_no_configuration() {
     let folder = Folder::new();
     for (path, expected) in [
         (folder.path("gone.toml"), "the configuration cannot be read: there is no such file"),
-        (folder.path(""), "the configuration is a directory: name a file in it"),
-        (folder.write("bytes.toml", b"a = \"b\"\n\xff\xfe"), "is not text in UTF-8 (line 2)"),
+        (folder.path(""), "the configuration is a directory, not a file"),
+        (folder.write("bytes.toml", b"a = \"b\"\n\xff\xfe"), "is not valid UTF-8 (line 2)"),
         (folder.write("large.toml", " ".repeat(1024 * 1024 + 1)), "is larger than 1 MiB"),
         (folder.write("large.json", " ".repeat(1024 * 1024 + 1)), "is larger than 1 MiB"),
         (folder.write("broken.json", "{"), "is not valid JSON"),
-        (folder.write("other.json", "{\"name\": \"package\"}"), "names no servers"),
+        (folder.write("other.json", "{\"name\": \"package\"}"), "has no MCP servers"),
     ] {
         let error = error(&path);
         assert!(error.contains(expected) && error.contains(path.to_str().unwrap()), "{error}");
@@ -76,15 +76,24 @@ fn files_of_other_programs_are_taken_as_they_are() {
     assert!(matches!(&settings.servers[1].source, Source::Target(Target::Url(remote)) if remote.sse));
     let notes = settings.notes.join("\n");
     for part in [
-        "\"Brave Search\" is called \"Brave-Search\" here",
-        "\"off\" is left out: the file says that it is disabled",
-        "\"unset\" is left out: server \"unset\" in ",
-        "the environment variable NONE",
-        "\"web\": \"timeout\" is ignored",
+        "Server \"Brave Search\" is called \"Brave-Search\" here.",
+        "Server \"off\" is disabled (in .mcp.json).",
+        "Server \"unset\" is disabled: the environment variable NONE is not set (url). Set it, or put it in .env beside \
+         .mcp.json.",
+        "Server \"web\": \"timeout\" is ignored.",
     ] {
         assert!(notes.contains(part), "{part}: {notes}");
     }
     assert!(!notes.contains("hush"));
+    let disabled: Vec<_> = settings
+        .disabled
+        .iter()
+        .map(|server| (server.name.as_str(), server.cause, server.missing.concat()))
+        .collect();
+    assert_eq!(
+        disabled,
+        [("off", DisabledCause::Off, String::new()), ("unset", DisabledCause::Missing, "NONE".to_owned()),]
+    );
     assert_eq!(settings.tools.lock_file, folder.path("tidegate.lock"));
 }
 

@@ -6,6 +6,7 @@ mod files;
 mod folder;
 mod importing;
 mod meaning;
+mod missing;
 mod mistakes;
 mod watching;
 

@@ -28,7 +28,7 @@ fn an_empty_file_means_the_defaults() {
         assert_eq!(settings.tools.lock_file, Path::new("/srv/app/tidegate.lock"));
         assert_eq!((settings.tools.page_bytes, settings.tools.batch), (4 << 20, true));
         assert_eq!(settings.tools.name_length, 64, "what has a name keeps it");
-        assert_eq!(settings.notes, ["there are no servers: add one with tidegate add"]);
+        assert_eq!(settings.notes, ["There are no servers yet. Add one with tidegate add."]);
     }
 }
 
@@ -290,7 +290,7 @@ fn what_is_switched_off_needs_no_secrets() {
         "[servers.off]\nenabled = false\nurl = \"${NONE}\"\n[servers.on]\nenabled = true\ncommand = \"a\"";
     let settings = parse(text).unwrap();
     assert_eq!(settings.servers.len(), 1);
-    assert_eq!(settings.notes, ["the server \"off\" is switched off (enabled = false)"]);
+    assert_eq!(settings.notes, ["Server \"off\" is disabled (enabled = false)."]);
 }
 
 #[test]

@@ -82,6 +82,19 @@ async fn files_that_are_referred_to_count() {
     stays_quiet(&mut watcher).await;
 }
 
+#[tokio::test]
+async fn a_variable_that_comes_is_told() {
+    let _guard = ONE_AT_A_TIME.lock().await;
+    let folder = Folder::new();
+    let path = folder.write("t.toml", "[servers.x]\ncommand = \"a ${TIDEGATE_TEST_COMES_LATER}\"");
+    let load = || tidegate_config::Config::load(&path, &|name| std::env::var(name).ok()).unwrap();
+    let mut watcher = Watcher::start(&path);
+    assert_eq!(load().disabled.len(), 1);
+    folder.write(".env", "TIDEGATE_TEST_COMES_LATER=1");
+    changes(&mut watcher).await;
+    assert_eq!((load().disabled.len(), load().servers.len()), (0, 1));
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn a_signal_is_told_even_if_nothing_has_changed() {

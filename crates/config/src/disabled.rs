@@ -1,0 +1,112 @@
+//! [`DisabledServer`]: a server of the configuration that is not used, and why.
+
+use std::fmt;
+use std::path::Path;
+
+use crate::absent::{Absent, Missing};
+
+/// A server of the configuration that is not used. Its `Display` is a note for people, without secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DisabledServer {
+    /// Its name.
+    pub name: String,
+    /// What kind of reason it is.
+    pub cause: DisabledCause,
+    /// Why: `the environment variable GITHUB_TOKEN is not set (servers.github.headers.Authorization, line 7)`.
+    pub reason: String,
+    /// The environment variables that it needs and that are not set, each once.
+    pub missing: Vec<String>,
+    /// What to do about it, one sentence; empty if that is obvious.
+    pub advice: String,
+}
+
+/// Why a server is not used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DisabledCause {
+    /// The configuration says so.
+    Off,
+    /// It refers to environment variables or files that do not exist.
+    Missing,
+    /// The file of another program describes it in a way that cannot be used.
+    Unusable,
+}
+
+impl DisabledServer {
+    pub(crate) fn off(name: &str, how: impl Into<String>) -> DisabledServer {
+        DisabledServer::new(name, DisabledCause::Off, how)
+    }
+
+    pub(crate) fn unusable(name: &str, reason: impl Into<String>) -> DisabledServer {
+        DisabledServer::new(name, DisabledCause::Unusable, reason)
+    }
+
+    fn new(name: &str, cause: DisabledCause, reason: impl Into<String>) -> DisabledServer {
+        let reason = reason.into();
+        DisabledServer { name: name.to_owned(), cause, reason, missing: Vec::new(), advice: String::new() }
+    }
+
+    /// A server that refers to what does not exist: each thing, and the place that refers to it.
+    pub(crate) fn missing(name: &str, absent: &[(&Absent, String)], config: &Path) -> DisabledServer {
+        let mut variables: Vec<(&str, &str)> = Vec::new();
+        let mut parts = Vec::new();
+        for (absent, place) in absent {
+            match &absent.what {
+                Missing::Variable(name) if variables.iter().any(|(known, _)| known == name) => {}
+                Missing::Variable(name) => variables.push((name, place)),
+                Missing::File(sentence) => parts.push(format!("{sentence} ({place})")),
+            }
+        }
+        match variables.as_slice() {
+            [] => {}
+            [(name, place)] => {
+                parts.insert(0, format!("the environment variable {name} is not set ({place})"))
+            }
+            [first @ .., (last, place)] => {
+                let first: Vec<String> =
+                    first.iter().map(|(name, place)| format!("{name} ({place})")).collect();
+                let first = first.join(", ");
+                parts
+                    .insert(0, format!("the environment variables {first} and {last} ({place}) are not set"));
+            }
+        }
+        let file = config.file_name().unwrap_or(config.as_os_str()).to_string_lossy();
+        DisabledServer {
+            missing: variables.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            advice: advice(variables.len(), &file),
+            ..DisabledServer::new(name, DisabledCause::Missing, parts.join("; "))
+        }
+    }
+}
+
+/// What to do about variables that are not set, or about a file that cannot be read.
+pub(crate) fn advice(variables: usize, config: &str) -> String {
+    match variables {
+        0 => "Check the path and the permissions of the file.".to_owned(),
+        1 => format!("Set it, or put it in .env beside {config}."),
+        _ => format!("Set them, or put them in .env beside {config}."),
+    }
+}
+
+impl fmt::Display for DisabledServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DisabledServer { name, reason, advice, .. } = self;
+        match self.cause {
+            DisabledCause::Off => write!(f, "Server {name:?} is disabled ({reason})."),
+            _ if advice.is_empty() => write!(f, "Server {name:?} is disabled: {reason}."),
+            _ => write!(f, "Server {name:?} is disabled: {reason}. {advice}"),
+        }
+    }
+}
+
+/// A note about a server whose environment variables are not set, for commands that have just written it:
+/// `"github" needs GITHUB_TOKEN, which is not set. Set it, or put it in .env beside tidegate.toml.`
+pub fn missing_note(server: &str, variables: &[String], config: &Path) -> String {
+    let file = config.file_name().unwrap_or(config.as_os_str()).to_string_lossy();
+    let (names, are) = match variables {
+        [first @ .., last] if !first.is_empty() => (format!("{} and {last}", first.join(", ")), "are"),
+        names => (names.concat(), "is"),
+    };
+    format!("{server:?} needs {names}, which {are} not set. {}", advice(variables.len(), &file))
+}
