@@ -1,6 +1,5 @@
 //! `tidegate add`: a server for the gateway.
 
-mod missing;
 mod outcome;
 
 use std::path::{Path, PathBuf};
@@ -104,11 +103,9 @@ pub(crate) async fn run(add: Add) -> Result<Exit, Failure> {
     if first {
         configuration::keep_memory(&path, &[(&add.name, &entry)])?;
     }
-    let unset = missing::variables(&entry, &path);
     let outcome = match add.no_connect {
-        true => Outcome::NotTried(unset),
-        false if unset.is_empty() => outcome::attempt(&add.name, &path).await,
-        false => Outcome::Unset(unset),
+        true => Outcome::NotTried(entry.missing_variables(&path, &configuration::environment)),
+        false => outcome::attempt(&add.name, &path).await,
     };
     outcome.show(&add.name, &path)
 }

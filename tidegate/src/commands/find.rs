@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use tidegate::protocol::Profile;
-use tidegate_client::{Command, ServersFile, Target, well_known_files};
-use tidegate_config::{Config, ServerSettings, Settings, Source};
+use tidegate_client::{Command, ServersFile, Target, Terms, well_known_files};
+use tidegate_config::{Config, DisabledServer, ServerSettings, Settings, Source};
 
 use super::builtin::Builtin;
 use super::configuration;
@@ -24,6 +24,8 @@ pub(crate) struct Place {
     pub(crate) target: Target,
     /// The file that it is an entry of.
     pub(crate) file: Option<PathBuf>,
+    /// How it is to be used, as far as the file of another program says so.
+    pub(crate) terms: Terms,
     /// What `tidegate.toml` says about it, if it is from there.
     pub(crate) settings: Option<Box<ServerSettings>>,
     /// The server itself, if it is part of the program.
@@ -33,7 +35,7 @@ pub(crate) struct Place {
 impl Place {
     /// A server that no configuration of the gateway knows.
     pub(crate) fn new(name: String, target: Target, file: Option<PathBuf>) -> Place {
-        Place { name, target, file, settings: None, builtin: None }
+        Place { name, target, file, terms: Terms::default(), settings: None, builtin: None }
     }
 
     /// A server of the gateway's configuration.
@@ -49,6 +51,7 @@ impl Place {
             name: server.name.clone(),
             target,
             file: Some(file.to_owned()),
+            terms: Terms::default(),
             settings: Some(Box::new(server.clone())),
             builtin,
         })
@@ -67,10 +70,10 @@ impl Place {
 pub(crate) fn find(word: &str, config: Option<&Path>) -> Result<Place, Failure> {
     let word = word.trim();
     if let Some(file) = config {
-        return if is_toml(file) { Gateway::load(file)?.entry(word) } else { elsewhere(word, config) };
+        return if is_ours(file) { Gateway::load(file)?.entry(word) } else { elsewhere(word, config) };
     }
     if let Some((file, name)) = toml_and_name(word) {
-        return Gateway::load(&file)?.entry(name);
+        return if is_ours(&file) { Gateway::load(&file)?.entry(name) } else { elsewhere(name, Some(&file)) };
     }
     if !is_name(word) {
         return elsewhere(word, None);
@@ -121,11 +124,15 @@ impl Gateway {
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
-        self.settings.servers.iter().map(|server| server.name.as_str())
+        let disabled = self.settings.disabled.iter().map(|server| server.name.as_str());
+        self.settings.servers.iter().map(|server| server.name.as_str()).chain(disabled)
     }
 
     /// The server of this name, if there is one.
     fn get(&self, name: &str) -> Option<Result<Place, Failure>> {
+        if let Some(disabled) = self.settings.disabled.iter().find(|server| server.name == name) {
+            return Some(Err(unusable(disabled)));
+        }
         let server = self.settings.servers.iter().find(|server| server.name == name)?;
         tracing::info!(server = name, file = %self.file.display(), "using the server of this configuration");
         if tracing::enabled!(tracing::Level::INFO)
@@ -163,6 +170,13 @@ impl Gateway {
     }
 }
 
+/// Why a server of the gateway cannot be used.
+pub(crate) fn unusable(server: &DisabledServer) -> Failure {
+    let DisabledServer { name, reason, advice, .. } = server;
+    let failure = Failure::usage(format!("the server {name:?} is disabled: {reason}"));
+    if advice.is_empty() { failure } else { failure.next(advice) }
+}
+
 /// Anything but a server of the gateway.
 fn elsewhere(word: &str, config: Option<&Path>) -> Result<Place, Failure> {
     let found = Target::find(word, config)?;
@@ -175,7 +189,7 @@ fn elsewhere(word: &str, config: Option<&Path>) -> Result<Place, Failure> {
     if found.disabled {
         output::note(&format!("note: {:?} is disabled in its file; using it anyway", found.name));
     }
-    Ok(Place::new(found.name, found.target, found.file))
+    Ok(Place { terms: found.terms, ..Place::new(found.name, found.target, found.file) })
 }
 
 /// A server that a command line starts.
@@ -224,8 +238,10 @@ fn is_program(name: &str) -> bool {
     Command { program: name.to_owned(), ..Command::default() }.locate().is_ok()
 }
 
-pub(crate) fn is_toml(file: &Path) -> bool {
-    file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"))
+/// Whether a file is a configuration of the gateway. Codex has its servers in a TOML file, too.
+pub(crate) fn is_ours(file: &Path) -> bool {
+    let is_toml = file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"));
+    is_toml && ServersFile::load(file).is_err()
 }
 
 /// Splits `tidegate.toml#time`. The name may be left out if there is only one.

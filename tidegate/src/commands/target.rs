@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tidegate::protocol::Revision;
-use tidegate_client::{EraChoice, Options, Target};
+use tidegate_client::{EraChoice, Options, Target, Terms};
 
 use super::exit::Exit;
 use super::failure::Failure;
@@ -82,6 +82,16 @@ fn time(text: &str) -> Result<Duration, String> {
         Ok(time) => Ok(time),
         Err(_) => Err("write a time with its unit, such as 500ms, 30s or 5m".to_owned()),
     }
+}
+
+/// What the file of another program says.
+fn with_terms(mut options: Options, terms: &Terms) -> Options {
+    if let Some(timeout) = terms.timeout {
+        options.timeout = timeout;
+        options.max_timeout = options.max_timeout.max(timeout);
+    }
+    options.init_timeout = terms.start_timeout.unwrap_or(options.init_timeout);
+    options
 }
 
 fn revision(text: &str) -> Result<Revision, String> {
@@ -175,7 +185,7 @@ impl Common {
     pub(crate) fn options(&self, place: &Place) -> Options {
         let usual = Options::from_env();
         let mut options = match &place.settings {
-            None => usual,
+            None => with_terms(usual, &place.terms),
             Some(settings) => {
                 let mut options = settings.options.clone();
                 // This is one client that calls for itself, and no gateway.

@@ -84,13 +84,32 @@ fn variables_that_are_not_set_are_named_at_once() {
     let header = "Authorization: Bearer ${TIDEGATE_TEST_TOKEN}";
     let done =
         run(&folder, &["add", "web", "http://127.0.0.1:1/${TIDEGATE_TEST_PATH}", "-H", header]).exits(0);
+    let said = "Added web to tidegate.toml. It was not tried: the environment variables TIDEGATE_TEST_";
+    assert!(done.out.starts_with(said) && done.out.contains("TIDEGATE_TEST_TOKEN"), "{done:?}");
     assert_eq!(
-        done.out,
-        "Added web to tidegate.toml. It was not tried: the environment variables TIDEGATE_TEST_PATH and TIDEGATE_TEST_TOKEN are not set\n"
+        done.err,
+        "  Set them, or put them in .env beside tidegate.toml. Then run: tidegate check --connect\n"
     );
-    assert!(done.err.contains("Set them in the environment of the gateway or in .env"), "{done:?}");
+    // Others are none the worse for it, and it is known by its name.
+    assert_eq!(run(&folder, &["add", "demo", "--builtin", "demo"]).exits(0).err, "");
+    let done = run(&folder, &["tools", "web"]).exits(2);
+    assert!(
+        done.err.contains("error: the server \"web\" is disabled: the environment variables "),
+        "{done:?}"
+    );
+    let checked = run(&folder, &["check"]).exits(0).out;
+    assert!(checked.contains("is valid: 1 server, 1 disabled, listening"), "{checked}");
+    assert_eq!(run(&folder, &["check", "--json"]).exits(0).json()["disabled"][0]["name"], "web");
+    let doctor = run(&folder, &["doctor"]).exits(1).out;
+    assert!(doctor.contains("✗ web\n    ✗ the server \"web\" is disabled"), "{doctor}");
+    // A file beside the configuration is as good as the environment.
+    folder.write(".env", "TIDEGATE_TEST_TOKEN=hush\nTIDEGATE_TEST_PATH=mcp\n");
+    let done =
+        run(&folder, &["add", "web", "--replace", "http://127.0.0.1:1/${TIDEGATE_TEST_PATH}", "-H", header]);
+    assert!(done.exits(3).out.contains("it cannot be reached"));
+    let folder = self::folder();
     let done = run(&folder, &["add", "--no-connect", "also", "http://127.0.0.1:1/", "-H", header]).exits(0);
-    assert_eq!(done.err, "note: the environment variable TIDEGATE_TEST_TOKEN is not set\n");
+    assert!(done.err.starts_with("note: \"also\" needs TIDEGATE_TEST_TOKEN, which is not set."), "{done:?}");
     // One with a default needs nobody to set it.
     let folder = self::folder();
     let done =

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use tidegate_client::Target;
+use tidegate_config::{DisabledServer, missing_note};
 
 use crate::commands::display::Display;
 use crate::commands::exit::Exit;
@@ -11,24 +12,31 @@ use crate::commands::find::{Gateway, Place};
 use crate::commands::interrupt::Interrupt;
 use crate::commands::output;
 use crate::commands::reach::{Reached, reach};
+use crate::term::clean;
 use crate::term::style::Paint;
 
 /// What came of it.
 pub(super) enum Outcome {
     /// Nobody asked for an attempt. These variables are not set.
     NotTried(Vec<String>),
-    /// It cannot work yet: these variables are not set.
-    Unset(Vec<String>),
+    /// It cannot work yet: variables are not set, or files are missing.
+    Disabled(Box<DisabledServer>),
     /// Something about the configuration is wrong.
     Unusable(Failure),
     Works(Box<Reached>),
-    Fails(Place, Box<Failure>),
+    Fails(Box<Place>, Failure),
 }
 
 /// Starts the server once, as the configuration says.
 pub(super) async fn attempt(name: &str, path: &Path) -> Outcome {
-    let place = Gateway::load(path).and_then(|gateway| gateway.entry(name));
-    let place = match place {
+    let gateway = match Gateway::load(path) {
+        Ok(gateway) => gateway,
+        Err(failure) => return Outcome::Unusable(failure),
+    };
+    if let Some(disabled) = gateway.settings.disabled.iter().find(|server| server.name == name) {
+        return Outcome::Disabled(Box::new(disabled.clone()));
+    }
+    let place = match gateway.entry(name) {
         Ok(place) => place,
         Err(failure) => return Outcome::Unusable(failure),
     };
@@ -41,7 +49,7 @@ pub(super) async fn attempt(name: &str, path: &Path) -> Outcome {
     display.clear();
     match reached {
         Ok(reached) => Outcome::Works(Box::new(reached)),
-        Err(failure) => Outcome::Fails(place, Box::new(failure)),
+        Err(failure) => Outcome::Fails(Box::new(place), failure),
     }
 }
 
@@ -56,17 +64,15 @@ impl Outcome {
             Outcome::NotTried(unset) => {
                 output::text(&saved)?;
                 if !unset.is_empty() {
-                    output::note(&format!("note: {}", not_set(&unset)));
+                    output::note(&format!("note: {}", missing_note(name, &unset, path)));
                 }
                 Ok(Exit::Fine)
             }
-            Outcome::Unset(unset) => {
-                output::text(&format!("{saved}. It was not tried: {}", not_set(&unset)))?;
-                let env = path.with_file_name(".env");
+            Outcome::Disabled(server) => {
+                output::text(&format!("{saved}. It was not tried: {}", clean::line(&server.reason)))?;
                 output::note(&format!(
-                    "  Set {} in the environment of the gateway or in {}, then run: tidegate check --connect",
-                    if unset.len() == 1 { "it" } else { "them" },
-                    env.display()
+                    "  {} Then run: tidegate check --connect",
+                    clean::line(&server.advice)
                 ));
                 Ok(Exit::Fine)
             }
@@ -109,15 +115,5 @@ fn what_failed(place: &Place, failure: &Failure) -> String {
         (Exit::Unavailable, Target::Command(_)) => format!("it did not start: {}", failure.line()),
         (Exit::Unavailable, Target::Url(_)) => format!("it cannot be reached: {}", failure.line()),
         _ => format!("it does not work: {}", failure.line()),
-    }
-}
-
-fn not_set(names: &[String]) -> String {
-    match names {
-        [only] => format!("the environment variable {only} is not set"),
-        [first @ .., last] => {
-            format!("the environment variables {} and {last} are not set", first.join(", "))
-        }
-        [] => String::new(),
     }
 }

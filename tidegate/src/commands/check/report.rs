@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tidegate_client::{Instances, Target};
-use tidegate_config::{ServerSettings, Settings, Source};
+use tidegate_config::{DisabledServer, ServerSettings, Settings, Source};
 
 use super::{Checked, Reached, States};
 use crate::commands::exit::Exit;
@@ -17,6 +17,10 @@ pub(super) fn text(checked: &Checked) -> String {
     let count = match settings.servers.len() {
         1 => "1 server".to_owned(),
         count => format!("{count} servers"),
+    };
+    let count = match settings.disabled.len() {
+        0 => count,
+        disabled => format!("{count}, {disabled} disabled"),
     };
     let listen = format!("http://{}{}", settings.listen.address, settings.listen.path);
     let path = checked.path.display();
@@ -164,9 +168,15 @@ pub(super) fn json(checked: &Checked) -> Value {
         "listen": format!("http://{}{}", settings.listen.address, settings.listen.path),
         "stateDir": settings.state_dir,
         "servers": servers,
+        "disabled": settings.disabled.iter().map(disabled_json).collect::<Vec<_>>(),
         "warnings": checked.warnings,
         "notes": settings.notes,
     })
+}
+
+fn disabled_json(server: &DisabledServer) -> Value {
+    let DisabledServer { name, reason, missing, advice, .. } = server;
+    json!({"name": name, "reason": reason, "missing": missing, "advice": advice})
 }
 
 fn server_json(server: &ServerSettings) -> Value {

@@ -2,6 +2,8 @@
 
 use tidegate_client::{ServersFile, ServersFileError, Target, well_known_files};
 
+use tidegate_config::DisabledCause;
+
 use super::report::Report;
 use crate::commands::failure::Failure;
 use crate::commands::find::{self, Gateway, Place};
@@ -42,7 +44,7 @@ pub(super) fn wanted(words: Words, common: &Common) -> Result<Vec<Wanted>, Failu
 fn all(common: &Common) -> Result<Vec<Wanted>, Failure> {
     let mut wanted = Vec::new();
     match common.config() {
-        Some(file) if find::is_toml(file) => configured(Gateway::load(file), &mut wanted),
+        Some(file) if find::is_ours(file) => configured(Gateway::load(file), &mut wanted),
         Some(file) => entries(file, true, &mut wanted),
         None => {
             if let Some(gateway) = Gateway::of_serve() {
@@ -66,6 +68,9 @@ fn configured(gateway: Result<Gateway, Failure>, wanted: &mut Vec<Wanted>) {
             wanted.extend(
                 servers.map(|server| Wanted::of(&server.name, Place::configured(server, &gateway.file))),
             );
+            let disabled =
+                gateway.settings.disabled.iter().filter(|server| server.cause != DisabledCause::Off);
+            wanted.extend(disabled.map(|server| Wanted::of(&server.name, Err(find::unusable(server)))));
         }
         Err(failure) => wanted.push(Wanted::Nothing(Box::new(Report::failed("tidegate.toml", &failure)))),
     }
@@ -88,6 +93,7 @@ fn entries(path: &std::path::Path, is_given: bool, wanted: &mut Vec<Wanted>) {
             Ok(entry) if wanted.iter().any(|known| known.is(&entry.target)) => {}
             Ok(entry) => {
                 let place = Place::new(name.to_owned(), entry.target, Some(path.to_owned()));
+                let place = Place { terms: entry.terms, ..place };
                 wanted.push(Wanted::Server(Box::new(place)));
             }
             Err(error) => wanted.push(Wanted::of(name, Err(Failure::usage(error)))),
