@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tidegate_config::edit::{self, EditError};
-use tidegate_config::import::ImportError;
+use tidegate_config::import::{ImportError, Program};
 use tidegate_config::{Config, ConfigError, ServerEntry};
 
 use super::failure::Failure;
@@ -12,20 +12,20 @@ use super::output;
 /// The configuration to read: the one that was asked for, or the one that is found.
 pub(crate) fn existing(explicit: Option<&Path>) -> Result<PathBuf, Failure> {
     Config::find(explicit).ok_or_else(|| {
-        let place = Config::of_user().map_or(String::new(), |path| format!(", and no {}", path.display()));
-        Failure::usage(format!("there is no tidegate.toml here{place}"))
-            .next("Make one with tidegate add NAME URL or tidegate import claude, or name a file.")
+        let place = Config::of_user().map_or(String::new(), |path| format!(" or at {}", path.display()));
+        Failure::usage(format!("no tidegate.toml here{place}"))
+            .next("Create one with tidegate add or tidegate import, or name a file with --config.")
     })
 }
 
 /// The configuration to change: the one that was asked for, the one that is found, or a new one of the user.
 pub(crate) fn changeable(explicit: Option<&Path>) -> Result<PathBuf, Failure> {
     Config::find(explicit).or_else(Config::of_user).ok_or_else(|| {
-        Failure::usage("the home directory of this user is not known: set HOME, or name a file with --config")
+        Failure::usage("the home directory is unknown; set HOME, or name a file with --config")
     })
 }
 
-/// Names the memory in a configuration that was just made, because without a configuration it was served. `added` is
+/// Adds the memory to a configuration that was just created, because without a configuration it was served. `added` is
 /// what else is in it.
 pub(crate) fn keep_memory(path: &Path, added: &[(&str, &ServerEntry)]) -> Result<(), Failure> {
     if added.iter().any(|(_, entry)| entry.builtin.is_some()) {
@@ -33,8 +33,8 @@ pub(crate) fn keep_memory(path: &Path, added: &[(&str, &ServerEntry)]) -> Result
     }
     if added.iter().any(|(name, _)| *name == MEMORY) {
         output::note(
-            "note: only what the configuration names is served, and its \"memory\" is another server: \
-             tidegate add NAME --builtin memory adds Tidegate's own",
+            "note: Only the servers in the configuration are served, and its \"memory\" is another server. Add \
+             Tidegate's own with tidegate add NAME --builtin memory.",
         );
         return Ok(());
     }
@@ -44,7 +44,7 @@ pub(crate) fn keep_memory(path: &Path, added: &[(&str, &ServerEntry)]) -> Result
         ..ServerEntry::default()
     };
     edit::add(path, MEMORY, &memory, false)?;
-    output::note("note: the memory, which is served without a configuration, is in the new one, too");
+    output::note("note: The new configuration includes Tidegate's memory, which is also served without one.");
     Ok(())
 }
 
@@ -63,8 +63,7 @@ impl From<ConfigError> for Failure {
             problems => {
                 let all: Vec<String> = error.to_string().lines().map(str::to_owned).collect();
                 let count = problems.len();
-                Failure::usage(format!("{} cannot be used: {count} things are wrong", error.file().display()))
-                    .next(all.join("\n"))
+                Failure::usage(format!("{} has {count} errors", error.file().display())).next(all.join("\n"))
             }
         }
     }
@@ -74,12 +73,8 @@ impl From<EditError> for Failure {
     fn from(error: EditError) -> Failure {
         match error {
             EditError::Config(error) => error.into(),
-            EditError::Exists { .. } => {
-                Failure::usage(&error).next("Put it in place of that one with --replace.")
-            }
-            EditError::Unknown { .. } => {
-                Failure::usage(&error).next("To see what there is, run tidegate check.")
-            }
+            EditError::Exists { .. } => Failure::usage(&error).next("Replace it with --replace."),
+            EditError::Unknown { .. } => Failure::usage(&error).next("tidegate check lists the servers."),
             _ => Failure::usage(&error),
         }
     }
@@ -89,7 +84,12 @@ impl From<ImportError> for Failure {
     fn from(error: ImportError) -> Failure {
         match error {
             ImportError::Edit(error) => error.into(),
-            ImportError::Nowhere(_) => Failure::usage(&error).next("Name a file instead."),
+            ImportError::Nowhere(_) => Failure::usage(&error)
+                .next("Run tidegate import to list the programs that have servers, or name a file."),
+            ImportError::Unknown { .. } => {
+                let names: Vec<&str> = Program::ALL.iter().map(|program| program.name()).collect();
+                Failure::usage(&error).next(format!("Known programs: {}. Or name a file.", names.join(", ")))
+            }
             _ => Failure::usage(&error),
         }
     }

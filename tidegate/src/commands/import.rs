@@ -1,66 +1,103 @@
 //! `tidegate import`: the servers of another program for the gateway.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tidegate_config::import::{Imported, Origin, import};
+use tidegate_config::import::{Found, Imported, Options, Origin, found, import};
+use tidegate_config::missing_note;
 
 use super::failure::Failure;
 use super::{configuration, output};
+use crate::term::clean;
 use crate::term::style::Paint;
 use crate::term::table::Table;
 
-/// Add the servers of another program to the gateway's configuration.
+/// Import the servers of another program into the gateway's configuration.
 ///
-/// Nothing is changed about the other program.
+/// Without an argument, lists the programs that have MCP servers on this machine. The other program's files are not
+/// changed. Tidegate itself is skipped.
 #[derive(Args)]
 pub(crate) struct Import {
-    /// claude, cursor, vscode, or an mcpServers file.
+    /// claude (claude-code and claude-desktop), codex, cursor, gemini, vscode, windsurf, zed, or a file of one of these.
     #[arg(value_name = "PROGRAM|FILE")]
-    from: String,
+    from: Option<String>,
 
-    /// The configuration to change. [default: ./tidegate.toml if there is one, else that of the user]
+    /// The configuration to change. [default: ./tidegate.toml if it exists, else the user's]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Put them in place of servers of the same names.
+    /// Replace servers of the same name.
     #[arg(long)]
     replace: bool,
 
-    /// Only say what would be done.
+    /// Only show what would be imported.
     #[arg(long)]
     dry_run: bool,
 }
 
 pub(crate) fn run(args: &Import) -> Result<(), Failure> {
+    let Some(from) = &args.from else { return output::text(&listed(&found())) };
     let path = configuration::changeable(args.config.as_deref())?;
     let first = args.config.is_none() && !path.exists();
-    let imported = import(&path, &Origin::parse(&args.from), args.replace, args.dry_run)?;
+    let options = Options { replace: args.replace, dry_run: args.dry_run };
+    let imported = import(&path, &Origin::parse(from), options, &configuration::environment)?;
     for note in &imported.notes {
-        output::note(&format!("note: {}", crate::term::clean::line(note)));
+        output::note(&format!("note: {}", clean::line(note)));
+    }
+    for (server, variables) in &imported.missing {
+        output::note(&format!("note: {}", clean::line(&missing_note(server, variables, &path))));
     }
     if first && path.exists() {
         let added: Vec<_> = imported.servers.iter().map(|(name, entry)| (name.as_str(), entry)).collect();
         configuration::keep_memory(&path, &added)?;
     }
-    output::text(&shown(&imported, &path.display().to_string(), args.dry_run))
+    output::text(&shown(&imported, &path, args.dry_run))
 }
 
-fn shown(imported: &Imported, path: &str, dry_run: bool) -> String {
+/// What could be imported.
+fn listed(found: &[Found]) -> String {
+    let paint = Paint::stdout();
+    if found.is_empty() {
+        return "No MCP servers of other programs were found. Import a file with tidegate import FILE."
+            .to_owned();
+    }
+    let mut table = Table::new(&["PROGRAM", "SERVERS", "FILE"]);
+    for found in found {
+        let file = found.file.display();
+        let (count, file) = match &found.servers {
+            Ok(count) => (count.to_string(), file.to_string()),
+            Err(error) => ("-".to_owned(), error.clone()),
+        };
+        table.row([found.program.name(), &count, &file]);
+    }
+    let example = found.iter().find(|found| found.servers.is_ok()).unwrap_or(&found[0]).program.name();
+    format!(
+        "{}\nImport them with tidegate import PROGRAM, for example tidegate import {example}.",
+        table.show(crate::term::width(), paint)
+    )
+}
+
+fn shown(imported: &Imported, path: &Path, dry_run: bool) -> String {
     let paint = Paint::stdout();
     if imported.servers.is_empty() {
-        return "Nothing to add.".to_owned();
+        return "Nothing to import.".to_owned();
     }
+    let path = path.display();
     let count = imported.servers.len();
     let servers = if count == 1 { "server" } else { "servers" };
     let head = match dry_run {
-        true => format!("Would add {count} {servers} to {path}:"),
-        false => format!("{} {count} {servers} to {path}:", paint.good("Added")),
+        true => format!("Would import {count} {servers} into {path}:"),
+        false => format!("{} {count} {servers} into {path}:", paint.good("Imported")),
     };
     let mut table = Table::new(&["", ""]);
     for (name, entry) in &imported.servers {
-        let off = if entry.disabled { " (switched off)" } else { "" };
-        table.row([format!("  {name}"), format!("{}{off}", entry.shown())]);
+        let off = if entry.disabled { " (disabled)" } else { "" };
+        table.row([name.clone(), format!("{}{off}", entry.shown())]);
     }
-    format!("{head}\n{}", table.show(crate::term::width(), paint))
+    let rows = table.show(crate::term::width().map(|width| width.saturating_sub(INDENT.len())), paint);
+    let rows: Vec<String> = rows.lines().map(|row| format!("{INDENT}{row}")).collect();
+    format!("{head}\n{}", rows.join("\n"))
 }
+
+/// What the servers are indented by.
+const INDENT: &str = "  ";

@@ -12,10 +12,10 @@ use crate::term::style::Paint;
 /// Remove a server from the gateway's configuration.
 #[derive(Args)]
 pub(crate) struct Remove {
-    /// Its name.
+    /// The name of the server.
     name: String,
 
-    /// The configuration to change. [default: ./tidegate.toml if there is one, else that of the user]
+    /// The configuration to change. [default: ./tidegate.toml if it exists, else the user's]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

@@ -47,7 +47,7 @@ env = { A = "1" }
 "#
     );
     let done = run(&folder, &["add", "web", url]).exits(2);
-    assert!(done.err.contains("tidegate.toml has a server \"web\" already"), "{}", done.err);
+    assert!(done.err.contains("tidegate.toml already has a server \"web\""), "{}", done.err);
     assert!(done.err.contains("--replace"), "{}", done.err);
     run(&folder, &["add", "--no-connect", "web", url, "--replace"]).exits(0);
     assert!(!folder.read(FILE).contains("TOKEN"));
@@ -89,11 +89,16 @@ fn wrong_command_lines_change_nothing() {
         (&["add", "a"], "required"),
         (&["add", "a", "https://example.com", "--", "x"], "cannot be used with"),
         (&["add", "a", "--config", "mcp.json", "--", "x"], "tidegate import"),
-        (&["remove", "a"], "there is no tidegate.toml here, and no "),
-        (&["check"], "there is no tidegate.toml here, and no "),
+        (&["remove", "a"], "no tidegate.toml here or at "),
+        (&["check"], "no tidegate.toml here or at "),
         (&["check", "gone.toml"], "gone.toml: the configuration cannot be read: there is no such file"),
         (&["import", "gone.json"], "cannot read gone.json"),
-        (&["import", "cursor"], "there is nothing to take over: none of ./.cursor/mcp.json, "),
+        (&["import", "zed"], "nothing to import: none of these files exists: ./.zed/settings.json, "),
+        (&["import", "curser"], "no program of that name is known; did you mean \"cursor\"?"),
+        (
+            &["import", "emacs"],
+            "Known programs: claude, claude-code, claude-desktop, codex, cursor, gemini, vscode, windsurf, zed",
+        ),
     ] {
         let done = run(&folder, args).exits(2);
         assert!(done.err.contains(part) && !done.err.contains("hush"), "{args:?}: {}", done.err);
@@ -102,7 +107,7 @@ fn wrong_command_lines_change_nothing() {
 }
 
 #[test]
-fn other_programs_are_taken_over() {
+fn servers_of_other_programs_are_imported() {
     let folder = Folder::new();
     folder.write(
         ".cursor/mcp.json",
@@ -111,7 +116,7 @@ fn other_programs_are_taken_over() {
     );
     folder.write(FILE, "");
     let done = run(&folder, &["import", "cursor", "--dry-run"]).exits(0);
-    assert!(done.out.starts_with("Would add 2 servers to tidegate.toml:\n"), "{}", done.out);
+    assert!(done.out.starts_with("Would import 2 servers into tidegate.toml:\n"), "{}", done.out);
     assert!(
         done.out.contains("KEY=*** npx one") && done.out.contains("https://example.com/?***"),
         "{}",
@@ -120,14 +125,94 @@ fn other_programs_are_taken_over() {
     assert_eq!(folder.read(FILE), "");
     let done = run(&folder, &["import", "cursor"]).exits(0);
     assert!(done.err.contains("note: \"b\": the value of X-Token looks like a secret"), "{}", done.err);
+    let missing =
+        "note: \"a\" needs KEY, which is not set. Set it, or put it in .env beside tidegate.toml.\n";
+    assert!(done.err.contains(missing), "{}", done.err);
     assert!(!format!("{done:?}").contains("hush"), "{done:?}");
     let text = folder.read(FILE);
     assert!(text.contains("env = { KEY = \"${KEY}\" }") && text.contains("X-Token = \"hush\""), "{text}");
     let done = run(&folder, &["import", ".cursor/mcp.json"]).exits(0);
-    assert_eq!(done.out, "Nothing to add.\n");
-    assert!(done.err.contains("\"a\" is there already and stays as it is"), "{}", done.err);
+    assert_eq!(done.out, "Nothing to import.\n");
+    assert!(
+        done.err.contains("\"a\" already exists and is unchanged; replace it with --replace."),
+        "{}",
+        done.err
+    );
     let done = run(&folder, &["import", ".cursor/mcp.json", "--replace"]).exits(0);
-    assert!(done.out.starts_with("Added 2 servers"), "{}", done.out);
+    assert!(done.out.starts_with("Imported 2 servers"), "{}", done.out);
+}
+
+#[test]
+fn import_knows_programs_by_name() {
+    let folder = Folder::new();
+    assert!(
+        run(&folder, &["import"]).exits(0).out.starts_with("No MCP servers of other programs were found.")
+    );
+    // The folder is the home directory, too: project files and those of the user are the same.
+    folder.write(".cursor/mcp.json", r#"{"mcpServers": {"one": {"command": "one"}}}"#);
+    folder.write(
+        ".codex/config.toml",
+        "[mcp_servers.docs]\nurl = \"https://example.com/mcp\"\nbearer_token_env_var = \"DOCS_TOKEN\"\n\
+         [mcp_servers.gate]\ncommand = \"tidegate\"\nargs = [\"serve\", \"--stdio\"]\n",
+    );
+    folder.write(
+        ".gemini/settings.json",
+        r#"{"mcpServers": {"g": {"httpUrl": "https://example.com/g", "timeout": 30000, "includeTools": ["a"], "trust": true}}}"#,
+    );
+    folder.write(
+        ".codeium/windsurf/mcp_config.json",
+        r#"{"mcpServers": {"surf": {"serverUrl": "https://example.com/surf"},
+            "tide": {"serverUrl": "http://localhost:8765/mcp"}}}"#,
+    );
+    folder.write(
+        ".config/zed/settings.json",
+        r#"{"context_servers": {"z": {"command": {"path": "z", "args": ["--zed"]}}}, // mine
+        }"#,
+    );
+    folder.write(".config/Code/User/mcp.json", r#"{"servers": {"code": {"command": "code-server"}}}"#);
+    folder.write(
+        ".config/Code/User/settings.json",
+        r#"{"editor.fontSize": 12, "mcp": {"servers": {"old": {"command": "old"}}}}"#,
+    );
+    folder.write(
+        ".config/Claude/claude_desktop_config.json",
+        r#"{"mcpServers": {"desk": {"command": "desk"}}}"#,
+    );
+    folder.write(".claude.json", r#"{"mcpServers": {"code2": {"command": "code2"}}}"#);
+    folder.write(".vscode/settings.json", r#"{"editor.fontSize": 12}"#);
+    folder.write(FILE, "");
+    let shown = |done: Done| {
+        let text = format!("{}{}", done.err, done.out);
+        text.replace(folder.0.to_str().unwrap(), "~")
+    };
+    insta::assert_snapshot!("import_lists", shown(run(&folder, &["import"]).exits(0)));
+    let mut all = String::new();
+    for program in ["cursor", "codex", "gemini", "windsurf", "zed", "vscode", "claude-desktop", "claude"] {
+        all.push_str(&format!(
+            "$ tidegate import {program}\n{}\n",
+            shown(run(&folder, &["import", program]).exits(0))
+        ));
+    }
+    insta::assert_snapshot!("import_by_name", all);
+    insta::assert_snapshot!("imported", folder.read(FILE));
+}
+
+#[test]
+fn a_server_with_a_missing_variable_is_disabled_alone() {
+    let folder = Folder::new();
+    folder.write(
+        FILE,
+        "[servers.a]\nurl = \"https://example.com/${NONE}\"\n[servers.demo]\nbuiltin = \"demo\"\n",
+    );
+    let done = run(&folder, &["check"]).exits(0);
+    assert!(done.out.starts_with("tidegate.toml is good: 1 server,"), "{}", done.out);
+    let note = "note: Server \"a\" is disabled: the environment variable NONE is not set (servers.a.url, line 2). Set it, \
+                or put it in .env beside tidegate.toml.\n";
+    assert!(done.out.ends_with(note), "{}", done.out);
+    folder.write(".env", "NONE=some-secret-path\n");
+    let done = run(&folder, &["check"]).exits(0);
+    assert!(done.out.starts_with("tidegate.toml is good: 2 servers,"), "{}", done.out);
+    assert!(!done.out.contains("some-secret-path"), "{}", done.out);
 }
 
 #[test]
@@ -158,7 +243,7 @@ fn check_says_what_a_configuration_means() {
         "a     a_      only read_*; not read_all; 1 changed  sh '${file:key}' --flag",
         "b     (none)  all                                   https://example.com/${file:key}?***",
         "c     c_      all                                   builtin demo",
-        "note: the server \"off\" is switched off (enabled = false)",
+        "note: Server \"off\" is disabled (enabled = false).",
     ] {
         assert!(done.out.contains(part), "{part}:\n{}", done.out);
     }
@@ -177,15 +262,11 @@ fn check_says_what_is_wrong() {
     let done = run(&folder, &["check"]).exits(2);
     assert_eq!(
         done.err,
-        "error: tidegate.toml:2:1: servers.a: there is no field \"comand\"; did you mean \"command\"?\n"
+        "error: tidegate.toml:2:1: servers.a: unknown field \"comand\"; did you mean \"command\"?\n"
     );
     folder.write(FILE, "[servers.a]\nurl = \"hush\"\n[servers.b]\ncommand = \"${NONE}\"\n");
     let done = run(&folder, &["check"]).exits(2);
-    assert!(
-        done.err.starts_with("error: tidegate.toml cannot be used: 2 things are wrong\n"),
-        "{}",
-        done.err
-    );
+    assert!(done.err.starts_with("error: tidegate.toml has 2 errors\n"), "{}", done.err);
     assert!(
         done.err.contains("\n  tidegate.toml:4:1: servers.b.command: the environment variable NONE"),
         "{}",
@@ -207,7 +288,11 @@ fn check_reads_the_files_of_other_programs() {
         .write("mcp.json", r#"{"mcpServers": {"My Server": {"command": "sh"}, "no": {"disabled": true}}}"#);
     let done = run(&folder, &["check", path.to_str().unwrap()]).exits(0);
     assert!(done.out.contains("1 server,") && done.out.contains("My-Server_"), "{}", done.out);
-    assert!(done.out.contains("note: the server \"no\" is left out"), "{}", done.out);
+    assert!(
+        done.out.contains("note: Server \"no\" is disabled: it needs a \"command\" or a \"url\"."),
+        "{}",
+        done.out
+    );
 }
 
 #[test]

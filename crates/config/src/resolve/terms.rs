@@ -38,7 +38,7 @@ impl Resolver<'_> {
             None => options.max_timeout.max(options.timeout),
             written => self.some_time(&at("max_timeout"), written.as_ref(), options.max_timeout),
         };
-        if options.max_timeout < options.timeout {
+        if options.max_timeout < options.timeout && !self.absent.covers(&at("timeout")) {
             self.wrong(&at("max_timeout"), "must not be shorter than timeout");
         }
         if let Some(instances) = server.instances {
