@@ -205,13 +205,13 @@ fn a_server_with_a_missing_variable_is_disabled_alone() {
         "[servers.a]\nurl = \"https://example.com/${NONE}\"\n[servers.demo]\nbuiltin = \"demo\"\n",
     );
     let done = run(&folder, &["check"]).exits(0);
-    assert!(done.out.starts_with("tidegate.toml is good: 1 server,"), "{}", done.out);
+    assert!(done.out.starts_with("tidegate.toml is valid: 1 server, 1 disabled,"), "{}", done.out);
     let note = "note: Server \"a\" is disabled: the environment variable NONE is not set (servers.a.url, line 2). Set it, \
                 or put it in .env beside tidegate.toml.\n";
     assert!(done.out.ends_with(note), "{}", done.out);
     folder.write(".env", "NONE=some-secret-path\n");
     let done = run(&folder, &["check"]).exits(0);
-    assert!(done.out.starts_with("tidegate.toml is good: 2 servers,"), "{}", done.out);
+    assert!(done.out.starts_with("tidegate.toml is valid: 2 servers,"), "{}", done.out);
     assert!(!done.out.contains("some-secret-path"), "{}", done.out);
 }
 
@@ -239,7 +239,7 @@ fn check_says_what_a_configuration_means() {
     folder.write(FILE, text);
     let done = run(&folder, &["check"]).exits(0);
     for part in [
-        "tidegate.toml is valid: 3 servers, listening on http://127.0.0.1:9/mcp",
+        "tidegate.toml is valid: 3 servers, 1 disabled, listening on http://127.0.0.1:9/mcp",
         "a     a_      only read_*; not read_all; 1 changed  sh '${file:key}' --flag",
         "b     (none)  all                                   https://example.com/${file:key}?***",
         "c     c_      all                                   builtin demo",

@@ -249,7 +249,7 @@ fn term_visits() {
             "Host: evil.example\n  Careful: the part before the @ is not the host.",
         ),
         ("https://аpple.com/", "Host: xn--"),
-        ("https://аpple.com/", "Careful: the host has letters that can look like others."),
+        ("https://аpple.com/", "Careful: the host has characters that can look like others."),
         ("http://example.com/", "Careful: the connection is not encrypted (http)."),
         ("https://192.0.2.1/", "Careful: the host is an IP address."),
     ] {
