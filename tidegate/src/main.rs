@@ -6,7 +6,7 @@ mod term;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser};
 use tidegate::logging;
 
 use commands::{Command, Failure};
@@ -47,7 +47,8 @@ const STACK: usize = 8 * 1024 * 1024;
 const LEAVE: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let matches = commands::grouped(Cli::command()).get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     logging::init(cli.log_format, cli.log_level.as_deref().or(cli.command.log_level()));
     let runtime =
         match tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build() {

@@ -86,7 +86,7 @@ pub use servers_file::{
     parse_env_file, parse_env_lines, well_known_files,
 };
 pub use streams::Streams;
-pub use target::{Command, Remote, Target, TargetError};
+pub use target::{Command, ProgramError, Remote, Target, TargetError};
 pub use tidegate_service::Filter;
 pub use tool::Tool;
 

@@ -2,6 +2,7 @@
 
 mod error;
 mod name;
+mod program;
 mod show;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use tidegate_service::{BoxDoor, Door};
 use url::Url;
 
 pub use error::TargetError;
+pub use program::ProgramError;
 
 use crate::streams::Streams;
 
@@ -124,7 +126,7 @@ impl Remote {
     pub fn parse(address: &str) -> Result<Remote, TargetError> {
         let address = address.trim();
         if address.contains(char::is_whitespace) {
-            return Err(TargetError::Url("it holds spaces".to_owned()));
+            return Err(TargetError::Url("it contains spaces".to_owned()));
         }
         let url = Url::parse(address).map_err(|error| TargetError::Url(error.to_string()))?;
         match url.scheme() {

@@ -1,27 +1,34 @@
 //! `tidegate add`: a server for the gateway.
 
+mod outcome;
+
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tidegate_client::{EraChoice, Remote, Target};
 use tidegate_config::{ServerEntry, edit};
 
+use self::outcome::Outcome;
+use super::exit::Exit;
 use super::failure::Failure;
+use super::header::{self, Header};
 use super::{configuration, output};
-use crate::term::style::Paint;
 
-/// Add a server to the gateway's configuration.
+/// Add a server to the configuration, and try it.
+///
+/// The file is written first; then the server is started once, for at most its start_timeout (60s), to see what it offers.
+/// A server that does not start stays in the file.
 #[derive(Args)]
 #[command(
     override_usage = "tidegate add [OPTIONS] NAME URL\n       tidegate add [OPTIONS] NAME -- COMMAND [ARG]...\n       \
                       tidegate add [OPTIONS] NAME --builtin memory",
-    after_help = "Texts may refer to variables and files: --header 'Authorization=Bearer ${TOKEN}', --env 'KEY=${file:/run/secrets/key}'."
+    after_help = AFTER
 )]
 pub(crate) struct Add {
-    /// What to call it: letters, digits, "-", "_" and ".".
+    /// The name of the server: letters, digits, "-", "_" and ".".
     name: String,
 
-    /// Its address, or its command line as one argument.
+    /// Its URL, or its command line as one argument.
     #[arg(value_name = "URL", required_unless_present_any = ["command", "builtin"], conflicts_with_all = ["command", "builtin"])]
     server: Option<String>,
 
@@ -33,34 +40,50 @@ pub(crate) struct Add {
     #[arg(long, value_name = "SERVER", conflicts_with = "command", value_parser = clap::builder::PossibleValuesParser::new(tidegate_config::BUILTINS))]
     builtin: Option<String>,
 
-    /// A variable for the server's program. May be given more than once.
+    /// An environment variable for the server's program. Can be repeated.
     #[arg(long = "env", short = 'e', value_name = "NAME=VALUE")]
     env: Vec<String>,
 
-    /// A header for every request. May be given more than once.
-    #[arg(long = "header", short = 'H', value_name = "NAME=VALUE")]
+    /// A header for every request, such as 'Authorization: Bearer ${TOKEN}'. Can be repeated.
+    #[arg(long = "header", short = 'H', value_name = "NAME: VALUE")]
     headers: Vec<String>,
 
-    /// What the names of its tools are preceded by; '' for nothing. [default: the name and "_", and nothing for the memory]
+    /// The prefix of its tools' names; '' for none. [default: the name and "_", and none for the memory]
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
 
-    /// Which era of the protocol to speak.
+    /// The era of the protocol to use.
     #[arg(long, value_enum, default_value = "auto")]
     era: Era,
 
-    /// The configuration to change. [default: ./tidegate.toml if there is one, else that of the user]
+    /// The configuration to change. [default: ./tidegate.toml if it exists, else the user's own]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Put it in place of a server of the same name.
+    /// Replace the server of the same name.
     #[arg(long)]
     replace: bool,
+
+    /// Only write the configuration; do not try the server.
+    #[arg(long)]
+    no_connect: bool,
 }
+
+const AFTER: &str = "\
+Keep secrets out of the file: ${NAME} is replaced by an environment variable, ${file:/path} by the contents of a file.
+  tidegate add github https://api.githubcopilot.com/mcp -H 'Authorization: Bearer ${GITHUB_TOKEN}'
+  tidegate add files --env 'KEY=${file:/run/secrets/key}' -- npx -y some-server
+
+Exit codes:
+  0    the server was added, and works or was not tried
+  2    the command line or the configuration is wrong
+  3    the server was added, but cannot be reached or started
+  5    the server was added, but requires a login
+  130  cancelled (Ctrl-C)";
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Era {
-    /// Whichever the server speaks, the modern one first.
+    /// Whichever the server supports, the modern one first.
     Auto,
     /// 2025-11-25 and earlier.
     Legacy,
@@ -68,67 +91,60 @@ enum Era {
     Modern,
 }
 
-pub(crate) fn run(add: Add) -> Result<(), Failure> {
+pub(crate) async fn run(add: Add) -> Result<Exit, Failure> {
     let path = configuration::changeable(add.config.as_deref())?;
-    let entry = entry(&add)?;
+    let (entry, mut notes) = entry(&add)?;
     let first = add.config.is_none() && !path.exists();
     edit::add(&path, &add.name, &entry, add.replace)?;
-    for note in notes(&entry) {
+    notes.extend(notes_of(&entry));
+    for note in notes {
         output::note(&format!("note: {note}"));
     }
     if first {
         configuration::keep_memory(&path, &[(&add.name, &entry)])?;
     }
-    let paint = Paint::stdout();
-    output::text(&format!(
-        "{} {} to {}",
-        paint.good("Added"),
-        paint.name(&add.name),
-        paint.dim(path.display().to_string())
-    ))
+    let outcome = match add.no_connect {
+        true => Outcome::NotTried(entry.missing_variables(&path, &configuration::environment)),
+        false => outcome::attempt(&add.name, &path).await,
+    };
+    outcome.show(&add.name, &path)
 }
 
-fn entry(add: &Add) -> Result<ServerEntry, Failure> {
+/// What to write into the file, and what to say about the way it was asked for.
+fn entry(add: &Add) -> Result<(ServerEntry, Vec<String>), Failure> {
     let mut entry = match (&add.server, &add.builtin) {
         (_, Some(name)) => ServerEntry { builtin: Some(name.clone()), ..ServerEntry::default() },
         (Some(url), _) if url.contains("://") || url.starts_with("${") => address(url)?,
         (Some(line), _) => program(line)?,
         (None, None) => {
             let line = shlex::try_join(add.command.iter().map(String::as_str));
-            program(&line.map_err(|_| {
-                Failure::usage("the command line holds a character that no command line can hold")
-            })?)?
+            program(&line.map_err(|_| Failure::usage("the command line contains a NUL character"))?)?
         }
     };
     if entry.builtin.is_some() && !(add.env.is_empty() && add.headers.is_empty()) {
-        return Err(Failure::usage(
-            "--env and --header are for other servers, and this one is part of Tidegate",
-        ));
+        return Err(Failure::usage("--env and --header have no effect on a server that is part of Tidegate"));
     }
     if entry.url.is_some() && !add.env.is_empty() {
         return Err(Failure::usage(
-            "--env is for servers that are programs, and this one is at an address: use --header",
+            "--env is for servers that are programs, and this one has a URL: use --header",
         ));
     }
     if entry.url.is_none() && !add.headers.is_empty() {
         return Err(Failure::usage(
-            "--header is for servers at an address, and this one is a program: use --env",
+            "--header is for servers with a URL, and this one is a program: use --env",
         ));
     }
     for pair in &add.env {
-        // What follows the name may be a secret, so it is not repeated.
-        let (name, value) = pair
-            .split_once('=')
-            .filter(|(name, _)| !name.is_empty())
-            .ok_or_else(|| Failure::usage("--env wants NAME=value"))?;
-        entry.env.insert(name.to_owned(), value.to_owned());
+        let (name, value) = header::variable(pair)?;
+        entry.env.insert(name, value);
     }
-    for pair in &add.headers {
-        let (name, value) = pair
-            .split_once(['=', ':'])
-            .filter(|(name, _)| !name.is_empty() && !name.contains(char::is_whitespace))
-            .ok_or_else(|| Failure::usage("--header wants NAME=value"))?;
-        entry.headers.insert(name.to_owned(), value.trim().to_owned());
+    let mut notes = Vec::new();
+    for text in &add.headers {
+        let Header { name, value, is_old_form } = Header::parse(text)?;
+        if is_old_form {
+            notes.push(format!("--header NAME=VALUE is deprecated: write --header '{name}: ...'"));
+        }
+        entry.headers.insert(name, value);
     }
     // Assistants know the tools of the memory by their own names.
     let usual = (entry.builtin.as_deref() == Some("memory")).then(String::new);
@@ -138,7 +154,7 @@ fn entry(add: &Add) -> Result<ServerEntry, Failure> {
         Era::Legacy => EraChoice::Legacy,
         Era::Modern => EraChoice::Modern,
     };
-    Ok(entry)
+    Ok((entry, notes))
 }
 
 fn address(url: &str) -> Result<ServerEntry, Failure> {
@@ -151,7 +167,7 @@ fn address(url: &str) -> Result<ServerEntry, Failure> {
 
 fn program(line: &str) -> Result<ServerEntry, Failure> {
     let Target::Command(command) = Target::parse(line)? else {
-        return Err(Failure::usage("the command line is an address: give it as URL, without --"));
+        return Err(Failure::usage("this is a URL, not a command line: leave out the --"));
     };
     Ok(ServerEntry {
         command: Some(absolute(command.program)),
@@ -176,18 +192,20 @@ fn is_relative(word: &str) -> bool {
     word.starts_with("./") || word.starts_with("../")
 }
 
-fn notes(entry: &ServerEntry) -> Vec<String> {
+fn notes_of(entry: &ServerEntry) -> Vec<String> {
     let secrets = entry.literal_secrets();
     let mut notes: Vec<String> = secrets
         .iter()
         .map(|name| {
-            format!("the value of {name} stands in the file in full; ${{NAME}} in its place would refer to a variable")
+            format!(
+                "the value of {name} is stored in plain text; write ${{NAME}} instead to use an environment variable"
+            )
         })
         .collect();
     if let Some(word) = entry.args.iter().find(|word| is_relative(word)) {
         let word = crate::term::clean::line(word);
         notes.push(format!(
-            "{word} is looked for where the gateway is started; write the whole path to be independent of that"
+            "{word} is relative to the directory that the gateway is started in; use an absolute path to avoid that"
         ));
     }
     notes

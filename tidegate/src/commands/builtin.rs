@@ -17,7 +17,8 @@ use opening::{Opened, Opening};
 /// Where the memory is kept, if neither the configuration says it nor the usual place is right.
 const MEMORY_FILE: &str = "TIDEGATE_MEMORY_FILE";
 
-/// A server of the program.
+/// A server of the program. Clones are the same.
+#[derive(Clone)]
 pub(crate) struct Builtin {
     pub(crate) target: Target,
     /// The memory, if it is that.
@@ -46,7 +47,7 @@ impl Builtin {
             name => {
                 let known = tidegate_config::BUILTINS.join(" and ");
                 let what = format!(
-                    "server {:?}: there is no built-in server {name:?}; there are {known}",
+                    "server {:?}: {name:?} is not a built-in server; there are {known}",
                     settings.name
                 );
                 Err(connection::app_error(&Error::new(Symbol::InvalidParams, what)))
@@ -156,7 +157,7 @@ fn usual_file() -> Result<PathBuf, Error> {
 
 /// Where `tidegate model` puts a model, in a folder with its name.
 pub(crate) fn usual_models() -> Result<PathBuf, Error> {
-    usual_folder(|| "set HOME, or name a folder with --folder".to_owned()).map(|folder| folder.join("model"))
+    usual_folder(|| "set HOME, or pass a folder with --folder".to_owned()).map(|folder| folder.join("model"))
 }
 
 /// The model that `tidegate model` brought.
@@ -166,12 +167,12 @@ fn usual_model() -> Option<Embedder> {
         |folder: &PathBuf| tidegate_memory::MODEL_FILES.iter().all(|file| folder.join(file).exists());
     let folder = folders.filter(is_whole).min()?;
     Embedder::folder(&folder)
-        .inspect_err(|fault| tracing::warn!(%fault, "the memory finds by words alone"))
+        .inspect_err(|fault| tracing::warn!(%fault, "the memory searches by words only"))
         .ok()
 }
 
 fn usual_folder(otherwise: impl Fn() -> String) -> Result<PathBuf, Error> {
     tidegate_config::usual_data_dir().ok_or_else(|| {
-        Error::new(Symbol::InvalidParams, format!("the home directory is not known; {}", otherwise()))
+        Error::new(Symbol::InvalidParams, format!("the home directory is unknown: {}", otherwise()))
     })
 }

@@ -19,8 +19,8 @@ use crate::term::{args, clean, render, schema};
 
 /// Call a tool.
 ///
-/// Questions of the server are asked on the terminal, and Ctrl-C cancels the call. Without --timeout, progress gives the
-/// tool more time.
+/// Questions of the server (elicitation) are asked on the terminal, and Ctrl-C cancels the call. Without --timeout, progress
+/// notifications extend the time limit.
 #[derive(Args)]
 #[command(
     override_usage = "tidegate call [OPTIONS] TARGET TOOL [ARGUMENT=VALUE]...\n       \
@@ -30,23 +30,23 @@ use crate::term::{args, clean, render, schema};
 pub(crate) struct Call {
     #[command(flatten)]
     words: Words,
-    /// All arguments as one JSON object; @FILE takes it from a file, - from standard input.
+    /// All arguments as one JSON object; @FILE reads it from a file, - from standard input.
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
 
-    /// Print the result object exactly as it came (the same as --json).
+    /// Print the result exactly as received (the same as --json).
     #[arg(long)]
     pub(crate) raw: bool,
 
-    /// Check the result against the tool's output schema.
+    /// Validate the result against the tool's output schema.
     #[arg(long)]
     validate: bool,
 
-    /// Save images, sound and other files of the result in this directory.
+    /// Save images, audio and other files of the result in this directory.
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
 
-    /// A directory that the server may know of as a root. May be given more than once.
+    /// A directory to offer to the server as a root. Can be repeated.
     #[arg(long = "root", value_name = "DIR")]
     roots: Vec<PathBuf>,
 
@@ -55,24 +55,24 @@ pub(crate) struct Call {
 }
 
 const ARGUMENTS: &str = "\
-Arguments are read as the tool's schema has them:
-  name=Ada         a text, number, boolean, object or list
-  name:='[1, 2]'   this JSON
-  name=@notes.txt  the text of a file (name:=@data.json: the JSON in it)
-  a.b=1            a member of an object
-  tag=x tag=y      a list
-or all at once with --args '{\"name\": \"Ada\"}', --args @FILE or --args -";
+Arguments are converted to the types in the tool's schema:
+  name=Ada         a string, number, boolean, object or array
+  name:='[1, 2]'   literal JSON
+  name=@notes.txt  the contents of a file as text (name:=@data.json: as JSON)
+  a.b=1            a property of an object
+  tag=x tag=y      an array
+Or pass all arguments at once with --args '{\"name\": \"Ada\"}', --args @FILE or --args -";
 
 pub(crate) async fn run(call: Call) -> Result<Exit, Failure> {
     let Call { words, mut common, args, raw, validate, save, roots } = call;
     common.json |= raw;
     let (place, mut rest) = words.split(&common)?;
     if rest.is_empty() {
-        return Err(Failure::usage("which tool? Add its name; tidegate tools lists what there is"));
+        return Err(Failure::usage("TOOL is missing; run tidegate tools for a list"));
     }
     let tool = rest.remove(0);
     if args.is_some() && !rest.is_empty() {
-        return Err(Failure::usage(format!("--args gives all arguments: leave out {:?}", rest[0])));
+        return Err(Failure::usage(format!("--args already has all arguments: leave out {:?}", rest[0])));
     }
     let given = args.as_deref().map(whole).transpose()?;
     let roots = roots.iter().map(|folder| elicit::root(folder)).collect::<Result<Vec<_>, _>>()?;
@@ -148,11 +148,12 @@ async fn guided(session: &Session, tool: &str, words: &[String]) -> Result<Value
 
 /// Whether the result of a tool can be checked: the client knows the definitions of listed tools.
 async fn has_schema(session: &Session, tool: &str) -> Result<bool, Failure> {
-    match session.client.get_tool_schema(tool).await {
+    let listed = session.client.get_tool_schema(tool).await;
+    match listed {
         Ok(_) => Ok(true),
-        Err(_) if tools::has_unlisted_tools(session) => {
+        Err(_) if tools::has_unlisted_tools(session) || tools::definition(session, tool).await.is_ok() => {
             let tool = clean::line(tool);
-            output::note(&format!("{tool} is not listed, so its result is not checked"));
+            output::note(&format!("note: {tool} is not listed, so its result is not validated"));
             Ok(false)
         }
         Err(error) => Err(tools::unknown(session, error, tool)),
@@ -168,13 +169,14 @@ fn whole(text: &str) -> Result<Value, Failure> {
         _ if text == "-" => {
             let mut read = String::new();
             std::io::stdin().take(MAX_BYTES).read_to_string(&mut read).map_err(|error| {
-                Failure::usage(format!("cannot read the arguments on standard input: {error}"))
+                Failure::usage(format!("cannot read the arguments from standard input: {error}"))
             })?;
             (read, "standard input".to_owned())
         }
         Some(path) => {
-            let read = tidegate_client::read_regular_text(path.as_ref(), MAX_BYTES)
-                .map_err(|error| Failure::usage(format!("cannot read the arguments in {path:?}: {error}")))?;
+            let read = tidegate_client::read_regular_text(path.as_ref(), MAX_BYTES).map_err(|error| {
+                Failure::usage(format!("cannot read the arguments from {path:?}: {error}"))
+            })?;
             (read, format!("{path:?}"))
         }
         None => (text.to_owned(), "--args".to_owned()),
@@ -184,7 +186,7 @@ fn whole(text: &str) -> Result<Value, Failure> {
         Ok(_) => Err(Failure::usage(format!(
             "the arguments in {from} must be a JSON object, such as {{\"a\": 1}}"
         ))),
-        Err(error) => Err(Failure::usage(format!("the arguments in {from} are not JSON: {error}"))),
+        Err(error) => Err(Failure::usage(format!("the arguments in {from} are not valid JSON: {error}"))),
     }
 }
 

@@ -6,13 +6,13 @@ use clap_complete::Shell;
 use super::failure::Failure;
 use super::output;
 
-/// Print a script that lets a shell complete commands and options.
+/// Print a completion script for your shell.
 #[derive(Args)]
 #[command(
     after_help = "For example: tidegate completions bash > ~/.local/share/bash-completion/completions/tidegate"
 )]
 pub(crate) struct Completions {
-    /// Which shell.
+    /// The shell.
     shell: Known,
 }
 

@@ -31,7 +31,7 @@ pub(crate) async fn run(connect: Connect) -> Result<Exit, Failure> {
     let Connect { words, common } = connect;
     let (place, rest) = words.split(&common)?;
     super::nothing_more(rest)?;
-    let (builder, _) = builder(&place, common.options(&place.name), common.login)?;
+    let (builder, _) = builder(&place, common.options(&place), common.login)?;
     // The first message of the client opens the connection, on that client's terms. A server that cannot be reached is
     // then an error that the client shows to its user, and may be reached later.
     let client = builder.lazy()?;

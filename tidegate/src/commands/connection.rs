@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tidegate::protocol::{Error, Method, Revision, Symbol};
 use tidegate::service::secrets::mask;
@@ -9,10 +10,10 @@ use tidegate_client::oauth::{FileStore, OAuth};
 use tidegate_client::{AppError, Client, ClientBuilder, Options, ServerFacts, Target};
 
 use super::display::Display;
-use super::exit::Exit;
 use super::failure::Failure;
+use super::find::Place;
 use super::interrupt::Interrupt;
-use super::target::{Common, Place};
+use super::target::Common;
 
 /// How many of the last lines on standard error are shown when a server fails.
 const LAST_LINES: usize = 12;
@@ -57,6 +58,10 @@ pub(crate) fn builder(
     let builder =
         Client::builder(place.target.clone())?.options(options).on_stderr(move |line| heard.push(line));
     let builder = with_logins(builder, &place.target, login).map_err(|error| Failure::of(&error))?;
+    let builder = match &place.builtin {
+        Some(builtin) => builtin.clone().ends_with(builder),
+        None => builder,
+    };
     Ok((builder, words))
 }
 
@@ -75,7 +80,7 @@ pub(crate) fn with_logins(
         Err(error) if login => Err(error),
         // Most servers want no login, and one that does says so.
         Err(error) => {
-            tracing::info!(%error, "logins cannot be used");
+            tracing::info!(%error, "cannot use stored logins");
             Ok(builder)
         }
     }
@@ -91,28 +96,60 @@ fn authorizer(url: &str, login: bool) -> Result<OAuth, Error> {
     OAuth::builder(url).store(FileStore::of_user()?).interactive(login).build()
 }
 
-/// Waits until the server has said what it is, no longer than it may take.
-pub(crate) async fn connected(client: &Client, common: &Common) -> Result<ServerFacts, Failure> {
-    let late = |time| {
-        let what = format!("The server did not answer within {}", humantime::format_duration(time));
-        Failure::of(&Error::new(Symbol::Timeout, what))
-    };
-    let facts = match common.timeout() {
-        None => client.server().await,
-        // Connecting consists of several things, each with a bound of its own.
-        Some(time) => match tokio::time::timeout(time, client.server()).await {
-            Ok(Err(error)) if error.symbol == Symbol::Timeout => return Err(late(time)),
-            Ok(facts) => facts,
-            Err(_) => return Err(late(time)),
-        },
-    };
-    facts.map_err(|error| {
-        let failure = Failure::from(error);
-        if failure.exit == Exit::Refused && common.insists() {
-            return failure.next("Leave out --era and --protocol-version to speak what the server speaks.");
+/// How much longer than its own limit connecting may take, so that whatever was late can say so itself.
+const MARGIN: Duration = Duration::from_millis(500);
+
+/// How long a server may take to start.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StartLimit {
+    time: Duration,
+    /// Whether the command line says so (`--timeout`), and not `start_timeout`.
+    is_given: bool,
+}
+
+impl StartLimit {
+    /// What the command line says, else what the options say.
+    pub(crate) fn new(options: &Options, given: Option<Duration>) -> StartLimit {
+        StartLimit { time: given.unwrap_or(options.init_timeout), is_given: given.is_some() }
+    }
+
+    /// Why nothing is known about the server: a program may still be starting, an address does not answer.
+    fn over(self, place: &Place) -> Failure {
+        let time = humantime::format_duration(self.time);
+        let what = match &place.target {
+            _ if self.is_given => format!("The server did not answer within {time}"),
+            Target::Command(_) => format!("The server is still starting after {time} (start_timeout)"),
+            _ => format!("The server does not answer: no response within {time} (start_timeout)"),
+        };
+        let failure = Failure::of(&Error::new(Symbol::Timeout, what));
+        match (&place.settings, &place.file) {
+            (Some(settings), Some(file)) if !self.is_given => failure.next(format!(
+                "If it needs longer, raise start_timeout under [servers.{}] in {}.",
+                settings.name,
+                file.display()
+            )),
+            _ => failure,
         }
-        failure
-    })
+    }
+}
+
+/// Waits until the server has said what it is, no longer than it may take to start.
+pub(crate) async fn connected(
+    client: &Client,
+    place: &Place,
+    limit: StartLimit,
+) -> Result<ServerFacts, Failure> {
+    if let Some(builtin) = &place.builtin {
+        // The error of this one is for the person who runs it, and not for a model.
+        builtin.open().await?;
+    }
+    // Connecting consists of several requests, each with a limit of its own.
+    let bound = if limit.is_given { limit.time } else { limit.time + MARGIN };
+    match tokio::time::timeout(bound, client.server()).await {
+        Ok(Err(error)) if error.symbol == Symbol::Timeout => Err(limit.over(place)),
+        Ok(facts) => Ok(facts?),
+        Err(_) => Err(limit.over(place)),
+    }
 }
 
 /// What a command has to work with.
@@ -132,7 +169,9 @@ pub(crate) async fn with_server<T>(
     work: impl AsyncFnOnce(&Session) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let interrupt = Interrupt::listen();
-    let (builder, words) = builder(place, common.options(&place.name), common.login)?;
+    let options = common.options(place);
+    let limit = StartLimit::new(&options, common.timeout());
+    let (builder, words) = builder(place, options, common.login)?;
     let client = prepare(builder).lazy()?;
     display.waiting(&match &place.target {
         Target::Command(_) => format!("Starting {}", place.name),
@@ -140,7 +179,7 @@ pub(crate) async fn with_server<T>(
     });
     let worked = interrupt
         .or(async {
-            let facts = connected(&client, common).await?;
+            let facts = connected(&client, place, limit).await.map_err(|failure| common.advised(failure))?;
             display.clear();
             work(&Session { client: client.clone(), facts }).await
         })

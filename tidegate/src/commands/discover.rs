@@ -15,7 +15,7 @@ use crate::term::table::Table;
 use crate::term::wrap::indented;
 use crate::term::{clean, width};
 
-/// Show what a server is: era, revision, transport, capabilities, instructions.
+/// Show a server's version, transport, capabilities and instructions.
 #[derive(Args)]
 #[command(
     override_usage = "tidegate discover [OPTIONS] TARGET\n       tidegate discover [OPTIONS] -- COMMAND [ARG]...",
@@ -93,9 +93,9 @@ fn shown(facts: &ServerFacts) -> String {
     let title = info.get("title").and_then(Value::as_str).unwrap_or_default();
     let called = called(facts);
     let name = if title.is_empty() { called } else { format!("{called} ({title})") };
-    table.row(["Server", if name.is_empty() { "(it does not say)" } else { &name }]);
+    table.row(["Server", if name.is_empty() { "(not reported)" } else { &name }]);
     table.row(["Era", era(facts)]);
-    table.row(["Revision", facts.revision.as_str()]);
+    table.row(["Version", facts.revision.as_str()]);
     if facts.supported.len() > 1 {
         table.row(["Supports", &facts.supported.join(", ")]);
     }

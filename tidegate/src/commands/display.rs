@@ -51,11 +51,15 @@ impl Display {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Shows after a moment what is being waited for. Only within a Tokio runtime.
+    /// Shows what is being waited for: after a moment, or at once if something is shown already. Only within a Tokio runtime.
     pub(crate) fn waiting(&self, what: &str) {
         let number = {
             let mut state = self.state();
             if !state.drawn {
+                return;
+            }
+            if let Some(bar) = &state.bar {
+                bar.set_message(clean::line(what));
                 return;
             }
             state.waiting += 1;

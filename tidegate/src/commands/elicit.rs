@@ -29,7 +29,7 @@ pub(crate) fn handlers(server: &str, display: &Display) -> Handlers {
             if !somebody_is_there() {
                 let what = clean::line(&question.message);
                 output::note(&format!(
-                    "note: the server asks {what:?}; declined, because there is no terminal"
+                    "note: the server asks {what:?}; declined, because there is no terminal to ask on"
                 ));
                 return ElicitAnswer::Decline;
             }
@@ -65,7 +65,7 @@ fn ask(question: &Elicitation, server: &str) -> ElicitAnswer {
         Ok(Answer { action: Action::Decline, .. }) => ElicitAnswer::Decline,
         Ok(Answer { action: Action::Cancel, .. }) => ElicitAnswer::Cancel,
         Err(error) => {
-            output::note(&format!("note: the terminal cannot be used ({error}); the question is cancelled"));
+            output::note(&format!("note: cannot use the terminal ({error}); the question is cancelled"));
             ElicitAnswer::Cancel
         }
     }
@@ -75,7 +75,8 @@ fn ask(question: &Elicitation, server: &str) -> ElicitAnswer {
 pub(crate) fn root(folder: &Path) -> Result<Root, Failure> {
     let cannot = |why: String| Failure::usage(format!("--root {}: {why}", folder.display()));
     let whole = folder.canonicalize().map_err(|error| cannot(error.to_string()))?;
-    let url = Url::from_directory_path(&whole).map_err(|()| cannot("it has no address".to_owned()))?;
+    let url =
+        Url::from_directory_path(&whole).map_err(|()| cannot("it cannot be written as a URL".to_owned()))?;
     let uri = url.as_str().trim_end_matches('/').to_owned();
     Ok(Root { uri, name: whole.file_name().map(|name| name.to_string_lossy().into_owned()) })
 }

@@ -3,7 +3,7 @@
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It went well.
+    /// Success.
     Fine = 0,
     /// The tool says that it failed, or `doctor` found something broken.
     ToolError = 1,
@@ -11,11 +11,11 @@ pub(crate) enum Exit {
     Usage = 2,
     /// The server cannot be reached or started.
     Unavailable = 3,
-    /// The server refused, or broke the protocol.
+    /// The server rejected the request, or violated the protocol.
     Refused = 4,
-    /// The server wants a login.
+    /// The server requires a login.
     LoginNeeded = 5,
-    /// It took too long.
+    /// Timeout.
     TimedOut = 6,
     /// Ctrl-C, or a signal that asks politely.
     Cancelled = 130,
@@ -31,23 +31,23 @@ impl Exit {
 /// The same for `--help`.
 pub(crate) const HELP: &str = "\
 Exit codes:
-  0    it went well
+  0    success
   1    the tool reported an error; with doctor: something is broken
-  2    the command line, a file that it names or an argument is wrong
+  2    the command line, a file or an argument is wrong
   3    the server cannot be reached or started
-  4    the server refused, or broke the protocol
-  5    the server wants a login
-  6    it took too long
+  4    the server rejected the request, or violated the protocol
+  5    the server requires a login
+  6    timeout
   130  cancelled (Ctrl-C)";
 
 /// How a server is named, for `--help`.
 pub(crate) const TARGETS: &str = "\
 TARGET is one of
-  https://example.com/mcp      an address
+  https://example.com/mcp      a URL
   'npx -y some-server --flag'  a command line, quoted as one argument
-  servers.json#github          an entry of an mcpServers file (just servers.json if it has only one)
-  github                       an entry of a file of Claude Code, Claude Desktop, Cursor or VS Code
-or leave TARGET out and put the command line behind two hyphens: -- npx -y some-server --flag";
+  github                       a server of tidegate.toml, else of Claude Code, Cursor, VS Code, ...
+  servers.json#github          an entry of an mcpServers file or a tidegate.toml
+Or leave out TARGET and put the command line after two hyphens: -- npx -y some-server --flag";
 
 /// Both, under the options of every command that talks to a server.
 pub(crate) fn after_help() -> String {
@@ -57,7 +57,8 @@ pub(crate) fn after_help() -> String {
 /// Under the list of all commands.
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  tidegate tools 'npx -y @modelcontextprotocol/server-everything'
-  tidegate call https://example.com/mcp search query='high tide'
-  tidegate doctor
-The help of each command names its exit codes.";
+  tidegate add time -- uvx mcp-server-time                        add a server to the gateway
+  tidegate call https://example.com/mcp search query='high tide'  call a tool of any server
+  tidegate doctor                                                 find out what is wrong with yours
+
+Run tidegate COMMAND --help for the options and exit codes of a command.";

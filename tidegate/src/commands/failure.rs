@@ -115,8 +115,15 @@ impl Failure {
         if let Some(next) = &self.next {
             let _ = writeln!(out, "  {}", clean::text(next).replace('\n', "\n  "));
         }
+        drop(out);
+        self.show_last_words();
+    }
+
+    /// Shows what the server's process wrote, on standard error.
+    pub(crate) fn show_last_words(&self) {
+        let (paint, mut out) = (Paint::stderr(), std::io::stderr().lock());
         if !self.said.is_empty() {
-            let _ = writeln!(out, "  The server wrote on standard error:");
+            let _ = writeln!(out, "  The server wrote to standard error:");
             for line in &self.said {
                 let _ = writeln!(out, "  {} {}", paint.dim("|"), clean::text(line));
             }
@@ -164,25 +171,27 @@ fn exit_of(error: &AppError) -> Exit {
 fn advice(error: &AppError) -> Option<String> {
     let advice = match error.symbol {
         Symbol::Unavailable | Symbol::CircuitOpen if error.original_code.is_none() => {
-            "For more, run tidegate doctor with the same target."
+            "For details, run tidegate doctor with the same target."
         }
-        Symbol::Timeout => "Give it more time with --timeout, such as --timeout 5m.",
-        Symbol::ToolNotFound => "To see what there is, run tidegate tools with the same target.",
-        Symbol::PromptNotFound => "To see what there is, run tidegate prompts with the same target.",
-        Symbol::ResourceNotFound => "To see what there is, run tidegate resources with the same target.",
+        Symbol::Timeout => "Allow more time with --timeout, such as --timeout 5m.",
+        Symbol::ToolNotFound => "To list the tools, run tidegate tools with the same target.",
+        Symbol::PromptNotFound => "To list the prompts, run tidegate prompts with the same target.",
+        Symbol::ResourceNotFound => "To list the resources, run tidegate resources with the same target.",
         Symbol::MethodNotFound => {
-            "To see what the server can do, run tidegate discover with the same target."
+            "To see what the server supports, run tidegate discover with the same target."
         }
         Symbol::Unauthorized if error.message.contains("tidegate login") => {
-            "Servers that take a key instead want it with --header 'Authorization: Bearer KEY'."
+            "If the server takes an API key instead, pass it with --header 'Authorization: Bearer KEY'."
         }
         Symbol::Unauthorized => {
-            "Log in with tidegate login URL, or give a key with --header 'Authorization: Bearer KEY'."
+            "Log in with tidegate login URL, or pass an API key with --header 'Authorization: Bearer KEY'."
         }
         Symbol::UnsupportedVersion => {
-            "Leave out --era and --protocol-version to speak what the server speaks."
+            "Leave out --era and --protocol-version to use what the server supports."
         }
-        Symbol::MissingCapability => "The server needs something that this command does not offer.",
+        Symbol::MissingCapability => {
+            "The server requires a client capability that this command does not have."
+        }
         Symbol::RateLimited => return Some(wait(error)),
         Symbol::UrlElicitationRequired => return pages(error),
         _ => return None,

@@ -1,41 +1,40 @@
-//! `tidegate login` and `tidegate logout`: tokens for servers that want them, kept for all other commands.
+//! `tidegate login` and `tidegate logout`: tokens for servers that require them, kept for all other commands.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use tidegate_client::Target;
 use tidegate_client::oauth::{self, Client, LoginReport, LoopbackBrowser, Scopes};
 
 use super::failure::Failure;
 use super::interrupt::Interrupt;
-use super::output;
+use super::{find, output};
 use crate::term::clean;
 use crate::term::style::Paint;
 
 /// Log in to a server with the browser.
 ///
-/// The other commands then use the login by themselves.
+/// All other commands then use the login, and so does the gateway.
 #[derive(Args)]
 #[command(after_help = super::exit::HELP)]
 pub(crate) struct Login {
-    /// The server: its URL, or an entry of an mcpServers file that has one.
+    /// The URL of the server, or the name of a configured server that has one.
     #[arg(value_name = "URL")]
     url: String,
 
-    /// An mcpServers file; URL is then the name of an entry in it.
+    /// A tidegate.toml or mcpServers file; URL is then the name of a server in it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// A scope to ask for besides those that the server wants. May be given more than once.
+    /// An additional scope to request. Can be repeated.
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
 
-    /// The client id, where this program must be registered beforehand.
+    /// The client id, if the authorization server requires registration.
     #[arg(long, value_name = "ID")]
     client_id: Option<String>,
 
-    /// The secret that belongs to the client id; better given as a variable, so that nobody sees it.
+    /// The client secret; safer in the environment variable, where other users cannot see it.
     #[arg(
         long,
         env = "TIDEGATE_CLIENT_SECRET",
@@ -45,48 +44,38 @@ pub(crate) struct Login {
     )]
     client_secret: Option<String>,
 
-    /// The port on this machine that the browser comes back to. Default: any.
+    /// The local port for the redirect from the browser. [default: any free port]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
 
-    /// Only print the address of the login page, without opening a browser.
+    /// Print the URL of the login page instead of opening a browser.
     #[arg(long)]
     no_browser: bool,
 
-    /// JSON for programs instead of text for people.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// Forget the login to a server.
+/// Delete the login to a server.
 #[derive(Args)]
 #[command(after_help = super::exit::HELP)]
 pub(crate) struct Logout {
-    /// The server: its URL, or an entry of an mcpServers file that has one.
+    /// The URL of the server, or the name of a configured server that has one.
     #[arg(value_name = "URL")]
     url: String,
 
-    /// An mcpServers file; URL is then the name of an entry in it.
+    /// A tidegate.toml or mcpServers file; URL is then the name of a server in it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// JSON for programs instead of text for people.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-fn address(word: &str, config: Option<&PathBuf>) -> Result<String, Failure> {
-    let found = Target::find(word, config.map(PathBuf::as_path))?;
-    match found.target {
-        Target::Url(remote) => Ok(remote.url.to_string()),
-        _ => Err(Failure::usage(
-            "only servers at an address have logins: give a URL, such as https://example.com/mcp",
-        )),
-    }
-}
-
 pub(crate) async fn login(login: Login) -> Result<(), Failure> {
-    let url = address(&login.url, login.config.as_ref())?;
+    let url = find::address(&login.url, login.config.as_deref())?;
     let scopes = Scopes::parse(&login.scopes.join(" "));
     let mut browser = LoopbackBrowser::new();
     if let Some(port) = login.port {
@@ -138,25 +127,25 @@ fn shown(report: &LoginReport) -> String {
     )];
     let scopes = clean::line(&report.scopes.to_string());
     if !scopes.is_empty() {
-        lines.push(format!("It allows: {scopes}"));
+        lines.push(format!("Scopes: {scopes}"));
     }
     lines.push(match (report.renewable, report.expires_at) {
-        (true, _) => "It is renewed by itself.".to_owned(),
+        (true, _) => "It is renewed automatically.".to_owned(),
         (false, Some(at)) => {
             let left = at.duration_since(std::time::SystemTime::now()).unwrap_or_default().as_secs();
-            format!("It is good for {}.", humantime::format_duration(std::time::Duration::from_secs(left)))
+            format!("It is valid for {}.", humantime::format_duration(std::time::Duration::from_secs(left)))
         }
-        (false, None) => "The server does not say how long it is good.".to_owned(),
+        (false, None) => "The server does not say how long it is valid.".to_owned(),
     });
-    lines.push(paint.dim(format!("Kept in {}", report.place)));
+    lines.push(paint.dim(format!("Stored in {}", report.place)));
     lines.join("\n")
 }
 
 pub(crate) async fn logout(logout: Logout) -> Result<(), Failure> {
-    let url = address(&logout.url, logout.config.as_ref())?;
+    let url = find::address(&logout.url, logout.config.as_deref())?;
     let removed = oauth::logout(&url).await.map_err(|error| Failure::of(&error))?;
     if logout.json {
         return output::text(&json!({ "removed": removed }).to_string());
     }
-    output::text(if removed == 0 { "There was no login." } else { "Logged out." })
+    output::text(if removed == 0 { "You were not logged in." } else { "Logged out." })
 }

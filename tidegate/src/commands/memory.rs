@@ -1,4 +1,4 @@
-//! `tidegate memory`: a memory to files and from them, however large it is.
+//! `tidegate memory`: exports, imports and copies of a memory, however large it is.
 
 mod backup;
 mod begun;
@@ -24,9 +24,9 @@ use crate::term::style::Paint;
 use backup::Backup;
 use begun::{Begun, not_the_memory};
 
-/// Copy the memory, write it to a file, or bring a file into it.
+/// Back up, export or import the memory.
 ///
-/// This works on the memory itself, whether it is being served or not, so that nothing is too large.
+/// Works on the database directly, whether or not it is being served, so there is no size limit.
 #[derive(Args)]
 pub(crate) struct Memory {
     #[command(subcommand)]
@@ -40,15 +40,15 @@ enum Action {
     Import(Import),
 }
 
-/// Write what is known as the lines of a file (JSONL).
+/// Export what is known to a file (JSONL).
 #[derive(Args)]
 #[command(after_help = exit::HELP)]
 struct Export {
-    /// Where to write; - is standard output.
+    /// The file to write; - for standard output.
     #[arg(default_value = "-")]
     file: PathBuf,
 
-    /// Everything with its history: all versions of the graph, of documents and of agents.
+    /// Include the history: all versions of the graph, of documents and of agents.
     #[arg(long)]
     history: bool,
 
@@ -59,13 +59,14 @@ struct Export {
     which: Which,
 }
 
-/// Add what a file says: one of server-memory, or one of export; with history, to an empty memory.
+/// Import a file of tidegate memory export, or of server-memory.
 ///
-/// What cannot be kept is left out and told. Doing it twice does no harm.
+/// Lines that cannot be imported are skipped and reported. Importing a file twice changes nothing. A file with history can only
+/// be imported into an empty memory.
 #[derive(Args)]
 #[command(after_help = exit::HELP)]
 struct Import {
-    /// The file; - is standard input.
+    /// The file to read; - for standard input.
     file: PathBuf,
 
     #[command(flatten)]
@@ -78,7 +79,7 @@ struct Import {
 /// Whose part of the memory is meant.
 #[derive(Args)]
 struct Whose {
-    /// Whose memory. [default: that of everybody who is not told apart]
+    /// The tenant. [default: the memory of users without a tenant]
     #[arg(long, value_name = "NAME")]
     tenant: Option<String>,
 }
@@ -86,15 +87,15 @@ struct Whose {
 /// Which memory is meant.
 #[derive(Args)]
 struct Which {
-    /// The configuration that says where the memory is. [default: the one that tidegate serve would use]
+    /// The configuration that says where the memory is. [default: the one that tidegate serve uses]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Where the memory is, whatever the configuration says: a file, or postgres://….
+    /// The memory itself, instead of the one of the configuration: a file, or postgres://...
     #[arg(long, value_name = "FILE|URL", conflicts_with = "config")]
     store: Option<String>,
 
-    /// Print the outcome as JSON; not with standard output as the file.
+    /// Print the result as JSON; not when writing to standard output.
     #[arg(long)]
     json: bool,
 }
@@ -132,7 +133,7 @@ async fn export(args: Export) -> Result<(), Failure> {
 async fn export_from(store: &Store, args: &Export) -> Result<(), Failure> {
     let memory = store.of(&tenant_key(args.whose.tenant.as_deref()));
     let display = Display::new(0);
-    display.waiting("Writing the memory");
+    display.waiting("Exporting the memory");
     let interrupt = Interrupt::listen();
     if is_standard(&args.file) {
         let written = memory.export(Out(std::io::stdout()), args.history);
@@ -152,7 +153,7 @@ async fn export_from(store: &Store, args: &Export) -> Result<(), Failure> {
         return output::text(&told.to_string());
     }
     let what = shown(&counts, args.history);
-    output::text(&format!("{} {what} to {file}", Paint::stdout().good("Wrote")))
+    output::text(&format!("{} {what} to {file}", Paint::stdout().good("Exported")))
 }
 
 async fn import(args: Import) -> Result<(), Failure> {
@@ -163,7 +164,7 @@ async fn import(args: Import) -> Result<(), Failure> {
     };
     let store = open(&args.which.place()?)?;
     let memory = store.of(&tenant_key(args.whose.tenant.as_deref())).by("tidegate memory");
-    display.waiting("Reading the file");
+    display.waiting("Importing the file");
     let imported = memory.import(BufReader::new(from));
     let imported = Interrupt::listen().or(async { imported.await.map_err(|fault| failure(&fault)) }).await;
     display.clear();
@@ -180,13 +181,13 @@ async fn import(args: Import) -> Result<(), Failure> {
     }
     match skipped - problems.len() {
         0 => {}
-        more => output::note(&format!("note: and {more} more of that kind")),
+        more => output::note(&format!("note: and {more} more lines were skipped")),
     }
     let left_out = match skipped {
         0 => String::new(),
-        skipped => format!("; {} left out", counted(skipped, "thing was", "things were")),
+        skipped => format!("; skipped {}", counted(skipped, "line", "lines")),
     };
-    output::text(&format!("{} {}{left_out}", Paint::stdout().good("Brought"), shown(&counts, history)))
+    output::text(&format!("{} {}{left_out}", Paint::stdout().good("Imported"), shown(&counts, history)))
 }
 
 impl Which {
@@ -195,7 +196,7 @@ impl Which {
         let place = self.place()?;
         match &place {
             MemoryStore::File(file) if !file.is_file() => {
-                Err(Failure::usage(format!("there is no memory in {}", file.display())))
+                Err(Failure::usage(format!("there is no memory at {}", file.display())))
             }
             _ => Ok(place),
         }
@@ -215,8 +216,8 @@ impl Which {
                 let settings = Config::load(&file, &configuration::environment)?;
                 let memory = settings.servers.iter().find_map(|server| server.memory.clone());
                 let memory = memory.ok_or_else(|| {
-                    Failure::usage(format!("{} serves no memory", file.display())).next(
-                        "Say which one is meant with --store FILE, or serve one: tidegate add memory --builtin memory.",
+                    Failure::usage(format!("{} has no memory server", file.display())).next(
+                        "Choose a memory with --store FILE, or add one: tidegate add memory --builtin memory.",
                     )
                 })?;
                 (*memory).clone()
@@ -294,7 +295,7 @@ struct Watched {
 
 impl Watched {
     fn open(path: &Path, display: Display) -> Result<Watched, Failure> {
-        let cannot = |error| Failure::usage(format!("{} cannot be read: {error}", path.display()));
+        let cannot = |error| Failure::usage(format!("cannot read {}: {error}", path.display()));
         let file = File::open(path).map_err(cannot)?;
         let whole = file.metadata().map_err(cannot)?.len();
         Ok(Watched { file, display, whole, read: 0, shown: 0 })
@@ -307,7 +308,7 @@ impl Read for Watched {
         self.read += count as u64;
         if self.read - self.shown >= STEP {
             self.shown = self.read;
-            let params = json!({"progress": self.read, "total": self.whole, "message": "reading the file"});
+            let params = json!({"progress": self.read, "total": self.whole, "message": "importing"});
             self.display.progress(&Json::from(params));
         }
         Ok(count)

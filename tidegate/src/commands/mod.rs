@@ -1,9 +1,9 @@
 //! The commands, one file each, and what they share.
 //!
-//! `target` says which server is meant, `connection` talks to it, `interrupt` ends it on Ctrl-C, `display` shows that
-//! something is going on, `elicit` asks the user, `configuration` finds the gateway's file, `builtin` has the servers that
-//! are part of the program, `output` is standard output,
-//! `failure` and `exit` are the ways out.
+//! `find` says which server a word means, `target` has the options of all commands that talk to one, `connection` talks to it,
+//! `reach` tries one of the configuration, `several` does that a few at a time, `interrupt` ends it on Ctrl-C, `display` shows
+//! that something is going on, `elicit` asks the user, `configuration` finds the gateway's file, `builtin` has the servers that
+//! are part of the program, `output` is standard output, `help` the list of commands, `failure` and `exit` are the ways out.
 
 mod add;
 mod builtin;
@@ -19,6 +19,9 @@ mod doctor;
 mod elicit;
 mod exit;
 mod failure;
+mod find;
+mod header;
+mod help;
 mod import;
 mod interrupt;
 mod login;
@@ -27,10 +30,12 @@ mod model;
 mod output;
 mod pin;
 mod prompts;
+mod reach;
 mod remove;
 mod resources;
 mod save;
 mod serve;
+mod several;
 mod target;
 mod tools;
 
@@ -40,6 +45,7 @@ use tidegate::protocol::Json;
 
 pub(crate) use exit::{EXAMPLES, Exit};
 pub(crate) use failure::Failure;
+pub(crate) use help::grouped;
 
 /// What the command can do.
 #[derive(Subcommand)]
@@ -72,7 +78,7 @@ impl Command {
         let fine = |()| Exit::Fine;
         match self {
             Command::Serve(serve) => serve::run(serve).await,
-            Command::Add(add) => add::run(add).map(fine),
+            Command::Add(add) => add::run(add).await,
             Command::Remove(remove) => remove::run(&remove).map(fine),
             Command::Import(import) => import::run(&import).map(fine),
             Command::Check(check) => check::run(check).await,
@@ -157,7 +163,7 @@ pub(crate) fn show_json(failure: &Failure) {
 
 /// A note that the server does not have this at all.
 fn none_of(what: &str) {
-    output::note(&format!("note: the server does not offer {what}"));
+    output::note(&format!("note: the server has no {what}"));
 }
 
 /// Texts of JSON as values; the server's own ones are always readable.
@@ -179,7 +185,7 @@ fn near<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<String
 fn nothing_more(rest: Vec<String>) -> Result<(), Failure> {
     match rest.first() {
         Some(word) => Err(Failure::usage(format!(
-            "{word:?} is one word too many: a command line with spaces is one argument in quotes, or goes behind --"
+            "unexpected argument {word:?}: quote a command line as one argument, or put it after --"
         ))),
         None => Ok(()),
     }
@@ -188,7 +194,7 @@ fn nothing_more(rest: Vec<String>) -> Result<(), Failure> {
 fn at_most_one(mut rest: Vec<String>, what: &str) -> Result<Option<String>, Failure> {
     if rest.len() > 1 {
         return Err(Failure::usage(format!(
-            "{:?} is one word too many behind {what}: a command line with spaces is one argument in quotes, or goes behind --",
+            "unexpected argument {:?} after {what}: quote a command line as one argument, or put it after --",
             rest[1]
         )));
     }
@@ -197,5 +203,5 @@ fn at_most_one(mut rest: Vec<String>, what: &str) -> Result<Option<String>, Fail
 
 fn exactly_one(rest: Vec<String>, what: &str, lister: &str) -> Result<String, Failure> {
     at_most_one(rest, what)?
-        .ok_or_else(|| Failure::usage(format!("{what} is missing; {lister} lists what there is")))
+        .ok_or_else(|| Failure::usage(format!("{what} is missing; run {lister} for a list")))
 }

@@ -1,4 +1,4 @@
-//! `tidegate model`: brings the model by which the memory compares texts.
+//! `tidegate model`: downloads the model that the memory searches by meaning with.
 
 use std::path::{Path, PathBuf};
 
@@ -15,26 +15,26 @@ use super::interrupt::Interrupt;
 use super::output;
 use crate::term::style::Paint;
 
-/// Download a model, so that the memory also finds by meaning.
+/// Download a model so that the memory can search by meaning.
 ///
-/// It is a static model (a table of vectors) that runs on this machine without any other program: texts are sent nowhere.
-/// The memory uses it from its next start on, unless the configuration names another one.
+/// It is a static embedding model (a table of vectors) that runs on this machine: no text leaves it. The memory uses it from its
+/// next start, unless the configuration names another one.
 #[derive(Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct Model {
-    /// A model2vec model, as an owner and a name.
+    /// A model2vec model, as OWNER/NAME.
     #[arg(default_value = "minishlab/potion-base-8M", value_name = "MODEL")]
     name: String,
 
-    /// Where models are: Hugging Face, or what is built in the same way.
+    /// The URL of Hugging Face, or of a mirror.
     #[arg(long, value_name = "URL", env = "HF_ENDPOINT", default_value = HUGGING_FACE, hide_env_values = true)]
     from: String,
 
-    /// Put it into this folder, and do not use it yet. [default: where the memory looks for one]
+    /// Save it in this folder instead, without using it yet. [default: where the memory finds it]
     #[arg(long, value_name = "FOLDER")]
     folder: Option<PathBuf>,
 
-    /// Print the outcome as JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -60,12 +60,12 @@ pub(crate) async fn run(args: Model) -> Result<(), Failure> {
         return output::text(&json!({"model": args.name, "folder": folder}).to_string());
     }
     let next = match args.folder {
-        None => "The memory uses it from its next start on.".to_owned(),
-        Some(_) => format!("To use it, write in tidegate.toml:\n\n[memory.embeddings]\nfolder = {folder:?}"),
+        None => "The memory uses it from its next start.".to_owned(),
+        Some(_) => format!("To use it, add to tidegate.toml:\n\n[memory.embeddings]\nfolder = {folder:?}"),
     };
     output::text(&format!(
-        "{} {} is in {}\n{next}",
-        Paint::stdout().good("Ready:"),
+        "{} {} to {}\n{next}",
+        Paint::stdout().good("Downloaded"),
         args.name,
         folder.display()
     ))
@@ -74,7 +74,7 @@ pub(crate) async fn run(args: Model) -> Result<(), Failure> {
 /// Downloads the files, and tries whether they are a model.
 async fn bring(args: &Model, to: &Path) -> Result<(), Failure> {
     let display = Display::new(0);
-    display.waiting(&format!("reaching {}", args.from));
+    display.waiting(&format!("Connecting to {}", args.from));
     let done = download(&args.from, &args.name, to, |file, there, whole| {
         display.progress(&Json::from(json!({"progress": there, "total": whole, "message": file})));
     })
@@ -86,7 +86,7 @@ async fn bring(args: &Model, to: &Path) -> Result<(), Failure> {
 
 /// Where the files are while some are still missing.
 fn beside(folder: &Path) -> Result<PathBuf, Failure> {
-    let name = folder.file_name().ok_or_else(|| Failure::usage("--folder must be a folder with a name"))?;
+    let name = folder.file_name().ok_or_else(|| Failure::usage("--folder must have a name"))?;
     let mut name = name.to_owned();
     name.push(".part");
     Ok(folder.with_file_name(name))
@@ -98,7 +98,7 @@ fn may_be_replaced(folder: &Path) -> Result<(), Failure> {
     let is_strange = |name: &str| !tidegate_memory::MODEL_FILES.contains(&name);
     match there.flatten().find(|entry| entry.file_name().to_str().is_none_or(is_strange)) {
         Some(entry) => Err(Failure::usage(format!(
-            "{} holds {:?}, which is not of a model: choose another folder",
+            "{} contains {:?}, which is not part of a model: choose another folder",
             folder.display(),
             entry.file_name()
         ))),
@@ -109,7 +109,7 @@ fn may_be_replaced(folder: &Path) -> Result<(), Failure> {
 fn place(begun: &Path, folder: &Path) -> Result<(), Failure> {
     let _ = std::fs::remove_dir_all(folder);
     std::fs::rename(begun, folder)
-        .map_err(|error| Failure::usage(format!("{} cannot be written: {error}", folder.display())))
+        .map_err(|error| Failure::usage(format!("cannot write {}: {error}", folder.display())))
 }
 
 fn remove_others(usual: &Path, kept: &Path) {

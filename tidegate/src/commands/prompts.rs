@@ -26,7 +26,7 @@ pub(crate) struct Prompts {
     pub(crate) common: Common,
 }
 
-/// Get a prompt, filled in with arguments.
+/// Get a prompt with its arguments filled in.
 #[derive(Args)]
 #[command(
     override_usage = "tidegate prompt [OPTIONS] TARGET NAME [ARGUMENT=VALUE]...\n       \
@@ -72,7 +72,7 @@ pub(crate) async fn get(prompt: Prompt) -> Result<(), Failure> {
     let Prompt { words, common } = prompt;
     let (place, mut rest) = words.split(&common)?;
     if rest.is_empty() {
-        return Err(Failure::usage("which prompt? Add its NAME; tidegate prompts lists what there is"));
+        return Err(Failure::usage("NAME is missing; run tidegate prompts for a list"));
     }
     let name = rest.remove(0);
     let display = Display::new(common.verbose);
@@ -99,7 +99,9 @@ async fn arguments(session: &Session, name: &str, words: &[String]) -> Result<Va
     else {
         // Perhaps it is one that the server does not list. It knows best.
         if let Some(meant) = near(name, names()) {
-            output::note(&format!("note: the server lists no prompt {name:?}; did you mean {meant:?}?"));
+            output::note(&format!(
+                "note: the server does not list the prompt {name:?}; did you mean {meant:?}?"
+            ));
         }
         let given = args::parse(words, &json!({"additionalProperties": {"type": "string"}}))?;
         return Ok(if given.is_empty() { Value::Null } else { Value::Object(given) });

@@ -35,7 +35,7 @@ pub(crate) struct Resources {
 
 /// Read a resource.
 ///
-/// Into a pipe or a file it goes exactly as it is.
+/// Written to a pipe or a file, the contents are unchanged.
 #[derive(Args)]
 #[command(
     override_usage = "tidegate read [OPTIONS] TARGET URI\n       tidegate read [OPTIONS] URI -- COMMAND [ARG]...",
@@ -44,7 +44,7 @@ pub(crate) struct Resources {
 pub(crate) struct Read {
     #[command(flatten)]
     words: Words,
-    /// Save what is not text in this directory.
+    /// Save the contents in this directory.
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
 

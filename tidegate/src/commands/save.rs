@@ -61,7 +61,7 @@ fn one(data: &str, name: &str, kind: Option<&str>, folder: &Path) -> Result<usiz
     match FORGIVING.decode(&data) {
         Ok(bytes) => write(&bytes, name, extension(kind).unwrap_or("bin"), folder).map(|()| 1),
         Err(error) => {
-            output::note(&format!("note: {name} is not saved, because it is not base64: {error}"));
+            output::note(&format!("note: {name} was not saved, because it is not valid base64: {error}"));
             Ok(0)
         }
     }

@@ -1,14 +1,16 @@
-//! Which server a command talks to, and on which terms: the options that all client commands have.
+//! The options that all client commands have: which server they talk to, and how.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tidegate::protocol::Revision;
-use tidegate_client::{EraChoice, Options, Target};
+use tidegate_client::{EraChoice, Options, Target, Terms};
 
+use super::exit::Exit;
 use super::failure::Failure;
-use super::output;
+use super::find::{self, Place};
+use super::header::{self, Header};
 
 /// The words of the command line: which server, and what is wanted of it.
 #[derive(Args, Debug, Clone)]
@@ -22,61 +24,51 @@ pub(crate) struct Words {
     command: Vec<String>,
 }
 
-/// A server that was found.
-#[derive(Debug, Clone)]
-pub(crate) struct Place {
-    /// Its name.
-    pub(crate) name: String,
-    /// What to connect to.
-    pub(crate) target: Target,
-    /// The file that it is an entry of.
-    pub(crate) file: Option<PathBuf>,
-}
-
 /// Options that all client commands have.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct Common {
-    /// An mcpServers file; TARGET is then the name of an entry in it.
+    /// A tidegate.toml or mcpServers file; TARGET is then the name of a server in it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// A header for every request, such as 'Authorization: Bearer KEY'. May be given more than once.
+    /// A header for every request, such as 'Authorization: Bearer KEY'. Can be repeated.
     #[arg(long = "header", short = 'H', value_name = "NAME: VALUE")]
     headers: Vec<String>,
 
-    /// A variable for the server's program. May be given more than once.
+    /// An environment variable for the server's program. Can be repeated.
     #[arg(long = "env", short = 'e', value_name = "NAME=VALUE")]
     env: Vec<String>,
 
-    /// How long the server may take for each thing, such as 500ms, 30s or 5m. [default: 60s]
+    /// How long to wait for the server to start, and for each response, such as 500ms, 30s or 5m.
+    /// [default: what the configuration says, else 60s]
     #[arg(long, value_name = "TIME", value_parser = time)]
     timeout: Option<Duration>,
 
-    /// Which era of the protocol to speak.
+    /// The era of the protocol to use.
     #[arg(long, value_enum, default_value = "auto")]
     era: Era,
 
-    /// The revision of the protocol to offer, such as 2025-06-18.
+    /// The protocol version to offer, such as 2025-06-18.
     #[arg(long, value_name = "DATE", value_parser = revision)]
     protocol_version: Option<Revision>,
 
-    /// Log in with the browser if the server wants a login.
+    /// Log in with the browser if the server requires a login.
     #[arg(long)]
     pub(crate) login: bool,
 
-    /// JSON for programs instead of text for people.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Tell more: what the server logs and writes to standard error. Twice: also what is exchanged.
+    /// Show what the server logs and writes to standard error. Twice: also the messages exchanged.
     #[arg(short = 'v', long = "verbose", action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Era {
-    /// Whichever the server speaks, the modern one first.
+    /// Whichever the server supports, the modern one first.
     Auto,
     /// 2025-11-25 and earlier.
     Legacy,
@@ -86,14 +78,25 @@ enum Era {
 
 fn time(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
-        Ok(time) if time.is_zero() => Err("it must be longer than nothing".to_owned()),
+        Ok(time) if time.is_zero() => Err("it must be longer than zero".to_owned()),
         Ok(time) => Ok(time),
         Err(_) => Err("write a time with its unit, such as 500ms, 30s or 5m".to_owned()),
     }
 }
 
+/// What the file of another program says.
+fn with_terms(mut options: Options, terms: &Terms) -> Options {
+    if let Some(timeout) = terms.timeout {
+        options.timeout = timeout;
+        options.max_timeout = options.max_timeout.max(timeout);
+    }
+    options.init_timeout = terms.start_timeout.unwrap_or(options.init_timeout);
+    options
+}
+
 fn revision(text: &str) -> Result<Revision, String> {
-    text.parse().map_err(|()| format!("there are {}", Revision::ALL.map(Revision::as_str).join(", ")))
+    text.parse()
+        .map_err(|()| format!("known versions are {}", Revision::ALL.map(Revision::as_str).join(", ")))
 }
 
 impl Words {
@@ -102,17 +105,11 @@ impl Words {
         let Words { mut words, command } = self;
         let place = if command.is_empty() {
             let first = if words.is_empty() { String::new() } else { words.remove(0) };
-            find(&first, common)?
+            find::find(&first, common.config())?
         } else if common.config.is_some() {
-            return Err(Failure::usage(
-                "--config names a server's file and -- its command line: use one of them",
-            ));
+            return Err(Failure::usage("--config and a command line after -- cannot be used together"));
         } else {
-            let text = shlex::try_join(command.iter().map(String::as_str)).map_err(|_| {
-                Failure::usage("the command line holds a character that no command line can hold")
-            })?;
-            let target = Target::parse(&text)?;
-            Place { name: target.name(), target, file: None }
+            find::command(&command)?
         };
         Ok((common.applied(place)?, words))
     }
@@ -123,54 +120,40 @@ impl Words {
     }
 }
 
-/// Finds a server by a word of the command line.
-pub(crate) fn find(word: &str, common: &Common) -> Result<Place, Failure> {
-    let found = Target::find(word, common.config.as_deref())?;
-    if let Some(file) = &found.file {
-        tracing::info!(server = found.name, file = %file.display(), "Server taken from file");
-    }
-    for note in &found.notes {
-        tracing::info!(server = found.name, "{note}");
-    }
-    if found.disabled {
-        output::note(&format!("note: the file says that {:?} is disabled; using it anyway", found.name));
-    }
-    Ok(Place { name: found.name, target: found.target, file: found.file })
-}
-
 impl Common {
     /// Adds the variables and headers of the command line to a server.
     pub(crate) fn applied(&self, mut place: Place) -> Result<Place, Failure> {
         match &mut place.target {
             Target::Command(_) if !self.headers.is_empty() => {
                 return Err(Failure::usage(
-                    "--header is for servers at an address, and this one is a program: use --env",
+                    "--header is for servers with a URL, and this one is a program: use --env",
                 ));
             }
             Target::Command(command) => {
                 for pair in &self.env {
-                    // What follows the name may be a secret, so it is not repeated.
-                    let Some((name, value)) = pair.split_once('=').filter(|(name, _)| !name.is_empty())
-                    else {
-                        return Err(Failure::usage("--env wants NAME=value"));
-                    };
-                    command.env.insert(name.to_owned(), value.to_owned());
+                    let (name, value) = header::variable(pair)?;
+                    command.env.insert(name, value);
                 }
             }
             Target::Url(_) if !self.env.is_empty() => {
                 return Err(Failure::usage(
-                    "--env is for servers that are programs, and this one is at an address: use --header",
+                    "--env is for servers that are programs, and this one has a URL: use --header",
                 ));
             }
             Target::Url(remote) => {
-                for header in &self.headers {
-                    let Some((name, value)) = header.split_once(':').filter(|(name, _)| is_token(name))
-                    else {
-                        return Err(Failure::usage("--header wants 'Name: value'"));
-                    };
-                    remote.headers.retain(|own, _| !own.eq_ignore_ascii_case(name));
-                    remote.headers.insert(name.to_owned(), value.trim().to_owned());
+                for text in &self.headers {
+                    let header = Header::parse(text)?;
+                    if header.is_old_form {
+                        return Err(Failure::usage("--header expects 'Name: value', not NAME=VALUE"));
+                    }
+                    remote.headers.retain(|own, _| !own.eq_ignore_ascii_case(&header.name));
+                    remote.headers.insert(header.name, header.value);
                 }
+            }
+            _ if !(self.env.is_empty() && self.headers.is_empty()) => {
+                return Err(Failure::usage(
+                    "--env and --header have no effect on a server that is part of Tidegate",
+                ));
             }
             _ => {}
         }
@@ -187,15 +170,33 @@ impl Common {
         self.timeout
     }
 
-    /// Whether the user wants a certain era or revision and no other.
-    pub(crate) fn insists(&self) -> bool {
-        self.protocol_version.is_some() || !matches!(self.era, Era::Auto)
+    /// A failure to connect, with what to do if the command line asks for a certain era or version.
+    pub(crate) fn advised(&self, failure: Failure) -> Failure {
+        let insists = self.protocol_version.is_some() || !matches!(self.era, Era::Auto);
+        match failure.exit {
+            Exit::Refused if insists => {
+                failure.next("Leave out --era and --protocol-version to use what the server supports.")
+            }
+            _ => failure,
+        }
     }
 
-    /// How the client behaves.
-    pub(crate) fn options(&self, name: &str) -> Options {
-        let mut options = Options::from_env();
-        options.name = Some(name.to_owned());
+    /// How the client behaves: as the configuration of the server says, and the command line above that.
+    pub(crate) fn options(&self, place: &Place) -> Options {
+        let usual = Options::from_env();
+        let mut options = match &place.settings {
+            None => with_terms(usual, &place.terms),
+            Some(settings) => {
+                let mut options = settings.options.clone();
+                // This is one client that calls for itself, and no gateway.
+                options.lanes = usual.lanes;
+                if options.era == EraChoice::Auto {
+                    (options.era, options.offer) = (usual.era, usual.offer);
+                }
+                options
+            }
+        };
+        options.name = Some(place.name.clone());
         if let Some(revision) = self.protocol_version {
             options.offer_revision(revision);
             if revision.is_modern() {
@@ -226,9 +227,4 @@ impl Common {
             _ => Some("trace"),
         }
     }
-}
-
-/// RFC 9110 section 5.6.2.
-fn is_token(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }

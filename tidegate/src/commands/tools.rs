@@ -15,7 +15,7 @@ use super::{near, none_of, output};
 use crate::term::render;
 use crate::term::style::Paint;
 
-/// List a server's tools, or show everything about one.
+/// List a server's tools, or show one with its schemas.
 #[derive(Args)]
 #[command(
     override_usage = "tidegate tools [OPTIONS] TARGET [NAME]\n       tidegate tools [OPTIONS] [NAME] -- COMMAND [ARG]...",
@@ -86,9 +86,8 @@ pub(crate) async fn definition(session: &Session, name: &str) -> Result<Json, Ap
         Ok(tool) => return Ok(tool.definition().clone()),
         Err(error) => error,
     };
-    if !has_unlisted_tools(session) {
-        return Err(unknown);
-    }
+    // Every server is asked: a gateway whose servers are still starting does not know yet that it has such tools, and any
+    // other server lists what it lists.
     let asked = session.client.request("tools/list", json!({"_meta": {UNLISTED: name}})).await;
     let tools = asked.ok().and_then(|list| Object::of(&list)?.json("tools")?.elements()).unwrap_or_default();
     let named =

@@ -1,5 +1,7 @@
 //! As much of JSON Schema as it takes to read and to write down the parameters of a tool.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::clean;
@@ -28,7 +30,8 @@ pub(crate) fn parts<'a>(schema: &'a Value, root: &'a Value) -> Vec<&'a Value> {
     let mut at = 0;
     while at < parts.len() && parts.len() < MOST {
         let composed = ["allOf", "anyOf", "oneOf"].iter().filter_map(|key| parts[at].get(*key)?.as_array());
-        let found: Vec<&Value> = composed.flatten().map(|part| resolve(part, root)).collect();
+        let room = MOST - parts.len();
+        let found: Vec<&Value> = composed.flatten().take(room).map(|part| resolve(part, root)).collect();
         parts.extend(found);
         at += 1;
     }
@@ -60,17 +63,10 @@ pub(crate) fn property<'a>(schema: &'a Value, root: &'a Value, name: &str) -> Op
 
 /// The names of all declared members.
 pub(crate) fn property_names<'a>(schema: &'a Value, root: &'a Value) -> Vec<&'a str> {
-    let mut names: Vec<&str> = Vec::new();
-    for part in parts(schema, root) {
-        let declared =
-            part.get("properties").and_then(Value::as_object).into_iter().flat_map(|members| members.keys());
-        for name in declared {
-            if !names.contains(&name.as_str()) {
-                names.push(name);
-            }
-        }
-    }
-    names
+    let members = parts(schema, root).into_iter().filter_map(|part| part.get("properties")?.as_object());
+    let mut seen = HashSet::new();
+    // In their order, each once.
+    members.flat_map(|members| members.keys()).map(String::as_str).filter(|name| seen.insert(*name)).collect()
 }
 
 /// The names of the members that must be there.

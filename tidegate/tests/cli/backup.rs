@@ -145,7 +145,7 @@ fn a_copy_can_be_made_while_somebody_writes() {
     for round in 0..5 {
         let copy = format!("copy{round}.db");
         let said = tidegate_in(&folder, &["memory", "backup", &copy], "").exits(0);
-        assert!(said.out.starts_with(&format!("Copied the memory to {copy} (")), "{said:?}");
+        assert!(said.out.starts_with(&format!("Backed up the memory to {copy} (")), "{said:?}");
         let mode = std::os::unix::fs::MetadataExt::mode(&folder.0.join(&copy).metadata().unwrap());
         assert_eq!(mode & 0o777, 0o600, "nobody else can read it");
         assert!(!folder.0.join(format!("{copy}-wal")).exists());
@@ -179,12 +179,12 @@ fn a_copy_can_be_made_while_somebody_writes() {
 fn a_copy_takes_the_place_of_nothing() {
     let folder = Folder::new();
     let said = tidegate_in(&folder, &["memory", "backup", "copy.db"], "").exits(2).err;
-    assert!(said.contains("there is no memory in"), "{said}");
+    assert!(said.contains("there is no memory at"), "{said}");
     let line = r#"{"type":"entity","name":"Ann","entityType":"person"}"#;
     tidegate_in(&folder, &["memory", "import", "-"], line).exits(0);
     folder.write("copy.db", "a letter");
     let said = tidegate_in(&folder, &["memory", "backup", "copy.db"], "").exits(2).err;
-    assert!(said.contains("copy.db is there already") && said.contains("--force"), "{said}");
+    assert!(said.contains("copy.db already exists") && said.contains("--force"), "{said}");
     assert_eq!(folder.read("copy.db"), "a letter");
     let told =
         tidegate_in(&folder, &["memory", "backup", "copy.db", "--force", "--json"], "").exits(0).json();
@@ -195,13 +195,13 @@ fn a_copy_takes_the_place_of_nothing() {
     let said = tidegate_in(&folder, &["memory", "backup", MEMORY, "--force"], "").exits(2).err;
     assert!(said.contains("is part of the memory itself"), "{said}");
     let said = tidegate_in(&folder, &["memory", "backup", ".", "--force"], "").exits(2).err;
-    assert!(said.contains("is there already"), "{said}");
+    assert!(said.contains("already exists"), "{said}");
     // What stands beside another memory would be taken for a part of the copy.
     folder.write("copy.db-wal", "");
     let said = tidegate_in(&folder, &["memory", "backup", "copy.db", "--force"], "").exits(2).err;
-    assert!(said.contains("in use, or was not ended well"), "{said}");
+    assert!(said.contains("in use or was not closed properly"), "{said}");
     let said = tidegate_in(&folder, &["memory", "backup", "nowhere/copy.db"], "").exits(2).err;
-    assert!(said.contains("nowhere/copy.db cannot be written"), "{said}");
+    assert!(said.contains("cannot write nowhere/copy.db"), "{said}");
     let postgres = ["memory", "backup", "new.db", "--store", "postgres://db.example.com/memory"];
     let said = tidegate_in(&folder, &postgres, "").exits(2).err;
     assert!(said.contains("PostgreSQL") && said.contains("pg_dump"), "{said}");

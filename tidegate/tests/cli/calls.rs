@@ -46,7 +46,7 @@ fn a_tool_that_fails_is_1() {
     let (url, _) = server::start();
     for era in ["legacy", "modern"] {
         let failed = tidegate(&["call", &url, "fails", "--era", era]).exits(1);
-        assert_eq!(failed.out, "The tool reports an error:\nThe tide is out\n");
+        assert_eq!(failed.out, "The tool reported an error:\nThe tide is out\n");
         let failed = tidegate(&["call", &url, "fails", "--era", era, "--json"]).exits(1);
         assert_eq!(failed.json()["isError"], true);
     }
@@ -72,8 +72,7 @@ fn without_a_terminal_questions_are_declined() {
     for era in ["legacy", "modern"] {
         let declined = demo(&["call", "greet"], era).exits(0);
         assert_eq!(declined.out, "Hello, whoever you are!\n");
-        let note =
-            "note: the server asks \"[demo] What is your name?\"; declined, because there is no terminal\n";
+        let note = "note: the server asks \"[demo] What is your name?\"; declined, because there is no terminal to ask on\n";
         assert_eq!(declined.err, note);
     }
 }

@@ -13,15 +13,18 @@ fn run(folder: &Folder, args: &[&str]) -> Done {
 fn servers_come_and_go() {
     let folder = Folder::new();
     folder.write(FILE, "# mine\n");
-    let done =
-        run(&folder, &["add", "time", "--env", "TZ=${ZONE:-UTC}", "--", "uvx", "mcp-server-time", "-v"])
-            .exits(0);
+    let done = run(
+        &folder,
+        &["add", "--no-connect", "time", "--env", "TZ=${ZONE:-UTC}", "--", "uvx", "mcp-server-time", "-v"],
+    )
+    .exits(0);
     assert_eq!(done.out, "Added time to tidegate.toml\n");
     assert_eq!(done.err, "");
     let url = "https://example.com/mcp";
     let header = "Authorization: Bearer ${TOKEN}";
-    run(&folder, &["add", "web", url, "--header", header, "--prefix", "", "--era", "modern"]).exits(0);
-    run(&folder, &["add", "line", "A=1 npx 'some server'"]).exits(0);
+    run(&folder, &["add", "--no-connect", "web", url, "--header", header, "--prefix", "", "--era", "modern"])
+        .exits(0);
+    run(&folder, &["add", "--no-connect", "line", "A=1 npx 'some server'"]).exits(0);
     assert_eq!(
         folder.read(FILE),
         r#"# mine
@@ -46,7 +49,7 @@ env = { A = "1" }
     let done = run(&folder, &["add", "web", url]).exits(2);
     assert!(done.err.contains("tidegate.toml already has a server \"web\""), "{}", done.err);
     assert!(done.err.contains("--replace"), "{}", done.err);
-    run(&folder, &["add", "web", url, "--replace"]).exits(0);
+    run(&folder, &["add", "--no-connect", "web", url, "--replace"]).exits(0);
     assert!(!folder.read(FILE).contains("TOKEN"));
     assert_eq!(run(&folder, &["remove", "time"]).exits(0).out, "Removed time from tidegate.toml\n");
     let done = run(&folder, &["remove", "webb"]).exits(2);
@@ -56,16 +59,17 @@ env = { A = "1" }
 #[test]
 fn the_first_server_makes_the_file_of_the_user() {
     let folder = Folder::new();
-    let done = run(&folder, &["add", "here", "./server", "--env", "API_KEY=hush"]).exits(0);
+    let done = run(&folder, &["add", "--no-connect", "here", "./server", "--env", "API_KEY=hush"]).exits(0);
     let path = ".config/tidegate/tidegate.toml";
     assert!(done.out.contains(path), "{}", done.out);
-    assert!(done.err.starts_with("note: the value of API_KEY stands in the file in full"), "{}", done.err);
+    assert!(done.err.starts_with("note: the value of API_KEY is stored in plain text"), "{}", done.err);
     let text = folder.read(path);
     assert!(text.starts_with("#:schema https://") && text.contains("API_KEY = \"hush\""), "{text}");
     // What is meant is the program here, not one beside the configuration.
     let here = folder.0.canonicalize().unwrap().join("server");
     assert!(text.contains(here.to_str().unwrap()), "{text}");
-    let done = run(&folder, &["check"]).exits(0);
+    let done = run(&folder, &["check"]).exits(1);
+    assert!(done.out.contains("problem: servers.here.command: `"), "{}", done.out);
     assert!(
         done.out.contains("2 servers") && done.out.contains("here_") && !done.out.contains("hush"),
         "{}",
@@ -81,7 +85,7 @@ fn wrong_command_lines_change_nothing() {
         (&["add", "a", "ftp://example.com"], "not \"ftp\""),
         (&["add", "a", "https://example.com", "--env", "A=1"], "use --header"),
         (&["add", "a", "--header", "A=1", "--", "x"], "use --env"),
-        (&["add", "a", "--env", "hush", "--", "x"], "--env wants NAME=value"),
+        (&["add", "a", "--env", "hush", "--", "x"], "--env expects NAME=value"),
         (&["add", "a"], "required"),
         (&["add", "a", "https://example.com", "--", "x"], "cannot be used with"),
         (&["add", "a", "--config", "mcp.json", "--", "x"], "tidegate import"),
@@ -201,13 +205,13 @@ fn a_server_with_a_missing_variable_is_disabled_alone() {
         "[servers.a]\nurl = \"https://example.com/${NONE}\"\n[servers.demo]\nbuiltin = \"demo\"\n",
     );
     let done = run(&folder, &["check"]).exits(0);
-    assert!(done.out.starts_with("tidegate.toml is good: 1 server,"), "{}", done.out);
+    assert!(done.out.starts_with("tidegate.toml is valid: 1 server, 1 disabled,"), "{}", done.out);
     let note = "note: Server \"a\" is disabled: the environment variable NONE is not set (servers.a.url, line 2). Set it, \
                 or put it in .env beside tidegate.toml.\n";
     assert!(done.out.ends_with(note), "{}", done.out);
     folder.write(".env", "NONE=some-secret-path\n");
     let done = run(&folder, &["check"]).exits(0);
-    assert!(done.out.starts_with("tidegate.toml is good: 2 servers,"), "{}", done.out);
+    assert!(done.out.starts_with("tidegate.toml is valid: 2 servers,"), "{}", done.out);
     assert!(!done.out.contains("some-secret-path"), "{}", done.out);
 }
 
@@ -218,7 +222,7 @@ fn check_says_what_a_configuration_means() {
     let text = r#"
         listen = "127.0.0.1:9"
         [servers.a]
-        command = "run ${file:key} --flag"
+        command = "sh ${file:key} --flag"
         allow = ["read_*"]
         deny = ["read_all"]
         tools.read_x.description = "x"
@@ -235,8 +239,8 @@ fn check_says_what_a_configuration_means() {
     folder.write(FILE, text);
     let done = run(&folder, &["check"]).exits(0);
     for part in [
-        "tidegate.toml is good: 3 servers, listening on http://127.0.0.1:9/mcp",
-        "a     a_      only read_*; not read_all; 1 changed  run '${file:key}' --flag",
+        "tidegate.toml is valid: 3 servers, 1 disabled, listening on http://127.0.0.1:9/mcp",
+        "a     a_      only read_*; not read_all; 1 changed  sh '${file:key}' --flag",
         "b     (none)  all                                   https://example.com/${file:key}?***",
         "c     c_      all                                   builtin demo",
         "note: Server \"off\" is disabled (enabled = false).",
@@ -281,7 +285,7 @@ fn check_says_what_is_wrong() {
 fn check_reads_the_files_of_other_programs() {
     let folder = Folder::new();
     let path = folder
-        .write("mcp.json", r#"{"mcpServers": {"My Server": {"command": "x"}, "no": {"disabled": true}}}"#);
+        .write("mcp.json", r#"{"mcpServers": {"My Server": {"command": "sh"}, "no": {"disabled": true}}}"#);
     let done = run(&folder, &["check", path.to_str().unwrap()]).exits(0);
     assert!(done.out.contains("1 server,") && done.out.contains("My-Server_"), "{}", done.out);
     assert!(
@@ -321,7 +325,7 @@ fn check_connects_if_asked_to() {
     for part in [
         "demo    2026-07-28  4 tools",
         "modern  2026-07-28  ",
-        "legacy  2025-11-25  2 tools, 1 of them offered",
+        "legacy  2025-11-25  2 tools, 1 offered",
         "gone    -  ",
     ] {
         assert!(done.out.contains(part), "{part}:\n{}", done.out);

@@ -26,11 +26,11 @@ fn a_good_server_is_fine() {
 fn it_says_which_clients_could_not_use_it() {
     let shown = demo(&["doctor"], "legacy").exits(0).out;
     assert!(
-        shown.contains("· it does not speak 2026-07-28") && shown.contains("→ put Tidegate in between"),
+        shown.contains("· does not support 2026-07-28") && shown.contains("→ put Tidegate in between"),
         "{shown}"
     );
     let shown = demo(&["doctor"], "modern").exits(0).out;
-    assert!(shown.contains("! it speaks only 2026-07-28"), "{shown}");
+    assert!(shown.contains("! supports only 2026-07-28"), "{shown}");
 }
 
 #[test]
@@ -47,14 +47,14 @@ fn faults_of_tools_are_found() {
     let shown = tidegate(&with_canned(&["doctor"], &[("TOOLS", &tools)])).exits(1).out;
     for part in [
         "✗ sh  ",
-        "✗ tool twice: it is listed more than once",
-        "! tool with space: its name has \" \"",
-        "! tool with space: it has no description",
-        "✗ tool with space: its input schema is not of type object",
-        "✗ tool 4: it has no name",
-        "✗ tool bad: its input schema is not valid JSON Schema at /properties/p/type",
-        "! tool far: its input schema refers to https://example.com/x, which is never fetched",
-        "→ give each tool a name of its own",
+        "✗ tool twice: is listed more than once",
+        "! tool with space: the name contains \" \"",
+        "! tool with space: has no description",
+        "✗ tool with space: the input schema is not of type object",
+        "✗ tool 4: has no name",
+        "✗ tool bad: the input schema is not valid JSON Schema at /properties/p/type",
+        "! tool far: the input schema refers to https://example.com/x, which clients never fetch",
+        "→ give each tool a unique name",
     ] {
         assert!(shown.contains(part), "{part:?} is not in:\n{shown}");
     }
@@ -73,11 +73,11 @@ fn what_frameworks_cannot_read_is_named_by_tool_and_construct() {
     let shown = tidegate(&with_canned(&["doctor"], &[("TOOLS", &tools)])).exits(0).out;
     let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in [
-        "! tool find: a parameter has a list of types (text), for which AutoGen, DSPy and Semantic Kernel lose all tools",
-        "! tool find: true or false stands for a schema in its parameters (more[]), for which AutoGen and CrewAI lose",
-        "! tool find: a parameter has no type (any), for which AutoGen loses",
-        "! tool bare: its input schema has no properties, for which smolagents loses",
-        "or serve it through a gateway with tools.schemas = \"portable\"",
+        "! tool find: a parameter has a list of types (text): AutoGen, DSPy and Semantic Kernel cannot load any tool",
+        "! tool find: a schema inside a parameter is true or false (more[]): AutoGen and CrewAI cannot load",
+        "! tool find: a parameter has no type (any): AutoGen cannot load",
+        "! tool bare: the input schema has no properties: smolagents cannot load",
+        "or put the server behind the gateway with tools.schemas = \"portable\"",
     ] {
         assert!(shown.contains(part), "{part:?} is not in:\n{shown}");
     }

@@ -15,24 +15,24 @@ fn says(done: &Done, parts: &[&str]) {
 #[test]
 fn a_wrong_command_line_is_2() {
     for (args, part) in [
-        (&["tools"][..], "no server is named"),
-        (&["call", "x"], "which tool?"),
+        (&["tools"][..], "no server given"),
+        (&["call", "x"], "TOOL is missing"),
         (&["read", "x"], "URI is missing"),
         (&["tools", "npx", "-y", "x"], "unexpected argument '-y'"),
-        (&["discover", "npx", "x"], "\"x\" is one word too many"),
+        (&["discover", "npx", "x"], "unexpected argument \"x\""),
         (&["tools", "x", "--timeout", "soon"], "write a time with its unit"),
         (&["tools", "x", "--era", "bronze"], "invalid value 'bronze'"),
         (&["tools", "x", "--protocol-version", "1999"], "2026-07-28"),
-        (&["tools", "x", "--header", "A: b"], "--header is for servers at an address"),
+        (&["tools", "x", "--header", "A: b"], "--header is for servers with a URL"),
         (&["tools", "https://x.invalid", "--env", "A=b"], "--env is for servers that are programs"),
-        (&["tools", "https://x.invalid", "--header", "secret"], "--header wants 'Name: value'"),
+        (&["tools", "https://x.invalid", "--header", "secret"], "--header expects 'Name: value'"),
         (&["tools", "ftp://x.invalid"], "not \"ftp\""),
-        (&["tools", "absent.json#x"], "there is no file absent.json"),
+        (&["tools", "absent.json#x"], "the file absent.json does not exist"),
         (&["tools", "--config", "absent.json", "x"], "cannot read absent.json"),
-        (&["login", "sleep 5"], "only servers at an address have logins"),
-        (&["call", "x", "t", "--args", "{"], "are not JSON"),
+        (&["login", "sleep 5"], "only servers with a URL have logins"),
+        (&["call", "x", "t", "--args", "{"], "are not valid JSON"),
         (&["call", "x", "t", "--args", "[]"], "must be a JSON object"),
-        (&["call", "x", "t", "--args", "@absent"], "cannot read the arguments in \"absent\""),
+        (&["call", "x", "t", "--args", "@absent"], "cannot read the arguments from \"absent\""),
         (&["call", "x", "t", "a=1", "--args", "{}"], "leave out \"a=1\""),
         (&["call", "x", "t", "--root", "absent"], "--root absent"),
         (&["doctor"], "there are no servers to check"),
@@ -44,10 +44,10 @@ fn a_wrong_command_line_is_2() {
 #[test]
 fn wrong_arguments_are_2_and_nothing_is_called() {
     for (word, part) in [
-        ("c=1", "there is no argument \"c\""),
+        ("c=1", "unknown argument \"c\""),
         ("a=x", "\"a\" must be of type number, not \"x\""),
-        ("a=1", "still needed: b (number). Add b=…\n  add takes: a=number b=number\n"),
-        ("a", "\"a\" is no argument: write name=value"),
+        ("a=1", "missing arguments: b (number). Add b=…\n  add takes: a=number b=number\n"),
+        ("a", "\"a\" is not an argument: write name=value"),
     ] {
         says(&demo(&["call", "add", word], "both").exits(2), &["error: ", part]);
     }
@@ -132,7 +132,7 @@ fn what_a_server_says_cannot_steer_the_terminal() {
 fn help_names_the_exit_codes() {
     for command in ["tools", "call", "read", "doctor", "connect", "login"] {
         let help = tidegate(&[command, "--help"]).exits(0).out;
-        assert!(help.contains("\nExit codes:\n  0    it went well\n"), "{help}");
+        assert!(help.contains("\nExit codes:\n  0    success\n"), "{help}");
     }
 }
 

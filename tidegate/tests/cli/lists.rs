@@ -79,7 +79,7 @@ fn a_prompt_is_filled_in() {
     let json = demo(&["prompt", "explain", "topic=tides", "--json"], "both").exits(0).json();
     assert_eq!(json["messages"][0]["role"], "user");
     let missing = demo(&["prompt", "explain"], "both").exits(2);
-    assert_eq!(missing.err, "error: still needed: topic (string). Add topic=…\n");
+    assert_eq!(missing.err, "error: missing arguments: topic (string). Add topic=…\n");
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn discover_says_what_the_server_is() {
     for (era, revision) in [("legacy", "2025-11-25"), ("modern", "2026-07-28")] {
         let shown = demo(&["discover"], era).exits(0).out;
         assert!(shown.starts_with("Server        tidegate "), "{shown}");
-        assert!(shown.contains(&format!("\nEra           {era}\nRevision      {revision}\n")), "{shown}");
+        assert!(shown.contains(&format!("\nEra           {era}\nVersion       {revision}\n")), "{shown}");
         assert!(shown.contains("\nTransport     stdio\nCapabilities  "), "{shown}");
         assert!(shown.contains("\nInstructions\n  A small server"), "{shown}");
         let json = demo(&["discover", "--json"], era).exits(0).json();
@@ -110,7 +110,7 @@ fn the_same_over_http() {
         );
     }
     let none = tidegate(&["resources", &url]).exits(0);
-    assert_eq!((&*none.out, &*none.err), ("(no resources)\n", "note: the server does not offer resources\n"));
+    assert_eq!((&*none.out, &*none.err), ("(no resources)\n", "note: the server has no resources\n"));
 }
 
 #[test]

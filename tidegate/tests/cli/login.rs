@@ -129,7 +129,7 @@ fn in_and_out() {
 
     assert!(tidegate_in(&folder, &["tools", &url], "").exits(0).out.contains("treasure"));
     assert_eq!(tidegate_in(&folder, &["logout", &url], "").exits(0).out, "Logged out.\n");
-    assert_eq!(tidegate_in(&folder, &["logout", &url], "").exits(0).out, "There was no login.\n");
+    assert_eq!(tidegate_in(&folder, &["logout", &url], "").exits(0).out, "You were not logged in.\n");
     tidegate_in(&folder, &["tools", &url], "").exits(5);
 }
 

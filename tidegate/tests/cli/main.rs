@@ -9,8 +9,10 @@
 mod rig;
 mod server;
 
+mod add;
 mod backup;
 mod calls;
+mod check;
 mod clients;
 mod config;
 mod connect;
@@ -21,6 +23,7 @@ mod lists;
 mod login;
 mod memory;
 mod model;
+mod names;
 mod pin;
 mod terminal;
 mod warm;

@@ -34,7 +34,7 @@ fn without_a_configuration_there_is_a_memory_that_lasts() {
     assert!(found.contains("Ann"), "{found}");
     // What is not listed can be called all the same, and its result is not checked.
     let types = with_memory(&folder, &["call", "list_entity_types", "--validate"]).exits(0);
-    assert!(types.out.contains("person") && types.err.contains("its result is not checked"), "{types:?}");
+    assert!(types.out.contains("person") && types.err.contains("its result is not validated"), "{types:?}");
     let listed = with_memory(&folder, &["call", "read_graph", "--validate"]).exits(0);
     assert!(listed.err.is_empty(), "{listed:?}");
     let undone = with_memory(&folder, &["call", "undo"]).exits(0).out;
@@ -109,7 +109,7 @@ fn the_configuration_says_how_large_a_message_may_be() {
 fn a_memory_goes_to_a_file_and_comes_back() {
     let (folder, other) = (Folder::new(), Folder::new());
     let said = tidegate_in(&folder, &["memory", "export"], "").exits(2).err;
-    assert!(said.contains("there is no memory in"), "{said}");
+    assert!(said.contains("there is no memory at"), "{said}");
     assert!(!folder.0.join(".local/share/tidegate").exists(), "looking does not make one");
     // More than an answer of a tool can have, and than a request may.
     let entity = |at: usize| {
@@ -121,10 +121,10 @@ fn a_memory_goes_to_a_file_and_comes_back() {
     lines.push(r#"{"type":"relation","from":"n1","to":"n2","relationType":"r"}"#.to_owned());
     folder.write("memory.jsonl", &lines.join("\n"));
     let done = tidegate_in(&folder, &["memory", "import", "memory.jsonl"], "").exits(0);
-    let brought = "Brought 5000 entities, 5000 observations and 1 relation; 1 thing was left out\n";
-    assert_eq!((done.out.as_str(), done.err.as_str()), (brought, "note: line 5001: is not JSON\n"));
+    let imported = "Imported 5000 entities, 5000 observations and 1 relation; skipped 1 line\n";
+    assert_eq!((done.out.as_str(), done.err.as_str()), (imported, "note: line 5001: is not JSON\n"));
     let done = tidegate_in(&folder, &["memory", "export", "out.jsonl"], "").exits(0);
-    assert_eq!(done.out, "Wrote 5000 entities, 5000 observations and 1 relation to out.jsonl\n");
+    assert_eq!(done.out, "Exported 5000 entities, 5000 observations and 1 relation to out.jsonl\n");
     lines.remove(5_000);
     assert!(folder.read("out.jsonl") == format!("{}\n", lines.join("\n")), "the same lines");
     assert!(!folder.0.join("out.jsonl.part").exists());
@@ -151,9 +151,9 @@ fn the_configuration_says_which_memory_a_file_goes_to() {
     assert_eq!(tidegate_in(&folder, &["memory", "export"], "").exits(0).out, format!("{line}\n"));
     folder.write("other.toml", "[servers.x]\nurl = \"http://127.0.0.1:9/\"\n");
     let said = tidegate_in(&folder, &["memory", "export", "--config", "other.toml"], "").exits(2).err;
-    assert!(said.contains("other.toml serves no memory"), "{said}");
+    assert!(said.contains("other.toml has no memory server"), "{said}");
     let said = tidegate_in(&folder, &["memory", "export", "kept"], "").exits(2).err;
-    assert!(said.contains("kept is a folder"), "{said}");
+    assert!(said.contains("kept is a directory"), "{said}");
     folder.write("not.db", "a text and no database");
     let said = tidegate_in(&folder, &["memory", "export", "--store", "not.db"], "").exits(3).err;
     assert!(said.contains("It is not a memory of Tidegate"), "{said}");
@@ -198,10 +198,10 @@ fn a_new_configuration_keeps_the_memory() {
     let path = ".config/tidegate/tidegate.toml";
     let memory = "[servers.memory]\nbuiltin = \"memory\"\nprefix = \"\"\n";
     let folder = Folder::new();
-    let done = tidegate_in(&folder, &["add", "web", "http://127.0.0.1:9/"], "").exits(0);
+    let done = tidegate_in(&folder, &["add", "--no-connect", "web", "http://127.0.0.1:9/"], "").exits(0);
     assert!(done.err.contains("includes Tidegate's memory"), "{}", done.err);
     assert!(folder.read(path).ends_with(memory), "{}", folder.read(path));
-    tidegate_in(&folder, &["add", "web2", "http://127.0.0.1:9/"], "").exits(0);
+    tidegate_in(&folder, &["add", "--no-connect", "web2", "http://127.0.0.1:9/"], "").exits(0);
     assert_eq!(folder.read(path).matches("builtin").count(), 1);
 
     let folder = Folder::new();
@@ -213,7 +213,7 @@ fn a_new_configuration_keeps_the_memory() {
 
     // Another server has its name.
     let folder = Folder::new();
-    let done = tidegate_in(&folder, &["add", "memory", "http://127.0.0.1:9/"], "").exits(0);
+    let done = tidegate_in(&folder, &["add", "--no-connect", "memory", "http://127.0.0.1:9/"], "").exits(0);
     assert!(done.err.contains("--builtin memory"), "{}", done.err);
     assert!(!folder.read(path).contains("builtin"));
 
@@ -222,7 +222,8 @@ fn a_new_configuration_keeps_the_memory() {
     tidegate_in(&folder, &["add", "notes", "--builtin", "memory"], "").exits(0);
     assert!(folder.read(path).ends_with(&memory.replace("memory]", "notes]")), "{}", folder.read(path));
     assert!(!folder.read(path).contains("servers.memory"));
-    tidegate_in(&folder, &["add", "web", "http://127.0.0.1:9/", "--config", "own.toml"], "").exits(0);
+    tidegate_in(&folder, &["add", "--no-connect", "web", "http://127.0.0.1:9/", "--config", "own.toml"], "")
+        .exits(0);
     assert!(!folder.read("own.toml").contains("builtin"));
     let said = tidegate_in(&folder, &["add", "x", "--builtin", "nothing"], "").exits(2).err;
     assert!(said.contains("demo") && said.contains("memory"), "{said}");

@@ -25,7 +25,11 @@ fn pin(folder: &Folder, tools: &[&str], broken: bool, args: &[&str]) -> Done {
 fn tools_are_approved_and_changes_are_shown() {
     let folder = Folder::new();
     let done = pin(&folder, &[READ, OTHER], false, &[]).exits(2);
-    assert!(done.err.contains("there is nobody to ask") && done.err.contains("--yes"), "{}", done.err);
+    assert!(
+        done.err.contains("there is no terminal to ask on") && done.err.contains("--yes"),
+        "{}",
+        done.err
+    );
     assert_eq!(folder.read(LOCK), "", "nothing is approved by itself");
     pin(&folder, &[READ, OTHER], false, &["--check"]).exits(1);
 
@@ -33,7 +37,7 @@ fn tools_are_approved_and_changes_are_shown() {
     assert_eq!(done.out, "files\n  new      read  Reads a file.\n  new      other\n");
     assert!(folder.read(LOCK).contains("\"description\": \"Reads a file.\""), "{}", folder.read(LOCK));
     let done = pin(&folder, &[READ, OTHER], false, &["--check"]).exits(0);
-    assert_eq!(done.out, "Nothing differs from what was approved (2 tools of 1 server).\n");
+    assert_eq!(done.out, "No changes since the last approval (2 tools, 1 server).\n");
 
     let before = folder.read(LOCK);
     let done = pin(&folder, &[EVIL], false, &["--check"]).exits(1);
@@ -70,7 +74,7 @@ fn a_server_that_is_down_loses_nothing_and_is_reported() {
 fn what_is_wrong_is_said() {
     let folder = Folder::new();
     let done = pin(&folder, &[READ], false, &["flies", "--yes"]).exits(2);
-    assert!(done.err.contains("no server \"flies\"; did you mean \"files\"?"), "{}", done.err);
+    assert!(done.err.contains("no server is named \"flies\"; did you mean \"files\"?"), "{}", done.err);
     let done = pin(&folder, &[READ], false, &["files/raed", "--yes"]).exits(2);
     assert!(done.err.contains("files has no tool \"raed\"; did you mean \"read\"?"), "{}", done.err);
     folder.write(LOCK, "{\n  \"version\": 1,\n  \"servers\": {\n<<<<<<< ours\n");

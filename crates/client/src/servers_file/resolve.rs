@@ -208,14 +208,14 @@ mod tests {
             assert_eq!(found, (name.to_owned(), target.to_owned(), from.cloned()), "{text}");
         }
         for (text, file, part) in [
-            ("", None, "no server is named"),
-            ("githb", None, "did you mean \"github\" from "),
+            ("", None, "no server given"),
+            ("githb", None, "did you mean \"github\" ("),
             ("githb", Some(&two), "did you mean \"github\"? It has: broken, git, github, my server"),
             ("", Some(&two), "has several servers; choose one"),
             (two_text, None, "two.json#broken. It has: broken, git, github, my server"),
             ("broken", None, "needs a \"command\" or a \"url\""),
-            ("./absent.json", None, "there is no file ./absent.json"),
-            ("absent.json#x", None, "there is no file absent.json"),
+            ("./absent.json", None, "the file ./absent.json does not exist"),
+            ("absent.json#x", None, "the file absent.json does not exist"),
         ] {
             let error = find(text, file.map(|path| path.as_path())).unwrap_err().to_string();
             assert!(error.contains(part), "{text}: {error}");

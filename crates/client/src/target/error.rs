@@ -38,26 +38,26 @@ impl fmt::Display for TargetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TargetError::Empty => f.write_str(
-                "no server is named: give a URL, a command line, or the name of an entry in an mcpServers file",
+                "no server given: pass a URL, a command line, or the name of a configured server",
             ),
             TargetError::Quotes => f.write_str(
                 "the command line ends inside quotes or after a backslash: close the quote, or double the backslash",
             ),
             TargetError::NoProgram => {
-                f.write_str("the command line sets variables but names no program: add the program after them")
+                f.write_str("the command line sets variables but has no program: add the program after them")
             }
             TargetError::Url(reason) => {
                 write!(f, "the URL is not valid ({reason}): write it like https://example.com/mcp")
             }
             TargetError::Scheme(scheme) => {
-                write!(f, "MCP servers are reached over http or https, not {scheme:?}: check the start of the URL")
+                write!(f, "MCP servers use http or https, not {scheme:?}: check the start of the URL")
             }
             TargetError::NoFile(path) => {
-                write!(f, "there is no file {}: check its path", path.display())
+                write!(f, "the file {} does not exist: check its path", path.display())
             }
             TargetError::NearMiss { word, meant, file } => write!(
                 f,
-                "there is no program or server named {word:?}: did you mean {meant:?} from {}?",
+                "no server or program is named {word:?}; did you mean {meant:?} ({})?",
                 file.display()
             ),
             TargetError::File(error) => error.fmt(f),

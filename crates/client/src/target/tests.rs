@@ -48,16 +48,16 @@ fn addresses_are_recognized() {
 #[test]
 fn errors_are_sentences_without_the_text() {
     for (text, part) in [
-        ("", "no server is named"),
-        ("   ", "no server is named"),
+        ("", "no server given"),
+        ("   ", "no server given"),
         ("server 'secret", "inside quotes"),
         ("server secret\\", "after a backslash"),
-        ("A=secret B=2", "names no program"),
-        ("''", "names no program"),
+        ("A=secret B=2", "has no program"),
+        ("''", "has no program"),
         ("ftp://example.com/secret", "not \"ftp\""),
         ("https://", "not valid"),
         ("https://example.com:secret/", "not valid"),
-        ("https://example.com/a secret", "holds spaces"),
+        ("https://example.com/a secret", "contains spaces"),
     ] {
         let error = Target::parse(text).unwrap_err().to_string();
         assert!(error.contains(part), "{text}: {error}");

@@ -1,39 +1,65 @@
 //! `tidegate check`: what a configuration means, or what is wrong with it.
 
-mod connect;
+mod problems;
 mod report;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
-use tidegate_config::{Config, ConfigError};
+use tidegate_config::{Config, ConfigError, Settings};
 
+use super::display::Display;
 use super::exit::Exit;
 use super::failure::Failure;
+use super::find::Place;
 use super::interrupt::Interrupt;
-use super::{configuration, output};
+use super::reach::{Reached, reach};
+use super::{configuration, output, several};
 
-/// Check the gateway's configuration, and say what it means.
+/// Check the configuration and show what it means.
 ///
-/// Secrets are looked up, but never shown.
+/// With --connect, each server is also started, a few at a time and each for at most its start_timeout. Secrets are looked
+/// up, but never shown.
 #[derive(Args)]
-#[command(after_help = super::exit::HELP)]
+#[command(after_help = AFTER)]
 pub(crate) struct Check {
-    /// A tidegate.toml, or the mcpServers file of another program. [default: ./tidegate.toml, else that of the user]
+    /// A tidegate.toml, or an mcpServers file. [default: ./tidegate.toml, else the user's own]
     file: Option<PathBuf>,
 
     /// The same as FILE.
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     config: Option<PathBuf>,
 
-    /// Also connect to each server, for at most 10 seconds, and say what it offers.
+    /// Also connect to each server, show what it offers, and look for patterns that match no tool.
     #[arg(long)]
     connect: bool,
 
-    /// JSON for programs instead of text for people.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+const AFTER: &str = "\
+Exit codes:
+  0    the configuration can be used; there may be notes
+  1    a server will fail: its program was not found or, with --connect, it cannot be reached
+  2    the configuration cannot be used
+  130  cancelled (Ctrl-C)";
+
+/// What came of connecting to each server, in the order of the configuration.
+type States = Vec<Result<Reached, Failure>>;
+
+/// Everything there is to say about a configuration.
+struct Checked {
+    path: PathBuf,
+    settings: Settings,
+    /// `None` if nobody asked for it.
+    states: Option<States>,
+    /// What surely makes a server fail: its name, and a sentence.
+    problems: Vec<(String, String)>,
+    /// What has no effect.
+    warnings: Vec<String>,
 }
 
 pub(crate) async fn run(check: Check) -> Result<Exit, Failure> {
@@ -49,17 +75,33 @@ pub(crate) async fn run(check: Check) -> Result<Exit, Failure> {
     let states = match check.connect {
         true => {
             let interrupt = Interrupt::listen();
-            Some(interrupt.or(async { Ok(connect::all(&settings).await) }).await?)
+            let places = settings.servers.iter().map(|server| Place::configured(server, &path));
+            let jobs = places.map(|place| {
+                let name = place.as_ref().map(|place| place.name.clone()).unwrap_or_default();
+                (name, async move { reach(&place?).await })
+            });
+            let (jobs, display) = (jobs.collect(), Display::new(0));
+            let states = interrupt.or(async { Ok(several::each("Checking", jobs, &display).await) }).await;
+            display.clear();
+            let broke = || Err(Failure::new(Exit::Unavailable, "the attempt ended unexpectedly"));
+            Some(states?.into_iter().map(|state| state.unwrap_or_else(broke)).collect::<States>())
         }
         false => None,
     };
-    let text = match check.json {
-        true => report::json(&path, &settings, states.as_deref()).to_string(),
-        false => report::text(&path, &settings, states.as_deref()),
-    };
-    output::text(&text)?;
-    let all_well = states.iter().flatten().all(Result::is_ok);
-    Ok(if all_well { Exit::Fine } else { Exit::ToolError })
+    let problems = problems::programs(&settings);
+    let warnings = states.as_ref().map(|states| problems::unmatched(&settings, states)).unwrap_or_default();
+    let checked = Checked { path, settings, states, problems, warnings };
+    output::text(&match check.json {
+        true => report::json(&checked).to_string(),
+        false => report::text(&checked),
+    })?;
+    Ok(if checked.is_well() { Exit::Fine } else { Exit::ToolError })
+}
+
+impl Checked {
+    fn is_well(&self) -> bool {
+        self.problems.is_empty() && self.states.iter().flatten().all(Result::is_ok)
+    }
 }
 
 /// The problems of a configuration, for programs.

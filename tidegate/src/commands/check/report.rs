@@ -1,44 +1,53 @@
 //! The result of `tidegate check`, for people and for programs. Neither shows a secret.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
-use tidegate_client::Target;
-use tidegate_config::{ServerSettings, Settings, Source};
+use tidegate_client::{Instances, Target};
+use tidegate_config::{DisabledServer, ServerSettings, Settings, Source};
 
-use super::connect::Reached;
+use super::{Checked, Reached, States};
+use crate::commands::exit::Exit;
 use crate::commands::failure::Failure;
 use crate::term::style::Paint;
 use crate::term::table::Table;
 use crate::term::{clean, width};
 
-/// What came of connecting to each server, if that was asked for.
-type States<'a> = Option<&'a [Result<Reached, Failure>]>;
-
 /// For people.
-pub(super) fn text(path: &Path, settings: &Settings, states: States<'_>) -> String {
-    let paint = Paint::stdout();
+pub(super) fn text(checked: &Checked) -> String {
+    let (paint, settings) = (Paint::stdout(), &checked.settings);
     let count = match settings.servers.len() {
         1 => "1 server".to_owned(),
         count => format!("{count} servers"),
     };
+    let count = match settings.disabled.len() {
+        0 => count,
+        disabled => format!("{count}, {disabled} disabled"),
+    };
     let listen = format!("http://{}{}", settings.listen.address, settings.listen.path);
-    let mut out = format!("{} is {}: {count}, listening on {listen}\n", path.display(), paint.good("good"));
+    let path = checked.path.display();
+    let mut out = format!("{path} is {}: {count}, listening on {listen}\n", paint.good("valid"));
     if !settings.servers.is_empty() {
         out.push('\n');
         out.push_str(&servers(settings).show(width(), paint));
     }
-    if let Some(states) = states.filter(|states| !states.is_empty()) {
+    if let Some(states) = checked.states.as_ref().filter(|states| !states.is_empty()) {
         out.push('\n');
         out.push_str(&connections(settings, states).show(width(), paint));
         for (server, state) in settings.servers.iter().zip(states) {
             if let Err(failure) = state {
-                out.push_str(&last_words(&server.name, failure, paint));
+                out.push_str(&details(&server.name, failure, paint));
             }
         }
     }
-    if !settings.notes.is_empty() {
+    // What the attempt to connect has said already is not said again.
+    let problems: Vec<_> = checked.problems.iter().filter(|_| checked.states.is_none()).collect();
+    if !(problems.is_empty() && checked.warnings.is_empty() && settings.notes.is_empty()) {
         out.push('\n');
+    }
+    for (_, problem) in problems {
+        out.push_str(&format!("{} {}\n", paint.bad("problem:"), clean::line(problem)));
+    }
+    for warning in &checked.warnings {
+        out.push_str(&format!("{} {}\n", paint.warning("warning:"), clean::line(warning)));
     }
     for note in &settings.notes {
         out.push_str(&format!("{} {}\n", paint.warning("note:"), clean::line(note)));
@@ -47,12 +56,34 @@ pub(super) fn text(path: &Path, settings: &Settings, states: States<'_>) -> Stri
 }
 
 fn servers(settings: &Settings) -> Table {
-    let mut table = Table::new(&["NAME", "PREFIX", "TOOLS", "SERVER"]);
+    // Almost nobody changes it, so it has no column then.
+    let shares = settings.servers.iter().any(|server| instances(server) != USUAL_INSTANCES);
+    let columns: &[&str] = match shares {
+        true => &["NAME", "PREFIX", "TOOLS", "INSTANCES", "SERVER"],
+        false => &["NAME", "PREFIX", "TOOLS", "SERVER"],
+    };
+    let mut table = Table::new(columns);
     for server in &settings.servers {
         let prefix = if server.prefix.is_empty() { "(none)" } else { &server.prefix };
-        table.row([&server.name, prefix, &limits(server), &server.shown]);
+        let limits = limits(server);
+        match shares {
+            true => table.row([&server.name, prefix, &limits, instances(server), &server.shown]),
+            false => table.row([&server.name, prefix, &limits, &server.shown]),
+        };
     }
     table
+}
+
+/// What servers have unless the configuration says otherwise.
+const USUAL_INSTANCES: &str = "per-user";
+
+/// `instances` as it is written.
+fn instances(server: &ServerSettings) -> &'static str {
+    match server.options.lanes.instances {
+        Instances::PerClient => "per-client",
+        Instances::One => "one",
+        Instances::PerUser | Instances::Own => USUAL_INSTANCES,
+    }
 }
 
 /// What is offered of a server's tools.
@@ -73,17 +104,18 @@ fn limits(server: &ServerSettings) -> String {
     parts.join("; ")
 }
 
-fn connections(settings: &Settings, states: &[Result<Reached, Failure>]) -> Table {
+fn connections(settings: &Settings, states: &States) -> Table {
     let mut table = Table::new(&["NAME", "PROTOCOL", "STATE"]);
     for (server, state) in settings.servers.iter().zip(states) {
         match state {
             Ok(reached) => {
-                let tools = match (reached.tools, reached.offered) {
-                    (1, 1) => "1 tool".to_owned(),
-                    (all, offered) if all == offered => format!("{all} tools"),
-                    (all, offered) => format!("{all} tools, {offered} of them offered"),
-                };
-                table.row([&server.name, reached.revision, &tools]);
+                let (all, offered) = (reached.tools.len(), offered(server, reached));
+                let hidden = if all == offered { String::new() } else { format!(", {offered} offered") };
+                table.row([
+                    &server.name,
+                    reached.facts.revision.as_str(),
+                    &format!("{}{hidden}", reached.offers()),
+                ]);
             }
             Err(failure) => drop(table.row([&server.name, "-", &failure.line()])),
         }
@@ -91,13 +123,21 @@ fn connections(settings: &Settings, states: &[Result<Reached, Failure>]) -> Tabl
     table
 }
 
-/// What a process wrote before it failed.
-fn last_words(name: &str, failure: &Failure, paint: Paint) -> String {
-    let lines = failure.last_words();
-    if lines.is_empty() {
-        return String::new();
+/// How many of its tools pass the configuration.
+fn offered(server: &ServerSettings, reached: &Reached) -> usize {
+    reached.tools.iter().filter(|tool| server.offers(tool.name())).count()
+}
+
+/// What to do about a failure, and what the process wrote before it.
+fn details(name: &str, failure: &Failure, paint: Paint) -> String {
+    let mut out = String::new();
+    if let Some(advice) = failure.advice().filter(|_| failure.exit != Exit::Unavailable) {
+        out.push_str(&format!("\n{}: {}\n", paint.name(name), clean::line(advice)));
     }
-    let mut out = format!("\n{} wrote to standard error:\n", paint.name(name));
+    let lines = failure.last_words();
+    if !lines.is_empty() {
+        out.push_str(&format!("\n{} wrote to standard error:\n", paint.name(name)));
+    }
     for line in lines {
         out.push_str(&format!("  {}\n", paint.dim(clean::line(line))));
     }
@@ -105,27 +145,38 @@ fn last_words(name: &str, failure: &Failure, paint: Paint) -> String {
 }
 
 /// For programs.
-pub(super) fn json(path: &Path, settings: &Settings, states: States<'_>) -> Value {
+pub(super) fn json(checked: &Checked) -> Value {
+    let (settings, states) = (&checked.settings, &checked.states);
     let servers: Vec<Value> = settings
         .servers
         .iter()
         .enumerate()
         .map(|(index, server)| {
             let mut value = server_json(server);
-            if let Some(state) = states.and_then(|states| states.get(index)) {
-                value["connection"] = state_json(state);
+            if let Some((_, problem)) = checked.problems.iter().find(|(name, _)| *name == server.name) {
+                value["problem"] = problem.clone().into();
+            }
+            if let Some(state) = states.as_ref().and_then(|states| states.get(index)) {
+                value["connection"] = state_json(server, state);
             }
             value
         })
         .collect();
     json!({
-        "file": path,
-        "ok": true,
+        "file": checked.path,
+        "ok": checked.is_well(),
         "listen": format!("http://{}{}", settings.listen.address, settings.listen.path),
         "stateDir": settings.state_dir,
         "servers": servers,
+        "disabled": settings.disabled.iter().map(disabled_json).collect::<Vec<_>>(),
+        "warnings": checked.warnings,
         "notes": settings.notes,
     })
+}
+
+fn disabled_json(server: &DisabledServer) -> Value {
+    let DisabledServer { name, reason, missing, advice, .. } = server;
+    json!({"name": name, "reason": reason, "missing": missing, "advice": advice})
 }
 
 fn server_json(server: &ServerSettings) -> Value {
@@ -143,19 +194,23 @@ fn server_json(server: &ServerSettings) -> Value {
         "allow": server.allow.to_vec(),
         "deny": server.deny.to_vec(),
         "changedTools": server.tools.keys().collect::<Vec<_>>(),
+        "instances": instances(server),
         "timeout": time(server.options.timeout),
+        "startTimeout": time(server.options.init_timeout),
         "idle": server.idle.map(time),
     })
 }
 
-fn state_json(state: &Result<Reached, Failure>) -> Value {
+fn state_json(server: &ServerSettings, state: &Result<Reached, Failure>) -> Value {
     match state {
         Ok(reached) => json!({
             "ok": true,
-            "revision": reached.revision,
-            "era": if reached.modern { "modern" } else { "legacy" },
-            "tools": reached.tools,
-            "offered": reached.offered,
+            "revision": reached.facts.revision.as_str(),
+            "era": if reached.facts.revision.is_modern() { "modern" } else { "legacy" },
+            "tools": reached.tools.len(),
+            "offered": offered(server, reached),
+            "resources": reached.resources,
+            "prompts": reached.prompts,
         }),
         Err(failure) => {
             let mut value = failure.to_json();

@@ -7,52 +7,55 @@ use tidegate_client::{Client, EraChoice, ServerFacts, Target};
 
 use super::Shared;
 use super::report::{Level, Report};
+use super::starts::Starts;
 use super::{clients, lists, others, tools};
-use crate::commands::connection::{builder, connected};
+use crate::commands::connection::{StartLimit, builder, connected};
 use crate::commands::discover::{called, capabilities, era};
 use crate::commands::exit::Exit;
 use crate::commands::failure::Failure;
-use crate::commands::target::{Common, Place};
+use crate::commands::find::Place;
+use crate::commands::target::Common;
 
-/// How long everything may take if nobody says so.
-const USUAL: Duration = Duration::from_secs(60);
-/// How much longer than a single thing everything may take, so that the single thing says what it was.
-const MARGIN: Duration = Duration::from_millis(500);
+/// How many times as long as one response everything after the start may take: there are several lists, and each may have
+/// several pages.
+const RESPONSES: u32 = 5;
 /// How long the server may take to answer in the other era.
 const OTHER_ERA: Duration = Duration::from_secs(5);
-/// How often the time of an answer is taken.
+/// How often the time of a response is measured.
 const PINGS: usize = 5;
 
-/// Checks a server, within the time that is given.
-pub(super) async fn server(place: Place, common: &Common) -> Report {
+/// Checks a server. It may take as long to start, and for each response, as its settings or the command line say.
+pub(super) async fn server(place: Place, common: &Common, starts: &Starts) -> Report {
     let report = Report {
         name: place.name.clone(),
-        target: place.target.to_string(),
+        target: place.shown(),
         file: place.file.as_ref().map(|file| file.display().to_string()),
         ..Report::default()
     };
     let report: Shared = Arc::new(Mutex::new(report));
-    let time = common.timeout().unwrap_or(USUAL) + MARGIN;
-    let mut options = common.options(&place.name);
+    let mut options = common.options(&place);
     options.list_faulty_tools = true;
+    let limit = StartLimit::new(&options, common.timeout());
+    let patience = options.timeout.saturating_mul(RESPONSES);
     match builder(&place, options, common.login).and_then(|(builder, words)| Ok((builder.lazy()?, words))) {
         Err(failure) => known(&report).failure("", &failure),
         Ok((client, words)) => {
-            let checked = tokio::time::timeout(time, look(&client, &place, common, &report)).await;
-            client.close().await;
-            let failure = match checked {
-                Ok(Ok(())) => None,
-                Ok(Err(failure)) => Some(failure),
-                Err(_) => Some(
-                    Failure::new(
-                        Exit::TimedOut,
-                        format!("the check did not come to an end within {time:.1?}"),
-                    )
-                    .next("Give it more time with --timeout."),
-                ),
+            let checked = async {
+                let facts = start(&client, &place, limit, starts, &report).await?;
+                let looked = look(&client, &place, common, &facts, &report);
+                if tokio::time::timeout(patience, looked).await.is_err() {
+                    let time = humantime::format_duration(patience);
+                    let what =
+                        format!("the check was stopped after {time}, so something may be missing here");
+                    known(&report).add(Level::Warning, "", what, "allow more time with --timeout");
+                }
+                Ok(())
             };
-            if let Some(failure) = failure {
-                known(&report).failure("", &mended(failure, &place).said(words.get()));
+            let checked: Result<(), Failure> = checked.await;
+            client.close().await;
+            if let Err(failure) = checked {
+                let failure = common.advised(advised(failure, &place)).said(words.get());
+                known(&report).failure("", &failure);
             }
         }
     }
@@ -65,51 +68,59 @@ fn known(report: &Shared) -> MutexGuard<'_, Report> {
     report.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// How to mend a server that cannot be reached.
-fn mended(failure: Failure, place: &Place) -> Failure {
+/// What to do about a server that cannot be reached.
+fn advised(failure: Failure, place: &Place) -> Failure {
     match (failure.exit, &place.target) {
-        (Exit::Unavailable, Target::Command(_)) => {
-            failure.next("Run the command by hand and see what it says; check that it is installed and gets its variables.")
-        }
-        (Exit::Unavailable, _) => failure.next("Check the address, and that the server runs."),
+        (Exit::Unavailable, Target::Command(_)) => failure.next(
+            "Run the command by hand to see its output. Is the program installed? Are its environment variables set?",
+        ),
+        (Exit::Unavailable, Target::Url(_)) => failure.next("Is the URL right, and is the server running?"),
         _ => failure,
     }
 }
 
-async fn look(client: &Client, place: &Place, common: &Common, report: &Shared) -> Result<(), Failure> {
-    let started = Instant::now();
-    let facts = connected(client, common).await?;
-    {
-        let mut report = known(report);
-        report.connected_in = Some(started.elapsed());
-        report.called = called(&facts);
-        report.era = Some(era(&facts));
-        report.revision = Some(facts.revision.to_string());
-        report.transport = Some(facts.transport);
-        report.capabilities = capabilities(&facts);
-    }
+/// Connects.
+async fn start(
+    client: &Client,
+    place: &Place,
+    limit: StartLimit,
+    starts: &Starts,
+    report: &Shared,
+) -> Result<ServerFacts, Failure> {
+    let (started, start) = (Instant::now(), starts.begin());
+    let facts = connected(client, place, limit).await?;
+    let mut report = known(report);
+    report.connected_in = Some(started.elapsed());
+    report.started_alone = start.was_alone();
+    report.called = called(&facts);
+    report.era = Some(era(&facts));
+    report.revision = Some(facts.revision.to_string());
+    report.transport = Some(facts.transport);
+    report.capabilities = capabilities(&facts);
+    Ok(facts)
+}
+
+async fn look(client: &Client, place: &Place, common: &Common, facts: &ServerFacts, report: &Shared) {
+    everything(client, facts, report).await;
     match ping(client).await {
         Ok(time) => known(report).ping = Some(time),
         Err(failure) => known(report).failure("ping", &failure),
     }
-    everything(client, &facts, report).await;
-    let other = other_era(place, common, &facts).await;
+    let other = other_era(place, common, facts).await;
     let mut report = known(report);
     report.both_eras = other == Some(true);
-    clients::check(&mut report, &place.target, &facts, other);
-    Ok(())
+    clients::check(&mut report, &place.target, facts, other);
 }
 
-/// The median of several.
+/// The shortest of several: a longer one says more about what else this machine is doing.
 async fn ping(client: &Client) -> Result<Duration, Failure> {
-    let mut times = Vec::with_capacity(PINGS);
+    let mut shortest = Duration::MAX;
     for _ in 0..PINGS {
         let started = Instant::now();
         client.ping().await?;
-        times.push(started.elapsed());
+        shortest = shortest.min(started.elapsed());
     }
-    times.sort();
-    Ok(times[PINGS / 2])
+    Ok(shortest)
 }
 
 /// Lists what the server declares.
@@ -149,14 +160,18 @@ async fn everything(client: &Client, facts: &ServerFacts, report: &Shared) {
         others::entries(&mut report, "prompt", "name", &listed.items);
     }
     if !(tools || resources || prompts) {
-        let what = "it declares neither tools nor resources nor prompts, so there is nothing to use";
-        known(report).add(Level::Warning, "", what, "declare what it has in its capabilities");
+        let what = "declares neither tools nor resources nor prompts, so there is nothing to use";
+        known(report).add(Level::Warning, "", what, "declare them in the server's capabilities");
     }
 }
 
 /// Whether the server speaks the other era too. Modern was tried first, so that only legacy is left to try.
 async fn other_era(place: &Place, common: &Common, facts: &ServerFacts) -> Option<bool> {
-    let mut options = common.options(&place.name);
+    if let Target::Local(_) = place.target {
+        // It is part of this program, which speaks both.
+        return None;
+    }
+    let mut options = common.options(place);
     if !facts.revision.is_modern() {
         return (options.era == EraChoice::Auto).then_some(false);
     }

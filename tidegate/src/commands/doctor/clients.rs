@@ -1,4 +1,4 @@
-//! Which clients could not use a server, and what to put in between.
+//! Which clients cannot use a server, and what to put in between.
 
 use std::time::Duration;
 
@@ -13,49 +13,56 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What would break. `other_era` says whether the server speaks the other era too, if that is known.
 pub(super) fn check(report: &mut Report, target: &Target, facts: &ServerFacts, other_era: Option<bool>) {
-    let between = "put Tidegate in between: tidegate connect TARGET speaks every revision";
+    let between = "put Tidegate in between: tidegate connect TARGET supports every version";
     match (facts.revision.is_modern(), other_era) {
         (true, Some(false)) => report.add(
             Level::Warning,
             "",
-            "it speaks only 2026-07-28: clients that know 2025-11-25 and earlier cannot use it",
+            "supports only 2026-07-28: clients for 2025-11-25 and earlier cannot use it",
             between,
         ),
         (false, Some(false)) => report.add(
             Level::Note,
             "",
-            "it does not speak 2026-07-28: clients that know nothing else cannot use it",
+            "does not support 2026-07-28: clients that require it cannot use the server",
             between,
         ),
         _ => {}
     }
     if facts.transport == "sse" {
-        let what = "it has only the HTTP+SSE transport of 2024-11-05, which newer clients no longer know";
+        let what = "supports only the HTTP+SSE transport of 2024-11-05, which newer clients have dropped";
         report.add(Level::Warning, "", what, between);
     }
     if facts.revision < Revision::V2025_06_18 {
-        let what = format!("{} has no structured results and no questions to the user", facts.revision);
-        report.add(Level::Note, "", what, "update the SDK that the server is made with");
+        let what = format!("{} has neither structured results nor elicitation", facts.revision);
+        report.add(Level::Note, "", what, "update the server's SDK");
     }
     if facts.name().is_none() || facts.version().is_none() {
         let level = if facts.revision.is_modern() { Level::Note } else { Level::Warning };
-        let what = "it does not say its name and version, which some clients insist on";
+        let what = "does not report its name and version, which some clients require";
         report.add(level, "", what, "set both in serverInfo");
     }
     if report.connected_in.is_some_and(|time| time > PATIENCE) {
-        let what = "it takes more than 10 s to start, and some clients do not wait that long";
-        report.add(
-            Level::Warning,
-            "",
-            what,
-            "install it beforehand instead of at each start (npx, uvx, docker pull)",
-        );
+        // A machine that starts several at once is slow with each of them, which is not their fault.
+        let (level, what, fix) = match report.started_alone {
+            true => (
+                Level::Warning,
+                "takes more than 10s to start, and some clients do not wait that long",
+                "install it once instead of at every start (npx, uvx, docker pull)",
+            ),
+            false => (
+                Level::Note,
+                "took more than 10s to start, while other servers were starting",
+                "to measure it alone, run tidegate doctor with this server only",
+            ),
+        };
+        report.add(level, "", what, fix);
     }
     if let Target::Url(remote) = target
         && remote.url.scheme() == "http"
         && !is_here(remote.url.host())
     {
-        let what = "the connection is not encrypted, so that others can read along and change what is said";
+        let what = "the connection is not encrypted: others can read and change the traffic";
         report.add(Level::Warning, "", what, "use https");
     }
 }

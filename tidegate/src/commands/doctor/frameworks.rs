@@ -11,16 +11,21 @@ use super::report::{Level, Report};
 /// Says for each construct where it stands and who cannot read it.
 pub(super) fn check(report: &mut Report, about: &str, input: &Value) {
     for obstacle in obstacles(input) {
-        let (what, who, mend) = trouble(obstacle.construct);
+        let (what, who, fix) = trouble(obstacle.construct);
         let places = match obstacle.places.is_empty() {
             true => String::new(),
             false => format!(" ({})", obstacle.places.join(", ")),
         };
+        let portable = match obstacle.construct {
+            // What contains itself cannot be written out, so a portable schema still does.
+            Construct::Recursion => "",
+            _ => ", or put the server behind the gateway with tools.schemas = \"portable\"",
+        };
         report.add(
             Level::Warning,
             about,
-            format!("{what}{places}, for which {who} all tools of the server"),
-            format!("{mend}, or serve it through a gateway with tools.schemas = \"portable\""),
+            format!("{what}{places}: {who} cannot load any tool of this server"),
+            format!("{fix}{portable}"),
         );
     }
 }
@@ -29,34 +34,30 @@ pub(super) fn check(report: &mut Report, about: &str, input: &Value) {
 fn trouble(construct: Construct) -> (&'static str, &'static str, &'static str) {
     match construct {
         Construct::NoProperties => {
-            ("its input schema has no properties", "smolagents loses", r#"add "properties": {}"#)
+            ("the input schema has no properties", "smolagents", r#"add "properties": {}"#)
         }
         Construct::BooleanMember => (
-            "true or false stands for the schema of a parameter",
-            "AutoGen, CrewAI, DSPy, Semantic Kernel and smolagents lose",
+            "the schema of a parameter is true or false",
+            "AutoGen, CrewAI, DSPy, Semantic Kernel and smolagents",
             "describe the parameter",
         ),
-        Construct::BooleanSchema => (
-            "true or false stands for a schema in its parameters",
-            "AutoGen and CrewAI lose",
-            "describe what goes there",
-        ),
+        Construct::BooleanSchema => {
+            ("a schema inside a parameter is true or false", "AutoGen and CrewAI", "describe what goes there")
+        }
         Construct::ArgumentTypes => (
             "a parameter has a list of types",
-            "AutoGen, DSPy and Semantic Kernel lose",
+            "AutoGen, DSPy and Semantic Kernel",
             "give it one type, or use anyOf",
         ),
         Construct::InnerTypes => {
-            ("its parameters have a list of types inside", "AutoGen loses", "give one type, or use anyOf")
+            ("a parameter has a list of types inside", "AutoGen", "give one type, or use anyOf")
         }
-        Construct::NoType => ("a parameter has no type", "AutoGen loses", "give it one"),
-        Construct::Format => {
-            ("a parameter has a format that few clients know", "AutoGen loses", "leave the format out")
-        }
+        Construct::NoType => ("a parameter has no type", "AutoGen", "give it a type"),
+        Construct::Format => ("a parameter has an uncommon format", "AutoGen", "leave out the format"),
         Construct::Recursion => (
-            "its input schema contains itself",
-            "AutoGen, CrewAI, DSPy and smolagents lose",
-            "describe in words what goes deeper",
+            "the input schema contains itself",
+            "AutoGen, CrewAI, DSPy and smolagents",
+            r#"replace the reference to itself with {"type": "object"} and describe the nested value in its description; or hide the tool from these clients with deny in tidegate.toml"#,
         ),
     }
 }

@@ -18,26 +18,26 @@ pub(super) fn list(report: &mut Report, method: &str, member: &str, listed: &Lis
                 Level::Broken,
                 about,
                 Failure::from(error.clone()).line(),
-                "the server declares this, so it must answer; otherwise it must not declare it",
+                "the server declares this capability: answer the request, or do not declare it",
             );
         }
         Some(Fault::NoArray) => report.add(
             Level::Broken,
             about,
-            format!("the answer has no array {member:?}"),
-            format!("answer with {{\"{member}\": [...]}}"),
+            format!("the response has no array {member:?}"),
+            format!("respond with {{\"{member}\": [...]}}"),
         ),
         Some(Fault::Circle) => report.add(
             Level::Broken,
             about,
-            "the list never ends: a cursor leads back to a page that was there before",
+            "the list never ends: a cursor leads back to an earlier page",
             "leave out nextCursor on the last page",
         ),
         Some(Fault::Endless) => report.add(
             Level::Broken,
             about,
             "the list never ends: more than 500 pages",
-            "leave out nextCursor on the last page, and make pages larger",
+            "leave out nextCursor on the last page, and use larger pages",
         ),
     }
 }
@@ -52,17 +52,17 @@ pub(super) fn entries(report: &mut Report, kind: &str, key: &str, items: &[Value
             report.add(
                 Level::Broken,
                 &about,
-                format!("it has no {key}, so nobody can ask for it"),
+                format!("has no {key}, so clients cannot use it"),
                 format!("give it a {key}"),
             );
             continue;
         };
         let about = format!("{kind} {own}");
         if text("name").is_none() {
-            report.add(Level::Broken, &about, "it has no name, which clients refuse", "give it a name");
+            report.add(Level::Broken, &about, "has no name, so clients reject it", "give it a name");
         }
         if !seen.insert(own.to_owned()) {
-            report.add(Level::Broken, &about, "it is listed more than once", "list it once");
+            report.add(Level::Broken, &about, "is listed more than once", "list it once");
         }
     }
 }

@@ -20,15 +20,23 @@ pub(crate) enum Level {
     Note,
 }
 
-/// Something about a server, and how to mend it.
+/// Something about a server, and how to fix it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Finding {
     level: Level,
     /// What it is about, such as tools by their names. Empty for the server as a whole.
     about: Vec<String>,
     what: String,
-    mend: String,
+    /// How many more things it is about than are named.
+    more: usize,
+    /// How to fix it.
+    fix: String,
 }
+
+/// More findings than this help nobody, and each new one is compared with all of them.
+const MOST_FINDINGS: usize = 200;
+/// How many things of one finding are named.
+const MOST_NAMED: usize = 100;
 
 /// What a server offers.
 #[derive(Debug, Clone, Default)]
@@ -59,7 +67,11 @@ pub(crate) struct Report {
     /// Whether it speaks the other era too.
     pub(crate) both_eras: bool,
     pub(crate) counts: Counts,
+    /// Whether no other server was being started at the same time.
+    pub(crate) started_alone: bool,
     pub(crate) findings: Vec<Finding>,
+    /// How many findings were too many.
+    pub(crate) left_out: usize,
     /// The last lines of its standard error, if it failed.
     pub(crate) stderr: Vec<String>,
 }
@@ -73,24 +85,21 @@ impl Report {
     }
 
     /// Adds a finding. Those that say the same of several things become one.
-    pub(crate) fn add(
-        &mut self,
-        level: Level,
-        about: &str,
-        what: impl Into<String>,
-        mend: impl Into<String>,
-    ) {
-        let (what, mend) = (clean::line(&what.into()), mend.into());
+    pub(crate) fn add(&mut self, level: Level, about: &str, what: impl Into<String>, fix: impl Into<String>) {
+        let (what, fix) = (clean::line(&what.into()), fix.into());
         let about = clean::line(about);
+        let is_full = self.findings.len() >= MOST_FINDINGS;
         let same =
-            self.findings.iter_mut().find(|own| own.level == level && own.what == what && own.mend == mend);
+            self.findings.iter_mut().find(|own| own.level == level && own.what == what && own.fix == fix);
         match same {
             Some(_) if about.is_empty() => {}
+            Some(own) if own.about.len() >= MOST_NAMED => own.more += 1,
             Some(own) if own.about.contains(&about) => {}
             Some(own) => own.about.push(about),
+            None if is_full => self.left_out += 1,
             None => {
                 let about = if about.is_empty() { Vec::new() } else { vec![about] };
-                self.findings.push(Finding { level, about, what, mend });
+                self.findings.push(Finding { level, about, what, more: 0, fix });
             }
         }
     }
@@ -126,7 +135,7 @@ impl Report {
                         Level::Warning => "warning",
                         Level::Note => "note",
                     },
-                    "about": finding.about, "what": finding.what, "mend": finding.mend,
+                    "about": finding.about, "what": finding.what, "fix": finding.fix,
                 })
             })
             .collect();
@@ -137,7 +146,7 @@ impl Report {
             "connectMs": ms(self.connected_in), "pingMs": ms(self.ping),
             "tools": self.counts.tools, "resources": self.counts.resources,
             "resourceTemplates": self.counts.templates, "prompts": self.counts.prompts,
-            "findings": findings, "stderr": self.stderr,
+            "findings": findings, "moreFindings": self.left_out, "stderr": self.stderr,
         })
     }
 
@@ -153,6 +162,9 @@ impl Report {
         if !self.target.is_empty() && self.target != self.name {
             out.push_str(&paint.dim(format!("  {}", clean::line(&self.target))));
         }
+        if let Some(file) = &self.file {
+            out.push_str(&paint.dim(format!("  (from {})", clean::line(file))));
+        }
         out.push('\n');
         for line in self.facts() {
             out.push_str(&format!("{}\n", indented(&clean::line(&line), "    ", width)));
@@ -160,8 +172,11 @@ impl Report {
         for finding in &self.findings {
             out.push_str(&finding.show(width, paint));
         }
+        if self.left_out > 0 {
+            out.push_str(&format!("    and {} more findings\n", self.left_out));
+        }
         if !self.stderr.is_empty() {
-            out.push_str("    The server wrote on standard error:\n");
+            out.push_str("    The server wrote to standard error:\n");
             for line in &self.stderr {
                 out.push_str(&format!("    {} {}\n", paint.dim("|"), clean::text(line)));
             }
@@ -175,14 +190,16 @@ impl Report {
         if let (Some(era), Some(revision), Some(transport)) = (self.era, &self.revision, self.transport) {
             let eras = if self.both_eras { "both eras" } else { era };
             let called = if self.called.is_empty() { String::new() } else { format!("{}: ", self.called) };
-            lines.push(format!("{called}{revision} ({eras}) over {transport}"));
+            let over =
+                if transport == "local" { ", built in".to_owned() } else { format!(" over {transport}") };
+            lines.push(format!("{called}{revision} ({eras}){over}"));
         }
         let mut times = Vec::new();
         if let Some(time) = self.connected_in {
             times.push(format!("connected in {}", short(time)));
         }
         if let Some(time) = self.ping {
-            times.push(format!("answers in {}", short(time)));
+            times.push(format!("ping {}", short(time)));
         }
         if !times.is_empty() {
             lines.push(times.join(", "));
@@ -203,7 +220,7 @@ impl Report {
             lines.push(counts.join(", "));
         }
         if !self.capabilities.is_empty() {
-            lines.push(format!("can: {}", self.capabilities.join(", ")));
+            lines.push(format!("capabilities: {}", self.capabilities.join(", ")));
         }
         lines
     }
@@ -218,15 +235,16 @@ impl Finding {
             Level::Note => paint.dim("·"),
         };
         let mut about = self.about.iter().take(MOST).cloned().collect::<Vec<_>>().join(", ");
-        if self.about.len() > MOST {
-            about.push_str(&format!(" and {} more", self.about.len() - MOST));
+        let more = self.about.len().saturating_sub(MOST) + self.more;
+        if more > 0 {
+            about.push_str(&format!(" and {more} more"));
         }
         let what = if about.is_empty() { self.what.clone() } else { format!("{about}: {}", self.what) };
         let what = indented(&what, "      ", width);
         let mut out = format!("    {mark} {}\n", what.trim_start());
-        if !self.mend.is_empty() {
-            let mend = indented(&clean::line(&self.mend), "        ", width);
-            out.push_str(&format!("      {} {}\n", paint.dim("→"), mend.trim_start()));
+        if !self.fix.is_empty() {
+            let fix = indented(&clean::line(&self.fix), "        ", width);
+            out.push_str(&format!("      {} {}\n", paint.dim("→"), fix.trim_start()));
         }
         out
     }

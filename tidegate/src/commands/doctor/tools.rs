@@ -21,22 +21,17 @@ pub(super) fn check(report: &mut Report, era: Era, tools: &[Value]) {
     for (at, tool) in tools.iter().enumerate() {
         let Some(name) = text(tool, "name") else {
             let about = format!("tool {}", at + 1);
-            report.add(Level::Broken, &about, "it has no name, so nobody can call it", "give it a name");
+            report.add(Level::Broken, &about, "has no name, so clients cannot call it", "give it a name");
             continue;
         };
         let about = format!("tool {name}");
         if !seen.insert(name) {
-            let what = "it is listed more than once, and only one of them can be called";
-            report.add(Level::Broken, &about, what, "give each tool a name of its own");
+            let what = "is listed more than once, and only one of them can be called";
+            report.add(Level::Broken, &about, what, "give each tool a unique name");
         }
         check_name(report, &about, name);
         if text(tool, "description").is_none_or(|text| text.trim().is_empty()) {
-            report.add(
-                Level::Warning,
-                &about,
-                "it has no description",
-                "write one: models choose tools by it",
-            );
+            report.add(Level::Warning, &about, "has no description", "write one: models choose tools by it");
         }
         match tool.get("inputSchema") {
             Some(input) => {
@@ -47,7 +42,7 @@ pub(super) fn check(report: &mut Report, era: Era, tools: &[Value]) {
             None => report.add(
                 Level::Broken,
                 &about,
-                "it has no inputSchema, for which many clients refuse the whole list",
+                "has no inputSchema, so many clients reject the whole list",
                 r#"add "inputSchema": {"type": "object"}"#,
             ),
         }
@@ -56,7 +51,7 @@ pub(super) fn check(report: &mut Report, era: Era, tools: &[Value]) {
             // Until 2025-11-25 server/tools; since then any type may come out.
             if era == Era::Legacy && output.get("type").and_then(Value::as_str) != Some("object") {
                 let what =
-                    "its output schema is not of type object, for which clients refuse the tool or the list";
+                    "the output schema is not of type object, so clients reject the tool or the whole list";
                 report.add(
                     Level::Broken,
                     &about,
@@ -67,16 +62,15 @@ pub(super) fn check(report: &mut Report, era: Era, tools: &[Value]) {
         }
     }
     if tools.len() > MOST {
-        let what =
-            format!("{} tools are more than the APIs of models take at once (OpenAI: {MOST})", tools.len());
-        report.add(Level::Warning, "", what, "offer fewer, or let the client choose");
+        let what = format!("{} tools are more than model APIs accept at once (OpenAI: {MOST})", tools.len());
+        report.add(Level::Warning, "", what, "offer fewer, or use mode = \"search\" in the gateway");
     }
 }
 
 fn check_name(report: &mut Report, about: &str, name: &str) {
     if name.chars().count() > LONGEST {
-        let what = format!("its name is longer than {LONGEST} characters, which the APIs of models refuse");
-        report.add(Level::Warning, about, what, "shorten it; clients also put the server's name before it");
+        let what = format!("the name is longer than {LONGEST} characters, which model APIs reject");
+        report.add(Level::Warning, about, what, "shorten it; clients also put the server's name in front");
     }
     let strange: String =
         name.chars().filter(|c| !(c.is_ascii_alphanumeric() || "_-".contains(*c))).collect();
@@ -84,8 +78,8 @@ fn check_name(report: &mut Report, about: &str, name: &str) {
         report.add(
             Level::Warning,
             about,
-            format!("its name has {strange:?}, which the APIs of models refuse"),
-            "use letters of A-Z and a-z, digits, _ and - only",
+            format!("the name contains {strange:?}, which model APIs reject"),
+            "use only A-Z, a-z, 0-9, _ and -",
         );
     }
 }
@@ -96,8 +90,8 @@ fn check_input(report: &mut Report, about: &str, input: &Value) {
         report.add(
             Level::Broken,
             about,
-            "its input schema is not of type object, for which many clients refuse the whole list",
-            r#"put "type": "object" at its top"#,
+            "the input schema is not of type object, so many clients reject the whole list",
+            r#"add "type": "object" at the top level"#,
         );
     }
     let composed = ["oneOf", "anyOf", "allOf"].into_iter().filter(|key| input.get(*key).is_some());
@@ -105,31 +99,42 @@ fn check_input(report: &mut Report, about: &str, input: &Value) {
         report.add(
             Level::Warning,
             about,
-            format!("its input schema has {key} at the top, which some APIs of models refuse"),
+            format!("the input schema has {key} at the top level, which some model APIs reject"),
             "move it into a property",
         );
     }
-    for name in schema::property_names(input, input) {
-        let fits = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
-        if name.is_empty() || name.len() > LONGEST || !name.chars().all(fits) {
-            report.add(
-                Level::Warning,
-                about,
-                format!("its parameter {name:?} has a name that some APIs of models refuse"),
-                "use at most 64 letters of A-Z and a-z, digits, _, . and -",
-            );
-        }
-    }
+    check_parameters(report, about, &schema::property_names(input, input));
     if let Err(fault) = HeaderParams::from_schema(input) {
         report.add(
             Level::Broken,
             about,
-            format!(
-                "its x-mcp-header is wrong ({fault}), so that modern clients leave the tool out over HTTP"
-            ),
-            "correct the mark, or remove it",
+            format!("x-mcp-header is invalid ({fault}), so modern clients ignore the tool over HTTP"),
+            "correct or remove it",
         );
     }
+}
+
+/// How many names of parameters are shown.
+const SHOWN: usize = 3;
+
+/// The names of parameters. However many are odd, that is one finding.
+fn check_parameters(report: &mut Report, about: &str, names: &[&str]) {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
+    let is_odd = |name: &&&str| name.is_empty() || name.len() > LONGEST || !name.chars().all(fits);
+    let odd: Vec<&&str> = names.iter().filter(is_odd).collect();
+    if odd.is_empty() {
+        return;
+    }
+    let shortened = |name: &&&str| format!("{:?}", name.chars().take(LONGEST).collect::<String>());
+    let mut shown = odd.iter().take(SHOWN).map(shortened).collect::<Vec<_>>().join(", ");
+    if odd.len() > SHOWN {
+        shown.push_str(", ...");
+    }
+    let what = match odd.len() {
+        1 => format!("1 parameter has a name that some model APIs reject: {shown}"),
+        count => format!("{count} parameters have names that some model APIs reject: {shown}"),
+    };
+    report.add(Level::Warning, about, what, "use at most 64 of A-Z, a-z, 0-9, _, . and -");
 }
 
 /// What every schema must be like.
@@ -138,8 +143,8 @@ fn check_schema(report: &mut Report, about: &str, which: &str, schema: &Value) {
         report.add(
             Level::Warning,
             about,
-            format!("its {which} schema refers to {address}, which is never fetched"),
-            "put what is there under $defs and refer to that",
+            format!("the {which} schema refers to {address}, which clients never fetch"),
+            "copy the definition to $defs and refer to that",
         );
         return;
     }
@@ -149,8 +154,8 @@ fn check_schema(report: &mut Report, about: &str, which: &str, schema: &Value) {
         report.add(
             Level::Broken,
             about,
-            format!("its {which} schema is not valid JSON Schema{at}: {fault}"),
-            "correct the schema; models and clients cannot use the tool otherwise",
+            format!("the {which} schema is not valid JSON Schema{at}: {fault}"),
+            "correct the schema: clients and models cannot use the tool otherwise",
         );
     }
 }
@@ -190,73 +195,64 @@ mod tests {
         let long = "x".repeat(65);
         for (tool, part) in [
             (json!({"name": "ok", "description": "d", "inputSchema": good}), ""),
-            (json!({"description": "d", "inputSchema": good}), "✗ tool 1: it has no name"),
+            (json!({"description": "d", "inputSchema": good}), "✗ tool 1: has no name"),
             (
                 json!({"name": "a b", "description": "d", "inputSchema": good}),
-                "! tool a b: its name has \" \"",
+                "! tool a b: the name contains \" \"",
             ),
             (json!({"name": long, "description": "d", "inputSchema": good}), "longer than 64"),
-            (json!({"name": "a", "inputSchema": good}), "! tool a: it has no description"),
-            (json!({"name": "a", "description": "d"}), "✗ tool a: it has no inputSchema"),
+            (json!({"name": "a", "inputSchema": good}), "! tool a: has no description"),
+            (json!({"name": "a", "description": "d"}), "✗ tool a: has no inputSchema"),
             (
                 json!({"name": "a", "description": "d", "inputSchema": {}}),
-                "✗ tool a: its input schema is not of type",
+                "✗ tool a: the input schema is not of type",
             ),
             (
                 json!({"name": "a", "description": "d", "inputSchema": {"type": "object", "properties": 5}}),
-                "✗ tool a: its input schema is not valid JSON Schema at /properties",
+                "✗ tool a: the input schema is not valid JSON Schema at /properties",
             ),
             (
                 json!({"name": "a", "description": "d", "inputSchema": {"type": "object", "properties":
                     {"p": {"$ref": "https://example.com/s.json"}}}}),
-                "! tool a: its input schema refers to https://example.com/s.json",
+                "! tool a: the input schema refers to https://example.com/s.json",
             ),
             (
                 json!({"name": "a", "description": "d", "inputSchema": {"type": "object", "anyOf": []}}),
-                "has anyOf at the top",
+                "has anyOf at the top level",
             ),
             (
                 json!({"name": "a", "description": "d", "inputSchema": {"type": "object", "properties": {"ä": {}}}}),
-                "! tool a: its parameter \"ä\"",
+                "! tool a: 1 parameter has a name that some model APIs reject: \"ä\"",
             ),
             (
                 json!({"name": "a", "description": "d", "inputSchema": {"type": "object", "properties":
                     {"p": {"type": "string", "x-mcp-header": "not a token"}}}}),
-                "✗ tool a: its x-mcp-header is wrong",
+                "✗ tool a: x-mcp-header is invalid",
             ),
             (
                 json!({"name": "a", "description": "d", "inputSchema": good, "outputSchema": {"type": "array"}}),
-                "✗ tool a: its output schema is not of type object",
+                "✗ tool a: the output schema is not of type object",
             ),
             (
                 json!({"name": "a", "description": "d", "inputSchema": {"type": "object"}}),
-                "! tool a: its input schema has no properties, for which smolagents loses all tools",
+                "! tool a: the input schema has no properties: smolagents cannot load any tool",
             ),
-            (
-                odd(json!(true)),
-                "! tool a: true or false stands for the schema of a parameter (a), for which AutoGen, CrewAI",
-            ),
-            (
-                odd(json!({"type": "array", "items": true})),
-                "(a[]), for which AutoGen and CrewAI lose all tools",
-            ),
+            (odd(json!(true)), "! tool a: the schema of a parameter is true or false (a): AutoGen, CrewAI"),
+            (odd(json!({"type": "array", "items": true})), "(a[]): AutoGen and CrewAI cannot load any tool"),
             (
                 odd(json!({"type": ["string", "null"]})),
-                "a list of types (a), for which AutoGen, DSPy and Semantic Kernel lose",
+                "a list of types (a): AutoGen, DSPy and Semantic Kernel cannot load",
             ),
             (
                 odd(json!({"type": "array", "items": {"type": ["string", "null"]}})),
-                "list of types inside (a[]), for which AutoGen loses",
+                "list of types inside (a[]): AutoGen cannot load",
             ),
-            (odd(json!({"description": "d"})), "a parameter has no type (a), for which AutoGen loses"),
+            (odd(json!({"description": "d"})), "a parameter has no type (a): AutoGen cannot load"),
             (
                 odd(json!({"type": "integer", "format": "uint"})),
-                "format that few clients know (a), for which AutoGen",
+                "an uncommon format (a): AutoGen cannot load",
             ),
-            (
-                odd(json!({"$ref": "#"})),
-                "contains itself, for which AutoGen, CrewAI, DSPy and smolagents lose",
-            ),
+            (odd(json!({"$ref": "#"})), "contains itself: AutoGen, CrewAI, DSPy and smolagents cannot load"),
         ] {
             let mut report = Report { name: "s".to_owned(), ..Report::default() };
             check(&mut report, Era::Legacy, std::slice::from_ref(&tool));
@@ -268,5 +264,46 @@ mod tests {
         let mut report = Report::default();
         check(&mut report, Era::Modern, &twice);
         assert!(report.show(None, Paint::plain()).contains("more than once"));
+    }
+
+    #[test]
+    fn what_contains_itself_is_not_said_to_become_portable() {
+        let tree = json!({"type": "object", "properties": {"inner": {"$ref": "#"}}});
+        let mut report = Report::default();
+        check(
+            &mut report,
+            Era::Modern,
+            &[json!({"name": "t", "description": "d", "inputSchema": tree.clone()})],
+        );
+        let shown = report.show(None, Paint::plain());
+        assert!(shown.contains("contains itself") && !shown.contains("portable"), "{shown}");
+        let portable = tidegate_service::schema::portable(&tree);
+        assert_eq!(tidegate_service::schema::obstacles(&portable).len(), 1, "it still does: {portable}");
+    }
+
+    /// Each of these once cost as much as all before it, and the whole took minutes.
+    #[test]
+    fn many_faults_are_counted_and_not_all_shown() {
+        let many: serde_json::Map<_, _> =
+            (0..60_000).map(|n| (format!("ä {n}"), json!({"type": "string"}))).collect();
+        let large = json!({"name": "large", "description": "d", "inputSchema": {"type": "object", "properties": many}});
+        let odd = |n: usize| {
+            let bad = json!({"type": "object", "properties": {format!("p {n}"): {"type": "string"}}});
+            json!({"name": format!("t{n}"), "inputSchema": bad})
+        };
+        let tools: Vec<Value> = std::iter::once(large).chain((0..2_000).map(odd)).collect();
+        let mut report = Report::default();
+        check(&mut report, Era::Modern, &tools);
+        let shown = report.show(None, Paint::plain());
+        assert!(
+            shown.contains("60000 parameters have names that some model APIs reject: \"ä 0\", "),
+            "{shown}"
+        );
+        assert!(
+            shown.contains(" more findings\n") && shown.lines().count() < 500,
+            "{}",
+            shown.lines().count()
+        );
+        assert!(shown.contains("tool t4 and 1995 more: has no description"), "{shown}");
     }
 }

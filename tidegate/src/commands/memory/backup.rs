@@ -18,17 +18,16 @@ use crate::commands::interrupt::Interrupt;
 use crate::commands::output;
 use crate::term::style::Paint;
 
-/// Copy the whole memory to another file, also while it is in use.
+/// Back up the whole memory to a file, even while it is in use.
 ///
-/// The copy has everything of everybody at one moment, and is a memory itself: put it in the place of the other to have
-/// that again.
+/// The backup is a consistent snapshot of all tenants, and a memory itself: to restore it, put it in place of the original.
 #[derive(Args)]
 #[command(after_help = exit::HELP)]
 pub(super) struct Backup {
     /// The file to write.
     file: PathBuf,
 
-    /// Write it even if there is a file already, which is lost then.
+    /// Overwrite an existing file.
     #[arg(long)]
     force: bool,
 
@@ -38,8 +37,8 @@ pub(super) struct Backup {
 
 pub(super) async fn run(args: Backup) -> Result<(), Failure> {
     let MemoryStore::File(memory) = args.which.existing()? else {
-        return Err(Failure::usage("the memory is kept in a PostgreSQL database, which copies it itself")
-            .next("Use pg_dump, as for any other database, or: tidegate memory export --history FILE."));
+        return Err(Failure::usage("the memory is in a PostgreSQL database, which has its own backups")
+            .next("Use pg_dump, or: tidegate memory export --history FILE."));
     };
     check(&args, &memory)?;
     let begun = Begun::new(&args.file)?;
@@ -47,11 +46,11 @@ pub(super) async fn run(args: Backup) -> Result<(), Failure> {
     drop(begun.open()?);
     let (display, interrupt, wanted) =
         (Display::new(0), Interrupt::listen(), Arc::new(AtomicBool::new(true)));
-    display.waiting("Copying the memory");
+    display.waiting("Backing up the memory");
     let (to, shown, goes_on) = (begun.to.clone(), display.clone(), wanted.clone());
     let copying = tokio::task::spawn_blocking(move || {
         tidegate_memory::backup(&memory, &to, |copied, whole| {
-            let params = json!({"progress": copied, "total": whole, "message": "copying the memory"});
+            let params = json!({"progress": copied, "total": whole, "message": "backing up"});
             shown.progress(&Json::from(params));
             goes_on.load(Ordering::Relaxed)
         })
@@ -64,14 +63,14 @@ pub(super) async fn run(args: Backup) -> Result<(), Failure> {
         let _ = copying.await;
     }
     display.clear();
-    let copied = copied?.map_err(|error| Failure::usage(format!("the copy failed: {error}")))?;
+    let copied = copied?.map_err(|error| Failure::usage(format!("the backup failed: {error}")))?;
     let bytes = copied.map_err(|fault| failure(&fault))?;
     begun.finish()?;
     let file = args.file.display().to_string();
     if args.which.json {
         return output::text(&json!({"file": file, "bytes": bytes}).to_string());
     }
-    output::text(&format!("{} the memory to {file} ({bytes} bytes)", Paint::stdout().good("Copied")))
+    output::text(&format!("{} the memory to {file} ({bytes} bytes)", Paint::stdout().good("Backed up")))
 }
 
 /// Whether the copy may stand there.
@@ -80,17 +79,17 @@ fn check(args: &Backup, memory: &Path) -> Result<(), Failure> {
     not_the_memory(file, memory)?;
     let Ok(there) = file.symlink_metadata() else { return Ok(()) };
     if !args.force || there.is_dir() {
-        return Err(Failure::usage(format!("{} is there already", file.display()))
-            .next("Name another file, or write over it with --force."));
+        return Err(Failure::usage(format!("{} already exists", file.display()))
+            .next("Choose another file, or overwrite it with --force."));
     }
     if !file.metadata().is_ok_and(|there| there.is_file()) {
-        return Err(Failure::usage(format!("{} is no plain file: name another one", file.display())));
+        return Err(Failure::usage(format!("{} is not a regular file: choose another one", file.display())));
     }
     let mut beside = file.clone().into_os_string();
     beside.push("-wal");
     if Path::new(&beside).exists() {
         return Err(Failure::usage(format!(
-            "{} is a memory that is in use, or was not ended well: name another file",
+            "{} is a memory that is in use or was not closed properly: choose another file",
             file.display()
         )));
     }

@@ -14,10 +14,10 @@ pub(super) struct Begun<'a> {
 
 impl<'a> Begun<'a> {
     pub(super) fn new(file: &'a Path) -> Result<Begun<'a>, Failure> {
-        let name = file.file_name().ok_or_else(|| Failure::usage("FILE must be a file with a name"))?;
+        let name = file.file_name().ok_or_else(|| Failure::usage("FILE must have a file name"))?;
         let to = match file.metadata() {
             Ok(there) if there.is_dir() => {
-                return Err(Failure::usage(format!("{} is a folder: name a file in it", file.display())));
+                return Err(Failure::usage(format!("{} is a directory: add a file name", file.display())));
             }
             // A device or a pipe stays what it is.
             Ok(there) if !there.is_file() => file.to_owned(),
@@ -32,7 +32,7 @@ impl<'a> Begun<'a> {
     }
 
     fn cannot(&self, error: &std::io::Error) -> Failure {
-        Failure::usage(format!("{} cannot be written: {error}", self.file.display()))
+        Failure::usage(format!("cannot write {}: {error}", self.file.display()))
     }
 
     /// Opens it, for nobody else to read: a memory is as private as a diary.
@@ -75,9 +75,10 @@ pub(super) fn not_the_memory(file: &Path, memory: &Path) -> Result<(), Failure> 
         whole(file).is_some_and(|file| whole(Path::new(&name)) == Some(file))
     });
     match ours {
-        true => {
-            Err(Failure::usage(format!("{} is part of the memory itself: name another file", file.display())))
-        }
+        true => Err(Failure::usage(format!(
+            "{} is part of the memory itself: choose another file",
+            file.display()
+        ))),
         false => Ok(()),
     }
 }

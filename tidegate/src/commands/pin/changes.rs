@@ -50,8 +50,8 @@ impl Wanted {
             if !configured().chain(lock.servers()).any(|known| known == server) {
                 let meant = near(server, configured())
                     .map_or(String::new(), |near| format!("; did you mean {near:?}?"));
-                return Err(Failure::usage(format!("there is no server {server:?}{meant}"))
-                    .next("To see what there is, run tidegate check."));
+                return Err(Failure::usage(format!("no server is named {server:?}{meant}"))
+                    .next("To list the servers, run tidegate check."));
             }
             wanted.push((server.to_owned(), tool));
         }
@@ -72,8 +72,10 @@ impl Wanted {
             match tools.iter().find(|listed| listed.name == *tool) {
                 None => return Err(Failure::usage(format!("{server} has no tool {tool:?}{meant}"))),
                 Some(listed) if !listed.offered => {
-                    let what = format!("the configuration does not offer the tool {tool:?} of {server}");
-                    return Err(Failure::usage(what).next("See allow and deny of the server."));
+                    let what = format!("the configuration hides the tool {tool:?} of {server}");
+                    return Err(
+                        Failure::usage(what).next("See allow and deny of the server in the configuration.")
+                    );
                 }
                 Some(_) => {}
             }

@@ -11,6 +11,7 @@ use clap::Args;
 use tidegate_config::{Config, PinMode};
 use tidegate_gateway::{Lock, LockError};
 
+use super::display::Display;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::interrupt::Interrupt;
@@ -19,16 +20,16 @@ use changes::{Change, Wanted};
 
 /// Approve the tools of the configured servers as they are now.
 ///
-/// Shows what is new, has changed or is gone since the last time, asks, and writes the lock file. With pin = "locked"
-/// or "first-use" under [tools] in the configuration, the gateway withholds tools that differ from it.
+/// Shows what was added, changed or removed since the last approval, asks, and writes the lock file. With pin = "locked" or
+/// "first-use" under [tools] in the configuration, the gateway hides tools that differ from it.
 #[derive(Args)]
-#[command(after_help = format!("With --check, 1 means that something differs.\n\n{}", super::exit::HELP))]
+#[command(after_help = format!("With --check, exit code 1 means that something differs.\n\n{}", super::exit::HELP))]
 pub(crate) struct Pin {
-    /// Only this server, or only this tool of a server, by the server's own name for it. [default: everything]
+    /// Only this server, or only this tool of it, by the server's own name. [default: everything]
     #[arg(value_name = "SERVER[/TOOL]")]
     which: Vec<String>,
 
-    /// The configuration. [default: ./tidegate.toml, else that of the user]
+    /// The configuration. [default: ./tidegate.toml, else the user's own]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -36,15 +37,15 @@ pub(crate) struct Pin {
     #[arg(long, short, conflicts_with_all = ["diff", "check"])]
     yes: bool,
 
-    /// Only show what is different, new tools in full, and approve nothing.
+    /// Only show the differences, new tools in full, and approve nothing.
     #[arg(long)]
     diff: bool,
 
-    /// For CI: the same, and end with 1 if anything is different.
+    /// For CI: the same, and exit with 1 if anything differs.
     #[arg(long)]
     check: bool,
 
-    /// JSON for programs instead of text for people. Nobody is asked.
+    /// Print JSON, and do not ask.
     #[arg(long)]
     pub(crate) json: bool,
 }
@@ -60,7 +61,8 @@ async fn work(pin: &Pin) -> Result<Exit, Failure> {
     let file = &settings.tools.lock_file;
     let lock = Lock::load(file)?;
     let wanted = Wanted::read(&pin.which, &settings, &lock)?;
-    let listed = listed::all(&settings, &wanted).await;
+    let display = Display::new(0);
+    let listed = listed::all(&settings, &path, &wanted, &display).await;
     let changes = changes::between(&lock, &listed, &wanted);
     wanted.check(&listed, &lock)?;
     let full = pin.diff || pin.check;
@@ -82,7 +84,7 @@ async fn work(pin: &Pin) -> Result<Exit, Failure> {
         }
         if settings.tools.pin == PinMode::Off && !full {
             output::note(&format!(
-                "note: {} has no effect yet: put pin = \"locked\" under [tools] in {}",
+                "note: {} has no effect yet: set pin = \"locked\" under [tools] in {}",
                 file.display(),
                 path.display()
             ));
@@ -115,8 +117,9 @@ fn approve(file: &Path, changes: &[Change]) -> Result<(), Failure> {
 /// Asks the person at the terminal.
 async fn agreed(count: usize) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        let what = "nothing was approved, because there is nobody to ask";
-        return Err(Failure::usage(what).next("Approve it with --yes, or only look with --diff or --check."));
+        let what = "nothing was approved: there is no terminal to ask on";
+        return Err(Failure::usage(what)
+            .next("Approve with --yes, or only show the differences with --diff or --check."));
     }
     let ask = move || {
         let what = if count == 1 { "this change".to_owned() } else { format!("these {count} changes") };

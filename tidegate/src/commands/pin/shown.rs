@@ -16,7 +16,7 @@ pub(super) fn text(changes: &[Change], listed: &[Listed], full: bool) -> String 
     if changes.is_empty() {
         let known: Vec<usize> = listed.iter().filter_map(|it| Some(it.tools.as_ref().ok()?.len())).collect();
         let (tools, servers) = (counted(known.iter().sum(), "tool"), counted(known.len(), "server"));
-        return format!("Nothing differs from what was approved ({tools} of {servers}).");
+        return format!("No changes since the last approval ({tools}, {servers}).");
     }
     let mut out = String::new();
     let mut server = None;

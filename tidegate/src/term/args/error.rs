@@ -53,35 +53,35 @@ impl fmt::Display for ArgsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoEquals { word } => {
-                write!(f, "{word:?} is no argument: write name=value, or name:=json")
+                write!(f, "{word:?} is not an argument: write name=value, or name:=json")
             }
             Self::Unknown { key, near, names } => {
-                write!(f, "there is no argument {key:?}")?;
+                write!(f, "unknown argument {key:?}")?;
                 match near {
                     Some(near) => write!(f, "; did you mean {near:?}? ")?,
                     None => f.write_str(". ")?,
                 }
                 match names.as_slice() {
-                    [] => f.write_str("The tool takes none"),
-                    names => write!(f, "There are: {}", names.join(", ")),
+                    [] => f.write_str("The tool has no arguments"),
+                    names => write!(f, "Known arguments: {}", names.join(", ")),
                 }
             }
             Self::NotAnObject { key, kind } => {
-                write!(f, "{key:?} is of type {kind} and has no members: write {key}=value")
+                write!(f, "{key:?} is of type {kind} and has no properties: write {key}=value")
             }
             Self::Twice { key } => {
-                write!(f, "{key:?} is given more than once, but takes one value: keep one of them")
+                write!(f, "{key:?} takes one value, but was given several")
             }
             Self::Type { key, kind, text, is_object } => {
                 write!(f, "{key:?} must be of type {kind}, not {:?}", shortened(text))?;
-                if *is_object { write!(f, ": write {key}='{{…}}' or {key}.member=value") } else { Ok(()) }
+                if *is_object { write!(f, ": write {key}='{{…}}' or {key}.property=value") } else { Ok(()) }
             }
             Self::Json { key, reason } => {
-                write!(f, "what follows {key}:= is not JSON ({reason}): for a plain text write {key}=…")
+                write!(f, "the value of {key}:= is not valid JSON ({reason}): for text, write {key}=...")
             }
             Self::File { key, path, reason } => write!(
                 f,
-                "cannot read the file {path:?} for {key:?} ({reason}): for a text that starts with @ write \
+                "cannot read the file {path:?} for {key:?} ({reason}): for text that starts with @, write \
                  {key}:='\"@…\"'"
             ),
             Self::Missing { missing } => {
@@ -89,7 +89,7 @@ impl fmt::Display for ArgsError {
                     missing.iter().map(|(name, kind)| format!("{} ({kind})", clean::line(name))).collect();
                 let example: Vec<String> =
                     missing.iter().map(|(name, _)| format!("{}=…", clean::line(name))).collect();
-                write!(f, "still needed: {}. Add {}", named.join(", "), example.join(" "))
+                write!(f, "missing arguments: {}. Add {}", named.join(", "), example.join(" "))
             }
         }
     }

@@ -68,15 +68,15 @@ fn term_args_without_a_schema() {
     let closed = json!({"type": "object", "additionalProperties": false});
     assert_eq!(
         parse(&["a=1"], &closed).unwrap_err().to_string(),
-        "there is no argument \"a\". The tool takes none"
+        "unknown argument \"a\". The tool has no arguments"
     );
 }
 
 #[test]
 fn term_args_that_do_not_fit() {
     for (words, sentence) in [
-        (&["name"][..], "\"name\" is no argument: write name=value, or name:=json"),
-        (&["=x"], "\"=x\" is no argument: write name=value, or name:=json"),
+        (&["name"][..], "\"name\" is not an argument: write name=value, or name:=json"),
+        (&["=x"], "\"=x\" is not an argument: write name=value, or name:=json"),
         (&["count=x"], "\"count\" must be of type integer, not \"x\""),
         (&["count=1.5"], "\"count\" must be of type integer, not \"1.5\""),
         (&["ratio=NaN"], "\"ratio\" must be of type number, not \"NaN\""),
@@ -85,21 +85,21 @@ fn term_args_that_do_not_fit() {
         (&["map.a=x"], "\"map.a\" must be of type integer, not \"x\""),
         (
             &["point=x"],
-            "\"point\" must be of type object, not \"x\": write point='{…}' or point.member=value",
+            "\"point\" must be of type object, not \"x\": write point='{…}' or point.property=value",
         ),
-        (&["name=a", "name=b"], "\"name\" is given more than once, but takes one value: keep one of them"),
-        (&["point:={}", "point.x=1", "point.x=2"], "\"point.x\" is given more than once"),
-        (&["free:=1", "free.x=1"], "\"free.x\" is given more than once"),
-        (&["free.x=1", "free={}"], "\"free\" is given more than once"),
-        (&["name:=x"], "what follows name:= is not JSON"),
-        (&["name.x=1"], "\"name\" is of type string and has no members: write name=value"),
+        (&["name=a", "name=b"], "\"name\" takes one value, but was given several"),
+        (&["point:={}", "point.x=1", "point.x=2"], "\"point.x\" takes one value"),
+        (&["free:=1", "free.x=1"], "\"free.x\" takes one value"),
+        (&["free.x=1", "free={}"], "\"free\" takes one value"),
+        (&["name:=x"], "the value of name:= is not valid JSON"),
+        (&["name.x=1"], "\"name\" is of type string and has no properties: write name=value"),
         (
             &["point.lable=1"],
-            "there is no argument \"point.lable\"; did you mean \"point.label\"? There are: point.label, point.x",
+            "unknown argument \"point.lable\"; did you mean \"point.label\"? Known arguments: point.label, point.x",
         ),
-        (&["nmae=x"], "there is no argument \"nmae\"; did you mean \"name\"? There are: any, count, "),
-        (&["zzz=x"], "there is no argument \"zzz\". There are: any, "),
-        (&["point..x=1"], "there is no argument \"point..x\""),
+        (&["nmae=x"], "unknown argument \"nmae\"; did you mean \"name\"? Known arguments: any, count, "),
+        (&["zzz=x"], "unknown argument \"zzz\". Known arguments: any, "),
+        (&["point..x=1"], "unknown argument \"point..x\""),
         (&["name=@/does/not/exist"], "cannot read the file \"/does/not/exist\" for \"name\""),
     ] {
         let error = parse(words, &schema()).unwrap_err().to_string();
@@ -115,7 +115,7 @@ fn term_args_that_are_missing() {
     schema["required"] = json!(["name", "count", "tags"]);
     assert_eq!(
         parse(&["count=1"], &schema).unwrap_err().to_string(),
-        "still needed: name (string), tags (string[]). Add name=… tags=…"
+        "missing arguments: name (string), tags (string[]). Add name=… tags=…"
     );
     assert!(parse(&["count=1", "name=x", "tags:=[]"], &schema).is_ok());
 }

@@ -111,10 +111,10 @@ pub(super) fn hint(kind: &Kind) -> String {
         Kind::Boolean => "yes or no".to_owned(),
         Kind::One(_) => String::new(),
         Kind::Many { min, max, .. } => match (min.filter(|min| *min > 0), max) {
-            (Some(min), Some(max)) => format!("{min} to {max} of them, with commas between"),
-            (Some(min), None) => format!("at least {min} of them, with commas between"),
-            (None, Some(max)) => format!("at most {max} of them, with commas between"),
-            (None, None) => "any number of them, with commas between".to_owned(),
+            (Some(min), Some(max)) => format!("{min} to {max} of them, separated by commas"),
+            (Some(min), None) => format!("at least {min} of them, separated by commas"),
+            (None, Some(max)) => format!("at most {max} of them, separated by commas"),
+            (None, None) => "any number of them, separated by commas".to_owned(),
         },
         Kind::Json => "as JSON".to_owned(),
     }
@@ -145,7 +145,7 @@ fn choose(choices: &[Choice], line: &str) -> Result<String, String> {
                 .find(|choice| choice.value.to_lowercase() == lower || choice.label.to_lowercase() == lower)
         })
         .map(|choice| choice.value.clone())
-        .ok_or_else(|| "That is none of the choices: enter one of those shown.".to_owned())
+        .ok_or_else(|| "That is not one of the choices.".to_owned())
 }
 
 fn many(choices: &[Choice], min: Option<u64>, max: Option<u64>, line: &str) -> Result<Value, String> {
@@ -165,10 +165,10 @@ fn many(choices: &[Choice], min: Option<u64>, max: Option<u64>, line: &str) -> R
     }
     let count = chosen.len() as u64;
     if let Some(min) = min.filter(|min| count < *min) {
-        return Err(format!("Those are too few: choose at least {min}."));
+        return Err(format!("Too few: choose at least {min}."));
     }
     if let Some(max) = max.filter(|max| count > *max) {
-        return Err(format!("Those are too many: choose at most {max}."));
+        return Err(format!("Too many: choose at most {max}."));
     }
     Ok(Value::from(chosen))
 }

@@ -70,7 +70,7 @@ impl Form {
     /// Reads `requestedSchema`. It comes as text because the order of its fields matters.
     pub(crate) fn parse(schema: &str) -> Result<Form, String> {
         let raw: Raw = serde_json::from_str(schema)
-            .map_err(|_| "the server's form is not one: its \"requestedSchema\" cannot be read".to_owned())?;
+            .map_err(|_| "the form is invalid: its \"requestedSchema\" cannot be read".to_owned())?;
         let fields = raw
             .properties
             .iter()

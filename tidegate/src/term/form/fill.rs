@@ -113,7 +113,7 @@ fn ask_field(
                 // No choice at all can be an answer.
                 None if matches!(field.kind, Kind::Many { .. }) => {}
                 None => {
-                    ask.say(&paint.warning("  This one must be answered (Ctrl-D cancels)."))?;
+                    ask.say(&paint.warning("  This field is required (Ctrl-D cancels)."))?;
                     continue;
                 }
             }
@@ -158,7 +158,7 @@ fn review(form: &Form, content: &Map<String, Value>, server: &str, paint: Paint)
     let mut table = Table::new(&["", ""]);
     for field in &form.fields {
         let value = content.get(&field.name);
-        let shown = value.map_or("(left out)".to_owned(), |value| check::shown(&field.kind, value));
+        let shown = value.map_or("(omitted)".to_owned(), |value| check::shown(&field.kind, value));
         table.row([&field.title, &shown]);
     }
     let lines = table.show(None, paint);

@@ -66,7 +66,7 @@ Answer? [Y]es, [n]o, [c]ancel:
 Your name (at least 2 characters)
   As on the door
   > 
-  This one must be answered (Ctrl-D cancels).
+  This field is required (Ctrl-D cancels).
   > A
   That is too short: it must have at least 2 characters.
   > Ada
@@ -79,7 +79,7 @@ colour (optional)
 
 This goes to "demo":
   Your name  Ada
-  age        (left out)
+  age        (omitted)
   colour     Green
 Send? [Y]es, [e]dit, [n]o, [c]ancel: y
 "#
@@ -246,12 +246,12 @@ fn term_visits() {
     for (address, part) in [
         (
             "https://google.com@evil.example/",
-            "Host: evil.example\n  Careful: what stands before the @ is not the host.",
+            "Host: evil.example\n  Careful: the part before the @ is not the host.",
         ),
         ("https://аpple.com/", "Host: xn--"),
-        ("https://аpple.com/", "Careful: the host has letters that can look like others."),
+        ("https://аpple.com/", "Careful: the host has characters that can look like others."),
         ("http://example.com/", "Careful: the connection is not encrypted (http)."),
-        ("https://192.0.2.1/", "Careful: the host is a bare number."),
+        ("https://192.0.2.1/", "Careful: the host is an IP address."),
     ] {
         let (_, heard) = go(address, &["n"]);
         assert!(heard.contains(part), "{address}: {heard}");

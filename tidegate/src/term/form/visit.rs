@@ -22,7 +22,7 @@ pub(crate) fn visit(
     let url = match Url::parse(address) {
         Ok(url) if matches!(url.scheme(), "http" | "https") => url,
         _ => {
-            ask.say(&paint.bad("Refused: its address is not one of a web page (http or https)."))?;
+            ask.say(&paint.bad("Refused: the URL is not a web page (http or https)."))?;
             return Ok(Answer::bare(Action::Decline));
         }
     };
@@ -48,14 +48,14 @@ pub(crate) fn visit(
 fn warnings(url: &Url) -> Vec<String> {
     let mut warnings = Vec::new();
     if !url.username().is_empty() || url.password().is_some() {
-        warnings.push("what stands before the @ is not the host".to_owned());
+        warnings.push("the part before the @ is not the host".to_owned());
     }
     match url.host() {
         Some(Host::Domain(domain)) if domain.split('.').any(|part| part.starts_with("xn--")) => {
-            warnings.push("the host has letters that can look like others".to_owned());
+            warnings.push("the host has characters that can look like others".to_owned());
         }
         Some(Host::Ipv4(ip)) if !ip.is_loopback() => {
-            warnings.push("the host is a bare number".to_owned());
+            warnings.push("the host is an IP address".to_owned());
         }
         _ => {}
     }

@@ -20,7 +20,7 @@ pub(crate) fn tool_result(result: &Value, paint: Paint) -> String {
         shown.push(paint.dim("(nothing)"));
     }
     if result.get("isError").and_then(Value::as_bool) == Some(true) {
-        shown.insert(0, paint.bad("The tool reports an error:"));
+        shown.insert(0, paint.bad("The tool reported an error:"));
     }
     shown.join("\n")
 }
@@ -173,7 +173,7 @@ mod tests {
             (json!({"content": [image], "structuredContent": 3}), "[image image/png, 0 bytes]\n3"),
             (json!({"content": []}), "(nothing)"),
             (json!({"content": [{"type": "text", "text": ""}], "structuredContent": {"lines": 0}}), ""),
-            (json!({"content": [text], "isError": true}), "The tool reports an error:\n3"),
+            (json!({"content": [text], "isError": true}), "The tool reported an error:\n3"),
             (json!(null), "(nothing)"),
         ] {
             assert_eq!(tool_result(&result, Paint::plain()), shown, "{result}");

@@ -1,0 +1,119 @@
+//! What came of trying a server that was just added.
+
+use std::path::Path;
+
+use tidegate_client::Target;
+use tidegate_config::{DisabledServer, missing_note};
+
+use crate::commands::display::Display;
+use crate::commands::exit::Exit;
+use crate::commands::failure::Failure;
+use crate::commands::find::{Gateway, Place};
+use crate::commands::interrupt::Interrupt;
+use crate::commands::output;
+use crate::commands::reach::{Reached, reach};
+use crate::term::clean;
+use crate::term::style::Paint;
+
+/// What came of it.
+pub(super) enum Outcome {
+    /// Nobody asked for an attempt. These variables are not set.
+    NotTried(Vec<String>),
+    /// It cannot work yet: variables are not set, or files are missing.
+    Disabled(Box<DisabledServer>),
+    /// Something about the configuration is wrong.
+    Unusable(Failure),
+    Works(Box<Reached>),
+    Fails(Box<Place>, Failure),
+}
+
+/// Starts the server once, as the configuration says.
+pub(super) async fn attempt(name: &str, path: &Path) -> Outcome {
+    let gateway = match Gateway::load(path) {
+        Ok(gateway) => gateway,
+        Err(failure) => return Outcome::Unusable(failure),
+    };
+    if let Some(disabled) = gateway.settings.disabled.iter().find(|server| server.name == name) {
+        return Outcome::Disabled(Box::new(disabled.clone()));
+    }
+    let place = match gateway.entry(name) {
+        Ok(place) => place,
+        Err(failure) => return Outcome::Unusable(failure),
+    };
+    let (display, interrupt) = (Display::new(0), Interrupt::listen());
+    display.waiting(&match &place.target {
+        Target::Command(_) => format!("Starting {name}"),
+        _ => format!("Connecting to {name}"),
+    });
+    let reached = interrupt.or(reach(&place)).await;
+    display.clear();
+    match reached {
+        Ok(reached) => Outcome::Works(Box::new(reached)),
+        Err(failure) => Outcome::Fails(Box::new(place), failure),
+    }
+}
+
+impl Outcome {
+    /// Says so.
+    pub(super) fn show(self, name: &str, path: &Path) -> Result<Exit, Failure> {
+        let paint = Paint::stdout();
+        let added = format!("{} {}", paint.good("Added"), paint.name(name));
+        let file = path.display();
+        let saved = format!("{added} to {}", paint.dim(file.to_string()));
+        match self {
+            Outcome::NotTried(unset) => {
+                output::text(&saved)?;
+                if !unset.is_empty() {
+                    output::note(&format!("note: {}", missing_note(name, &unset, path)));
+                }
+                Ok(Exit::Fine)
+            }
+            Outcome::Disabled(server) => {
+                output::text(&format!("{saved}. It was not tried: {}", clean::line(&server.reason)))?;
+                output::note(&format!(
+                    "  {} Then run: tidegate check --connect",
+                    clean::line(&server.advice)
+                ));
+                Ok(Exit::Fine)
+            }
+            Outcome::Unusable(failure) => {
+                output::text(&format!("{saved}. It was not tried, because the configuration has problems"))?;
+                Err(failure)
+            }
+            Outcome::Works(reached) => {
+                let saved = paint.dim(format!("(saved in {file})"));
+                output::text(&format!("{added}: {} {saved}", reached.offers()))?;
+                Ok(Exit::Fine)
+            }
+            Outcome::Fails(_, failure) if failure.exit == Exit::Cancelled => {
+                output::text(&format!("{saved}; trying it was cancelled"))?;
+                Ok(Exit::Cancelled)
+            }
+            Outcome::Fails(place, failure) => {
+                output::text(&format!("{added}, but {}", what_failed(&place, &failure)))?;
+                if let Some(advice) = failure.advice().filter(|_| failure.exit != Exit::Unavailable) {
+                    output::note(&format!("  {advice}"));
+                }
+                output::note(&format!(
+                    "  It is saved in {file}. Fix it there, or remove it with: tidegate remove {name}"
+                ));
+                failure.show_last_words();
+                Ok(if failure.exit == Exit::LoginNeeded { Exit::LoginNeeded } else { Exit::Unavailable })
+            }
+        }
+    }
+}
+
+fn what_failed(place: &Place, failure: &Failure) -> String {
+    match (failure.exit, &place.target) {
+        (Exit::LoginNeeded, Target::Url(remote)) => {
+            let mut url = remote.url.clone();
+            url.set_query(None);
+            format!("it requires a login. Run: tidegate login {url}")
+        }
+        (Exit::TimedOut, _) => format!("it is not ready: {}", failure.line()),
+        (Exit::Unavailable, Target::Command(_)) => format!("it did not start: {}", failure.line()),
+        (Exit::Unavailable, Target::Url(_)) => format!("it cannot be reached: {}", failure.line()),
+        _ => format!("it does not work: {}", failure.line()),
+    }
+}

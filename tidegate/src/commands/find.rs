@@ -1,0 +1,267 @@
+//! Which server a word of the command line means.
+//!
+//! The first rule that fits holds: with `--config`, an entry of that file; a URL, a command line or `FILE#NAME`; a server of
+//! the `tidegate.toml` that `tidegate serve` would use; an entry of a file of an editor or assistant; a program.
+
+use std::path::{Path, PathBuf};
+
+use tidegate::protocol::Profile;
+use tidegate_client::{Command, ServersFile, Target, Terms, well_known_files};
+use tidegate_config::{Config, DisabledServer, ServerSettings, Settings, Source};
+
+use super::builtin::Builtin;
+use super::configuration;
+use super::failure::Failure;
+use super::output;
+use crate::term::clean;
+
+/// A server that was found.
+#[derive(Clone)]
+pub(crate) struct Place {
+    /// Its name.
+    pub(crate) name: String,
+    /// What to connect to.
+    pub(crate) target: Target,
+    /// The file that it is an entry of.
+    pub(crate) file: Option<PathBuf>,
+    /// How it is to be used, as far as the file of another program says so.
+    pub(crate) terms: Terms,
+    /// What `tidegate.toml` says about it, if it is from there.
+    pub(crate) settings: Option<Box<ServerSettings>>,
+    /// The server itself, if it is part of the program.
+    pub(crate) builtin: Option<Builtin>,
+}
+
+impl Place {
+    /// A server that no configuration of the gateway knows.
+    pub(crate) fn new(name: String, target: Target, file: Option<PathBuf>) -> Place {
+        Place { name, target, file, terms: Terms::default(), settings: None, builtin: None }
+    }
+
+    /// A server of the gateway's configuration.
+    pub(crate) fn configured(server: &ServerSettings, file: &Path) -> Result<Place, Failure> {
+        let (target, builtin) = match &server.source {
+            Source::Target(target) => (target.clone(), None),
+            Source::Builtin(name) => {
+                let builtin = Builtin::new(name, server, Profile::Strict, None)?;
+                (builtin.target.clone(), Some(builtin))
+            }
+        };
+        Ok(Place {
+            name: server.name.clone(),
+            target,
+            file: Some(file.to_owned()),
+            terms: Terms::default(),
+            settings: Some(Box::new(server.clone())),
+            builtin,
+        })
+    }
+
+    /// What it is, for people, without secrets.
+    pub(crate) fn shown(&self) -> String {
+        match &self.settings {
+            Some(settings) => settings.shown.clone(),
+            None => self.target.to_string(),
+        }
+    }
+}
+
+/// Finds the server that is meant.
+pub(crate) fn find(word: &str, config: Option<&Path>) -> Result<Place, Failure> {
+    let word = word.trim();
+    if let Some(file) = config {
+        return if is_ours(file) { Gateway::load(file)?.entry(word) } else { elsewhere(word, config) };
+    }
+    if let Some((file, name)) = toml_and_name(word) {
+        return if is_ours(&file) { Gateway::load(&file)?.entry(name) } else { elsewhere(name, Some(&file)) };
+    }
+    if !is_name(word) {
+        return elsewhere(word, None);
+    }
+    let (gateway, broken) = match Gateway::of_serve() {
+        Some(Ok(gateway)) => (Some(gateway), None),
+        Some(Err(failure)) => (None, Some(failure)),
+        None => (None, None),
+    };
+    if let Some(server) = gateway.as_ref().and_then(|gateway| gateway.get(word)) {
+        return server;
+    }
+    let others = others();
+    if others.iter().any(|file| file.names().any(|name| name == word)) || is_program(word) {
+        if let Some(broken) = broken {
+            output::note(&format!("note: tidegate.toml was not searched: {}", broken.line()));
+        }
+        return elsewhere(word, None);
+    }
+    if let Some(broken) = broken {
+        return Err(broken);
+    }
+    let ours = gateway.iter().flat_map(|gateway| gateway.names().map(|name| (name, gateway.file.as_path())));
+    let theirs = others.iter().flat_map(|file| file.names().map(|name| (name, file.origin())));
+    match nearest(word, ours.chain(theirs)) {
+        Some(meant) => {
+            Err(Failure::usage(format!("no server or program is named {word:?}; did you mean {meant}?")))
+        }
+        None => elsewhere(word, None),
+    }
+}
+
+/// The servers of a configuration of the gateway.
+pub(crate) struct Gateway {
+    pub(crate) file: PathBuf,
+    pub(crate) settings: Settings,
+}
+
+impl Gateway {
+    /// Those of the configuration that `tidegate serve` would use, if there is one.
+    pub(crate) fn of_serve() -> Option<Result<Gateway, Failure>> {
+        Config::find(None).map(|file| Gateway::load(&file))
+    }
+
+    pub(crate) fn load(file: &Path) -> Result<Gateway, Failure> {
+        let settings = Config::load(file, &configuration::environment)?;
+        Ok(Gateway { file: file.to_owned(), settings })
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let disabled = self.settings.disabled.iter().map(|server| server.name.as_str());
+        self.settings.servers.iter().map(|server| server.name.as_str()).chain(disabled)
+    }
+
+    /// The server of this name, if there is one.
+    fn get(&self, name: &str) -> Option<Result<Place, Failure>> {
+        if let Some(disabled) = self.settings.disabled.iter().find(|server| server.name == name) {
+            return Some(Err(unusable(disabled)));
+        }
+        let server = self.settings.servers.iter().find(|server| server.name == name)?;
+        tracing::info!(server = name, file = %self.file.display(), "using the server of this configuration");
+        if tracing::enabled!(tracing::Level::INFO)
+            && let Some(other) = others().iter().find(|file| file.names().any(|other| other == name))
+        {
+            let other = other.origin().display();
+            tracing::info!(server = name, file = %other, "this file has a server of the same name, which is ignored");
+        }
+        Some(Place::configured(server, &self.file))
+    }
+
+    /// The server of this name, or the only one if there is no name.
+    pub(crate) fn entry(&self, name: &str) -> Result<Place, Failure> {
+        let file = self.file.display();
+        match self.settings.servers.as_slice() {
+            [only] if name.is_empty() => Place::configured(only, &self.file),
+            [] if name.is_empty() => Err(Failure::usage(format!("{file} has no servers"))
+                .next("Add one with tidegate add NAME URL, or tidegate add NAME -- COMMAND.")),
+            _ if name.is_empty() => {
+                let names: Vec<_> = self.names().collect();
+                Err(Failure::usage(format!("{file} has several servers: {}", names.join(", ")))
+                    .next(format!("Choose one, such as: --config {file} {}", names[0])))
+            }
+            _ => self.get(name).unwrap_or_else(|| {
+                let meant = super::near(name, self.names());
+                let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant:?}?"));
+                let names: Vec<_> = self.names().collect();
+                let failure = Failure::usage(format!("{file} has no server {name:?}{meant}"));
+                Err(match names.is_empty() {
+                    true => failure,
+                    false => failure.next(format!("Its servers: {}", names.join(", "))),
+                })
+            }),
+        }
+    }
+}
+
+/// Why a server of the gateway cannot be used.
+pub(crate) fn unusable(server: &DisabledServer) -> Failure {
+    let DisabledServer { name, reason, advice, .. } = server;
+    let failure = Failure::usage(format!("the server {name:?} is disabled: {reason}"));
+    if advice.is_empty() { failure } else { failure.next(advice) }
+}
+
+/// Anything but a server of the gateway.
+fn elsewhere(word: &str, config: Option<&Path>) -> Result<Place, Failure> {
+    let found = Target::find(word, config)?;
+    if let Some(file) = &found.file {
+        tracing::info!(server = found.name, file = %file.display(), "using the server of this file");
+    }
+    for note in &found.notes {
+        tracing::info!(server = found.name, "{note}");
+    }
+    if found.disabled {
+        output::note(&format!("note: {:?} is disabled in its file; using it anyway", found.name));
+    }
+    Ok(Place { terms: found.terms, ..Place::new(found.name, found.target, found.file) })
+}
+
+/// A server that a command line starts.
+pub(crate) fn command(words: &[String]) -> Result<Place, Failure> {
+    let line = shlex::try_join(words.iter().map(String::as_str))
+        .map_err(|_| Failure::usage("the command line contains a NUL character"))?;
+    let target = Target::parse(&line)?;
+    Ok(Place::new(target.name(), target, None))
+}
+
+/// The files of editors and assistants that are there and can be read.
+fn others() -> Vec<ServersFile> {
+    let files = well_known_files().into_iter().map(|(_, path)| path).filter(|path| path.is_file());
+    files.filter_map(|path| ServersFile::load(path).ok()).collect()
+}
+
+/// Up to three names that are likely meant, with the files that have them.
+fn nearest<'a>(word: &str, names: impl Iterator<Item = (&'a str, &'a Path)>) -> Option<String> {
+    const LIKELY: f64 = 0.8;
+    const MOST: usize = 3;
+    let word = word.to_lowercase();
+    let mut likely: Vec<_> = names
+        .map(|(name, file)| (strsim::jaro_winkler(&word, &name.to_lowercase()), name, file))
+        .filter(|(likeness, ..)| *likeness >= LIKELY)
+        .collect();
+    likely.sort_by(|a, b| b.0.total_cmp(&a.0));
+    likely.dedup_by(|a, b| a.1 == b.1);
+    let shown = |(_, name, file): &(f64, &str, &Path)| {
+        format!("{:?} ({})", clean::line(name), clean::line(&file.display().to_string()))
+    };
+    let likely: Vec<String> = likely.iter().take(MOST).map(shown).collect();
+    (!likely.is_empty()).then(|| likely.join(" or "))
+}
+
+/// Whether a text can be the name of a server. More than a word is never looked up: a file in the current directory could
+/// otherwise stand in for a command line that somebody typed.
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && !text.contains(|c: char| c.is_whitespace() || matches!(c, '/' | '\\'))
+        && !text.ends_with(".json")
+        && !text.contains(".json#")
+}
+
+/// Whether `PATH` has a program of this name.
+fn is_program(name: &str) -> bool {
+    Command { program: name.to_owned(), ..Command::default() }.locate().is_ok()
+}
+
+/// Whether a file is a configuration of the gateway. Codex has its servers in a TOML file, too.
+pub(crate) fn is_ours(file: &Path) -> bool {
+    let is_toml = file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"));
+    is_toml && ServersFile::load(file).is_err()
+}
+
+/// Splits `tidegate.toml#time`. The name may be left out if there is only one.
+fn toml_and_name(text: &str) -> Option<(PathBuf, &str)> {
+    let (file, name) = match text.rsplit_once(".toml#") {
+        Some((file, name)) => (&text[..file.len() + ".toml".len()], name),
+        None if text.ends_with(".toml") => (text, ""),
+        None => return None,
+    };
+    let path = PathBuf::from(file);
+    let is_path = !file.contains("://") && !file.contains(char::is_whitespace);
+    (path.is_file() || is_path).then_some((path, name))
+}
+
+/// The address of a server, for what only servers at an address have.
+pub(crate) fn address(word: &str, config: Option<&Path>) -> Result<String, Failure> {
+    match find(word, config)?.target {
+        Target::Url(remote) => Ok(remote.url.to_string()),
+        _ => Err(Failure::usage(
+            "only servers with a URL have logins: pass one, such as https://example.com/mcp",
+        )),
+    }
+}

@@ -1,0 +1,86 @@
+//! Trying a server of the gateway's configuration: what it is, and what it offers.
+
+use std::sync::Arc;
+
+use tidegate::service::layers::RetryPolicy;
+use tidegate_client::{Client, Instances, Options, ServerFacts, Tool};
+
+use super::connection::{self, StartLimit};
+use super::exit::Exit;
+use super::failure::Failure;
+use super::find::Place;
+
+/// What a server turned out to be.
+pub(crate) struct Reached {
+    /// What it says of itself.
+    pub(crate) facts: ServerFacts,
+    /// Its tools.
+    pub(crate) tools: Vec<Arc<Tool>>,
+    /// How many resources and prompts it lists, if it has no tools.
+    pub(crate) resources: usize,
+    pub(crate) prompts: usize,
+}
+
+/// Connects to a server as the gateway would, and lists what it has. It may take as long to start as its `start_timeout`
+/// says.
+pub(crate) async fn reach(place: &Place) -> Result<Reached, Failure> {
+    let mut options = match &place.settings {
+        Some(settings) => settings.options.clone(),
+        None => Options::from_env(),
+    };
+    options.lanes.instances = Instances::Own;
+    // Whoever looks for a fault wants to see the first one.
+    options.retry = RetryPolicy::never();
+    let limit = StartLimit::new(&options, None);
+    let patience = options.timeout;
+    let (builder, words) = connection::builder(place, options, false)?;
+    let client = builder.lazy()?;
+    let reached = async {
+        let facts = connection::connected(&client, place, limit).await?;
+        match tokio::time::timeout(patience, look(&client, facts)).await {
+            Ok(reached) => reached,
+            Err(_) => {
+                let time = humantime::format_duration(patience);
+                let what =
+                    format!("The server started, but did not list what it offers within {time} (timeout)");
+                Err(Failure::new(Exit::TimedOut, what))
+            }
+        }
+    };
+    let reached = reached.await;
+    client.close().await;
+    reached.map_err(|failure| failure.said(words.get()))
+}
+
+async fn look(client: &Client, facts: ServerFacts) -> Result<Reached, Failure> {
+    let tools = if facts.has_capability("tools") { client.tools().await? } else { Vec::new() };
+    let (mut resources, mut prompts) = (0, 0);
+    // Tools are what matters; where there are none, something else does. `doctor` looks for what is wrong with that.
+    if tools.is_empty() && facts.has_capability("resources") {
+        resources = client.resources().await.map_or(0, |all| all.len());
+    }
+    if tools.is_empty() && facts.has_capability("prompts") {
+        prompts = client.prompts().await.map_or(0, |all| all.len());
+    }
+    Ok(Reached { facts, tools, resources, prompts })
+}
+
+impl Reached {
+    /// What it offers in a few words: `2 tools`, or `3 resources, 1 prompt`.
+    pub(crate) fn offers(&self) -> String {
+        let counted = |count: usize, what: &str| match count {
+            1 => format!("1 {what}"),
+            count => format!("{count} {what}s"),
+        };
+        let mut parts = Vec::new();
+        if !self.tools.is_empty() || self.resources + self.prompts == 0 {
+            parts.push(counted(self.tools.len(), "tool"));
+        }
+        for (count, what) in [(self.resources, "resource"), (self.prompts, "prompt")] {
+            if count > 0 {
+                parts.push(counted(count, what));
+            }
+        }
+        parts.join(", ")
+    }
+}

@@ -1,0 +1,116 @@
+//! check: programs that are not there, patterns that match nothing, and servers that need their time.
+
+use crate::rig::{CANNED, Done, Folder, tidegate_in};
+
+const FILE: &str = "tidegate.toml";
+
+fn run(folder: &Folder, args: &[&str]) -> Done {
+    tidegate_in(folder, args, "")
+}
+
+#[test]
+fn programs_that_are_not_there_are_a_problem() {
+    let folder = Folder::new();
+    folder.write("plain", "no program");
+    folder.write(
+        FILE,
+        "[servers.good]\ncommand = \"sh\"\n[servers.gone]\ncommand = \"no-such-program --flag\"\n\
+         [servers.plain]\ncommand = [\"./plain\"]\n[servers.place]\ncommand = \"sh\"\ncwd = \"nowhere\"\n",
+    );
+    let done = run(&folder, &["check"]).exits(1);
+    for part in [
+        "problem: servers.gone.command: `no-such-program` was not found in PATH\n",
+        "problem: servers.plain.command: `",
+        "plain` is not executable\n",
+        "problem: servers.place.command: the directory `",
+    ] {
+        assert!(done.out.contains(part), "{part}:\n{}", done.out);
+    }
+    assert!(!done.out.contains("servers.good"), "{}", done.out);
+    let json = run(&folder, &["check", "--json"]).exits(1).json();
+    assert_eq!(json["ok"], false);
+    assert_eq!(
+        json["servers"][1]["problem"],
+        "servers.gone.command: `no-such-program` was not found in PATH"
+    );
+    assert_eq!(json["servers"][0]["problem"], serde_json::Value::Null);
+}
+
+#[test]
+fn patterns_that_match_nothing_are_named() {
+    let folder = Folder::new();
+    folder.write("canned.sh", CANNED);
+    let tools = r#"[{"name":"read_file","inputSchema":{"type":"object"}},{"name":"write_file","inputSchema":{"type":"object"}}]"#;
+    folder.write(
+        FILE,
+        &format!(
+            r#"
+            [tools]
+            mode = "search"
+            favourites = ["files_read_*", "files_erase"]
+            [servers.files]
+            command = ["sh", "canned.sh"]
+            env = {{ TOOLS = '{tools}' }}
+            allow = ["read_*", "raed_file", "write_*"]
+            deny = ["delete_*"]
+            instances = "one"
+            [servers.files.tools.write_fiel]
+            description = "x"
+            "#
+        ),
+    );
+    let plain = run(&folder, &["check"]).exits(0);
+    assert!(plain.out.contains("INSTANCES") && plain.out.contains("  one  "), "{}", plain.out);
+    assert!(!plain.out.contains("warning"), "{}", plain.out);
+    let done = run(&folder, &["check", "--connect"]).exits(0);
+    for part in [
+        "warning: servers.files.allow: \"raed_file\" matches no tool; did you mean \"read_file\"?\n",
+        "warning: servers.files.deny: \"delete_*\" matches no tool",
+        "warning: servers.files.tools: the server has no tool \"write_fiel\"; did you mean \"write_file\"?\n",
+        "warning: tools.favourites: \"files_erase\" matches no tool",
+    ] {
+        assert!(done.out.contains(part), "{part}:\n{}", done.out);
+    }
+    assert_eq!(done.out.matches("warning:").count(), 4, "{}", done.out);
+    let json = run(&folder, &["check", "--connect", "--json"]).exits(0).json();
+    assert_eq!(
+        (json["warnings"].as_array().unwrap().len(), &json["servers"][0]["instances"]),
+        (4, &"one".into())
+    );
+}
+
+/// Longer than the ten seconds that there once were for everybody would make the test slow, so the limit itself is short.
+#[test]
+fn start_timeout_is_honoured() {
+    let folder = Folder::new();
+    folder.write("canned.sh", CANNED);
+    folder.write(
+        FILE,
+        "[servers.late]\ncommand = [\"sh\", \"-c\", \"sleep 2; exec sh canned.sh\"]\nstart_timeout = \"40s\"\n\
+         [servers.hangs]\ncommand = \"sleep 600\"\nstart_timeout = \"1s\"\n",
+    );
+    let done = run(&folder, &["check", "--connect"]).exits(1);
+    assert!(done.out.contains("late   2025-11-25  0 tools"), "{}", done.out);
+    assert!(
+        done.out.contains("hangs  -           The server is still starting after 1s (start_timeout) (E202)"),
+        "{}",
+        done.out
+    );
+    assert!(done.out.contains("raise start_timeout under [servers.hangs] in tidegate.toml"), "{}", done.out);
+    let json = run(&folder, &["doctor", "--json"]).exits(1).json();
+    assert_eq!(json["servers"][0]["ok"], true, "{json}");
+    let what = json["servers"][1]["findings"][0]["what"].as_str().unwrap();
+    assert_eq!(what, "The server is still starting after 1s (start_timeout) (E202)");
+}
+
+#[test]
+fn more_servers_than_are_started_at_once() {
+    let folder = Folder::new();
+    let servers: String = (0..9).map(|n| format!("[servers.s{n}]\nbuiltin = \"demo\"\n")).collect();
+    folder.write(FILE, &servers);
+    let json = run(&folder, &["check", "--connect", "--json"]).exits(0).json();
+    let names: Vec<_> =
+        json["servers"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"]);
+    assert!(json["servers"].as_array().unwrap().iter().all(|it| it["connection"]["tools"] == 4), "{json}");
+}
