@@ -153,8 +153,14 @@ impl Legacy {
         lane: Arc<Lane>,
         allowance: Allowance,
     ) -> Result<Reply, Error> {
+        if self.options.list_tools_first && call.method == Method::ToolsCall {
+            lane.list_first(&allowance).await?;
+        }
         let as_task = self.plan(call, &lane, &allowance, false).await?;
         let reply = self.run_as(as_task, call, terms, turn.clone(), lane.clone(), allowance).await;
+        if call.method == Method::ToolsList && matches!(reply, Ok(Reply::Complete(_))) {
+            lane.has_listed();
+        }
         let refused = match &reply {
             // 2025-11-25 basic/utilities/tasks, Tool-Level Negotiation and Protocol Errors.
             Err(error) | Ok(Reply::Error(error)) => {
@@ -227,6 +233,7 @@ impl Legacy {
             capabilities: call.context.capabilities.clone(),
             revision: call.context.revision,
             method: call.method.clone(),
+            profile: self.options.profile,
             params: params.clone(),
             bound: Bound::new(&call.context.principal, &call.method, params),
             allowance,
@@ -305,6 +312,7 @@ impl Legacy {
             capabilities: context.capabilities.clone(),
             revision: context.revision,
             method: call.method.clone(),
+            profile: self.options.profile,
             params: call.params.clone(),
             bound,
             allowance,
