@@ -154,7 +154,7 @@ impl Upstream {
 
     /// The server is not what it was.
     fn looks_again(&self, error: &Error) {
-        tracing::info!(server = %self.dialer.name, %error, "the server seems to speak another era now; looking again");
+        tracing::info!(server = %self.dialer.name, %error, "the server seems to have changed its protocol era; detecting it again");
         self.forget();
     }
 

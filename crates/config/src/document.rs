@@ -99,7 +99,10 @@ impl Fill<'_> {
 /// Serde would take a list for a table, and its items for the fields in the order in which we happen to have them.
 fn is_table_by_nature(path: &[String]) -> bool {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
-    matches!(path.as_slice(), ["tools" | "defaults"] | ["servers", _] | ["servers", _, "tools", _])
+    matches!(
+        path.as_slice(),
+        ["tools" | "defaults"] | ["servers", _] | ["servers", _, "tools", _] | ["servers", _, "client_info"]
+    )
 }
 
 /// Servers that are switched off need no secrets. Command lines are split before they are filled in, so that a secret

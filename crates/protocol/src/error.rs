@@ -477,6 +477,11 @@ impl Error {
         self
     }
 
+    /// Whether it stays a JSON-RPC error, even from a tool.
+    pub fn is_protocol(&self) -> bool {
+        self.0.protocol
+    }
+
     /// Whether the call was surely not executed. `false` means that nobody knows.
     pub fn is_unexecuted(&self) -> bool {
         self.0.unexecuted
@@ -549,7 +554,7 @@ impl Error {
         data.value("supported", &names).str("requested", requested);
         Error::new(
             Symbol::UnsupportedVersion,
-            format!("Unsupported protocol version {requested:?}: this server speaks {}", names.join(", ")),
+            format!("Unsupported protocol version {requested:?}: this server supports {}", names.join(", ")),
         )
         .with_data(data.finish())
     }

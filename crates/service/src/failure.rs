@@ -52,8 +52,7 @@ impl Tag {
     /// Whether this is a tool that does not exist, which clients of the GBIF server know as a result like any other
     /// failure of a tool.
     fn is_unknown_tool(&self, error: &Error) -> bool {
-        let ours = error.original_code().is_none();
-        self.profile == Profile::Gbif && ours && error.symbol() == Symbol::ToolNotFound
+        self.profile == Profile::Gbif && !error.is_protocol() && error.symbol() == Symbol::ToolNotFound
     }
 }
 

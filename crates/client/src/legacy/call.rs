@@ -118,7 +118,7 @@ impl Legacy {
                 _ => return reply,
             }
         }
-        let what = "Other clients take every session with the server for themselves. Try again in a moment";
+        let what = "Every session with the server is in use by other clients. Try again in a moment";
         Err(Error::new(Symbol::RateLimited, what).unexecuted())
     }
 
@@ -194,7 +194,7 @@ impl Legacy {
         if !lane.key().serves(&terms.client) {
             // It has become another client's in the meantime: the call is made in another.
             return Err(
-                Error::new(Symbol::SessionNotFound, "The session is another client's now").unexecuted()
+                Error::new(Symbol::SessionNotFound, "The session now belongs to another client").unexecuted()
             );
         }
         let sink = sink(&call.context, &call.method);

@@ -178,7 +178,7 @@ impl Lane {
         let mut params = ObjectWriter::new();
         params.str("level", level.as_str());
         if let Err(error) = self.ask(Method::SetLevel, &params.finish(), within).await {
-            tracing::debug!(server = %self.peer.desk.name, %error, "the server did not take the log level");
+            tracing::debug!(server = %self.peer.desk.name, %error, "the server rejected the log level");
         }
     }
 

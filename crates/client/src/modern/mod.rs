@@ -148,7 +148,7 @@ fn without_bad_headers(server: &str, result: &Json) -> Option<Json> {
             Some(tool) => match &tool.headers {
                 Ok(_) => true,
                 Err(fault) => {
-                    tracing::warn!(server, tool = tool.name(), %fault, "a tool with a wrong x-mcp-header was left out");
+                    tracing::warn!(server, tool = tool.name(), %fault, "ignored a tool with an invalid x-mcp-header");
                     false
                 }
             },
@@ -178,7 +178,8 @@ fn reply(call: &Call, result: Json, max_questions: usize) -> Result<Reply, Error
             input_required(&object, max_questions).map(Reply::InputRequired)
         }
         Some("input_required") => {
-            let what = format!("The server asks for input in answer to {}, which it may not", call.method);
+            let what =
+                format!("The server asked for input in answer to {}, which is not allowed", call.method);
             Err(Error::new(Symbol::Unavailable, what))
         }
         Some("task") => Ok(Reply::Task(result)),

@@ -3,6 +3,7 @@
 
 mod command;
 mod memory;
+mod protocol;
 mod server;
 mod terms;
 mod values;
@@ -86,7 +87,8 @@ impl Resolver<'_> {
         let memory = std::sync::Arc::new(self.memory(&file.memory));
         let servers: Vec<_> = servers.into_iter().map(|server| server.with_memory(&memory)).collect();
         self.check_exposed_names(&servers);
-        Settings { servers, tools, listen, drain, state_dir, notes: Vec::new() }
+        let errors = protocol::profile(file.errors).into();
+        Settings { servers, tools, listen, errors, drain, state_dir, notes: Vec::new() }
     }
 
     fn listen(&mut self, file: &File) -> ListenSettings {
@@ -174,6 +176,7 @@ impl Resolver<'_> {
             },
             page_bytes: self.size(&["tools", "page_bytes"], tools.page_bytes.as_ref(), usual.page_bytes),
             batch: tools.batch.unwrap_or(usual.batch),
+            in_capabilities: tools.in_capabilities.unwrap_or(usual.in_capabilities),
         };
         if settings.mode == ToolMode::All && !settings.favourites.is_empty() {
             self.note(&["tools", "favourites"], "has no effect, because mode = \"all\" lists every tool");

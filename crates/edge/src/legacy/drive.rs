@@ -110,7 +110,7 @@ impl<D: Door> Run<'_, D> {
             }
             Method::Initialize => Err(Error::new(
                 Symbol::InvalidRequest,
-                "Invalid request: this session is initialized already",
+                "Invalid request: this session is already initialized",
             )),
             // Methods of the other era, which this client's server has never heard of.
             Method::Discover
