@@ -222,13 +222,13 @@ async fn read(
 impl ToolTable {
     fn add(&mut self, definition: Json) {
         let Some(tool) = Tool::read(definition) else {
-            tracing::warn!("a tool without a name was left out of the list");
+            tracing::warn!("ignored a tool without a name");
             return;
         };
         let at = self.tools.len();
         self.bytes += size_of::<Tool>() + tool.definition().len();
         if self.by_name.insert(tool.name().to_owned(), at).is_some() {
-            tracing::warn!(tool = tool.name(), "the server lists a tool twice; the last one counts");
+            tracing::warn!(tool = tool.name(), "the server lists a tool twice; the last one is used");
         }
         self.tools.push(Arc::new(tool));
     }

@@ -20,6 +20,7 @@ use crate::legacy::{Bridge, Lane, LaneKey, Line, OldSse, Session, Terms};
 use crate::modern::{Link, Modern, Trouble};
 use crate::options::{EraChoice, Options};
 use crate::peer::{Desk, Peer};
+use crate::require::require;
 use crate::streams::{Pair, Streams};
 use crate::target::Command;
 use crate::upstream_error::{is_modern_error, upstream_error};
@@ -273,7 +274,15 @@ impl Dialer {
         for again in [true, false] {
             let transport = if matches!(probe.link, Link::Http(_)) { "http" } else { "stdio" };
             match probe.exchange(&call, allowance).await {
-                Ok(Ok(result)) => return read_discovery(&result, transport, &self.name),
+                Ok(Ok(result)) => {
+                    return match read_discovery(&result, transport, &self.name) {
+                        Discovered::Modern(facts) => match require(&facts, &self.options.require) {
+                            Ok(()) => Discovered::Modern(facts),
+                            Err(error) => Discovered::Failed(error),
+                        },
+                        discovered => discovered,
+                    };
+                }
                 Ok(Err(error)) if is_modern_error(&error) => match retry_version(&error) {
                     Some(true) if again => {}
                     Some(false) => {
@@ -307,7 +316,7 @@ enum Discovered {
 }
 
 fn read_discovery(result: &Json, transport: &'static str, server: &str) -> Discovered {
-    let what = format!("{server} answered server/discover with something that is no discovery");
+    let what = format!("{server} gave an invalid answer to server/discover");
     let strange = || Discovered::Legacy(Error::new(Symbol::Unavailable, what.clone()));
     let Some(object) = Object::of(result) else { return strange() };
     let Some(Ok(versions)) = object.json("supportedVersions").map(|v| v.to::<Vec<String>>()) else {
@@ -333,7 +342,10 @@ fn retry_version(error: &Json) -> Option<bool> {
 }
 
 fn unsupported(versions: &[String]) -> Error {
-    let what = format!("The server speaks only {}, which this client does not", versions.join(", "));
+    let what = format!(
+        "The server supports only protocol version {}, which this client does not",
+        versions.join(", ")
+    );
     Error::new(Symbol::UnsupportedVersion, what)
 }
 
@@ -384,5 +396,6 @@ fn says_no(error: &Error) -> bool {
             | Symbol::RateLimited
             | Symbol::Unauthorized
             | Symbol::TooLarge
+            | Symbol::ServerCapabilityMissing
     )
 }

@@ -59,6 +59,7 @@ mod options;
 mod peer;
 mod regular;
 mod related;
+mod require;
 mod rounds;
 mod servers_file;
 mod status;
@@ -81,6 +82,7 @@ pub use handlers::{ElicitAnswer, ElicitKind, Elicitation, Handlers, Root};
 pub use ids::IdStrategy;
 pub use options::{EraChoice, Instances, LaneOptions, Options, ParkOptions, TaskOptions};
 pub use regular::{read_regular, read_regular_text};
+pub use require::ServerCapability;
 pub use servers_file::{
     Description, Entry, Found, MissingVariable, ServersFile, ServersFileError, Terms, fill_in,
     parse_env_file, parse_env_lines, well_known_files,

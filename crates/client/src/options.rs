@@ -9,6 +9,7 @@ use tidegate_service::layers::{BreakerSettings, RetryPolicy};
 
 use crate::app_error::ErrorProfile;
 use crate::ids::IdStrategy;
+use crate::require::ServerCapability;
 
 /// Which era a server is spoken to in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -131,8 +132,10 @@ pub struct Options {
     pub trust_annotations: bool,
     /// How long a list of tools is good when the server does not say. Default 5 minutes.
     pub cache_ttl: Duration,
-    /// Whether a server without tools is refused (E205). Default off.
-    pub require_tools: bool,
+    /// What the server must have: one that does not declare it is refused (E205). Default nothing.
+    pub require: Vec<ServerCapability>,
+    /// Whether the tools of a legacy server are listed in each session before the first of them is called. Default off.
+    pub list_tools_first: bool,
     /// Whether results of tools are checked against their output schema. Default off.
     pub validate_output: bool,
     /// Whether tools that may not be offered, because their `x-mcp-header` marks are wrong, are listed all the same: for
@@ -176,7 +179,8 @@ impl Default for Options {
             retry: RetryPolicy::default(),
             trust_annotations: false,
             cache_ttl: Duration::from_millis(300_000),
-            require_tools: false,
+            require: Vec::new(),
+            list_tools_first: false,
             validate_output: false,
             list_faulty_tools: false,
             profile: ErrorProfile::default(),
@@ -214,7 +218,7 @@ impl Options {
                 Ok(revision) => options.offer_revision(revision),
                 Err(()) => {
                     let known = Revision::ALL.map(Revision::as_str).join(", ");
-                    tracing::warn!(%version, %known, "MCP_PROTOCOL_VERSION names no revision of the protocol");
+                    tracing::warn!(%version, %known, "MCP_PROTOCOL_VERSION is not a known protocol version");
                 }
             }
         }
@@ -225,6 +229,17 @@ impl Options {
             }
         }
         options
+    }
+
+    /// Three steps before any tool is called: `initialize` with this revision and a look at what the server has (without
+    /// tools it is refused, E205), `notifications/initialized`, and `tools/list`.
+    pub fn three_steps(&mut self, offer: Revision) {
+        self.offer_revision(offer);
+        self.era = EraChoice::Legacy;
+        self.list_tools_first = true;
+        if !self.require.contains(&ServerCapability::Tools) {
+            self.require.push(ServerCapability::Tools);
+        }
     }
 
     /// Offers this revision and, if it is a legacy one, speaks no newer era.
@@ -255,5 +270,14 @@ mod tests {
         assert_eq!(with("MCP_PROTOCOL_VERSION", "1999").era, EraChoice::Auto);
         assert_eq!(with("MCP_TOOL_CACHE_TTL", "1500").cache_ttl, Duration::from_millis(1500));
         assert_eq!(with("MCP_TOOL_CACHE_TTL", "soon").cache_ttl, Duration::from_secs(300));
+    }
+
+    #[test]
+    fn three_steps_need_tools_and_list_them_first() {
+        let mut options = Options::default();
+        options.three_steps(Revision::V2024_11_05);
+        assert_eq!((options.era, options.offer), (EraChoice::Legacy, Revision::V2024_11_05));
+        assert_eq!(options.require, [ServerCapability::Tools]);
+        assert!(options.list_tools_first);
     }
 }

@@ -174,7 +174,7 @@ impl Desk {
                         Some(notice) => self.changes.tell(&self.key(), &notice),
                         None if self.passed_on(&notification, on) => {}
                         None => {
-                            tracing::debug!(server = %self.name, %method, "a notification was passed over")
+                            tracing::debug!(server = %self.name, %method, "ignored a notification")
                         }
                     },
                 }
@@ -224,7 +224,7 @@ impl Inbox for Desk {
             Message::Failure(failure) => match failure.id.as_ref().or(on) {
                 Some(id) => self.tickets.answered(id, Err(failure.error)),
                 None => {
-                    tracing::warn!(server = %self.name, error = %failure.error, "the server reports an error")
+                    tracing::warn!(server = %self.name, error = %failure.error, "the server reported an error")
                 }
             },
             Message::Notification(notification) => self.notified(notification, on),
@@ -235,7 +235,9 @@ impl Inbox for Desk {
     fn spoiled(&self, id: Option<&Id>, why: Error) {
         match id {
             Some(id) => self.tickets.lost(id, why),
-            None => tracing::warn!(server = %self.name, error = %why, "the server sent something of no use"),
+            None => {
+                tracing::warn!(server = %self.name, error = %why, "the server sent an unexpected message")
+            }
         }
     }
 

@@ -37,13 +37,13 @@ pub(crate) async fn until_done(
 
 /// The error of a call that does not stop asking.
 pub(crate) fn too_many(max: usize) -> Error {
-    let what = format!("The call asked for input {max} times without coming to an end, and was given up");
+    let what = format!("The call was stopped: it asked for input {max} times without finishing");
     Error::new(Symbol::ToolExecution, what).as_protocol()
 }
 
 /// The error of a call that asks too much.
 pub(crate) fn too_many_questions(max: usize) -> Error {
-    let what = format!("The call asked more than {max} questions, and was given up");
+    let what = format!("The call was stopped: it asked more than {max} questions");
     Error::new(Symbol::ToolExecution, what).as_protocol()
 }
 

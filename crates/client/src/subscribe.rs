@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use tidegate_protocol::{Error, Symbol};
-use tidegate_service::{Call, Outbox, Reply, Subscription};
+use tidegate_protocol::{Error, Revision, Symbol};
+use tidegate_service::{Call, Notice, Outbox, Reply, Subscription};
 
 use crate::allowance::Allowance;
 use crate::modern::{Fed, Feed, Modern, Trouble};
 use crate::notices::{notice_of, other_notice};
 use crate::upstream::{Known, Upstream};
+use crate::upstream_error::passed_task;
 use tidegate_service::Filter;
 
 /// How often to see whether anybody still listens, where nothing tells.
@@ -107,13 +108,19 @@ enum Ended {
 }
 
 async fn pump(mut feed: Feed, outbox: &Outbox) -> Ended {
+    let profile = feed.modern.dialer.options.profile;
     let mut look = tokio::time::interval(LOOK);
     loop {
         tokio::select! {
             told = feed.next() => match told {
                 Ok(Fed::Told(told)) => {
                     if let Some(notice) = notice_of(&told).or_else(|| other_notice(&told)) {
-                        outbox.push(notice);
+                        outbox.push(match notice {
+                            Notice::Task { id, task } => {
+                                Notice::Task { id, task: passed_task(profile, Revision::LATEST, task) }
+                            }
+                            notice => notice,
+                        });
                     }
                 }
                 Ok(Fed::Ended) => return Ended::ByServer,

@@ -378,7 +378,7 @@ impl Tickets {
         match self.forget(id) {
             Some(ticket) => ticket.push(Event::Answer(answer)),
             None => {
-                tracing::debug!(%id, "an answer to no request in flight was dropped");
+                tracing::debug!(%id, "dropped a response to an unknown request");
                 self.table().gone.retain(|(gone, ..)| gone != id);
             }
         }

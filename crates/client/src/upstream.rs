@@ -23,6 +23,7 @@ use crate::facts::ServerFacts;
 use crate::legacy::{Lanes, Listening, Parked, Tasks, Terms, sealer};
 use crate::modern::{Modern, Trouble};
 use crate::rounds;
+use crate::upstream_error::passed_task;
 
 use known::Era;
 pub(crate) use known::Known;
@@ -89,8 +90,7 @@ impl Upstream {
     /// Answers a call. With handlers, questions are answered on the way.
     pub(crate) async fn call(self: &Arc<Self>, call: &Call) -> Reply {
         if call.context.hops > HOP_LIMIT {
-            let what =
-                format!("The call went through more than {HOP_LIMIT} gateways: they are connected in a loop");
+            let what = format!("The call passed through more than {HOP_LIMIT} gateways: they form a loop");
             return Reply::Error(Error::new(Symbol::LoopDetected, what));
         }
         let _busy = self.busy();
@@ -154,7 +154,7 @@ impl Upstream {
 
     /// The server is not what it was.
     fn looks_again(&self, error: &Error) {
-        tracing::info!(server = %self.dialer.name, %error, "the server seems to speak another era now; looking again");
+        tracing::info!(server = %self.dialer.name, %error, "the server seems to have changed its protocol era; detecting it again");
         self.forget();
     }
 
@@ -213,6 +213,10 @@ impl tower::Service<Call> for UpstreamDoor {
                 Reply::Error(error) => {
                     let tool = call.params.str("name");
                     Reply::Error(with_setting(error, &upstream.dialer.options, tool.as_deref()))
+                }
+                Reply::Complete(task) if call.method == Method::TasksGet => {
+                    let profile = upstream.dialer.options.profile;
+                    Reply::Complete(passed_task(profile, call.context.revision, task))
                 }
                 reply => reply,
             })

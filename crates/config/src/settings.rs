@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_client::{Instances, Options, Target};
+use tidegate_protocol::Profile;
 
 use crate::disabled::DisabledServer;
 use crate::memory::MemorySettings;
@@ -24,6 +25,8 @@ pub struct Settings {
     pub tools: ToolSettings,
     /// Where clients come in.
     pub listen: ListenSettings,
+    /// Whose numbers clients look for in the gateway's own errors. Default: those of the specification.
+    pub errors: Profile,
     /// How long running calls may take when the gateway stops. Default 10 s.
     pub drain: Duration,
     /// Where the last known lists of servers are kept; `None` if they are not. Default: `tidegate` in the directory
@@ -85,6 +88,8 @@ pub struct ToolSettings {
     pub page_bytes: usize,
     /// Whether `tools/call_batch` is offered. Default yes.
     pub batch: bool,
+    /// Whether the answer to `initialize` holds the definitions of all tools. Default no.
+    pub in_capabilities: bool,
 }
 
 /// The longest names that all models' interfaces take.
@@ -258,6 +263,7 @@ impl Default for Settings {
             servers: Vec::new(),
             tools: ToolSettings::default(),
             listen: ListenSettings::default(),
+            errors: Profile::Strict,
             drain: Duration::from_secs(10),
             state_dir: None,
             disabled: Vec::new(),
@@ -296,6 +302,7 @@ impl Default for ToolSettings {
             schemas: SchemaStyle::Exact,
             page_bytes: 4 * 1024 * 1024,
             batch: true,
+            in_capabilities: false,
         }
     }
 }

@@ -101,6 +101,7 @@ fn is_table_by_nature(path: &[String]) -> bool {
         ["tools" | "defaults" | "memory"]
             | ["servers", _]
             | ["servers", _, "tools", _]
+            | ["servers", _, "client_info"]
             | ["memory", "embeddings" | "agents"]
             | ["memory", "models", _]
     )

@@ -1,7 +1,9 @@
 //! A modern request becomes a call: its `_meta` says all there is to know about it.
 
 use tidegate_protocol::json::ObjectWriter;
-use tidegate_protocol::{Error, Id, Json, Meta, Method, Notification, Object, Request, Revision, meta};
+use tidegate_protocol::{
+    Error, Id, Json, Meta, Method, Notification, Object, Profile, Request, Revision, meta,
+};
 use tidegate_service::{
     Call, Context, CorrelationId, Door, Notice, Outbox, Principal, Reply, Subscription, Terms,
 };
@@ -41,6 +43,7 @@ pub(crate) fn call(request: Request, meta: Meta, eras: Eras, principal: Principa
         cancel: CancellationToken::new(),
         outbox: None,
         hops: meta.hops,
+        errors: Profile::Strict,
         param_headers: None,
     });
     Ok(Call { method: request.method, params: request.params, context })

@@ -1,11 +1,12 @@
 //! Building what is on offer: from a configuration, and anew whenever a server lists something else.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use tidegate_client::{AppError, Audience};
 use tidegate_config::{Settings, ToolSettings};
-use tidegate_protocol::Object;
+use tidegate_protocol::{Object, Profile};
 use tidegate_service::Notice;
 use tokio::task::JoinHandle;
 
@@ -25,6 +26,8 @@ pub(crate) struct State {
     pub(crate) mounts: Vec<Arc<Mount>>,
     pub(crate) snapshot: Snapshot,
     pub(crate) tools: ToolSettings,
+    /// Whose numbers clients look for in the gateway's own errors.
+    pub(crate) errors: Profile,
 }
 
 impl State {
@@ -34,6 +37,7 @@ impl State {
             mounts: Vec::new(),
             snapshot: Snapshot::new(0, &[], &settings.tools, &Pins::default()),
             tools: settings.tools.clone(),
+            errors: settings.errors,
         }
     }
 }
@@ -185,7 +189,8 @@ impl Inner {
         drop(sources);
         building.next += 1;
         let before = self.state.load_full();
-        for report in snapshot.reports.iter().filter(|report| !before.snapshot.reports.contains(report)) {
+        let said: HashSet<&String> = before.snapshot.reports.iter().collect();
+        for report in snapshot.reports.iter().filter(|report| !said.contains(report)) {
             tracing::warn!("{report}");
         }
         let different: Vec<Kind> = Kind::ALL
@@ -194,10 +199,12 @@ impl Inner {
             .collect();
         {
             let mut earlier = self.earlier();
+            drop(said);
             earlier.push_front(before);
             earlier.truncate(KEPT);
         }
-        self.state.store(Arc::new(State { mounts, snapshot, tools }));
+        let errors = building.settings.errors;
+        self.state.store(Arc::new(State { mounts, snapshot, tools, errors }));
         let mut notices: Vec<Notice> = different.into_iter().map(Kind::notice).collect();
         notices.dedup();
         for notice in &notices {

@@ -166,9 +166,9 @@ pub(crate) async fn read(
         let page = match door.answer(call).await {
             Ok(Reply::Complete(page)) => page,
             Ok(Reply::Error(error)) => return Err(error),
-            Ok(_) => return broken("is no list"),
+            Ok(_) => return broken("is not a list"),
         };
-        let Some(page) = Object::of(&page) else { return broken("is no object") };
+        let Some(page) = Object::of(&page) else { return broken("is not an object") };
         let Some(entries) = page.json(kind.member()).and_then(|list| list.elements()) else {
             return broken(&format!("has no array {:?}", kind.member()));
         };
@@ -178,14 +178,16 @@ pub(crate) async fn read(
                     bytes += entry.bytes();
                     part.entries.push(entry);
                 }
-                None => tracing::warn!("an entry without {:?} was left out of {}", kind.key(), kind.method()),
+                None => tracing::warn!("ignored an entry without {:?} in {}", kind.key(), kind.method()),
             }
         }
         if part.entries.len() > MAX_ENTRIES {
             return broken(&format!("has more than {MAX_ENTRIES} entries"));
         }
         if bytes > room {
-            return broken(&format!("is too large: its lists may have {MAX_LISTS} bytes together"));
+            return broken(&format!(
+                "is too large: all its lists together may have at most {MAX_LISTS} bytes"
+            ));
         }
         let said = page.get("ttlMs").and_then(|ms| ms.parse::<f64>().ok()).unwrap_or(0.0);
         part.ttl = part.ttl.min(Duration::from_millis(said.clamp(0.0, 1e12) as u64));

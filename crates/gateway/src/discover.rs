@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use tidegate_protocol::json::ObjectWriter;
-use tidegate_protocol::{Error, Feature, Json, Object, Revision, tasks_extension};
+use tidegate_protocol::{Error, Feature, Json, Method, Object, Revision, lower, tasks_extension};
 use tidegate_service::{Call, Reply};
 
 use crate::batch;
 use crate::build::State;
 use crate::gateway::Inner;
 use crate::loops;
+use crate::search;
 
 /// How long servers that have just been mounted are waited for, because what they say goes in here.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -94,7 +95,7 @@ fn capabilities(state: &State, revision: Revision, id: &str) -> Json {
         place.insert(batch::EXTENSION.to_owned(), Json::empty_object());
     }
     let mut w = ObjectWriter::with_capacity(512);
-    w.raw("tools", r#"{"listChanged":true}"#)
+    w.json("tools", &tools(state, revision))
         .raw("prompts", r#"{"listChanged":true}"#)
         .raw("resources", r#"{"subscribe":true,"listChanged":true}"#)
         .raw("logging", "{}");
@@ -109,6 +110,27 @@ fn capabilities(state: &State, revision: Revision, id: &str) -> Json {
     }
     w.json("experimental", &written(&experimental));
     w.finish()
+}
+
+/// What is said of tools: that their list may change, and to old clients that look for them here, which there are.
+fn tools(state: &State, revision: Revision) -> Json {
+    let mut said = ObjectWriter::new();
+    said.raw("listChanged", "true");
+    if !state.tools.in_capabilities || revision.is_modern() {
+        return said.finish();
+    }
+    let mut all = ObjectWriter::new();
+    all.json("tools", &Json::array(&search::shown(&state.snapshot.tools, &state.tools)));
+    // In the words of the client's revision, as in a list.
+    let list = lower::result(&Method::ToolsList, revision, all.finish());
+    let tools = Object::of(&list).and_then(|list| list.json("tools")?.elements()).unwrap_or_default();
+    for tool in &tools {
+        let name = Object::of(tool).and_then(|tool| tool.text("name"));
+        if let Some(name) = name.filter(|name| *name != "listChanged") {
+            said.json(&name, tool);
+        }
+    }
+    said.finish()
 }
 
 /// Settings by name.

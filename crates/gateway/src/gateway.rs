@@ -84,7 +84,7 @@ impl Gateway {
     pub async fn reload(&self, settings: Settings) -> Result<(), AppError> {
         let inner = self.inner.clone();
         let applied = tokio::task::spawn_blocking(move || inner.apply(settings)).await;
-        applied.unwrap_or_else(|_| Err(configuration_error("Putting the configuration in force was stopped")))
+        applied.unwrap_or_else(|_| Err(configuration_error("Applying the configuration was interrupted")))
     }
 
     /// How the servers are doing, in the order of the configuration.
@@ -191,7 +191,7 @@ fn random<const N: usize>() -> [u8; N] {
 fn dial(settings: &ServerSettings) -> Result<ClientBuilder, AppError> {
     match &settings.source {
         Source::Target(target) => Ok(Client::builder(target.clone())?.options(settings.options.clone())),
-        Source::Builtin(name) => Err(configuration_error(format!("There is no built-in server {name:?}"))),
+        Source::Builtin(name) => Err(configuration_error(format!("No built-in server is named {name:?}"))),
     }
 }
 
@@ -210,7 +210,11 @@ impl Service<Call> for Gateway {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, call: Call) -> Self::Future {
+    fn call(&mut self, mut call: Call) -> Self::Future {
+        let errors = self.inner.state.load().errors;
+        if call.context.errors != errors {
+            call.context.errors = errors;
+        }
         self.stack.call(call)
     }
 }

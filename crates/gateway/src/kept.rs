@@ -27,7 +27,7 @@ pub(crate) fn load(dir: Option<&Path>, settings: &ServerSettings) -> Catalog {
         Ok(catalog) => catalog,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Catalog::default(),
         Err(error) => {
-            tracing::warn!(server = settings.name, %error, "the last known lists cannot be used");
+            tracing::warn!(server = settings.name, %error, "cannot use the cached lists");
             Catalog::default()
         }
     }
@@ -58,7 +58,7 @@ pub(crate) fn save(dir: Option<PathBuf>, mount: &Arc<Mount>) {
         // One after the other, and what is written is what is known then: whoever comes last writes the latest.
         let _turn = mount.saving.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = write(&path, &mount.catalog()) {
-            tracing::warn!(server = mount.name(), %error, "the lists of the server cannot be kept");
+            tracing::warn!(server = mount.name(), %error, "cannot cache the server's lists");
         }
     });
 }

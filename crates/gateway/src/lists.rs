@@ -91,7 +91,7 @@ impl Inner {
                 match mount.read(&[kind]).await {
                     Ok(changed) => inner.take_in(mount, changed, Vec::new()).await,
                     Err(error) => {
-                        tracing::debug!(server = mount.name(), %error, "an old list cannot be read anew")
+                        tracing::debug!(server = mount.name(), %error, "cannot refresh an outdated list")
                     }
                 }
             })
@@ -181,7 +181,7 @@ fn read_place(content: &[u8]) -> Option<Found> {
 }
 
 fn refused() -> Error {
-    let what = "Invalid params: the cursor is not one of this list, or the list has changed since; start without one";
+    let what = "Invalid params: the cursor does not belong to this list, or the list has changed; start again without a cursor";
     Error::new(Symbol::InvalidCursor, what)
 }
 

@@ -165,7 +165,10 @@ impl Mount {
     pub(crate) async fn read(&self, kinds: &[Kind]) -> Result<Vec<Kind>, Error> {
         let _turn = self.reading.lock().await;
         let facts = self.client.server().await.map_err(|error| {
-            let told = format!("The server {:?} cannot be reached", self.name());
+            let told = match error.symbol {
+                Symbol::ServerCapabilityMissing => error.public_message,
+                _ => format!("The server {:?} cannot be reached", self.name()),
+            };
             Error::new(error.symbol, told).with_detail(error.message)
         })?;
         loops::check(&self.gateway, &facts)?;

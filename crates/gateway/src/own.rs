@@ -84,7 +84,7 @@ impl Inner {
             Ok(found) => self.offered(state, at, &found)?,
             // One that cannot say what it has does not take away what others have.
             Err(error) if began => {
-                tracing::debug!(server = mount.name(), %error, "its resources cannot be listed");
+                tracing::debug!(server = mount.name(), %error, "cannot list the server's resources");
                 Page::default()
             }
             Err(error) => return Err(error),
@@ -99,7 +99,8 @@ impl Inner {
     fn offered(&self, state: &State, at: usize, found: &Json) -> Result<Page, Error> {
         let mount = &state.mounts[at];
         let broken = || {
-            let what = format!("The answer of {:?} to {} is no list", mount.name(), Kind::Resources.method());
+            let what =
+                format!("The answer of {:?} to {} is not a list", mount.name(), Kind::Resources.method());
             Error::new(Symbol::Internal, what)
         };
         let found = Object::of(found).ok_or_else(broken)?;
@@ -160,8 +161,10 @@ async fn ask(mount: &Arc<Mount>, cursor: Option<&str>, context: &Context) -> Res
     match tokio::time::timeout(WITHIN, mount.call(call)).await {
         Ok(Reply::Complete(page)) => Ok(page),
         Ok(Reply::Error(error)) => Err(error),
-        Ok(_) => Err(Error::new(Symbol::Internal, format!("{:?} gave no list", mount.name()))),
-        Err(_) => Err(Error::new(Symbol::Timeout, format!("{:?} takes too long for its list", mount.name()))),
+        Ok(_) => Err(Error::new(Symbol::Internal, format!("{:?} did not return a list", mount.name()))),
+        Err(_) => {
+            Err(Error::new(Symbol::Timeout, format!("{:?} took too long to return its list", mount.name())))
+        }
     }
 }
 

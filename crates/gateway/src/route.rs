@@ -6,8 +6,8 @@ use std::time::Instant;
 use bytestring::ByteString;
 use tidegate_config::PinMode;
 use tidegate_protocol::json::ObjectWriter;
-use tidegate_protocol::{Error, Json, Limits, Method, Object, Params, Symbol};
-use tidegate_service::{Call, HOP_LIMIT, Reply, UNLISTED};
+use tidegate_protocol::{Error, Json, Limits, Method, Object, Params, Symbol, meta};
+use tidegate_service::{Call, HOP_LIMIT, Reply, UNLISTED, unknown_prompt, unknown_tool};
 
 use crate::emitted::Whom;
 use crate::gateway::Inner;
@@ -16,6 +16,7 @@ use crate::links;
 use crate::list::List;
 use crate::mount::Mount;
 use crate::questions;
+use crate::search;
 
 /// Names the server that a method without a place of its own is for, in `_meta`.
 const SERVER: &str = "dev.tidegate/server";
@@ -31,8 +32,7 @@ impl Inner {
     pub(crate) async fn answer(self: Arc<Self>, mut call: Call) -> Reply {
         call.context.hops += 1;
         if call.context.hops > HOP_LIMIT {
-            let what =
-                format!("The call went through more than {HOP_LIMIT} gateways: they are connected in a loop");
+            let what = format!("The call passed through more than {HOP_LIMIT} gateways: they form a loop");
             return Reply::Error(Error::new(Symbol::LoopDetected, what));
         }
         let answered = match &call.method {
@@ -70,7 +70,7 @@ impl Inner {
                     Some(place) => place,
                     // A server that was just starting may have it.
                     None => {
-                        let unknown = || Err(self.unknown(&call.params, Symbol::ToolNotFound, "tool"));
+                        let unknown = || Err(self.unknown(Kind::Tools, &call.params));
                         return Box::pin(self.unlisted_tool(&call)).await.unwrap_or_else(unknown);
                     }
                 }
@@ -85,6 +85,7 @@ impl Inner {
         for place in self.with_unlisted_tools(&name) {
             match self.send(place, "name", call.clone()).await {
                 Ok(Reply::Error(error)) | Err(error) if error.symbol() == Symbol::ToolNotFound => {}
+                Ok(Reply::Complete(result)) if says_unknown(&result) => {}
                 reply => return Some(reply),
             }
         }
@@ -160,7 +161,7 @@ impl Inner {
             Some(place) => place,
             None => {
                 Box::pin(self.look_again(Kind::Prompts)).await;
-                let unknown = || self.unknown(&call.params, Symbol::PromptNotFound, "prompt");
+                let unknown = || self.unknown(Kind::Prompts, &call.params);
                 self.known_prompt(&call.params)?.ok_or_else(unknown)?
             }
         };
@@ -216,10 +217,8 @@ impl Inner {
             return Error::resource_not_found(uri);
         }
         let names: Vec<&str> = candidates.iter().map(|uri| &**uri).collect();
-        let what = format!(
-            "Resource not found: {uri} is a resource of several servers; ask for {}",
-            names.join(" or ")
-        );
+        let what =
+            format!("Resource not found: several servers have {uri}; use {} instead", names.join(" or "));
         Error::new(Symbol::ResourceNotFound, what)
     }
 
@@ -230,7 +229,7 @@ impl Inner {
         let (place, member) = match reference.str("type").as_deref() {
             Some("ref/prompt") => {
                 let place = self.known_prompt(&reference)?;
-                (place.ok_or_else(|| self.unknown(&reference, Symbol::PromptNotFound, "prompt"))?, "name")
+                (place.ok_or_else(|| self.unknown(Kind::Prompts, &reference))?, "name")
             }
             Some("ref/resource") => {
                 let uri = reference.text("uri").ok_or_else(wrong)?;
@@ -268,7 +267,7 @@ impl Inner {
             (Some(name), mounts) => {
                 let found = mounts.iter().find(|mount| *mount.name() == *name);
                 found
-                    .ok_or_else(|| Error::invalid_params(format_args!("there is no server {name:?} here")))?
+                    .ok_or_else(|| Error::invalid_params(format_args!("no server is named {name:?}")))?
                     .clone()
             }
             (None, [only]) => only.clone(),
@@ -326,24 +325,34 @@ impl Inner {
         changed.unwrap_or(result)
     }
 
-    /// Something that is in no table. Who is not there yet may have it.
-    pub(crate) fn unknown(&self, params: &Object, symbol: Symbol, what: &str) -> Error {
+    /// A tool or a prompt that nobody has, with the names that were probably meant. A server that is not there yet may have
+    /// it.
+    pub(crate) fn unknown(&self, kind: Kind, params: &Object) -> Error {
         let name = params.str("name").unwrap_or_default();
         let state = self.state.load();
+        let error = match kind {
+            Kind::Tools => {
+                let own = search::own_names(&state.tools).iter().copied();
+                unknown_tool(&name, own.chain(state.snapshot.tools.callable()))
+            }
+            _ => unknown_prompt(&name, state.snapshot.prompts.callable()),
+        };
         let silent: Vec<_> = state
             .mounts
             .iter()
-            .filter(|mount| mount.catalog().part(Kind::Tools).is_none())
+            .filter(|mount| mount.catalog().part(kind).is_none())
             .map(|mount| match mount.is_down() {
                 true => mount.down_in_words(),
                 false => format!("The server {:?} is still starting", mount.name()),
             })
             .collect();
-        let mut sentence = format!("Unknown {what}: {name}");
-        if !silent.is_empty() {
-            sentence.push_str(&format!(" ({})", silent.join("; ")));
+        match silent.is_empty() {
+            true => error,
+            false => {
+                let sentence = format!("{} ({})", error.message(), silent.join("; "));
+                error.with_message(sentence)
+            }
         }
-        Error::new(symbol, sentence)
     }
 }
 
@@ -355,6 +364,13 @@ fn down(mount: &Mount) -> Error {
     let mut data = ObjectWriter::new();
     data.str("circuitState", mount.client.circuit().state().as_str());
     Error::new(Symbol::Unavailable, mount.down_in_words()).unexecuted().with_data(data.finish())
+}
+
+/// Whether a result says that there is no such tool, as servers with the numbers of the GBIF server do.
+fn says_unknown(result: &Json) -> bool {
+    let symbol = || Object::of(result)?.object("_meta")?.object(meta::ERROR)?.text("symbol");
+    memchr::memmem::find(result.as_str().as_bytes(), Symbol::ToolNotFound.as_str().as_bytes()).is_some()
+        && symbol().is_some_and(|symbol| symbol == Symbol::ToolNotFound.as_str())
 }
 
 /// The tool whose definition is asked for by its name.

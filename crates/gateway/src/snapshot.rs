@@ -15,7 +15,7 @@ use crate::catalog::{Catalog, Entry};
 use crate::kind::Kind;
 use crate::links;
 use crate::list::List;
-use crate::names::Names;
+use crate::names::{Names, Owner, Unnamed};
 use crate::pins::Pins;
 use crate::search::{self, Index};
 use crate::uris::Uris;
@@ -82,6 +82,11 @@ impl Table {
         self.order.iter().filter_map(|name| self.rows.get_key_value(name))
     }
 
+    /// The names that may be used.
+    pub(crate) fn callable(&self) -> impl Iterator<Item = &str> {
+        self.iter().filter(|(_, row)| row.withheld.is_none()).map(|(name, _)| &**name)
+    }
+
     pub(crate) fn add(&mut self, name: ByteString, row: Row) {
         self.order.push(name.clone());
         self.rows.insert(name, row);
@@ -140,19 +145,39 @@ fn named(
     schemas: SchemaStyle,
 ) -> Table {
     let mut table = Table::default();
+    for source in sources.iter().filter(|_| kind == Kind::Tools) {
+        for (own, change) in &source.settings.tools {
+            if let Some(name) = &change.name {
+                names.keep(&source.settings.name, own, name);
+            }
+        }
+    }
     for (server, source) in sources.iter().enumerate() {
         let settings = source.settings;
         let mut seen = std::collections::HashSet::new();
-        for entry in source.entries(kind) {
-            if !seen.insert(&entry.key) {
-                names
-                    .reports
-                    .push(format!("{:?} lists {:?} twice; the first counts", settings.name, entry.key));
-                continue;
-            }
-            let wishes = settings.tools.get(&*entry.key).filter(|_| kind == Kind::Tools);
-            let wished = wishes.and_then(|wishes| wishes.name.as_deref());
-            let name = names.give(&settings.name, &settings.prefix, &entry.key, wished);
+        let (entries, again): (Vec<&Entry>, Vec<&Entry>) =
+            source.entries(kind).partition(|entry| seen.insert(&entry.key));
+        for entry in again {
+            let what =
+                format!("{:?} lists {:?} more than once; only the first is used", settings.name, entry.key);
+            names.reports.push(what);
+        }
+        let change = |entry: &Entry| settings.tools.get(&*entry.key).filter(|_| kind == Kind::Tools);
+        let unnamed: Vec<Unnamed<'_>> = entries
+            .iter()
+            .map(|entry| {
+                let given = change(entry).and_then(|change| change.name.as_deref());
+                Unnamed { own: &entry.key, given }
+            })
+            .collect();
+        let unknown = sources[..server].iter().filter(|other| other.catalog.part(kind).is_none());
+        let owner = Owner {
+            server: &settings.name,
+            prefix: &settings.prefix,
+            unknown: unknown.map(|other| (&*other.settings.name, &*other.settings.prefix)).collect(),
+        };
+        for (entry, name) in entries.into_iter().zip(names.give(&owner, &unnamed)) {
+            let change = change(entry);
             let mut definition = entry.definition.clone();
             if kind == Kind::Tools && uris.changes(server) {
                 let changed = links::in_definition(&definition, &mut |uri| uris.offered(server, uri));
@@ -162,7 +187,7 @@ fn named(
                 if name != entry.key {
                     edit.set("name", Json::string(&name));
                 }
-                if let Some(description) = wishes.and_then(|wishes| wishes.description.as_deref()) {
+                if let Some(description) = change.and_then(|change| change.description.as_deref()) {
                     edit.set("description", Json::string(description));
                 }
                 let portable = kind == Kind::Tools && schemas == SchemaStyle::Portable;

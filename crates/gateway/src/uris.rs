@@ -68,7 +68,7 @@ impl Uris {
                 match Template::parse(&offered) {
                     Ok(template) => uris.templates.push(Offered { server: at, template, qualified }),
                     Err(fault) => {
-                        tracing::warn!(server = source.settings.name, template = %entry.key, %fault, "a template cannot be used");
+                        tracing::warn!(server = source.settings.name, template = %entry.key, %fault, "ignored an invalid resource template");
                     }
                 }
             }

@@ -118,10 +118,13 @@ async fn looking_around() {
     assert_eq!(result["structuredContent"]["total"], 3);
     let result = search(&caller, &gateway, json!({"query": "issue", "server": "clock"})).await;
     assert_eq!(result["structuredContent"], json!({"tools": [], "total": 0}));
-    assert!(text(&result).contains("no tools that fit \"issue\""), "{}", text(&result));
+    assert!(text(&result).contains("No tools that match \"issue\""), "{}", text(&result));
 
     for (arguments, want) in [
-        (json!({"query": "x", "server": "nobody"}), "there is no server \"nobody\"; there are forge, clock"),
+        (
+            json!({"query": "x", "server": "nobody"}),
+            "no server is named \"nobody\"; the servers are forge, clock",
+        ),
         (json!({"query": "x", "limit": 0}), "\"limit\" must be an integer from 1 to 50"),
         (json!({"query": 7}), "\"query\" must be a string"),
     ] {
@@ -185,11 +188,6 @@ async fn everything_else_of_a_call_stays_as_it_is() {
 async fn names_that_nobody_has_are_answered_with_near_ones() {
     let gateway = started(searching([local("forge", forge())], &[])).await;
     for (arguments, want) in [
-        (
-            json!({"name": "forge_create_isue"}),
-            "Unknown tool: forge_create_isue. Near to it are forge_create_issue",
-        ),
-        (json!({"name": "qqqq"}), "Unknown tool: qqqq. search_tools finds tools"),
         (json!({"name": "call_tool"}), "call_tool cannot call itself"),
         (json!({}), "\"name\" must be a string"),
         (json!({"name": "forge_merge", "arguments": "{}"}), "\"arguments\" must be an object"),
@@ -199,6 +197,28 @@ async fn names_that_nobody_has_are_answered_with_near_ones() {
             let result = caller.get(&gateway, "tools/call", params).await;
             assert_eq!(result["isError"], true, "the model can put it right");
             assert!(text(&result).contains(want), "{want}: {}", text(&result));
+        }
+    }
+    for (name, want) in [
+        ("forge_create_isue", "Unknown tool: forge_create_isue. Did you mean forge_create_issue"),
+        ("qqqq", "Unknown tool: qqqq. Find tools by what they do with search_tools"),
+    ] {
+        for caller in [modern(), legacy()] {
+            let params = json!({"name": "call_tool", "arguments": {"name": name}});
+            let wrapped = caller.fails(&gateway, "tools/call", params).await;
+            assert!(wrapped.message().starts_with(want), "{wrapped}");
+            let direct = caller.fails(&gateway, "tools/call", json!({"name": name})).await;
+            assert_eq!(direct.message(), format!("Unknown tool: {name}"));
+            for error in [wrapped, direct] {
+                let error: Value = error.to_json(caller.0.revision).to().unwrap();
+                assert_eq!(
+                    (&error["code"], &error["data"]["symbol"]),
+                    (&json!(-32602), &json!("TOOL_NOT_FOUND"))
+                );
+                let tools = error["data"]["availableTools"].as_array().unwrap();
+                assert!(tools.contains(&json!("forge_create_issue")), "listed or not: {error}");
+                assert!(tools.contains(&json!("search_tools")), "{error}");
+            }
         }
     }
     let params =
@@ -323,15 +343,13 @@ async fn a_server_cannot_take_the_names_of_the_own_tools() {
     let gateway = started(searching([greedy()], &["*"])).await;
     let caller = modern();
     let listed = caller.list(&gateway, "tools/list").await;
-    assert_eq!(listed[..2], ["search_tools", "call_tool"]);
-    assert_eq!(listed.len(), 4, "{listed:?}");
+    assert_eq!(listed, ["search_tools", "call_tool", "greedy_search_tools", "greedy_call_tool"]);
     for name in &listed[2..] {
-        assert!(name.starts_with("search_tools_") || name.starts_with("call_tool_"), "{name}");
         assert_eq!(caller.call(&gateway, name).await, ("mine".to_owned(), false));
     }
     assert!(search(&caller, &gateway, json!({"query": "say"})).await["structuredContent"]["total"] == 2);
     assert!(
-        gateway.reports().iter().any(|report| report.contains("taken by \"tidegate\"")),
+        gateway.reports().iter().any(|report| report.contains("already used by \"tidegate\"")),
         "{:?}",
         gateway.reports()
     );

@@ -9,7 +9,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::capabilities::{Capability, ClientCapabilities};
-use crate::json::{Json, Limits, Object, ObjectWriter, write_str};
+use crate::json::{Edit, Json, Limits, Object, ObjectWriter, write_str};
 use crate::revision::{Feature, Revision};
 
 /// Who has to do something about a failure.
@@ -109,6 +109,8 @@ pub enum Symbol {
     ConversionFailed,
     /// A document could not be exported.
     ExportFailed,
+    /// The server behind lacks a capability without which it is of no use here.
+    ServerCapabilityMissing,
 }
 
 impl Symbol {
@@ -149,6 +151,7 @@ impl Symbol {
             Symbol::AgentNotFound => "AGENT_NOT_FOUND",
             Symbol::ConversionFailed => "CONVERSION_FAILED",
             Symbol::ExportFailed => "EXPORT_FAILED",
+            Symbol::ServerCapabilityMissing => "SERVER_CAPABILITY_MISSING",
         }
     }
 
@@ -198,7 +201,8 @@ impl Symbol {
             | Symbol::Cancelled
             | Symbol::LoopDetected
             | Symbol::ConversionFailed
-            | Symbol::ExportFailed => -32603,
+            | Symbol::ExportFailed
+            | Symbol::ServerCapabilityMissing => -32603,
         }
     }
 
@@ -266,7 +270,8 @@ impl Symbol {
             | Symbol::CircuitOpen
             | Symbol::Timeout
             | Symbol::ConversionFailed
-            | Symbol::ExportFailed => Blame::Upstream,
+            | Symbol::ExportFailed
+            | Symbol::ServerCapabilityMissing => Blame::Upstream,
             _ => Blame::Caller,
         }
     }
@@ -289,8 +294,15 @@ impl Symbol {
                 | Symbol::AgentNotFound
                 | Symbol::ConversionFailed
                 | Symbol::ExportFailed
+                | Symbol::ServerCapabilityMissing
         )
     }
+}
+
+/// Whether an error with this code may be sent to a peer of `revision`. 2026-07-28 changelog: -32002 became -32602, and
+/// -32042 is gone; neither may be sent, whatever a server behind meant by it.
+const fn may_send(code: i32, revision: Revision) -> bool {
+    !(revision.is_modern() && matches!(code, -32002 | -32042))
 }
 
 /// A failure: its symbol, one sentence for people, and optional data for machines.
@@ -302,6 +314,8 @@ struct Inner {
     symbol: Symbol,
     /// An upstream's own code, kept when its error is passed on.
     code: Option<i32>,
+    /// That code is one of a numbering that callers do not know: it goes into the data.
+    code_in_data: bool,
     /// Stays a JSON-RPC error, even from a tool.
     protocol: bool,
     /// What was asked for has surely not been done. Not on the wire.
@@ -325,6 +339,7 @@ impl Error {
         Error(Box::new(Inner {
             symbol,
             code: None,
+            code_in_data: false,
             protocol: false,
             unexecuted: false,
             retry_after: None,
@@ -399,8 +414,45 @@ impl Error {
         self
     }
 
+    /// The same failure, whose own code belongs to the numbering of one server or of old clients: it is sent as
+    /// `originalCode` in the data, with the symbol beside it, under the code that the specification has for the symbol.
+    ///
+    /// ```
+    /// use tidegate_protocol::{Error, Revision, Symbol};
+    ///
+    /// let error = Error::new(Symbol::TenantNotFound, "No such tenant").with_code(-32000).code_in_data();
+    /// assert_eq!(
+    ///     error.to_json(Revision::LATEST).as_str(),
+    ///     r#"{"code":-32602,"message":"No such tenant","data":{"originalCode":-32000,"symbol":"TENANT_NOT_FOUND"}}"#
+    /// );
+    /// ```
+    pub fn code_in_data(mut self) -> Error {
+        self.0.code_in_data = true;
+        self
+    }
+
+    /// The same failure for clients that know it by a number of their own ([`Symbol::code_in`]). The number goes into the
+    /// data, except that legacy clients of the Percolate server look for it where the code is. An error of another
+    /// server stays what it is.
+    pub fn in_profile(self, profile: Profile, revision: Revision) -> Error {
+        let number = self.0.symbol.code_in(profile, revision);
+        if self.0.code.is_some() || number == self.0.symbol.code(revision) {
+            return self;
+        }
+        match profile {
+            Profile::Percolate if !revision.is_modern() => self.with_code(number),
+            _ => self.with_code(number).code_in_data(),
+        }
+    }
+
+    /// The same failure, now that it is known what it is.
+    pub fn with_symbol(mut self, symbol: Symbol) -> Error {
+        self.0.symbol = symbol;
+        self
+    }
+
     /// The same failure as another server wrote it: it is passed on with whatever nobody here knows, and only a code
-    /// that differs by era is another. To be called last.
+    /// that this caller may not be sent is replaced. To be called last.
     pub fn with_original(mut self, error: Json) -> Error {
         self.0.original = Some(error);
         self
@@ -423,6 +475,11 @@ impl Error {
     pub fn begun(mut self) -> Error {
         self.0.unexecuted = false;
         self
+    }
+
+    /// Whether it stays a JSON-RPC error, even from a tool.
+    pub fn is_protocol(&self) -> bool {
+        self.0.protocol
     }
 
     /// Whether the call was surely not executed. `false` means that nobody knows.
@@ -497,7 +554,7 @@ impl Error {
         data.value("supported", &names).str("requested", requested);
         Error::new(
             Symbol::UnsupportedVersion,
-            format!("Unsupported protocol version {requested:?}: this server speaks {}", names.join(", ")),
+            format!("Unsupported protocol version {requested:?}: this server supports {}", names.join(", ")),
         )
         .with_data(data.finish())
     }
@@ -526,25 +583,64 @@ impl Error {
 
     /// The JSON-RPC code towards a peer of `revision`.
     pub fn code(&self, revision: Revision) -> i32 {
-        self.0.code.unwrap_or_else(|| self.0.symbol.code(revision))
+        match self.0.code {
+            Some(code) if !self.hides_code(revision) => code,
+            _ => self.0.symbol.code(revision),
+        }
+    }
+
+    /// The code that another server gave it, whatever callers are told.
+    pub fn original_code(&self) -> Option<i32> {
+        self.0.code
+    }
+
+    /// Whether its own code is not sent to a peer of `revision` as such.
+    fn hides_code(&self, revision: Revision) -> bool {
+        self.0.code.is_some_and(|code| self.0.code_in_data || !may_send(code, revision))
+    }
+
+    /// The data as a peer of `revision` gets it: with the code that could not be sent as such.
+    fn data_for(&self, revision: Revision) -> Option<Json> {
+        let Some(code) = self.0.code.filter(|_| self.hides_code(revision)) else {
+            return self.0.data.clone();
+        };
+        let (code, symbol) = (Json::trusted(code.to_string()), Json::string(self.0.symbol.as_str()));
+        let said = self.0.data.as_ref();
+        let mut edit = said.and_then(Edit::of).unwrap_or_else(|| Edit::new(Object::empty()));
+        for (name, value) in [("originalCode", code), ("symbol", symbol)] {
+            // What the server itself says there stays.
+            if !edit.object().has(name) {
+                edit.set(name, value);
+            }
+        }
+        if let Some(other) = said.filter(|data| Object::of(data).is_none()) {
+            edit.set("data", other.clone());
+        }
+        edit.finish().or_else(|| self.0.data.clone())
     }
 
     /// Appends the JSON-RPC error object: `{"code":…,"message":…,"data":…}`.
     pub fn write(&self, out: &mut Vec<u8>, revision: Revision) {
         if let Some(original) = &self.0.original {
-            let spliced = match self.0.code {
-                Some(_) => None,
-                None => Object::of(original)
-                    .map(|object| object.with("code", &Json::trusted(self.code(revision).to_string()))),
-            };
-            out.extend_from_slice(spliced.as_ref().unwrap_or(original).as_str().as_bytes());
+            let edited = Edit::of(original).and_then(|mut edit| {
+                if self.0.code.is_none() || self.hides_code(revision) {
+                    edit.set("code", Json::trusted(self.code(revision).to_string()));
+                }
+                if self.hides_code(revision)
+                    && let Some(data) = self.data_for(revision)
+                {
+                    edit.set("data", data);
+                }
+                edit.finish()
+            });
+            out.extend_from_slice(edited.as_ref().unwrap_or(original).as_str().as_bytes());
             return;
         }
         out.extend_from_slice(b"{\"code\":");
         out.extend_from_slice(self.code(revision).to_string().as_bytes());
         out.extend_from_slice(b",\"message\":");
         write_str(out, self.message());
-        if let Some(data) = self.data() {
+        if let Some(data) = self.data_for(revision) {
             out.extend_from_slice(b",\"data\":");
             out.extend_from_slice(data.as_str().as_bytes());
         }
@@ -601,5 +697,53 @@ mod tests {
             assert_eq!(e.code(revision), -32021);
         }
         assert_eq!(e.data().unwrap().as_str(), r#"{"requiredCapabilities":{"sampling":{}}}"#);
+    }
+
+    #[test]
+    fn codes_that_are_gone_are_not_sent_to_modern_peers() {
+        let passed = |text: &'static str, symbol, code| {
+            let original = Json::trusted(text);
+            let data = Object::of(&original).unwrap().json("data");
+            let error = Error::new(symbol, "m").with_code(code);
+            match data {
+                Some(data) => error.with_data(data),
+                None => error,
+            }
+            .with_original(original)
+        };
+        for (text, symbol, code, modern) in [
+            (
+                r#"{"code":-32002,"x": 1.0,"message":"m"}"#,
+                Symbol::Internal,
+                -32002,
+                r#"{"code":-32603,"x": 1.0,"message":"m","data":{"originalCode":-32002,"symbol":"INTERNAL_ERROR"}}"#,
+            ),
+            (
+                r#"{"code":-32002,"message":"m","data":{"a": 1E+2}}"#,
+                Symbol::Validation,
+                -32002,
+                r#"{"code":-32602,"message":"m","data":{"a": 1E+2,"originalCode":-32002,"symbol":"VALIDATION_ERROR"}}"#,
+            ),
+            (
+                r#"{"code":-32042,"message":"m","data":[1.0]}"#,
+                Symbol::UrlElicitationRequired,
+                -32042,
+                r#"{"code":-32603,"message":"m","data":{"originalCode":-32042,"symbol":"URL_ELICITATION_REQUIRED","data":[1.0]}}"#,
+            ),
+        ] {
+            let error = passed(text, symbol, code);
+            assert_eq!(error.to_json(Revision::LATEST).as_str(), modern);
+            assert_eq!(error.to_json(Revision::LATEST_LEGACY).as_str(), text, "untouched");
+            assert_eq!(error.original_code(), Some(code));
+        }
+        // A number of somebody's own is in the data for everybody; what the server says there stays.
+        let text = r#"{"code":-32003,"message":"m","data":{"symbol":"SLOW"}}"#;
+        let error = passed(text, Symbol::Timeout, -32003).code_in_data();
+        for revision in Revision::ALL {
+            assert_eq!(
+                error.to_json(revision).as_str(),
+                r#"{"code":-32603,"message":"m","data":{"symbol":"SLOW","originalCode":-32003}}"#
+            );
+        }
     }
 }

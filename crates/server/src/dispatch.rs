@@ -95,19 +95,11 @@ pub struct Answer {
     state: Option<Started>,
 }
 
-/// An error that the framework has decided on, under the number of the profile for profiles whose clients look for it
-/// there.
+/// An error that the framework has decided on, with the number that the profile's clients know it by.
 fn in_profile(profile: Profile, revision: Revision, reply: Reply) -> Reply {
     let Reply::Error(error) = reply else { return reply };
-    let symbol = error.symbol();
-    // An error with a code of its own keeps it.
-    let usual = error.code(revision) == symbol.code(revision);
-    let error = match profile {
-        Profile::Percolate if usual => error.with_code(symbol.code_in(profile, revision)),
-        _ => error,
-    };
     // What a tool's failure looks like was settled before; a layer must not change it again.
-    Reply::Error(error.as_protocol())
+    Reply::Error(error.in_profile(profile, revision).as_protocol())
 }
 
 impl Future for Answer {

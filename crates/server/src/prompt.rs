@@ -8,15 +8,14 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use tidegate_protocol::content::{Icon, PromptMessage, Role};
 use tidegate_protocol::json::ObjectWriter;
-use tidegate_protocol::{Error, Json, Symbol};
-use tidegate_service::{Call, Reply};
+use tidegate_protocol::{Error, Json};
+use tidegate_service::{Call, Reply, unknown_prompt};
 
 use crate::complete::{Completer, Completing, IntoCompletions, completer, strings};
 use crate::cx::Cx;
 use crate::dispatch::Started;
 use crate::run::{Run, Work};
 use crate::server::Core;
-use crate::tool::problem::shorten;
 use crate::tool::{ToolError, write_meta};
 
 /// A filled-in prompt, in full. Most handlers just return messages.
@@ -351,9 +350,11 @@ fn prepare(core: &Arc<Core>, call: Call) -> Result<Started, Error> {
         return Err(Error::invalid_params("\"name\" must be a string"));
     };
     let registry = core.registry.load();
-    let prompt = registry.prompts.get(&name).cloned().ok_or_else(|| {
-        Error::new(Symbol::PromptNotFound, format!("Unknown prompt: {}", shorten(name.to_string())))
-    })?;
+    let prompt = registry
+        .prompts
+        .get(&name)
+        .cloned()
+        .ok_or_else(|| unknown_prompt(&name, registry.prompts.names()))?;
     let args = match call.params.get("arguments") {
         None => BTreeMap::new(),
         Some(text) => strings(text).ok_or_else(|| {

@@ -68,6 +68,10 @@ impl<T> Shelf<T> {
         self.0.values().map(|(number, entry)| (*number, entry))
     }
 
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -165,11 +165,11 @@ async fn an_address_that_is_none_is_told_what_is_wrong_with_it() {
         ),
         (
             "memo://a%zz",
-            "Resource not found: memo://a%zz: \"%zz\" is no escaped byte; a percent sign is written %25 in a URI",
+            "Resource not found: memo://a%zz: \"%zz\" is not a valid escape; a percent sign is written %25 in a URI",
         ),
         (
             "memo://100%",
-            "Resource not found: memo://100%: \"%\" is no escaped byte; a percent sign is written %25 in a URI",
+            "Resource not found: memo://100%: \"%\" is not a valid escape; a percent sign is written %25 in a URI",
         ),
         ("memo://a b", "Resource not found: memo://a b: ' ' is written %20 in a URI"),
         ("memo://notes/", "Resource not found: memo://notes/: memo://notes/{id} is incomplete so"),

@@ -131,7 +131,9 @@ async fn cursors_into_sources_are_sealed_for_their_caller() {
     {
         let result = client.request("resources/list", json!({"cursor": cursor})).await;
         assert_eq!(error_code(&result), Some(-32602), "{result}");
-        assert!(result["error"]["message"].as_str().unwrap().contains("the cursor is not one of this list"));
+        assert!(
+            result["error"]["message"].as_str().unwrap().contains("the cursor does not belong to this list")
+        );
     }
     // What is not the caller's own is asked for without a cursor into what is.
     let fixed = json!({"cursor": cursor, "_meta": {"dev.tidegate/own-resources": false}});

@@ -75,7 +75,7 @@ async fn one(door: impl Door, context: Context, index: usize, entry: Json) -> (u
         Reply::Error(error) => error,
         Reply::InputRequired(_) | Reply::Task(_) | Reply::Subscription(_) => Error::new(
             Symbol::InvalidParams,
-            format!("{name} asks questions or becomes a task: call it alone"),
+            format!("{name} asks for input or runs as a task: call it on its own"),
         ),
     };
     w.json("error", &error.to_json(revision));

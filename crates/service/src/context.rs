@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytestring::ByteString;
-use tidegate_protocol::{ClientCapabilities, Json, Level, Revision};
+use tidegate_protocol::{ClientCapabilities, Json, Level, Profile, Revision};
 use tokio_util::sync::CancellationToken;
 
 use crate::correlation::CorrelationId;
@@ -142,6 +142,8 @@ pub struct Terms {
     pub outbox: Option<Outbox>,
     /// Through how many gateways the call has come.
     pub hops: u8,
+    /// Whose numbers the caller looks for in the errors of whatever answers it.
+    pub errors: Profile,
     /// The `Mcp-Param-*` headers, when the transport has headers and the revision checks them.
     pub param_headers: Option<Arc<ParamHeaders>>,
 }
@@ -162,6 +164,7 @@ impl Context {
             cancel: CancellationToken::new(),
             outbox: None,
             hops: 0,
+            errors: Profile::Strict,
             param_headers: None,
         })
     }

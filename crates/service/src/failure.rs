@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bytestring::ByteString;
 use tidegate_protocol::json::{ObjectWriter, write_str};
-use tidegate_protocol::{Error, Json, Method, Profile, Revision, meta};
+use tidegate_protocol::{Error, Json, Method, Profile, Revision, Symbol, meta};
 
 use crate::call::Call;
 use crate::correlation::CorrelationId;
@@ -21,6 +21,8 @@ pub struct Tag {
     pub revision: Revision,
     /// The call's correlation id.
     pub correlation: CorrelationId,
+    /// Whose numbers the caller looks for in errors.
+    pub profile: Profile,
 }
 
 impl Tag {
@@ -31,19 +33,26 @@ impl Tag {
             Method::ToolsCall => call.params.text("name"),
             _ => None,
         };
-        Tag { tool, revision: context.revision, correlation: context.correlation }
+        Tag { tool, revision: context.revision, correlation: context.correlation, profile: context.errors }
     }
 
     /// The answer to the call that failed with `error`.
     pub fn failed(&self, error: Error) -> Reply {
         let error = told(error);
         match &self.tool {
-            Some(tool) if error.in_tool() => {
-                // Whether the tool has an output schema is not known here, so there is no structured content.
-                Reply::Complete(tool_failure(&error, tool, self, Profile::Strict, false))
+            // Whether the tool has an output schema is not known here, so there is no structured content.
+            Some(tool) if error.in_tool() => Reply::Complete(tool_failure(&error, tool, self, false)),
+            Some(tool) if self.is_unknown_tool(&error) => {
+                Reply::Complete(tool_failure(&error, tool, self, true))
             }
-            _ => Reply::Error(error),
+            _ => Reply::Error(error.in_profile(self.profile, self.revision)),
         }
+    }
+
+    /// Whether this is a tool that does not exist, which clients of the GBIF server know as a result like any other
+    /// failure of a tool.
+    fn is_unknown_tool(&self, error: &Error) -> bool {
+        self.profile == Profile::Gbif && !error.is_protocol() && error.symbol() == Symbol::ToolNotFound
     }
 }
 
@@ -65,12 +74,12 @@ fn told(error: Error) -> Error {
 
 /// The result of a tool that failed: one sentence for the model, and the machine form in `_meta`. With `structured`
 /// the machine form is the structured content too, which is only right for tools without an output schema.
-pub fn tool_failure(error: &Error, tool: &str, tag: &Tag, profile: Profile, structured: bool) -> Json {
+pub fn tool_failure(error: &Error, tool: &str, tag: &Tag, structured: bool) -> Json {
     let symbol = error.symbol();
     let mut machine = ObjectWriter::with_capacity(256);
     machine
         .raw("error", "true")
-        .value("code", &symbol.code_in(profile, tag.revision))
+        .value("code", &symbol.code_in(tag.profile, tag.revision))
         .str("symbol", symbol.as_str())
         .str("message", error.message())
         .str("tool", tool);

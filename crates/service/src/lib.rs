@@ -39,6 +39,7 @@ mod reply;
 pub mod schema;
 pub mod secrets;
 mod time;
+mod unknown;
 mod unlisted;
 pub mod wire_trace;
 
@@ -53,4 +54,5 @@ pub use outbox::{Notice, Outbox};
 pub use own_resources::OWN_RESOURCES;
 pub use reply::{InputRequired, Question, Reply, Subscription};
 pub use time::{epoch_ms, rfc3339_ms};
+pub use unknown::{unknown_prompt, unknown_tool};
 pub use unlisted::UNLISTED;

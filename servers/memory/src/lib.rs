@@ -105,6 +105,7 @@ pub fn server_with(store: Store, options: Options) -> ServerDoor {
              (search_nodes) before you ask, and keep what is worth knowing next time (create_entities, \
              add_observations, create_relations). Nothing is lost: get_entity_history shows what was.",
     );
+    let server = server.error_profile(recall.options.errors);
     let server = tools::add(server, &recall);
     let server = documents::add(server, &recall);
     let server = agents::add(server, &recall);

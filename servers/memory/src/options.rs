@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tidegate_protocol::Profile;
 use tidegate_service::BoxDoor;
 
 use crate::agents::models::Models;
@@ -29,6 +30,8 @@ pub struct Options {
     pub models: Models,
     /// How far agents may go.
     pub agents: Bounds,
+    /// Whose numbers errors have: by default those of the specification.
+    pub errors: Profile,
     /// What makes vectors of texts, so that what means the same is found. Without it, search goes by words.
     pub embeddings: Option<Embedder>,
 }

@@ -26,19 +26,24 @@ pub(crate) struct Builtin {
 }
 
 impl Builtin {
-    /// A server of the program. `errors` is for the demonstration server; `tools` leads to the tools of other servers.
+    /// A server of the program. `errors` is for the demonstration server, if its settings say nothing of them; `tools` leads
+    /// to the tools of other servers.
     pub(crate) fn new(
         name: &str,
         settings: &ServerSettings,
         errors: Profile,
         tools: Option<BoxDoor>,
     ) -> Result<Builtin, AppError> {
+        let errors = match Profile::from(settings.options.profile) {
+            Profile::Strict => errors,
+            said => said,
+        };
         match name {
             "demo" => Ok(Builtin { target: Target::from_door(demo::server(errors)), memory: None }),
             "memory" => {
                 let (name, memory) = (settings.name.clone(), settings.memory.clone().unwrap_or_default());
                 let opening = Opening::new(move || {
-                    memory_of(&memory, tools.clone()).map_err(|error| {
+                    memory_of(&memory, errors, tools.clone()).map_err(|error| {
                         Error::new(error.symbol(), format!("server {name:?}: {}", error.message()))
                     })
                 });
@@ -72,8 +77,9 @@ impl Builtin {
     }
 }
 
-fn memory_of(settings: &MemorySettings, tools: Option<BoxDoor>) -> Result<Opened, Error> {
+fn memory_of(settings: &MemorySettings, errors: Profile, tools: Option<BoxDoor>) -> Result<Opened, Error> {
     let mut options = Options::default();
+    options.errors = errors;
     options.listed = if settings.all_tools { Listed::All } else { Listed::Core };
     options.tools = tools;
     options.folders = settings.folders.clone();

@@ -62,7 +62,7 @@ pub const CATALOGUE: &[CatalogueEntry] = &[
     entry("E301", "Processing timeout", "Processing took too long", "Try a smaller file", YES),
     entry("E302", "Conversion failed", "Document conversion failed", "Try a different file", YES),
     entry("E303", "Export failed", "Export generation failed", "Try the export again", YES),
-    entry("E304", "Partial failure", "Some results could not be made", "Use the results there are or try again", YES),
+    entry("E304", "Partial failure", "Some results could not be produced", "Use the available results or try again", YES),
     entry("E305", "Result too large", "The result is too large", "Ask for less at once", NO),
     entry("E306", "Tool failed", "The tool could not do this", "Check the input and try again", NO),
     entry("E401", "Database connection error", "The database cannot be reached", "Try again", YES),
@@ -70,6 +70,6 @@ pub const CATALOGUE: &[CatalogueEntry] = &[
     entry("E403", "Database write failed", "The data could not be saved", "Try again", YES),
     entry("E501", "Session expired", "Your session has expired", "Connect again", NO),
     entry("E502", "Invalid session", "Your session is not valid", "Start again", NO),
-    entry("E503", "Authorization required", "The server wants to know who you are", "Run tidegate login URL", NO),
+    entry("E503", "Authorization required", "The server requires authorization", "Run tidegate login URL", NO),
     entry("E601", "Rate limit exceeded", "Too many requests", "Wait a moment and try again", YES),
 ];

@@ -53,17 +53,31 @@ pub(super) struct Wire<'a> {
     pub(super) method: Option<&'a Method>,
 }
 
+impl ErrorProfile {
+    /// The numbers that such servers have beside those of the specification.
+    const fn numbers(self) -> &'static [(i64, Symbol)] {
+        match self {
+            ErrorProfile::Standard => &[],
+            ErrorProfile::Gbif => GBIF,
+            ErrorProfile::Percolate => PERCOLATE,
+            ErrorProfile::Docling => DOCLING_NUMBERS,
+            ErrorProfile::DevFlow => DEVFLOW,
+        }
+    }
+
+    /// What a number means, if it is one that only such servers have.
+    pub(crate) fn symbol_of(self, code: i64, data: Option<&Json>) -> Option<Symbol> {
+        let (_, symbol) = self.numbers().iter().find(|(number, _)| *number == code)?;
+        Some(data.and_then(named_symbol).unwrap_or(*symbol))
+    }
+}
+
 /// What a number means under a profile; `None` if the profile does not know it.
 pub(super) fn by_code(profile: ErrorProfile, wire: Wire<'_>) -> Option<Row> {
-    let numbers: &[(i64, Symbol)] = match profile {
-        ErrorProfile::Docling => {
-            return DOCLING.iter().find(|(code, _)| *code == wire.code).map(|(_, row)| *row);
-        }
-        ErrorProfile::Gbif => GBIF,
-        ErrorProfile::Percolate => PERCOLATE,
-        // What DevFlow sends beyond the specification are the three numbers that the standard map knows anyway.
-        ErrorProfile::Standard | ErrorProfile::DevFlow => &[],
-    };
+    if profile == ErrorProfile::Docling {
+        return DOCLING.iter().find(|(code, _)| *code == wire.code).map(|(_, row)| *row);
+    }
+    let numbers = profile.numbers();
     let named = || named_symbol(wire.data?);
     let numbered = || numbers.iter().find(|(code, _)| *code == wire.code).map(|(_, symbol)| *symbol);
     match named().or_else(numbered) {
@@ -90,6 +104,18 @@ const fn docling(code: &'static str, symbol: Symbol, user: &'static str, retryab
     let action = if retryable { "Try again" } else { "Contact support" };
     row(code, symbol).user(user).action(action).retryable(retryable)
 }
+
+/// Those of them that are in no specification.
+const DOCLING_NUMBERS: &[(i64, Symbol)] = &[
+    (-32000, Symbol::Unavailable),
+    (-32001, Symbol::Timeout),
+    (-32002, Symbol::ConversionFailed),
+    (-32003, Symbol::ExportFailed),
+];
+
+/// What DevFlow sends beyond the specification.
+const DEVFLOW: &[(i64, Symbol)] =
+    &[(-32800, Symbol::Cancelled), (-32801, Symbol::TooLarge), (-32802, Symbol::Unavailable)];
 
 /// The numbers of the GBIF server.
 const GBIF: &[(i64, Symbol)] = &[
@@ -175,7 +201,7 @@ pub(super) fn by_symbol(
         Symbol::UnsupportedVersion => row("E203", symbol)
             .user("Protocol version not supported by the server")
             .action("Update the client or the server"),
-        Symbol::MissingCapability => row("E205", symbol),
+        Symbol::MissingCapability | Symbol::ServerCapabilityMissing => row("E205", symbol),
         // The catalogue has one code for what the server does not have. It began with tools.
         Symbol::ToolNotFound => row("E204", symbol),
         Symbol::PromptNotFound => gone(symbol, "Requested prompt not available"),
@@ -195,10 +221,9 @@ pub(super) fn by_symbol(
         Symbol::CircuitOpen => row("E201", symbol).user("Service temporarily unavailable (circuit open)"),
         // For a person trying again is good advice. Programs decide by more than that: see `RetryLayer`.
         Symbol::Internal => row("E201", symbol).user("Processing service error").action("Try again"),
-        Symbol::LoopDetected => row("E201", symbol)
-            .user("The request went round in a circle")
-            .action("Contact support")
-            .retryable(false),
+        Symbol::LoopDetected => {
+            row("E201", symbol).user("The request ran in a loop").action("Contact support").retryable(false)
+        }
         Symbol::Timeout => row("E202", symbol),
         Symbol::Cancelled => row("E206", symbol),
         Symbol::ConversionFailed => row("E302", symbol),
@@ -290,4 +315,5 @@ pub(super) const SYMBOLS: &[Symbol] = &[
     Symbol::AgentNotFound,
     Symbol::ConversionFailed,
     Symbol::ExportFailed,
+    Symbol::ServerCapabilityMissing,
 ];

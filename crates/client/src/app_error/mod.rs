@@ -18,7 +18,7 @@ use std::time::Duration;
 pub use catalogue::{CATALOGUE, CatalogueEntry, catalogue_entry};
 use map::{Row, Wire};
 use serde::{Deserialize, Serialize, Serializer};
-use tidegate_protocol::{Error, Json, Method, Revision, Symbol};
+use tidegate_protocol::{Error, Json, Method, Profile, Revision, Symbol};
 use tidegate_service::secrets::mask;
 
 /// Whose numbers a server sends. Belongs to a server, never to all of them.
@@ -36,6 +36,18 @@ pub enum ErrorProfile {
     Docling,
     /// Like the standard, which knows DevFlow's -32800 to -32802.
     DevFlow,
+}
+
+impl From<ErrorProfile> for Profile {
+    /// The same numbering for a server of this process.
+    fn from(profile: ErrorProfile) -> Profile {
+        match profile {
+            ErrorProfile::Standard | ErrorProfile::DevFlow => Profile::Strict,
+            ErrorProfile::Gbif => Profile::Gbif,
+            ErrorProfile::Percolate => Profile::Percolate,
+            ErrorProfile::Docling => Profile::Docling,
+        }
+    }
 }
 
 /// An error as an application shows it.
@@ -105,10 +117,13 @@ impl AppError {
     /// assert_eq!((error.code, error.suggested_action), ("E503", "Run tidegate login URL"));
     /// ```
     pub fn from_error(error: &Error, method: &Method, profile: ErrorProfile, revision: Revision) -> AppError {
-        let (symbol, code, message) = (error.symbol(), error.code(revision), error.detail());
+        let (symbol, message) = (error.symbol(), error.detail());
+        let code = error.original_code().unwrap_or_else(|| symbol.code(revision));
         let wire = Wire { code: code.into(), message, data: error.data(), method: Some(method) };
         let by_symbol = || map::by_symbol(profile, symbol, Some(method), error.is_unexecuted());
-        let local = is_local(symbol);
+        // A number that came from the server is not how things fail here, whatever it means.
+        let own = error.original_code().is_some() && profile.symbol_of(code.into(), error.data()).is_some();
+        let local = is_local(symbol) && !own;
         // A number of its own is what the server sent, and only the profile knows what it means.
         let foreign = code != symbol.code(revision);
         let row = match symbol {
@@ -122,12 +137,18 @@ impl AppError {
             },
             _ => by_symbol(),
         };
+        let told = AppError::of(row, message);
         AppError {
+            user_message: match symbol {
+                // The sentence says it all, and applications look for it.
+                Symbol::ServerCapabilityMissing => error.message().to_owned().into(),
+                _ => told.user_message.clone(),
+            },
             original_code: (foreign || !local).then_some(code.into()),
             data: error.data().cloned(),
             retry_after: error.retry_after(),
             public_message: error.message().to_owned(),
-            ..AppError::of(row, message)
+            ..told
         }
     }
 
@@ -138,9 +159,8 @@ impl AppError {
     /// assert_eq!(error.to_string(), "E205: MCP server does not support tools capability");
     /// ```
     pub fn missing_server_capability(capability: &str) -> AppError {
-        let message = format!("MCP server does not support {capability} capability");
-        let row = map::by_symbol(ErrorProfile::Standard, Symbol::MissingCapability, None, false);
-        AppError { user_message: message.clone().into(), ..AppError::of(row, &message) }
+        let error = crate::require::lacks(capability);
+        AppError::from_error(&error, &Method::Initialize, ErrorProfile::Standard, Revision::LATEST)
     }
 
     fn of(row: Row, message: &str) -> AppError {
@@ -173,6 +193,7 @@ fn is_local(symbol: Symbol) -> bool {
             | Symbol::Cancelled
             | Symbol::TooLarge
             | Symbol::LoopDetected
+            | Symbol::ServerCapabilityMissing
     )
 }
 

@@ -167,7 +167,7 @@ fn local_failures() {
         (Timeout, "E202", "Request timeout", "Try again", true),
         (Unavailable, "E201", "Processing service unavailable", "Try again later", true),
         (CircuitOpen, "E201", "Service temporarily unavailable (circuit open)", "Try again later", true),
-        (Unauthorized, "E503", "The server wants to know who you are", "Run tidegate login URL", false),
+        (Unauthorized, "E503", "The server requires authorization", "Run tidegate login URL", false),
         (RateLimited, "E601", "Too many requests", "Wait a moment and try again", true),
         (Cancelled, "E206", "Processing cancelled", "You can start again", false),
         (TooLarge, "E305", "The result is too large", "Ask for less at once", false),

@@ -174,7 +174,7 @@ impl Task {
             && let Err(e) = (&mut self.0).await
             && e.is_panic()
         {
-            tracing::error!(error = %e, "a task of a server process broke");
+            tracing::error!(error = %e, "an internal task of a server process failed");
         }
     }
 

@@ -96,7 +96,7 @@ impl Process {
             self.signal(Ask::Kill);
             // Only a process that hangs in the kernel can outlast this. It dies as soon as it comes back.
             if tokio::time::timeout(grace, self.gone()).await.is_err() {
-                tracing::warn!(id = self.id, "a killed process of this group is still there");
+                tracing::warn!(id = self.id, "a killed process of this group is still running");
                 self.gone = true;
             }
         }

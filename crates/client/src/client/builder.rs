@@ -139,12 +139,13 @@ impl ClientBuilder {
     /// Connects.
     pub async fn connect(self) -> Result<Client, AppError> {
         let client = self.lazy()?;
-        let facts = client.server().await?;
-        if client.0.options.require_tools && !facts.has_capability("tools") {
-            client.close().await;
-            return Err(AppError::missing_server_capability("tools"));
+        match client.server().await {
+            Ok(_) => Ok(client),
+            Err(error) => {
+                client.close().await;
+                Err(error)
+            }
         }
-        Ok(client)
     }
 
     fn build(self) -> Result<Client, Error> {

@@ -28,6 +28,7 @@ use crate::facts::ServerFacts;
 use crate::handlers::Handlers;
 use crate::local::LocalDoor;
 use crate::options::Options;
+use crate::require::require;
 use crate::rounds;
 use crate::target::Target;
 use crate::upstream::{Upstream, UpstreamDoor};
@@ -195,7 +196,10 @@ impl Client {
                 let result = self.result(call).await?;
                 let result = tidegate_protocol::Object::of(&result);
                 let result = result.ok_or_else(|| self.app_error(&Error::internal(), &Method::Discover))?;
-                Ok(ServerFacts::discovered(&result, Revision::LATEST, "local"))
+                let facts = ServerFacts::discovered(&result, Revision::LATEST, "local");
+                let required = require(&facts, &self.0.options.require);
+                required.map_err(|error| self.app_error(&error, &Method::Discover))?;
+                Ok(facts)
             }
         }
     }

@@ -90,7 +90,7 @@ fn drive(driver: &mut Driver, cx: &mut Context<'_>) {
         && let Poll::Ready(done) = Pin::new(running).poll(cx)
     {
         if let Err(e) = done {
-            tracing::debug!(error = %e, "an HTTP connection ended badly");
+            tracing::debug!(error = %e, "an HTTP connection failed");
         }
         *driver = None;
     }

@@ -118,7 +118,7 @@ impl Legacy {
                 _ => return reply,
             }
         }
-        let what = "Other clients take every session with the server for themselves. Try again in a moment";
+        let what = "Every session with the server is in use by other clients. Try again in a moment";
         Err(Error::new(Symbol::RateLimited, what).unexecuted())
     }
 
@@ -153,8 +153,14 @@ impl Legacy {
         lane: Arc<Lane>,
         allowance: Allowance,
     ) -> Result<Reply, Error> {
+        if self.options.list_tools_first && call.method == Method::ToolsCall {
+            lane.list_first(&allowance).await?;
+        }
         let as_task = self.plan(call, &lane, &allowance, false).await?;
         let reply = self.run_as(as_task, call, terms, turn.clone(), lane.clone(), allowance).await;
+        if call.method == Method::ToolsList && matches!(reply, Ok(Reply::Complete(_))) {
+            lane.has_listed();
+        }
         let refused = match &reply {
             // 2025-11-25 basic/utilities/tasks, Tool-Level Negotiation and Protocol Errors.
             Err(error) | Ok(Reply::Error(error)) => {
@@ -188,7 +194,7 @@ impl Legacy {
         if !lane.key().serves(&terms.client) {
             // It has become another client's in the meantime: the call is made in another.
             return Err(
-                Error::new(Symbol::SessionNotFound, "The session is another client's now").unexecuted()
+                Error::new(Symbol::SessionNotFound, "The session now belongs to another client").unexecuted()
             );
         }
         let sink = sink(&call.context, &call.method);
@@ -227,6 +233,7 @@ impl Legacy {
             capabilities: call.context.capabilities.clone(),
             revision: call.context.revision,
             method: call.method.clone(),
+            profile: self.options.profile,
             params: params.clone(),
             bound: Bound::new(&call.context.principal, &call.method, params),
             allowance,
@@ -305,6 +312,7 @@ impl Legacy {
             capabilities: context.capabilities.clone(),
             revision: context.revision,
             method: call.method.clone(),
+            profile: self.options.profile,
             params: call.params.clone(),
             bound,
             allowance,

@@ -31,16 +31,15 @@ pub(crate) fn welcome(
         return Err(broken("no \"capabilities\""));
     }
     let revision = version.parse::<Revision>().ok().filter(|r| !r.is_modern()).ok_or_else(|| {
-        let known: Vec<_> =
-            Revision::ALL.iter().filter(|r| !r.is_modern()).map(|r| r.as_str()).collect();
+        let known: Vec<_> = Revision::ALL.iter().filter(|r| !r.is_modern()).map(|r| r.as_str()).collect();
         let what = format!(
-            "{server} speaks protocol version {version:?} after its handshake, which this client does not: it knows {}",
+            "{server} chose protocol version {version:?}, which this client does not support: it supports {}",
             known.join(", ")
         );
         Error::new(Symbol::UnsupportedVersion, what).unexecuted()
     })?;
     if revision != offered {
-        tracing::warn!(server, %offered, spoken = %revision, "the server speaks another protocol version than offered");
+        tracing::warn!(server, %offered, spoken = %revision, "the server chose another protocol version than the one offered");
     }
     let facts = ServerFacts::initialized(&result, revision, transport);
     let (name, number) = (facts.name().unwrap_or_default(), facts.version().unwrap_or_default());

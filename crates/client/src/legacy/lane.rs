@@ -1,6 +1,7 @@
 //! [`Lane`]: one session with a legacy server, and whose it is.
 
 use std::collections::{BTreeSet, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -16,6 +17,7 @@ use crate::allowance::Allowance;
 use crate::facts::ServerFacts;
 use crate::options::{LaneOptions, Options};
 use crate::peer::{Peer, Waiting};
+use crate::require::require;
 use crate::ticket::{Event, Sink};
 use crate::upstream_error::upstream_error;
 use crate::wire;
@@ -30,6 +32,8 @@ pub(crate) struct Lane {
     pub(super) turns: Arc<Turns>,
     /// All sessions with the server, this one among them.
     pub(super) lanes: OnceLock<Weak<Lanes>>,
+    /// Whether its tools were listed in it.
+    listed: AtomicBool,
     state: Mutex<State>,
 }
 
@@ -55,6 +59,7 @@ impl Lane {
         let within =
             Allowance::new(Instant::now(), options.init_timeout, false, None).granted_by("start_timeout");
         let facts = shake_hands(&peer, terms, options, &within).await?;
+        require(&facts, &options.require)?;
         peer.line.established(facts.revision);
         let told = peer.line.tell(wire::notification("notifications/initialized", None));
         tokio::time::timeout_at(within.ends(None).into(), told)
@@ -70,8 +75,23 @@ impl Lane {
             roots: None,
         };
         let tasks = facts.offers_tasks();
-        let (turns, lanes) = (Arc::default(), OnceLock::new());
-        Ok(Arc::new(Lane { peer, facts, tasks, turns, lanes, state: Mutex::new(state) }))
+        let (turns, lanes, listed) = (Arc::default(), OnceLock::new(), AtomicBool::new(false));
+        Ok(Arc::new(Lane { peer, facts, tasks, turns, lanes, listed, state: Mutex::new(state) }))
+    }
+
+    /// The tools were listed.
+    pub(crate) fn has_listed(&self) {
+        self.listed.store(true, Ordering::Relaxed);
+    }
+
+    /// Lists the tools, unless that was done before, for servers that want it so before any call.
+    pub(crate) async fn list_first(&self, within: &Allowance) -> Result<(), Error> {
+        if !self.listed.load(Ordering::Relaxed) {
+            let listed = self.ask(Method::ToolsList, &Json::empty_object(), within).await;
+            listed.map_err(Error::unexecuted)?;
+            self.has_listed();
+        }
+        Ok(())
     }
 
     /// Whose it is.
@@ -158,7 +178,7 @@ impl Lane {
         let mut params = ObjectWriter::new();
         params.str("level", level.as_str());
         if let Err(error) = self.ask(Method::SetLevel, &params.finish(), within).await {
-            tracing::debug!(server = %self.peer.desk.name, %error, "the server did not take the log level");
+            tracing::debug!(server = %self.peer.desk.name, %error, "the server rejected the log level");
         }
     }
 

@@ -181,7 +181,7 @@ impl Parked {
         Timer::after(self.options.time, move || {
             let Some(parked) = parked.upgrade() else { return };
             if let Some(call) = parked.take(name, round) {
-                tracing::info!(method = %call.ticket.method, "a call was given up because its questions were not answered");
+                tracing::info!(method = %call.ticket.method, "stopped a call whose questions were not answered");
                 call.lane.peer.cancel(&call.ticket, "the questions were not answered in time");
             }
         })

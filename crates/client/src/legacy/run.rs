@@ -19,6 +19,7 @@ use super::tasks::{AsTask, Awaited, Tasks, created, related, unrelated};
 use super::turns::Turn;
 use super::whose::ClientIdentity;
 use crate::allowance::Allowance;
+use crate::app_error::ErrorProfile;
 use crate::asked::{named_call, undeclared};
 use crate::handlers::Handlers;
 use crate::options::Options;
@@ -26,7 +27,7 @@ use crate::peer::{Desk, needed};
 use crate::related::task_of;
 use crate::rounds;
 use crate::ticket::{Event, Sink, Ticket};
-use crate::upstream_error::upstream_error;
+use crate::upstream_error::passed_error;
 
 /// How long to wait before the result of a task is asked for again.
 const ASK_AGAIN: Duration = Duration::from_millis(500);
@@ -68,6 +69,8 @@ pub(super) struct Run {
     pub(super) capabilities: ClientCapabilities,
     pub(super) revision: Revision,
     pub(super) method: Method,
+    /// Whose error numbers the server uses.
+    pub(super) profile: ErrorProfile,
     pub(super) params: Params,
     pub(super) bound: Bound,
     pub(super) allowance: Allowance,
@@ -167,7 +170,7 @@ impl Run {
                     // The server could not do without what it could not ask.
                     return Outcome::Failed(Error::missing_capabilities(&self.undeclared));
                 }
-                Outcome::Failed(upstream_error(&self.method, Some(&self.params), &error))
+                Outcome::Failed(passed_error(self.profile, &self.method, Some(&self.params), &error))
             }
         }
     }

@@ -263,7 +263,7 @@ impl Session {
                 }
                 Err(bad) if bad.id.as_ref() == Some(id) => return Err(garbled(&bad.error)),
                 Err(bad) => {
-                    tracing::warn!(error = %bad.error, "the server sent something that is no message")
+                    tracing::warn!(error = %bad.error, "the server sent an invalid message")
                 }
             }
         }

@@ -197,7 +197,7 @@ impl Modern {
                 Ok(Incoming::Batch(_)) => {}
                 Err(bad) if bad.id.as_ref() == Some(&ticket.id) => return Err(garbled(&bad.error)),
                 Err(bad) => {
-                    tracing::warn!(server = %self.dialer.name, error = %bad.error, "the server sent something that is no message");
+                    tracing::warn!(server = %self.dialer.name, error = %bad.error, "the server sent an invalid message");
                 }
             }
         }
@@ -216,7 +216,7 @@ impl Modern {
             method => {
                 let heard = other_notice(notification).is_some_and(|notice| ticket.told(&notice));
                 if !heard {
-                    tracing::debug!(server = %self.dialer.name, method, "a notification was passed over");
+                    tracing::debug!(server = %self.dialer.name, method, "ignored a notification");
                 }
             }
         }
@@ -232,7 +232,7 @@ pub(super) fn answer(message: Message, id: &Id) -> Result<Option<Result<Json, Js
         }
         Message::Notification(notification) => Err(notification),
         _ => {
-            tracing::debug!(%id, "an answer to no request in flight was dropped");
+            tracing::debug!(%id, "dropped a response to an unknown request");
             Ok(None)
         }
     }

@@ -17,7 +17,7 @@ use crate::upstream_error::upstream_error;
 
 /// An open subscription. Dropping it ends it.
 pub(crate) struct Feed {
-    modern: Arc<Modern>,
+    pub(crate) modern: Arc<Modern>,
     source: Source,
 }
 

@@ -11,6 +11,7 @@ use tidegate_protocol::{Error, Json, Method, Object, Symbol};
 use tidegate_service::{Call, InputRequired, Question, Reply};
 
 use crate::allowance::Allowance;
+use crate::app_error::ErrorProfile;
 use crate::cache::{Fetch, ToolCache};
 use crate::dial::Dialer;
 use crate::facts::ServerFacts;
@@ -18,7 +19,7 @@ use crate::http::HttpClient;
 use crate::legacy::result as raised;
 use crate::peer::Peer;
 use crate::rounds::too_many_questions;
-use crate::upstream_error::{is_modern_error, upstream_error};
+use crate::upstream_error::{is_modern_error, passed_error, upstream_error};
 
 pub(crate) use exchange::Trouble;
 pub(crate) use feed::{Fed, Feed};
@@ -56,14 +57,14 @@ impl Modern {
             let discover = Call { method: Method::Discover, ..call.clone() };
             return Ok(match Box::pin(self.exchange(&discover, allowance)).await? {
                 Ok(_) => Reply::complete(call.context.revision, ""),
-                Err(error) => Reply::Error(passed_on(call, &error)),
+                Err(error) => Reply::Error(passed_on(self.dialer.options.profile, call, &error)),
             });
         }
         let result = match self.exchange(call, allowance).await? {
             Ok(result) => result,
             Err(error) => match Box::pin(self.second_try(call, &error, allowance)).await? {
                 Some(result) => result,
-                None => return Ok(Reply::Error(passed_on(call, &error))),
+                None => return Ok(Reply::Error(passed_on(self.dialer.options.profile, call, &error))),
             },
         };
         let result = self.edited(&call.method, result);
@@ -89,14 +90,14 @@ impl Modern {
                     Object::of(error).and_then(|e| e.object("data")).and_then(|d| d.json("supported"));
                 let supported: Vec<String> = supported.and_then(|s| s.to().ok()).unwrap_or_default();
                 if !supported.iter().any(|version| version == self.facts.revision.as_str()) {
-                    return Err(Trouble::WrongEra(passed_on(call, error)));
+                    return Err(Trouble::WrongEra(passed_on(self.dialer.options.profile, call, error)));
                 }
             }
             _ => return Ok(None),
         }
         match self.exchange(call, allowance).await? {
             Ok(result) => Ok(Some(result)),
-            Err(again) => Err(Trouble::Error(passed_on(call, &again))),
+            Err(again) => Err(Trouble::Error(passed_on(self.dialer.options.profile, call, &again))),
         }
     }
 
@@ -147,7 +148,7 @@ fn without_bad_headers(server: &str, result: &Json) -> Option<Json> {
             Some(tool) => match &tool.headers {
                 Ok(_) => true,
                 Err(fault) => {
-                    tracing::warn!(server, tool = tool.name(), %fault, "a tool with a wrong x-mcp-header was left out");
+                    tracing::warn!(server, tool = tool.name(), %fault, "ignored a tool with an invalid x-mcp-header");
                     false
                 }
             },
@@ -157,8 +158,8 @@ fn without_bad_headers(server: &str, result: &Json) -> Option<Json> {
     (good.len() < count).then(|| object.with("tools", &Json::array(&good)))
 }
 
-fn passed_on(call: &Call, error: &Json) -> Error {
-    let passed = upstream_error(&call.method, Some(&call.params), error);
+fn passed_on(profile: ErrorProfile, call: &Call, error: &Json) -> Error {
+    let passed = passed_error(profile, &call.method, Some(&call.params), error);
     // These are found before anything is done.
     if is_modern_error(error) { passed.unexecuted() } else { passed }
 }
@@ -177,7 +178,8 @@ fn reply(call: &Call, result: Json, max_questions: usize) -> Result<Reply, Error
             input_required(&object, max_questions).map(Reply::InputRequired)
         }
         Some("input_required") => {
-            let what = format!("The server asks for input in answer to {}, which it may not", call.method);
+            let what =
+                format!("The server asked for input in answer to {}, which is not allowed", call.method);
             Err(Error::new(Symbol::Unavailable, what))
         }
         Some("task") => Ok(Reply::Task(result)),

@@ -278,7 +278,7 @@ impl Inner {
     pub(super) async fn save(&self, own: &mut Credentials) {
         own.saved_at = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
         if let Err(error) = self.settings.store.save(own).await {
-            tracing::warn!(%error, "a token was not stored, so it ends with this process");
+            tracing::warn!(%error, "could not store a token; it is lost when this process exits");
         }
     }
 

@@ -130,7 +130,7 @@ impl Upstream {
         });
         let upstream = self.clone();
         let finding = async move {
-            let stopped = || Error::new(Symbol::Unavailable, "Connecting was stopped");
+            let stopped = || Error::new(Symbol::Unavailable, "Connecting was interrupted");
             task.await.unwrap_or_else(|_| upstream.found(Err(stopped())))
         };
         finding.boxed().shared()

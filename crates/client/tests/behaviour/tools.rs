@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_client::{Client, ClientState};
+use tidegate_client::{Client, ClientState, ServerCapability};
 use tidegate_edge::Eras;
 use tidegate_server::Server;
 
@@ -62,7 +62,8 @@ async fn an_unknown_tool_is_looked_for_once_more() {
 async fn a_server_without_tools_is_refused_where_they_are_needed() {
     let door = Server::new("bare", "1").build();
     let target = tidegate_client::Target::from_door(door);
-    let builder = Client::builder(target).unwrap().configure(|options| options.require_tools = true);
+    let builder =
+        Client::builder(target).unwrap().configure(|options| options.require = vec![ServerCapability::Tools]);
     let error = builder.connect().await.unwrap_err();
     assert_eq!(
         (error.code, error.message.as_str()),

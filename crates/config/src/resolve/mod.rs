@@ -3,6 +3,7 @@
 
 mod command;
 mod memory;
+mod protocol;
 mod server;
 mod terms;
 mod values;
@@ -112,7 +113,8 @@ impl Resolver<'_> {
         let memory = std::sync::Arc::new(self.memory(&file.memory));
         let servers: Vec<_> = servers.into_iter().map(|server| server.with_memory(&memory)).collect();
         self.check_exposed_names(&servers);
-        Settings { servers, tools, listen, drain, state_dir, ..Settings::default() }
+        let errors = protocol::profile(file.errors).into();
+        Settings { servers, tools, listen, errors, drain, state_dir, ..Settings::default() }
     }
 
     /// Everything that is wrong, in the order of the text, with what servers refer to in vain.
@@ -218,6 +220,7 @@ impl Resolver<'_> {
             },
             page_bytes: self.size(&["tools", "page_bytes"], tools.page_bytes.as_ref(), usual.page_bytes),
             batch: tools.batch.unwrap_or(usual.batch),
+            in_capabilities: tools.in_capabilities.unwrap_or(usual.in_capabilities),
         };
         if settings.mode == ToolMode::All && !settings.favourites.is_empty() {
             self.note(&["tools", "favourites"], "has no effect: mode = \"all\" lists every tool.");

@@ -32,6 +32,7 @@ impl Resolver<'_> {
         let placeholder = || Source::Builtin(String::new());
         let mut settings = ServerSettings::new(&name, source.unwrap_or_else(placeholder));
         self.terms(&name, &server, &mut settings.options);
+        self.protocol(&name, &server, &mut settings.options);
         if let Some(prefix) = &server.prefix {
             if style == NameStyle::Portable && !prefix.is_empty() && !names::is_portable(prefix) {
                 let sentence = "may contain only letters, digits, \"_\" and \"-\", at most 64 of them, \

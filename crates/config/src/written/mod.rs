@@ -4,6 +4,7 @@
 //! Texts stay texts here; what they mean is found out in [`resolve`](crate::resolve).
 
 pub(crate) mod memory;
+mod protocol;
 mod server;
 mod values;
 
@@ -11,6 +12,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) use protocol::{Errors, Handshake, Requirement};
 pub(crate) use server::{Breaker, Defaults, Era, Instances, Retry, Server, Tool, Transport};
 pub(crate) use values::{Place, Size, Switch, Time, Words};
 
@@ -49,6 +51,9 @@ pub(crate) struct File {
     /// A directory for the last known lists of each server, so that they can be served before the server has started;
     /// false to store nothing. Default: tidegate in the user's state directory, such as ~/.local/state/tidegate.
     pub(crate) state_dir: Option<Place>,
+    /// Whose error numbers clients look for in the gateway's own errors: "standard", "gbif", "percolate", "docling" or
+    /// "devflow". Default "standard".
+    pub(crate) errors: Option<Errors>,
     /// How tools are offered.
     pub(crate) tools: Tools,
     /// The built-in memory.
@@ -89,6 +94,9 @@ pub(crate) struct Tools {
     pub(crate) page_bytes: Option<Size>,
     /// Whether clients may send several calls in one request (tools/call_batch). Default true.
     pub(crate) batch: Option<bool>,
+    /// Whether the answer to initialize has the definitions of all tools under capabilities.tools, for clients that read them
+    /// there. Default false.
+    pub(crate) in_capabilities: Option<bool>,
 }
 
 /// Which tools are listed.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_protocol::Capability;
 
+use super::protocol::{ClientInfo, Errors, Handshake, Requirement};
 use super::values::{Size, Switch, Time, Words};
 
 /// Writes a struct with the given fields and those that a server and `[defaults]` have in common. `serde(flatten)` would
@@ -111,6 +112,20 @@ with_terms! {
         deny: Vec<String>,
         /// Changes to single tools, by the server's own names.
         tools: BTreeMap<String, Tool>,
+        /// Capabilities without which the server is refused (E205): "tools", "resources", "prompts", "completions",
+        /// "logging". Default none.
+        require: Vec<Requirement>,
+        /// Whose error numbers the server uses: "standard", "gbif", "percolate", "docling" or "devflow". Callers find
+        /// such a number in the data of an error. Default "standard".
+        errors: Option<Errors>,
+        /// "three-step" for servers that want initialize, notifications/initialized and tools/list, in this order, before any
+        /// tool is called: it offers protocol version 2024-11-05 (or what MCP_PROTOCOL_VERSION says) and requires tools.
+        /// Default "auto".
+        handshake: Option<Handshake>,
+        /// The protocol version to speak, such as "2025-06-18". Default: the newest that both sides support.
+        protocol_version: Option<String>,
+        /// The name and version under which the gateway introduces itself to the server. Default: Tidegate's own.
+        client_info: Option<ClientInfo>,
     }
 }
 

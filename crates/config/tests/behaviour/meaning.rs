@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use tidegate_client::{EraChoice, Instances};
+use tidegate_client::{EraChoice, ErrorProfile, Instances, ServerCapability};
 use tidegate_config::{Embeddings, MemoryStore, NameStyle, PinMode, SchemaStyle, Source, ToolMode};
-use tidegate_protocol::Capability;
+use tidegate_protocol::{Capability, Profile, Revision};
 use tidegate_service::layers::{BreakerMode, BreakerSettings};
 
 use crate::{command, parse, remote, server};
@@ -396,4 +396,73 @@ fn the_memory_is_told_what_it_needs() {
     let other = parse(&text.replace("me:hush@", "me:loud@")).unwrap();
     assert_ne!(other.servers[0].digest, settings.servers[0].digest);
     assert_eq!(other.servers[1].digest, settings.servers[1].digest);
+}
+
+#[test]
+fn what_a_server_must_have_and_what_its_numbers_mean() {
+    let usual = server("command = \"x\"").options;
+    assert!(usual.require.is_empty() && !usual.list_tools_first);
+    assert_eq!(usual.profile, ErrorProfile::Standard);
+    let options =
+        server("command = \"x\"\nrequire = [\"tools\", \"completions\"]\nerrors = \"gbif\"").options;
+    assert_eq!(options.require, [ServerCapability::Tools, ServerCapability::Completions]);
+    assert_eq!(options.profile, ErrorProfile::Gbif);
+    for (errors, meant) in [
+        ("standard", ErrorProfile::Standard),
+        ("percolate", ErrorProfile::Percolate),
+        ("docling", ErrorProfile::Docling),
+        ("devflow", ErrorProfile::DevFlow),
+    ] {
+        assert_eq!(server(&format!("builtin = \"memory\"\nerrors = {errors:?}")).options.profile, meant);
+    }
+    assert!(parse("[servers.x]\ncommand = \"x\"\nrequire = [\"tasks\"]").is_err());
+    assert_ne!(server("command = \"x\"").digest, server("command = \"x\"\nrequire = [\"tools\"]").digest);
+}
+
+#[test]
+fn which_revision_is_offered() {
+    let options = server("command = \"x\"\nprotocol_version = \"2025-06-18\"").options;
+    assert_eq!((options.era, options.offer), (EraChoice::Legacy, Revision::V2025_06_18));
+    let options = server("command = \"x\"\nprotocol_version = \"2026-07-28\"").options;
+    assert_eq!(options.era, EraChoice::Modern);
+    let three = "command = \"x\"\nhandshake = \"three-step\"";
+    let options = server(three).options;
+    assert_eq!((options.era, options.offer), (EraChoice::Legacy, Revision::V2024_11_05));
+    assert_eq!(options.require, [ServerCapability::Tools]);
+    assert!(options.list_tools_first);
+    let breaker = options.breaker.expect("on by default");
+    assert_eq!(
+        (breaker.mode, breaker.open_for, breaker.half_open_max),
+        (BreakerMode::Consecutive(5), 30 * SECOND, 1)
+    );
+    let options = server(&format!(
+        "{three}\nprotocol_version = \"2025-03-26\"\nclient_info = {{ name = \"ui\", version = \"2\" }}"
+    ))
+    .options;
+    assert_eq!(options.offer, Revision::V2025_03_26);
+    assert_eq!(options.client_info.as_str(), r#"{"name":"ui","version":"2"}"#);
+    let of_env = |name: &str| (name == "MCP_PROTOCOL_VERSION").then(|| "2025-06-18".to_owned());
+    let settings =
+        tidegate_config::Config::parse(&format!("[servers.x]\n{three}"), "tidegate.toml", &of_env).unwrap();
+    assert_eq!(settings.servers[0].options.offer, Revision::V2025_06_18);
+    for (fields, sentence) in [
+        ("protocol_version = \"1999\"", "must be one of 2024-11-05"),
+        ("protocol_version = \"2026-07-28\"\nera = \"legacy\"", "because of era = \"legacy\""),
+        ("protocol_version = \"2026-07-28\"\nhandshake = \"three-step\"", "because of handshake"),
+        ("protocol_version = \"2025-06-18\"\nera = \"modern\"", "because of era = \"modern\""),
+        ("handshake = \"three-step\"\nera = \"modern\"", "because of era = \"modern\""),
+    ] {
+        let error = parse(&format!("[servers.x]\ncommand = \"x\"\n{fields}")).unwrap_err().to_string();
+        assert!(error.contains(sentence), "{fields}: {error}");
+    }
+    let notes = parse("[servers.x]\nbuiltin = \"demo\"\nhandshake = \"three-step\"").unwrap().notes;
+    assert!(notes.iter().any(|note| note.starts_with("servers.x.handshake has no effect")), "{notes:?}");
+}
+
+#[test]
+fn what_clients_find_in_errors_and_capabilities() {
+    let usual = parse("").unwrap();
+    assert_eq!((usual.errors, usual.tools.in_capabilities), (Profile::Strict, false));
+    let settings = parse("errors = \"percolate\"\n[tools]\nin_capabilities = true").unwrap();
+    assert_eq!((settings.errors, settings.tools.in_capabilities), (Profile::Percolate, true));
 }

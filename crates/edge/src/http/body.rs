@@ -36,8 +36,8 @@ pub(super) async fn read(
     let mut deadline = None;
     while let Some(frame) = next(&mut body, &mut deadline, within).await? {
         let frame = frame.map_err(|e| {
-            tracing::debug!(error = %e, "the request body broke off");
-            let what = "Parse error: the request body broke off";
+            tracing::debug!(error = %e, "the request body was cut off");
+            let what = "Parse error: the request body was cut off";
             respond::error(None, &Error::new(Symbol::ParseError, what), None)
         })?;
         let Ok(data) = frame.into_data() else { continue };
@@ -108,7 +108,7 @@ async fn next(
     }
     let deadline = *deadline.get_or_insert_with(|| Instant::now() + within);
     timeout_at(deadline, frame).await.map_err(|_| {
-        let what = format!("Request timeout: the request body did not come within {within:?}");
+        let what = format!("Request timeout: the request body did not arrive within {within:?}");
         respond::refused(408, &Error::new(Symbol::Timeout, what))
     })
 }

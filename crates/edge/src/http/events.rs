@@ -129,7 +129,7 @@ impl EventLog {
             state.add(message);
             state.trim(self.max_bytes, 1);
             if self.ends_when_full && state.first > state.delivered {
-                tracing::info!("ending a stream whose reader does not keep up");
+                tracing::info!("closing a stream whose reader is too slow");
                 state.messages.clear();
                 state.bytes = 0;
                 state.done = true;

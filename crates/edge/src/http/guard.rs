@@ -13,7 +13,7 @@ pub(super) fn check(heads: &Heads<'_>, uri: &Uri, settings: &Settings) -> Result
     }
     let forbidden = |what: String| Err(Error::new(Symbol::InvalidRequest, what));
     if heads.ambiguous {
-        return forbidden("Forbidden: the Host or Origin header is there twice".to_owned());
+        return forbidden("Forbidden: the Host or Origin header is repeated".to_owned());
     }
     // HTTP/2 carries the host in the request target.
     let host = heads.host.map(|h| h.to_str().unwrap_or("")).or_else(|| uri.authority().map(|a| a.as_str()));

@@ -223,10 +223,9 @@ impl Drop for Listening {
 fn once(heads: &Heads<'_>) -> Result<(), Error> {
     match heads.twice {
         None => Ok(()),
-        Some(name) => Err(Error::new(
-            Symbol::HeaderMismatch,
-            format!("Header mismatch: the {name} header is there twice"),
-        )),
+        Some(name) => {
+            Err(Error::new(Symbol::HeaderMismatch, format!("Header mismatch: the {name} header is repeated")))
+        }
     }
 }
 

@@ -198,7 +198,7 @@ async fn take<D: Door>(
                     let peer = Arc::new(peer);
                     if connection.peer.set(peer.clone()).is_err() {
                         let error =
-                            Error::new(Symbol::InvalidRequest, "Invalid request: initialize came twice");
+                            Error::new(Symbol::InvalidRequest, "Invalid request: initialize was sent twice");
                         log.send(wire::error(Some(&request.id), &error, None));
                         return respond::accepted();
                     }

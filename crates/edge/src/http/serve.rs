@@ -92,7 +92,7 @@ where
             connections.watch(connection(stream, service.clone(), settings.stalled, pulse.clone()));
         let task = tasks.spawn(async move {
             if let Err(e) = connection.await {
-                tracing::debug!(error = %e, "a connection ended badly");
+                tracing::debug!(error = %e, "a connection failed");
             }
             drop(place);
         });

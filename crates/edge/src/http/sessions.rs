@@ -195,7 +195,7 @@ impl Session {
 pub(super) fn new_id() -> Result<String, Error> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes).map_err(|e| {
-        tracing::error!(error = %e, "no randomness for a session id");
+        tracing::error!(error = %e, "cannot generate a session id");
         Error::internal()
     })?;
     Ok(format!("{:032x}", u128::from_le_bytes(bytes)))

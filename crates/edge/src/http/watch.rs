@@ -173,7 +173,7 @@ impl Watch {
             })
             .min();
         if let Some((_, _, at)) = idlest {
-            tracing::debug!("closing an idle connection: another needs its place");
+            tracing::debug!("closing an idle connection to make room for another");
             connections.swap_remove(at).task.abort();
         }
     }
@@ -201,7 +201,7 @@ fn look(connections: &Mutex<Vec<Watched>>, patience: Patience) {
             Phase::Idle(_) => lasts >= patience.idle,
         };
         if over {
-            tracing::debug!(?phase, ?lasts, "closing a connection on which nothing happens");
+            tracing::debug!(?phase, ?lasts, "closing an inactive connection");
             watched.task.abort();
         }
         !over

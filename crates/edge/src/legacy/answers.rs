@@ -124,7 +124,7 @@ async fn ask<D: Door>(run: &Run<'_, D>, question: &Question, params: Json) -> Re
             Ok((key, lower::answer(run.peer.revision, question.method.as_str(), &question.params, result)))
         }
         Ok(Ok(Ok(_))) => {
-            let what = format!("The client answered {} with something that is no object", question.method);
+            let what = format!("The client's answer to {} is not an object", question.method);
             Err(Error::new(Symbol::ToolExecution, what))
         }
         // A client that refuses to show a form has said no; one that cannot sample has failed.

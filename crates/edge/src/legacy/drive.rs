@@ -110,7 +110,7 @@ impl<D: Door> Run<'_, D> {
             }
             Method::Initialize => Err(Error::new(
                 Symbol::InvalidRequest,
-                "Invalid request: this session is initialized already",
+                "Invalid request: this session is already initialized",
             )),
             // Methods of the other era, which this client's server has never heard of.
             Method::Discover
@@ -189,9 +189,14 @@ impl<D: Door> Run<'_, D> {
             return Err(error);
         }
         let tool = params.str("name").unwrap_or_default();
-        let tag = Tag { tool: None, revision: self.peer.revision, correlation: correlation(params.meta()) };
+        let tag = Tag {
+            tool: None,
+            revision: self.peer.revision,
+            correlation: correlation(params.meta()),
+            profile: Profile::Strict,
+        };
         // Whether the tool has an output schema is not known here, so there is no structured content.
-        Ok(tool_failure(&error, &tool, &tag, Profile::Strict, false))
+        Ok(tool_failure(&error, &tool, &tag, false))
     }
 
     /// Makes one call and passes its notifications on while it runs.

@@ -186,7 +186,7 @@ impl Peer {
         let waiting = id.as_json().parse().ok().and_then(|id: u64| self.state().asked.remove(&id));
         match waiting {
             Some(waiting) => drop(waiting.send(answer)),
-            None => tracing::debug!(%id, "an answer to nothing that was asked"),
+            None => tracing::debug!(%id, "ignored a response to an unknown request"),
         }
     }
 

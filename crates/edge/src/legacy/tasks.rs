@@ -164,7 +164,7 @@ async fn cancel<D: Door>(run: &Run<'_, D>, id: &str) -> Result<Json, Error> {
     let status = get(run, id).await?.str("status").unwrap_or_default().into_owned();
     if matches!(&*status, "completed" | "failed" | "cancelled") {
         // 2025-11-25 basic/utilities/tasks: cancelling a finished task is an error.
-        return Err(Error::invalid_params(format_args!("task {id} is {status} already")));
+        return Err(Error::invalid_params(format_args!("task {id} is already {status}")));
     }
     call(run, Method::TasksCancel, id_params(id)).await?;
     Ok(lower::task(&get(run, id).await?))

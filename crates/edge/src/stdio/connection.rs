@@ -64,7 +64,7 @@ pub(super) async fn run<D: Door>(
                 }
                 Ok(_) => {}
                 Err(e) => {
-                    tracing::debug!(error = %e, "the input broke off");
+                    tracing::debug!(error = %e, "the input was cut off");
                     break Ended::Eof;
                 }
             },
@@ -85,7 +85,7 @@ pub(super) async fn run<D: Door>(
     // A client that reads nothing must not keep the process.
     let written = async { tokio::join!(ending, &mut writer) };
     if tokio::time::timeout(2 * drain, written).await.is_err() {
-        tracing::debug!("the output was not read to the end");
+        tracing::debug!("the client did not read all of the output");
     }
     ended
 }

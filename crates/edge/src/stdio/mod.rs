@@ -81,7 +81,7 @@ pub async fn serve<D: Door>(door: D, settings: Settings) -> Ended {
     match task.join_next().await {
         Some(Ok(ended)) => ended,
         failed => {
-            tracing::error!(?failed, "the connection ended badly");
+            tracing::error!(?failed, "the connection failed");
             Ended::OutputClosed
         }
     }

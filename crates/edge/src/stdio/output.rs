@@ -52,7 +52,7 @@ impl Output {
             }
             if state.buffer.len() + message.len() > self.0.max_backlog {
                 // The other side has stopped reading; holding more would only move the failure.
-                tracing::warn!(limit = self.0.max_backlog, "giving up a connection that does not read");
+                tracing::warn!(limit = self.0.max_backlog, "closing a connection whose client does not read");
                 self.break_off(&mut state);
                 return;
             }

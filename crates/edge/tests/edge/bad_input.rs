@@ -255,8 +255,8 @@ async fn bodies_in_pieces() {
     one by one: 200 {"jsonrpc":"2.0","id":1,"result":{}}
     with nothing in between: 200 {"jsonrpc":"2.0","id":1,"result":{}}
     far too many: 413 {"jsonrpc":"2.0","error":{"code":-32600,"message":"The request body is larger than the limit of 1000 bytes"}}
-    broken off: 400 {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the request body broke off"}}
-    broken at the end: 400 {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the request body broke off"}}
+    broken off: 400 {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the request body was cut off"}}
+    broken at the end: 400 {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the request body was cut off"}}
     none: 400 {"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error: the message is empty"}}
     "#);
 }
@@ -309,8 +309,8 @@ async fn wrong_modern_requests_over_http() {
     unknown method: 404 {"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found: tools/fly"}}
     no such tool: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Unknown tool: fly"}}
     no such resource: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Resource not found: mem:b","data":{"uri":"mem:b"}}}
-    unknown version: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32022,"message":"Unsupported protocol version \"v999\": this server speaks 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05","data":{"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":"v999"}}}
-    legacy version: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32022,"message":"Unsupported protocol version \"2025-11-25\": this server speaks 2026-07-28, 2025-06-18, 2025-03-26, 2024-11-05","data":{"supported":["2026-07-28","2025-06-18","2025-03-26","2024-11-05"],"requested":"2025-11-25"}}}
+    unknown version: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32022,"message":"Unsupported protocol version \"v999\": this server supports 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05","data":{"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":"v999"}}}
+    legacy version: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32022,"message":"Unsupported protocol version \"2025-11-25\": this server supports 2026-07-28, 2025-06-18, 2025-03-26, 2024-11-05","data":{"supported":["2026-07-28","2025-06-18","2025-03-26","2024-11-05"],"requested":"2025-11-25"}}}
     no version: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/protocolVersion\"] is missing or of a wrong type"}}
     no capabilities: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/clientCapabilities\"] is missing or of a wrong type"}}
     capabilities of a wrong type: 400 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/clientCapabilities\"] is missing or of a wrong type"}}
@@ -387,9 +387,9 @@ async fn headers_must_say_what_the_body_says() {
     another name: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: Mcp-Name header value 'slow' does not match body value 'echo'"}}
     an encoded name that is broken: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: the Mcp-Name header cannot be read: its Base64 text is malformed"}}
     a name that is not ASCII: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: the Mcp-Name header cannot be read: it has characters outside visible ASCII, space and tab"}}
-    two versions: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: the mcp-protocol-version header is there twice"}}
-    two methods: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: the mcp-method header is there twice"}}
-    two names: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: the mcp-name header is there twice"}}
+    two versions: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: the mcp-protocol-version header is repeated"}}
+    two methods: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: the mcp-method header is repeated"}}
+    two names: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: the mcp-name header is repeated"}}
     "#);
     for ask in [
         list(),
@@ -440,7 +440,7 @@ async fn wrong_legacy_requests() {
     server/discover: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found: server/discover"}}
     subscriptions/listen: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found: subscriptions/listen"}}
     tasks/update: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found: tasks/update"}}
-    initialize: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"Invalid request: this session is initialized already"}}
+    initialize: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"Invalid request: this session is already initialized"}}
     tools/call: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Unknown tool: fly"}}
     tools/call: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"Internal error"}}
     tools/call: 200 {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid params: _meta.progressToken must be a string or an integer, not null"}}

@@ -72,7 +72,7 @@ async fn headers_and_bodies_have_one_deadline_each_however_often_a_byte_comes() 
         let all = String::from_utf8_lossy(&all);
         assert!(all.starts_with(answer) && all.is_empty() == answer.is_empty(), "{all:?}");
         if !all.is_empty() {
-            assert!(all.contains("Request timeout: the request body did not come within 500ms"), "{all}");
+            assert!(all.contains("Request timeout: the request body did not arrive within 500ms"), "{all}");
         }
         in_time("the trickle to end", trickle).await.unwrap();
     }

@@ -85,7 +85,7 @@ async fn from_handshake_to_calls() {
     {"id":1,"jsonrpc":"2.0","result":{}}
     {"error":{"code":-32600,"message":"Server not initialized: send initialize first"},"id":2,"jsonrpc":"2.0"}
     {"id":3,"jsonrpc":"2.0","result":{"capabilities":{"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}},"instructions":"Be kind","protocolVersion":"2024-11-05","serverInfo":{"name":"stub","version":"1"}}}
-    {"error":{"code":-32600,"message":"Invalid request: this session is initialized already"},"id":4,"jsonrpc":"2.0"}
+    {"error":{"code":-32600,"message":"Invalid request: this session is already initialized"},"id":4,"jsonrpc":"2.0"}
     {"id":5,"jsonrpc":"2.0","result":{"content":[{"text":"hi","type":"text"}]}}
     {"error":{"code":-32601,"message":"Method not found: tools/fly"},"id":6,"jsonrpc":"2.0"}
     {"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1,"progressToken":0,"total":1}}

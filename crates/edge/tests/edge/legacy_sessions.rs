@@ -51,7 +51,7 @@ async fn a_handshake_may_carry_headers_of_either_era() {
         assert_eq!(answer.json().await["result"]["protocolVersion"], "2025-11-25");
     }
     let answer = client.post(&hello).header("mcp-protocol-version", "1.0").send().await;
-    insta::assert_snapshot!(answer.line().await, @r#"400 {"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"Unsupported protocol version \"1.0\": this server speaks 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05","data":{"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":"1.0"}}}"#);
+    insta::assert_snapshot!(answer.line().await, @r#"400 {"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"Unsupported protocol version \"1.0\": this server supports 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05","data":{"supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"requested":"1.0"}}}"#);
 }
 
 #[tokio::test(start_paused = true)]

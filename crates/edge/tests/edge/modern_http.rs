@@ -357,8 +357,8 @@ async fn a_modern_server_and_legacy_clients() {
         table += &format!("{name}: {}\n", answer.line().await);
     }
     insta::assert_snapshot!(table, @r#"
-    initialize: 400 {"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"Unsupported protocol version \"2025-11-25\": this server speaks 2026-07-28","data":{"supported":["2026-07-28"],"requested":"2025-11-25"}}}
-    initialize with a version: 400 {"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"Unsupported protocol version \"2025-11-25\": this server speaks 2026-07-28","data":{"supported":["2026-07-28"],"requested":"2025-11-25"}}}
+    initialize: 400 {"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"Unsupported protocol version \"2025-11-25\": this server supports 2026-07-28","data":{"supported":["2026-07-28"],"requested":"2025-11-25"}}}
+    initialize with a version: 400 {"jsonrpc":"2.0","id":0,"error":{"code":-32022,"message":"Unsupported protocol version \"2025-11-25\": this server supports 2026-07-28","data":{"supported":["2026-07-28"],"requested":"2025-11-25"}}}
     a bare request: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/protocolVersion\"] is missing or of a wrong type"}}
     a request of a session: 400 {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/protocolVersion\"] is missing or of a wrong type"}}
     a notification: 202 

@@ -370,7 +370,7 @@ async fn a_modern_server_and_legacy_clients() {
     }
     got.push(pipe.ask(&json!([{"jsonrpc": "2.0", "id": 1, "method": "ping"}])).await);
     insta::assert_snapshot!(lines(&got), @r#"
-    {"error":{"code":-32022,"data":{"requested":"2025-11-25","supported":["2026-07-28"]},"message":"Unsupported protocol version \"2025-11-25\": this server speaks 2026-07-28"},"id":0,"jsonrpc":"2.0"}
+    {"error":{"code":-32022,"data":{"requested":"2025-11-25","supported":["2026-07-28"]},"message":"Unsupported protocol version \"2025-11-25\": this server supports 2026-07-28"},"id":0,"jsonrpc":"2.0"}
     {"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/protocolVersion\"] is missing or of a wrong type"},"id":1,"jsonrpc":"2.0"}
     {"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/protocolVersion\"] is missing or of a wrong type"},"id":1,"jsonrpc":"2.0"}
     {"error":{"code":-32602,"message":"Invalid params: _meta[\"io.modelcontextprotocol/protocolVersion\"] is missing or of a wrong type"},"id":1,"jsonrpc":"2.0"}

@@ -33,7 +33,7 @@ async fn from_creation_to_result() {
     {"id":2,"jsonrpc":"2.0","result":{"tasks":[{"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","pollInterval":50,"status":"working","taskId":"task-1","ttl":60000}]}}
     {"id":2,"jsonrpc":"2.0","result":{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"task-1"}},"content":[{"text":"none","type":"text"}]}}
     {"id":2,"jsonrpc":"2.0","result":{"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","pollInterval":50,"status":"completed","taskId":"task-1","ttl":60000}}
-    {"error":{"code":-32602,"message":"Invalid params: task task-1 is completed already"},"id":2,"jsonrpc":"2.0"}
+    {"error":{"code":-32602,"message":"Invalid params: task task-1 is already completed"},"id":2,"jsonrpc":"2.0"}
     "#);
 }
 
@@ -94,10 +94,10 @@ async fn tasks_that_fail_or_are_cancelled() {
     ];
     insta::assert_snapshot!(lines(&got), @r#"
     {"error":{"code":-32603,"data":{"why":"so"},"message":"it broke"},"id":2,"jsonrpc":"2.0"}
-    {"error":{"code":-32602,"message":"Invalid params: task task-1 is failed already"},"id":2,"jsonrpc":"2.0"}
+    {"error":{"code":-32602,"message":"Invalid params: task task-1 is already failed"},"id":2,"jsonrpc":"2.0"}
     {"id":2,"jsonrpc":"2.0","result":{"createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","pollInterval":50,"status":"cancelled","taskId":"task-2","ttl":60000}}
     {"error":{"code":-32602,"message":"Invalid params: task task-2 was cancelled"},"id":9,"jsonrpc":"2.0"}
-    {"error":{"code":-32602,"message":"Invalid params: task task-2 is cancelled already"},"id":2,"jsonrpc":"2.0"}
+    {"error":{"code":-32602,"message":"Invalid params: task task-2 is already cancelled"},"id":2,"jsonrpc":"2.0"}
     {"error":{"code":-32602,"message":"Unknown task: task-3"},"id":2,"jsonrpc":"2.0"}
     "#);
 }

@@ -143,7 +143,7 @@ impl Learned {
                 }
             });
             if let Err(error) = saved {
-                tracing::error!(%error, "tools that were seen for the first time are not pinned");
+                tracing::error!(%error, "cannot pin newly seen tools");
             }
         });
     }
@@ -156,7 +156,7 @@ fn changed(server: &str, tool: &str, approved: &Pin, now: &Pin) -> Error {
     let (whose, place) = shown(server, tool);
     let sentence = format!(
         "{whose} is withheld: its definition has changed since it was approved ({}). \
-         To look at the change and approve it, somebody runs: tidegate pin {place}",
+         To review the change and approve it, run: tidegate pin {place}",
         members.join(", ")
     );
     let mut data = about("changed", server, tool, now);
@@ -168,7 +168,7 @@ fn changed(server: &str, tool: &str, approved: &Pin, now: &Pin) -> Error {
 fn unapproved(server: &str, tool: &str, now: &Pin) -> Error {
     let (whose, place) = shown(server, tool);
     let sentence = format!(
-        "{whose} is withheld: it is not approved yet. To look at it and approve it, somebody runs: tidegate pin {place}"
+        "{whose} is withheld: it is not approved yet. To review and approve it, run: tidegate pin {place}"
     );
     Error::new(Symbol::ToolExecution, sentence)
         .with_data(about("unapproved", server, tool, now).finish())

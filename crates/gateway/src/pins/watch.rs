@@ -56,7 +56,7 @@ impl Inner {
                         let over = over.clone();
                         let _ = tokio::task::spawn_blocking(move || inner.repin(lock, &over)).await;
                     }
-                    Some(Err(error)) => tracing::error!(%error, "the pins stay as they were"),
+                    Some(Err(error)) => tracing::error!(%error, "keeping the previous pins"),
                 }
                 seen = stamp.or(seen);
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tidegate_protocol::json::Edit;
-use tidegate_protocol::{Error, Json, Limits, Params, Symbol};
+use tidegate_protocol::{Error, Json, Limits, Params};
 use tidegate_service::{Call, Reply};
 
 use super::definitions::{CALL, SEARCH};
@@ -44,18 +44,21 @@ impl Inner {
     }
 
     /// A name that nobody has, with those that were probably meant.
+    /// Not every client shows its model more of an error than the sentence, so that has the best of them too.
     async fn no_tool(&self, name: &str, params: &Params) -> Error {
-        let mut sentence = self.unknown(params, Symbol::Validation, "tool").message().to_owned();
+        let error = self.unknown(Kind::Tools, params);
         let near = match self.indexed().await {
             Ok(state) => state.index().search(name, None, SUGGESTIONS).names,
             Err(error) => return error,
         };
+        let mut sentence = error.message().to_owned();
         if !near.is_empty() {
             let near: Vec<&str> = near.iter().map(|name| &**name).collect();
-            sentence.push_str(&format!(". Near to it are {}", near.join(", ")));
+            sentence.push_str(&format!(". Did you mean {}?", near.join(", ")));
         }
-        sentence.push_str(&format!(". {SEARCH} finds tools by what they do"));
-        Error::new(Symbol::Validation, sentence)
+        let stop = if near.is_empty() { "." } else { "" };
+        sentence.push_str(&format!("{stop} Find tools by what they do with {SEARCH}"));
+        error.with_message(sentence)
     }
 }
 

@@ -71,7 +71,7 @@ impl State {
         Ok(match (wanted.query.is_empty(), server) {
             (false, server) => {
                 let found = self.index().search(&wanted.query, server, wanted.limit);
-                let fits = format!("that fit {:?}", wanted.query);
+                let fits = format!("that match {:?}", wanted.query);
                 self.tools_found(found, &fits)
             }
             (true, Some(server)) => {
@@ -88,7 +88,7 @@ impl State {
         let Found { names, total } = found;
         let mut text = match (names.len(), total) {
             (0, _) => format!(
-                "There are no tools {fits}. Try other words, or an empty query, which lists the servers and how many \
+                "No tools {fits}. Try other words, or an empty query, which lists the servers and how many \
                  tools each has."
             ),
             (shown, total) if shown < total => format!("The best {shown} of {total} tools {fits}. "),
@@ -148,7 +148,7 @@ impl State {
 
     fn no_server(&self, name: &str) -> Error {
         let names: Vec<&str> = self.mounts.iter().map(|mount| mount.name()).collect();
-        wrong(format_args!("there is no server {name:?}; there are {}", names.join(", ")))
+        wrong(format_args!("no server is named {name:?}; the servers are {}", names.join(", ")))
     }
 }
 

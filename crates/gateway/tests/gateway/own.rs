@@ -98,7 +98,7 @@ async fn a_cursor_is_one_callers_and_outlives_changes_of_the_lists() {
     assert_eq!(keys(&second), ["a://ann/5", "a://ann/6", "a://ann/7", "a://ann/8"]);
     for (caller, cursor) in [(&bob, cursor), (&ann, json!({"cursor": "7"})), (&ann, json!({"cursor": 7}))] {
         let error = caller.fails(&gateway, "resources/list", cursor).await;
-        assert!(error.message().contains("the cursor is not one of this list"), "{}", error.message());
+        assert!(error.message().contains("the cursor does not belong to this list"), "{}", error.message());
     }
     let templates = ann.fails(&gateway, "resources/templates/list", json!({"cursor": first["nextCursor"]}));
     assert!(templates.await.message().contains("cursor"));

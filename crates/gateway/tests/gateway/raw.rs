@@ -111,7 +111,10 @@ fn steps(modern: bool, request: &Object) -> Vec<Step> {
             let (progress, log) = (progress(token.as_str()), log());
             vec![told("progress", &progress), told("message", &log), done(&result(modern, ""))]
         }
-        ("tools/call", "fail") => vec![failed(&error("-31999"))],
+        ("tools/call", "fail") => {
+            let wanted = params.object("arguments").and_then(|arguments| arguments.json("code"));
+            vec![failed(&error(wanted.as_ref().map_or("-31999", |code| code.as_str())))]
+        }
         ("tools/call", "far") => vec![failed(&error("12345678901"))],
         ("tools/call", "ask") if modern => match params.has("inputResponses") {
             true => vec![done(&result(modern, ""))],

@@ -139,7 +139,10 @@ async fn names_that_collide_or_that_models_refuse_are_replaced_and_reported() {
     };
     assert!(names.iter().all(fits), "{names:?}");
     assert_eq!(names.iter().collect::<std::collections::HashSet<_>>().len(), 8, "{names:?}");
-    assert_eq!((names[0].as_str(), names[3].as_str()), ("files_read_all", "same"));
+    // The names of each server's tools do not depend on the order of its list.
+    assert_eq!(names[..2], ["one_files_read_all", "files_read_all"], "\"files read.all\" comes first");
+    assert_eq!(names[4..6], ["two_files_read_all_2", "two_files_read_all"]);
+    assert_eq!((names[3].as_str(), names[7].as_str()), ("same", "two_same"));
     let reports = first.reports();
     for name in names.iter().filter(|name| *name != "same") {
         assert!(reports.iter().any(|report| report.contains(&format!("{name:?}"))), "{name}: {reports:?}");
@@ -163,6 +166,68 @@ async fn names_that_collide_or_that_models_refuse_are_replaced_and_reported() {
 }
 
 #[tokio::test]
+async fn names_do_not_depend_on_which_server_answers_first() {
+    let server = |name: &str| {
+        let mut settings = local(
+            name,
+            Server::new(name, "1").tool(says("echo", name)).tool(says(&format!("of_{name}"), name)),
+        );
+        settings.prefix = String::new();
+        settings.seal()
+    };
+    // The first is not there yet.
+    let (address, stop) =
+        serve(Server::new("a", "1").build(), Eras::Modern, ([127, 0, 0, 1], 0).into()).await;
+    drop(stop);
+    let mut late = at("a", address);
+    late.prefix = String::new();
+    let early = gateway([late.seal(), server("b")]).await;
+    let caller = modern();
+    assert_eq!(caller.list(&early, "tools/list").await, ["b_echo", "b_of_b"]);
+    assert!(
+        early.reports().iter().any(|report| report.contains("until \"a\" has answered")),
+        "{:?}",
+        early.reports()
+    );
+    let a = Server::new("a", "1").tool(says("echo", "a")).tool(says("of_a", "a"));
+    let (_, _stop) = serve(a.build(), Eras::Modern, address).await;
+    let names = ["echo", "of_a", "b_echo", "of_b"];
+    until("the first", async || caller.list(&early, "tools/list").await == names).await;
+    assert_eq!(
+        early.reports(),
+        [r#""echo" of "b" is offered as "b_echo": the name "echo" is already used by "a""#]
+    );
+    // Nobody who knew the name of one ever called the other.
+    assert_eq!(caller.call(&early, "b_echo").await, ("b".to_owned(), false));
+    let at_once = gateway([server("a"), server("b")]).await;
+    assert_eq!(caller.list(&at_once, "tools/list").await, names, "the same as if it had been there");
+    early.close().await;
+    at_once.close().await;
+}
+
+#[tokio::test]
+async fn the_definitions_of_tools_are_in_the_capabilities_for_clients_that_read_them_there() {
+    let mut wanted = settings([local("s", whole("s"))]);
+    wanted.tools.in_capabilities = true;
+    let with = started(wanted).await;
+    let without = gateway([local("s", whole("s"))]).await;
+    let said = async |gateway: &tidegate_gateway::Gateway, caller: Caller| {
+        caller.get(gateway, "server/discover", json!({})).await["capabilities"]["tools"].clone()
+    };
+    let tools = said(&with, legacy()).await;
+    assert_eq!(tools["listChanged"], true);
+    let list = legacy().get(&with, "tools/list", json!({})).await;
+    for (at, name) in ["s_b", "s_a"].into_iter().enumerate() {
+        assert_eq!(tools[name], list["tools"][at], "the whole definition");
+    }
+    for tools in [said(&with, modern()).await, said(&without, legacy()).await] {
+        assert_eq!(tools, json!({"listChanged": true}));
+    }
+    with.close().await;
+    without.close().await;
+}
+
+#[tokio::test]
 async fn what_a_server_lists_twice_is_offered_once() {
     let lists = |call: &Call| {
         let tools = ["a", "a", "b"].map(|name| json!({"name": name, "inputSchema": {}}));
@@ -170,7 +235,11 @@ async fn what_a_server_lists_twice_is_offered_once() {
     };
     let gateway = gateway([scripted("s", lists)]).await;
     assert_eq!(modern().list(&gateway, "tools/list").await, ["s_a", "s_b"]);
-    assert!(gateway.reports().iter().any(|report| report.contains("twice")), "{:?}", gateway.reports());
+    assert!(
+        gateway.reports().iter().any(|report| report.contains("more than once")),
+        "{:?}",
+        gateway.reports()
+    );
     gateway.close().await;
 }
 

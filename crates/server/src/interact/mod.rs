@@ -174,7 +174,7 @@ impl<T> Future for Ask<T> {
         let asked = match &this.asked {
             Ok(asked) => asked,
             Err(problem) => {
-                tracing::error!(problem, "a handler asked an impossible question");
+                tracing::error!(problem, "a handler asked an invalid question");
                 return this.fail(Error::internal());
             }
         };

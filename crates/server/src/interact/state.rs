@@ -27,7 +27,7 @@ enum Content<'a> {
 /// Seals the memory of a call. Each seal has a fresh nonce, so no two states are alike.
 pub(super) fn seal(core: &Core, call: &Call, memory: &Memory) -> Result<String, Error> {
     let unwritable = |error| {
-        tracing::error!(%error, "the memory of a call cannot be written");
+        tracing::error!(%error, "cannot save the state of a call");
         Error::internal()
     };
     let memory = serde_json::value::to_raw_value(memory).map_err(unwritable)?;

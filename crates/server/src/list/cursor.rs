@@ -65,7 +65,10 @@ pub(super) fn seal(core: &Core, call: &Call, place: &Place) -> Result<String, Er
 }
 
 pub(super) fn refused() -> Error {
-    Error::new(Symbol::InvalidCursor, "Invalid params: the cursor is not one of this list; start without one")
+    Error::new(
+        Symbol::InvalidCursor,
+        "Invalid params: the cursor does not belong to this list; start again without a cursor",
+    )
 }
 
 fn binding(call: &Call) -> Binding<'_> {

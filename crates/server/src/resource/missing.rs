@@ -27,7 +27,7 @@ fn malformed(uri: &str) -> Option<String> {
     let hex = |at: usize| uri.as_bytes().get(at).is_some_and(u8::is_ascii_hexdigit);
     let (at, _) = uri.match_indices('%').find(|(at, _)| !hex(at + 1) || !hex(at + 2))?;
     let shown: String = uri[at..].chars().take(3).collect();
-    Some(format!("{shown:?} is no escaped byte; a percent sign is written %25 in a URI"))
+    Some(format!("{shown:?} is not a valid escape; a percent sign is written %25 in a URI"))
 }
 
 /// The template that was probably meant, and why it does not fit.

@@ -78,7 +78,10 @@ async fn drive(mut run: Run, task: Arc<Task>) {
     });
     let work = std::panic::AssertUnwindSafe(work).catch_unwind();
     let core = cx.core();
-    let failed = |error: Error| Outcome::Failed(error.to_json(cx.revision()));
+    let failed = |error: Error| {
+        let (profile, revision) = (cx.core().options.profile, cx.revision());
+        Outcome::Failed(error.in_profile(profile, revision).to_json(revision))
+    };
     let left = task.ends_in();
     let outcome = tokio::select! {
         biased;
@@ -88,7 +91,7 @@ async fn drive(mut run: Run, task: Arc<Task>) {
                 Outcome::Completed(result)
             }
             Ok(Ok((Reply::Complete(result), _))) => {
-                tracing::warn!(task = task.id(), size = result.len(), "there is no room for a task's result");
+                tracing::warn!(task = task.id(), size = result.len(), "no room for a task's result");
                 let message = "The result is too large to be kept: ask for less, or fetch other results first";
                 failed(Error::new(Symbol::TooLarge, message).with_code(-32603))
             }
@@ -100,7 +103,7 @@ async fn drive(mut run: Run, task: Arc<Task>) {
                 failed(Error::internal())
             }
             Err(_elapsed) => {
-                failed(Error::new(Symbol::Timeout, "The task did not finish in its time and was stopped"))
+                failed(Error::new(Symbol::Timeout, "The task did not finish in time and was stopped"))
             }
         },
     };
@@ -127,7 +130,10 @@ fn named(core: &Core, call: &Call) -> Result<Arc<Task>, Error> {
     };
     // Somebody else's task does not exist.
     core.tasks.find(&id, &call.context.principal).ok_or_else(|| {
-        Error::new(Symbol::TaskNotFound, "Task not found: it was never made, has expired, or is not yours")
+        Error::new(
+            Symbol::TaskNotFound,
+            "Task not found: it does not exist, has expired, or belongs to someone else",
+        )
     })
 }
 
@@ -161,7 +167,7 @@ pub(crate) fn cancel(core: &Core, call: &Call) -> Result<Reply, Error> {
     task.cancel.cancel();
     if !was_running && !call.context.revision.is_modern() {
         // 2025-11-25 basic/utilities/tasks, Task Cancellation; later revisions just acknowledge.
-        return Err(Error::invalid_params("the task has ended already and cannot be cancelled"));
+        return Err(Error::invalid_params("the task has already ended and cannot be cancelled"));
     }
     Ok(Reply::Complete(acknowledged(core, call)))
 }

@@ -5,9 +5,8 @@ use std::sync::atomic::Ordering;
 
 use bytestring::ByteString;
 use serde_json::{Map, Value};
-use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Capability, Error, Feature, Json, Params, Profile, Symbol};
-use tidegate_service::{Call, Reply, Tag, tool_failure};
+use tidegate_service::{Call, Reply, Tag, tool_failure, unknown_tool};
 
 use super::entry::invalid_arguments;
 use super::read::{Misread, whole_numbers};
@@ -16,9 +15,6 @@ use crate::cx::Cx;
 use crate::dispatch::Started;
 use crate::run::{Run, Work};
 use crate::server::Core;
-
-/// How many names an unknown tool is answered with.
-const SUGGESTIONS: usize = 20;
 
 /// Everything up to the handler. Whatever can be refused is refused here, without a future.
 pub(crate) fn call(core: &Arc<Core>, call: Call) -> Started {
@@ -175,20 +171,13 @@ fn wants_task(core: &Core, tool: &ToolEntry, call: &Call) -> Result<bool, Error>
 /// An unknown tool, with the names that the caller may have meant.
 fn unknown(core: &Core, name: &str, call: &Call) -> Result<Started, Error> {
     let registry = core.registry.load();
-    let mut near: Vec<(f64, &str)> = registry
-        .tools()
-        .filter(|tool| tool.is_visible(&call.context.principal))
-        .map(|tool| (strsim::jaro_winkler(name, &tool.name), tool.name.as_str()))
-        .collect();
-    near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
-    let names: Vec<&str> = near.into_iter().take(SUGGESTIONS).map(|(_, name)| name).collect();
-    let mut data = ObjectWriter::new();
-    data.value("availableTools", &names).str("symbol", Symbol::ToolNotFound.as_str());
-    let name = super::problem::shorten(name.to_owned());
-    let error = Error::new(Symbol::ToolNotFound, format!("Unknown tool: {name}")).with_data(data.finish());
+    let known = registry.tools().filter(|tool| tool.is_visible(&call.context.principal));
+    let error = unknown_tool(name, known.map(|tool| tool.name.as_str()));
     if core.options.profile == Profile::Gbif {
         // What that server's clients know: a result, as for any other failure.
-        return Ok(Started::tool_failed(tool_failure(&error, &name, &Tag::of(call), Profile::Gbif, true)));
+        let tag = Tag { profile: Profile::Gbif, ..Tag::of(call) };
+        let name = super::problem::shorten(name.to_owned());
+        return Ok(Started::tool_failed(tool_failure(&error, &name, &tag, true)));
     }
     Err(error)
 }
@@ -226,6 +215,7 @@ fn failure(core: &Core, tool: &ToolEntry, call: &Call, error: &Error) -> Json {
         tool: Some(ByteString::from(tool.name.as_str())),
         revision: context.revision,
         correlation: context.correlation,
+        profile: core.options.profile,
     };
-    tool_failure(error, &tool.name, &tag, core.options.profile, !tool.has_output_schema())
+    tool_failure(error, &tool.name, &tag, !tool.has_output_schema())
 }

@@ -169,7 +169,9 @@ async fn a_long_list_comes_in_pages_that_stay_where_they_are() {
         let params = json!({"cursor": cursor});
         let error = request(&memory, tenant, Method::ResourcesList, params).await.unwrap_err();
         assert_eq!(error.symbol(), Symbol::InvalidCursor, "{cursor}");
-        assert!(error.message().contains("the cursor is not one of this list; start without one"));
+        assert!(
+            error.message().contains("the cursor does not belong to this list; start again without a cursor")
+        );
     }
 }
 

@@ -96,7 +96,7 @@ impl FileStore {
                 Ok(_) => {}
                 // A new login writes it anew, so this is no reason to fail.
                 Err(_) => {
-                    tracing::warn!(path = %path.display(), "this file of tokens is damaged and passed over")
+                    tracing::warn!(path = %path.display(), "ignored a damaged token file")
                 }
             }
         }

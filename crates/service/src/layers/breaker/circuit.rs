@@ -107,7 +107,7 @@ impl Circuit {
                 BreakerState::Open => {
                     tracing::warn!(breaker = name, %from, %to, "{name} {why}: circuit open")
                 }
-                _ => tracing::info!(breaker = name, %from, %to, "the circuit changed its state"),
+                _ => tracing::info!(breaker = name, %from, %to, "the circuit breaker changed its state"),
             }
         }
         result

@@ -169,6 +169,8 @@ fn outcome(reply: &Reply) -> Outcome<'_> {
     match reply {
         Reply::Error(error) => match error.symbol() {
             Symbol::Unavailable if error.is_unexecuted() => Outcome::Unreachable(error.message()),
+            // It is not the server that it should be, and was not asked for anything else.
+            Symbol::ServerCapabilityMissing => Outcome::Unreachable(error.message()),
             Symbol::Unavailable | Symbol::Timeout => Outcome::Failure(error.message()),
             Symbol::CircuitOpen
             | Symbol::RateLimited
