@@ -80,7 +80,8 @@ fn usual(dialect: Dialect, servers: Map<String, Value>) -> BTreeMap<String, Valu
 fn codex(text: &str, origin: &Path) -> Result<Option<Map<String, Value>>, ServersFileError> {
     let mut root: Map<String, Value> = toml::from_str(text).map_err(|error| {
         // The whole error quotes the text, which may hold secrets.
-        let line = error.span().map(|span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        let before = error.span().and_then(|span| text.get(..span.start));
+        let line = before.map(|before| before.matches('\n').count() + 1);
         let reason = match line {
             Some(line) => format!("line {line}: {}", error.message()),
             None => error.message().to_owned(),
