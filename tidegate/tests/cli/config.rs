@@ -341,6 +341,32 @@ fn check_connects_if_asked_to() {
     run(&folder, &["check", "--connect"]).exits(0);
 }
 
+#[cfg(unix)]
+#[test]
+fn programs_get_what_they_need_and_no_tokens() {
+    let folder = Folder::new();
+    folder.write(".env", "OF_FILE=hush\n");
+    let text = "[defaults.env]\nOF_ALL = \"1\"\n[servers.x]\ncommand = [\"sh\", \"-c\", \"env > seen\", \"${OF_FILE}\"]\n";
+    folder.write(FILE, text);
+    let mut command = command(&folder.0);
+    let passed = [
+        ("HTTPS_PROXY", "http://127.0.0.1:9"),
+        ("npm_config_registry", "http://127.0.0.1:9"),
+        ("LC_ALL", "C"),
+    ];
+    let withheld = ["GITHUB_TOKEN", "UV_PUBLISH_TOKEN", "ANTHROPIC_API_KEY", "TWINE_PASSWORD"];
+    command.args(["check", "--connect"]).envs(passed).envs(withheld.map(|name| (name, "hush")));
+    // It says nothing, so it is no server.
+    Running::start(command).wait().exits(1);
+    let seen = folder.read("seen");
+    for line in
+        passed.map(|(name, value)| format!("{name}={value}\n")).iter().chain([&"OF_ALL=1\n".to_owned()])
+    {
+        assert!(seen.contains(line), "{line}: {seen}");
+    }
+    assert!(!seen.contains("hush"), "{seen}");
+}
+
 /// A gateway among its own servers would start itself without end. It tells the processes that it starts what it serves.
 #[test]
 fn a_gateway_does_not_start_itself() {
