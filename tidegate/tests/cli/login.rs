@@ -139,3 +139,15 @@ fn a_key_instead_of_a_login() {
     let args = ["tools", &url, "--header", "Authorization: Bearer sesame"];
     assert!(tidegate_in(&folder, &args, "").exits(0).out.contains("treasure"));
 }
+
+#[test]
+fn add_says_that_a_login_is_required() {
+    let (url, folder) = (start(), Folder::new());
+    folder.write("tidegate.toml", "");
+    let done = tidegate_in(&folder, &["add", "cave", &url], "").exits(5);
+    assert_eq!(done.out, format!("Added cave, but it requires a login. Run: tidegate login {url}\n"));
+    assert!(folder.read("tidegate.toml").contains("[servers.cave]"));
+    // The gateway's name for it is enough.
+    let refused = tidegate_in(&folder, &["tools", "cave"], "").exits(5);
+    assert!(refused.err.contains("tidegate login"), "{refused:?}");
+}

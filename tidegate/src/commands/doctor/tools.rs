@@ -149,14 +149,14 @@ fn check_schema(report: &mut Report, about: &str, which: &str, schema: &Value) {
         return;
     }
     if let Err(fault) = tidegate_service::schema::Schema::compile(schema) {
-        let at = if fault.place.is_empty() { String::new() } else { format!(" at {}", fault.place) };
-        let fault: String = fault.reason.chars().take(200).collect();
-        report.add(
-            Level::Broken,
-            about,
-            format!("the {which} schema is not valid JSON Schema{at}: {fault}"),
-            "correct the schema: clients and models cannot use the tool otherwise",
-        );
+        let reason: String = fault.reason.chars().take(200).collect();
+        let what = match fault.place.as_str() {
+            // It may be valid, and only too much.
+            "" => format!("the {which} schema cannot be used: {reason}"),
+            place => format!("the {which} schema is not valid JSON Schema at {place}: {reason}"),
+        };
+        let fix = "correct or simplify the schema: clients and models cannot use the tool otherwise";
+        report.add(Level::Broken, about, what, fix);
     }
 }
 
@@ -297,6 +297,10 @@ mod tests {
         let shown = report.show(None, Paint::plain());
         assert!(
             shown.contains("60000 parameters have names that some model APIs reject: \"ä 0\", "),
+            "{shown}"
+        );
+        assert!(
+            shown.contains("tool large: the input schema cannot be used: the schema has more than"),
             "{shown}"
         );
         assert!(
