@@ -594,6 +594,11 @@ impl Error {
         self.0.code
     }
 
+    /// Whether that code belongs to a numbering of its own: see [`Error::code_in_data`].
+    pub fn has_code_in_data(&self) -> bool {
+        self.0.code.is_some() && self.0.code_in_data
+    }
+
     /// Whether its own code is not sent to a peer of `revision` as such.
     fn hides_code(&self, revision: Revision) -> bool {
         self.0.code.is_some_and(|code| self.0.code_in_data || !may_send(code, revision))

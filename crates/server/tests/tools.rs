@@ -255,6 +255,9 @@ async fn profiles_speak_as_their_clients_expect() {
     assert_eq!(gbif["structuredContent"]["code"], -32000);
     assert_eq!(gbif["structuredContent"]["data"]["availableTools"], json!(["t"]));
     let percolate = Client::modern(&server(Profile::Percolate)).tool("t", json!({})).await;
+    assert_eq!(percolate["error"]["code"], -32602, "modern clients find the number in the data");
+    assert_eq!(percolate["error"]["data"], json!({"originalCode": -32000, "symbol": "TENANT_NOT_FOUND"}));
+    let percolate = Client::legacy(&server(Profile::Percolate)).tool("t", json!({})).await;
     assert_eq!(percolate["error"]["code"], -32000);
     let strict = Client::modern(&server(Profile::Strict)).tool("t", json!({})).await;
     assert_eq!(strict["error"]["code"], -32602);

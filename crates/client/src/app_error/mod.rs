@@ -121,9 +121,8 @@ impl AppError {
         let code = error.original_code().unwrap_or_else(|| symbol.code(revision));
         let wire = Wire { code: code.into(), message, data: error.data(), method: Some(method) };
         let by_symbol = || map::by_symbol(profile, symbol, Some(method), error.is_unexecuted());
-        // A number that came from the server is not how things fail here, whatever it means.
-        let own = error.original_code().is_some() && profile.symbol_of(code.into(), error.data()).is_some();
-        let local = is_local(symbol) && !own;
+        // A number of the server's own is not how things fail here, whatever it means.
+        let local = is_local(symbol) && !error.has_code_in_data();
         // A number of its own is what the server sent, and only the profile knows what it means.
         let foreign = code != symbol.code(revision);
         let row = match symbol {

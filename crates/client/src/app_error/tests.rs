@@ -171,7 +171,7 @@ fn local_failures() {
         (RateLimited, "E601", "Too many requests", "Wait a moment and try again", true),
         (Cancelled, "E206", "Processing cancelled", "You can start again", false),
         (TooLarge, "E305", "The result is too large", "Ask for less at once", false),
-        (LoopDetected, "E201", "The request went round in a circle", "Contact support", false),
+        (LoopDetected, "E201", "The request ran in a loop", "Contact support", false),
     ] {
         let error = of(Standard, &local(symbol), Method::ToolsCall);
         assert_eq!((error.code, &*error.user_message), (code, user));
@@ -219,6 +219,10 @@ fn a_servers_own_number_is_read_by_its_profile() {
     let error = local(Symbol::ToolExecution).with_code(-32050);
     let error = of(Standard, &error, Method::ToolsCall);
     assert_eq!((error.code, error.original_code), ("E306", Some(-32050)));
+    // The same once it was understood.
+    let error = local(Symbol::Timeout).with_code(-32001).code_in_data();
+    let error = of(Docling, &error, Method::ToolsCall);
+    assert_eq!((error.code, error.original_code), ("E202", Some(-32001)), "not E301");
     // What failed on this side keeps its meaning.
     let error = of(Gbif, &local(Symbol::Unavailable).with_code(-32001), Method::ToolsCall);
     assert_eq!((error.code, error.original_code), ("E201", Some(-32001)));

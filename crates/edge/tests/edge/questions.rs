@@ -190,7 +190,10 @@ async fn answers_that_are_none() {
     // As with a client that answers with an error: the call was fine, and the tool has failed.
     let failed = events.message().await;
     assert_eq!(failed["result"]["isError"], true, "{failed}");
-    assert!(failed["result"]["content"][0]["text"].as_str().unwrap().contains("no object"), "{failed}");
+    assert!(
+        failed["result"]["content"][0]["text"].as_str().unwrap().contains("is not an object"),
+        "{failed}"
+    );
     // A second answer comes too late.
     session.answer(&question, accept("Alice")).await;
     assert!(session.works().await);
