@@ -270,9 +270,39 @@ async fn without_arguments() {
     assert_eq!(text_of(&client.request("tools/call", json!({"name": "now"})).await), Some("noon"));
     assert_eq!(client.tool_text("now", json!({})).await, "noon");
     let refused = client.tool("now", json!({"x": 1})).await;
-    assert_eq!(text_of(&refused), Some("Invalid arguments for now: x is not a known field"));
+    assert_eq!(
+        text_of(&refused),
+        Some("Invalid arguments for now: unknown argument \"x\"; there are no arguments")
+    );
     let schema = &client.request("tools/list", json!({})).await["tools"][0]["inputSchema"];
     assert_eq!(*schema, json!({"type": "object", "properties": {}, "additionalProperties": false}));
+}
+
+#[tokio::test]
+async fn unknown_arguments_are_named_with_the_nearest_and_some_are_ignored() {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    #[serde(rename_all = "camelCase", deny_unknown_fields)]
+    struct Look {
+        entity_name: String,
+    }
+    let tool = Tool::new("look").any_case().ignores("user_id").ignores("entity_name");
+    let door = one(tool.handler(|args: Look, _cx: Cx| async move { args.entity_name }));
+    let client = Client::modern(&door);
+    for (arguments, said) in [
+        (json!({"entity_name": "Ann", "userId": 5, "user_id": null}), "Ann"),
+        (
+            json!({"entityName": "Ann", "name": "Ann"}),
+            "Invalid arguments for look: unknown argument \"name\"; did you mean \"entityName\"?",
+        ),
+        (
+            json!({"entityName": "Ann", "other": 1}),
+            "Invalid arguments for look: unknown argument \"other\"; the arguments are \"entityName\"",
+        ),
+    ] {
+        assert_eq!(text_of(&client.tool("look", arguments).await), Some(said));
+    }
+    let schema = &client.request("tools/list", json!({})).await["tools"][0]["inputSchema"];
+    assert_eq!(schema["properties"].as_object().unwrap().len(), 1, "{schema}");
 }
 
 #[tokio::test]

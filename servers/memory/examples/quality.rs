@@ -111,7 +111,7 @@ async fn main() -> Outcome<()> {
 fn entity(rfc: &Rfc) -> Entity {
     let characters: Vec<char> = rfc.text.chars().collect();
     let observations = characters.chunks(PIECE).map(|piece| piece.iter().collect()).collect();
-    Entity { name: rfc.name.clone(), entity_type: "rfc".to_owned(), observations }
+    Entity { name: rfc.name.clone(), entity_type: "rfc".to_owned(), observations, ..Entity::default() }
 }
 
 /// All RFCs of a folder and of those in it that have an abstract, in the order of their numbers.

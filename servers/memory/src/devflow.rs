@@ -61,7 +61,7 @@ fn plain(database: &Connection, table: &str) -> Result<()> {
         .query_row("SELECT count(*) FROM pragma_table_xinfo(?1) WHERE hidden <> 0", [table], |row| row.get(0))
         .map_err(unreadable)?;
     if tables != 1 || computed != 0 {
-        return Err(wrong(format!("has no table {table:?} as DevFlow makes it")));
+        return Err(wrong(format!("has no table {table:?} as DevFlow creates it")));
     }
     let health: String = database
         .query_row(&format!("PRAGMA quick_check({table})"), [], |row| row.get(0))
@@ -83,6 +83,7 @@ fn tables(database: &Connection) -> Result<Graph> {
                 name: row.get(0)?,
                 entity_type: row.get(1)?,
                 observations: serde_json::from_str(&observations).map_err(|error| unfit(2, error))?,
+                ..Entity::default()
             };
             graph.entities.push(entity);
             Ok(())
@@ -200,7 +201,7 @@ mod tests {
             ([MAGIC, &[0; 200]].concat(), "devflow"),
             (file("CREATE TABLE other (id)"), "no table \"entities\""),
             (file(endless), "no table \"entities\""),
-            (file(&computed), "as DevFlow makes it"),
+            (file(&computed), "as DevFlow creates it"),
             (file(&format!("{TABLES}{unfit}")), "cannot be read"),
             (damaged, "devflow"),
         ] {

@@ -45,7 +45,7 @@ use tidegate_server::{Cx, Server, ServerDoor};
 pub use agents::models::{Kind as ProviderKind, Models, Provider, Secret};
 pub use embed::{Embedder, Endpoint, HUGGING_FACE, MODEL_FILES, download};
 pub use graph::history::{EntityVersion, RelationVersion};
-pub use graph::model::{Entity, Graph, Relation};
+pub use graph::model::{Entity, Graph, Properties, Relation};
 pub use graph::relations::Direction;
 pub use jsonl::file::Imported;
 pub use jsonl::read::Problem;
@@ -101,9 +101,10 @@ pub fn server_with(store: Store, options: Options) -> ServerDoor {
     let meaning = options.embeddings.clone().map(|embedder| embed::Meaning::new(embedder, &store));
     let recall = Recall { store, options: Arc::new(options), meaning, runs: agents::Runs::default() };
     let server = Server::new("tidegate-memory", env!("CARGO_PKG_VERSION")).title("Memory").instructions(
-        "A lasting memory: a graph of entities, what is known of them, and how they are connected. Look here \
-             (search_nodes) before you ask, and keep what is worth knowing next time (create_entities, \
-             add_observations, create_relations). Nothing is lost: get_entity_history shows what was.",
+        "A persistent memory: a graph of entities, their observations and properties, and the relations between \
+             them. Search it (search_nodes) before you ask the user, and store what will be useful later \
+             (create_entities, add_observations, create_relations). Nothing is lost: get_entity_history shows earlier \
+             versions, and undo reverts a change.",
     );
     let server = server.error_profile(recall.options.errors);
     let server = tools::add(server, &recall);

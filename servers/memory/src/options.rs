@@ -10,7 +10,6 @@ use crate::agents::models::Models;
 use crate::embed::Embedder;
 
 /// What the memory can be told about where it runs.
-#[derive(Default)]
 #[non_exhaustive]
 pub struct Options {
     /// Which tools are listed. Every tool can be called all the same.
@@ -23,6 +22,10 @@ pub struct Options {
     pub max_document_bytes: Option<usize>,
     /// How many tenants may have a memory, besides the usual one: 1000 if nothing is said.
     pub max_tenants: Option<usize>,
+    /// Whether the schemas of tools have the argument `tenant_id`, which is how callers choose a tenant where nobody has to
+    /// say who they are. `true` if nothing is said. Without it the argument is still taken, and callers that are known can
+    /// only repeat their own tenant.
+    pub tenants_by_argument: bool,
     /// Whether pages may also be fetched from this machine and its network. Only for a server whose callers may see
     /// everything there.
     pub allow_private_addresses: bool,
@@ -36,6 +39,23 @@ pub struct Options {
     pub embeddings: Option<Embedder>,
 }
 
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            listed: Listed::default(),
+            tools: None,
+            folders: Vec::new(),
+            max_document_bytes: None,
+            max_tenants: None,
+            tenants_by_argument: true,
+            allow_private_addresses: false,
+            models: Models::default(),
+            agents: Bounds::default(),
+            embeddings: None,
+        }
+    }
+}
+
 impl Options {
     /// The models that the environment speaks of; see [`Models::from_env`] for the variables.
     pub fn models_from_env() -> Models {
@@ -46,7 +66,7 @@ impl Options {
 /// Which tools are listed: an assistant pays for every one of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Listed {
-    /// The 21 that most assistants need.
+    /// The 24 that most assistants need.
     #[default]
     Core,
     /// All of them.

@@ -8,7 +8,7 @@ use tidegate_server::{Argument, Completing, Cx, Prompt, PromptArgs, PromptMessag
 
 use crate::Recall;
 use crate::graph::model::{Entity, Graph, Relation};
-use crate::graph::{history, read, search};
+use crate::graph::{history, properties, read, search};
 use crate::store::Fault;
 use crate::tools::memory;
 
@@ -223,7 +223,9 @@ async fn review_context(recall: Recall, args: PromptArgs, cx: Cx) -> Result<Vec<
 /// A graph for people and models to read.
 fn shown(graph: &Graph) -> String {
     let entity = |entity: &Entity| {
-        format!("{} ({})\n{}\n", entity.name, entity.entity_type, bullets(&entity.observations))
+        let described = entity.properties.iter().map(|(key, value)| properties::line(key, value));
+        let lines: Vec<String> = described.chain(entity.observations.iter().cloned()).collect();
+        format!("{} ({})\n{}\n", entity.name, entity.entity_type, bullets(&lines))
     };
     let relation = |r: &Relation| format!("{} {} {}", r.from, r.relation_type, r.to);
     let mut text: String = graph.entities.iter().map(entity).collect::<Vec<_>>().join("\n");

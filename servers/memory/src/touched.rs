@@ -65,7 +65,7 @@ pub(crate) struct Told {
 pub(crate) fn by(view: &mut View<'_>, first: i64, last: i64, interest: &Interest) -> Result<Told> {
     let mut look = Look { view, span: [Value::Int(first), Value::Int(last)] };
     let entities = look.any("entities")?;
-    let graph = entities || look.any("observations")? || look.any("relations")?;
+    let graph = entities || look.any("observations")? || look.any("relations")? || look.any("properties")?;
     let (agents, documents) = (look.any("agents")?, look.any("documents")?);
     let named = match graph {
         true => look.names(interest)?,
@@ -164,10 +164,12 @@ impl Look<'_, '_> {
                 named(&row.text(1)?);
                 Ok(())
             })?;
-            self.view.each(&Self::sql("DISTINCT entity", "observations", ended, ""), &self.span, |row| {
-                touched.extend(keys.get(&row.int(0)?).copied());
-                Ok(())
-            })?;
+            for table in ["observations", "properties"] {
+                self.view.each(&Self::sql("DISTINCT entity", table, ended, ""), &self.span, |row| {
+                    touched.extend(keys.get(&row.int(0)?).copied());
+                    Ok(())
+                })?;
+            }
         }
         Ok(touched)
     }

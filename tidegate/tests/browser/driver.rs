@@ -119,6 +119,16 @@ impl Browser {
         self.ask("POST", "/goog/cdp/execute", json!({"cmd": "Emulation.setEmulatedMedia", "params": params}));
     }
 
+    /// Puts what the page downloads into a folder.
+    pub(crate) fn download_to(&self, folder: &std::path::Path) {
+        let params = json!({"behavior": "allow", "downloadPath": folder});
+        self.ask(
+            "POST",
+            "/goog/cdp/execute",
+            json!({"cmd": "Browser.setDownloadBehavior", "params": params}),
+        );
+    }
+
     /// Fails if the page complained, or asked anybody but the server at `port` for anything.
     #[track_caller]
     pub(crate) fn assert_well_behaved(&self, port: u16) {
@@ -127,13 +137,16 @@ impl Browser {
             told.as_array().unwrap().iter().filter(|entry| entry["level"] != "INFO").collect();
         assert!(told.is_empty(), "the console says: {told:?}");
         let own = format!("http://127.0.0.1:{port}/");
+        // What the page made itself, to be downloaded.
+        let made = format!("blob:{own}");
         let events = self.ask("POST", "/se/log", json!({"type": "performance"}));
         let mut asked = 0;
         for event in events.as_array().unwrap() {
             let message: Value = serde_json::from_str(event["message"].as_str().unwrap()).unwrap();
             if message["message"]["method"] == "Network.requestWillBeSent" {
                 let url = message["message"]["params"]["request"]["url"].as_str().unwrap();
-                assert!(url.starts_with(&own) || url.starts_with("data:,"), "the page asked {url}");
+                let fine = [own.as_str(), made.as_str(), "data:,"].iter().any(|begin| url.starts_with(begin));
+                assert!(fine, "the page asked {url}");
                 asked += 1;
             }
         }

@@ -19,6 +19,8 @@ fn harbour(prefix: &'static str) -> Site {
     site.remember("Ann", "person", &["likes tea", "lives in Kiel"]);
     site.remember("Ben", "person", &["writes the manual"]);
     site.remember("Harbour", "project", &["began in March"]);
+    let properties = json!({"email": "ann@example.com", "tall": true});
+    site.call("set_properties", json!({"entityName": "Ann", "properties": properties}));
     site.relate("Ann", "leads", "Harbour");
     site.relate("Ben", "works_on", "Harbour");
     site
@@ -61,15 +63,20 @@ fn the_graph_is_drawn_and_an_entity_shows_what_is_known() {
     browser.wait(TITLE, "Ann");
     let detail = browser.value("detail.innerText");
     let detail = detail.as_str().unwrap();
-    for known in ["person", "likes tea", "leads", "Harbour"] {
+    for known in ["person", "likes tea", "leads", "Harbour", "email", "ann@example.com", "true"] {
         assert!(detail.contains(known), "{known}: {detail}");
     }
     assert!(!detail.contains("lives in Kiel"), "{detail}");
     browser.click("#detail .history summary");
     browser.wait("document.querySelector('.change.removed')?.textContent", "− lives in Kiel");
+    let listed = site.call("list_entities", json!({"prefix": "Ann"}));
+    browser.wait(
+        "document.querySelector('#detail .identity dd')?.textContent",
+        listed["entities"][0]["id"].clone(),
+    );
 
     // From one to the next, and away.
-    browser.click("#detail .link");
+    browser.click("#detail .relations .link");
     browser.wait(TITLE, "Harbour");
     browser.click("#detail .close");
     browser.wait(TITLE, Value::Null);
@@ -86,7 +93,7 @@ fn search_finds_what_is_known() {
     browser.wait(LISTED, json!(["Ben"]));
     browser.value("(query.value = 'xylophone', query.dispatchEvent(new Event('input')))");
     browser.wait(LISTED, json!([]));
-    browser.wait("list.textContent", "Nothing is found.");
+    browser.wait("list.textContent", "No results.");
     browser.value("(query.value = '', query.dispatchEvent(new Event('input')))");
     browser.wait(LISTED, json!(["Ann", "Ben", "Harbour"]));
     // Only one type.
@@ -133,7 +140,7 @@ fn an_empty_memory_says_how_to_begin_in_light_and_dark() {
     for tab in ["documents", "agents"] {
         browser.click(&format!("#tab-{tab}"));
         browser.wait(&format!("document.querySelector('#tab-{tab}').ariaSelected"), "true");
-        browser.wait("/^Looking/.test(list.textContent) || list.textContent === ''", false);
+        browser.wait("/^Loading/.test(list.textContent) || list.textContent === ''", false);
         assert_eq!(browser.value("trouble.hidden"), json!(true));
     }
     browser.assert_well_behaved(site.port);
@@ -197,7 +204,7 @@ fn documents_and_agents_are_found_and_shown_whole() {
     browser.wait(LISTED, json!(["Doc 2"]));
     assert_eq!(browser.value("document.querySelector('#tab-documents').ariaSelected"), json!("true"));
     browser.value("(query.value = 'absent', query.dispatchEvent(new Event('input')))");
-    browser.wait("list.textContent", "Nothing is found.");
+    browser.wait("list.textContent", "No results.");
 
     browser.value("(query.value = 'pilot', query.dispatchEvent(new Event('input')))");
     browser.click("#tab-agents");
@@ -205,7 +212,7 @@ fn documents_and_agents_are_found_and_shown_whole() {
     browser.click("#list .entry");
     browser.wait("detail.innerText.includes('The end.')", true);
     let detail = browser.value("detail.innerText");
-    for told in ["Look at the stars.", "search_nodes", "heading"] {
+    for told in ["Look at the stars.", "search_nodes", "Search for nodes in the knowledge graph", "heading"] {
         assert!(detail.as_str().unwrap().contains(told), "{told}: {detail}");
     }
     browser.assert_well_behaved(site.port);

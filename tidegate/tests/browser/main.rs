@@ -9,6 +9,7 @@ mod driver;
 mod http;
 mod site;
 
+mod edit;
 mod graph;
 mod origins;
 mod time;

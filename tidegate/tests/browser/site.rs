@@ -69,6 +69,11 @@ impl Site {
         site
     }
 
+    /// A folder that goes with it.
+    pub(crate) fn folder(&self) -> &std::path::Path {
+        &self.folder
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}/memory", self.port)
     }
@@ -76,9 +81,10 @@ impl Site {
     /// Calls a tool of the memory.
     pub(crate) fn call(&self, tool: &str, arguments: Value) -> Value {
         let params = json!({"name": format!("{}{tool}", self.prefix), "arguments": arguments});
-        let mut result = self.ask("tools/call", params);
+        let result = self.ask("tools/call", params);
         assert_ne!(result["isError"], json!(true), "{tool}: {result}");
-        result["structuredContent"].take()
+        // The text says the same, also for clients that know nothing of structured results.
+        serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap_or_default()
     }
 
     /// The result of a request to the endpoint.

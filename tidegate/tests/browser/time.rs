@@ -100,7 +100,7 @@ fn documents_that_came_later_are_not_shown() {
     browser.wait(LISTED, json!(["First"]));
     assert!(browser.value("list.innerText").as_str().unwrap().contains("as they are now"));
     slide(&browser, 0);
-    browser.wait("list.innerText.includes('No document was there then.')", true);
+    browser.wait("list.innerText.includes('There were no documents at that time.')", true);
     browser.click("#now");
     browser.wait("document.querySelectorAll('#list .entry').length", 2);
     browser.assert_well_behaved(site.port);

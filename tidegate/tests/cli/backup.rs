@@ -207,7 +207,7 @@ fn a_copy_takes_the_place_of_nothing() {
     assert!(said.contains("PostgreSQL") && said.contains("pg_dump"), "{said}");
     folder.write("not.db", "a text and no database");
     let said = tidegate_in(&folder, &["memory", "backup", "new.db", "--store", "not.db"], "").exits(3).err;
-    assert!(said.contains("It is not a memory of Tidegate"), "{said}");
+    assert!(said.contains("It is not a Tidegate memory"), "{said}");
     assert!(!folder.0.join("new.db").exists());
     let left = std::fs::read_dir(&folder.0).unwrap().flatten();
     assert!(!left.map(|entry| entry.file_name()).any(|name| name.to_string_lossy().contains(".part")));

@@ -22,7 +22,7 @@ fn names(folder: &Folder) -> Vec<String> {
 fn without_a_configuration_there_is_a_memory_that_lasts() {
     let folder = Folder::new();
     let listed = names(&folder);
-    assert_eq!(listed.len(), 21, "{listed:?}");
+    assert_eq!(listed.len(), 24, "{listed:?}");
     for name in ["ask_agent", "search_knowledge_base", "create_entities", "get_decayed_graph"] {
         assert!(listed.iter().any(|one| one == name), "{name} is not among {listed:?}");
     }
@@ -74,7 +74,7 @@ fn a_memory_that_cannot_be_opened_says_why_where_the_operator_looks() {
     std::fs::create_dir_all(folder.0.join("kept")).unwrap();
     folder.write("kept/here.db", "a text and no database");
     let said = tidegate_in(&folder, &["check", "--connect"], "").exits(1).out;
-    assert!(said.contains("kept/here.db cannot be used: It is not a memory of Tidegate"), "{said}");
+    assert!(said.contains("kept/here.db cannot be used: It is not a Tidegate memory"), "{said}");
     // Nothing was touched, and when it is repaired everything is well.
     assert_eq!(folder.read("kept/here.db"), "a text and no database");
     std::fs::remove_file(folder.0.join("kept/here.db")).unwrap();
@@ -122,7 +122,7 @@ fn a_memory_goes_to_a_file_and_comes_back() {
     folder.write("memory.jsonl", &lines.join("\n"));
     let done = tidegate_in(&folder, &["memory", "import", "memory.jsonl"], "").exits(0);
     let imported = "Imported 5000 entities, 5000 observations and 1 relation; skipped 1 line\n";
-    assert_eq!((done.out.as_str(), done.err.as_str()), (imported, "note: line 5001: is not JSON\n"));
+    assert_eq!((done.out.as_str(), done.err.as_str()), (imported, "note: line 5001: is not valid JSON\n"));
     let done = tidegate_in(&folder, &["memory", "export", "out.jsonl"], "").exits(0);
     assert_eq!(done.out, "Exported 5000 entities, 5000 observations and 1 relation to out.jsonl\n");
     lines.remove(5_000);
@@ -136,7 +136,7 @@ fn a_memory_goes_to_a_file_and_comes_back() {
     let told = tidegate_in(&other, &json, &whole).exits(0).json();
     assert_eq!((&told["entities"], &told["skipped"]), (&5_000.into(), &0.into()));
     let said = tidegate_in(&other, &tenant, &whole).exits(2).err;
-    assert!(said.contains("into an empty memory only"), "{said}");
+    assert!(said.contains("a memory that was never used"), "{said}");
     let nobody = tidegate_in(&other, &["memory", "export", "--store", "kept/here.db"], "").exits(0);
     assert_eq!(nobody.out, "", "another tenant's");
 }
@@ -156,7 +156,7 @@ fn the_configuration_says_which_memory_a_file_goes_to() {
     assert!(said.contains("kept is a directory"), "{said}");
     folder.write("not.db", "a text and no database");
     let said = tidegate_in(&folder, &["memory", "export", "--store", "not.db"], "").exits(3).err;
-    assert!(said.contains("It is not a memory of Tidegate"), "{said}");
+    assert!(said.contains("It is not a Tidegate memory"), "{said}");
     assert_eq!(folder.read("not.db"), "a text and no database");
 }
 

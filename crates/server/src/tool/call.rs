@@ -8,7 +8,6 @@ use serde_json::{Map, Value};
 use tidegate_protocol::{Capability, Error, Feature, Json, Params, Profile, Symbol};
 use tidegate_service::{Call, Reply, Tag, tool_failure, unknown_tool};
 
-use super::entry::invalid_arguments;
 use super::read::{Misread, whole_numbers};
 use super::{TaskSupport, ToolEntry, ToolError, ToolFuture, ToolResult, args};
 use crate::cx::Cx;
@@ -38,7 +37,7 @@ fn prepare(core: &Arc<Core>, call: Call) -> Result<Started, Error> {
     let checked = tool.input_check.is_short(&arguments);
     let problems = if checked { tool.input_check.problems(&arguments) } else { Vec::new() };
     if !problems.is_empty() {
-        let error = invalid_arguments(&tool.name, &problems);
+        let error = tool.refuse(problems);
         return Ok(Started::tool_failed(failure(core, &tool, &call, &error)));
     }
     tracing::debug!(tool = tool.name, "Tool invocation started");
@@ -82,7 +81,7 @@ impl ToolEntry {
         Box::pin(async move {
             match tool.input_check.problems_apart(value).await {
                 Ok(value) => tool.run(Arguments { value, checked: true }, cx).await,
-                Err(problems) => Err(ToolError::from(invalid_arguments(&tool.name, &problems))),
+                Err(problems) => Err(ToolError::from(tool.refuse(problems))),
             }
         })
     }
@@ -101,7 +100,7 @@ impl ToolEntry {
             Ok(arguments) => match (self.handler)(arguments.clone(), misread.cx) {
                 Ok(future) => return future,
                 Err(misread) => match (misread.why)(arguments) {
-                    Some(problem) => invalid_arguments(&self.name, &[problem]),
+                    Some(problem) => self.refuse(vec![problem]),
                     None => Error::internal(),
                 },
             },
@@ -116,6 +115,7 @@ impl ToolEntry {
         if let Some(names) = &self.spelling {
             names.mend(&mut arguments);
         }
+        self.drop_ignored(&mut arguments);
         if let Some(names) = self.optional.as_ref().filter(|_| has_null) {
             names.drop_nulls(&mut arguments);
         }

@@ -11,8 +11,8 @@ use tidegate_protocol::{Error, Feature, Json, Object, Revision, Symbol};
 use tidegate_service::Principal;
 use tidegate_service::schema::portable;
 
-use super::names::Names;
-use super::problem::Problem;
+use super::names::{Names, common};
+use super::problem::{Problem, unknown};
 use super::schema::{self, Compiled};
 use super::{Handler, TaskSupport, Tool, ToolResult, Visible};
 
@@ -28,6 +28,10 @@ pub(crate) struct ToolEntry {
     /// Which of its arguments can be left out, if `null` is as good as that.
     pub(super) optional: Option<Arc<Names>>,
     pub(super) input_check: Compiled,
+    /// The names of its arguments.
+    known: Vec<String>,
+    /// Arguments that are not among them, and that are dropped instead of being refused.
+    ignored: Vec<String>,
     output_check: Option<Compiled>,
     pub(super) headers: HeaderParams,
     pub(super) handler: Handler,
@@ -56,6 +60,26 @@ impl ToolEntry {
             Some(definition) if revision.allows(Feature::CoreTasks) => definition,
             _ => &self.definition,
         }
+    }
+
+    /// Drops the arguments that are ignored.
+    pub(super) fn drop_ignored(&self, arguments: &mut Value) {
+        if let Some(members) = arguments.as_object_mut().filter(|_| !self.ignored.is_empty()) {
+            let any_case = self.spelling.is_some();
+            let is_ignored = |name: &str| {
+                self.ignored.iter().any(|one| one == name || any_case && common(one) == common(name))
+            };
+            members.retain(|name, _| self.known.contains(name) || !is_ignored(name));
+        }
+    }
+
+    /// The error for arguments that do not fit.
+    pub(super) fn refuse(&self, problems: Vec<Problem>) -> Error {
+        let explained = |problem: Problem| match problem.is_unknown_argument() {
+            true => unknown(&problem.field, &self.known),
+            false => problem,
+        };
+        invalid_arguments(&self.name, &problems.into_iter().map(explained).collect::<Vec<_>>())
     }
 
     /// Whether a result must be told as text only when it is a failure: a tool with an output schema must not put
@@ -89,6 +113,8 @@ impl Tool {
         let headers = HeaderParams::from_schema(&input)?;
         let input_check = Compiled::new(&input).map_err(|e| format!("input: {e}"))?;
         let names = if self.any_case || self.derived { Names::of(&input).map(Arc::new) } else { None };
+        let known: Vec<String> =
+            input["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
         // What the author wrote is listed as it is.
         let listed = if self.derived { portable(&input) } else { input };
         let output_check = match &self.output {
@@ -132,6 +158,8 @@ impl Tool {
             spelling: names.clone().filter(|_| self.any_case),
             optional: names.filter(|_| self.derived),
             input_check,
+            known,
+            ignored: self.ignored,
             output_check,
             headers,
             handler,
@@ -151,8 +179,7 @@ pub(crate) fn sentence(problems: &[Problem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// The error for arguments that do not fit.
-pub(super) fn invalid_arguments(tool: &str, problems: &[Problem]) -> Error {
+fn invalid_arguments(tool: &str, problems: &[Problem]) -> Error {
     let data: Vec<_> =
         problems.iter().map(|p| serde_json::json!({"field": p.field, "reason": p.reason})).collect();
     Error::new(Symbol::Validation, format!("Invalid arguments for {tool}: {}", sentence(problems)))

@@ -106,6 +106,7 @@ pub struct Tool {
     visible: Option<Visible>,
     listed: bool,
     any_case: bool,
+    pub(crate) ignored: Vec<String>,
     handler: Option<Handler>,
     /// The arguments are `()`, which is read from `null` rather than from an object.
     unit: bool,
@@ -131,6 +132,7 @@ impl Tool {
             visible: None,
             listed: true,
             any_case: false,
+            ignored: Vec::new(),
             handler: None,
             unit: false,
         }
@@ -269,6 +271,13 @@ impl Tool {
     /// ```
     pub fn any_case(mut self) -> Tool {
         self.any_case = true;
+        self
+    }
+
+    /// An argument that some clients send and that means nothing here. It is dropped before arguments are checked, unless
+    /// the schema names it, and is not listed. Without this, a schema with `additionalProperties: false` refuses it.
+    pub fn ignores(mut self, argument: impl Into<String>) -> Tool {
+        self.ignored.push(argument.into());
         self
     }
 

@@ -119,7 +119,7 @@ impl Names {
 }
 
 /// What all spellings of a name have in common: `entityName`, `entity_name`, `Entity-Name`.
-fn common(name: &str) -> String {
+pub(super) fn common(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 

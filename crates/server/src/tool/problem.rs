@@ -7,12 +7,19 @@ use jsonschema::paths::{Location, LocationSegment};
 use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
 
+use super::names::common;
+
 /// How many problems of one value are told.
 pub(super) const TOLD: usize = 5;
 /// How much of a problem is told.
 const REASON: usize = 200;
 /// How much of a value is told: it may be long.
 const VALUE: usize = 60;
+
+/// How the sentence about an argument begins that the schema does not name.
+const UNKNOWN: &str = "unknown argument ";
+/// How many names an unknown argument is answered with.
+const NAMED: usize = 20;
 
 /// What is wrong with one place in a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,11 +34,23 @@ impl std::fmt::Display for Problem {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.field.as_str(), self.reason.as_str()) {
             ("", reason) => f.write_str(reason),
-            (field, reason @ ("is required" | "is not a known field" | "is given twice")) => {
+            // It names the argument itself.
+            (_, reason) if reason.starts_with(UNKNOWN) => f.write_str(reason),
+            (field, reason @ ("is required" | STRANGE | "is given twice")) => {
                 write!(f, "{field} {reason}")
             }
             (field, reason) => write!(f, "{field}: {reason}"),
         }
+    }
+}
+
+/// What is said of a member that the schema does not name.
+const STRANGE: &str = "is not a known field";
+
+impl Problem {
+    /// Whether it is about an argument that the schema does not name, and not about something inside of one.
+    pub(super) fn is_unknown_argument(&self) -> bool {
+        self.reason == STRANGE && !self.field.contains(['.', '['])
     }
 }
 
@@ -59,6 +78,40 @@ fn told(value: &Value) -> String {
     cut(value.to_string(), VALUE)
 }
 
+/// What is wrong with an argument that is not among `known`: the one that was probably meant, or else all there are.
+pub(super) fn unknown(name: &str, known: &[String]) -> Problem {
+    let shown = cut(name.to_owned(), VALUE);
+    let hint = match nearest(name, known) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None if known.is_empty() => "there are no arguments".to_owned(),
+        None => {
+            let more = if known.len() > NAMED { ", …" } else { "" };
+            let names: Vec<String> = known.iter().take(NAMED).map(|name| format!("{name:?}")).collect();
+            format!("the arguments are {}{more}", names.join(", "))
+        }
+    };
+    Problem { field: shorten(name.to_owned()), reason: format!("{UNKNOWN}{shown:?}; {hint}") }
+}
+
+/// The name that is nearest to another, if one is near: misspelt, or a part of it.
+fn nearest<'n>(name: &str, known: &'n [String]) -> Option<&'n str> {
+    let wanted = common(&cut(name.to_owned(), VALUE));
+    let room = 1 + wanted.chars().count() / 4;
+    let near = |known: &'n String| {
+        let other = common(known);
+        let is_part =
+            wanted.len().min(other.len()) >= 3 && (other.contains(&wanted) || wanted.contains(&other));
+        let distance = strsim::damerau_levenshtein(&wanted, &other);
+        // What is misspelt comes before what is only a part.
+        match (distance <= room, is_part) {
+            (true, _) => Some((distance, known.as_str())),
+            (false, true) => Some((room + distance, known.as_str())),
+            (false, false) => None,
+        }
+    };
+    known.iter().filter_map(near).min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
+}
+
 /// Adds what the error says.
 pub(super) fn describe(error: &ValidationError<'_>, problems: &mut Vec<Problem>) {
     let field = path(error.instance_path());
@@ -69,10 +122,9 @@ pub(super) fn describe(error: &ValidationError<'_>, problems: &mut Vec<Problem>)
         }
         ValidationErrorKind::AdditionalProperties { unexpected }
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
-            let unknown = unexpected.iter().map(|name| Problem {
-                field: shorten(member(&field, name)),
-                reason: "is not a known field".into(),
-            });
+            let unknown = unexpected
+                .iter()
+                .map(|name| Problem { field: shorten(member(&field, name)), reason: STRANGE.into() });
             problems.extend(unknown.take(TOLD));
         }
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
@@ -256,6 +308,24 @@ mod tests {
         assert_eq!(told(names, json!({"from": ["a", 5]})), r#"from[1]: 5 is not of type "string""#);
         assert!(told(json!({"oneOf": [{}, {}]}), json!(1)).contains("fits several"));
         assert!(told(json!({"anyOf": [false, false]}), json!(1)).contains("1"));
+    }
+
+    #[test]
+    fn the_nearest_argument_is_told() {
+        let known = ["entities", "entityName", "contents", "tenant_id"].map(str::to_owned);
+        for (name, said) in [
+            ("entitites", r#"unknown argument "entitites"; did you mean "entities"?"#),
+            ("entity", r#"unknown argument "entity"; did you mean "entityName"?"#),
+            ("content", r#"unknown argument "content"; did you mean "contents"?"#),
+            (
+                "zebra",
+                r#"unknown argument "zebra"; the arguments are "entities", "entityName", "contents", "tenant_id""#,
+            ),
+        ] {
+            assert_eq!(unknown(name, &known).to_string(), said);
+        }
+        assert_eq!(unknown("x", &[]).to_string(), r#"unknown argument "x"; there are no arguments"#);
+        assert!(unknown(&"é".repeat(10_000), &known).to_string().len() < 300);
     }
 
     #[test]

@@ -42,8 +42,8 @@ const ADDITIONS: [(&str, &[&str]); 8] = [
     ("delete_entities", &["deleted", "entityNames"]),
     ("delete_observations", &["deleted", "entities"]),
     ("delete_relations", &["deleted"]),
-    ("search_nodes", &["count"]),
-    ("open_nodes", &["found", "notFound"]),
+    ("search_nodes", &["count", "ids"]),
+    ("open_nodes", &["found", "ids", "notFound"]),
 ];
 
 /// The text of a result, as JSON where it is that, and its structured content without additions; or that it failed.

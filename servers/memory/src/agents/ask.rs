@@ -16,6 +16,7 @@ use super::run::{Outcome, Run, Start, Voice};
 use super::sessions::{self, Exchange};
 use super::{find, models};
 use crate::store::{Code, Fault, Result};
+use crate::tools::arguments::closed;
 use crate::tools::told;
 use crate::{Recall, tenant};
 
@@ -70,8 +71,7 @@ pub(super) fn add(server: Server, recall: &Recall) -> Server {
         },
         "required": ["status", "agent_uri", "response", "trace_id", "model", "usage", "session_id", "steps"],
     });
-    server.tool(
-        Tool::new("ask_agent")
+    let tool = Tool::new("ask_agent")
             .title("Ask Agent")
             .description(
                 "Ask an agent, which answers in the form that its schema says, and may use tools to find the answer. \
@@ -80,9 +80,9 @@ pub(super) fn add(server: Server, recall: &Recall) -> Server {
             .destructive(false)
             .open_world(true)
             .any_case()
-            .output_schema(output)
-            .handler(move |args: AskAgent, cx: Cx| ask_agent(reach.clone(), args, cx)),
-    )
+            .output_schema(output);
+    let by_tenant = recall.options.tenants_by_argument;
+    server.tool(closed(tool, by_tenant, move |args: AskAgent, cx: Cx| ask_agent(reach.clone(), args, cx)))
 }
 
 async fn ask_agent(reach: Reach, args: AskAgent, cx: Cx) -> Result<ToolResult, ToolError> {

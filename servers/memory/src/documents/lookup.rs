@@ -11,8 +11,8 @@ use super::search::check_query;
 use super::tenant;
 use crate::Recall;
 use crate::graph::entities::{self, Kept};
-use crate::graph::pages;
 use crate::graph::relations::{self, Direction};
+use crate::graph::{ids, pages};
 use crate::search;
 use crate::store::{Fault, Memory, Result as Stored, Value as Sql, View};
 use crate::tools::{memory, object, on, reading, told};
@@ -33,15 +33,15 @@ struct LookupEntity {
     entity_type: Option<String>,
     /// Its name, or words that describe it.
     query: Option<String>,
-    /// Instead of query: its id, which is "type:name", or its name.
+    /// Instead of query: its id, "type:name", or its name.
     entity_id: Option<String>,
-    /// Your own tenant, if you say it at all.
+    /// The tenant whose memory to use. Usually omitted.
     tenant_id: Option<String>,
-    /// true: also what it is connected with.
+    /// Whether to return related entities; default false.
     include_related: Option<bool>,
     /// The same as include_related.
     include_relationships: Option<bool>,
-    /// How many relations away that may be, 1 to 3; 1 if it is not given.
+    /// How many relations away related entities may be, 1 to 3; default 1.
     #[schemars(range(min = 1, max = 3))]
     depth: Option<usize>,
 }
@@ -66,7 +66,7 @@ impl LookupEntity {
             _ => {
                 return Err(Fault::input(
                     "query",
-                    "give either \"query\" (with \"entity_type\") or \"entity_id\"",
+                    "pass either \"query\" (with \"entity_type\") or \"entity_id\"",
                 ));
             }
         };
@@ -81,8 +81,13 @@ impl Wanted {
         self.entity_type.as_ref().is_none_or(|wanted| kept.entity_type.eq_ignore_ascii_case(wanted))
     }
 
-    /// The entity of this very name; an id may have the type before it.
+    /// The entity with this id or of this very name, which may have the type before it.
     fn named(&self, view: &mut View<'_>) -> Stored<Option<Kept>> {
+        if self.exactly
+            && let Some(kept) = ids::find(view, &self.words)?.filter(|kept| self.fits(kept))
+        {
+            return Ok(Some(kept));
+        }
         for name in either(&self.given) {
             if let Some(kept) = entities::find(view, name)?.filter(|kept| self.fits(kept)) {
                 return Ok(Some(kept));
@@ -110,7 +115,7 @@ fn either(name: &str) -> impl Iterator<Item = &str> {
 pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
     let entity = object(json!({
         "id": {"type": "string"}, "type": {"type": "string"}, "name": {"type": "string"},
-        "properties": {"type": "object"},
+        "properties": {"type": "object"}, "observations": {"type": "array", "items": {"type": "string"}},
     }));
     let related = object(json!({
         "id": {"type": ["string", "null"]}, "name": {"type": "string"}, "type": {"type": ["string", "null"]},
@@ -132,8 +137,8 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
         reading(
             "lookup_entity",
             "Look Up Entity",
-            "Look up one entity: by its name, or by a type and words that describe it. With include_related, also what it \
-             is connected with",
+            "Look up one entity by id or name, or by its type and words that describe it. Returns its properties and \
+             observations, and with include_related the related entities",
         )
         .output_schema(output),
     )]
@@ -162,9 +167,11 @@ async fn lookup_entity(recall: Recall, args: LookupEntity, cx: Cx) -> Result<Too
     let (entity, related) = memory
         .view(move |view| {
             let related = if with_related { related(view, &kept.name, depth)? } else { Vec::new() };
-            let known = entities::observations(view, kept.key)?;
+            let id = ids::of(view, kept.key)?;
+            let known = entities::whole(view, kept)?;
             let entity = json!({
-                "id": id(&kept), "type": kept.entity_type, "name": kept.name, "properties": {"observations": known},
+                "id": id, "type": known.entity_type, "name": known.name, "properties": known.properties,
+                "observations": known.observations,
             });
             Ok((entity, related))
         })
@@ -176,7 +183,8 @@ async fn lookup_entity(recall: Recall, args: LookupEntity, cx: Cx) -> Result<Too
     told(&structured, structured.clone())
 }
 
-fn id(kept: &Kept) -> String {
+/// What an entity is found by that people can read.
+fn typed(kept: &Kept) -> String {
     format!("{}:{}", kept.entity_type, kept.name)
 }
 
@@ -184,10 +192,10 @@ fn id(kept: &Kept) -> String {
 fn nothing(wanted: &Wanted, mode: &str, nearest: &[String]) -> Result<ToolResult, ToolError> {
     let kind = wanted.entity_type.as_ref().map_or(String::new(), |kind| format!(" of type {kind:?}"));
     let near = match nearest.is_empty() {
-        true => "; nothing is like it".to_owned(),
-        false => format!("; the nearest are {}", nearest.join(", ")),
+        true => String::new(),
+        false => format!("; the closest are {}", nearest.join(", ")),
     };
-    let message = format!("There is no entity {:?}{kind}{near}", super::model::shown(&wanted.words));
+    let message = format!("Entity {:?}{kind} not found{near}", super::model::shown(&wanted.words));
     let structured = json!({
         "status": "not_found", "found": false, "lookup_mode": mode, "entity": null, "related": [],
         "nearest": nearest, "message": message,
@@ -222,7 +230,7 @@ async fn by_words(recall: &Recall, memory: &Memory, wanted: &Wanted) -> Stored<(
                 if best.is_none() && !wanted.exactly && wanted.fits(&kept) && said.contains(&kept.key) {
                     best = Some(kept);
                 } else {
-                    others.push(id(&kept));
+                    others.push(typed(&kept));
                 }
             }
             if best.is_none() && others.is_empty() {
@@ -241,7 +249,7 @@ fn of_type(view: &mut View<'_>, entity_type: Option<&str>) -> Stored<Vec<String>
         &[Sql::Text(entity_type.into()), Sql::Int(NEAREST as i64)],
         Kept::read,
     )?;
-    Ok(known.iter().map(id).collect())
+    Ok(known.iter().map(typed).collect())
 }
 
 /// What is connected with an entity, the nearest first.
@@ -264,8 +272,9 @@ fn related(view: &mut View<'_>, name: &str, depth: usize) -> Stored<Vec<Value>> 
                 }
                 // A relation may lead to what nothing is known of.
                 let kept = entities::find(view, other)?;
+                let id = kept.as_ref().map(|kept| ids::of(view, kept.key)).transpose()?;
                 found.push(json!({
-                    "id": kept.as_ref().map(id),
+                    "id": id,
                     "name": other,
                     "type": kept.as_ref().map(|kept| kept.entity_type.as_str()),
                     "from": relation.from,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::Recall;
 use crate::documents::snippet;
-use crate::graph::{entities, pages};
+use crate::graph::{entities, ids, pages};
 use crate::search::{self, Hit, Names, Question};
 use crate::store::{Code, Memory, Result, View};
 
@@ -172,9 +172,10 @@ fn result(
     if by_words_alone {
         return Ok(None);
     }
+    let id = ids::of(view, kept.key)?;
     let entity = entities::whole(view, kept)?;
     let similarity = (similarity.clamp(-1.0, 1.0) * 10_000.0).round() / 10_000.0;
-    let mut result = json!({"entity": entity, "similarity": similarity});
+    let mut result = json!({"id": id, "entity": entity, "similarity": similarity});
     if let Some(snippet) = best_line(question, &body) {
         result["snippet"] = json!(snippet);
     }

@@ -26,22 +26,21 @@ const MAX_RESULTS: usize = 100;
 struct SemanticSearch {
     /// What to look for, in your own words.
     query: String,
-    /// How many results at most (10 if not given).
+    /// The maximum number of results, 1 to 100; default 10.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<usize>,
-    /// How near a result must be, 0 to 1. With an embedding model that is its meaning (0.6 if not given), and with
-    /// hybrid_search what has the words is found all the same. Without one it is how much of the words is there (if not
-    /// given, anything).
+    /// The minimum similarity, 0 to 1. With an embedding model: of the meaning, default 0.6; with hybrid_search, results
+    /// that match by words are returned as well. Without a model: the share of matching words, default 0.
     #[serde(alias = "minSimilarity")]
     #[schemars(range(min = 0.0, max = 1.0))]
     min_similarity: Option<f64>,
     /// Only entities of these types.
     #[serde(alias = "entityTypes")]
     entity_types: Option<Vec<String>>,
-    /// Whether words count as well as meaning (true if not given).
+    /// Whether to match words as well as meaning; default true.
     #[serde(alias = "hybridSearch")]
     hybrid_search: Option<bool>,
-    /// How much meaning counts against words with hybrid_search, 0 to 1 (0.6 if not given).
+    /// The weight of meaning against words with hybrid_search, 0 to 1; default 0.6.
     #[serde(alias = "semanticWeight")]
     #[schemars(range(min = 0.0, max = 1.0))]
     semantic_weight: Option<f64>,
@@ -67,9 +66,9 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
     let result = json!({
         "type": "object",
         "properties": {
-            "entity": of::<crate::Entity>(), "similarity": {"type": "number"}, "snippet": {"type": "string"},
+            "id": {"type": "string"}, "entity": of::<crate::Entity>(), "similarity": {"type": "number"}, "snippet": {"type": "string"},
         },
-        "required": ["entity", "similarity"],
+        "required": ["id", "entity", "similarity"],
     });
     let vector = json!({
         "entityName": {"type": "string"}, "embedding": {"type": "array", "items": {"type": "number"}},
@@ -85,8 +84,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
         on(recall, semantic_search, reading(
             "semantic_search",
             "Semantic Search",
-            "Search for entities by what they mean, and by their words. Without an embedding model it goes by words alone, \
-             and says so",
+            "Search for entities by meaning and by words. Without an embedding model it searches by words only, and says so",
         )
         .output_schema(found)),
         on(recall, get_entity_embedding, reading(
@@ -98,20 +96,20 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
         on(recall, force_generate_embedding, changing(
             "force_generate_embedding",
             "Generate Embedding",
-            "Make the embedding vector of an entity now instead of in the background",
+            "Generate the embedding vector of an entity now instead of in the background",
         )
         .idempotent()
         .output_schema(object(vector))),
         on(recall, debug_embedding_config, reading(
             "debug_embedding_config",
             "Embedding Configuration",
-            "Show which embedding model is used, and where vectors are compared",
+            "Show the embedding model and where vectors are compared",
         )
         .output_schema(loose())),
         on(recall, diagnose_vector_search, reading(
             "diagnose_vector_search",
             "Diagnose Vector Search",
-            "Show how many pages wait for a vector, and where vectors are compared: in memory, or in a database with pgvector",
+            "Show how many texts wait for a vector, and whether vectors are compared in memory or by pgvector",
         )
         .output_schema(loose())),
     ]
@@ -157,8 +155,8 @@ fn meaning(recall: &Recall) -> Result<&Meaning, Fault> {
     recall.meaning.as_ref().ok_or_else(|| {
         Fault::new(
             Code::InvalidInput,
-            "There is no embedding model: configure a service that speaks as OpenAI's /embeddings does, or a folder with \
-             a model2vec model, for the memory server",
+            "No embedding model is configured: run `tidegate model`, or configure an OpenAI-compatible /embeddings \
+             endpoint in [memory.embeddings]",
         )
     })
 }

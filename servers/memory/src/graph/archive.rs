@@ -6,7 +6,7 @@ use crate::jsonl::numbers::{COLUMNS, Numbers, Of, Row, number};
 use crate::jsonl::whole::{Line, Writer};
 use crate::store::{self, Fault, Result, Value, View};
 
-use super::{entities, model, relations};
+use super::{entities, ids, model, properties, relations};
 
 /// Longest name of a tool or of whoever made a change.
 const MAX_WORD: usize = 1_000;
@@ -35,6 +35,9 @@ pub(crate) struct EntityVersion {
     key: i64,
     name: String,
     entity_type: String,
+    /// The id of the entity, on its first row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    uid: Option<String>,
 }
 
 /// Something that is or was known of an entity.
@@ -45,6 +48,17 @@ pub(crate) struct Observation {
     /// The key of the entity.
     entity: i64,
     content: String,
+}
+
+/// A property of an entity from one change to the next.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Property {
+    #[serde(flatten)]
+    pub(crate) row: Row,
+    /// The key of the entity.
+    entity: i64,
+    name: String,
+    value: serde_json::Value,
 }
 
 /// A relation from one change to the next.
@@ -60,7 +74,7 @@ pub(crate) struct RelationVersion {
     said: Option<i64>,
 }
 
-/// Writes changes, entities, observations and relations.
+/// Writes changes, entities, observations, properties and relations.
 pub(crate) fn write(view: &mut View<'_>, to: &mut Writer) -> Result<()> {
     let sql = "SELECT id, at, who, what, undoes, undone FROM changes WHERE tenant = ?1 ORDER BY id";
     view.each(sql, &[], |row| {
@@ -76,12 +90,15 @@ pub(crate) fn write(view: &mut View<'_>, to: &mut Writer) -> Result<()> {
     let all = |table: &str, more: &str| {
         format!("SELECT {COLUMNS}, origin, {more} FROM {table} WHERE tenant = ?1 ORDER BY id")
     };
-    view.each(&all("entities", "key, name, type"), &[], |row| {
+    view.each(&all("entities", "key, name, type, uid"), &[], |row| {
+        let (id, key) = (row.int(0)?, row.int(6)?);
+        let uid = row.maybe_text(9)?.or_else(|| (id == key).then(|| ids::old(key)));
         to.line(&Line::EntityVersion(EntityVersion {
             row: Row::read(row, Some(5))?,
-            key: row.int(6)?,
+            key,
             name: row.text(7)?,
             entity_type: row.text(8)?,
+            uid,
         }))
     })?;
     view.each(&all("observations", "entity, content"), &[], |row| {
@@ -89,6 +106,14 @@ pub(crate) fn write(view: &mut View<'_>, to: &mut Writer) -> Result<()> {
             row: Row::read(row, Some(5))?,
             entity: row.int(6)?,
             content: row.text(7)?,
+        }))
+    })?;
+    view.each(&all("properties", "entity, name, value"), &[], |row| {
+        to.line(&Line::Property(Property {
+            row: Row::read(row, Some(5))?,
+            entity: row.int(6)?,
+            name: row.text(7)?,
+            value: properties::value(row, 8)?,
         }))
     })?;
     let columns = "source, target, type, strength, confidence, metadata, version, said";
@@ -157,12 +182,28 @@ impl EntityVersion {
             true => 0,
             false => numbers.of(Of::Entity, "key", self.key)?,
         };
+        let uid = match (known, self.uid) {
+            (0, None) => Value::Text(ids::new()?.into()),
+            (0, Some(uid)) => {
+                if uid.trim().is_empty()
+                    || uid.chars().count() > ids::MAX_ID
+                    || uid.chars().any(char::is_control)
+                {
+                    let reason = format!("must have 1 to {} characters on one line", ids::MAX_ID);
+                    return Err(Fault::input("uid", reason));
+                }
+                numbers.unique(format!("the uid {uid:?}"))?;
+                Value::Text(uid.into())
+            }
+            // It is on the first row.
+            _ => Value::Null,
+        };
         let [since, until, made, gone, origin] = numbers.span(&self.row, Of::Entity)?;
         let (name, entity_type) = (Value::Text(self.name.into()), Value::Text(self.entity_type.into()));
         let new = change.one(
-            "INSERT INTO entities (tenant, key, name, type, since, until, made, gone, origin)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING id",
-            &[Value::Int(known), name, entity_type, since, until, made, gone, origin],
+            "INSERT INTO entities (tenant, key, name, type, since, until, made, gone, origin, uid)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) RETURNING id",
+            &[Value::Int(known), name, entity_type, since, until, made, gone, origin, uid],
             |row| row.int(0),
         )?;
         let new = numbers.add(Of::Entity, self.row.id, new)?;
@@ -205,6 +246,26 @@ impl Observation {
             |row| row.int(0),
         )?;
         numbers.add(Of::Observation, self.row.id, new).map(drop)
+    }
+}
+
+impl Property {
+    pub(crate) fn put(self, change: &mut store::Change<'_>, numbers: &mut Numbers) -> Result<()> {
+        model::property("value", &self.name, &self.value)?;
+        if self.value.is_null() {
+            return Err(Fault::input("value", "must not be null"));
+        }
+        numbers.alone(&self.row, || format!("the property {:?} of the entity {}", self.name, self.entity))?;
+        let entity = numbers.of(Of::Entity, "entity", self.entity)?;
+        let [since, until, made, gone, origin] = numbers.span(&self.row, Of::Property)?;
+        let (name, value) = (Value::Text(self.name.into()), Value::Text(self.value.to_string().into()));
+        let new = change.one(
+            "INSERT INTO properties (tenant, entity, name, value, since, until, made, gone, origin)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) RETURNING id",
+            &[Value::Int(entity), name, value, since, until, made, gone, origin],
+            |row| row.int(0),
+        )?;
+        numbers.add(Of::Property, self.row.id, new).map(drop)
     }
 }
 

@@ -18,6 +18,10 @@ pub(crate) struct Counts {
     pub(crate) observations: i64,
     /// Relations.
     pub(crate) relations: i64,
+    /// Properties of entities.
+    #[serde(skip_serializing_if = "is_zero")]
+    #[schemars(default)]
+    pub(crate) properties: i64,
     /// Documents: each in one of its versions.
     #[serde(skip_serializing_if = "is_zero")]
     #[schemars(default)]
@@ -33,7 +37,8 @@ fn is_zero(count: &i64) -> bool {
 }
 
 /// The tables with what can be undone.
-pub(crate) const TABLES: [&str; 5] = ["entities", "observations", "relations", "documents", "agents"];
+pub(crate) const TABLES: [&str; 6] =
+    ["entities", "observations", "properties", "relations", "documents", "agents"];
 
 /// How many names say what a change was about.
 const NAMES: usize = 10;
@@ -53,17 +58,17 @@ pub(crate) struct Noted {
     pub(crate) who: Option<String>,
     /// The tool that made it.
     pub(crate) what: String,
-    /// The change that it undid.
+    /// The change that it undoes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) undoes: Option<i64>,
-    /// The change by which it is undone.
+    /// The change that undid it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) undone_by: Option<i64>,
-    /// How much began with it.
+    /// How much it added.
     pub(crate) added: Counts,
-    /// How much ended with it.
+    /// How much it removed.
     pub(crate) removed: Counts,
-    /// What it was about: the names of entities and agents, and the titles of documents. Ten of them, if there are more.
+    /// The names of the entities and agents and the titles of the documents that it changed, at most ten.
     pub(crate) about: Vec<String>,
 }
 
@@ -87,8 +92,9 @@ fn read(row: &dyn Row) -> Result<Noted> {
 pub(crate) fn find(view: &mut View<'_>, id: i64) -> Result<Noted> {
     let sql = format!("SELECT {COLUMNS} FROM changes WHERE tenant = ?1 AND id = ?2");
     let noted = view.one(&sql, &[Value::Int(id)], read)?;
-    let noted =
-        noted.ok_or_else(|| Fault::new(Code::NotFound, format!("change: there is no change {id}")))?;
+    let noted = noted.ok_or_else(|| {
+        Fault::new(Code::NotFound, format!("Change {id} not found; list_changes shows the changes"))
+    })?;
     counted(view, noted)
 }
 
@@ -127,6 +133,7 @@ pub(crate) fn last_of(
     for key in keys {
         add(view, "entities", "key", Value::Int(key))?;
         add(view, "observations", "entity", Value::Int(key))?;
+        add(view, "properties", "entity", Value::Int(key))?;
     }
     for end in ["source", "target"] {
         add(view, "relations", end, Value::Text(name.into()))?;
@@ -146,6 +153,7 @@ fn counted(view: &mut View<'_>, mut noted: Noted) -> Result<Noted> {
             entities: count("entities", column)?,
             observations: count("observations", column)?,
             relations: count("relations", column)?,
+            properties: count("properties", column)?,
             documents: count("documents", column)?,
             agents: count("agents", column)?,
         };
@@ -160,6 +168,9 @@ fn about(view: &mut View<'_>, noted: &Noted) -> Result<Vec<String>> {
     const OBSERVED: &str = "SELECT e.name FROM observations t
          JOIN entities e ON e.tenant = ?1 AND e.key = t.entity AND e.made <= ?2 AND (e.gone IS NULL OR e.gone >= ?2)
          WHERE";
+    const DESCRIBED: &str = "SELECT e.name FROM properties t
+         JOIN entities e ON e.tenant = ?1 AND e.key = t.entity AND e.made <= ?2 AND (e.gone IS NULL OR e.gone >= ?2)
+         WHERE";
     const CONNECTED: &str = "SELECT source FROM relations t WHERE";
     const DOCUMENTS: &str = "SELECT title FROM documents t WHERE";
     const AGENTS: &str = "SELECT name FROM agents t WHERE";
@@ -168,6 +179,7 @@ fn about(view: &mut View<'_>, noted: &Noted) -> Result<Vec<String>> {
         for (count, select) in [
             (counts.entities, ENTITIES),
             (counts.observations, OBSERVED),
+            (counts.properties, DESCRIBED),
             (counts.relations, CONNECTED),
             (counts.documents, DOCUMENTS),
             (counts.agents, AGENTS),

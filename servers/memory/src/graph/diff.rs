@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::store::{Result, Value, View};
 
-use super::model::{Entity, Graph, Relation};
-use super::relations;
+use super::model::{Entity, Graph, Properties, Relation};
+use super::{properties, relations};
 
 /// An entity that was there at both moments and is not the same.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -16,26 +16,43 @@ use super::relations;
 pub(crate) struct ChangedEntity {
     /// Its name at the later moment.
     pub(crate) name: String,
-    /// Its name before, if that was another.
+    /// Its name at the earlier moment, if it was different.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) previous_name: Option<String>,
     /// Its type at the later moment.
     pub(crate) entity_type: String,
-    /// Its type before, if that was another.
+    /// Its type at the earlier moment, if it was different.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) previous_type: Option<String>,
-    /// What was learned.
+    /// Observations that were added.
     pub(crate) added_observations: Vec<String>,
-    /// What was forgotten.
+    /// Observations that were deleted.
     pub(crate) removed_observations: Vec<String>,
+    /// Properties that were set, changed or removed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub(crate) changed_properties: Vec<ChangedProperty>,
+}
+
+/// A property that has another value at the later moment.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct ChangedProperty {
+    /// Its key.
+    pub(crate) key: String,
+    /// Its value at the earlier moment, if it had one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) before: Option<serde_json::Value>,
+    /// Its value at the later moment, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) after: Option<serde_json::Value>,
 }
 
 /// A relation that was there at both moments and says something else.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct ChangedRelation {
-    /// What it said before.
+    /// The relation at the earlier moment.
     pub(crate) before: Relation,
-    /// What it said after.
+    /// The relation at the later moment.
     pub(crate) after: Relation,
 }
 
@@ -51,20 +68,20 @@ pub(crate) struct Changed {
 /// What is different between two moments.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Difference {
-    /// What came.
+    /// What was added.
     pub(crate) added: Graph,
-    /// What went.
+    /// What was removed.
     pub(crate) removed: Graph,
-    /// What is another than before.
+    /// What was changed.
     pub(crate) changed: Changed,
-    /// Whether more is different than is told.
+    /// Whether there are more differences than are listed.
     pub(crate) truncated: bool,
 }
 
 /// The differences between two moments in milliseconds: at most `limit` entities and as many relations.
 pub(crate) fn between(view: &mut View<'_>, from: i64, to: i64, limit: usize) -> Result<Difference> {
     let mut difference = Difference::default();
-    let touched = [("entities", "key"), ("observations", "entity")];
+    let touched = [("entities", "key"), ("observations", "entity"), ("properties", "entity")];
     let mut keys = BTreeSet::new();
     // From the changes to what they touched: a cross join is taken in the order in which it is written.
     for (table, key) in touched {
@@ -113,7 +130,8 @@ fn entity_at(view: &mut View<'_>, key: i64, time: i64) -> Result<Option<Entity>>
     let sql =
         format!("SELECT content FROM observations WHERE tenant = ?1 AND entity = ?2 AND {HELD} ORDER BY id");
     let observations = view.all(&sql, &values, |row| row.text(0))?;
-    Ok(Some(Entity { name, entity_type, observations }))
+    let properties = properties::held(view, key, HELD, time)?;
+    Ok(Some(Entity { name, entity_type, observations, properties }))
 }
 
 fn relation_at(view: &mut View<'_>, ends: &[String; 3], time: i64) -> Result<Option<Relation>> {
@@ -123,6 +141,19 @@ fn relation_at(view: &mut View<'_>, ends: &[String; 3], time: i64) -> Result<Opt
     );
     let [from, to, kind] = ends.each_ref().map(|text| Value::Text(text.as_str().into()));
     Ok(view.one(&sql, &[from, Value::Int(time), to, kind], relations::read)?.map(|kept| kept.relation))
+}
+
+/// The properties that are not the same, by key.
+fn other_values(before: &Properties, after: &Properties) -> Vec<ChangedProperty> {
+    let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    keys.into_iter()
+        .filter(|key| before.get(*key) != after.get(*key))
+        .map(|key| ChangedProperty {
+            key: key.clone(),
+            before: before.get(key).cloned(),
+            after: after.get(key).cloned(),
+        })
+        .collect()
 }
 
 impl Difference {
@@ -141,13 +172,15 @@ impl Difference {
                     previous_type: (before.entity_type != after.entity_type).then_some(before.entity_type),
                     added_observations: added,
                     removed_observations: removed,
+                    changed_properties: other_values(&before.properties, &after.properties),
                     name: after.name,
                     entity_type: after.entity_type,
                 };
                 let same = changed.previous_name.is_none()
                     && changed.previous_type.is_none()
                     && changed.added_observations.is_empty()
-                    && changed.removed_observations.is_empty();
+                    && changed.removed_observations.is_empty()
+                    && changed.changed_properties.is_empty();
                 if !same {
                     self.changed.entities.push(changed);
                 }

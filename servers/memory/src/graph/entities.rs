@@ -6,6 +6,7 @@ use crate::store::{Change, Code, Fault, Result, Row, Value, View};
 
 use super::model::{self, Entity};
 use super::pages::{self, Open};
+use super::{ids, properties};
 
 /// An entity as it is kept.
 #[derive(Debug, Clone)]
@@ -102,6 +103,10 @@ pub(crate) fn create(change: &mut Change<'_>, entities: Vec<Entity>) -> Result<V
         let key = insert(change, &entity)?;
         let kept = Kept { key, name: entity.name.clone(), entity_type: entity.entity_type.clone() };
         entity.observations = observe(change, &kept, std::mem::take(&mut entity.observations), true)?;
+        entity.properties.retain(|_, value| !value.is_null());
+        if !entity.properties.is_empty() {
+            properties::set(change, &kept, entity.properties.clone())?;
+        }
         made.push(entity);
     }
     Ok(made)
@@ -109,9 +114,11 @@ pub(crate) fn create(change: &mut Change<'_>, entities: Vec<Entity>) -> Result<V
 
 fn insert(change: &mut Change<'_>, entity: &Entity) -> Result<i64> {
     let (now, id) = (Value::Int(change.now), Value::Int(change.id));
+    let uid = Value::Text(ids::new()?.into());
     let key = change.one(
-        "INSERT INTO entities (tenant, key, name, type, since, made) VALUES (?1, 0, ?2, ?3, ?4, ?5) RETURNING id",
-        &[Value::Text((&*entity.name).into()), Value::Text((&*entity.entity_type).into()), now, id],
+        "INSERT INTO entities (tenant, key, name, type, since, made, uid)
+         VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6) RETURNING id",
+        &[Value::Text((&*entity.name).into()), Value::Text((&*entity.entity_type).into()), now, id, uid],
         |row| row.int(0),
     )?;
     let key = key.ok_or_else(|| Fault::new(Code::Database, "The entity has no number"))?;
@@ -197,17 +204,19 @@ pub(crate) fn delete(change: &mut Change<'_>, names: &[String]) -> Result<Vec<St
     Ok(gone)
 }
 
-/// Ends an entity and what is known of it. Its relations stay.
+/// Ends an entity and everything that is known of it. Its relations stay.
 pub(crate) fn end(change: &mut Change<'_>, key: i64) -> Result<()> {
     let at = [Value::Int(change.now), Value::Int(change.id), Value::Int(key)];
     change.run(
         "UPDATE entities SET until = ?2, gone = ?3 WHERE tenant = ?1 AND key = ?4 AND gone IS NULL",
         &at,
     )?;
-    change.run(
-        "UPDATE observations SET until = ?2, gone = ?3 WHERE tenant = ?1 AND entity = ?4 AND gone IS NULL",
-        &at,
-    )?;
+    for table in ["observations", "properties"] {
+        let sql = format!(
+            "UPDATE {table} SET until = ?2, gone = ?3 WHERE tenant = ?1 AND entity = ?4 AND gone IS NULL"
+        );
+        change.run(&sql, &at)?;
+    }
     pages::touch_all(change, key)
 }
 
@@ -230,6 +239,16 @@ pub(crate) fn unobserve(change: &mut Change<'_>, entity: &Kept, contents: &[Stri
         pages::touch(change, page)?;
     }
     Ok(count)
+}
+
+/// Puts another text in the place of an observation. If that one is known already, the old one only goes.
+pub(crate) fn reword(change: &mut Change<'_>, entity: &Kept, old: &str, new: String) -> Result<()> {
+    if unobserve(change, entity, &[old.to_owned()])? == 0 {
+        let shown: String = old.chars().take(80).collect();
+        let reason = format!("{:?} has no observation {shown:?} (any more)", entity.name);
+        return Err(Fault::new(Code::NotFound, format!("observation: {reason}")));
+    }
+    observe(change, entity, vec![new], false).map(drop)
 }
 
 /// How many observations there are of an entity.
@@ -282,7 +301,8 @@ pub(crate) fn observations(view: &mut View<'_>, key: i64) -> Result<Vec<String>>
 /// The entity with all that is known of it.
 pub(crate) fn whole(view: &mut View<'_>, kept: Kept) -> Result<Entity> {
     let observations = observations(view, kept.key)?;
-    Ok(Entity { name: kept.name, entity_type: kept.entity_type, observations })
+    let properties = properties::of(view, kept.key)?;
+    Ok(Entity { name: kept.name, entity_type: kept.entity_type, observations, properties })
 }
 
 /// A number by which equal observations are found. It is kept in the file, so it may never change.

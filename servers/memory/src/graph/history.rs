@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::store::{Fault, Result, Value, View};
 
-use super::model::Relation;
-use super::relations;
+use super::model::{Properties, Relation};
+use super::{ids, properties, relations};
 
 /// An entity as it was from one change to the next.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -16,18 +16,24 @@ use super::relations;
 pub struct EntityVersion {
     /// Which version it is, from 1.
     pub version: usize,
-    /// Its name then.
+    /// The id of the entity. It stays when the name changes; an entity that was deleted and created again has another.
+    pub id: String,
+    /// Its name in this version.
     pub name: String,
-    /// Its type then.
+    /// Its type in this version.
     pub entity_type: String,
-    /// What was known of it then.
+    /// Its observations in this version.
     pub observations: Vec<String>,
-    /// From when on it was so, in milliseconds.
+    /// Its properties in this version.
+    #[serde(skip_serializing_if = "Properties::is_empty")]
+    #[schemars(default)]
+    pub properties: Properties,
+    /// Since when, in milliseconds since 1970.
     pub valid_from: i64,
-    /// Until when; absent if it still is.
+    /// Until when. Missing if it is the current version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_to: Option<i64>,
-    /// Who made it so.
+    /// Who made the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed_by: Option<String>,
 }
@@ -38,15 +44,15 @@ pub struct EntityVersion {
 pub struct RelationVersion {
     /// Which version it is, from 1.
     pub version: usize,
-    /// What it said.
+    /// The relation in this version.
     #[serde(flatten)]
     pub relation: Relation,
-    /// From when on it was so, in milliseconds.
+    /// Since when, in milliseconds since 1970.
     pub valid_from: i64,
-    /// Until when; absent if it still is.
+    /// Until when. Missing if it is the current version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub valid_to: Option<i64>,
-    /// Who made it so.
+    /// Who made the change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changed_by: Option<String>,
 }
@@ -100,7 +106,7 @@ pub(crate) fn lives(view: &mut View<'_>, name: &str) -> Result<Vec<i64>> {
 
 /// The changes that began a version of the entity with a key. What ended it began none.
 ///
-/// Two plain queries, because one that joins both lists may be answered by looking at everything that is known.
+/// Plain queries, because one that joins both lists may be answered by looking at everything that is known.
 pub(crate) fn beginnings(view: &mut View<'_>, key: i64) -> Result<BTreeSet<i64>> {
     let (mut begun, mut ended) = (BTreeSet::new(), Vec::new());
     view.each("SELECT made, gone FROM entities WHERE tenant = ?1 AND key = ?2", &[Value::Int(key)], |row| {
@@ -110,12 +116,14 @@ pub(crate) fn beginnings(view: &mut View<'_>, key: i64) -> Result<BTreeSet<i64>>
     })?;
     // A change that ended one row and made the next has changed its name or type.
     ended.retain(|change| !begun.contains(change));
-    let known = "SELECT made, gone FROM observations WHERE tenant = ?1 AND entity = ?2";
-    view.each(known, &[Value::Int(key)], |row| {
-        begun.insert(row.int(0)?);
-        begun.extend(row.maybe_int(1)?);
-        Ok(())
-    })?;
+    for table in ["observations", "properties"] {
+        let known = format!("SELECT made, gone FROM {table} WHERE tenant = ?1 AND entity = ?2");
+        view.each(&known, &[Value::Int(key)], |row| {
+            begun.insert(row.int(0)?);
+            begun.extend(row.maybe_int(1)?);
+            Ok(())
+        })?;
+    }
     ended.iter().for_each(|change| _ = begun.remove(change));
     Ok(begun)
 }
@@ -137,7 +145,7 @@ pub(crate) struct Versions {
     pub(crate) total: usize,
 }
 
-/// How many observations the versions that are told have together, at most, unless one alone has more.
+/// How many observations and properties the versions that are told have together, at most, unless one alone has more.
 const TOLD: usize = 20_000;
 
 /// The last versions of an entity that are before one, at most `limit`, oldest first, whatever became of it.
@@ -169,7 +177,9 @@ pub(crate) fn of_entity(
         let Some(row) = life.rows.iter().rfind(|row| row.holds(*change)) else { continue };
         let observations: Vec<String> =
             life.known.iter().filter(|span| span.holds(*change)).map(|span| span.what.clone()).collect();
-        told += observations.len();
+        let properties: Properties =
+            life.described.iter().filter(|span| span.holds(*change)).map(|span| span.what.clone()).collect();
+        told += observations.len() + properties.len();
         if told > TOLD && !versions.is_empty() {
             break;
         }
@@ -185,9 +195,11 @@ pub(crate) fn of_entity(
         let version = at + 1;
         versions.push(EntityVersion {
             version,
+            id: life.id.clone(),
             name,
             entity_type,
             observations,
+            properties,
             valid_from,
             valid_to,
             changed_by: who,
@@ -199,8 +211,10 @@ pub(crate) fn of_entity(
 
 /// All rows of one entity.
 struct Life {
+    id: String,
     rows: Vec<Span<(String, String)>>,
     known: Vec<Span<String>>,
+    described: Vec<Span<(String, serde_json::Value)>>,
 }
 
 impl Life {
@@ -218,7 +232,15 @@ impl Life {
             &[Value::Int(key)],
             |row| Ok(Span { what: row.text(0)?, made: row.int(1)?, gone: row.maybe_int(2)? }),
         )?;
-        Ok(Life { rows, known })
+        let described = view.all(
+            "SELECT name, value, made, gone FROM properties WHERE tenant = ?1 AND entity = ?2 ORDER BY name, id",
+            &[Value::Int(key)],
+            |row| {
+                let what = (row.text(0)?, properties::value(row, 1)?);
+                Ok(Span { what, made: row.int(2)?, gone: row.maybe_int(3)? })
+            },
+        )?;
+        Ok(Life { id: ids::of(view, key)?, rows, known, described })
     }
 }
 

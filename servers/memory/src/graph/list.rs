@@ -6,22 +6,23 @@ use serde::Serialize;
 use crate::store::{Result, Value, View};
 
 use super::entities::{self, Kept};
-use super::history;
-use super::pages;
+use super::{history, ids, pages};
 
 /// An entity in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Listed {
+    /// Its id, which never changes.
+    pub(crate) id: String,
     /// Its name.
     pub(crate) name: String,
-    /// What kind of thing it is.
+    /// Its type.
     pub(crate) entity_type: String,
-    /// How many observations there are of it.
+    /// The number of its observations.
     pub(crate) observations: usize,
-    /// When it was changed last, in milliseconds since 1970.
+    /// When it last changed, in milliseconds since 1970.
     pub(crate) updated_at: i64,
-    /// Which version it is in, for `expectedVersion`.
+    /// Its current version, for `expectedVersion`.
     pub(crate) version: usize,
 }
 
@@ -31,7 +32,7 @@ pub(crate) struct Listed {
 pub(crate) struct Counted {
     /// The type.
     pub(crate) entity_type: String,
-    /// How many entities have it.
+    /// The number of entities of this type.
     pub(crate) count: i64,
 }
 
@@ -95,7 +96,8 @@ pub(crate) fn entities(view: &mut View<'_>, wanted: &Wanted) -> Result<Part> {
 pub(crate) fn listed(view: &mut View<'_>, kept: Kept) -> Result<Listed> {
     let (version, updated_at) = history::version(view, &kept.name)?;
     let observations = entities::count(view, kept.key)?;
-    Ok(Listed { name: kept.name, entity_type: kept.entity_type, observations, updated_at, version })
+    let id = ids::of(view, kept.key)?;
+    Ok(Listed { id, name: kept.name, entity_type: kept.entity_type, observations, updated_at, version })
 }
 
 /// An entity in the list of the newest.

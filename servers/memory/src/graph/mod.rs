@@ -6,11 +6,13 @@ pub(crate) mod decay;
 pub(crate) mod diff;
 pub(crate) mod entities;
 pub(crate) mod history;
+pub(crate) mod ids;
 pub(crate) mod list;
 pub(crate) mod merge;
 pub(crate) mod model;
 pub(crate) mod pages;
 pub(crate) mod path;
+pub(crate) mod properties;
 pub(crate) mod read;
 pub(crate) mod relations;
 pub(crate) mod rename;
@@ -44,4 +46,21 @@ pub(crate) const TABLES: &[&str] = &[
     "CREATE INDEX relations_gone ON relations (tenant, gone) WHERE gone IS NOT NULL",
     "CREATE INDEX relations_origin ON relations (tenant, origin) WHERE origin IS NOT NULL",
     "CREATE INDEX relations_into ON relations (tenant, target, id)",
+];
+
+/// What came after that: entities have properties, and an id that stays.
+pub(crate) const LATER: &[&str] = &[
+    // On the first row of an entity. Those that were there before have none, and are known by the number of that row.
+    "ALTER TABLE entities ADD COLUMN uid TEXT",
+    "CREATE UNIQUE INDEX entities_uid ON entities (tenant, uid) WHERE uid IS NOT NULL",
+    // `value` is JSON.
+    "CREATE TABLE properties (
+        id INTEGER PRIMARY KEY,
+        tenant INTEGER NOT NULL, entity INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,
+        since INTEGER NOT NULL, until INTEGER, made INTEGER NOT NULL, gone INTEGER, origin INTEGER)",
+    "CREATE UNIQUE INDEX properties_live ON properties (tenant, entity, name) WHERE gone IS NULL",
+    "CREATE INDEX properties_of ON properties (tenant, entity, name)",
+    "CREATE INDEX properties_made ON properties (tenant, made)",
+    "CREATE INDEX properties_gone ON properties (tenant, gone) WHERE gone IS NOT NULL",
+    "CREATE INDEX properties_origin ON properties (tenant, origin) WHERE origin IS NOT NULL",
 ];

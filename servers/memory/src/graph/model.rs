@@ -10,39 +10,47 @@ use crate::store::{Code, Fault, Result};
 pub(crate) const MAX_NAME: usize = 200;
 /// Longest observation, in characters.
 pub(crate) const MAX_OBSERVATION: usize = 5_000;
+/// Most properties of an entity.
+pub(crate) const MAX_PROPERTIES: usize = 64;
 /// Longest metadata of a relation, in bytes of JSON.
 pub(crate) const MAX_METADATA: usize = 16_384;
 /// Most entries of one call.
 pub(crate) const MAX_ENTRIES: usize = 10_000;
 
+/// Facts about an entity by key. The values are strings, numbers and booleans.
+pub type Properties = Map<String, Value>;
+
 /// Something that is known.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Entity {
-    /// Its name, which is how others refer to it.
+    /// The unique name of the entity.
     pub name: String,
-    /// What kind of thing it is: person, project, decision, …
+    /// The type of the entity: person, project, decision, …
     pub entity_type: String,
-    /// What is known about it.
+    /// What is known about it, one statement each.
     #[serde(default)]
     pub observations: Vec<String>,
+    /// Facts by key, such as {"email": "ann@example.com"}: strings, numbers or booleans.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub properties: Properties,
 }
 
 /// How two entities are connected.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Relation {
-    /// The entity that it starts from.
+    /// The name of the entity where it starts.
     pub from: String,
-    /// The entity that it leads to.
+    /// The name of the entity where it ends.
     pub to: String,
-    /// What it is, in active voice: works_at, depends_on, …
+    /// The type of the relation, in active voice: works_at, depends_on, …
     pub relation_type: String,
     /// How strong it is, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub strength: Option<f64>,
-    /// How sure it is, 0 to 1.
+    /// How certain it is, 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub confidence: Option<f64>,
@@ -71,7 +79,7 @@ pub(crate) fn name(field: &str, text: &str) -> Result<()> {
         return wrong(format!("must have at most {MAX_NAME} characters, and has {length}"));
     }
     if text.chars().any(char::is_control) {
-        return wrong("must not have control characters or line breaks".to_owned());
+        return wrong("must not contain control characters or line breaks".to_owned());
     }
     Ok(())
 }
@@ -87,6 +95,40 @@ pub(crate) fn observation(field: &str, text: &str) -> Result<()> {
         )),
         _ if text.contains('\0') => Err(Fault::nul(field)),
         _ => Ok(()),
+    }
+}
+
+/// Properties that can be kept. A `null` says that there is none.
+pub(crate) fn properties(field: &str, given: &Properties) -> Result<()> {
+    if given.len() > MAX_PROPERTIES {
+        let many = format!("must have at most {MAX_PROPERTIES} properties, and has {}", given.len());
+        return Err(Fault::input(field, many));
+    }
+    for (key, value) in given {
+        property(field, key, value)?;
+    }
+    Ok(())
+}
+
+/// One property that can be kept.
+pub(crate) fn property(field: &str, key: &str, value: &Value) -> Result<()> {
+    if key.trim().is_empty() || key.chars().count() > MAX_NAME || key.chars().any(char::is_control) {
+        let shown: String = key.chars().take(40).collect();
+        let reason = format!("the key {shown:?} must have 1 to {MAX_NAME} characters on one line");
+        return Err(Fault::input(field, reason));
+    }
+    let place = || format!("{field}.{key}");
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
+        Value::String(text) if text.contains('\0') => Err(Fault::nul(&place())),
+        Value::String(text) => match text.chars().count() {
+            length if length > MAX_OBSERVATION => {
+                let reason = format!("must have at most {MAX_OBSERVATION} characters, and has {length}");
+                Err(Fault::input(&place(), reason))
+            }
+            _ => Ok(()),
+        },
+        _ => Err(Fault::input(&place(), "must be a string, a number, true, false or null")),
     }
 }
 
@@ -123,7 +165,7 @@ pub(crate) fn within(field: &str, given: Option<i64>, usual: usize, most: usize)
 
 /// The number in a cursor, which is one that was given out before.
 pub(crate) fn cursor(given: &str) -> Result<i64> {
-    given.parse().map_err(|_| Fault::input("cursor", "is not one that this tool gave"))
+    given.parse().map_err(|_| Fault::input("cursor", "is not a cursor that this tool returned"))
 }
 
 /// A list that is not too long.
@@ -145,7 +187,7 @@ impl Entity {
         for (n, text) in self.observations.iter().enumerate() {
             observation(&format!("entities[{at}].observations[{n}]"), text)?;
         }
-        Ok(())
+        properties(&format!("entities[{at}].properties"), &self.properties)
     }
 }
 

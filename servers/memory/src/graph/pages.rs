@@ -3,6 +3,7 @@
 //! An observation that is added makes one page to be indexed anew, however many the entity has. That is done when all
 //! changes that are committed together have been made, so a page that several of them touched is indexed once.
 
+use super::properties;
 use crate::search::{Entries, Said};
 use crate::store::{Change, Code, Fault, Result, Value, View};
 
@@ -10,6 +11,8 @@ use crate::store::{Change, Code, Fault, Result, Value, View};
 const ROOM: i64 = 32;
 /// A longer observation takes the room of several, so that no page takes long to look at.
 const BYTES: usize = 500;
+/// How many bytes of the properties of an entity are searched.
+const PROPERTIES: usize = 16_000;
 /// The kind of pages that entities have.
 pub(crate) const ENTITY: i64 = 0;
 /// The kind of pages that documents have.
@@ -105,6 +108,23 @@ pub(crate) fn touch_all(change: &mut Change<'_>, entity: i64) -> Result<()> {
     Ok(())
 }
 
+/// Remembers that the first page of an entity is to be indexed anew, which is where its properties stand.
+pub(crate) fn touch_first(change: &mut Change<'_>, entity: i64) -> Result<()> {
+    match first(change, entity)? {
+        Some(page) => touch(change, page),
+        None => Ok(()),
+    }
+}
+
+/// The first page of an entity.
+fn first(view: &mut View<'_>, entity: i64) -> Result<Option<i64>> {
+    view.one(
+        "SELECT id FROM pages WHERE tenant = ?1 AND kind = ?2 AND owner = ?3 ORDER BY id LIMIT 1",
+        &[Value::Int(ENTITY), Value::Int(entity)],
+        |row| row.int(0),
+    )
+}
+
 /// Indexes anew what one tenant's changes have touched.
 pub(crate) fn index_touched(change: &mut Change<'_>) -> Result<()> {
     let touched =
@@ -130,17 +150,26 @@ fn index(change: &mut Change<'_>, entries: &mut Entries, page: i64) -> Result<()
     entries.forget(change, page)
 }
 
-/// What a page says: the name and type of its entity, and what is known of it there. Nothing, if the entity is gone.
+/// What a page says: the name and type of its entity, and what is known of it there; on its first page, its properties, too. Nothing, if the entity is gone.
 pub(crate) fn said(view: &mut View<'_>, page: i64) -> Result<Option<(String, String, String)>> {
     let entity = view.one(
-        "SELECT e.name, e.type FROM pages p
+        "SELECT e.name, e.type, e.key FROM pages p
          JOIN entities e ON e.tenant = ?1 AND e.key = p.owner AND e.gone IS NULL
          WHERE p.tenant = ?1 AND p.id = ?2 AND p.kind = ?3",
         &[Value::Int(page), Value::Int(ENTITY)],
-        |row| Ok((row.text(0)?, row.text(1)?)),
+        |row| Ok((row.text(0)?, row.text(1)?, row.int(2)?)),
     )?;
-    let Some((name, about)) = entity else { return Ok(None) };
+    let Some((name, about, key)) = entity else { return Ok(None) };
     let mut body = String::new();
+    if first(view, key)? == Some(page) {
+        for (name, value) in properties::of(view, key)? {
+            let line = properties::line(&name, &value);
+            if body.len() + line.len() < PROPERTIES {
+                body.push_str(&line);
+                body.push('\n');
+            }
+        }
+    }
     view.each(
         "SELECT content FROM observations WHERE tenant = ?1 AND page = ?2 AND gone IS NULL ORDER BY id",
         &[Value::Int(page)],

@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 use crate::store::{Result, Value, View};
 
 use super::entities::{self, Kept};
-use super::model::{Entity, Graph, Relation};
-use super::relations;
+use super::model::{Entity, Graph, Properties, Relation};
+use super::{properties, relations};
 
 /// Everything that is known, oldest first.
 pub(crate) fn whole(view: &mut View<'_>) -> Result<Graph> {
@@ -29,10 +29,18 @@ pub(crate) fn at(view: &mut View<'_>, time: Option<i64>) -> Result<Graph> {
         observations.entry(row.int(0)?).or_default().push(row.text(1)?);
         Ok(())
     })?;
+    let sql =
+        format!("SELECT entity, name, value FROM properties WHERE tenant = ?1 AND {held} ORDER BY name");
+    let mut described: HashMap<i64, Properties> = HashMap::new();
+    view.each(&sql, &values, |row| {
+        described.entry(row.int(0)?).or_default().insert(row.text(1)?, properties::value(row, 2)?);
+        Ok(())
+    })?;
     let entities = kept
         .into_iter()
         .map(|kept| Entity {
             observations: observations.remove(&kept.key).unwrap_or_default(),
+            properties: described.remove(&kept.key).unwrap_or_default(),
             name: kept.name,
             entity_type: kept.entity_type,
         })

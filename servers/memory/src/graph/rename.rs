@@ -30,10 +30,8 @@ pub(crate) fn update(change: &mut Change<'_>, update: Update) -> Result<Kept> {
     }
     if new.name != known.name {
         if entities::find(change, &new.name)?.is_some() {
-            let what = format!(
-                "newName: there is an entity {:?} already; merge_entities makes one of both",
-                new.name
-            );
+            let what =
+                format!("newName: an entity {:?} already exists; merge_entities merges the two", new.name);
             return Err(Fault::new(Code::Conflict, what));
         }
         relations::follow(change, &known.name, &new.name, false)?;
@@ -50,7 +48,7 @@ pub(crate) fn expect(view: &mut View<'_>, name: &str, expected: Option<i64>) -> 
         true => Ok(()),
         false => Err(Fault::new(
             Code::Conflict,
-            format!("expectedVersion: {name:?} is in version {version}, not {expected}; look at it again"),
+            format!("expectedVersion: {name:?} is at version {version}, not {expected}; read it again"),
         )),
     }
 }

@@ -6,6 +6,7 @@ use crate::store::{Change, Code, Fault, Result};
 
 use super::entities::{self, Kept};
 use super::history::{self, EntityVersion};
+use super::properties;
 
 /// Which of its versions.
 #[derive(Debug, Clone, Copy)]
@@ -15,7 +16,7 @@ pub(crate) enum Which {
     At(i64),
 }
 
-/// Makes type and observations of an entity what they were in a version, even if it was deleted since. Its name and its
+/// Makes type, observations and properties of an entity what they were in a version, even if it was deleted since. Its name and its
 /// relations stay as they are.
 pub(crate) fn restore(change: &mut Change<'_>, name: &str, which: Which) -> Result<(Kept, usize)> {
     let version = find(change, name, which)?;
@@ -34,7 +35,7 @@ pub(crate) fn restore(change: &mut Change<'_>, name: &str, which: Which) -> Resu
             if let Some(other) = entities::keyed(change, key)? {
                 return Err(Fault::new(
                     Code::Conflict,
-                    format!("name: {name:?} is called {:?} now; use that name", other.name),
+                    format!("name: {name:?} was renamed to {:?}; use that name", other.name),
                 ));
             }
             let kept = Kept { key, name: name.to_owned(), entity_type: version.entity_type.clone() };
@@ -47,6 +48,7 @@ pub(crate) fn restore(change: &mut Change<'_>, name: &str, which: Which) -> Resu
     unwanted.retain(|content| !wanted.contains(content));
     entities::unobserve(change, &kept, &unwanted)?;
     entities::observe(change, &kept, version.observations, false)?;
+    properties::replace(change, &kept, version.properties)?;
     Ok((kept, version.version))
 }
 
@@ -66,7 +68,7 @@ fn find(change: &mut Change<'_>, name: &str, which: Which) -> Result<EntityVersi
             Code::NotFound,
             format!("version: {name:?} has versions 1 to {}, not {wanted}", found.total),
         ),
-        Which::At(at) => Fault::new(Code::NotFound, format!("at: there was no {name:?} at {at}")),
+        Which::At(at) => Fault::new(Code::NotFound, format!("at: {name:?} did not exist at {at}")),
     })
 }
 

@@ -15,6 +15,7 @@ struct Table {
 
 const ENTITIES: Table = Table { name: "entities", called: "name" };
 const OBSERVATIONS: Table = Table { name: "observations", called: "content" };
+const PROPERTIES: Table = Table { name: "properties", called: "name" };
 const RELATIONS: Table = Table { name: "relations", called: "source || ' ' || type || ' ' || target" };
 
 /// A row that is to end or to come back.
@@ -28,11 +29,12 @@ struct Line {
 /// Ends what a change made and brings back what it ended. Refused if later changes are about the same.
 pub(crate) fn revert(change: &mut Change<'_>, undoing: i64) -> Result<Work> {
     let mut work = Work { undoing, ..Work::default() };
-    for table in [&RELATIONS, &OBSERVATIONS, &ENTITIES] {
+    for table in [&RELATIONS, &OBSERVATIONS, &PROPERTIES, &ENTITIES] {
         work.end(change, table)?;
     }
     work.bring_entities(change)?;
     work.bring_observations(change)?;
+    work.bring_properties(change)?;
     work.bring_relations(change)?;
     work.settle(change)?;
     Ok(work)
@@ -46,7 +48,7 @@ pub(crate) fn conflict(id: i64, reason: String) -> Fault {
 pub(crate) fn blocked(change: &mut Change<'_>, undoing: i64, by: i64, what: &str) -> Result<Fault> {
     let other = changes::find(change, by)?;
     let what: String = what.chars().take(80).collect();
-    let reason = format!("change {by} ({}) is about {what:?}, too; undo that one first", other.what);
+    let reason = format!("change {by} ({}) also changed {what:?}; undo change {by} first", other.what);
     Ok(conflict(undoing, reason))
 }
 
@@ -64,6 +66,8 @@ pub(crate) struct Work {
     recast: BTreeSet<i64>,
     /// The pages of the others that say something else now.
     pages: BTreeMap<i64, BTreeSet<i64>>,
+    /// The entities that have other properties now.
+    described: BTreeSet<i64>,
 }
 
 impl Work {
@@ -84,6 +88,7 @@ impl Work {
         let more = match table.name {
             "entities" => "key, 0, name, name",
             "observations" => "entity, page, '', ''",
+            "properties" => "entity, 0, '', ''",
             _ => "0, 0, source, target",
         };
         // The row itself, or else the one that stands for it.
@@ -113,6 +118,10 @@ impl Work {
                 "observations" => {
                     self.removed.observations += 1;
                     self.pages.entry(key).or_default().insert(page);
+                }
+                "properties" => {
+                    self.removed.properties += 1;
+                    self.described.insert(key);
                 }
                 _ => self.removed.relations += 1,
             }
@@ -186,6 +195,32 @@ impl Work {
         Ok(())
     }
 
+    fn bring_properties(&mut self, change: &mut Change<'_>) -> Result<()> {
+        for line in self.lines(change, &PROPERTIES, "gone")? {
+            let taken = change.one(
+                "SELECT n.made FROM properties o
+                 JOIN properties n ON n.tenant = ?1 AND n.entity = o.entity AND n.name = o.name AND n.gone IS NULL
+                 WHERE o.tenant = ?1 AND o.id = ?2",
+                &[Value::Int(line.id)],
+                |row| row.int(0),
+            )?;
+            if let Some(by) = taken {
+                return Err(blocked(change, self.undoing, by, &line.called)?);
+            }
+            let values = [Value::Int(change.now), Value::Int(change.id), Value::Int(line.id)];
+            let key = change.one(
+                "INSERT INTO properties (tenant, entity, name, value, since, made, origin)
+                 SELECT tenant, entity, name, value, ?2, ?3, COALESCE(origin, id) FROM properties
+                 WHERE tenant = ?1 AND id = ?4 RETURNING entity",
+                &values,
+                |row| row.int(0),
+            )?;
+            self.described.extend(key);
+            self.restored.properties += 1;
+        }
+        Ok(())
+    }
+
     fn bring_relations(&mut self, change: &mut Change<'_>) -> Result<()> {
         let sql = format!("SELECT {} FROM relations WHERE tenant = ?1 AND id = ?2", relations::COLUMNS);
         for line in self.lines(change, &RELATIONS, "gone")? {
@@ -241,16 +276,11 @@ impl Work {
 
     /// Sees to it that nothing hangs in the air, and that everything can be found.
     fn settle(&mut self, change: &mut Change<'_>) -> Result<()> {
-        let keys: BTreeSet<i64> = self.recast.iter().chain(self.pages.keys()).copied().collect();
+        let keys: BTreeSet<i64> =
+            self.recast.iter().chain(self.pages.keys()).chain(&self.described).copied().collect();
         for key in keys {
             let Some(entity) = entities::keyed(change, key)? else {
-                let left = change.one(
-                    "SELECT made, content FROM observations WHERE tenant = ?1 AND entity = ?2 AND gone IS NULL
-                     ORDER BY id",
-                    &[Value::Int(key)],
-                    |row| Ok((row.int(0)?, row.text(1)?)),
-                )?;
-                if let Some((mut by, content)) = left {
+                if let Some((mut by, content)) = left_behind(change, key)? {
                     if by == change.id {
                         // It has come back, but its entity is gone.
                         let gone = change.one(
@@ -268,6 +298,9 @@ impl Work {
             if self.recast.contains(&key) {
                 entities::reindex(change, &entity)?;
                 continue;
+            }
+            if self.described.contains(&key) {
+                pages::touch_first(change, key)?;
             }
             for page in self.pages.get(&key).into_iter().flatten() {
                 pages::touch(change, *page)?;
@@ -299,4 +332,18 @@ impl Work {
         }
         Ok(())
     }
+}
+
+/// Something that still holds of an entity that is gone: the change that made it, and what it says.
+fn left_behind(change: &mut Change<'_>, key: i64) -> Result<Option<(i64, String)>> {
+    for (table, called) in [("observations", "content"), ("properties", "name")] {
+        let sql = format!(
+            "SELECT made, {called} FROM {table} WHERE tenant = ?1 AND entity = ?2 AND gone IS NULL ORDER BY id"
+        );
+        let left = change.one(&sql, &[Value::Int(key)], |row| Ok((row.int(0)?, row.text(1)?)))?;
+        if left.is_some() {
+            return Ok(left);
+        }
+    }
+    Ok(None)
 }

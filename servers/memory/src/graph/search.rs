@@ -17,8 +17,8 @@ use crate::store::{Memory, Result, View};
 
 use super::entities::{self, Kept};
 use super::model::Graph;
-use super::pages;
 use super::read::graph_of;
+use super::{pages, properties};
 
 /// How many entities are found by their words, at most.
 const BY_WORDS: usize = 20;
@@ -56,9 +56,9 @@ pub(crate) async fn find(recall: &Recall, memory: &Memory, query: &str) -> Resul
     let note = match graph.entities.is_empty() {
         true => None,
         false if recall.meaning.is_some() => {
-            Some("Nothing has all of these words: this is what is near by its words or its meaning")
+            Some("No entity contains all of these words. These are the closest by words or meaning")
         }
-        false => Some("Nothing has all of these words: this is what has some of them, or nearly these"),
+        false => Some("No entity contains all of these words. These contain some of them, or similar ones"),
     };
     Ok(Found { graph, note })
 }
@@ -104,7 +104,7 @@ fn nodes(view: &mut View<'_>, query: &str) -> Result<Graph> {
     graph_of(view, found)
 }
 
-/// Every entity whose name, type or an observation holds the query, in capitals or not: oldest first.
+/// Every entity whose name, type, an observation or a property holds the query, in capitals or not: oldest first.
 fn substring(view: &mut View<'_>, query: &str) -> Result<Vec<Kept>> {
     let wanted = query.to_lowercase();
     let holds = |text: &str| text.to_lowercase().contains(&wanted);
@@ -122,14 +122,20 @@ fn substring(view: &mut View<'_>, query: &str) -> Result<Vec<Kept>> {
             Ok(())
         },
     )?;
-    view.each("SELECT entity, content FROM observations WHERE tenant = ?1 AND gone IS NULL", &[], |row| {
-        let key = row.int(0)?;
+    let mut look = |key: i64, text: &str| {
         if others.contains_key(&key)
-            && holds(&row.text(1)?)
+            && holds(text)
             && let Some(kept) = others.remove(&key)
         {
             found.insert(key, kept);
         }
+    };
+    view.each("SELECT entity, content FROM observations WHERE tenant = ?1 AND gone IS NULL", &[], |row| {
+        look(row.int(0)?, &row.text(1)?);
+        Ok(())
+    })?;
+    view.each("SELECT entity, name, value FROM properties WHERE tenant = ?1 AND gone IS NULL", &[], |row| {
+        look(row.int(0)?, &properties::line(&row.text(1)?, &properties::value(row, 2)?));
         Ok(())
     })?;
     Ok(found.into_values().collect())

@@ -5,7 +5,7 @@ use crate::store::{Fault, Result, Value, View};
 use super::decay::Decay;
 use super::entities::Kept;
 use super::model::{Entity, Graph};
-use super::relations;
+use super::{properties, relations};
 
 /// How many entities and relations one part has at most.
 pub(crate) const MOST: usize = 1_000;
@@ -29,7 +29,7 @@ enum Place {
 impl Place {
     fn read(cursor: Option<&str>) -> Result<Place> {
         let Some(cursor) = cursor else { return Ok(Place::Entity(0)) };
-        let wrong = || Fault::input("cursor", "is not one that this tool gave");
+        let wrong = || Fault::input("cursor", "is not a cursor that this tool returned");
         let number = |text: &str| text.parse::<i64>().map_err(|_| wrong());
         if let Some(key) = cursor.strip_prefix('e') {
             return Ok(Place::Entity(number(key)?));
@@ -81,9 +81,12 @@ pub(crate) fn slice(view: &mut View<'_>, part: &Part) -> Result<Slice> {
         let sql = format!(
             "SELECT content FROM observations WHERE tenant = ?1 AND {held} AND entity = ?3 ORDER BY id"
         );
+        // The same for properties, whose third value is the moment.
+        let described = held.replace("?2", "?3");
         for Kept { key, name, entity_type } in kept {
             let observations = view.all(&sql, &[Value::Int(time), Value::Int(key)], |row| row.text(0))?;
-            graph.entities.push(Entity { name, entity_type, observations });
+            let properties = properties::held(view, key, &described, time)?;
+            graph.entities.push(Entity { name, entity_type, observations, properties });
         }
     }
     let Place::Relation(made, id) = place else {

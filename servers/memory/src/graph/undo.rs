@@ -28,10 +28,10 @@ pub(crate) fn undo(change: &mut Change<'_>, wanted: Option<i64>) -> Result<Undon
     };
     let noted = changes::find(change, id)?;
     if let Some(by) = noted.undone_by {
-        return Err(conflict(id, format!("it is undone already, by change {by}")));
+        return Err(conflict(id, format!("change {by} already undid it")));
     }
     if noted.added == Counts::default() && noted.removed == Counts::default() {
-        return Err(conflict(id, "it changed neither the graph nor documents nor agents".to_owned()));
+        return Err(conflict(id, "it changed nothing".to_owned()));
     }
     let reverted = revert::revert(change, id)?;
     let documents = documents::undo(change, id)?;
@@ -60,7 +60,7 @@ fn latest(change: &mut Change<'_>) -> Result<i64> {
     );
     let this = Value::Int(change.id);
     let found = change.one(&sql, &[this], |row| row.int(0))?;
-    found.ok_or_else(|| Fault::new(Code::NotFound, "change: there is nothing to undo"))
+    found.ok_or_else(|| Fault::new(Code::NotFound, "There is nothing to undo"))
 }
 
 /// Notes that this change undoes another: if that one was an undoing itself, what it undid holds again, and so on.

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::store::{Fault, Result, View};
 
 use super::entities::{self, Kept};
+use super::ids;
 use super::model::{Entity, Relation};
 use super::relations::{self, Direction};
 
@@ -32,10 +33,12 @@ pub(crate) struct Walk {
 /// An entity that was reached.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Reached {
-    /// What is known of it.
+    /// Its id, which never changes.
+    pub(crate) id: String,
+    /// The entity.
     #[serde(flatten)]
     pub(crate) entity: Entity,
-    /// How many steps away from the nearest start it is.
+    /// The number of steps from the nearest start.
     pub(crate) depth: usize,
 }
 
@@ -110,13 +113,14 @@ fn carry(
     let mut walked = Walked { truncated, ..Walked::default() };
     let mut carried = 0;
     for (kept, depth) in reached {
+        let id = ids::of(view, kept.key)?;
         let entity = entities::whole(view, kept)?;
         carried += entity.observations.iter().map(String::len).sum::<usize>();
         if carried > CARRIED && !walked.entities.is_empty() {
             walked.truncated = true;
             break;
         }
-        walked.entities.push(Reached { entity, depth });
+        walked.entities.push(Reached { id, entity, depth });
     }
     let there: std::collections::HashSet<&str> =
         walked.entities.iter().map(|reached| reached.entity.name.as_str()).collect();

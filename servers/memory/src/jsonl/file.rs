@@ -5,7 +5,7 @@ use std::iter::Peekable;
 
 use crate::documents;
 use crate::graph::model::Graph;
-use crate::graph::{entities, relations};
+use crate::graph::{entities, properties, relations};
 use crate::store::{Change, Code, Fault, Memory, Result};
 
 use super::part::{Place, part};
@@ -48,6 +48,7 @@ impl Memory {
                 let part = part(view, from, PART, false)?;
                 counts.entities += part.entities;
                 counts.observations += part.observations;
+                counts.properties += part.properties;
                 counts.relations += part.relations;
                 let end: &[u8] = if part.text.is_empty() { b"" } else { b"\n" };
                 let written = to.write_all(part.text.as_bytes()).and_then(|()| to.write_all(end));
@@ -89,6 +90,7 @@ impl Memory {
             let added = self.change("import_graph", |change| add(change, graph)).await?;
             counts.entities += added.entities;
             counts.observations += added.observations;
+            counts.properties += added.properties;
             counts.relations += added.relations;
         }
         Ok(Imported { counts, history: false, skipped: reader.skipped, problems: reader.problems })
@@ -120,10 +122,14 @@ pub(crate) fn add(change: &mut Change<'_>, graph: Graph) -> Result<Counts> {
         // A file may say more of what is known: that is added.
         let known = entities::find(change, &entity.name)?;
         let observed = match known {
-            Some(known) => entities::observe(change, &known, entity.observations, false)?,
+            Some(known) => {
+                counts.properties += properties::add(change, &known, entity.properties)?.set;
+                entities::observe(change, &known, entity.observations, false)?
+            }
             None => {
                 let made = entities::create(change, vec![entity])?;
                 counts.entities += made.len();
+                counts.properties += made.iter().map(|entity| entity.properties.len()).sum::<usize>();
                 made.into_iter().flat_map(|entity| entity.observations).collect()
             }
         };

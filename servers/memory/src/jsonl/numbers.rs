@@ -50,6 +50,7 @@ pub(crate) enum Of {
     Change,
     Entity,
     Observation,
+    Property,
     Relation,
     Document,
     Text,
@@ -87,7 +88,7 @@ impl Numbers {
     pub(crate) fn add(&mut self, of: Of, old: i64, new: Option<i64>) -> Result<i64> {
         let new = new.ok_or_else(|| Fault::new(crate::store::Code::Database, "The row has no number"))?;
         match self.known.insert((of, old), new) {
-            Some(_) => Err(Fault::input("id", format!("{old} is there twice"))),
+            Some(_) => Err(Fault::input("id", format!("{old} is not unique"))),
             None => Ok(new),
         }
     }
@@ -95,7 +96,7 @@ impl Numbers {
     /// Changes stand in the order in which they were made.
     pub(crate) fn next_change(&mut self, id: i64) -> Result<()> {
         if id <= self.last {
-            return Err(Fault::input("id", "must be larger than that of the change before"));
+            return Err(Fault::input("id", "must be greater than the id of the previous change"));
         }
         self.last = id;
         Ok(())
@@ -104,13 +105,13 @@ impl Numbers {
     /// The number of a row that is there.
     pub(crate) fn of(&self, of: Of, field: &str, old: i64) -> Result<i64> {
         let known = self.known.get(&(of, old)).copied();
-        known.ok_or_else(|| Fault::input(field, format!("{old} does not stand before this line")))
+        known.ok_or_else(|| Fault::input(field, format!("no earlier line has the id {old}")))
     }
 
     /// The values of `since`, `until`, `made`, `gone` and `origin`.
     pub(crate) fn span(&self, row: &Row, of: Of) -> Result<[Value<'static>; 5]> {
         if row.until.is_some() != row.gone.is_some() {
-            return Err(Fault::input("until", "must be there if \"gone\" is, and only then"));
+            return Err(Fault::input("until", "must be present if and only if \"gone\" is"));
         }
         let made = self.of(Of::Change, "made", row.made)?;
         let gone = row.gone.map(|gone| self.of(Of::Change, "gone", gone)).transpose()?;
@@ -130,11 +131,19 @@ impl Numbers {
         }
         let what = what();
         match self.live.contains(&what) {
-            true => Err(Fault::input("gone", format!("is missing: {what} is there already"))),
+            true => Err(Fault::input("gone", format!("is missing: {what} already exists"))),
             false => {
                 self.live.insert(what);
                 Ok(())
             }
+        }
+    }
+
+    /// Refuses a second one of what there may be only one of.
+    pub(crate) fn unique(&mut self, what: String) -> Result<()> {
+        match self.live.insert(what) {
+            true => Ok(()),
+            false => Err(Fault::input("uid", "already belongs to another entity")),
         }
     }
 

@@ -4,8 +4,8 @@
 //! told: what is added between two parts is told in a later one, and nothing is told in place of something else.
 
 use crate::graph::entities::Kept;
-use crate::graph::model::Entity;
-use crate::graph::relations;
+use crate::graph::model::{Entity, Properties};
+use crate::graph::{properties, relations};
 use crate::store::{Fault, Result, Value, View};
 
 use super::{Line, cost};
@@ -20,6 +20,7 @@ pub(crate) struct Part {
     pub(crate) text: String,
     pub(crate) entities: usize,
     pub(crate) observations: usize,
+    pub(crate) properties: usize,
     pub(crate) relations: usize,
     /// Where the next part begins, if there is one.
     pub(crate) next: Option<Place>,
@@ -52,7 +53,7 @@ impl Place {
             };
             Some(Place::Entities { after: number(after)?, told })
         };
-        read(cursor).ok_or_else(|| Fault::input("cursor", "is not one that this tool gave"))
+        read(cursor).ok_or_else(|| Fault::input("cursor", "is not a cursor that this tool returned"))
     }
 
     /// The cursor that names it.
@@ -109,13 +110,20 @@ impl Part {
                 let key = kept.key;
                 let begun = told.take().filter(|_| key == after);
                 let (observations, left) = said(view, key, begun, if split { most } else { usize::MAX })?;
-                let entity = Entity { name: kept.name, entity_type: kept.entity_type, observations };
+                // They are told once, with the first observations.
+                let properties = match begun {
+                    None => properties::of(view, key)?,
+                    Some(_) => Properties::new(),
+                };
+                let entity =
+                    Entity { name: kept.name, entity_type: kept.entity_type, observations, properties };
                 if !self.push(&Line::Entity(&entity).written()?, most) {
                     self.next = Some(Place::Entities { after, told: None });
                     return Ok(());
                 }
                 self.entities += usize::from(begun.is_none());
                 self.observations += entity.observations.len();
+                self.properties += entity.properties.len();
                 after = key;
                 if left.is_some() {
                     self.next = Some(Place::Entities { after, told: left });

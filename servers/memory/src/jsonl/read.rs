@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::graph::model::{self, Entity, Graph, Relation};
+use crate::graph::model::{self, Entity, Graph, MAX_PROPERTIES, Properties, Relation};
 use crate::store::{Fault, Result};
 
 /// How many problems are told.
@@ -51,7 +51,7 @@ impl Reader {
     pub(crate) fn take(&mut self, number: usize, line: &[u8], to: &mut Graph) -> Result<()> {
         self.line = number;
         if std::str::from_utf8(line).is_err() {
-            return self.wrong("is not text in UTF-8");
+            return self.wrong("is not valid UTF-8");
         }
         let mut members = match serde_json::from_slice(line) {
             Ok(Value::Object(members)) => members,
@@ -59,8 +59,8 @@ impl Reader {
                 return self
                     .wrong("is not a JSON object, {\"type\":\"entity\",…} or {\"type\":\"relation\",…}");
             }
-            Err(error) if error.is_eof() => return self.wrong("is JSON without its end: it was cut off"),
-            Err(_) => return self.wrong("is not JSON"),
+            Err(error) if error.is_eof() => return self.wrong("is incomplete JSON"),
+            Err(_) => return self.wrong("is not valid JSON"),
         };
         match members.remove("type").as_ref().and_then(Value::as_str) {
             Some("entity") => self.entity(members, to),
@@ -79,7 +79,7 @@ impl Reader {
         let entity_type = match named(&mut members, "entityType") {
             Ok(entity_type) => entity_type,
             Err(why) => {
-                self.wrong(format!("{why}; its type is {UNKNOWN:?} now"))?;
+                self.wrong(format!("{why}; imported as {UNKNOWN:?}"))?;
                 UNKNOWN.to_owned()
             }
         };
@@ -90,7 +90,7 @@ impl Reader {
                 for (at, one) in list.into_iter().enumerate() {
                     let field = format!("observations[{at}]");
                     let Value::String(text) = one else {
-                        self.wrong(format!("{field}: must be a text"))?;
+                        self.wrong(format!("{field}: must be a string"))?;
                         continue;
                     };
                     match model::observation(&field, &text) {
@@ -99,10 +99,32 @@ impl Reader {
                     }
                 }
             }
-            Some(_) => self.wrong("observations: must be a list of texts")?,
+            Some(_) => self.wrong("observations: must be an array of strings")?,
         }
-        to.entities.push(Entity { name, entity_type, observations });
+        let properties = self.properties(&mut members)?;
+        to.entities.push(Entity { name, entity_type, observations, properties });
         Ok(())
+    }
+
+    fn properties(&mut self, members: &mut Map<String, Value>) -> Result<Properties> {
+        let mut properties = Properties::new();
+        match members.remove("properties") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(given)) => {
+                for (key, value) in given {
+                    match model::property("properties", &key, &value) {
+                        Ok(()) if properties.len() == MAX_PROPERTIES => {
+                            self.wrong(format!("properties: must have at most {MAX_PROPERTIES} properties"))?;
+                            break;
+                        }
+                        Ok(()) => drop(properties.insert(key, value)),
+                        Err(fault) => self.wrong(fault.message)?,
+                    }
+                }
+            }
+            Some(_) => self.wrong("properties: must be an object")?,
+        }
+        Ok(properties)
     }
 
     fn relation(&mut self, mut members: Map<String, Value>, to: &mut Graph) -> Result<()> {
@@ -168,8 +190,8 @@ fn named(members: &mut Map<String, Value>, field: &str) -> Result<String, String
             Ok(()) => Ok(name),
             Err(fault) => Err(fault.message),
         },
-        Some(_) => Err(format!("{field}: must be a text")),
-        None => Err(format!("{field}: is missing")),
+        Some(_) => Err(format!("{field}: must be a string")),
+        None => Err(format!("{field}: is required")),
     }
 }
 
@@ -199,6 +221,7 @@ mod tests {
             name: "Ann".to_owned(),
             entity_type: "unknown".to_owned(),
             observations: vec!["tea".to_owned()],
+            ..Entity::default()
         };
         assert_eq!(graph.entities, [ann]);
         assert_eq!(graph.relations.len(), 1);
@@ -208,13 +231,13 @@ mod tests {
         let begins = [
             "1: entityType: must not be empty",
             "1: observations[1]: must not be empty",
-            "1: observations[2]: must be a text",
+            "1: observations[2]: must be a string",
             "1: observations[3]: must have at most 5000 characters",
-            "2: name: must not have control characters",
-            "4: is not JSON",
+            "2: name: must not contain control characters",
+            "4: is not valid JSON",
             "5: strength: must be a number between 0 and 1",
-            "6: to: is missing",
-            "7: is JSON without its end",
+            "6: to: is required",
+            "7: is incomplete JSON",
             "8: is not a JSON object",
             "9: is neither an entity nor a relation",
         ];

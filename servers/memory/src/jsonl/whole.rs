@@ -14,14 +14,15 @@ use super::file::unwritable;
 use super::numbers::Numbers;
 use crate::agents::archive::AgentVersion;
 use crate::documents::archive::{DocumentPiece, DocumentText, DocumentVersion};
-use crate::graph::archive::{Change as Noted, EntityVersion, Observation, RelationVersion};
+use crate::graph::archive::{Change as Noted, EntityVersion, Observation, Property, RelationVersion};
 use crate::store::{Change, Code, Fault, Result, Value, View};
 use crate::{agents, documents, graph};
 
 /// What the first line says of the file.
 const FORMAT: &str = "tidegate-memory";
-/// The version of the format that is written, and the newest that is read.
-const VERSION: i64 = 1;
+/// The version of the format that is written, and the newest that is read. Version 1 had neither properties nor ids of
+/// entities.
+const VERSION: i64 = 2;
 
 /// A line of the file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -31,6 +32,7 @@ pub(crate) enum Line {
     Change(Noted),
     EntityVersion(EntityVersion),
     Observation(Observation),
+    Property(Property),
     RelationVersion(RelationVersion),
     DocumentVersion(DocumentVersion),
     DocumentText(DocumentText),
@@ -49,6 +51,8 @@ pub struct Counts {
     pub entities: usize,
     /// What is known of them.
     pub observations: usize,
+    /// Properties of entities.
+    pub properties: usize,
     /// Relations.
     pub relations: usize,
     /// Documents, which only a file with history has.
@@ -63,6 +67,9 @@ impl Counts {
         let mut told = serde_json::json!({
             "entities": self.entities, "observations": self.observations, "relations": self.relations,
         });
+        if self.properties > 0 {
+            told["properties"] = self.properties.into();
+        }
         if history {
             told["documents"] = self.documents.into();
             told["agents"] = self.agents.into();
@@ -76,6 +83,7 @@ impl Counts {
             Line::Change(_) => self.changes += 1,
             Line::EntityVersion(row) => self.entities += usize::from(row.row.gone.is_none()),
             Line::Observation(row) => self.observations += usize::from(row.row.gone.is_none()),
+            Line::Property(row) => self.properties += usize::from(row.row.gone.is_none()),
             Line::RelationVersion(row) => self.relations += usize::from(row.row.gone.is_none()),
             Line::DocumentVersion(row) => self.documents += usize::from(row.row.gone.is_none()),
             Line::AgentVersion(row) => self.agents += usize::from(row.row.gone.is_none()),
@@ -113,8 +121,8 @@ impl Writer {
                 self.used += cost(&written);
                 if self.used > *most {
                     let why = format!(
-                        "there is more than {most} bytes of it, too much for an answer: \
-                         tidegate memory export --history FILE writes it to a file"
+                        "is larger than {most} bytes, too much for one result; \
+                         `tidegate memory export --history FILE` writes it to a file"
                     );
                     return Err(Fault::input("history", why));
                 }
@@ -215,17 +223,16 @@ impl Seen {
         self.lines += 1;
         match &line {
             _ if self.said.is_some() => {
-                return Err(wrong(number, "stands behind the last line, {\"type\":\"end\",…}"));
+                return Err(wrong(number, "comes after the last line, {\"type\":\"end\",…}"));
             }
             Line::Memory { .. } if self.lines > 1 => {
-                return Err(wrong(number, "type: stands in the wrong place"));
+                return Err(wrong(number, "type: must be on the first line only"));
             }
             Line::Memory { format, .. } if format != FORMAT => {
                 return Err(wrong(number, &format!("the format must be {FORMAT:?}")));
             }
-            Line::Memory { version, .. } if *version != VERSION => {
-                let why =
-                    format!("the version is {version}; this version of Tidegate reads version {VERSION}");
+            Line::Memory { version, .. } if !(1..=VERSION).contains(version) => {
+                let why = format!("the version is {version}; this version of Tidegate reads 1 to {VERSION}");
                 return Err(wrong(number, &why));
             }
             Line::End { lines } => self.said = Some(*lines),
@@ -242,10 +249,12 @@ impl Seen {
         match self.said {
             Some(said) if said == lines => Ok(()),
             Some(said) => {
-                let why = format!("has {lines} lines, and its last one says {said}: some are missing");
+                let why = format!("has {lines} lines, but its last line says {said}: some are missing");
                 Err(Fault::input("jsonl", why))
             }
-            None => Err(Fault::input("jsonl", "has no last line {\"type\":\"end\",…}: it was cut off")),
+            None => {
+                Err(Fault::input("jsonl", "does not end with {\"type\":\"end\",…}: the file is incomplete"))
+            }
         }
     }
 }
@@ -271,6 +280,7 @@ pub(crate) fn bring(
             Line::Change(row) => row.put(change, &mut numbers),
             Line::EntityVersion(row) => row.put(change, &mut numbers),
             Line::Observation(row) => row.put(change, &mut numbers),
+            Line::Property(row) => row.put(change, &mut numbers),
             Line::RelationVersion(row) => row.put(change, &mut numbers),
             Line::DocumentVersion(row) => row.put(change, &mut numbers, &mut pieces),
             Line::DocumentText(row) => row.put(change, &mut numbers, &mut pieces),
@@ -295,8 +305,8 @@ fn refuse_others(change: &mut Change<'_>) -> Result<()> {
     for table in graph::changes::TABLES {
         let sql = format!("SELECT 1 FROM {table} WHERE tenant = ?1 LIMIT 1");
         if change.one(&sql, &[], |row| row.int(0))?.is_some() {
-            let why = "jsonl: a file with history can be brought into an empty memory only, and this one has or had \
-                       something in it; without history (export_graph without \"history\") it can be added";
+            let why = "jsonl: a file with history can only be imported into a memory that was never used; export it \
+                       without \"history\" to add it to this one";
             return Err(Fault::new(Code::Conflict, why));
         }
     }
@@ -325,7 +335,7 @@ mod tests {
         let line = || Line::Memory { format: FORMAT.to_owned(), version: VERSION };
         writer.line(&line()).unwrap();
         let why = writer.line(&line()).unwrap_err();
-        assert!(why.message.starts_with("history: there is more than 100 bytes of it"), "{why}");
+        assert!(why.message.starts_with("history: is larger than 100 bytes"), "{why}");
     }
 
     #[test]

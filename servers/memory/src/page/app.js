@@ -1,5 +1,7 @@
 // The page: what it shows, and what happens when somebody does something.
 
+import { changeList, editObservation, exportMemory, FIRST, forgetObservation, undoChange } from './changes.js';
+import { colourOf } from './colour.js';
 import { byId, count, fill, number } from './dom.js';
 import { Drawing, MOST } from './drawing.js';
 import { Mcp } from './mcp.js';
@@ -13,12 +15,12 @@ const LOOK = 5000;
 const AGAIN = 3000;
 /** How long to wait for more letters before searching. */
 const TYPING = 180;
-const COLOURS = 9;
 /** What the search box finds, by the list that is open. */
 const PLACEHOLDERS = {
-  entities: 'Search names, types and what is known',
-  documents: 'Search documents by title and contents',
-  agents: 'Search agents by name and description',
+  entities: 'Search entities',
+  documents: 'Search documents',
+  agents: 'Search agents',
+  changes: 'Search entities',
 };
 const ORDER = new Intl.Collator('en', { numeric: true });
 
@@ -31,7 +33,7 @@ const state = {
   graph: { entities: [], relations: [] },
   /** The entities of the graph by name. */
   byName: new Map(),
-  /** Which colour a type has. Types keep theirs while the page is open. */
+  /** Which colour a type has. */
   colours: new Map(),
   tab: 'entities',
   selected: undefined,
@@ -41,6 +43,8 @@ const state = {
   changes: undefined,
   /** What the pane of details shows of an entity, as text to compare with. */
   told: undefined,
+  /** How many changes are listed. */
+  listed: FIRST,
 };
 
 const drawing = new Drawing(byId('graph'), (name) => (name === undefined ? close() : open(name)));
@@ -102,13 +106,13 @@ async function show(graph) {
   state.byName = new Map(graph.entities.map((entity) => [entity.name, entity]));
   const types = typesOf(graph);
   for (const [type] of types) {
-    if (!state.colours.has(type)) state.colours.set(type, Math.min(state.colours.size, COLOURS));
+    state.colours.set(type, colourOf(type));
   }
   if (state.type !== undefined && !types.some(([type]) => type === state.type)) state.type = undefined;
   const fresh = before.size === 0 ? [] : graph.entities.map(({ name }) => name).filter((name) => !before.has(name));
   const drawn = drawing.show(graph, state.colours, fresh);
   byId('drawn').hidden = drawn === graph.entities.length;
-  byId('drawn').textContent = `The ${number(MOST)} most connected are drawn.`;
+  byId('drawn').textContent = `Showing the ${number(MOST)} most connected entities.`;
   const words = `${count(graph.entities.length, 'entity', 'entities')}, ${
     count(graph.relations.length, 'relation', 'relations')}`;
   byId('counts').textContent = words;
@@ -196,7 +200,7 @@ function showList() {
   drawing.light(narrowed ? new Set(shown.map((entity) => entity.name)) : undefined);
   panes.entities(byId('list'), shown, {
     colours: state.colours, selected: state.selected, open,
-    none: narrowed ? 'Nothing is found.' : 'Nothing is remembered.',
+    none: narrowed ? 'No results.' : 'There are no entities.',
   });
 }
 
@@ -211,7 +215,7 @@ async function showTab(tab) {
   list.setAttribute('aria-labelledby', `tab-${tab}`);
   byId('query').placeholder = PLACEHOLDERS[tab];
   if (tab === 'entities') showList();
-  else fill(list, panes.note('Looking …'));
+  else fill(list, panes.note('Loading…'));
   await search();
 }
 
@@ -219,22 +223,50 @@ async function showTab(tab) {
 async function showOthers(tab, query, mine) {
   const list = byId('list');
   try {
+    if (tab === 'changes') {
+      const found = await memory.changes(state.listed);
+      if (mine !== searches || state.tab !== tab) return;
+      showChanges(found);
+      return;
+    }
     const then = time.shown;
     const found = tab === 'documents' ? await memory.findDocuments(query) : await memory.findAgents(query);
     if (mine !== searches || state.tab !== tab) return;
-    const none = query === '' ? undefined : 'Nothing is found.';
+    const none = query === '' ? undefined : 'No results.';
     if (tab === 'agents') {
       panes.agents(list, found, openAgent, none);
     } else {
       // Of documents only what they are now is known here, and since when they are there.
       const there = then === undefined ? found : found.filter((kept) => new Date(kept.createdAt).getTime() <= then);
-      panes.documents(list, there, openDocument, then === undefined ? none : none ?? 'No document was there then.');
+      panes.documents(list, there, openDocument, then === undefined ? none : none ?? 'There were no documents at that time.');
     }
     if (then !== undefined) list.prepend(panes.note(`${tab === 'agents' ? 'Agents' : 'Documents'} are shown as they are now.`));
     trouble();
   } catch (failure) {
     if (state.tab === tab && mine === searches) fill(list, panes.note(failure.message));
     if (!(failure instanceof Missing)) console.info(failure);
+  }
+}
+
+function showChanges(found) {
+  const list = byId('list');
+  const focused = list.contains(document.activeElement) ? document.activeElement.ariaLabel ?? document.activeElement.id : undefined;
+  changeList(list, found, (change) => then(undoChange(memory, change)), (most) => {
+    state.listed = most;
+    search();
+  });
+  // The keyboard stays where it was.
+  if (focused) [...list.querySelectorAll('button')].find((button) => (button.ariaLabel ?? button.id) === focused)?.focus();
+}
+
+/** Shows what has become of the memory, once something was changed here. */
+async function then(asked) {
+  if (!await asked) return;
+  try {
+    await refresh();
+    trouble();
+  } catch (failure) {
+    trouble(failure);
   }
 }
 
@@ -275,7 +307,8 @@ function searchHere(query) {
   const wanted = query.toLowerCase();
   const holds = (text) => text.toLowerCase().includes(wanted);
   return state.graph.entities
-    .filter((entity) => holds(entity.name) || holds(entity.entityType) || entity.observations.some(holds))
+    .filter((entity) => holds(entity.name) || holds(entity.entityType) || entity.observations.some(holds)
+      || Object.entries(entity.properties ?? {}).some(([key, value]) => holds(`${key}: ${value}`)))
     .map((entity) => entity.name);
 }
 
@@ -299,16 +332,23 @@ function showEntity() {
   const relations = state.graph.relations.filter((relation) => relation.from === name || relation.to === name);
   const pane = byId('detail');
   // Whoever reads is not disturbed by changes of something else.
-  const told = JSON.stringify([found, relations]);
+  const told = JSON.stringify([found, relations, time.shown]);
   const same = !pane.hidden && pane.dataset.name === name;
   if (same && told === state.told) return;
   state.told = told;
   const history = same && pane.querySelector('.history')?.open;
+  const focused = same && pane.contains(document.activeElement);
   panes.entityDetail(found, relations, {
     colours: state.colours, known: (other) => state.byName.has(other), open, close, history: () => memory.history(name),
+    id: () => memory.id(name),
+    // What was cannot be changed.
+    edit: time.shown === undefined ? (text) => then(editObservation(memory, name, text)) : undefined,
+    forget: time.shown === undefined ? (text) => then(forgetObservation(memory, name, text)) : undefined,
   });
   pane.dataset.name = name;
   if (history) pane.querySelector('.history').open = true;
+  // What had the keyboard was drawn anew.
+  if (focused) pane.focus();
 }
 
 function openDocument(found) {
@@ -322,7 +362,7 @@ function openAgent(agent) {
   state.selected = undefined;
   drawing.select(undefined);
   delete byId('detail').dataset.name;
-  panes.agentDetail(agent, close, () => memory.agent(agent.uri));
+  panes.agentDetail(agent, close, () => memory.agent(agent.uri), (tool) => memory.describe(tool));
 }
 
 function close() {
@@ -349,6 +389,7 @@ function wire() {
     clearTimeout(typing);
     typing = setTimeout(search, TYPING);
   });
+  byId('export').addEventListener('click', () => exportMemory(memory));
   byId('zoom-in').addEventListener('click', () => drawing.zoom(1.4));
   byId('zoom-out').addEventListener('click', () => drawing.zoom(1 / 1.4));
   byId('zoom-all').addEventListener('click', () => drawing.fit());
@@ -364,7 +405,9 @@ function wire() {
     });
   }
   document.addEventListener('keydown', (event) => {
-    if (event.key === 'Escape' && !byId('detail').hidden && !byId('token').open) close();
+    // A dialog that is open takes the key for itself.
+    if (document.querySelector('dialog[open]')) return;
+    if (event.key === 'Escape' && !byId('detail').hidden) close();
     const writing = event.target.matches?.('input, textarea');
     if (event.key === '/' && !writing) {
       event.preventDefault();
@@ -385,7 +428,7 @@ function trouble(failure) {
 /** Asks the reader for an access token. It is kept in this page only, and not written anywhere. */
 function askForToken(why) {
   const dialog = byId('token');
-  if (why) byId('token-why').textContent = `${why} Give another one.`;
+  if (why) byId('token-why').textContent = `${why} Enter another one.`;
   byId('token-value').value = '';
   dialog.showModal();
   return new Promise((resolve) => {

@@ -18,6 +18,7 @@ export class Memory {
   #mcp;
   #prefix;
   #resources = [];
+  #descriptions = new Map();
   #past = new Map();
   #weight = 0;
 
@@ -31,6 +32,7 @@ export class Memory {
     const found = tools.find((tool) => tool.name === 'read_graph')
       ?? tools.find((tool) => tool.name.endsWith('read_graph'));
     this.#prefix = found ? found.name.slice(0, -'read_graph'.length) : await this.#guess();
+    this.#descriptions = new Map(tools.map((tool) => [tool.name, tool.description]));
     // Not one for each entity and document: there may be very many.
     this.#resources = await this.#mcp.list('resources', { [OWN_RESOURCES]: false }).catch(() => []);
   }
@@ -41,7 +43,7 @@ export class Memory {
       const answer = await this.#mcp.tool(`${prefix}search_nodes`, { query: 'memory' }).catch(() => undefined);
       if (Array.isArray(answer?.entities)) return prefix;
     }
-    throw new Failure('There is no memory behind this endpoint: none of its tools is read_graph.');
+    throw new Failure('This endpoint has no memory: it has no tool read_graph.');
   }
 
   /** Everything that is known now. */
@@ -80,6 +82,62 @@ export class Memory {
     return history;
   }
 
+  /** The id of an entity, which stays when its name changes. */
+  async id(name) {
+    const { history } = await this.#tool('get_entity_history', { entityName: name, limit: 1 });
+    return history.at(-1)?.id;
+  }
+
+  /** What a tool does, if it is listed. */
+  describe(tool) {
+    return this.#descriptions.get(this.#prefix + tool) ?? this.#descriptions.get(tool);
+  }
+
+  updateObservation(entityName, observation, newObservation) {
+    return this.#tool('update_observation', { entityName, observation, newObservation });
+  }
+
+  async forget(entityName, text) {
+    const { deleted } = await this.#tool('delete_observations', { deletions: [{ entityName, observations: [text] }] });
+    if (deleted === 0) throw new Failure('It is already gone: somebody else has changed it.');
+  }
+
+  /** The last changes, newest first, and whether there are more. */
+  async changes(most) {
+    const all = [];
+    let cursor;
+    do {
+      const page = { limit: Math.min(most - all.length, 200), ...(cursor === undefined ? {} : { cursor }) };
+      const told = await this.#tool('list_changes', page);
+      all.push(...told.changes);
+      cursor = told.nextCursor;
+    } while (cursor !== undefined && all.length < most);
+    return { changes: all, more: cursor !== undefined };
+  }
+
+  /** One change. */
+  async change(id) {
+    const { changes } = await this.#tool('list_changes', { limit: 1, cursor: String(id + 1) });
+    return changes.find((change) => change.id === id);
+  }
+
+  undo(change) {
+    return this.#tool('undo', { change });
+  }
+
+  /** The lines of a file: what is known now, or everything with its history. */
+  async export(history) {
+    if (history) return (await this.#tool('export_graph', { history: true })).jsonl;
+    const parts = [];
+    let cursor;
+    do {
+      const told = await this.#tool('export_graph', cursor === undefined ? {} : { cursor });
+      if (told.jsonl !== '') parts.push(told.jsonl);
+      cursor = told.nextCursor;
+    } while (cursor !== undefined);
+    return parts.join('\n');
+  }
+
   /** When the memory changed. */
   timeline() {
     return this.#mcp.resource(this.#uri('memory://timeline'));
@@ -96,7 +154,7 @@ export class Memory {
     let cursor;
     do {
       const page = { limit: Math.min(most, 100), ...(cursor === undefined ? {} : { cursor }) };
-      const told = await this.#optional('list_documents', page, 'This memory keeps no documents.');
+      const told = await this.#optional('list_documents', page, 'This memory has no documents.');
       all.push(...(told.documents ?? []));
       cursor = told.nextCursor;
     } while (cursor !== undefined && all.length < most);
@@ -121,7 +179,7 @@ export class Memory {
   /** Those that come with the server, and those that were added. */
   async agents() {
     const lists = ['system-agents://list', 'my-agents://list'].map((uri) => this.#find(uri));
-    if (!lists.some(Boolean)) throw new Missing('This memory keeps no agents.');
+    if (!lists.some(Boolean)) throw new Missing('This memory has no agents.');
     const read = lists.filter(Boolean).map((uri) => this.#mcp.resource(uri).then(listed));
     const all = (await Promise.all(read)).flat();
     return all.filter((agent, at) => all.findIndex((other) => other.uri === agent.uri) === at);

@@ -40,6 +40,9 @@ const FILES: &[(&str, &str, &str)] = &[
     ("/memory/time.js", SCRIPT, include_str!("time.js")),
     ("/memory/panes.js", SCRIPT, include_str!("panes.js")),
     ("/memory/dom.js", SCRIPT, include_str!("dom.js")),
+    ("/memory/colour.js", SCRIPT, include_str!("colour.js")),
+    ("/memory/changes.js", SCRIPT, include_str!("changes.js")),
+    ("/memory/confirm.js", SCRIPT, include_str!("confirm.js")),
 ];
 
 /// The files of the page, which talks to the MCP endpoint at the path `endpoint` of the same server.

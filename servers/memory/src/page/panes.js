@@ -62,7 +62,7 @@ export function documents(parent, found, open, none) {
     type: 'button', class: 'entry tall', onclick: () => open(kept),
   }, element('span', { class: 'name' }, kept.title || kept.uri || `Document ${kept.id}`),
   element('span', { class: 'kind' }, about(kept)))),
-  note(none ?? 'No documents are kept yet. Ask the assistant to keep a file or a web page, and it is listed here.'));
+  note(none ?? 'No documents yet. Ask the assistant to store a file or a web page, and it appears here.'));
 }
 
 function about({ knowledgeBase, bytes, createdAt }) {
@@ -76,7 +76,7 @@ export function agents(parent, found, open, none) {
     type: 'button', class: 'entry tall', onclick: () => open(agent),
   }, element('span', { class: 'name' }, agent.title || agent.name || agent.uri),
   element('span', { class: 'kind' }, agent.description || (agent.version ? `version ${agent.version}` : '')))),
-  note(none ?? 'There are no agents yet.'));
+  note(none ?? 'No agents yet.'));
 }
 
 // ---- details
@@ -95,16 +95,18 @@ function detail(title, close, ...children) {
 const section = (title, ...children) => element('section', {}, element('h3', {}, title), ...children);
 
 /** An entity: its type, what is known of it, its relations, and what it was. */
-export function entityDetail(found, relations, { colours, known, open, close, history }) {
+export function entityDetail(found, relations, { colours, known, open, close, history, id, edit, forget }) {
   const type = element('p', { class: 'type' }, dot(colours.get(found.entityType)), found.entityType);
   const observations = found.observations.length > 0
-    ? element('ul', { class: 'observations' }, ...found.observations.map((text) => element('li', {}, text)))
-    : note('Nothing is known of it but its name and type.');
+    ? element('ul', { class: 'observations' }, ...found.observations.map((text) => observation(text, edit, forget)))
+    : note('No observations.');
+  const properties = Object.entries(found.properties ?? {});
+  const identity = element('dl', { class: 'identity' });
   const versions = element('div', { class: 'versions' });
   const past = element('details', { class: 'history' }, element('summary', {}, 'History'), versions);
   past.addEventListener('toggle', async () => {
     if (!past.open || versions.childElementCount > 0) return;
-    fill(versions, note('Looking back …'));
+    fill(versions, note('Loading…'));
     try {
       fill(versions, story(await history()));
     } catch (failure) {
@@ -112,12 +114,24 @@ export function entityDetail(found, relations, { colours, known, open, close, hi
     }
   });
   detail(found.name, close, type,
-    section(`Known (${number(found.observations.length)})`, observations),
+    properties.length > 0 ? section(`Properties (${number(properties.length)})`, definitions(properties)) : undefined,
+    section(`Observations (${number(found.observations.length)})`, observations),
     section(`Relations (${number(relations.length)})`, relations.length > 0
       ? element('ul', { class: 'relations' }, ...relations.slice(0, 500).map((one) => relation(one, found.name, known, open)))
-      : note('It is not connected to anything.'),
+      : note('No relations.'),
     relations.length > 500 ? note(`${number(relations.length - 500)} more are not listed here.`) : undefined),
-    past);
+    past, identity);
+  // An older server has none.
+  id().then((known) => known && fill(identity, element('dt', {}, 'ID'), element('dd', {}, known))).catch(() => {});
+}
+
+/** An observation, with what can be done to it if it holds now. */
+function observation(text, edit, forget) {
+  const action = (label, act) => element('button', {
+    type: 'button', class: 'link', 'aria-label': `${label}: ${text.slice(0, 80)}`, onclick: () => act(text),
+  }, label);
+  return element('li', {}, element('span', { class: 'said' }, text),
+    edit ? element('span', { class: 'actions' }, action('Edit', edit), action('Forget', forget)) : undefined);
 }
 
 function relation({ from, to, relationType, strength, confidence }, self, known, open) {
@@ -142,7 +156,7 @@ function story(history) {
     const before = history[at - 1];
     const gap = before?.validTo !== undefined && before.validTo < version.validFrom;
     const changes = before && !gap ? different(before, version) : [['=', before ? 'Created again' : 'Created'],
-      ...version.observations.map((text) => ['+', text])];
+      ...lines(version).map((text) => ['+', text])];
     return { at: version.validFrom, who: version.changedBy, changes };
   });
   const last = history.at(-1);
@@ -156,28 +170,33 @@ function story(history) {
 const KINDS = { '+': 'added', '-': 'removed', '=': 'other' };
 
 function different(before, after) {
-  const [old, now] = [new Set(before.observations), new Set(after.observations)];
+  const [old, now] = [new Set(lines(before)), new Set(lines(after))];
   return [
     ...(before.name === after.name ? [] : [['=', `Renamed from ${before.name} to ${after.name}`]]),
     ...(before.entityType === after.entityType ? [] : [['=', `Type changed from ${before.entityType} to ${after.entityType}`]]),
-    ...before.observations.filter((text) => !now.has(text)).map((text) => ['-', text]),
-    ...after.observations.filter((text) => !old.has(text)).map((text) => ['+', text]),
+    ...lines(before).filter((text) => !now.has(text)).map((text) => ['-', text]),
+    ...lines(after).filter((text) => !old.has(text)).map((text) => ['+', text]),
   ];
+}
+
+/** What is known in a version: its properties, then its observations. */
+function lines({ properties = {}, observations }) {
+  return [...Object.entries(properties).map(([key, value]) => `${key}: ${value}`), ...observations];
 }
 
 /** A document. `read(offset)` gives its text from there on, as much as comes at once. */
 export function documentDetail(found, close, read) {
   const text = element('pre');
-  const more = element('button', { type: 'button', class: 'more', hidden: true }, 'Read on');
+  const more = element('button', { type: 'button', class: 'more', hidden: true }, 'Read more');
   const said = element('div', { 'aria-live': 'polite' });
   const facts = [['Address', found.uri], ['Source', found.source], ['Collection', found.knowledgeBase],
     ['Size', typeof found.bytes === 'number' ? size(found.bytes) : undefined],
-    ['Pieces', found.chunks], ['Kept', found.createdAt ? moment(new Date(found.createdAt).getTime()) : undefined],
+    ['Pieces', found.chunks], ['Stored', found.createdAt ? moment(new Date(found.createdAt).getTime()) : undefined],
     ['Version', found.version], ['Tags', (found.tags ?? []).join(', ')]];
   let offset = 0;
   const go = async () => {
     more.hidden = true;
-    fill(said, note('Reading …'));
+    fill(said, note('Loading…'));
     try {
       const part = await read(offset);
       text.append(part.text ?? '');
@@ -194,25 +213,33 @@ export function documentDetail(found, close, read) {
 }
 
 /** An agent. `read()` gives all of it: the list has only the beginning of its prompt. */
-export async function agentDetail(found, close, read) {
+export async function agentDetail(found, close, read, describe) {
   const facts = [['Address', found.uri], ['Version', found.version]];
   const rest = element('div', { 'aria-live': 'polite' },
-    found.description ? element('p', {}, found.description) : undefined, note('Reading …'));
+    found.description ? element('p', {}, found.description) : undefined, note('Loading…'));
   detail(found.title || found.name || found.uri, close, definitions(facts), rest);
   try {
     const { description, json_schema_extra: extra, properties, required, type } = await read();
-    const tools = (extra?.tools ?? []).map((tool) => (typeof tool === 'string' ? tool : tool.name ?? JSON.stringify(tool)));
+    const tools = extra?.tools ?? [];
     const schema = properties === undefined ? undefined : JSON.stringify({ type, properties, required }, undefined, 2);
     fill(rest,
       section('Prompt', element('pre', {}, description ?? '')),
       section(`Tools (${number(tools.length)})`, tools.length > 0
-        ? element('ul', {}, ...tools.map((tool) => element('li', {}, tool)))
-        : note('It has no tools.')),
+        ? element('ul', { class: 'tools' }, ...tools.map((tool) => agentTool(tool, describe)))
+        : note('No tools.')),
       extra?.model || extra?.tags ? definitions([['Model', extra.model], ['Tags', (extra.tags ?? []).join(', ')]]) : undefined,
-      schema ? section('Answers look like this', element('pre', {}, schema)) : undefined);
+      schema ? section('Answer format', element('pre', {}, schema)) : undefined);
   } catch (failure) {
     fill(rest, found.description ? element('p', {}, found.description) : undefined, note(failure.message));
   }
+}
+
+/** A tool of an agent: which server has it, what it is called, and what it is for. */
+function agentTool(tool, describe) {
+  const { mcp_server: server, tool_name: name, usage } = typeof tool === 'string' ? { tool_name: tool } : tool;
+  const about = [describe(name), usage ? `Used ${usage}` : undefined].filter(Boolean);
+  return element('li', {}, element('p', {}, server ? element('span', { class: 'kind' }, `${server} / `) : undefined,
+    element('code', {}, name ?? '')), ...about.map((text) => element('p', { class: 'kind' }, text)));
 }
 
 function definitions(facts) {
@@ -236,23 +263,23 @@ export function legend(types, chosen, choose) {
 export function nothingYet(endpoint) {
   const command = `claude mcp add --transport http memory ${endpoint}`;
   fill(byId('empty'),
-    element('h2', {}, 'Nothing is remembered yet'),
+    element('h2', {}, 'The memory is empty'),
     element('p', {}, 'Connect an assistant to ', element('code', {}, endpoint), ', for example with'),
     element('pre', {}, command),
-    element('p', {}, 'and then tell it something worth keeping:'),
+    element('p', {}, 'and then tell it something to remember:'),
     element('blockquote', {}, '“Remember that our team meets on Tuesdays and that Ann leads it.”'),
-    element('p', {}, 'What it keeps appears here at once.'));
+    element('p', {}, 'What it stores appears here immediately.'));
 }
 
 /** Something is known, but no entity that could be drawn. */
 export function noEntities(relations, documents, open) {
-  fill(byId('empty'), element('h2', {}, 'There are no entities to draw'),
-    relations > 0 ? element('p', {}, `${count(relations, 'relation connects', 'relations connect')} names of which nothing is known.`) : undefined,
-    documents ? element('p', {}, 'Documents are kept: ',
+  fill(byId('empty'), element('h2', {}, 'There are no entities'),
+    relations > 0 ? element('p', {}, `${count(relations, 'relation connects', 'relations connect')} names without an entity.`) : undefined,
+    documents ? element('p', {}, 'There are documents: ',
       element('button', { type: 'button', class: 'link', onclick: open }, 'show them'), '.') : undefined);
 }
 
 /** The graph was empty at that moment. */
 export function nothingThen() {
-  fill(byId('empty'), element('h2', {}, 'Nothing was known then'), element('p', {}, 'Move the slider on to see what came.'));
+  fill(byId('empty'), element('h2', {}, 'The memory was empty at that time'), element('p', {}, 'Move the slider forward to see what was added.'));
 }

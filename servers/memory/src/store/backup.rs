@@ -43,7 +43,7 @@ pub fn backup(from: &Path, to: &Path, mut progress: impl FnMut(u64, u64) -> bool
                 _ if waited.get_or_insert_with(Instant::now).elapsed() > BUSY => {
                     return Err(Fault::new(
                         Code::Database,
-                        "The memory file is locked for too long: try again",
+                        "Another process has locked the memory file for too long; try again",
                     ));
                 }
                 _ => std::thread::sleep(PAUSE),
@@ -52,7 +52,7 @@ pub fn backup(from: &Path, to: &Path, mut progress: impl FnMut(u64, u64) -> bool
             let (left, whole) = (told.remaining.max(0) as u64, told.pagecount.max(0) as u64);
             let page = u64::from(page);
             if !progress(whole.saturating_sub(left) * page, whole * page) {
-                return Err(Fault::new(Code::InvalidInput, "The copy was given up"));
+                return Err(Fault::new(Code::InvalidInput, "The backup was cancelled"));
             }
         }
     }
@@ -63,6 +63,6 @@ pub fn backup(from: &Path, to: &Path, mut progress: impl FnMut(u64, u64) -> bool
     drop(copy);
     let kept = File::open(to).and_then(|copy| copy.sync_all().and_then(|()| copy.metadata()));
     let kept =
-        kept.map_err(|error| Fault::new(Code::Database, format!("The copy cannot be kept: {error}")))?;
+        kept.map_err(|error| Fault::new(Code::Database, format!("The backup cannot be written: {error}")))?;
     Ok(kept.len())
 }

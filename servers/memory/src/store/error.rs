@@ -75,12 +75,12 @@ impl Fault {
 
     /// A text that no database can keep.
     pub(crate) fn nul(field: &str) -> Fault {
-        Fault::input(field, "must not have the character U+0000: leave it out")
+        Fault::input(field, "must not contain the character U+0000")
     }
 
     /// Somebody else stored the same in the meantime.
     pub(super) fn twice() -> Fault {
-        Fault::new(Code::Conflict, "Somebody else stored the same at this moment: read it again, then repeat")
+        Fault::new(Code::Conflict, "Another client stored the same at the same time; read it again and retry")
     }
 
     pub(super) fn closed() -> Fault {
@@ -89,14 +89,14 @@ impl Fault {
 
     pub(super) fn too_many_tenants(most: usize) -> Fault {
         let what = format!(
-            "This memory has {most} tenants, which is as many as it may have, and this would be another: use one that \
-             is known, or ask the operator to raise max_tenants"
+            "This memory has {most} tenants, which is the maximum; use an existing tenant, or ask the operator to \
+             raise max_tenants"
         );
         Fault::new(Code::Full, what)
     }
 
     pub(super) fn panicked() -> Fault {
-        let what = "A mistake in this program came to light, and nothing was stored; the log says more";
+        let what = "Internal error: nothing was stored; see the log for details";
         Fault::new(Code::Internal, what)
     }
 
@@ -105,7 +105,7 @@ impl Fault {
     }
 
     pub(crate) fn no_relation(from: &str, relation_type: &str, to: &str) -> Fault {
-        let what = format!("There is no relation {from} {relation_type} {to}");
+        let what = format!("Relation {from} {relation_type} {to} not found");
         Fault::new(Code::RelationNotFound, what)
     }
 }
@@ -127,15 +127,15 @@ impl From<rusqlite::Error> for Fault {
             return Fault::twice();
         }
         let what = match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::DiskFull) => "The disk is full: nothing was stored",
-            Some(rusqlite::ErrorCode::ReadOnly) => "The memory file cannot be written: check its permissions",
+            Some(rusqlite::ErrorCode::DiskFull) => "The disk is full; nothing was stored",
+            Some(rusqlite::ErrorCode::ReadOnly) => "The memory file is read-only; check its permissions",
             Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
-                "Another process is writing to the memory file for too long: try again"
+                "Another process has locked the memory file for too long; try again"
             }
             Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
-                "The memory file is damaged: restore it from a backup"
+                "The memory file is corrupt; restore it from a backup"
             }
-            _ => "The memory could not be read or written; the log says why",
+            _ => "The memory could not be read or written; see the log for details",
         };
         Fault::new(Code::Database, what)
     }

@@ -22,7 +22,7 @@ impl Place {
     /// The file, which is made if it is not there.
     pub(super) fn file(path: &Path) -> Result<Place> {
         prepare(path).map_err(|error| {
-            Fault::new(Code::Database, format!("{} cannot be made: {error}", path.display()))
+            Fault::new(Code::Database, format!("{} cannot be created: {error}", path.display()))
         })?;
         Ok(Place::File(path.to_owned()))
     }
@@ -38,7 +38,7 @@ impl Place {
     pub(super) fn server(_url: &str) -> Result<Place> {
         Err(Fault::new(
             Code::Database,
-            "This program was built without PostgreSQL: give it the path of a file",
+            "Tidegate was built without PostgreSQL support; use the path of a file",
         ))
     }
 

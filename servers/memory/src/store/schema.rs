@@ -8,7 +8,7 @@ use super::sql::{Dialect, Sql, Value};
 use crate::embed::pgvector;
 
 /// Each step brings a file from one version to the next: their order never changes, and none is changed once released.
-const STEPS: &[&[&str]] = &[
+pub(super) const STEPS: &[&[&str]] = &[
     GRAPH,
     crate::documents::TABLES,
     crate::agents::TABLES,
@@ -20,6 +20,7 @@ const STEPS: &[&[&str]] = &[
     crate::resources::TABLES,
     crate::search::LATER,
     crate::agents::USERS,
+    crate::graph::LATER,
 ];
 
 const GRAPH: &[&str] = &[
@@ -66,20 +67,26 @@ pub(super) fn migrate(sql: &mut dyn Sql) -> Result<()> {
     if version > STEPS.len() {
         return Err(Fault::new(
             Code::Database,
-            "The memory was written by a newer version of Tidegate: use that one, or another file or database",
+            "The memory was written by a newer version of Tidegate; use that version, or another file or database",
         ));
     }
-    for (at, step) in STEPS.iter().enumerate().skip(version) {
-        for statement in *step {
-            sql.run(statement, &[])?;
-        }
-        set_version(sql, at + 1)?;
-    }
+    go(sql, version, STEPS.len())?;
     own_tables(sql, NOBODY)?;
     match sql.dialect() {
         Dialect::Sqlite => Ok(()),
         Dialect::Postgres => compare(sql),
     }
+}
+
+/// Makes the steps after the first `from`, up to `to` of them.
+pub(super) fn go(sql: &mut dyn Sql, from: usize, to: usize) -> Result<()> {
+    for (at, step) in STEPS.iter().enumerate().take(to).skip(from) {
+        for statement in *step {
+            sql.run(statement, &[])?;
+        }
+        set_version(sql, at + 1)?;
+    }
+    Ok(())
 }
 
 /// Has the database compare vectors, where it can.
@@ -105,7 +112,7 @@ fn compare(sql: &mut dyn Sql) -> Result<()> {
 }
 
 /// How many steps were made. SQLite keeps that in the head of the file, PostgreSQL in a table.
-fn version(sql: &mut dyn Sql) -> Result<usize> {
+pub(super) fn version(sql: &mut dyn Sql) -> Result<usize> {
     let query = match sql.dialect() {
         Dialect::Sqlite => "PRAGMA user_version",
         Dialect::Postgres => {
@@ -157,7 +164,7 @@ pub(super) fn tenant(sql: &mut dyn Sql, name: &str, most: usize) -> Result<i64> 
     }
     sql.run("INSERT INTO tenants (name) VALUES (?1) ON CONFLICT DO NOTHING", &[Value::Text(name.into())])?;
     let id =
-        find_tenant(sql, name)?.ok_or_else(|| Fault::new(Code::Database, "The tenant cannot be made"))?;
+        find_tenant(sql, name)?.ok_or_else(|| Fault::new(Code::Database, "The tenant cannot be created"))?;
     own_tables(sql, id)?;
     Ok(id)
 }

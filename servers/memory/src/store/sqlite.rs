@@ -33,17 +33,17 @@ pub(super) fn check_ours(path: &Path) -> Result<()> {
         Err(Fault::new(Code::Database, format!("{what}: name another file. It was not touched")))
     };
     if path.is_dir() {
-        return refused("It is a folder and not a file");
+        return refused("It is a directory, not a file");
     }
     let tables = match tables(path) {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::NotADatabase) && !began_well(path) => {
-            return refused("It is not a memory of Tidegate, and no SQLite file at all");
+            return refused("It is not a Tidegate memory; it is not a SQLite file at all");
         }
         tables => tables?,
     };
     match tables.is_empty() || TABLES.iter().all(|ours| tables.iter().any(|table| table == ours)) {
         true => Ok(()),
-        false => refused("It is not a memory of Tidegate, but an SQLite file of another program"),
+        false => refused("It is not a Tidegate memory; it is a SQLite file of another program"),
     }
 }
 

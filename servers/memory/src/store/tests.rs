@@ -8,9 +8,9 @@ mod cluster;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{Code, Dialect, Fault, Memory, Store, Value};
+use super::{Code, Dialect, Fault, Memory, Place, Store, Value, schema};
 use crate::graph::model::Entity;
-use crate::graph::{entities, pages};
+use crate::graph::{self, entities, history, ids, pages, properties};
 use crate::search;
 
 /// A memory of each kind that there is here, with what it is kept in.
@@ -33,9 +33,20 @@ impl Kinds {
 /// A store on a server, if there can be one: all tests of this process have the same.
 #[cfg(feature = "postgres")]
 pub(crate) fn on_server(database: &str) -> Option<Store> {
+    Some(Store::start(place_on_server(database)?).unwrap())
+}
+
+/// An empty database on a server.
+#[cfg(feature = "postgres")]
+fn place_on_server(database: &str) -> Option<Place> {
     static CLUSTER: std::sync::OnceLock<Option<cluster::Cluster>> = std::sync::OnceLock::new();
     let cluster = CLUSTER.get_or_init(|| cluster::Cluster::start(false)).as_ref()?;
-    Some(Store::connect(&cluster.database(database)).unwrap())
+    Some(Place::server(&cluster.database(database)).unwrap())
+}
+
+#[cfg(not(feature = "postgres"))]
+fn place_on_server(_: &str) -> Option<Place> {
+    None
 }
 
 #[cfg(not(feature = "postgres"))]
@@ -204,6 +215,7 @@ async fn pages_are_found_by_all_words_else_by_any() {
             name: name.to_owned(),
             entity_type: "t".to_owned(),
             observations: said.iter().map(|said| (*said).to_owned()).collect(),
+            ..Entity::default()
         };
         let made = vec![
             entity("Harbour", &["ships receive cargo at the quay"]),
@@ -248,11 +260,11 @@ fn a_file_of_anybody_else_is_refused_and_not_touched() {
     program.execute_batch("CREATE TABLE tenants (name TEXT); PRAGMA user_version = 3").unwrap();
     drop(program);
     rusqlite::Connection::open(&empty).unwrap().execute_batch("VACUUM").unwrap();
-    for (file, what) in [(&notes, "no SQLite file at all"), (&other, "an SQLite file of another program")] {
+    for (file, what) in [(&notes, "not a SQLite file at all"), (&other, "a SQLite file of another program")] {
         let before = std::fs::read(file).unwrap();
         let why = Store::open(file).err().unwrap();
         assert!(
-            why.message.starts_with("It is not a memory of Tidegate") && why.message.contains(what),
+            why.message.starts_with("It is not a Tidegate memory") && why.message.contains(what),
             "{why}"
         );
         assert_eq!(std::fs::read(file).unwrap(), before);
@@ -344,4 +356,53 @@ async fn there_are_only_so_many_tenants() {
         }
         assert!(store.0.tenants().len() <= super::REMEMBERED);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_older_memory_gains_properties_and_ids() {
+    let name = format!("tidegate_store_older_{}", std::process::id());
+    let folder = std::env::temp_dir().join(&name);
+    let file = Place::file(&folder.join("memory.db")).unwrap();
+    for place in std::iter::once(file).chain(place_on_server(&name)) {
+        // A driver of PostgreSQL waits in its own way, which a thread that runs tasks must not.
+        let older = place.clone();
+        std::thread::spawn(move || as_before(&older)).join().unwrap();
+        let memory = Store::start(place).unwrap().of("one");
+        let (id, versions) = memory
+            .change("test", |change| {
+                let anna = ids::find(change, "e7")?.expect("it is known by the number of its first row");
+                assert_eq!(anna.name, "Anna");
+                properties::set(change, &anna, serde_json::from_str(r#"{"a": 1}"#).unwrap())?;
+                let versions = history::of_entity(change, "Anna", 10, None)?.versions;
+                Ok((ids::of(change, anna.key)?, versions))
+            })
+            .await
+            .unwrap();
+        assert_eq!(id, "e7");
+        assert_eq!(versions.iter().map(|version| version.properties.len()).collect::<Vec<_>>(), [0, 0, 1]);
+        assert!(versions.iter().all(|version| version.id == id), "{versions:?}");
+        assert!(!known(&memory, "Ann").await && known(&memory, "Anna").await);
+        memory.store.close().await;
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Makes a memory as the version before properties left it, with an entity that was renamed.
+fn as_before(place: &Place) {
+    let before = schema::STEPS.iter().position(|step| *step == graph::LATER).unwrap();
+    let mut older = place.open(true).unwrap();
+    older.begin_write().unwrap();
+    assert_eq!(schema::version(&mut *older).unwrap(), 0);
+    schema::go(&mut *older, 0, before).unwrap();
+    let tenant = schema::tenant(&mut *older, "one", 10).unwrap();
+    for statement in [
+        "INSERT INTO changes (tenant, at, what) VALUES (?1, 5, 'create_entities')",
+        "INSERT INTO changes (tenant, at, what) VALUES (?1, 6, 'update_entity')",
+        "INSERT INTO entities (id, tenant, key, name, type, since, until, made, gone)
+         VALUES (7, ?1, 7, 'Ann', 't', 5, 6, 1, 2)",
+        "INSERT INTO entities (id, tenant, key, name, type, since, made) VALUES (8, ?1, 7, 'Anna', 't', 6, 2)",
+    ] {
+        older.run(statement, &[Value::Int(tenant)]).unwrap();
+    }
+    older.commit().unwrap();
 }

@@ -14,13 +14,13 @@ use crate::store::Fault;
 
 #[derive(Deserialize, JsonSchema)]
 struct CreateEntities {
-    /// The entities. Those whose name is known already are left as they are.
+    /// The entities. Those whose name already exists are left unchanged.
     entities: Vec<Entity>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct CreateRelations {
-    /// The relations, in active voice. Those that are known already are left as they are.
+    /// The relations, in active voice. Those that already exist are left unchanged.
     relations: Vec<Relation>,
 }
 
@@ -30,7 +30,7 @@ struct CreateRelations {
 struct Observed {
     /// The name of the entity.
     entity_name: String,
-    /// What is known of it now. What was known already is not added again.
+    /// The observations to add. Those that already exist are not added again.
     contents: Vec<String>,
 }
 
@@ -38,11 +38,11 @@ struct Observed {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct AddObservations {
-    /// What to add, entity by entity.
+    /// What to add to which entity.
     observations: Option<Vec<Observed>>,
     /// Instead of `observations`: the name of one entity.
     entity_name: Option<String>,
-    /// Instead of `observations`: what to add to it.
+    /// Instead of `observations`: the observations to add to it.
     contents: Option<Vec<String>>,
 }
 
@@ -53,7 +53,7 @@ impl AddObservations {
             (None, Some(entity_name), Some(contents)) => Ok(vec![Observed { entity_name, contents }]),
             _ => Err(Fault::input(
                 "observations",
-                "give either \"observations\": [{\"entityName\", \"contents\"}], or \"entityName\" and \"contents\"",
+                "pass either \"observations\": [{\"entityName\", \"contents\"}], or \"entityName\" and \"contents\"",
             )),
         }
     }
@@ -62,7 +62,7 @@ impl AddObservations {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct DeleteEntities {
-    /// The names of the entities. Names that are not known are passed over.
+    /// The names of the entities. Unknown names are skipped.
     entity_names: Vec<String>,
 }
 
@@ -72,19 +72,19 @@ struct DeleteEntities {
 struct Deletion {
     /// The name of the entity.
     entity_name: String,
-    /// The observations, word for word.
+    /// The exact text of the observations.
     observations: Vec<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct DeleteObservations {
-    /// What to forget, entity by entity.
+    /// What to delete from which entity.
     deletions: Vec<Deletion>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct DeleteRelations {
-    /// The relations. Those that are not known are passed over.
+    /// The relations. Unknown ones are skipped.
     relations: Vec<Relation>,
 }
 
@@ -92,19 +92,19 @@ struct DeleteRelations {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct UpdateRelation {
-    /// The relation as it should be. What it does not say stays as it is.
+    /// The relation with its new values. What is omitted stays as it is.
     relation: Option<Relation>,
-    /// Instead of `relation`: the entity that it starts from.
+    /// Instead of `relation`: the entity where it starts.
     from: Option<String>,
-    /// Instead of `relation`: the entity that it leads to.
+    /// Instead of `relation`: the entity where it ends.
     to: Option<String>,
-    /// Instead of `relation`: what it is.
+    /// Instead of `relation`: its type.
     relation_type: Option<String>,
-    /// Instead of `relation`: how strong it is now, 0 to 1.
+    /// Instead of `relation`: its new strength, 0 to 1.
     strength: Option<f64>,
-    /// Instead of `relation`: how sure it is now, 0 to 1.
+    /// Instead of `relation`: its new confidence, 0 to 1.
     confidence: Option<f64>,
-    /// Instead of `relation`: members to add to its metadata, or to replace there.
+    /// Instead of `relation`: metadata to add or replace.
     metadata: Option<serde_json::Map<String, Value>>,
 }
 
@@ -120,7 +120,7 @@ impl UpdateRelation {
                 confidence: self.confidence,
                 metadata: self.metadata,
             }),
-            _ => Err(Fault::input("relation", "give \"relation\", or \"from\", \"to\" and \"relationType\"")),
+            _ => Err(Fault::input("relation", "pass \"relation\", or \"from\", \"to\" and \"relationType\"")),
         }
     }
 }
@@ -130,7 +130,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
         on(recall, create_entities, changing(
                 "create_entities",
                 "Create Entities",
-                "Create multiple new entities in the knowledge graph",
+                "Create multiple new entities in the knowledge graph, with observations and key-value properties",
             )
             .output_schema(object(json!({"entities": entity_list(), "created": {"type": "integer"}})))),
         on(recall, create_relations, changing(
@@ -158,13 +158,13 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
         on(recall, delete_entities, deleting(
                 "delete_entities",
                 "Delete Entities",
-                "Delete multiple entities and their associated relations from the knowledge graph. Their history stays",
+                "Delete multiple entities and their associated relations from the knowledge graph. Their history is kept",
                 json!({"entityNames": {"type": "array", "items": {"type": "string"}}}),
             )),
         on(recall, delete_observations, deleting(
                 "delete_observations",
                 "Delete Observations",
-                "Delete specific observations from entities in the knowledge graph. Their history stays",
+                "Delete specific observations from entities in the knowledge graph. Their history is kept",
                 json!({"entities": {"type": "array", "items": object(json!({
                     "entityName": {"type": "string"}, "deletedCount": {"type": "integer"},
                 }))}}),
@@ -172,14 +172,13 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
         on(recall, delete_relations, deleting(
                 "delete_relations",
                 "Delete Relations",
-                "Delete multiple relations from the knowledge graph. Their history stays",
+                "Delete multiple relations from the knowledge graph. Their history is kept",
                 json!({}),
             )),
         on(recall, update_relation, changing(
                 "update_relation",
                 "Update Relation",
-                "Change the strength, confidence or metadata of a relation. To say it again makes it fresh: its confidence \
-                 fades from now on",
+                "Change the strength, confidence or metadata of a relation. This also restarts the decay of its confidence",
             )
             .output_schema(of::<Relation>())),
     ]

@@ -7,6 +7,7 @@ use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
 use super::{change, changing, object, of, on, told};
 use crate::Recall;
+use crate::graph::entities;
 use crate::graph::list::{self, Listed};
 use crate::graph::merge;
 use crate::graph::model;
@@ -19,25 +20,37 @@ use crate::store::Fault;
 struct UpdateEntity {
     /// The name of the entity.
     name: String,
-    /// Its new name. Relations and history come along.
+    /// Its new name. Relations and history are kept.
     #[serde(alias = "new_name")]
     new_name: Option<String>,
     /// Its new type.
     #[serde(alias = "entity_type")]
     entity_type: Option<String>,
-    /// The version that you know (list_entities, get_entity_history). If it has changed since, nothing is done.
+    /// The version that you have read (list_entities, get_entity_history). If the entity has changed since, nothing is
+    /// done.
     #[serde(alias = "expected_version")]
     expected_version: Option<i64>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+struct UpdateObservation {
+    /// The name of the entity.
+    entity_name: String,
+    /// The exact text of the observation.
+    observation: String,
+    /// The text to replace it with.
+    new_observation: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 struct MergeEntities {
-    /// The entity that there will not be any more.
+    /// The entity to merge. It no longer exists afterwards.
     from: String,
-    /// The entity that it turns out to be.
+    /// The entity to merge it into.
     into: String,
-    /// The version of `into` that you know. If it has changed since, nothing is done.
+    /// The version of `into` that you have read. If it has changed since, nothing is done.
     #[serde(alias = "expected_version")]
     expected_version: Option<i64>,
 }
@@ -46,9 +59,9 @@ struct MergeEntities {
 struct RestoreEntity {
     /// The name of the entity. It may have been deleted.
     name: String,
-    /// Which version of it, as get_entity_history numbers them.
+    /// The version to restore (get_entity_history).
     version: Option<i64>,
-    /// Instead of `version`: the moment at which it was as it should be, in milliseconds since 1970.
+    /// Instead of `version`: a time at which that version was current, in milliseconds since 1970.
     at: Option<i64>,
 }
 
@@ -60,7 +73,7 @@ impl RestoreEntity {
                 _ => Err(Fault::input("version", "must be 1 or more")),
             },
             (None, Some(at)) => Ok(Which::At(at)),
-            _ => Err(Fault::input("version", "give either \"version\" or \"at\"")),
+            _ => Err(Fault::input("version", "pass either \"version\" or \"at\"")),
         }
     }
 }
@@ -69,6 +82,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
     let merged = object(json!({
         "entity": of::<Listed>(),
         "movedObservations": {"type": "integer"},
+        "movedProperties": {"type": "integer"},
         "movedRelations": {"type": "integer"},
         "droppedRelations": {"type": "integer"},
     }));
@@ -80,7 +94,17 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             changing(
                 "update_entity",
                 "Update Entity",
-                "Give an entity another name or type. Its observations, relations and history come along",
+                "Change the name or type of an entity. It keeps its id, observations, relations and history",
+            )
+            .output_schema(object(json!({"entity": of::<Listed>()}))),
+        ),
+        on(
+            recall,
+            update_observation,
+            changing(
+                "update_observation",
+                "Update Observation",
+                "Replace the text of one observation of an entity. The earlier text stays in the history",
             )
             .output_schema(object(json!({"entity": of::<Listed>()}))),
         ),
@@ -90,8 +114,8 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             changing(
                 "merge_entities",
                 "Merge Entities",
-                "Make one of two entities that are the same: observations and relations move, what would be there twice \
-                 is dropped. The history of both stays",
+                "Merge two entities that are the same thing: observations, properties and relations move to one of them, \
+                 without duplicates. The history of both is kept",
             )
             .destructive(true)
             .output_schema(merged),
@@ -102,7 +126,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             changing(
                 "restore_entity",
                 "Restore Entity",
-                "Make type and observations of an entity what they were in an earlier version, even if it was deleted",
+                "Restore the type, observations and properties of an entity from an earlier version, even if it was deleted",
             )
             .idempotent()
             .output_schema(restored),
@@ -112,7 +136,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
 
 async fn update_entity(recall: Recall, args: UpdateEntity, cx: Cx) -> Result<ToolResult, ToolError> {
     if args.new_name.is_none() && args.entity_type.is_none() {
-        return Err(Fault::input("newName", "give \"newName\", \"entityType\" or both").into());
+        return Err(Fault::input("newName", "pass \"newName\", \"entityType\" or both").into());
     }
     for (field, given) in [("newName", &args.new_name), ("entityType", &args.entity_type)] {
         given.as_ref().map_or(Ok(()), |given| model::name(field, given))?;
@@ -132,16 +156,33 @@ async fn update_entity(recall: Recall, args: UpdateEntity, cx: Cx) -> Result<Too
     told(&structured, structured.clone())
 }
 
+async fn update_observation(
+    recall: Recall,
+    args: UpdateObservation,
+    cx: Cx,
+) -> Result<ToolResult, ToolError> {
+    model::observation("newObservation", &args.new_observation)?;
+    let entity = change(&recall, &cx, "update_observation", move |change| {
+        let kept =
+            entities::find(change, &args.entity_name)?.ok_or_else(|| Fault::no_entity(&args.entity_name))?;
+        entities::reword(change, &kept, &args.observation, args.new_observation)?;
+        list::listed(change, kept)
+    })
+    .await?;
+    let structured = json!({"entity": entity});
+    told(&structured, structured.clone())
+}
+
 async fn merge_entities(recall: Recall, args: MergeEntities, cx: Cx) -> Result<ToolResult, ToolError> {
-    let (entity, observations, relations) = change(&recall, &cx, "merge_entities", move |change| {
+    let (entity, merged) = change(&recall, &cx, "merge_entities", move |change| {
         rename::expect(change, &args.into, args.expected_version)?;
         let merged = merge::merge(change, &args.from, &args.into)?;
-        Ok((list::listed(change, merged.into)?, merged.observations, merged.relations))
+        Ok((list::listed(change, merged.into.clone())?, merged))
     })
     .await?;
     let structured = json!({
-        "entity": entity, "movedObservations": observations,
-        "movedRelations": relations.moved, "droppedRelations": relations.dropped,
+        "entity": entity, "movedObservations": merged.observations, "movedProperties": merged.properties,
+        "movedRelations": merged.relations.moved, "droppedRelations": merged.relations.dropped,
     });
     told(&structured, structured.clone())
 }

@@ -26,22 +26,22 @@ const WHOLE: usize = 7 * 1024 * 1024;
 
 #[derive(Deserialize, JsonSchema)]
 struct Export {
-    /// Everything with its history instead: every version of entities, relations, documents and agents, and the changes
-    /// that made them. import_graph brings it into an empty memory.
+    /// Export everything with its history instead: all versions of entities, relations, documents and agents, and the
+    /// changes that made them. import_graph can import it into an empty memory.
     history: Option<bool>,
-    /// The `nextCursor` of the part before: what is long is told in parts. With history there are none.
+    /// The `nextCursor` of the previous page. An export with history has a single page.
     cursor: Option<String>,
 }
 
 /// Either of them.
 #[derive(Deserialize, JsonSchema)]
 struct Import {
-    /// The lines of a file of server-memory: {"type":"entity",…} or {"type":"relation",…}. Or those of export_graph with
-    /// history, for an empty memory.
+    /// The lines of a server-memory file: {"type":"entity",…} or {"type":"relation",…}. Or an export with history, for an
+    /// empty memory.
     jsonl: Option<String>,
-    /// Instead of `jsonl`: a SQLite file of DevFlow (devflow.db), in base64.
+    /// Instead of `jsonl`: a DevFlow SQLite file (devflow.db) in base64.
     devflow: Option<String>,
-    /// Refuse a file of server-memory in which anything is wrong, instead of leaving that out.
+    /// Reject a server-memory file that contains an error instead of skipping the invalid parts.
     strict: Option<bool>,
 }
 
@@ -55,7 +55,7 @@ impl Import {
     fn read(self) -> Result<Brought, Fault> {
         let short = |field: &str, text: &str| match text.len() > MAX_IMPORT {
             true => {
-                Err(Fault::input(field, format!("must have at most {MAX_IMPORT} bytes; bring it in parts")))
+                Err(Fault::input(field, format!("must have at most {MAX_IMPORT} bytes; import it in parts")))
             }
             false => Ok(()),
         };
@@ -75,10 +75,10 @@ impl Import {
             (None, Some(text)) => {
                 short("devflow", &text)?;
                 let file = BASE64_STANDARD.decode(text.trim());
-                let file = file.map_err(|_| Fault::input("devflow", "is not base64"))?;
+                let file = file.map_err(|_| Fault::input("devflow", "is not valid base64"))?;
                 Ok(Brought::Graph(devflow::read(file)?, Reader::default()))
             }
-            _ => Err(Fault::input("jsonl", "give either \"jsonl\" or \"devflow\"")),
+            _ => Err(Fault::input("jsonl", "pass either \"jsonl\" or \"devflow\"")),
         }
     }
 }
@@ -87,7 +87,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
     let counts = |members: &[&str], more: Value| {
         let mut schema =
             object(members.iter().map(|name| ((*name).to_owned(), json!({"type": "integer"}))).collect());
-        for name in ["changes", "documents", "agents"] {
+        for name in ["changes", "properties", "documents", "agents"] {
             schema["properties"][name] = json!({"type": "integer"});
         }
         for (name, of) in more.as_object().into_iter().flatten() {
@@ -104,17 +104,16 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
         on(recall, export, reading(
             "export_graph",
             "Export Graph",
-            "Get the knowledge graph as the lines of a server-memory file (JSONL), in parts if it is long, or everything with \
-             its history",
+            "Export the knowledge graph as a server-memory file (JSONL), in pages if it is large, or everything with its \
+             history",
         )
         .output_schema(exported)
         ),
         on(recall, import, changing(
             "import_graph",
             "Import Graph",
-            "Add a server-memory file (JSONL) or a DevFlow file (SQLite) to the knowledge graph. Observations that are new are \
-             added; nothing is lost. What cannot be kept is left out and told. Or bring a file of export_graph with history \
-             into an empty memory",
+            "Import a server-memory file (JSONL) or a DevFlow file (SQLite) into the knowledge graph. Adds what is new and \
+             reports what it skipped. An export with history can be imported into an empty memory",
         )
         .idempotent()
         .output_schema(counts(&["entities", "observations", "relations", "skipped"], problems))
@@ -126,9 +125,7 @@ async fn export(recall: Recall, args: Export, cx: Cx) -> Result<ToolResult, Tool
     let memory = memory(&recall, &cx);
     if args.history.unwrap_or_default() {
         if args.cursor.is_some() {
-            return Err(
-                Fault::input("cursor", "must not be there with \"history\", which has no parts").into()
-            );
+            return Err(Fault::input("cursor", "cannot be combined with \"history\"").into());
         }
         let (jsonl, counts) = memory.view(|view| whole::write(view, WHOLE)).await?;
         let mut structured = counts.to_json(true);
@@ -139,13 +136,14 @@ async fn export(recall: Recall, args: Export, cx: Cx) -> Result<ToolResult, Tool
     let part = memory.view(move |view| part(view, from, PART, true)).await?;
     let mut structured =
         json!({"entities": part.entities, "relations": part.relations, "jsonl": &*part.text});
+    if part.properties > 0 {
+        structured["properties"] = part.properties.into();
+    }
     let mut result = ToolResult::text(part.text);
     if let Some(next) = part.next {
         let next = next.cursor();
         // Whoever sees the text only must not take it for everything.
-        result = result.content(format!(
-            "This is not everything: call export_graph again with the cursor {next:?} for what follows."
-        ));
+        result = result.content(format!("There is more: call export_graph again with the cursor {next:?}."));
         structured["nextCursor"] = next.into();
     }
     Ok(result.structured(Json::from(structured)))

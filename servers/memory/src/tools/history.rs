@@ -21,11 +21,11 @@ const MOST: usize = 1_000;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct EntityHistory {
-    /// The name of the entity. It may have been deleted, or have another name by now.
+    /// The name of the entity, even if it was deleted or renamed.
     entity_name: String,
-    /// How many versions, the last of them: 1 to 1000, usually 100.
+    /// The maximum number of versions, the latest ones: 1 to 1000; default 100.
     limit: Option<i64>,
-    /// Only versions before this one, to look further back.
+    /// Only versions before this one.
     #[serde(alias = "before_version")]
     before_version: Option<i64>,
 }
@@ -36,40 +36,40 @@ struct RelationHistory {
     /// Which relation.
     #[serde(flatten)]
     which: Which,
-    /// How many versions, the last of them: 1 to 1000, usually 100.
+    /// The maximum number of versions, the latest ones: 1 to 1000; default 100.
     limit: Option<i64>,
-    /// Only versions before this one, to look further back.
+    /// Only versions before this one.
     #[serde(alias = "before_version")]
     before_version: Option<i64>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct AtTime {
-    /// The moment, in milliseconds since 1970.
+    /// The time, in milliseconds since 1970.
     timestamp: i64,
-    /// Only a part: this many entities and relations together, 1 to 1000.
+    /// Return a page of at most this many entities and relations, 1 to 1000.
     limit: Option<i64>,
-    /// The `nextCursor` of the part before.
+    /// The `nextCursor` of the previous page.
     cursor: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct DecayedGraph {
-    /// The moment to look from, in milliseconds since 1970. Now, if it is not given.
+    /// The reference time, in milliseconds since 1970; default now.
     #[serde(alias = "referenceTime")]
     reference_time: Option<i64>,
-    /// How much faster than usual confidence fades: 1 is usual, 2 is twice as fast.
+    /// How fast confidence decays: 1 is normal, 2 is twice as fast.
     #[serde(alias = "decayFactor")]
     decay_factor: Option<f64>,
-    /// After how many days half of the confidence is left.
+    /// After how many days half of the confidence is left; default 30.
     #[serde(alias = "halfLifeDays")]
     half_life_days: Option<f64>,
-    /// What is always left, 0 to 1.
+    /// The lowest confidence, 0 to 1; default 0.1.
     #[serde(alias = "minConfidence")]
     min_confidence: Option<f64>,
-    /// Only a part: this many entities and relations together, 1 to 1000.
+    /// Return a page of at most this many entities and relations, 1 to 1000.
     limit: Option<i64>,
-    /// The `nextCursor` of the part before.
+    /// The `nextCursor` of the previous page.
     cursor: Option<String>,
 }
 
@@ -80,7 +80,8 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
         schema
     };
     vec![
-        {            let output = object(json!({
+        {
+            let output = object(json!({
                 "entityName": {"type": "string"},
                 "history": {"type": "array", "items": of::<history::EntityVersion>()},
                 "totalVersions": {"type": "integer"},
@@ -89,33 +90,51 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             on(recall, entity_history, reading(
                 "get_entity_history",
                 "Get Entity History",
-                "Get the versions of an entity, oldest first: what was known of it, when, and who changed it",
+                "Get all versions of an entity, oldest first: its observations and properties, when, and who changed it",
             )
             .output_schema(output))
         },
-        {            let output = object(json!({
+        {
+            let output = object(json!({
                 "from": {"type": "string"}, "to": {"type": "string"}, "relationType": {"type": "string"},
                 "history": {"type": "array", "items": of::<history::RelationVersion>()},
                 "totalVersions": {"type": "integer"},
                 "truncated": {"type": "boolean"},
             }));
-            on(recall, relation_history, reading(
-                "get_relation_history",
-                "Get Relation History",
-                "Get the versions of a relation, oldest first",
+            on(
+                recall,
+                relation_history,
+                reading(
+                    "get_relation_history",
+                    "Get Relation History",
+                    "Get all versions of a relation, oldest first",
+                )
+                .output_schema(output),
             )
-            .output_schema(output))
         },
-        {            let output = object(json!({"timestamp": {"type": "integer"}, "graph": graph()}));
-            on(recall, graph_at_time, reading("get_graph_at_time", "Get Graph At Time", "Get the knowledge graph as it was at a moment")
-                .output_schema(output))
+        {
+            let output = object(json!({"timestamp": {"type": "integer"}, "graph": graph()}));
+            on(
+                recall,
+                graph_at_time,
+                reading(
+                    "get_graph_at_time",
+                    "Get Graph At Time",
+                    "Get the knowledge graph as it was at a point in time",
+                )
+                .output_schema(output),
+            )
         },
-        on(recall, decayed_graph, reading(
+        on(
+            recall,
+            decayed_graph,
+            reading(
                 "get_decayed_graph",
                 "Get Decayed Graph",
-                "Get the knowledge graph with the confidence that is left of each relation, the longer ago it was said",
+                "Get the knowledge graph with the confidence of each relation reduced by its age",
             )
-            .output_schema(graph())),
+            .output_schema(graph()),
+        ),
     ]
 }
 

@@ -22,11 +22,11 @@ struct ListEntities {
     /// Only entities of this type.
     #[serde(alias = "entity_type")]
     entity_type: Option<String>,
-    /// Only entities whose name begins so, in capitals or not.
+    /// Only entities whose name starts with this, ignoring case.
     prefix: Option<String>,
-    /// How many: 1 to 200, usually 50.
+    /// The maximum number, 1 to 200; default 50.
     limit: Option<i64>,
-    /// The `nextCursor` of the part before.
+    /// The `nextCursor` of the previous page.
     cursor: Option<String>,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             reading(
                 "list_entities",
                 "List Entities",
-                "List entities by name, with how much is known of each and when it changed, in parts",
+                "List entities by name, with id, number of observations, version and time of the last change",
             )
             .output_schema(entities),
         ),
@@ -60,7 +60,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             reading(
                 "list_entity_types",
                 "List Entity Types",
-                "List the types that entities have, with how many have each, the most frequent first",
+                "List the types of entities with the number of entities of each, most frequent first",
             )
             .output_schema(types),
         ),
@@ -70,7 +70,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
 async fn list_entities(recall: Recall, args: ListEntities, cx: Cx) -> Result<ToolResult, ToolError> {
     let after = args.cursor.map(|cursor| match cursor.strip_prefix(AFTER) {
         Some(name) => Ok(name.to_owned()),
-        None => Err(Fault::input("cursor", "is not one that this tool gave")),
+        None => Err(Fault::input("cursor", "is not a cursor that this tool returned")),
     });
     let wanted = Wanted {
         entity_type: args.entity_type,

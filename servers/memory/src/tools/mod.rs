@@ -2,11 +2,13 @@
 //!
 //! Where the two disagree about arguments, both shapes are taken. Results have the members of both.
 
+pub(crate) mod arguments;
 mod change;
 mod edit;
 mod files;
 mod history;
 mod list;
+mod properties;
 mod read;
 mod undo;
 mod walk;
@@ -23,8 +25,9 @@ use crate::graph::model::{Entity, Relation};
 use crate::store::{Change, Code, Fault, Memory};
 use crate::tenant;
 
-/// The tools that are listed if nobody wants to see all of them: those of DevFlow and of Percolate.
-pub(crate) const CORE: [&str; 21] = [
+/// The tools that are listed if nobody wants to see all of them: those of DevFlow and of Percolate, and what the guide
+/// tells people to ask for.
+pub(crate) const CORE: [&str; 24] = [
     "ask_agent",
     "search_knowledge_base",
     "create_agent",
@@ -46,6 +49,9 @@ pub(crate) const CORE: [&str; 21] = [
     "get_relation_history",
     "get_graph_at_time",
     "get_decayed_graph",
+    "undo",
+    "list_changes",
+    "ingest_document",
 ];
 
 /// All tools of a server.
@@ -56,13 +62,14 @@ pub(crate) fn add(server: Server, recall: &Recall) -> Server {
     let server = walk::tools(recall).into_iter().fold(server, Server::tool);
     let server = list::tools(recall).into_iter().fold(server, Server::tool);
     let server = edit::tools(recall).into_iter().fold(server, Server::tool);
+    let server = properties::tools(recall).into_iter().fold(server, Server::tool);
     let server = undo::tools(recall).into_iter().fold(server, Server::tool);
     files::tools(recall).into_iter().fold(server, Server::tool)
 }
 
 impl From<Fault> for ToolError {
     fn from(fault: Fault) -> ToolError {
-        // What the caller can mend is said plainly; programs have the code.
+        // What the caller can fix is said plainly; programs have the code.
         let data = json!({"code": fault.code.as_str()});
         let symbol = match fault.code {
             Code::InvalidInput | Code::InvalidEntityName => tidegate_server::Symbol::Validation,
@@ -99,8 +106,8 @@ where
     A: DeserializeOwned + JsonSchema + Send + 'static,
     Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
 {
-    let recall = recall.clone();
-    tool.handler(move |args: A, cx: Cx| {
+    let (recall, by_tenant) = (recall.clone(), recall.options.tenants_by_argument);
+    arguments::closed(tool, by_tenant, move |args: A, cx: Cx| {
         let work = tenant::admit(&cx).map(|()| handler(recall.clone(), args, cx));
         async move { work?.await }
     })

@@ -4,26 +4,23 @@ use std::collections::HashSet;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
 use super::{entities as entity_list, memory, object, on, reading, relations as relation_list, told};
 use crate::Recall;
-use crate::graph::entities::check_names;
-use crate::graph::model::within;
+use crate::graph::entities::{self, check_names};
+use crate::graph::model::{Graph, within};
 use crate::graph::slice::{self, Part};
-use crate::graph::{read, relations, search};
-use crate::store::Fault;
+use crate::graph::{self, read, relations, search};
+use crate::store::{Fault, Memory};
 
 /// Without arguments: everything.
 #[derive(Deserialize, JsonSchema)]
 struct ReadGraph {
-    /// Means nothing. Some clients send it, because they cannot send no arguments.
-    #[allow(dead_code)]
-    random_string: Option<String>,
-    /// Only a part: this many entities and relations together, 1 to 1000.
+    /// Return a page of at most this many entities and relations, 1 to 1000.
     limit: Option<i64>,
-    /// The `nextCursor` of the part before.
+    /// The `nextCursor` of the previous page.
     cursor: Option<String>,
 }
 
@@ -43,11 +40,11 @@ struct OpenNodes {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Which {
-    /// The entity that it starts from.
+    /// The entity where it starts.
     pub(super) from: String,
-    /// The entity that it leads to.
+    /// The entity where it ends.
     pub(super) to: String,
-    /// What it is.
+    /// The type of the relation.
     pub(super) relation_type: String,
 }
 
@@ -56,13 +53,13 @@ pub(super) struct Which {
 struct GetRelations {
     /// The name of the entity.
     entity_name: String,
-    /// Relations that start from it (out), that lead to it (in), or both.
+    /// Relations that start at the entity (out), end at it (in), or both.
     #[serde(default)]
     direction: relations::Direction,
     /// Only relations of this type.
     #[serde(alias = "relation_type")]
     relation_type: Option<String>,
-    /// How many: 1 to 1000, usually 1000.
+    /// The maximum number, 1 to 1000; default 1000.
     limit: Option<i64>,
 }
 
@@ -76,9 +73,10 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
     };
     let opened = graph(json!({
         "found": {"type": "integer"},
+        "ids": ids(),
         "notFound": {"type": "array", "items": {"type": "string"}},
     }));
-    let searched = graph(json!({"count": {"type": "integer"}, "note": {"type": "string"}}));
+    let searched = graph(json!({"count": {"type": "integer"}, "ids": ids(), "note": {"type": "string"}}));
     let whole = graph(json!({"nextCursor": {"type": "string"}}));
     vec![
         on(
@@ -87,7 +85,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             reading(
                 "read_graph",
                 "Read Graph",
-                "Read the entire knowledge graph, or a part of it after the other",
+                "Read the entire knowledge graph, or a page of it",
             )
             .output_schema(whole),
         ),
@@ -97,8 +95,8 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             reading(
                 "search_nodes",
                 "Search Nodes",
-                "Search for nodes in the knowledge graph based on a query. If nothing has its words, what is near is \
-                 found, and a note says so",
+                "Search for nodes in the knowledge graph based on a query. If nothing matches, the closest nodes are \
+                 returned with a note that says so",
             )
             .output_schema(searched),
         ),
@@ -161,9 +159,11 @@ pub(super) fn sliced(slice: slice::Slice) -> Value {
 }
 
 async fn search_nodes(recall: Recall, args: SearchNodes, cx: Cx) -> Result<ToolResult, ToolError> {
-    let found = search::find(&recall, &memory(&recall, &cx), &args.query).await?;
+    let memory = memory(&recall, &cx);
+    let found = search::find(&recall, &memory, &args.query).await?;
     let mut structured = json!(found.graph);
     structured["count"] = found.graph.entities.len().into();
+    structured["ids"] = ids_of(&memory, &found.graph).await?;
     if let Some(note) = found.note {
         structured["note"] = note.into();
     }
@@ -173,13 +173,36 @@ async fn search_nodes(recall: Recall, args: SearchNodes, cx: Cx) -> Result<ToolR
 async fn open_nodes(recall: Recall, args: OpenNodes, cx: Cx) -> Result<ToolResult, ToolError> {
     check_names("names", &args.names)?;
     let names = args.names.clone();
-    let graph = memory(&recall, &cx).view(move |view| read::open(view, &names)).await?;
+    let memory = memory(&recall, &cx);
+    let graph = memory.view(move |view| read::open(view, &names)).await?;
     let found: HashSet<&str> = graph.entities.iter().map(|entity| entity.name.as_str()).collect();
     let missing: Vec<&String> = args.names.iter().filter(|name| !found.contains(name.as_str())).collect();
     let mut structured = json!(graph);
     structured["found"] = found.len().into();
     structured["notFound"] = json!(missing);
+    structured["ids"] = ids_of(&memory, &graph).await?;
     told(&graph, structured)
+}
+
+/// The schema of [`ids_of`].
+fn ids() -> Value {
+    json!({"type": "object", "additionalProperties": {"type": "string"}, "description": "The ids of the entities by name"})
+}
+
+/// The ids of entities by name. Entities themselves look as in `server-memory`.
+async fn ids_of(memory: &Memory, graph: &Graph) -> Result<Value, ToolError> {
+    let names: Vec<String> = graph.entities.iter().map(|entity| entity.name.clone()).collect();
+    let found = memory.view(move |view| {
+        let mut found = Map::new();
+        for name in names {
+            // Somebody may have renamed it in between.
+            if let Some(kept) = entities::find(view, &name)? {
+                found.insert(name, graph::ids::of(view, kept.key)?.into());
+            }
+        }
+        Ok(found)
+    });
+    Ok(Value::Object(found.await?))
 }
 
 async fn get_relation(recall: Recall, args: Which, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -197,7 +220,7 @@ async fn get_relations(recall: Recall, args: GetRelations, cx: Cx) -> Result<Too
         .view(move |view| {
             let types: Vec<String> = args.relation_type.into_iter().collect();
             let found = relations::some_of(view, &args.entity_name, args.direction, &types, limit)?;
-            if found.0.is_empty() && crate::graph::entities::find(view, &args.entity_name)?.is_none() {
+            if found.0.is_empty() && entities::find(view, &args.entity_name)?.is_none() {
                 return Err(Fault::no_entity(&args.entity_name));
             }
             Ok(found)

@@ -15,29 +15,29 @@ use crate::store::Fault;
 
 #[derive(Deserialize, JsonSchema)]
 struct Undo {
-    /// The number of the change (list_changes). The last one that is not undone, if it is not given.
+    /// The number of the change (list_changes); default the latest one that is not undone.
     change: Option<i64>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct ListChanges {
-    /// How many: 1 to 200, usually 20.
+    /// The maximum number, 1 to 200; default 20.
     limit: Option<i64>,
-    /// The `nextCursor` of the part before.
+    /// The `nextCursor` of the previous page.
     cursor: Option<String>,
-    /// Only changes of this entity and its relations.
+    /// Only changes to this entity and its relations.
     #[serde(alias = "entity_name")]
     entity_name: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 struct DiffGraph {
-    /// The earlier moment, in milliseconds since 1970.
+    /// The earlier time, in milliseconds since 1970.
     from: i64,
-    /// The later moment. Now, if it is not given.
+    /// The later time; default now.
     to: Option<i64>,
-    /// How many entities, and how many relations: 1 to 1000, usually 200.
+    /// The maximum number of entities and of relations, 1 to 1000; default 200.
     limit: Option<i64>,
 }
 
@@ -58,8 +58,8 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             changing(
                 "undo",
                 "Undo",
-                "Take a change back, of the knowledge graph, a document or an agent: what it removed is restored, what it \
-                 added is removed. An undoing can be undone, too",
+                "Undo a change to the knowledge graph, a document or an agent: restore what it removed and remove what it \
+                 added. An undo can be undone",
             )
             .destructive(true)
             .output_schema(undone),
@@ -70,8 +70,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             reading(
                 "list_changes",
                 "List Changes",
-                "List the changes that were made, newest first: when, by whom, by which tool, what they were about and how much \
-                 they changed",
+                "List changes, newest first: when, by whom, with which tool, what they were about and how much they changed",
             )
             .output_schema(changes),
         ),
@@ -81,7 +80,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             reading(
                 "diff_graph",
                 "Diff Graph",
-                "Get what was added to the knowledge graph, removed from it and changed in it between two moments",
+                "Compare the knowledge graph at two points in time: what was added, removed and changed",
             )
             .output_schema(different),
         ),
@@ -116,7 +115,7 @@ async fn diff_graph(recall: Recall, args: DiffGraph, cx: Cx) -> Result<ToolResul
     let limit = within("limit", args.limit, 200, 1_000)?;
     let to = args.to.unwrap_or(tidegate_service::epoch_ms() as i64);
     if args.from > to {
-        return Err(Fault::input("from", format!("must not be later than \"to\", which is {to}")).into());
+        return Err(Fault::input("from", format!("must not be later than \"to\" ({to})")).into());
     }
     let found = memory(&recall, &cx).view(move |view| diff::between(view, args.from, to, limit)).await?;
     let mut structured = json!(found);

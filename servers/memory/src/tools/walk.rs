@@ -38,20 +38,20 @@ impl Names {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Traverse {
-    /// The entity to start from, or several.
+    /// The name of the entity to start from, or a list of names.
     from: Names,
-    /// How many steps to go: 1 to 10, usually 3.
+    /// The maximum number of steps, 1 to 10; default 3.
     depth: Option<i64>,
-    /// Along relations as they point (out), against them (in), or both.
+    /// Follow relations forwards (out), backwards (in), or both.
     #[serde(default)]
     direction: Direction,
-    /// Only along relations of these types.
+    /// Follow only relations of these types.
     #[serde(default, alias = "relation_types")]
     relation_types: Vec<String>,
-    /// Only to, and over, entities of these types.
+    /// Visit only entities of these types.
     #[serde(default, alias = "entity_types")]
     entity_types: Vec<String>,
-    /// How many entities to bring: 1 to 500, usually 100.
+    /// The maximum number of entities, 1 to 500; default 100.
     limit: Option<i64>,
 }
 
@@ -60,15 +60,15 @@ struct Traverse {
 struct FindPath {
     /// The entity to start from.
     from: String,
-    /// The entity to get to.
+    /// The entity to reach.
     to: String,
-    /// How many steps the path may have: 1 to 10, usually 6.
+    /// The maximum length of the path, 1 to 10; default 6.
     #[serde(alias = "max_depth")]
     max_depth: Option<i64>,
-    /// Along relations as they point (out), against them (in), or both.
+    /// Follow relations forwards (out), backwards (in), or both.
     #[serde(default)]
     direction: Direction,
-    /// Only along relations of these types.
+    /// Follow only relations of these types.
     #[serde(default, alias = "relation_types")]
     relation_types: Vec<String>,
 }
@@ -93,8 +93,8 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             reading(
                 "traverse_graph",
                 "Traverse Graph",
-                "Walk the knowledge graph from one or more entities, nearest first, and get what is reached with the \
-                 number of steps to it",
+                "Traverse the knowledge graph from one or more entities and get the entities that are reached, nearest \
+                 first, with their distance",
             )
             .output_schema(reached),
         ),

@@ -139,10 +139,10 @@ async fn tenants_have_their_own() {
             .await
             .contains("no agent")
     );
-    for tool in ["create_agent", "list_agents", "list_sessions"] {
-        assert!(
-            sentence(&memory, Some("other"), tool, mine.clone()).await.contains("tenant_id: Access denied")
-        );
+    let tenant = json!({"tenant_id": mine["tenant_id"]});
+    for (tool, arguments) in [("create_agent", &mine), ("list_agents", &tenant), ("list_sessions", &tenant)] {
+        let said = sentence(&memory, Some("other"), tool, arguments.clone()).await;
+        assert!(said.contains("tenant_id: Access denied"), "{said}");
     }
     let theirs = call_as(&memory, Some("other"), "list_agents", json!({"tenant_id": "other"})).await;
     assert_eq!(theirs["structuredContent"]["count"], 6);
@@ -337,8 +337,11 @@ async fn people_of_one_tenant_have_their_own_agents() {
     }
     let said = refused(&memory, "get_agent", json!({"agent_uri": "greeter"})).await;
     assert!(said.contains("user/alice/greeter") && said.contains("user/bob/greeter"), "{said}");
-    for tool in ["delete_agent", "update_agent"] {
-        let theirs = json!({"user_id": "bob", "agent_uri": "user/alice/greeter", "description": "x"});
+    for (tool, more) in [("delete_agent", None), ("update_agent", Some("description"))] {
+        let mut theirs = json!({"user_id": "bob", "agent_uri": "user/alice/greeter"});
+        if let Some(more) = more {
+            theirs[more] = "x".into();
+        }
         let said = refused(&memory, tool, theirs).await;
         assert!(said.starts_with("agent_uri: ") && said.contains("is not yours"), "{said}");
     }

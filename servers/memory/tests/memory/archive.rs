@@ -33,6 +33,13 @@ pub(crate) async fn much(memory: &ServerDoor) {
     ask(memory, "add_observations", json!({"entityName": "Ann", "contents": ["line\nbreak \"quoted\" 🦀"]}))
         .await;
     ask(memory, "update_entity", json!({"name": "Bob", "newName": "Robert", "entityType": "person"})).await;
+    let properties = |properties: Value| json!({"entityName": "Ann", "properties": properties});
+    ask(memory, "set_properties", properties(json!({"email": "ann@example.com", "born": 1990, "odd": 0.5})))
+        .await;
+    ask(memory, "set_properties", properties(json!({"email": "a@b.c", "born": null, "is \"tall\"": true})))
+        .await;
+    ask(memory, "set_properties", properties(json!({"odd": "even"}))).await;
+    ask(memory, "undo", json!({})).await;
     ask(memory, "delete_entities", json!({"entityNames": ["brief", "Zoë"]})).await;
     ask(memory, "undo", json!({})).await;
     let undoing = last().await;
@@ -92,7 +99,8 @@ pub(crate) async fn answers(memory: &ServerDoor) -> Vec<Value> {
     }
     all.push(ask(memory, "get_agent_history", json!({"agent_name": "pilot"})).await);
     all.push(ask(memory, "list_agents", json!({"query": "stars"})).await);
-    for query in ["tea kiel", "zero", "two", "crab quoted", "goes", "nothing left"] {
+    all.push(ask(memory, "list_entities", json!({})).await);
+    for query in ["tea kiel", "a@b.c", "zero", "two", "crab quoted", "goes", "nothing left"] {
         all.push(ask(memory, "search_nodes", json!({"query": query})).await);
         let mut found = ask(memory, "search_knowledge_base", json!({"query": query})).await;
         for hit in found["results"].as_array_mut().unwrap() {
@@ -152,7 +160,7 @@ async fn a_memory_moves_with_its_history() {
     assert_same(&from, &again).await;
 
     // And everything goes on from there.
-    for _ in 0..12 {
+    for _ in 0..14 {
         for memory in [&from, &to] {
             ask(memory, "undo", json!({})).await;
         }
@@ -208,15 +216,20 @@ async fn what_cannot_be_brought_is_refused_with_the_reason() {
     let entity = "\"type\":\"entityVersion\"";
     let piece = "\"type\":\"documentPiece\"";
     for (file, why) in [
-        (lines[..lines.len() - 1].join("\n"), "it was cut off"),
+        (lines[..lines.len() - 1].join("\n"), "the file is incomplete"),
         ([&lines[..5], &lines[6..]].concat().join("\n"), "some are missing"),
-        (with("\"memory\"", "\"version\":1", "\"version\":2"), "this version of Tidegate reads version 1"),
+        (with("\"memory\"", "\"version\":2", "\"version\":3"), "this version of Tidegate reads 1 to 2"),
         (with("\"memory\"", "tidegate-memory", "other"), "the format must be"),
         (with(entity, "\"name\":\"Ann\"", "\"name\":\"\""), "name: must not be empty"),
-        (with(entity, &number(entity, "made"), "\"made\":999999"), "made: 999999 does not stand before"),
+        (with(entity, &number(entity, "made"), "\"made\":999999"), "made: no earlier line has the id 999999"),
         (with(entity, "\"name\":\"Ann\"", "\"nome\":\"Ann\""), "missing field `name`"),
         (with("\"content\":\"likes tea\"", "\"since\":", "\"since\":-"), "since: must be between"),
         (with("\"content\":\"likes tea\"", "likes tea", ""), "content: must not be empty"),
+        (
+            with("\"name\":\"born\"", "\"value\":1990", "\"value\":[]"),
+            "value.born: must be a string, a number",
+        ),
+        (with("\"name\":\"born\"", "\"value\":1990", "\"value\":null"), "value: must not be null"),
         (with("\"type\":\"relationVersion\"", "\"strength\":0.1", "\"strength\":7"), "strength"),
         (with(piece, "\"lead\":0", "\"lead\":1"), "length: is not what the text has"),
         (
@@ -240,7 +253,7 @@ async fn what_cannot_be_brought_is_refused_with_the_reason() {
             "agentlet.short_name",
         ),
         (with("\"type\":\"end\"", "\"type\":\"end\"", "\"type\":\"ende\""), "unknown variant"),
-        (format!("{}\n{jsonl}", lines[0]), "stands in the wrong place"),
+        (format!("{}\n{jsonl}", lines[0]), "must be on the first line only"),
     ] {
         let said = refused(&to, "import_graph", json!({"jsonl": file})).await;
         assert!(said.contains(why), "{why}: {said}");
@@ -250,13 +263,13 @@ async fn what_cannot_be_brought_is_refused_with_the_reason() {
     ask(&to, "import_graph", json!({"jsonl": jsonl})).await;
     assert_same(&from, &to).await;
     let said = refused(&to, "import_graph", json!({"jsonl": jsonl})).await;
-    assert!(said.contains("into an empty memory only"), "{said}");
+    assert!(said.contains("a memory that was never used"), "{said}");
     let third = Folder::new();
     let other = third.server();
     ask(&other, "create_agent", agent("Find the way.")).await;
     ask(&other, "undo", json!({})).await;
     let said = refused(&other, "import_graph", json!({"jsonl": jsonl})).await;
-    assert!(said.contains("has or had something in it"), "{said}");
+    assert!(said.contains("a memory that was never used"), "{said}");
     let plain = ask(&from, "export_graph", json!({})).await;
     ask(&other, "import_graph", json!({"jsonl": plain["jsonl"]})).await;
     assert_eq!(ask(&other, "read_graph", json!({})).await["entities"].as_array().unwrap().len(), 1);

@@ -24,9 +24,49 @@ async fn names_are_understood_in_either_spelling() {
     assert_eq!(ask(&memory, "delete_observations", gone).await["deleted"], 1);
     ask(&memory, "get_decayed_graph", json!({"minConfidence": 0.5, "half_life_days": 5})).await;
     ask(&memory, "delete_entities", json!({"entity_names": ["Ann"]})).await;
-    // What is no other spelling of anything is passed over, as server-memory does.
-    let left = ask(&memory, "read_graph", json!({"random_string": "x", "tenant_id": ""})).await;
-    assert_eq!(left["entities"].as_array().unwrap().len(), 1);
+    // What clients of other memories send with anything is passed over.
+    for others in [
+        json!({"random_string": "x", "tenant_id": ""}),
+        json!({"user_id": "ann", "tenantId": "default", "randomString": 5}),
+    ] {
+        let left = ask(&memory, "read_graph", others).await;
+        assert_eq!(left["entities"].as_array().unwrap().len(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn arguments_that_nobody_knows_are_refused_with_the_nearest() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    for (tool, arguments, said) in [
+        (
+            "create_entities",
+            json!({"entitites": []}),
+            r#"unknown argument "entitites"; did you mean "entities"?"#,
+        ),
+        (
+            "search_nodes",
+            json!({"query": "a", "querry": "b"}),
+            r#"unknown argument "querry"; did you mean "query"?"#,
+        ),
+        (
+            "get_entity_history",
+            json!({"name": "Ann"}),
+            r#"unknown argument "name"; did you mean "entityName"?"#,
+        ),
+        (
+            "read_graph",
+            json!({"zebra": 1}),
+            r#"unknown argument "zebra"; the arguments are "cursor", "limit", "tenant_id""#,
+        ),
+        ("undo", json!({"chnage": 1}), r#"unknown argument "chnage"; did you mean "change"?"#),
+        ("ask_agent", json!({"agent": "a", "agent_uri": "a", "prompt": "b"}), r#"did you mean "agent_uri"?"#),
+        ("list_documents", json!({"limits": 1}), r#"did you mean "limit"?"#),
+    ] {
+        let told = refused(&memory, tool, arguments).await;
+        assert!(told.starts_with(&format!("Invalid arguments for {tool}: ")), "{told}");
+        assert!(told.contains(said), "{told}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -62,5 +102,5 @@ async fn of_several_shapes_the_one_that_was_meant_is_spoken_of() {
         json!({"jsonl": "{\"type\":\"entity\",\"name\":5}", "strict": true}),
     )
     .await;
-    assert!(told.contains("line 1") && told.contains("name: must be a text"), "{told}");
+    assert!(told.contains("line 1") && told.contains("name: must be a string"), "{told}");
 }

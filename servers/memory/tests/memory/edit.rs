@@ -47,8 +47,8 @@ async fn a_new_name_keeps_relations_and_history() {
     let same = ask(&memory, "update_entity", json!({"name": "Anna", "entityType": "friend"})).await;
     assert_eq!(same, told, "nothing to do");
     for (arguments, why) in [
-        (json!({"name": "Anna", "newName": "Bob"}), "there is an entity \"Bob\" already"),
-        (json!({"name": "Anna", "entityType": "x", "expectedVersion": 2}), "is in version 3, not 2"),
+        (json!({"name": "Anna", "newName": "Bob"}), "an entity \"Bob\" already exists"),
+        (json!({"name": "Anna", "entityType": "x", "expectedVersion": 2}), "is at version 3, not 2"),
         (json!({"name": "Nobody", "newName": "x"}), "Entity with name Nobody not found"),
         (json!({"name": "Anna", "newName": " "}), "newName: must not be empty"),
         (json!({"name": "Anna"}), "newName"),
@@ -151,7 +151,7 @@ async fn an_earlier_version_comes_back() {
     assert_eq!(found["count"], 1, "found by its words again");
     for (arguments, why) in [
         (json!({"name": "Ann", "version": 99}), "has versions 1 to 6, not 99"),
-        (json!({"name": "Ann", "at": 1}), "there was no \"Ann\" at 1"),
+        (json!({"name": "Ann", "at": 1}), "\"Ann\" did not exist at 1"),
         (json!({"name": "Ann", "version": 0}), "version"),
         (json!({"name": "Ann"}), "either"),
         (json!({"name": "Nobody", "version": 1}), "Nobody"),
@@ -161,7 +161,7 @@ async fn an_earlier_version_comes_back() {
     }
     ask(&memory, "update_entity", json!({"name": "Ann", "newName": "Anna"})).await;
     let said = refused(&memory, "restore_entity", json!({"name": "Ann", "version": 1})).await;
-    assert!(said.contains("is called \"Anna\" now"), "{said}");
+    assert!(said.contains("was renamed to \"Anna\""), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -184,4 +184,27 @@ async fn the_history_of_a_relation_comes_along() {
     };
     assert_eq!(history("New").await, ["Old", "New"]);
     assert_eq!(history("Old").await, ["Old", "Old"], "what the name was said of, whoever bore it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_observation_is_reworded_in_one_change() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    ask(&memory, "create_entities", json!({"entities": [ann()]})).await;
+    let reword =
+        |old: &str, new: &str| json!({"entityName": "Ann", "observation": old, "newObservation": new});
+    let told = ask(&memory, "update_observation", reword("likes tea", "likes coffee")).await;
+    assert_eq!((&told["entity"]["observations"], &told["entity"]["version"]), (&json!(2), &json!(2)));
+    let now = async || ask(&memory, "read_graph", json!({})).await["entities"][0]["observations"].clone();
+    assert_eq!(now().await, json!(["lives in Kiel", "likes coffee"]));
+    let said = refused(&memory, "update_observation", reword("likes tea", "x")).await;
+    assert_eq!(said, "observation: \"Ann\" has no observation \"likes tea\" (any more)");
+    let said = refused(&memory, "update_observation", reword("likes coffee", "")).await;
+    assert_eq!(said, "newObservation: must not be empty");
+    // What is known already is not known twice.
+    ask(&memory, "update_observation", reword("likes coffee", "lives in Kiel")).await;
+    assert_eq!(now().await, json!(["lives in Kiel"]));
+    ask(&memory, "undo", json!({})).await;
+    ask(&memory, "undo", json!({})).await;
+    assert_eq!(now().await, json!(["lives in Kiel", "likes tea"]));
 }

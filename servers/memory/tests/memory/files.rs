@@ -142,9 +142,9 @@ async fn a_history_goes_through_a_file() {
     let half = &text[..text.rfind("{\"type\":\"end\"").unwrap()];
     let memory = new.store().of(&tenant_key(None));
     let why = memory.import(reader(half)).await.unwrap_err();
-    assert!(why.message.contains("it was cut off"), "{why}");
+    assert!(why.message.contains("the file is incomplete"), "{why}");
     let why = memory.import(reader(format!("{text}{{\"type\":\"end\",\"lines\":1}}"))).await.unwrap_err();
-    assert!(why.message.contains("stands behind the last line"), "{why}");
+    assert!(why.message.contains("comes after the last line"), "{why}");
     let graph = ask(&to, "read_graph", json!({})).await;
     assert_eq!(graph, json!({"entities": [], "relations": []}), "all of it or nothing");
     memory.import(reader(format!("\u{feff}\n{text}"))).await.unwrap();
@@ -176,7 +176,7 @@ async fn what_cannot_be_kept_is_left_out_and_told() {
     let problems = told["problems"].as_array().unwrap();
     let numbers: Vec<u64> = problems.iter().map(|one| one["line"].as_u64().unwrap()).collect();
     assert_eq!(numbers, [1, 1, 1, 2, 3, 4, 5]);
-    assert_eq!(problems[6]["problem"], "is not JSON");
+    assert_eq!(problems[6]["problem"], "is not valid JSON");
     let found = ask(&memory, "open_nodes", json!({"names": ["Ann", "Typeless"]})).await;
     assert_eq!(found["entities"][0]["observations"], json!(["likes tea", "lives in Kiel", "plays chess"]));
     assert_eq!(found["entities"][1]["entityType"], "unknown");
@@ -184,7 +184,7 @@ async fn what_cannot_be_kept_is_left_out_and_told() {
     let file = [file.as_bytes(), b"\n\xff\xfe\n"].concat();
     let told = folder.store().of(&tenant_key(Some("another"))).import(reader(file)).await.unwrap();
     assert_eq!((told.counts.entities, told.skipped), (2, 8));
-    assert_eq!(told.problems[7].problem, "is not text in UTF-8");
+    assert_eq!(told.problems[7].problem, "is not valid UTF-8");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -119,7 +119,7 @@ async fn what_is_not_there_literally_is_found_by_what_is_near() {
     ] {
         let found = ask(&memory, "search_nodes", json!({"query": query})).await;
         assert_eq!(nodes(&memory, query).await, [name], "{query}");
-        assert!(found["note"].as_str().unwrap().contains("Nothing has all of these words"), "{found}");
+        assert!(found["note"].as_str().unwrap().contains("No entity contains all of these words"), "{found}");
         assert_eq!(count(&found["relations"]), Some(0));
     }
     for query in ["tea", "KIEL", "Ann tea", "uber"] {

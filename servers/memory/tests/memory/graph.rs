@@ -216,7 +216,7 @@ async fn bad_input_is_refused_with_the_field_and_changes_nothing() {
             json!({"relations": [{"from": "a", "to": "b", "relationType": "r", "strength": 1.5}]}),
             "strength",
         ),
-        ("update_relation", json!({"from": "a", "to": "b", "relationType": "r"}), "no relation a r b"),
+        ("update_relation", json!({"from": "a", "to": "b", "relationType": "r"}), "Relation a r b not found"),
         ("get_relations", json!({"entityName": "Nobody"}), "Nobody"),
         ("get_entity_history", json!({"entityName": "Nobody"}), "Nobody"),
     ] {
@@ -248,13 +248,13 @@ fn a_file_that_is_no_memory_is_refused_with_a_sentence() {
     std::fs::write(folder.0.join("memory.db"), "not a database, but long enough to look like one".repeat(40))
         .unwrap();
     let fault = Store::open(folder.0.join("memory.db")).err().unwrap();
-    assert!(fault.message.contains("It is not a memory of Tidegate"), "{fault}");
+    assert!(fault.message.contains("It is not a Tidegate memory"), "{fault}");
     let damaged = [&b"SQLite format 3\0"[..], &[0xff; 4_096]].concat();
     std::fs::write(folder.0.join("memory.db"), damaged).unwrap();
     let fault = Store::open(folder.0.join("memory.db")).err().unwrap();
-    assert!(fault.message.contains("damaged"), "{fault}");
+    assert!(fault.message.contains("corrupt"), "{fault}");
     let fault = Store::open("/proc/nowhere/memory.db").err().unwrap();
-    assert!(fault.message.contains("/proc/nowhere/memory.db cannot be made"), "{fault}");
+    assert!(fault.message.contains("/proc/nowhere/memory.db cannot be created"), "{fault}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -341,7 +341,7 @@ async fn what_no_database_keeps_is_refused_and_not_found() {
         ("delete_entities", json!({"entityNames": ["a\0b"]}), "text"),
     ] {
         let why = refused(&memory, tool, arguments).await;
-        assert!(why.contains(&format!("{field}: must not have the character U+0000")), "{why}");
+        assert!(why.contains(&format!("{field}: must not contain the character U+0000")), "{why}");
     }
     // In metadata it is written as JSON writes it, and stays.
     let relation = json!({"from": "Ann", "to": "Ann", "relationType": "is", "metadata": {"a\0": "\0"}});

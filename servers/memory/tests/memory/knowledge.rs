@@ -157,11 +157,20 @@ async fn entities_are_looked_up_by_name_and_by_words() {
         ]}),
     )
     .await;
-    let ann = json!({"id": "person:Ann", "type": "person", "name": "Ann",
-        "properties": {"observations": ["likes tea", "lives in Kiel"]}});
+    ask(&memory, "set_properties", json!({"entityName": "Ann", "properties": {"born": 1990}})).await;
+    let listed = ask(&memory, "list_entities", json!({})).await;
+    let id = |name: &str| -> Value {
+        listed["entities"].as_array().unwrap().iter().find(|entity| entity["name"] == name).unwrap()["id"]
+            .clone()
+    };
+    let ann = json!({"id": id("Ann"), "type": "person", "name": "Ann", "properties": {"born": 1990},
+        "observations": ["likes tea", "lives in Kiel"]});
     for (arguments, mode, name) in [
         (json!({"entity_id": "Ann"}), "exact", "Ann"),
         (json!({"entity_id": "person:Ann"}), "exact", "Ann"),
+        (json!({"entity_id": id("Ann")}), "exact", "Ann"),
+        (json!({"entity_type": "module", "entity_id": id("std:vec")}), "exact", "std:vec"),
+        (json!({"query": "1990"}), "search", "Ann"),
         (json!({"entity_id": "std:vec"}), "exact", "std:vec"),
         (json!({"entity_id": "module:std:vec"}), "exact", "std:vec"),
         (json!({"entity_type": "person", "query": "Ann"}), "exact", "Ann"),
@@ -189,7 +198,7 @@ async fn entities_are_looked_up_by_name_and_by_words() {
         assert_eq!(related.len(), count, "{found}");
         assert_eq!(
             related[0],
-            json!({"id": "company:Acme", "name": "Acme", "type": "company", "from": "Ann",
+            json!({"id": id("Acme"), "name": "Acme", "type": "company", "from": "Ann",
             "to": "Acme", "relationType": "works_at", "depth": 1})
         );
         assert_eq!((&related[1]["name"], &related[1]["type"]), (&json!("Kiel"), &json!(null)));
@@ -199,15 +208,12 @@ async fn entities_are_looked_up_by_name_and_by_words() {
         (&none["status"], &none["found"], &none["entity"]),
         (&json!("not_found"), &json!(false), &json!(null))
     );
-    assert_eq!(none["message"], "There is no entity \"person:Kiel\"; the nearest are person:Ann");
+    assert_eq!(none["message"], "Entity \"person:Kiel\" not found; the closest are person:Ann");
     let none = ask(&memory, "lookup_entity", json!({"entity_type": "person", "query": "zebra"})).await;
-    assert_eq!(
-        none["message"],
-        "There is no entity \"zebra\" of type \"person\"; the nearest are person:Ann"
-    );
+    assert_eq!(none["message"], "Entity \"zebra\" of type \"person\" not found; the closest are person:Ann");
     for (arguments, why) in [
-        (json!({}), "give either"),
-        (json!({"query": "a", "entity_id": "b"}), "give either"),
+        (json!({}), "pass either"),
+        (json!({"query": "a", "entity_id": "b"}), "pass either"),
         (json!({"query": ""}), "query: must not be empty"),
         (json!({"entity_id": "Ann", "depth": 4}), "depth"),
     ] {

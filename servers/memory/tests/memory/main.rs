@@ -22,6 +22,7 @@ mod pgvector;
 mod portable;
 #[cfg(feature = "postgres")]
 mod postgres;
+mod properties;
 mod provider;
 mod resources;
 mod retract;

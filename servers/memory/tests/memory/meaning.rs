@@ -157,7 +157,7 @@ async fn without_a_model_words_do_and_it_says_so() {
         ask(&memory, "semantic_search", json!({"query": "who likes tea", "min_similarity": 0.9})).await;
     assert_eq!(near["count"], 0);
     let said = refused(&memory, "get_entity_embedding", json!({"entity_name": "Ann"})).await;
-    assert!(said.contains("no embedding model") && said.contains("model2vec"), "{said}");
+    assert!(said.contains("No embedding model") && said.contains("[memory.embeddings]"), "{said}");
     assert_eq!(ask(&memory, "debug_embedding_config", json!({})).await["configured"], false);
 }
 

@@ -187,7 +187,7 @@ async fn what_somebody_changed_afterwards_is_not_undone() {
     let why = refused(&memory, "undo", json!({"change": ingested})).await;
     assert!(
         why.contains(&format!(
-            "change {updated} (update_document) is about \"notes.txt\", too; undo that one"
+            "change {updated} (update_document) also changed \"notes.txt\"; undo change {updated} first"
         )),
         "{why}"
     );
@@ -211,7 +211,7 @@ async fn what_somebody_changed_afterwards_is_not_undone() {
     ask(&memory, "delete_agent", json!({"agent_name": "pilot"})).await;
     let deleted = last().await;
     let why = refused(&memory, "undo", json!({"change": created})).await;
-    assert!(why.contains(&format!("change {deleted} (delete_agent) is about \"pilot\", too")), "{why}");
+    assert!(why.contains(&format!("change {deleted} (delete_agent) also changed \"pilot\"")), "{why}");
     ask(&memory, "create_agent", agent("Pilot", "Another one.")).await;
     let another = last().await;
     let why = refused(&memory, "undo", json!({"change": deleted})).await;
@@ -300,6 +300,7 @@ async fn agents_of_older_files_are_found() {
         "DELETE FROM words_1; DELETE FROM page_words; DELETE FROM page_totals; DELETE FROM pages;
          DROP INDEX documents_made; DROP INDEX documents_gone; ALTER TABLE documents DROP COLUMN root;
          DROP INDEX agents_made; DROP INDEX agents_gone; DROP INDEX agents_keyed;
+         DROP TABLE properties; DROP INDEX entities_uid; ALTER TABLE entities DROP COLUMN uid;
          DROP INDEX entities_listed; DROP INDEX entities_begin; DROP INDEX documents_begin;
          ALTER TABLE agents DROP COLUMN root; ALTER TABLE messages DROP COLUMN run; DROP INDEX agents_live;
          CREATE UNIQUE INDEX agents_live ON agents (tenant, name) WHERE gone IS NULL; PRAGMA user_version = 6;",

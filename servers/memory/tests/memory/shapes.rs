@@ -106,9 +106,9 @@ async fn files_that_are_none_are_refused() {
     let folder = Folder::new();
     let memory = folder.server();
     for (arguments, why) in [
-        (json!({}), "give either"),
-        (json!({"jsonl": "", "devflow": ""}), "give either"),
-        (json!({"devflow": "%%%"}), "devflow: is not base64"),
+        (json!({}), "pass either"),
+        (json!({"jsonl": "", "devflow": ""}), "pass either"),
+        (json!({"devflow": "%%%"}), "devflow: is not valid base64"),
         (json!({"devflow": "bm9uc2Vuc2U="}), "devflow: is not a SQLite database"),
     ] {
         let said = refused(&memory, "import_graph", arguments).await;

@@ -1,6 +1,7 @@
 //! Tenants that are named by an argument, where nobody is known.
 
 use serde_json::{Value, json};
+use tidegate_memory::{Listed, Options, server_with};
 use tidegate_protocol::Method;
 
 use crate::rig::{Folder, ann, ask, call_as, refused, request};
@@ -29,7 +30,7 @@ async fn a_tenant_that_is_named_has_a_memory_of_its_own() {
     let said = denied["content"][0]["text"].as_str().unwrap();
     assert!(said.starts_with("tenant_id: Access denied"), "{said}");
     let said = refused(&memory, "read_graph", json!({"tenant_id": 5})).await;
-    assert_eq!(said, "tenant_id: must be a text");
+    assert_eq!(said, "Invalid arguments for read_graph: tenant_id: 5 is not of type \"string\"");
     // Resources are those of the usual tenant.
     let graph = json!({"uri": "memory://knowledge-graph"});
     let graph = request(&memory, None, Method::ResourcesRead, graph).await.unwrap();
@@ -63,4 +64,30 @@ async fn the_examples_of_percolate_are_understood() {
     ask(&memory, "create_entities", json!({"entities": [service], "tenant_id": "my-tenant"})).await;
     let lookup = json!({"entity_type": "service", "query": "Express Shipping", "tenant_id": "my-tenant"});
     assert_eq!(ask(&memory, "lookup_entity", lookup).await["entity"]["name"], "Express Shipping");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_tool_lists_the_tenant_unless_it_is_known_who_calls() {
+    for by_argument in [true, false] {
+        let folder = Folder::new();
+        let mut options = Options::default();
+        assert!(options.tenants_by_argument, "as long as nobody has to say who they are");
+        options.listed = Listed::All;
+        options.tenants_by_argument = by_argument;
+        let memory = server_with(folder.store(), options);
+        let listed = request(&memory, None, Method::ToolsList, json!({})).await.unwrap();
+        for tool in listed["tools"].as_array().unwrap() {
+            let schema = &tool["inputSchema"];
+            let tenant = &schema["properties"]["tenant_id"];
+            assert_eq!(tenant["type"] == "string", by_argument, "{tool}");
+            assert_eq!(tenant.is_object(), by_argument, "{tool}");
+            assert_eq!(schema["additionalProperties"], json!(false), "{tool}");
+        }
+        // Listed or not, it is taken, and is not a way to the memory of somebody else.
+        ask(&memory, "create_entities", json!({"entities": [ann()], "tenant_id": "acme"})).await;
+        assert_eq!(names(&memory, None, json!("acme")).await, ["Ann"]);
+        let denied = call_as(&memory, Some("other"), "read_graph", json!({"tenant_id": "acme"})).await;
+        let said = denied["content"][0]["text"].as_str().unwrap();
+        assert!(said.starts_with("tenant_id: Access denied"), "{said}");
+    }
 }

@@ -244,7 +244,7 @@ async fn a_cursor_that_is_none_is_refused() {
     let memory = folder.server();
     for cursor in ["bad", "", "zzz"] {
         let said = refused(&memory, "list_entities", json!({"cursor": cursor})).await;
-        assert_eq!(said, "cursor: is not one that this tool gave");
+        assert_eq!(said, "cursor: is not a cursor that this tool returned");
     }
 }
 

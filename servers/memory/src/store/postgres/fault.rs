@@ -35,7 +35,7 @@ fn is_fatal(said: &DbError) -> bool {
 
 /// The connection went away in a transaction, of which nothing is kept then.
 pub(super) fn lost() -> Fault {
-    Fault::new(Code::Database, "The connection to the database was lost, and nothing was stored: try again")
+    Fault::new(Code::Database, "The connection to the database was lost; nothing was stored. Try again")
 }
 
 /// The connection went away at the moment of keeping.
@@ -61,30 +61,28 @@ pub(super) fn of(error: &Error) -> Fault {
         return Fault::twice();
     }
     if [SqlState::T_R_SERIALIZATION_FAILURE, SqlState::T_R_DEADLOCK_DETECTED].contains(code) {
-        return Fault::new(Code::Conflict, "Somebody else changed the same at this moment: try again");
+        return Fault::new(Code::Conflict, "Another client changed the same at the same time; try again");
     }
     let what = match class(said) {
-        "28" | "3D" => format!("The database does not let us in: {}", said.message()),
+        "28" | "3D" => format!("The database refused the connection: {}", said.message()),
         _ if *code == SqlState::DISK_FULL => {
-            "The disk of the database is full: nothing was stored".to_owned()
+            "The disk of the database is full; nothing was stored".to_owned()
         }
-        _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => {
-            "The database cannot be written: it is a copy of another one, or closed for changes".to_owned()
-        }
+        _ if *code == SqlState::READ_ONLY_SQL_TRANSACTION => "The database is read-only".to_owned(),
         _ if *code == SqlState::INSUFFICIENT_PRIVILEGE => {
-            format!("The user of the database may not do that: {}", said.message())
+            format!("The database user lacks a permission: {}", said.message())
         }
         _ if [SqlState::LOCK_NOT_AVAILABLE, SqlState::QUERY_CANCELED].contains(code) => {
-            "Another process uses the database for too long: try again".to_owned()
+            "Another process has locked the database for too long; try again".to_owned()
         }
         _ if *code == SqlState::TOO_MANY_CONNECTIONS => {
-            "The database has too many connections: try again later".to_owned()
+            "The database has too many connections; try again later".to_owned()
         }
         _ if *code == SqlState::CANNOT_CONNECT_NOW => {
-            format!("The database cannot be used just now: {}", said.message())
+            format!("The database is temporarily unavailable: {}", said.message())
         }
         _ if is_lost(error) => return lost(),
-        _ => "The memory could not be read or written; the log says why".to_owned(),
+        _ => "The memory could not be read or written; see the log for details".to_owned(),
     };
     Fault::new(Code::Database, what)
 }

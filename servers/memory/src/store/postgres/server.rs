@@ -83,13 +83,13 @@ pub(super) fn check(client: &mut Client) -> Result<()> {
     match row {
         Some((version, _)) if version / 10_000 < OLDEST => Err(Fault::new(
             Code::Database,
-            format!("The server is PostgreSQL {}, and must be {OLDEST} or newer", version / 10_000),
+            format!("The server is PostgreSQL {}; version {OLDEST} or newer is required", version / 10_000),
         )),
         Some((_, encoding)) if encoding != "UTF8" => Err(Fault::new(
             Code::Database,
-            format!("The database keeps texts as {encoding}: make one with ENCODING 'UTF8'"),
+            format!("The encoding of the database is {encoding}; create one with ENCODING 'UTF8'"),
         )),
         Some(_) => Ok(()),
-        None => Err(Fault::new(Code::Database, "The server does not say which version of PostgreSQL it is")),
+        None => Err(Fault::new(Code::Database, "The server does not report its PostgreSQL version")),
     }
 }
