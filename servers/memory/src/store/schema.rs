@@ -20,6 +20,7 @@ const STEPS: &[&[&str]] = &[
     crate::resources::TABLES,
     crate::search::LATER,
     crate::agents::USERS,
+    super::across::TABLES,
 ];
 
 const GRAPH: &[&str] = &[
