@@ -12,9 +12,10 @@ use super::agentlet::{self, Agent};
 use super::caller::{Caller, denied};
 use super::reach::Reach;
 use super::version::{is_before, raised};
-use super::{check, find, kept, models};
+use super::{address, check, find, kept, models};
 use crate::Recall;
 use crate::store::{Change, Code, Fault};
+use crate::tenant::qualified;
 use crate::tools::{changing, object, on, told};
 
 /// How long servers may take to say which tools they have.
@@ -263,7 +264,9 @@ async fn create_agent(recall: Recall, args: CreateAgent, cx: Cx) -> Result<ToolR
     has_tools(&recall, &cx, &agent).await?;
     let (whose, name, version) = (owner.clone(), agent.name.clone(), agent.version.clone());
     caller.memory.change("create_agent", move |change| kept::create(change, &owner, &agent)).await?;
-    let uri = find::uri(&recall, &caller, &whose, &name).await?;
+    // The agent is there, whether or not its shortest URI can be found now.
+    let uri = find::uri(&recall, &caller, &whose, &name).await;
+    let uri = uri.unwrap_or_else(|_| qualified(&address::user(&whose, &name), caller.chosen.as_deref()));
     done(&uri, "Agent created successfully", &version)
 }
 
