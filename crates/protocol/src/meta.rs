@@ -32,6 +32,10 @@ pub const ERROR: &str = "dev.tidegate/error";
 pub const INPUT: &str = "dev.tidegate/input";
 /// The client behind a request, where a session is used for several: `{clientInfo, clientCapabilities}`.
 pub const CALLER: &str = "dev.tidegate/caller";
+/// On progress notifications: the message is a piece of the answer's text, not a message about the work.
+pub const TEXT: &str = "dev.tidegate/text";
+/// Names the tenant of a request, where nobody is authenticated.
+pub const TENANT: &str = "dev.tidegate/tenant";
 /// Through how many gateways a request has come.
 pub const HOPS: &str = "dev.tidegate/hops";
 

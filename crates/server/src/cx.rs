@@ -136,10 +136,19 @@ impl Cx {
         total: impl Into<Option<f64>>,
         message: impl Into<Option<&'a str>>,
     ) {
-        let message = message.into();
+        self.tell_progress(progress, total.into(), message.into(), None);
+    }
+
+    /// The same for a piece of the answer itself: the message is text that follows what was sent before. Its `_meta` has
+    /// `dev.tidegate/text`, so that programs can tell it from a message about the work.
+    pub fn progress_text(&self, progress: f64, text: &str) {
+        self.tell_progress(progress, None, Some(text), Some(tidegate_protocol::meta::TEXT));
+    }
+
+    fn tell_progress(&self, progress: f64, total: Option<f64>, message: Option<&str>, mark: Option<&str>) {
         if let Some(task) = self.task() {
-            // SEP-2663: progress notifications are not supported on tasks.
-            if let Some(message) = message {
+            // SEP-2663: progress notifications are not supported on tasks. A piece of text is no status.
+            if let Some(message) = message.filter(|_| mark.is_none()) {
                 task.set_message(message);
             }
             return;
@@ -156,11 +165,14 @@ impl Cx {
         let mut w = ObjectWriter::with_capacity(96);
         w.json("progressToken", token);
         number(&mut w, "progress", progress);
-        if let Some(total) = total.into() {
+        if let Some(total) = total {
             number(&mut w, "total", total);
         }
         if let Some(message) = message {
             w.str("message", message);
+        }
+        if let Some(mark) = mark {
+            w.value("_meta", &serde_json::json!({mark: true}));
         }
         outbox.push(Notice::Progress(w.finish()));
     }
@@ -281,9 +293,16 @@ impl Cx {
         self.call().params.meta()
     }
 
-    /// The arguments of the call as they came, unchecked: those of a tool or a prompt.
+    /// The arguments of the call as they came, unchecked: those of a tool or a prompt, and while one of them is completed,
+    /// those that are already filled in.
     pub fn arguments(&self) -> Option<tidegate_protocol::Object> {
-        self.call().params.object().object("arguments")
+        let params = self.call().params.object();
+        params.object("arguments").or_else(|| params.object("context")?.object("arguments"))
+    }
+
+    /// The URI that is read, as it came, if this is a `resources/read`.
+    pub fn uri(&self) -> Option<String> {
+        self.call().params.str("uri").map(|uri| uri.into_owned())
     }
 
     /// The server's statistics.

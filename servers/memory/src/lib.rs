@@ -18,6 +18,7 @@
 //! cargo joins features: such a program calls `rustls::crypto::ring::default_provider().install_default()` first.
 
 mod agents;
+mod circuits;
 mod devflow;
 mod documents;
 mod embed;
@@ -71,14 +72,22 @@ pub(crate) struct Recall {
     meaning: Option<embed::Meaning>,
     /// The agents that are being asked.
     runs: agents::Runs,
+    /// The hosts that pages are fetched from.
+    hosts: Arc<circuits::Circuits>,
 }
+
+/// How many hosts that pages were fetched from are remembered.
+const HOSTS: usize = 256;
 
 impl Recall {
     /// The memory of whoever calls: that of their tenant, or their own, or where nobody is known the one that they name.
     fn of(&self, cx: &Cx) -> Memory {
         // Whoever calls may watch, and others may change what they watch.
         self.store.look_at_others();
-        let (principal, memory) = (cx.principal(), self.store.of(&tenant::of(cx)));
+        let (principal, mut memory) = (cx.principal(), self.store.of(&tenant::of(cx)));
+        if let Some(name) = tenant::chosen(cx) {
+            memory = memory.asked_for_as(&name);
+        }
         let client = cx.client_info().and_then(|info| info.to::<serde_json::Value>().ok());
         let name = client.as_ref().and_then(|info| info["name"].as_str());
         match principal.subject.as_deref().or(name) {
@@ -99,7 +108,13 @@ pub fn server_with(store: Store, options: Options) -> ServerDoor {
         store.limit_tenants(most);
     }
     let meaning = options.embeddings.clone().map(|embedder| embed::Meaning::new(embedder, &store));
-    let recall = Recall { store, options: Arc::new(options), meaning, runs: agents::Runs::default() };
+    let recall = Recall {
+        store,
+        options: Arc::new(options),
+        meaning,
+        runs: agents::Runs::default(),
+        hosts: Arc::new(circuits::Circuits::new(HOSTS)),
+    };
     let server = Server::new("tidegate-memory", env!("CARGO_PKG_VERSION")).title("Memory").instructions(
         "A persistent memory: a graph of entities, their observations and properties, and the relations between \
              them. Search it (search_nodes) before you ask the user, and store what will be useful later \

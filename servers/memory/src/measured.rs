@@ -32,7 +32,16 @@ impl Measured {
         let meaning = embedder.clone().map(|embedder| embed::Meaning::new(embedder, &store));
         let options = Arc::new(Options { embeddings: embedder, ..Options::default() });
         let memory = store.of(tenant);
-        Measured { recall: Recall { store, options, meaning, runs: crate::agents::Runs::default() }, memory }
+        Measured {
+            recall: Recall {
+                store,
+                options,
+                meaning,
+                runs: crate::agents::Runs::default(),
+                hosts: Arc::new(crate::circuits::Circuits::new(1)),
+            },
+            memory,
+        }
     }
 
     /// Keeps entities.

@@ -4,16 +4,17 @@ use tidegate_server::{
     Completing, Cx, PageRequest, Resource, ResourcePage, ResourceTemplate, Server, Symbol, ToolError, Vars,
 };
 
-use crate::Recall;
 use crate::escape::{escaped, unescaped};
 use crate::graph::{entities, list, read};
 use crate::store::Fault;
-use crate::tools::memory;
+use crate::{Recall, tenant};
 
 /// The whole graph.
 pub(crate) const GRAPH: &str = "memory://knowledge-graph";
+/// The same of a tenant that is named.
+const GRAPH_OF: &str = "memory://knowledge-graph{?tenant_id}";
 /// One entity.
-const ENTITY: &str = "memory://entities/{name}";
+const ENTITY: &str = "memory://entities/{name}{?tenant_id}";
 /// What stands before its name.
 const BEFORE_NAME: &str = "memory://entities/";
 /// How many names are offered as completions.
@@ -27,41 +28,48 @@ pub(crate) const TABLES: &[&str] = &[
 ];
 
 pub(crate) fn add(server: Server, recall: &Recall) -> Server {
-    let (graph, entity, names, listed) = (recall.clone(), recall.clone(), recall.clone(), recall.clone());
+    let (graph, graph_of, entity) = (recall.clone(), recall.clone(), recall.clone());
+    let (names, listed) = (recall.clone(), recall.clone());
     server
         .resource(
             Resource::new(GRAPH, "knowledge-graph")
                 .title("Knowledge Graph")
                 .description("Everything that is known: entities, observations and relations")
                 .mime_type("application/json")
-                .reader(move |cx: Cx| {
-                    let memory = memory(&graph, &cx);
-                    async move { pretty(&memory.view(read::whole).await?) }
-                }),
+                .reader(move |cx: Cx| whole(graph.clone(), cx)),
+        )
+        .resource_template(
+            ResourceTemplate::new(GRAPH_OF, "knowledge-graph-of")
+                .title("Knowledge Graph of a Tenant")
+                .description("Everything that is known in one tenant, where callers are not authenticated")
+                .mime_type("application/json")
+                .reader(move |_: Vars, cx: Cx| whole(graph_of.clone(), cx)),
         )
         .resource_template(
             ResourceTemplate::new(ENTITY, "entity")
                 .title("Entity")
-                .description("What is known of one entity, and its relations")
+                .description("What is known about one entity, and its relations")
                 .mime_type("application/json")
                 .reader(move |vars: Vars, cx: Cx| {
-                    let (memory, name) =
-                        (memory(&entity, &cx), vars.get("name").unwrap_or_default().to_owned());
+                    let (recall, name) = (entity.clone(), vars.get("name").unwrap_or_default().to_owned());
                     async move {
+                        let memory = tenant::memory(&recall, &cx)?;
                         let found = memory.view({
                             let name = name.clone();
                             move |view| read::open(view, &[name])
                         });
                         let found = found.await?;
                         if found.entities.is_empty() {
+                            memory.exists().await?;
                             return Err(no_entity(&name, vars.uri()));
                         }
                         pretty(&found)
                     }
                 })
                 .complete("name", move |typed: Completing, cx: Cx| {
-                    let memory = memory(&names, &cx);
+                    let memory = tenant::memory(&names, &cx);
                     async move {
+                        let Ok(memory) = memory else { return Vec::new() };
                         let found =
                             memory.view(move |view| entities::starting(view, &typed.value, OFFERED)).await;
                         found.unwrap_or_default()
@@ -69,13 +77,14 @@ pub(crate) fn add(server: Server, recall: &Recall) -> Server {
                 }),
         )
         .resource_source(move |request: PageRequest, cx: Cx| {
-            let memory = memory(&listed, &cx);
+            let recall = listed.clone();
             async move {
+                let (memory, chosen) = (tenant::memory(&recall, &cx)?, tenant::chosen(&cx));
                 let (before, limit) = (number_after(&request)?, request.limit);
                 let mut found = memory.view(move |view| list::newest(view, before, limit + 1)).await?;
                 let more = found.len() > limit;
                 found.truncate(limit);
-                let page = ResourcePage::new(found.iter().map(entry));
+                let page = ResourcePage::new(found.iter().map(|entity| entry(entity, chosen.as_deref())));
                 Ok(match found.last().filter(|_| more) {
                     Some(last) => page.next(last.key.to_string()),
                     None => page,
@@ -84,11 +93,16 @@ pub(crate) fn add(server: Server, recall: &Recall) -> Server {
         })
 }
 
+/// The whole graph of whoever reads it.
+async fn whole(recall: Recall, cx: Cx) -> Result<String, ToolError> {
+    pretty(&tenant::memory(&recall, &cx)?.view(read::whole).await?)
+}
+
 /// An entity as it is listed.
-fn entry(entity: &list::Newest) -> Resource {
-    Resource::new(entity_uri(&entity.name), entity.name.clone())
+fn entry(entity: &list::Newest, chosen: Option<&str>) -> Resource {
+    Resource::new(tenant::qualified(&entity_uri(&entity.name), chosen), entity.name.clone())
         .title(entity.name.clone())
-        .description(format!("What is known of {}, a thing of type {}", entity.name, entity.entity_type))
+        .description(format!("What is known about {}, of type {}", entity.name, entity.entity_type))
         .mime_type("application/json")
         .last_modified(moment(entity.updated_at))
 }
@@ -100,14 +114,14 @@ pub(crate) fn moment(ms: i64) -> String {
 
 /// The number after which a list goes on that is in the order of falling numbers.
 pub(crate) fn number_after(request: &PageRequest) -> Result<Option<i64>, ToolError> {
-    let wrong = |_| Fault::input("cursor", "must be the nextCursor of the page before");
+    let wrong = |_| Fault::input("cursor", "must be the nextCursor of the previous page");
     Ok(request.after.as_deref().map(str::parse).transpose().map_err(wrong)?)
 }
 
 fn no_entity(name: &str, uri: &str) -> ToolError {
     let mut what = format!("There is no entity {name:?} in the memory");
     if let Some(Err(why)) = uri.strip_prefix(BEFORE_NAME).map(unescaped) {
-        what.push_str(&format!("; the address may be meant otherwise: {why}"));
+        what.push_str(&format!("; the URI may be wrong: {why}"));
     }
     ToolError::new(Symbol::ResourceNotFound, what)
 }

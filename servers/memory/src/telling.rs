@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use tidegate_server::{Principal, ServerHandle, WeakServerHandle};
 
-use crate::DEFAULT_TENANT;
 use crate::store::{Store, Watcher};
+use crate::tenant::{in_query, without_query};
 use crate::touched::{Interest, Thing, Told};
+use crate::{DEFAULT_TENANT, agents, tenant, tenant_key};
 
 /// How the memory of a tenant is called, and that of a person who has none.
-const TENANT: &str = "tenant:";
+pub(crate) const TENANT: &str = "tenant:";
 const SUBJECT: &str = "subject:";
 
 /// Whose memory somebody uses.
@@ -53,26 +54,61 @@ impl Watcher for Clients {
     }
 
     fn interest(&self, tenant: &str) -> Interest {
-        let (Some(server), Some(users)) = (self.0.upgrade(), users_of(tenant)) else {
-            return Interest::default();
-        };
-        let watched = server.watched_by(&users);
-        let mut interest = Interest { list: watched.list, ..Interest::default() };
-        for uri in watched.uris {
-            if let Some(thing) = Thing::at(&uri) {
-                interest.things.entry(thing).or_default().push(uri);
+        let Some(server) = self.0.upgrade() else { return Interest::default() };
+        let mut interest = Interest::default();
+        for group in Group::watching(tenant) {
+            let watched = server.watched_by(&group.principal);
+            interest.list |= watched.list && group.lists;
+            for uri in watched.uris.into_iter().filter(|uri| group.may_read(uri, tenant)) {
+                let Some(thing) = Thing::at(without_query(&uri)) else { continue };
+                let uris = interest.things.entry(thing).or_default();
+                if !uris.contains(&uri) {
+                    uris.push(uri);
+                }
             }
         }
         interest
     }
 
     fn tell(&self, tenant: &str, told: &Told) {
-        let (Some(server), Some(users)) = (self.0.upgrade(), users_of(tenant)) else { return };
-        for uri in &told.uris {
-            server.resource_updated_for(&users, uri);
+        let Some(server) = self.0.upgrade() else { return };
+        for group in Group::watching(tenant) {
+            for uri in told.uris.iter().filter(|uri| group.may_read(uri, tenant)) {
+                server.resource_updated_for(&group.principal, uri);
+            }
+            if told.list && group.lists {
+                server.resources_changed_for(&group.principal);
+            }
         }
-        if told.list {
-            server.resources_changed_for(&users);
+    }
+}
+
+/// Subscribers who can read the same memory in the same way.
+struct Group {
+    principal: Principal,
+    /// Whether it is their own memory, which they see listed.
+    lists: bool,
+}
+
+impl Group {
+    /// Those who can read a tenant's memory: its own users, and whoever is not authenticated and names it.
+    fn watching(tenant: &str) -> impl Iterator<Item = Group> {
+        let users = users_of(tenant).map(|principal| Group { principal, lists: true });
+        let nobody =
+            (tenant != DEFAULT_TENANT).then(|| Group { principal: Principal::default(), lists: false });
+        users.into_iter().chain(nobody)
+    }
+
+    /// Whether a URI leads them to this tenant's memory.
+    fn may_read(&self, uri: &str, tenant: &str) -> bool {
+        let named = tenant::NAMES.iter().find_map(|name| in_query(uri, name)).filter(|name| !name.is_empty());
+        let is_nobody = self.principal == Principal::default();
+        match named {
+            Some(name) if is_nobody && name == DEFAULT_TENANT => tenant == DEFAULT_TENANT,
+            Some(name) if is_nobody => tenant_key(Some(&name)) == tenant,
+            Some(name) => tenant::check(&self.principal, Some(&name)).is_ok(),
+            // The URI of an agent need not name its tenant.
+            None => self.lists || agents::is_of_user(uri) && tenant::name_of(tenant).is_some(),
         }
     }
 }

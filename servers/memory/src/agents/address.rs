@@ -3,6 +3,7 @@
 use super::check;
 use crate::escape::{escaped_but, unescaped};
 use crate::store::{Fault, Result};
+use crate::tenant::without_query;
 
 /// Where an agent is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,19 +28,25 @@ impl Address {
     /// `agentlet://`.
     pub(crate) fn parse(field: &str, text: &str) -> Result<Address> {
         let wrong = |reason: &str| {
-            let ways = "an agent is named like \"researcher\", \"system/researcher\" or \"user/<you>/<name>\", with or \
-                        without agentlet:// before it";
+            let ways = "name an agent like \"researcher\", \"system/researcher\" or \"user/<you>/<name>\", with or \
+                        without agentlet:// in front";
             Fault::input(field, format!("{reason}; {ways}"))
         };
         let text = text.trim();
         if text.len() > 512 {
             return Err(wrong("is too long"));
         }
+        // Whose memory it is in was read from the query where the call came in.
+        let text = match text.starts_with(SCHEME) {
+            true => without_query(text),
+            false => text,
+        };
         let path = match text.split_once("://") {
             Some(_) => {
-                let path =
-                    text.strip_prefix(SCHEME).ok_or_else(|| wrong("has a scheme that is not agentlet://"))?;
-                unescaped(path).map_err(|why| wrong(&format!("is no address: {why}")))?
+                let path = text
+                    .strip_prefix(SCHEME)
+                    .ok_or_else(|| wrong("must start with agentlet:// if it is a URI"))?;
+                unescaped(path).map_err(|why| wrong(&format!("is not a valid URI: {why}")))?
             }
             None => text.to_owned(),
         };
@@ -56,10 +63,10 @@ impl Address {
             [plain] => Ok(Address::Plain(name(plain)?)),
             ["system", system] => Ok(Address::System(name(system)?)),
             ["user", owner, own] => {
-                check::user(field, owner).map_err(|_| wrong(&format!("{owner:?} is nobody's name")))?;
+                check::user(field, owner).map_err(|_| wrong(&format!("{owner:?} is not a user name")))?;
                 Ok(Address::User { owner: owner.to_owned(), name: name(own)? })
             }
-            _ => Err(wrong("is not the address of an agent")),
+            _ => Err(wrong("is not the URI of an agent")),
         }
     }
 
@@ -71,6 +78,12 @@ impl Address {
             | Address::User { name, .. } => name,
         }
     }
+}
+
+/// The text of an address without its scheme and its query.
+pub(crate) fn bare(text: &str) -> &str {
+    let text = text.trim();
+    text.strip_prefix(SCHEME).map_or(text, without_query)
 }
 
 /// The address of an agent that comes with the server.
@@ -111,6 +124,7 @@ mod tests {
             ("user/t-1/mine", &user),
             ("tidegate.agents.X", &Address::Full("tidegate.agents.X".into())),
             (" agentlet://user/t-1/mine ", &user),
+            ("agentlet://user/t-1/mine?tenant_id=acme", &user),
             ("agentlet://user/t%2D1/mine", &user),
         ] {
             assert_eq!(Address::parse("agent_uri", text).as_ref(), Ok(address), "{text}");
@@ -127,6 +141,8 @@ mod tests {
             "a b",
             "user/a\nb/c",
             "other/x",
+            "researcher?tenant_id=acme",
+            "agentlet://researcher?version=2",
             "agentlet://%zz",
             "agentlet://user/%FF/x",
             "a..b",

@@ -27,18 +27,18 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 
 #[derive(Deserialize, JsonSchema)]
 struct AskAgent {
-    /// The agent: researcher, system/researcher, or user/<you>/<name>; agentlet:// may stand before it.
+    /// The agent: researcher, system/researcher or user/<you>/<name>, with or without agentlet:// in front.
     agent_uri: String,
-    /// What to ask.
+    /// The question.
     prompt: String,
-    /// Your tenant. Need not be given.
+    /// The tenant. Optional: your own, or the default one.
     #[expect(dead_code, reason = "whose memory it is, is read where all tools are told")]
     tenant_id: Option<String>,
-    /// You. Need not be given.
+    /// Your user id. Optional.
     user_id: Option<String>,
-    /// A session to go on with, or a name for a new one: the agent knows what was said in it before.
+    /// A session to continue, or a name for a new one: the agent knows what was said in it before.
     session_id: Option<String>,
-    /// The model to use instead of the usual one.
+    /// The model to use instead of the default one.
     model: Option<String>,
 }
 
@@ -49,7 +49,7 @@ pub(super) fn add(server: Server, recall: &Recall) -> Server {
         "properties": {
             "status": {"const": "success"},
             "agent_uri": {"type": "string"},
-            "response": {"type": "object", "description": "The answer, as the agent's schema has it"},
+            "response": {"type": "object", "description": "The answer, in the form of the agent's schema"},
             "trace_id": {"type": "string"},
             "model": {"type": "string"},
             "usage": {
@@ -57,25 +57,26 @@ pub(super) fn add(server: Server, recall: &Recall) -> Server {
                 "properties": {
                     "input_tokens": {"type": "integer"},
                     "output_tokens": {"type": "integer"},
-                    "estimated": {"type": "boolean", "description": "Whether this is a guess"},
+                    "estimated": {"type": "boolean", "description": "Whether this is an estimate"},
                 },
                 "required": ["input_tokens", "output_tokens"],
             },
-            "session_id": {"type": "string", "description": "Give it with the next question to go on from here"},
+            "session_id": {"type": "string", "description": "Pass it with the next question to continue from here"},
             "steps": {"type": "integer", "description": "How often the model was asked"},
             "tools_called": {"type": "array", "items": {"type": "string"}},
             "unavailable_tools": {
                 "type": "array", "items": {"type": "string"},
-                "description": "Tools that the agent names and that are not there",
+                "description": "Tools that the agent names but that do not exist",
             },
         },
         "required": ["status", "agent_uri", "response", "trace_id", "model", "usage", "session_id", "steps"],
     });
     let tool = Tool::new("ask_agent")
+            .alias("ask_agent_stream")
             .title("Ask Agent")
             .description(
-                "Ask an agent, which answers in the form that its schema says, and may use tools to find the answer. \
-                 list_agents shows which there are",
+                "Ask an agent. It answers in the form that its schema defines and may use tools to find the answer. A caller \
+                 that asks for progress gets the text while it is written. Use list_agents to see the agents",
             )
             .destructive(false)
             .open_world(true)
@@ -113,7 +114,8 @@ async fn ask_agent(reach: Reach, args: AskAgent, cx: Cx) -> Result<ToolResult, T
 
 async fn asked(reach: &Reach, args: &AskAgent, cx: &Cx) -> Result<(Start, Outcome)> {
     if reach::depth(cx) >= reach::DEPTH {
-        let what = format!("Agents may ask agents at most {} deep: this one was not asked", reach::DEPTH);
+        let what =
+            format!("Agents may ask agents at most {} levels deep: this one was not asked", reach::DEPTH);
         return Err(Fault::new(Code::Outside, what));
     }
     tenant::admit(cx)?;
@@ -149,7 +151,7 @@ async fn asked(reach: &Reach, args: &AskAgent, cx: &Cx) -> Result<(Start, Outcom
         Err(_) => {
             let seconds = until.saturating_duration_since(began).as_secs_f32();
             let seconds = (seconds * 10.0).round() / 10.0;
-            let what = format!("The agent had no answer within {seconds} s, and was stopped");
+            let what = format!("The agent had no answer within {seconds} s and was stopped");
             return Err(Fault::new(Code::Outside, what));
         }
     };
@@ -183,7 +185,7 @@ fn check(caller: &Caller, args: &AskAgent) -> Result<String> {
     if length > MAX_PROMPT {
         return Err(Fault::input(
             "prompt",
-            format!("must have at most {MAX_PROMPT} characters, and has {length}"),
+            format!("must have at most {MAX_PROMPT} characters, but has {length}"),
         ));
     }
     if args.prompt.contains('\0') {
@@ -216,7 +218,7 @@ async fn begin(
     };
     let (tools, missing) = reach.tools(cx, until, &found.agent).await;
     if !missing.is_empty() {
-        cx.warning(&format!("{} names tools that are not there: {}", found.uri, missing.join(", ")));
+        cx.warning(&format!("{} names tools that do not exist: {}", found.uri, missing.join(", ")));
     }
     let session = args.session_id.clone().unwrap_or_else(|| trace.clone());
     let (run, owner) = (CorrelationId::new().to_string(), owner.to_owned());
@@ -232,9 +234,9 @@ async fn voice<'a>(models: &'a models::Models, cx: &Cx, wanted: Option<&'a str>)
     if !cx.can(Capability::Sampling) {
         let what = match reach::depth(cx) {
             0 => {
-                "There is no model to run agents with: name one under [memory.models] in tidegate.toml, or set \
-                 ANTHROPIC_API_KEY or OPENAI_API_KEY, or OPENAI_BASE_URL or OLLAMA_HOST for a model of your own (and \
-                 TIDEGATE_MODEL to choose one), or use a client that lends its model to servers (sampling)"
+                "No model is configured to run agents: add one under [memory.models] in tidegate.toml; or set \
+                 ANTHROPIC_API_KEY or OPENAI_API_KEY; or set OPENAI_BASE_URL or OLLAMA_HOST for a local model (and \
+                 TIDEGATE_MODEL to choose one); or use a client that supports sampling"
             }
             _ => "An agent that the client's own model runs cannot ask other agents",
         };

@@ -13,23 +13,49 @@ const DENIED: &str = "Access denied: can only access your own tenant's agents";
 /// Who asks.
 pub(crate) struct Caller {
     pub(crate) memory: Memory,
-    /// The tenant, if one is known or was named.
+    /// The tenant, if it is known or was named.
     tenant: Option<String>,
     subject: Option<String>,
-    /// Who they say they are, where nobody is known.
+    /// Who they say they are, if they are not authenticated.
     said: Option<String>,
+    is_authenticated: bool,
+    /// The tenant that they named, if they are not authenticated.
+    pub(crate) chosen: Option<String>,
+    /// Whether an agent calls, and not somebody directly.
+    is_agent: bool,
 }
 
 impl Caller {
     pub(crate) fn new(recall: &Recall, cx: &Cx) -> Caller {
         let principal = cx.principal();
-        let said = cx.arguments().and_then(|arguments| Some(arguments.str("user_id")?.into_owned()));
+        let (said, chosen) = (tenant::user(cx), tenant::chosen(cx));
         Caller {
             memory: crate::tools::memory(recall, cx),
-            tenant: principal.tenant.as_deref().map(str::to_owned).or_else(|| tenant::chosen(cx)),
+            tenant: principal.tenant.as_deref().map(str::to_owned).or_else(|| chosen.clone()),
             subject: principal.subject.as_deref().map(str::to_owned),
             said: said.filter(|user| check::user("user_id", user).is_ok()),
+            is_authenticated: principal.subject.is_some() || principal.tenant.is_some(),
+            chosen,
+            is_agent: super::depth(cx) > 0,
         }
+    }
+
+    /// Who reads a resource, if they may read it as whom they say they are. Tools check that by their arguments.
+    pub(crate) fn reading(recall: &Recall, cx: &Cx) -> Result<Caller> {
+        tenant::admit(cx)?;
+        let caller = Caller::new(recall, cx);
+        caller.user(tenant::user(cx).as_deref())?;
+        Ok(caller)
+    }
+
+    /// Whether nobody is authenticated, so that every tenant could be named.
+    pub(crate) fn is_anybody(&self) -> bool {
+        !self.is_authenticated
+    }
+
+    /// Whether every tenant could be named and none is.
+    pub(crate) fn names_no_tenant(&self) -> bool {
+        self.is_anybody() && self.chosen.is_none() && !self.is_agent
     }
 
     /// The tenant: that of the caller, or the caller.
@@ -37,12 +63,12 @@ impl Caller {
         self.tenant.as_deref().or(self.subject.as_deref()).unwrap_or(DEFAULT_TENANT)
     }
 
-    /// Who agents are made by and sessions are held with. Checks what the caller says about it: a user that is given must
-    /// be the caller. Only where nobody is known may users name themselves.
+    /// Who agents are made by and sessions are held with. A user that is given must be the caller; only a caller who is not
+    /// authenticated may be anybody.
     pub(crate) fn user(&self, user: Option<&str>) -> Result<String> {
         match (&self.subject, user) {
             (Some(subject), Some(user)) if user != subject => {
-                Err(Fault::input("user_id", "must be your own"))
+                Err(Fault::input("user_id", "must be your own user id"))
             }
             (None, Some(user)) => check::user("user_id", user).map(|()| user.to_owned()),
             _ => Ok(self.owner()),

@@ -29,7 +29,7 @@ pub(crate) fn name(field: &str, name: &str) -> Result<()> {
     }
     let length = name.chars().count();
     if length > MAX_NAME {
-        return wrong(format!("must have at most {MAX_NAME} characters, and has {length}"));
+        return wrong(format!("must have at most {MAX_NAME} characters, but has {length}"));
     }
     if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
         return wrong("must consist of letters, digits and hyphens".to_owned());
@@ -54,7 +54,7 @@ pub(crate) fn user(field: &str, name: &str) -> Result<()> {
     match length {
         0 => Err(Fault::input(field, "must not be empty")),
         length if length > 200 => {
-            Err(Fault::input(field, format!("must have at most 200 characters, and has {length}")))
+            Err(Fault::input(field, format!("must have at most 200 characters, but has {length}")))
         }
         _ if !name.chars().all(fits) => {
             Err(Fault::input(field, "must consist of letters, digits and any of - _ . @ + : |"))
@@ -67,12 +67,12 @@ pub(crate) fn user(field: &str, name: &str) -> Result<()> {
 pub(crate) fn prompt(field: &str, text: &str) -> Result<()> {
     let length = text.chars().count();
     if text.trim().is_empty() {
-        return Err(Fault::input(field, "must not be empty: it is what the agent is told to do"));
+        return Err(Fault::input(field, "must not be empty: it is the system prompt of the agent"));
     }
     if length > MAX_PROMPT {
         return Err(Fault::input(
             field,
-            format!("must have at most {MAX_PROMPT} characters, and has {length}"),
+            format!("must have at most {MAX_PROMPT} characters, but has {length}"),
         ));
     }
     Ok(())
@@ -93,14 +93,14 @@ pub(crate) fn version(field: &str, text: &str) -> Result<()> {
 /// The tags of an agent.
 pub(crate) fn tags(field: &str, tags: &[String]) -> Result<()> {
     if tags.len() > MAX_TAGS {
-        return Err(Fault::input(field, format!("must be at most {MAX_TAGS}, and are {}", tags.len())));
+        return Err(Fault::input(field, format!("must be at most {MAX_TAGS} tags, but are {}", tags.len())));
     }
     let wrong = |tag: &String| {
         tag.trim().is_empty() || tag.chars().count() > MAX_TAG || tag.chars().any(char::is_control)
     };
     match tags.iter().position(wrong) {
         Some(at) => {
-            let reason = format!("must have 1 to {MAX_TAG} characters, in one line");
+            let reason = format!("must have 1 to {MAX_TAG} characters on one line");
             Err(Fault::input(&format!("{field}[{at}]"), reason))
         }
         None => Ok(()),
@@ -110,7 +110,7 @@ pub(crate) fn tags(field: &str, tags: &[String]) -> Result<()> {
 /// The tools of an agent.
 pub(crate) fn tools(field: &str, tools: &[Named]) -> Result<()> {
     if tools.len() > MAX_TOOLS {
-        let reason = format!("must have at most {MAX_TOOLS} entries, and has {}", tools.len());
+        let reason = format!("must have at most {MAX_TOOLS} entries, but has {}", tools.len());
         return Err(Fault::input(field, reason));
     }
     for (at, tool) in tools.iter().enumerate() {
@@ -133,7 +133,7 @@ pub(crate) fn extra(field: &str, extra: &Map<String, Value>, schema: &Value) -> 
     const LISTS: [&str; 3] = ["embedding_fields", "indexed_fields", "indexed_columns"];
     let bytes = serde_json::to_string(extra).map_or(0, |text| text.len());
     if bytes > MAX_SCHEMA {
-        return Err(Fault::input(field, format!("must have at most {MAX_SCHEMA} bytes, and has {bytes}")));
+        return Err(Fault::input(field, format!("must have at most {MAX_SCHEMA} bytes, but has {bytes}")));
     }
     let there = |place: String, name: &Value| match name.as_str() {
         None => Err(Fault::input(&place, "must be the name of a field")),
@@ -163,7 +163,7 @@ pub(crate) fn extra(field: &str, extra: &Map<String, Value>, schema: &Value) -> 
 /// The resources of an agent.
 pub(crate) fn resources(field: &str, resources: &[Value]) -> Result<()> {
     if resources.len() > MAX_RESOURCES {
-        let reason = format!("must have at most {MAX_RESOURCES} entries, and has {}", resources.len());
+        let reason = format!("must have at most {MAX_RESOURCES} entries, but has {}", resources.len());
         return Err(Fault::input(field, reason));
     }
     let uri = |one: &Value| {
@@ -186,7 +186,7 @@ pub(crate) fn schema(field: &str, schema: &Value) -> Result<()> {
     };
     let bytes = schema.to_string().len();
     if bytes > MAX_SCHEMA {
-        return Err(Fault::input(field, format!("must have at most {MAX_SCHEMA} bytes, and has {bytes}")));
+        return Err(Fault::input(field, format!("must have at most {MAX_SCHEMA} bytes, but has {bytes}")));
     }
     if depth(schema) > MAX_DEPTH {
         return Err(Fault::input(field, format!("must not be more than {MAX_DEPTH} levels deep")));

@@ -6,6 +6,8 @@ use super::caller::{Caller, denied};
 use super::kept::{self, Kept};
 use super::system;
 use crate::store::{Code, Fault, Result, View};
+use crate::tenant::qualified;
+use crate::{DEFAULT_TENANT, Recall};
 
 /// How many names are offered instead of one that is not known.
 const OFFERED: usize = 3;
@@ -63,11 +65,12 @@ pub(crate) async fn agent(caller: &Caller, field: &'static str, text: &str) -> R
     let outcome = caller.memory.view(move |view| look(view, &wanted, &owner, standing)).await?;
     let (name, known) = match outcome {
         Outcome::Kept(kept) => return Ok(Found::own(*kept)),
-        // Whether there is one of that name is not said.
-        Outcome::Denied => return Err(denied()),
+        // Whether there is one of that name is not said, unless anybody could ask for it in any tenant.
+        Outcome::Denied if !caller.is_anybody() => return Err(denied()),
+        Outcome::Denied => (address.name(), Vec::new()),
         Outcome::Several(owners) => {
             let all: Vec<_> = owners.iter().map(|owner| address::user(owner, address.name())).collect();
-            let reason = format!("several people have such an agent, say which: {}", all.join(", "));
+            let reason = format!("several users have an agent of this name, say which: {}", all.join(", "));
             return Err(Fault::input(field, reason));
         }
         Outcome::None(known) => (address.name(), known),
@@ -79,7 +82,45 @@ pub(crate) async fn agent(caller: &Caller, field: &'static str, text: &str) -> R
             system::named(name).or_else(|| system::named(bare(name)?))
         }
     };
-    found.map(Found::system).ok_or_else(|| unknown(field, text, name, known))
+    match found {
+        Some(agent) => Ok(Found::system(agent)),
+        None => {
+            caller.memory.exists().await?;
+            Err(unknown(field, text, name, known))
+        }
+    }
+}
+
+/// The agent at a URI that is read. If nobody is authenticated, its tenant need not be named where only one has it.
+pub(crate) async fn to_read(recall: &Recall, caller: &Caller, uri: &str) -> Result<Found> {
+    let missing = match agent(caller, "uri", uri).await {
+        Err(fault) if fault.code == Code::AgentNotFound && caller.names_no_tenant() => fault,
+        found => return found,
+    };
+    let Ok(Address::User { owner, name }) = Address::parse("uri", uri) else { return Err(missing) };
+    match recall.store.tenants_with_agent(&owner, &name).await?.as_slice() {
+        [] => Err(missing),
+        [only] => {
+            let kept = recall.store.of(only).view(move |view| kept::find(view, &owner, &name)).await?;
+            kept.map(Found::own).ok_or(missing)
+        }
+        _ => {
+            let what = "several tenants have this agent: add ?tenant_id=<tenant> to say which";
+            Err(Fault::new(Code::AgentNotFound, format!("uri: {what}")))
+        }
+    }
+}
+
+/// The URI under which an agent of the caller can be read: without its tenant, if that leads to it all the same.
+pub(crate) async fn uri(recall: &Recall, caller: &Caller, owner: &str, name: &str) -> Result<String> {
+    let uri = address::user(owner, name);
+    let Some(tenant) = &caller.chosen else { return Ok(uri) };
+    let (whose, named) = (owner.to_owned(), name.to_owned());
+    let default = recall.store.of(DEFAULT_TENANT).view(move |view| kept::find(view, &whose, &named)).await?;
+    let others = recall.store.tenants_with_agent(owner, name).await?;
+    // The name of the default tenant stands for any of its users.
+    let is_alone = default.is_none() && owner != DEFAULT_TENANT && others.len() == 1;
+    Ok(if is_alone { uri } else { qualified(&uri, Some(tenant)) })
 }
 
 /// The name without what Percolate puts before it.
@@ -141,12 +182,13 @@ fn unknown(field: &str, text: &str, name: &str, mut known: Vec<String>) -> Fault
     known.sort_by(|a, b| near(b).total_cmp(&near(a)));
     known.dedup();
     known.truncate(OFFERED);
-    let text: String = text.chars().take(100).collect();
+    let text: String = address::bare(text).chars().take(100).collect();
+    let near = match known.is_empty() {
+        true => String::new(),
+        false => format!(" Similar agents: {}.", known.join(", ")),
+    };
     Fault::new(
-        Code::NotFound,
-        format!(
-            "{field}: there is no agent {text:?}. The nearest are {}; list_agents shows all",
-            known.join(", ")
-        ),
+        Code::AgentNotFound,
+        format!("{field}: Agent not found: there is no agent {text:?}.{near} Use list_agents to see all"),
     )
 }

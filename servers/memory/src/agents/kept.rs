@@ -19,7 +19,7 @@ pub(super) const TABLES: [&str; 3] = [
 ];
 
 /// Most agents of one tenant.
-const MOST: i64 = 1_000;
+pub(super) const MOST: i64 = 1_000;
 
 /// What came to the tables later: people of one tenant may each have an agent of the same name, and a turn of a session
 /// is known by the run that it came from.
@@ -91,10 +91,20 @@ pub(crate) fn all(view: &mut View<'_>) -> Result<Vec<Kept>> {
     )
 }
 
+/// The agents of one user, by name, from those after one.
+pub(crate) fn owned(view: &mut View<'_>, owner: &str, after: &str, limit: i64) -> Result<Vec<Kept>> {
+    view.all(
+        "SELECT key, owner, document FROM agents WHERE tenant = ?1 AND owner = ?2 AND name > ?3 AND gone IS NULL
+         ORDER BY name LIMIT ?4",
+        &[Value::Text(owner.into()), Value::Text(after.to_lowercase().into()), Value::Int(limit)],
+        Kept::read,
+    )
+}
+
 /// Keeps a new agent.
 pub(crate) fn create(change: &mut Change<'_>, owner: &str, agent: &Agent) -> Result<()> {
     if find(change, owner, &agent.name)?.is_some() {
-        let reason = format!("there is an agent {:?} already: change it with update_agent", agent.name);
+        let reason = format!("an agent {:?} already exists: change it with update_agent", agent.name);
         return Err(Fault::new(Code::Conflict, format!("agent_name: {reason}")));
     }
     room(change)?;
@@ -107,7 +117,7 @@ pub(super) fn room(change: &mut Change<'_>) -> Result<()> {
         .one("SELECT COUNT(*) FROM agents WHERE tenant = ?1 AND gone IS NULL", &[], |row| row.int(0))?;
     match count.unwrap_or_default() >= MOST {
         true => {
-            Err(Fault::new(Code::Conflict, format!("There are {MOST} agents already: delete some first")))
+            Err(Fault::new(Code::Conflict, format!("There are already {MOST} agents: delete some first")))
         }
         false => Ok(()),
     }
@@ -128,7 +138,7 @@ fn insert(change: &mut Change<'_>, key: i64, owner: &str, agent: &Agent) -> Resu
         ],
         |row| row.int(0),
     )?;
-    let row = row.ok_or_else(|| Fault::new(Code::Database, "The agent has no number"))?;
+    let row = row.ok_or_else(|| Fault::new(Code::Database, "The agent was not stored"))?;
     if key == 0 {
         change.run("UPDATE agents SET key = id WHERE tenant = ?1 AND id = ?2", &[Value::Int(row)])?;
     }

@@ -19,7 +19,7 @@ const MAX_QUERY: usize = 1_000;
 
 #[derive(Deserialize, JsonSchema)]
 struct ListAgents {
-    /// Only agents that fit these words, the best first: by name, description, tags and tools.
+    /// Only agents that match these words, best first: by name, description, tags and tools.
     query: Option<String>,
     #[serde(flatten)]
     asking: Asking,
@@ -39,7 +39,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             reading(
                 "list_agents",
                 "List Agents",
-                "List the agents that can be asked, your own and those of the server, or only those that fit a query",
+                "List the agents that can be asked, your own and those of the server, or only those that match a query",
             )
             .output_schema(object(
                 json!({"agents": {"type": "array", "items": listed}, "count": {"type": "integer"}}),
@@ -48,7 +48,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
         on(
             recall,
             get_agent,
-            reading("get_agent", "Get Agent", "Get an agent as a document, and all versions that it has had")
+            reading("get_agent", "Get Agent", "Get an agent as a document, with all its versions")
                 .output_schema(object(
                     json!({"agent_uri": text(), "agentlet": {"type": "object"}, "history": versions()}),
                 )),
@@ -59,7 +59,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             reading(
                 "get_agent_history",
                 "Get Agent History",
-                "Get the last versions that an agent has had, 200 at most, oldest first, also of one that was deleted",
+                "Get the versions of an agent, oldest first, up to the last 200. Also works for a deleted agent",
             )
             .output_schema(object(
                 json!({
@@ -76,7 +76,7 @@ async fn list_agents(recall: Recall, args: ListAgents, cx: Cx) -> Result<ToolRes
     args.asking.user(&caller)?;
     let (own, system) = match &args.query {
         Some(query) if query.trim().is_empty() => {
-            return Err(Fault::input("query", "must not be empty; leave it out to list all").into());
+            return Err(Fault::input("query", "must not be empty; leave it out to list all agents").into());
         }
         Some(query) if query.chars().count() > MAX_QUERY => {
             return Err(Fault::input("query", format!("must have at most {MAX_QUERY} characters")).into());
@@ -115,10 +115,13 @@ async fn get_agent_history(recall: Recall, args: OneAgent, cx: Cx) -> Result<Too
     let owners = caller.memory.view(move |view| kept::owners(view, &wanted)).await?;
     let Some((owner, total)) = whose(&caller, &address, owners)? else {
         let why = match system::named(&name) {
-            Some(agent) => format!("{:?} comes with the server and has no history", agent.name),
-            None => format!("there never was an agent {name:?}; list_agents shows those that there are"),
+            Some(agent) => {
+                format!("Agent not found: {:?} comes with the server and has no history", agent.name)
+            }
+            None => format!("Agent not found: there never was an agent {name:?}. Use list_agents to see all"),
         };
-        return Err(Fault::new(Code::NotFound, format!("agent_uri: {why}")).into());
+        caller.memory.exists().await?;
+        return Err(Fault::new(Code::AgentNotFound, format!("agent_uri: {why}")).into());
     };
     let wanted = name.clone();
     let history = caller.memory.view(move |view| kept::history(view, &owner, &wanted)).await?;
@@ -141,7 +144,8 @@ fn whose(
             Some(found) => return Ok(Some(found)),
             None if caller.is_tenant(owner) => {}
             None if caller.is(owner) => return Ok(None),
-            // Whether there is one of that name is not said.
+            // Whether there is one of that name is not said, unless anybody could ask for it.
+            None if caller.is_anybody() => return Ok(None),
             None => return Err(denied()),
         },
         _ => {}
@@ -153,7 +157,8 @@ fn whose(
         (None, several) => {
             let name = address.name();
             let all: Vec<_> = several.iter().take(10).map(|(owner, _)| address::user(owner, name)).collect();
-            let reason = format!("several people have had such an agent, say which: {}", all.join(", "));
+            let reason =
+                format!("several users have had an agent of this name, say which: {}", all.join(", "));
             Err(Fault::input("agent_uri", reason))
         }
     }

@@ -15,6 +15,7 @@ use super::version::{is_before, raised};
 use super::{address, check, find, kept, models};
 use crate::Recall;
 use crate::store::{Change, Code, Fault};
+use crate::tenant::qualified;
 use crate::tools::{changing, object, on, told};
 
 /// How long servers may take to say which tools they have.
@@ -23,27 +24,27 @@ const WITHIN: Duration = Duration::from_secs(10);
 /// The parts, or all of it in one document.
 #[derive(Deserialize, JsonSchema)]
 struct CreateAgent {
-    /// A name that no other agent of yours has: letters, digits and hyphens.
+    /// A name that is unique among your agents: letters, digits and hyphens.
     agent_name: Option<String>,
-    /// The system prompt: what the agent is told to do.
+    /// The system prompt: instructions for the agent.
     description: Option<String>,
-    /// The JSON Schema of an object, which answers will fit.
+    /// The JSON Schema of the answers, for an object.
     #[schemars(with = "Option<Document>")]
     output_schema: Option<Value>,
-    /// The tools that it may use: names, or {mcp_server, tool_name, usage}.
+    /// The tools that the agent may use: names, or {mcp_server, tool_name, usage}.
     #[schemars(with = "Option<Vec<Document>>")]
     tools: Option<Vec<Value>>,
-    /// The model that it wants.
+    /// The model that the agent prefers.
     model: Option<String>,
-    /// Words to find it by.
+    /// Tags to find the agent by.
     tags: Option<Vec<String>>,
-    /// Instead of the above: an agent-let, as one JSON document or as its text.
+    /// Instead of the above: the whole agent-let as a JSON document, or as its text.
     #[schemars(with = "Option<Document>")]
     agentlet: Option<Value>,
-    /// Your tenant. Need not be given.
+    /// The tenant. Optional: your own, or the default one.
     #[expect(dead_code, reason = "whose memory it is, is read where all tools are told")]
     tenant_id: Option<String>,
-    /// You. Need not be given.
+    /// Your user id. Optional.
     user_id: Option<String>,
 }
 
@@ -67,10 +68,10 @@ impl JsonSchema for Document {
 /// Who asks, if they say.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct Asking {
-    /// Your tenant. Need not be given.
+    /// The tenant. Optional: your own, or the default one.
     #[expect(dead_code, reason = "whose memory it is, is read where all tools are told")]
     tenant_id: Option<String>,
-    /// You. Need not be given.
+    /// Your user id. Optional.
     user_id: Option<String>,
 }
 
@@ -84,7 +85,7 @@ impl Asking {
 /// Which agent, by its address or its name.
 #[derive(Deserialize, JsonSchema)]
 pub(super) struct OneAgent {
-    /// The agent: its name or its address.
+    /// The agent: its name or its URI.
     agent_uri: Option<String>,
     /// Instead of `agent_uri`: its name.
     agent_name: Option<String>,
@@ -95,9 +96,7 @@ pub(super) struct OneAgent {
 impl OneAgent {
     pub(super) fn uri(&self) -> Result<&str, Fault> {
         let given = self.agent_uri.as_deref().or(self.agent_name.as_deref());
-        given.ok_or_else(|| {
-            Fault::input("agent_uri", "is missing: say which agent, by its address or its name")
-        })
+        given.ok_or_else(|| Fault::input("agent_uri", "is required: name the agent or give its URI"))
     }
 }
 
@@ -110,14 +109,14 @@ struct UpdateAgent {
     /// The new JSON Schema of answers.
     #[schemars(with = "Option<Document>")]
     output_schema: Option<Value>,
-    /// The new tools, all of them.
+    /// The new list of tools.
     #[schemars(with = "Option<Vec<Document>>")]
     tools: Option<Vec<Value>>,
     /// The new model.
     model: Option<String>,
-    /// The new tags, all of them.
+    /// The new list of tags.
     tags: Option<Vec<String>>,
-    /// The new version. If it is not given, the last number of the present one is raised.
+    /// The new version. By default, the last number of the current version is incremented.
     version: Option<String>,
 }
 
@@ -135,20 +134,21 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             changing(
                 "create_agent",
                 "Create Agent",
-                "Create an agent: a system prompt, a schema for its answers, and tools that it may use. ask_agent asks it",
+                "Create an agent from a system prompt, a schema for its answers, and the tools that it may use. Ask it with \
+                 ask_agent",
             )
             .output_schema(done()),
         ),
         on(
             recall,
             update_agent,
-            changing("update_agent", "Update Agent", "Change an agent. What is not given stays; its history is kept")
+            changing("update_agent", "Update Agent", "Change an agent. Fields that are not given stay as they are, and its history is kept")
                 .output_schema(done()),
         ),
         on(
             recall,
             delete_agent,
-            changing("delete_agent", "Delete Agent", "Delete an agent. Its history stays")
+            changing("delete_agent", "Delete Agent", "Delete an agent. Its history is kept")
                 .destructive(true)
                 .output_schema(done()),
         ),
@@ -184,7 +184,7 @@ fn described(args: &CreateAgent) -> Result<Agent, Fault> {
                 (_, None) => "description",
                 _ => "output_schema",
             };
-            let reason = "is missing: give agent_name, description and output_schema, or an agentlet";
+            let reason = "is required: give agent_name, description and output_schema, or an agentlet";
             return Err(Fault::input(missing, reason));
         }
     };
@@ -201,7 +201,7 @@ fn described(args: &CreateAgent) -> Result<Agent, Fault> {
 fn written<'a>(field: &str, given: &'a Value) -> Result<Cow<'a, Value>, Fault> {
     match given {
         Value::String(text) => serde_json::from_str(text).map(Cow::Owned).map_err(|error| {
-            Fault::input(field, format!("must be a JSON object, and its text is no JSON: {error}"))
+            Fault::input(field, format!("must be a JSON object, but its text is not valid JSON: {error}"))
         }),
         given => Ok(Cow::Borrowed(given)),
     }
@@ -215,7 +215,7 @@ async fn has_tools(recall: &Recall, cx: &Cx, agent: &Agent) -> Result<(), Fault>
         None => Ok(()),
         Some(at) => {
             let name = &agent.tools[*at].tool_name;
-            let reason = format!("there is no tool {name:?}: the memory has none of that name");
+            let reason = format!("there is no tool {name:?} in the memory");
             Err(Fault::input(&format!("tools[{at}]"), reason))
         }
     }
@@ -262,8 +262,11 @@ async fn create_agent(recall: Recall, args: CreateAgent, cx: Cx) -> Result<ToolR
     let owner = caller.user(args.user_id.as_deref())?;
     let agent = described(&args)?;
     has_tools(&recall, &cx, &agent).await?;
-    let (uri, version) = (address::user(&owner, &agent.name), agent.version.clone());
+    let (whose, name, version) = (owner.clone(), agent.name.clone(), agent.version.clone());
     caller.memory.change("create_agent", move |change| kept::create(change, &owner, &agent)).await?;
+    // The agent is there, whether or not its shortest URI can be found now.
+    let uri = find::uri(&recall, &caller, &whose, &name).await;
+    let uri = uri.unwrap_or_else(|_| qualified(&address::user(&whose, &name), caller.chosen.as_deref()));
     done(&uri, "Agent created successfully", &version)
 }
 
@@ -280,14 +283,17 @@ async fn own(recall: &Recall, cx: &Cx, which: &OneAgent) -> Result<(Caller, find
     match (&found.kept, caller.named()) {
         (Some(kept), Some(who)) if kept.owner != who => {
             let whose = &kept.owner;
-            let reason =
-                format!("{} is not yours: it was made by {whose:?}, who alone changes it", found.uri);
+            let reason = format!(
+                "{} is not yours: it belongs to {whose:?}, and only its owner can change it",
+                found.uri
+            );
             Err(Fault::input("agent_uri", reason))
         }
         (Some(_), _) => Ok((caller, found)),
-        (None, _) => {
-            Err(Fault::input("agent_uri", format!("{} comes with the server and stays as it is", found.uri)))
-        }
+        (None, _) => Err(Fault::input(
+            "agent_uri",
+            format!("{} comes with the server and cannot be changed", found.uri),
+        )),
     }
 }
 
@@ -312,7 +318,7 @@ async fn update_agent(recall: Recall, args: UpdateAgent, cx: Cx) -> Result<ToolR
             Some(version) => {
                 check::version("version", &version)?;
                 if is_before(&version, &agent.version) {
-                    let reason = format!("must not go backwards: the agent has version {}", agent.version);
+                    let reason = format!("must not be lower than the current version, {}", agent.version);
                     return Err(Fault::input("version", reason));
                 }
                 version
@@ -324,7 +330,7 @@ async fn update_agent(recall: Recall, args: UpdateAgent, cx: Cx) -> Result<ToolR
     });
     let (version, changed) = updated.await?;
     if !changed {
-        return done(&found.uri, "Nothing was changed: the agent is like that already", &version);
+        return done(&found.uri, "Nothing changed: the agent is already like that", &version);
     }
     done(&found.uri, "Agent updated successfully", &version)
 }
@@ -345,8 +351,9 @@ impl UpdateAgent {
 /// The agent as it is now, if it is still there.
 fn still(change: &mut Change<'_>, kept: &kept::Kept) -> Result<kept::Kept, Fault> {
     let (owner, name) = (&kept.owner, &kept.agent.name);
-    kept::find(change, owner, name)?
-        .ok_or_else(|| Fault::new(Code::NotFound, format!("agent_uri: there is no agent {name:?} any more")))
+    kept::find(change, owner, name)?.ok_or_else(|| {
+        Fault::new(Code::AgentNotFound, format!("agent_uri: Agent not found: {name:?} was deleted"))
+    })
 }
 
 async fn delete_agent(recall: Recall, args: OneAgent, cx: Cx) -> Result<ToolResult, ToolError> {

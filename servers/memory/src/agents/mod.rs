@@ -25,10 +25,12 @@ mod reach;
 mod resources;
 mod run;
 mod sessions;
+mod spoken;
 mod system;
 mod talks;
 mod undo;
 mod version;
+mod writing;
 
 use tidegate_server::Server;
 
@@ -36,7 +38,8 @@ use crate::Recall;
 
 pub(crate) use budget::Runs;
 pub(crate) use index::said;
-pub(crate) use resources::{OWN, name_at};
+pub(crate) use reach::depth;
+pub(crate) use resources::{OWN, is_of_user, name_at};
 pub(crate) use undo::undo;
 
 /// The tables of this module.

@@ -193,7 +193,7 @@ impl Reach {
         let uris = &tool.offer.input_schema["properties"]["uri"]["enum"];
         let wanted = uris.as_array().into_iter().flatten().find(|uri| **uri == arguments["uri"]);
         let Some(uri) = wanted else { return Given::failed(format!("uri: must be one of {uris}")) };
-        let params = json!({"uri": uri});
+        let params = json!({"uri": uri, "_meta": {DEPTH_META: depth(cx) + 1}});
         let mut reply = answer(self.own(), Method::ResourcesRead, params.clone(), here(cx), until).await;
         if let (Reply::Error(_), Some(door)) = (&reply, &self.recall.options.tools) {
             reply = answer(door, Method::ResourcesRead, params, whose(cx), until).await;

@@ -1,77 +1,89 @@
-//! Resources: the agents that there are, and each of them as a document.
+//! Resources: lists of agents with their schemas, and each agent as a document.
 
 use serde_json::{Value, json};
 use tidegate_server::{
-    Completing, Cx, PageRequest, Resource, ResourcePage, ResourceTemplate, Server, Symbol, ToolError, Vars,
+    Completing, Cx, PageRequest, Resource, ResourceContents, ResourcePage, ResourceTemplate, Server, Symbol,
+    ToolError, Vars,
 };
 
 use super::address::Address;
 use super::agentlet::Agent;
 use super::caller::Caller;
+use super::kept::Kept;
 use super::{address, answer, find, kept, system};
-use crate::Recall;
+use crate::escape::escaped;
 use crate::resources::{OFFERED, moment};
-use crate::store::{Code, Result as Stored, Value as Stated, View};
-use crate::tools::memory;
+use crate::store::{Code, Fault, Result as Stored, Value as Stated, View};
+use crate::{Recall, tenant};
 
 /// The agents that come with the server.
 const SYSTEM: &str = "system-agents://list";
-/// The agents that the reader made.
+/// The agents of the user who reads it.
 pub(crate) const OWN: &str = "my-agents://list";
-/// One agent.
+/// The same for a tenant and a user that are named, and from where on.
+const OWN_OF: &str = "my-agents://list{?tenant_id,user_id,after}";
+/// One agent. A tenant may be named in a query, which is part of `uri` for the template.
 const AGENT: &str = "agentlet://{+uri}";
+/// How long the text of a list may be, in bytes. What does not fit is read from another URI.
+const MAX_LIST: usize = 1024 * 1024;
+/// Where `_meta` says at which URI a list goes on.
+const NEXT: &str = "dev.tidegate/next";
 
 pub(super) fn add(server: Server, recall: &Recall) -> Server {
-    let (own, one, named, listed) = (recall.clone(), recall.clone(), recall.clone(), recall.clone());
+    let (own, own_of, one) = (recall.clone(), recall.clone(), recall.clone());
+    let (named, listed) = (recall.clone(), recall.clone());
     let server = server
         .resource(
             Resource::new(SYSTEM, "system-agents")
                 .title("System Agents")
-                .description("The agents that come with the server")
+                .description("The agents that come with the server, with their schemas")
                 .mime_type("application/json")
                 .reader(|_: Cx| async {
-                    let item = |agent: &Agent| item(&address::system(&agent.name), agent, true);
+                    let item = |agent: &Agent| schema(&address::system(&agent.name), agent, true);
                     Ok(pretty(&system::all().iter().map(item).collect()))
                 }),
         )
         .resource(
             Resource::new(OWN, "my-agents")
                 .title("My Agents")
-                .description("The agents that you have made")
+                .description("The agents that you have made, with their schemas")
                 .mime_type("application/json")
-                .reader(move |cx: Cx| {
-                    let caller = Caller::new(&own, &cx);
-                    async move {
-                        let kept = caller.memory.view(kept::all).await?;
-                        let item = |kept: &kept::Kept| {
-                            item(&address::user(&kept.owner, &kept.agent.name), &kept.agent, false)
-                        };
-                        Ok(pretty(&kept.iter().map(item).collect()))
-                    }
+                .reader(move |cx: Cx| own_agents(own.clone(), None, cx)),
+        )
+        .resource_template(
+            ResourceTemplate::new(OWN_OF, "my-agents-of")
+                .title("My Agents in a Tenant")
+                .description("The agents of one user, with their schemas, where callers are not authenticated")
+                .mime_type("application/json")
+                .reader(move |vars: Vars, cx: Cx| {
+                    own_agents(own_of.clone(), vars.get(tenant::AFTER).map(str::to_owned), cx)
                 }),
         )
         .resource_template(
             ResourceTemplate::new(AGENT, "agentlet")
                 .title("Agent")
-                .description("An agent as a document: its prompt, the schema of its answers, its tools")
+                .description(
+                    "An agent as a document: its prompt, the schema of its answers, its tools. ?tenant_id=<tenant> names \
+                     the tenant, where callers are not authenticated",
+                )
                 .mime_type("application/json")
                 .reader(move |vars: Vars, cx: Cx| {
-                    let (caller, uri) =
-                        (Caller::new(&one, &cx), vars.get("uri").unwrap_or_default().to_owned());
+                    let recall = one.clone();
                     async move {
-                        let found =
-                            find::agent(&caller, "uri", &uri).await.map_err(|fault| match fault.code {
-                                Code::Database => fault.into(),
-                                _ => ToolError::new(Symbol::ResourceNotFound, fault.message),
-                            })?;
-                        Ok(pretty(&found.agent.document()))
+                        let caller = Caller::reading(&recall, &cx)?;
+                        let found = find::to_read(&recall, &caller, vars.uri()).await;
+                        Ok(pretty(&found.map_err(missing)?.agent.document()))
                     }
                 })
                 .complete("uri", move |typed: Completing, cx: Cx| {
-                    let caller = Caller::new(&named, &cx);
+                    let recall = named.clone();
                     async move {
+                        let Ok(caller) = Caller::reading(&recall, &cx) else { return Vec::new() };
                         let own = caller.memory.view(kept::all).await.unwrap_or_default();
-                        let own = own.iter().map(|kept| format!("user/{}/{}", kept.owner, kept.agent.name));
+                        let own = own.iter().map(|kept| {
+                            let uri = format!("user/{}/{}", kept.owner, kept.agent.name);
+                            tenant::qualified(&uri, caller.chosen.as_deref())
+                        });
                         let system = system::all().iter().map(|agent| format!("system/{}", agent.name));
                         let mut offered = typed.filter(own.chain(system));
                         offered.truncate(OFFERED);
@@ -80,13 +92,15 @@ pub(super) fn add(server: Server, recall: &Recall) -> Server {
                 }),
         )
         .resource_source(move |request: PageRequest, cx: Cx| {
-            let memory = memory(&listed, &cx);
+            let recall = listed.clone();
             async move {
+                let (memory, chosen) = (tenant::memory(&recall, &cx)?, tenant::chosen(&cx));
                 let limit = request.limit;
-                let mut found = memory.view(move |view| page(view, request.after, limit + 1)).await?;
+                let found = memory.view(move |view| page(view, request.after, chosen.as_deref(), limit + 1));
+                let mut found = found.await?;
                 let more = found.len() > limit;
                 found.truncate(limit);
-                let next = found.last().filter(|_| more).map(|last| last.name.clone());
+                let next = found.last().filter(|_| more).map(|last| last.place.clone());
                 let page = ResourcePage::new(found.into_iter().map(|listed| listed.entry));
                 Ok(match next {
                     Some(next) => page.next(next),
@@ -99,25 +113,82 @@ pub(super) fn add(server: Server, recall: &Recall) -> Server {
     })
 }
 
+/// The list of the reader's own agents, from after one on.
+async fn own_agents(recall: Recall, after: Option<String>, cx: Cx) -> Result<ResourceContents, ToolError> {
+    let caller = Caller::reading(&recall, &cx)?;
+    let (owner, chosen) = (caller.owner(), caller.chosen.as_deref());
+    let (whose, after) = (owner.clone(), after.unwrap_or_default());
+    let kept = caller.memory.view(move |view| kept::owned(view, &whose, &after, kept::MOST)).await?;
+    let (mut items, mut bytes, mut last, count) = (Vec::new(), 0, None, kept.len());
+    for Kept { agent, owner, .. } in kept {
+        let item = schema(&tenant::qualified(&address::user(&owner, &agent.name), chosen), &agent, false);
+        bytes += pretty(&item).len();
+        if bytes > MAX_LIST && !items.is_empty() {
+            break;
+        }
+        items.push(item);
+        last = Some(agent.name);
+    }
+    let is_cut = items.len() < count;
+    let contents = ResourceContents::text("", pretty(&items.into())).mime_type("application/json");
+    Ok(match last.filter(|_| is_cut) {
+        Some(last) => {
+            let tenant = chosen.map(|tenant| format!("tenant_id={}&", escaped(tenant))).unwrap_or_default();
+            let user = named_user(&caller, &owner);
+            contents.meta(json!({NEXT: format!("{OWN}?{tenant}{user}{}={last}", tenant::AFTER)}))
+        }
+        None => contents,
+    })
+}
+
+/// The user in the URI of a list, if it must be named there.
+fn named_user(caller: &Caller, owner: &str) -> String {
+    match caller.is_anybody() && caller.named().is_some() {
+        true => format!("user_id={}&", escaped(owner)),
+        false => String::new(),
+    }
+}
+
+/// Why there is nothing at a URI.
+fn missing(fault: Fault) -> ToolError {
+    match fault.code {
+        Code::Database | Code::TenantNotFound => fault.into(),
+        code => {
+            let data = json!({"code": code.as_str()});
+            ToolError::new(Symbol::ResourceNotFound, fault.message).data(data.into())
+        }
+    }
+}
+
 /// An agent in the list of those that people made.
 struct Listed {
-    /// The name that it is kept under: all in small letters.
-    name: String,
+    /// Its place in the list.
+    place: String,
     entry: Resource,
 }
 
-/// The agents of one tenant by name, from those after one.
-fn page(view: &mut View<'_>, after: Option<String>, limit: usize) -> Stored<Vec<Listed>> {
-    let values = [Stated::Text(after.unwrap_or_default().into()), Stated::Int(limit as i64)];
+/// The agents of one tenant by name and user, from those after a place.
+fn page(
+    view: &mut View<'_>,
+    after: Option<String>,
+    chosen: Option<&str>,
+    limit: usize,
+) -> Stored<Vec<Listed>> {
+    let after = after.unwrap_or_default();
+    // No name has a slash in it.
+    let (name, owner) = after.split_once('/').unwrap_or((&after, ""));
+    let values = [Stated::Text(name.into()), Stated::Text(owner.into()), Stated::Int(limit as i64)];
     view.all(
-        "SELECT name, owner, document, since FROM agents WHERE tenant = ?1 AND gone IS NULL AND name > ?2
-         ORDER BY name LIMIT ?3",
+        "SELECT name, owner, document, since FROM agents
+         WHERE tenant = ?1 AND gone IS NULL AND (name > ?2 OR name = ?2 AND owner > ?3)
+         ORDER BY name, owner LIMIT ?4",
         &values,
         |row| {
             let document: Value = serde_json::from_str(&row.text(2)?).unwrap_or_default();
-            let agent = Agent::trusted(&document)?;
-            let entry = entry(&address::user(&row.text(1)?, &agent.name), &agent);
-            Ok(Listed { name: row.text(0)?, entry: entry.last_modified(moment(row.int(3)?)) })
+            let (agent, owner) = (Agent::trusted(&document)?, row.text(1)?);
+            let entry = entry(&tenant::qualified(&address::user(&owner, &agent.name), chosen), &agent);
+            let place = format!("{}/{owner}", row.text(0)?);
+            Ok(Listed { place, entry: entry.last_modified(moment(row.int(3)?)) })
         },
     )
 }
@@ -139,8 +210,21 @@ pub(super) fn item(uri: &str, agent: &Agent, system: bool) -> Value {
     })
 }
 
+/// An agent with its whole schema: the document, and where it is.
+fn schema(uri: &str, agent: &Agent, system: bool) -> Value {
+    let mut document = agent.document();
+    (document["uri"], document["name"]) = (uri.into(), agent.name.as_str().into());
+    document["system"] = system.into();
+    document
+}
+
 fn pretty(value: &Value) -> String {
     format!("{value:#}")
+}
+
+/// Whether this is the URI of one user's agent.
+pub(crate) fn is_of_user(uri: &str) -> bool {
+    uri.contains("://") && matches!(Address::parse("uri", uri), Ok(Address::User { .. }))
 }
 
 /// The name of the agent at an address, if that is one that people made, all in small letters.

@@ -1,7 +1,7 @@
 //! [`Run`]: one question to an agent, from the first word to an answer that fits.
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
@@ -13,9 +13,10 @@ use super::answer::Shape;
 use super::budget::Share;
 use super::given::Given;
 use super::models::{
-    self, ANSWER, Asked, Chosen, Manner, Models, Offer, Request, Returned, Said, Turn, Usage,
+    self, ANSWER, Asked, Chosen, Manner, Models, Offer, Piece, Request, Returned, Said, Turn, Usage,
 };
 use super::reach::{By, Reach, Tool};
+use super::writing::Writing;
 use crate::options::Bounds;
 use crate::store::{Code, Fault, Result};
 
@@ -24,8 +25,6 @@ const AGAIN: usize = 2;
 /// Most tools that are called in one step, and how many of them at a time.
 const CALLS: usize = 16;
 const AT_ONCE: usize = 4;
-/// How often progress is told while a model writes.
-const TOLD_EVERY: Duration = Duration::from_millis(250);
 /// How much of a tool's result is kept with the session.
 const KEPT: usize = 500;
 
@@ -120,7 +119,7 @@ impl Run<'_> {
             self.share.used(usage);
             outcome.model.clone_from(&said.model);
             if said.refused {
-                return Err(outside(format!("The model {} would not answer this", said.model)));
+                return Err(outside(format!("The model {} refused to answer", said.model)));
             }
             let problems = match reading(&said, &shape).await {
                 Reading::Fits(answer) => {
@@ -140,35 +139,43 @@ impl Run<'_> {
             };
             misfits += 1;
             if misfits > AGAIN {
-                let cut = if said.cut { ", and it was cut off because it is too long" } else { "" };
+                let cut =
+                    if said.cut { ", and the last one was cut off because it was too long" } else { "" };
                 return Err(outside(format!(
-                    "The model gave no answer that fits the agent's schema, in {misfits} tries{cut}: {problems}"
+                    "The model gave no answer that fits the agent's schema in {misfits} attempts{cut}: {problems}"
                 )));
             }
+            self.tell("The answer does not fit the agent's schema");
             correct(&mut turns, said, &problems);
         }
     }
 
     fn endless(&self, acted: usize) -> Fault {
-        outside(format!("The agent called tools {acted} times without coming to an answer, and was stopped"))
+        let times = if acted == 1 { "once".to_owned() } else { format!("{acted} times") };
+        outside(format!("The agent called tools {times} without reaching an answer and was stopped"))
     }
 
     async fn say(&mut self, request: &Request<'_>, step: usize) -> Result<Said> {
-        let (told, cx) = (&self.told, self.cx);
+        let (told, cx, until) = (&self.told, self.cx, self.until);
         match &mut self.voice {
             Voice::Client { hint } => {
                 models::sample(cx, &format!("step-{step}"), hint.as_deref(), request).await
             }
             Voice::Provider { models, chosen, model, manner } => {
-                let (mut bytes, mut last) = (0, Instant::now());
-                let mut heard = |more: usize| {
-                    bytes += more;
-                    if more > 0 && last.elapsed() >= TOLD_EVERY {
-                        last = Instant::now();
-                        tell(cx, told, &format!("Step {step}: the model is writing ({bytes} bytes)"));
+                let mut writing = Writing::new(request.schema);
+                let mut heard = |piece: Piece<'_>| {
+                    if matches!(piece, Piece::Again) {
+                        tell(cx, told, &format!("Step {step}: asking the model again"));
+                    }
+                    if let Some(text) = writing.take(piece, Instant::now()) {
+                        tell_text(cx, told, &text);
                     }
                 };
-                models::say(models, *chosen, model, request, manner, &mut heard).await
+                let said = models::say(models, *chosen, model, request, manner, until, &mut heard).await;
+                if let Some(text) = writing.rest() {
+                    tell_text(cx, told, &text);
+                }
+                said
             }
         }
     }
@@ -217,7 +224,7 @@ impl Run<'_> {
                 return Given::failed(format!("The arguments must be a JSON object, and are not: {text}"));
             }
         };
-        self.tell(&format!("Calling {}", tool.offer.name));
+        self.tell(&doing(&tool.offer.name));
         let by = By { cx: self.cx, until: self.until, run: &self.share.run, owner: &self.start.owner };
         let work = self.reach.call(by, tool, arguments);
         match self.voice {
@@ -236,6 +243,25 @@ impl Run<'_> {
 fn tell(cx: &Cx, told: &AtomicU32, message: &str) {
     let count = told.fetch_add(1, Ordering::Relaxed) + 1;
     cx.progress(f64::from(count), None, message);
+}
+
+/// Tells a piece of the answer.
+fn tell_text(cx: &Cx, told: &AtomicU32, text: &str) {
+    let count = told.fetch_add(1, Ordering::Relaxed) + 1;
+    cx.progress_text(f64::from(count), text);
+}
+
+/// What an agent does when it calls a tool.
+fn doing(tool: &str) -> String {
+    match tool {
+        "search_knowledge_base" => "Searching the knowledge base".to_owned(),
+        "search_nodes" | "semantic_search" => "Searching the knowledge graph".to_owned(),
+        "lookup_entity" | "open_nodes" => "Looking up an entity".to_owned(),
+        "get_document" => "Reading a document".to_owned(),
+        "read_resource" => "Reading a resource".to_owned(),
+        "ask_agent" => "Asking another agent".to_owned(),
+        other => format!("Calling {other}"),
+    }
 }
 
 /// What a model's words come to.

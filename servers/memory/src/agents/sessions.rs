@@ -31,7 +31,7 @@ const MAX_NAME: usize = 200;
 /// A name that a session may have.
 pub(crate) fn check(field: &str, name: &str) -> Result<()> {
     match name.trim().is_empty() || name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
-        true => Err(Fault::input(field, format!("must have 1 to {MAX_NAME} characters, in one line"))),
+        true => Err(Fault::input(field, format!("must have 1 to {MAX_NAME} characters on one line"))),
         false => Ok(()),
     }
 }
@@ -136,7 +136,7 @@ pub(crate) fn keep(change: &mut Change<'_>, owner: &str, name: &str, said: Excha
         ],
         |row| row.int(0),
     )?;
-    let session = session.ok_or_else(|| Fault::new(Code::Database, "The session has no number"))?;
+    let session = session.ok_or_else(|| Fault::new(Code::Database, "The session was not stored"))?;
     let known = change.one(
         "SELECT id FROM messages WHERE tenant = ?1 AND session = ?2 AND run = ?3 LIMIT 1",
         &[Value::Int(session), Value::Text((&*said.run).into())],

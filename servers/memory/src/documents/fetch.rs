@@ -6,7 +6,7 @@
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -19,6 +19,7 @@ use super::ingest::Taken;
 use super::kind::{Kind, READABLE};
 use super::model::shown;
 use super::{address, decode, file};
+use crate::circuits::{self, Circuits};
 use crate::store::{Code, Fault, Result};
 use crate::web;
 
@@ -42,43 +43,69 @@ pub(super) struct Fetcher {
     allowed: fn(IpAddr) -> bool,
     /// How large a page may be, in bytes.
     max: usize,
+    /// Which hosts keep failing.
+    hosts: Arc<Circuits>,
 }
 
 impl Fetcher {
     /// Fetches from public addresses; if `private`, also from others, but never from where a cloud keeps keys.
-    pub(super) fn new(private: bool, max: usize) -> Fetcher {
+    pub(super) fn new(private: bool, max: usize, hosts: Arc<Circuits>) -> Fetcher {
         let allowed: fn(IpAddr) -> bool =
             if private { |address| !address::never(address) } else { address::public };
-        Fetcher { lookup: Arc::new(|name| Box::pin(system(name))), allowed, max }
+        Fetcher { lookup: Arc::new(|name| Box::pin(system(name))), allowed, max, hosts }
     }
 
     /// The text of a page.
     pub(super) async fn fetch(&self, given: &str) -> Result<Taken> {
         let url = parse(given)?;
-        tokio::time::timeout(WITHIN, self.follow(url)).await.unwrap_or_else(|_| {
+        let until = tokio::time::Instant::now() + WITHIN;
+        tokio::time::timeout_at(until, self.follow(url, until.into_std())).await.unwrap_or_else(|_| {
             let seconds = WITHIN.as_secs();
-            Err(Fault::new(Code::Outside, format!("url: the page did not come within {seconds} seconds")))
+            Err(Fault::new(Code::Outside, format!("url: the page did not arrive within {seconds} seconds")))
         })
     }
 
-    async fn follow(&self, asked: Url) -> Result<Taken> {
+    async fn follow(&self, asked: Url, until: Instant) -> Result<Taken> {
         let mut url = asked.clone();
         for _ in 0..=REDIRECTS {
-            let response = self.get(&url).await?;
-            if !redirects(response.status()) {
-                return self.take(&asked, &url, response).await;
+            let pass = circuits::begin(&self.hosts.of(&place(&url)), Some(until))?;
+            let response = match self.get(&url).await {
+                Ok(response) => response,
+                Err(fault) => {
+                    // What is not fetched at all says nothing about the host.
+                    if fault.code == Code::Outside {
+                        pass.unreachable(reason(&fault));
+                    }
+                    return Err(fault);
+                }
+            };
+            let status = response.status();
+            if !redirects(status) {
+                let taken = self.take(&asked, &url, response).await;
+                match &taken {
+                    // Of a page that is there, only the way can fail.
+                    Err(fault)
+                        if status.is_server_error()
+                            || status == StatusCode::OK && fault.code == Code::Outside =>
+                    {
+                        pass.failure(reason(fault));
+                    }
+                    _ => pass.success(),
+                }
+                return taken;
             }
+            pass.success();
             let to = header(&response, LOCATION);
             if to.is_empty() {
                 let what = format!(
-                    "url: the server answered {} and did not say where the page is",
+                    "url: the server answered {} without a Location header",
                     response.status().as_u16()
                 );
                 return Err(Fault::new(Code::Outside, what));
             }
-            let next = url.join(&to).map_err(|_| wrong("it redirects to something that is no address"))?;
+            let next = url.join(&to).map_err(|_| wrong("it redirects to something that is not a URL"))?;
             check(&next).map_err(|fault| {
-                Fault::input("url", format!("it redirects to another address, and there {}", fault.message))
+                Fault::input("url", format!("it redirects to another URL: {}", fault.message))
             })?;
             url = next;
         }
@@ -87,7 +114,7 @@ impl Fetcher {
 
     /// Asks once, at an address that was checked.
     async fn get(&self, url: &Url) -> Result<Response> {
-        let host = url.host().ok_or_else(|| wrong("it names no host"))?;
+        let host = url.host().ok_or_else(|| wrong("it has no host"))?;
         let mut client = web::client(WITHIN)?.no_proxy().dns_resolver(Nothing);
         let addresses = match host {
             Host::Ipv4(address) => vec![IpAddr::V4(address)],
@@ -109,13 +136,13 @@ impl Fetcher {
         if !addresses.iter().all(|address| (self.allowed)(*address)) {
             if addresses.iter().any(|address| address::never(*address)) {
                 return Err(wrong(format!(
-                    "{:?} is not on the public internet, but where a cloud or a network tells its machines about themselves; \
-                     nothing is ever fetched from there",
+                    "{:?} is not on the public internet, but the metadata address of a cloud or a network; nothing is ever \
+                     fetched from there",
                     shown(&host.to_string())
                 )));
             }
             return Err(wrong(format!(
-                "{:?} is not on the public internet, and nothing else is fetched; give the contents as \"text\"",
+                "{:?} is not on the public internet, so it is not fetched; pass the contents as \"text\"",
                 shown(&host.to_string())
             )));
         }
@@ -133,8 +160,8 @@ impl Fetcher {
         let packed = header(&response, CONTENT_ENCODING);
         if !packed.is_empty() && !packed.eq_ignore_ascii_case("identity") {
             return Err(wrong(format!(
-                "the server sends the page packed ({:?}) although it was asked not to, and nothing is unpacked here; give \
-                 the contents as \"text\"",
+                "the server sends the page compressed ({:?}) although it was asked not to, which is not supported; pass the \
+                 contents as \"text\"",
                 shown(&packed)
             )));
         }
@@ -205,13 +232,27 @@ impl Resolve for Nothing {
     }
 }
 
+/// The host of a page and its port, if that is not the usual one.
+fn place(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}
+
+/// What is wrong, without the field.
+fn reason(fault: &Fault) -> &str {
+    fault.field().map_or(&fault.message, |(_, reason)| reason)
+}
+
 /// An address of a page.
 fn parse(given: &str) -> Result<Url> {
     if given.len() > MAX_URL {
         return Err(wrong(format!("must have at most {MAX_URL} bytes, and has {}", given.len())));
     }
     let url = Url::parse(given).map_err(|error| {
-        wrong(format!("{:?} is no address ({error}); it must begin with https:// or http://", shown(given)))
+        wrong(format!(
+            "{:?} is not a valid URL ({error}); it must start with https:// or http://",
+            shown(given)
+        ))
     })?;
     check(&url).map_err(|fault| Fault::input("url", fault.message))?;
     Ok(url)
@@ -221,13 +262,13 @@ fn parse(given: &str) -> Result<Url> {
 fn check(url: &Url) -> Result<()> {
     let refused = |reason: &str| Err(Fault::new(Code::InvalidInput, reason));
     if !matches!(url.scheme(), "http" | "https") {
-        return refused("only http:// and https:// can be fetched");
+        return refused("only http:// and https:// URLs can be fetched");
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return refused("a name or password in the address is not allowed");
+        return refused("a user name or password in the URL is not allowed");
     }
     if url.host_str().is_none_or(str::is_empty) {
-        return refused("a host is missing in the address");
+        return refused("the URL has no host");
     }
     Ok(())
 }
@@ -250,7 +291,7 @@ fn outside(error: reqwest::Error) -> Fault {
     let what = match (error.is_timeout(), error.is_connect()) {
         (true, _) => "url: the server took too long",
         (_, true) => "url: the server cannot be reached",
-        _ => "url: the page did not come in full",
+        _ => "url: the page did not arrive completely",
     };
     Fault::new(Code::Outside, what)
 }

@@ -157,7 +157,8 @@ async fn ingest_document(recall: Recall, mut args: IngestDocument, cx: Cx) -> Re
             .await?
         }
         From::Url(url) => {
-            let page = Fetcher::new(options.allow_private_addresses, max).fetch(url.trim()).await?;
+            let fetcher = Fetcher::new(options.allow_private_addresses, max, recall.hosts.clone());
+            let page = fetcher.fetch(url.trim()).await?;
             aside(move || page.readable("url", max)).await?
         }
         From::File(field, path) => {

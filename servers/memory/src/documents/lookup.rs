@@ -163,7 +163,10 @@ async fn lookup_entity(recall: Recall, args: LookupEntity, cx: Cx) -> Result<Too
         Some(kept) => (Some(kept), Vec::new()),
         None => by_words(&recall, &memory, &wanted).await?,
     };
-    let Some(kept) = found else { return nothing(&wanted, mode, &nearest) };
+    let Some(kept) = found else {
+        memory.exists().await?;
+        return nothing(&wanted, mode, &nearest);
+    };
     let (entity, related) = memory
         .view(move |view| {
             let related = if with_related { related(view, &kept.name, depth)? } else { Vec::new() };

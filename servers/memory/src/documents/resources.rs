@@ -7,13 +7,12 @@ use tidegate_server::{
 
 use super::model::{self, Document};
 use super::read;
-use crate::Recall;
 use crate::resources::{OFFERED, moment, number_after};
 use crate::store::View;
-use crate::tools::memory;
+use crate::{Recall, tenant};
 
 /// One document.
-const DOCUMENT: &str = "memory://documents/{id}";
+const DOCUMENT: &str = "memory://documents/{id}{?tenant_id}";
 
 pub(super) fn add(server: Server, recall: &Recall) -> Server {
     let (reader, names, listed) = (recall.clone(), recall.clone(), recall.clone());
@@ -23,8 +22,9 @@ pub(super) fn add(server: Server, recall: &Recall) -> Server {
                 .title("Document")
                 .description("The text of a document")
                 .reader(move |vars: Vars, cx: Cx| {
-                    let memory = memory(&reader, &cx);
+                    let memory = tenant::memory(&reader, &cx);
                     async move {
+                        let memory = memory?;
                         let none = |why: &str| {
                             let what = format!("There is no document at {}{why}", model::shown(vars.uri()));
                             ToolError::new(Symbol::ResourceNotFound, what)
@@ -36,27 +36,33 @@ pub(super) fn add(server: Server, recall: &Recall) -> Server {
                             let text = read::text(view, &kept)?;
                             Ok(Some((kept, text)))
                         });
-                        let (kept, text) = found.await?.ok_or_else(|| none(""))?;
+                        let Some((kept, text)) = found.await? else {
+                            memory.exists().await?;
+                            return Err(none(""));
+                        };
                         let contents = ResourceContents::text("", text).mime_type(kept.document.mime_type);
                         Ok(contents)
                     }
                 })
                 .complete("id", move |typed: Completing, cx: Cx| {
-                    let memory = memory(&names, &cx);
+                    let memory = tenant::memory(&names, &cx);
                     async move {
+                        let Ok(memory) = memory else { return Vec::new() };
                         let found = memory.view(move |view| ids(view, &typed)).await;
                         found.unwrap_or_default()
                     }
                 }),
         )
         .resource_source(move |request: PageRequest, cx: Cx| {
-            let memory = memory(&listed, &cx);
+            let (memory, chosen) = (tenant::memory(&listed, &cx), tenant::chosen(&cx));
             async move {
+                let memory = memory?;
                 let (before, limit) = (number_after(&request)?, request.limit);
                 let mut found = memory.view(move |view| read::list(view, None, before, limit + 1)).await?;
                 let more = found.len() > limit;
                 found.truncate(limit);
-                let page = ResourcePage::new(found.iter().map(|kept| entry(&kept.document)));
+                let page =
+                    ResourcePage::new(found.iter().map(|kept| entry(&kept.document, chosen.as_deref())));
                 Ok(match found.last().filter(|_| more) {
                     Some(last) => page.next(last.key.to_string()),
                     None => page,
@@ -66,14 +72,14 @@ pub(super) fn add(server: Server, recall: &Recall) -> Server {
 }
 
 /// A document as it is listed.
-fn entry(document: &Document) -> Resource {
+fn entry(document: &Document, chosen: Option<&str>) -> Resource {
     let from = match document.source.as_str() {
         "text" => String::new(),
         source => format!(", from {}", model::shown(source)),
     };
-    Resource::new(document.uri.clone(), document.id.clone())
+    Resource::new(tenant::qualified(&document.uri, chosen), document.id.clone())
         .title(document.title.clone())
-        .description(format!("A document on the shelf {}{from}", document.knowledge_base))
+        .description(format!("A document in the knowledge base {}{from}", document.knowledge_base))
         .mime_type(document.mime_type.clone())
         .size(document.bytes.max(0) as u64)
         .last_modified(moment(document.updated_at))

@@ -26,12 +26,12 @@ const MAX_VERSIONS: usize = 1_000;
 
 #[derive(Deserialize, JsonSchema)]
 struct ListDocuments {
-    /// Only documents that stand on this shelf.
+    /// Only documents in this knowledge base.
     knowledge_base: Option<Base>,
-    /// How many at most, up to 100; 20 if it is not given.
+    /// Maximum number of documents, up to 100. Default: 20.
     #[schemars(range(min = 1, max = 100))]
     limit: Option<usize>,
-    /// The nextCursor of the list before.
+    /// The nextCursor of the previous list.
     cursor: Option<String>,
 }
 
@@ -40,7 +40,7 @@ struct ListDocuments {
 struct Which {
     /// The id of the document, such as doc-1.
     id: Option<String>,
-    /// Instead of id: its address, such as memory://documents/doc-1.
+    /// Instead of id: its URI, such as memory://documents/doc-1.
     uri: Option<String>,
 }
 
@@ -59,10 +59,10 @@ impl Which {
 struct GetDocument {
     #[serde(flatten)]
     which: Which,
-    /// From which character on.
+    /// The character to start at.
     #[schemars(range(min = 0))]
     offset: Option<i64>,
-    /// How many characters at most, up to 100000; 20000 if it is not given.
+    /// Maximum number of characters, up to 100000. Default: 20000.
     #[schemars(range(min = 1, max = 100_000))]
     limit: Option<i64>,
     /// An older version, also of a document that was deleted.
@@ -74,7 +74,7 @@ struct GetDocument {
 struct DocumentHistory {
     #[serde(flatten)]
     which: Which,
-    /// How many versions at most, the last of them, up to 1000; 100 if it is not given.
+    /// Maximum number of versions, counted from the last, up to 1000. Default: 100.
     #[schemars(range(min = 1, max = 1000))]
     limit: Option<i64>,
     /// Only versions before this one, to look further back.
@@ -88,13 +88,13 @@ struct UpdateDocument {
     which: Which,
     /// A new title.
     title: Option<String>,
-    /// The tags that it has from now on.
+    /// The new list of tags.
     tags: Option<Vec<String>>,
-    /// Members to add to its metadata, or to replace there.
+    /// Metadata fields to add or replace.
     metadata: Option<Map<String, Value>>,
-    /// The text that it has from now on.
+    /// The new text.
     text: Option<String>,
-    /// Another shelf to stand on.
+    /// The knowledge base to move it to.
     knowledge_base: Option<Base>,
 }
 
@@ -131,7 +131,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             reading(
                 "get_document",
                 "Get Document",
-                "Get a document with its text, or a part of it, as it is or as it was in an older version",
+                "Get a document with its text or a part of it, in the current or an older version",
             )
             .output_schema(shown),
         ),
@@ -141,7 +141,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             reading(
                 "get_document_history",
                 "Get Document History",
-                "Get the versions of a document without their texts, oldest first, also of one that was deleted",
+                "Get the versions of a document without their texts, oldest first. Also works for a deleted document",
             )
             .output_schema(object(json!({
                 "id": {"type": "string"},
@@ -156,7 +156,7 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
             changing(
                 "update_document",
                 "Update Document",
-                "Change the title, tags, metadata or text of a document. The older version stays",
+                "Change the title, tags, metadata or text of a document. The old version is kept",
             )
             .idempotent()
             .output_schema(object(json!({
@@ -188,7 +188,7 @@ async fn list_documents(recall: Recall, args: ListDocuments, cx: Cx) -> Result<T
         return Err(Fault::input("limit", format!("must be between 1 and {MAX_LISTED}")).into());
     }
     let before = args.cursor.as_deref().map(|cursor| {
-        let wrong = || Fault::input("cursor", "must be the nextCursor of the list before");
+        let wrong = || Fault::input("cursor", "must be the nextCursor of the previous list");
         cursor.strip_prefix("before-").and_then(|key| key.parse().ok()).ok_or_else(wrong)
     });
     let before: Option<i64> = before.transpose()?;

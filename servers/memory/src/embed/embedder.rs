@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_service::layers::Circuit;
 use tokio::time::Instant;
 
 use super::endpoint::{Endpoint, Service};
@@ -46,6 +47,14 @@ impl Embedder {
     /// Whether texts stay on this machine.
     pub fn is_local(&self) -> bool {
         matches!(&*self.0, Kind::Local(_))
+    }
+
+    /// The circuit of the service, if texts do not stay on this machine.
+    pub(super) fn circuit(&self) -> Option<&Circuit> {
+        match &*self.0 {
+            Kind::Service(service) => Some(&service.circuit),
+            Kind::Local(_) => None,
+        }
     }
 
     /// The vectors of these texts, each of length 1, or all 0 if nothing of a text is known to the model.

@@ -6,22 +6,26 @@ use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tidegate_service::layers::Circuit;
 use tokio::time::Instant;
 use url::Url;
 
+use crate::circuits;
 use crate::store::{Code, Fault, Result};
 use crate::web;
 
 /// How long one answer may take.
 const WITHIN: Duration = Duration::from_secs(60);
-/// How often a call is tried again.
-const RETRIES: u32 = 3;
+/// How often a call is tried again: three attempts in all.
+const RETRIES: u32 = 2;
 /// Another try is worth it if it has this long to answer. Who asks a question does not wait for one.
 const ENOUGH: Duration = Duration::from_secs(10);
 /// How long to wait before the first other try; then twice as long each time.
 const WAIT: Duration = Duration::from_secs(1);
 /// How long to wait at most if the service asks for it.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// What is said of a service that takes too long.
+const TOO_SLOW: &str = "it did not answer in time";
 /// Longest answer.
 const MAX_ANSWER: usize = 64 * 1024 * 1024;
 /// Most dimensions of a vector.
@@ -54,6 +58,7 @@ pub(super) struct Service {
     url: Url,
     client: Client,
     wait: Duration,
+    pub(super) circuit: Circuit,
 }
 
 /// Why a call gave nothing.
@@ -63,6 +68,8 @@ struct Failed {
     again: Option<Option<Duration>>,
     /// Whether it is about these texts rather than the service.
     refused: bool,
+    /// Whether the service did not answer, or said that it is in trouble.
+    down: bool,
 }
 
 #[derive(Deserialize)]
@@ -90,7 +97,9 @@ impl Service {
             return Err(Fault::input("embeddings dimensions", format!("must be 1 to {MAX_DIMENSIONS}")));
         }
         let client = web::client(WITHIN)?.build().map_err(|error| outside(&error.to_string()))?;
-        Ok(Service { endpoint, url, client, wait: WAIT })
+        let circuit =
+            circuits::circuit(&format!("the embedding service at {}", url.host_str().unwrap_or_default()));
+        Ok(Service { endpoint, url, client, wait: WAIT, circuit })
     }
 
     /// The model, by a name that differs if its vectors do.
@@ -105,12 +114,19 @@ impl Service {
     /// with the code of wrong input is about the texts, any other about the service.
     pub(super) async fn embed(&self, texts: &[String], until: Instant) -> Result<Vec<Vec<f32>>> {
         let mut tries = 0;
+        let pass = circuits::begin(&self.circuit, None)?;
         loop {
             let tried = tokio::time::timeout_at(until, self.call(texts)).await;
             let failed = match tried {
-                Ok(Ok(vectors)) => return Ok(vectors),
+                Ok(Ok(vectors)) => {
+                    pass.success();
+                    return Ok(vectors);
+                }
                 Ok(Err(failed)) => failed,
-                Err(_) => return Err(self.fault("it did not answer in time")),
+                Err(_) => {
+                    pass.failure(TOO_SLOW);
+                    return Err(self.fault(TOO_SLOW));
+                }
             };
             let usual = self.wait * 2_u32.pow(tries);
             // A little more each time differs, so that not all who wait come back at once.
@@ -120,10 +136,17 @@ impl Service {
             });
             match wait.filter(|wait| tries < RETRIES && Instant::now() + *wait + ENOUGH < until) {
                 Some(wait) => tokio::time::sleep(wait).await,
-                None if failed.refused => {
-                    return Err(Fault { code: Code::InvalidInput, ..self.fault(&failed.reason) });
+                None => {
+                    match failed.down {
+                        true => pass.failure(&failed.reason),
+                        false => pass.success(),
+                    }
+                    let fault = self.fault(&failed.reason);
+                    return Err(match failed.refused {
+                        true => Fault { code: Code::InvalidInput, ..fault },
+                        false => fault,
+                    });
                 }
-                None => return Err(self.fault(&failed.reason)),
             }
             tries += 1;
         }
@@ -140,23 +163,25 @@ impl Service {
         }
         let mut answer = request.send().await.map_err(|error| Failed {
             reason: match error.is_timeout() {
-                true => "it did not answer in time".to_owned(),
+                true => TOO_SLOW.to_owned(),
                 false => "it cannot be reached".to_owned(),
             },
             again: Some(None),
             refused: false,
+            down: true,
         })?;
         let status = answer.status();
         let seconds =
             answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
         let mut bytes = Vec::new();
         while let Some(chunk) = answer.chunk().await.map_err(|_| Failed {
-            reason: "its answer broke off".to_owned(),
+            reason: "its response was cut off".to_owned(),
             again: Some(None),
             refused: false,
+            down: true,
         })? {
             if bytes.len() + chunk.len() > MAX_ANSWER {
-                return Err(lasting(format!("its answer has more than {MAX_ANSWER} bytes")));
+                return Err(lasting(format!("its response has more than {MAX_ANSWER} bytes")));
             }
             bytes.extend_from_slice(&chunk);
         }
@@ -168,10 +193,11 @@ impl Service {
                 reason: self.said(status, &bytes),
                 again: passing.then_some(asked),
                 refused,
+                down: status.is_server_error(),
             });
         }
         let answer: Answer = serde_json::from_slice(&bytes)
-            .map_err(|_| lasting("its answer has no \"data\": [{\"embedding\": […]}]".to_owned()))?;
+            .map_err(|_| lasting("its response has no \"data\": [{\"embedding\": […]}]".to_owned()))?;
         self.ordered(answer, texts.len()).map_err(lasting)
     }
 
@@ -220,12 +246,15 @@ impl Service {
 
     fn fault(&self, reason: &str) -> Fault {
         let at = self.url.host_str().unwrap_or_default();
-        outside(&format!("The embedding model {:?} at {at} gave no vectors: {reason}", self.endpoint.model))
+        outside(&format!(
+            "The embedding model {:?} at {at} returned no vectors: {reason}",
+            self.endpoint.model
+        ))
     }
 }
 
 fn lasting(reason: String) -> Failed {
-    Failed { reason, again: None, refused: false }
+    Failed { reason, again: None, refused: false, down: false }
 }
 
 fn outside(what: &str) -> Fault {

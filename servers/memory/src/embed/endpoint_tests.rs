@@ -106,6 +106,32 @@ async fn nobody_there() {
     assert!(fault.message.contains("cannot be reached"), "{fault}");
 }
 
+#[tokio::test]
+async fn a_service_that_keeps_failing_is_left_alone() {
+    let (base, seen) = serve(|n, _| match n {
+        0..3 => (503, String::new(), Vec::new()),
+        _ => (401, String::new(), Vec::new()),
+    })
+    .await;
+    let service = service(&base);
+    // A single attempt each: there is no time for another.
+    let once = || Instant::now() + Duration::from_secs(5);
+    for _ in 0..3 {
+        assert!(service.embed(&texts(1), once()).await.unwrap_err().message.contains("503"));
+    }
+    let fault = service.embed(&texts(1), once()).await.unwrap_err();
+    assert_eq!(fault.code, Code::Unavailable);
+    assert!(fault.message.starts_with("Service temporarily unavailable"), "{fault}");
+    assert!(fault.message.contains("the embedding service at 127.0.0.1"), "{fault}");
+    assert_eq!(seen.lock().unwrap().len(), 3, "nothing was sent");
+    // What it answers below 500 shows that it is there.
+    service.circuit.reset();
+    for _ in 0..4 {
+        assert!(service.embed(&texts(1), once()).await.unwrap_err().message.contains("401"));
+    }
+    assert_eq!(circuits::shown(&service.circuit)["state"], "CLOSED");
+}
+
 #[test]
 fn settings_are_checked() {
     for (endpoint, field) in [

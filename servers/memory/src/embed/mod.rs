@@ -23,7 +23,7 @@ use tidegate_server::Server;
 
 use crate::Recall;
 use crate::search::Hit;
-use crate::store::{Code, Memory, Result};
+use crate::store::{Memory, Result};
 
 pub use download::{HUGGING_FACE, download};
 pub use embedder::Embedder;
@@ -49,7 +49,7 @@ pub(crate) async fn near(
     let Some(meaning) = &recall.meaning else { return Ok(None) };
     match meaning.nearest(memory, text, kinds, limit).await {
         Ok(hits) => Ok(Some(hits)),
-        Err(fault) if fault.code == Code::Outside => {
+        Err(fault) if fault.code.is_outside() => {
             tracing::warn!(%fault, "searching by words alone");
             Ok(None)
         }

@@ -8,7 +8,7 @@ use crate::Recall;
 use crate::documents::snippet;
 use crate::graph::{entities, ids, pages};
 use crate::search::{self, Hit, Names, Question};
-use crate::store::{Code, Memory, Result, View};
+use crate::store::{Memory, Result, View};
 
 /// How near a result must be if nobody says.
 const NEAR: f64 = 0.6;
@@ -68,9 +68,7 @@ pub(super) async fn search(recall: &Recall, memory: &Memory, wanted: Wanted) -> 
     let (near, note) = match compared {
         Ok(Some(near)) => (Some(near), None),
         Ok(None) => (None, Some("There is no embedding model: this was found by words".to_owned())),
-        Err(fault) if fault.code == Code::Outside => {
-            (None, Some(format!("{fault}. This was found by words")))
-        }
+        Err(fault) if fault.code.is_outside() => (None, Some(format!("{fault}. This was found by words"))),
         Err(fault) => return Err(fault),
     };
     let Some(near) = near else {

@@ -10,10 +10,10 @@ use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 use super::embedder::normalised;
 use super::semantic::{self, Wanted};
 use super::{Meaning, kept, pgvector};
-use crate::Recall;
 use crate::graph::{entities, model, pages};
 use crate::store::{Code, Fault, Memory};
 use crate::tools::{changing, memory, object, of, on, reading, told};
+use crate::{Recall, circuits};
 
 /// How long to wait for a vector that somebody wants to see.
 const WITHIN: Duration = Duration::from_secs(30);
@@ -103,7 +103,8 @@ pub(super) fn tools(recall: &Recall) -> Vec<Tool> {
         on(recall, debug_embedding_config, reading(
             "debug_embedding_config",
             "Embedding Configuration",
-            "Show the embedding model and where vectors are compared",
+            "Show which embedding model is used, where vectors are compared, and whether the embedding service and the providers \
+             of models are available",
         )
         .output_schema(loose())),
         on(recall, diagnose_vector_search, reading(
@@ -206,15 +207,32 @@ async fn embedding(recall: Recall, args: Named, cx: Cx, anew: bool) -> Result<To
 
 /// Which model is used, and where vectors are compared: in the database (`pgvector`) or in this process (`memory`).
 async fn config(recall: &Recall, memory: &Memory) -> Result<Value, Fault> {
+    let mut seen = embeddings(recall, memory).await?;
+    let providers = recall.options.models.circuits();
+    if !providers.is_empty() {
+        seen["models"] = providers
+            .into_iter()
+            .map(|(name, circuit)| json!({"provider": name, "circuit": circuit}))
+            .collect();
+    }
+    Ok(seen)
+}
+
+/// The part of that about embeddings.
+async fn embeddings(recall: &Recall, memory: &Memory) -> Result<Value, Fault> {
     let Some(meaning) = &recall.meaning else {
         return Ok(json!({"configured": false, "searchType": "lexical"}));
     };
     let model = meaning.model().clone();
     let is_ready = memory.view(move |view| Ok(pgvector::ready(view, &model)?.is_some())).await?;
-    Ok(json!({
+    let mut seen = json!({
         "configured": true, "model": &**meaning.model(), "local": meaning.embedder().is_local(),
         "vectorIndex": if is_ready { "pgvector" } else { "memory" },
-    }))
+    });
+    if let Some(circuit) = meaning.embedder().circuit() {
+        seen["circuit"] = circuits::shown(circuit);
+    }
+    Ok(seen)
 }
 
 async fn debug_embedding_config(recall: Recall, _: Nothing, cx: Cx) -> Result<ToolResult, ToolError> {

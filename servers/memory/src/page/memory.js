@@ -178,11 +178,8 @@ export class Memory {
 
   /** Those that come with the server, and those that were added. */
   async agents() {
-    const lists = ['system-agents://list', 'my-agents://list'].map((uri) => this.#find(uri));
-    if (!lists.some(Boolean)) throw new Missing('This memory has no agents.');
-    const read = lists.filter(Boolean).map((uri) => this.#mcp.resource(uri).then(listed));
-    const all = (await Promise.all(read)).flat();
-    return all.filter((agent, at) => all.findIndex((other) => other.uri === agent.uri) === at);
+    if (!this.#find('my-agents://list')) throw new Missing('This memory keeps no agents.');
+    return (await this.#tool('list_agents', {})).agents;
   }
 
   /** The agents that fit; all without a query. */
@@ -227,10 +224,4 @@ export class Memory {
 function holds(query, ...texts) {
   const wanted = query.toLowerCase();
   return texts.some((text) => text?.toLowerCase().includes(wanted));
-}
-
-/** A list is either there as such, or the only list within an object. */
-function listed(value) {
-  if (Array.isArray(value)) return value;
-  return Object.values(value ?? {}).find(Array.isArray) ?? [];
 }

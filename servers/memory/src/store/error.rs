@@ -29,12 +29,18 @@ pub enum Code {
     Conflict,
     /// The database refused or is gone.
     Database,
-    /// A document or an agent that is not there.
+    /// A document or a session that is not there.
     NotFound,
+    /// No such agent.
+    AgentNotFound,
+    /// No such tenant.
+    TenantNotFound,
     /// There is no room for more of it.
     Full,
     /// Something outside, such as a model or a page, did not do what it should.
     Outside,
+    /// Something outside failed so often that it is not asked for a while.
+    Unavailable,
     /// The database was lost while it kept a change: it is not known whether it did.
     Uncertain,
     /// A mistake in this program.
@@ -52,11 +58,25 @@ impl Code {
             Code::Conflict => "CONFLICT",
             Code::Database => "DATABASE_ERROR",
             Code::NotFound => "NOT_FOUND",
+            Code::AgentNotFound => "AGENT_NOT_FOUND",
+            Code::TenantNotFound => "TENANT_NOT_FOUND",
             Code::Full => "LIMIT_REACHED",
             Code::Outside => "EXTERNAL_ERROR",
+            Code::Unavailable => "SERVICE_UNAVAILABLE",
             Code::Uncertain => "OUTCOME_UNKNOWN",
             Code::Internal => "INTERNAL_ERROR",
         }
+    }
+
+    /// Whether something outside is to blame: then what can be done without it is done.
+    pub(crate) fn is_outside(self) -> bool {
+        matches!(self, Code::Outside | Code::Unavailable)
+    }
+
+    /// Whether something is missing that has a name.
+    pub(super) fn is_absence(self) -> bool {
+        use Code::{AgentNotFound, EntityNotFound, NotFound, RelationNotFound};
+        matches!(self, EntityNotFound | RelationNotFound | NotFound | AgentNotFound)
     }
 }
 
@@ -71,6 +91,14 @@ impl Fault {
     /// The field and the reason.
     pub(crate) fn input(field: &str, reason: impl fmt::Display) -> Fault {
         Fault::new(Code::InvalidInput, format!("{field}: {reason}"))
+    }
+
+    /// The field that the message is about and what is wrong with it, if it is about one.
+    pub(crate) fn field(&self) -> Option<(&str, &str)> {
+        let (field, reason) = self.message.split_once(": ")?;
+        let fits = |c: char| c.is_ascii_alphanumeric() || "_.[]".contains(c);
+        (field.starts_with(|c: char| c.is_ascii_lowercase()) && field.chars().all(fits))
+            .then_some((field, reason))
     }
 
     /// A text that no database can keep.
@@ -98,6 +126,15 @@ impl Fault {
     pub(super) fn panicked() -> Fault {
         let what = "Internal error: nothing was stored; see the log for details";
         Fault::new(Code::Internal, what)
+    }
+
+    /// A tenant that nothing was ever stored for.
+    pub(super) fn no_tenant(name: &str) -> Fault {
+        let what = format!(
+            "tenant_id: Tenant not found: nothing is stored for {name:?}. Check its spelling; a tenant is created when \
+             something is first stored for it"
+        );
+        Fault::new(Code::TenantNotFound, what)
     }
 
     pub(crate) fn no_entity(name: &str) -> Fault {

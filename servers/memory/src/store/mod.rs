@@ -4,6 +4,7 @@
 //! Changes that wait at the same moment are committed together, each in a savepoint of its own: a commit costs a wait
 //! for the disk, and one wait can serve many callers. A caller hears of a change only when it is on the disk.
 
+mod across;
 mod backup;
 mod close;
 mod error;
@@ -110,7 +111,7 @@ impl Store {
 
     /// The memory of one tenant.
     pub fn of(&self, tenant: &str) -> Memory {
-        Memory { store: self.clone(), tenant: tenant.into(), who: None }
+        Memory { store: self.clone(), tenant: tenant.into(), who: None, named: None }
     }
 
     /// Runs a job in the writing thread and waits until what it did is on the disk.
@@ -220,12 +221,29 @@ pub struct Memory {
     store: Store,
     tenant: Arc<str>,
     who: Option<Arc<str>>,
+    /// What a caller who is not authenticated called the tenant.
+    named: Option<Arc<str>>,
 }
 
 impl Memory {
     /// The same memory; what is changed through it is noted as changed by `who`.
     pub fn by(&self, who: &str) -> Memory {
         Memory { who: Some(who.replace('\0', "").into()), ..self.clone() }
+    }
+
+    /// The same memory, which a caller who is not authenticated asked for by this name. If there is no such tenant, that
+    /// is what is said of a thing that is not found in it.
+    pub(crate) fn asked_for_as(&self, name: &str) -> Memory {
+        Memory { named: Some(name.into()), ..self.clone() }
+    }
+
+    /// Fails if the memory was asked for by the name of a tenant that does not exist.
+    pub(crate) async fn exists(&self) -> Result<()> {
+        // Whatever is missing in a memory that does not exist is answered with that.
+        match self.named {
+            Some(_) => self.view(|view| view.is_somebodys()).await,
+            None => Ok(()),
+        }
     }
 
     /// Makes a change: all of it, or nothing.
@@ -258,7 +276,7 @@ impl Memory {
         &self,
         work: impl FnOnce(&mut View<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (inner, name) = (self.store.0.clone(), self.tenant.clone());
+        let (inner, name, named) = (self.store.0.clone(), self.tenant.clone(), self.named.clone());
         let known = inner.known_tenant(&name);
         let look = move |sql: &mut dyn Sql| {
             let tenant = match known {
@@ -271,7 +289,12 @@ impl Memory {
                     None => schema::NOBODY,
                 },
             };
-            work(&mut View::new(sql, tenant))
+            work(&mut View::new(sql, tenant)).map_err(|fault| match named {
+                Some(named) if tenant == schema::NOBODY && fault.code.is_absence() => {
+                    Fault::no_tenant(&named)
+                }
+                _ => fault,
+            })
         };
         self.store.read(look).await
     }

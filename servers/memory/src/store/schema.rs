@@ -21,6 +21,7 @@ pub(super) const STEPS: &[&[&str]] = &[
     crate::search::LATER,
     crate::agents::USERS,
     crate::graph::LATER,
+    super::across::TABLES,
 ];
 
 const GRAPH: &[&str] = &[

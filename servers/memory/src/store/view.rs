@@ -24,6 +24,14 @@ impl<'a> View<'a> {
         self.sql.dialect()
     }
 
+    /// Fails if this is the memory of a tenant that does not exist.
+    pub(super) fn is_somebodys(&self) -> Result<()> {
+        match self.tenant == super::schema::NOBODY {
+            true => Err(Fault::new(super::error::Code::NotFound, "Nothing is stored for this tenant")),
+            false => Ok(()),
+        }
+    }
+
     /// The name of a table that each tenant has of its own.
     pub(crate) fn own_table(&self, name: &str) -> String {
         format!("{name}_{}", self.tenant)

@@ -69,10 +69,16 @@ pub(crate) fn add(server: Server, recall: &Recall) -> Server {
 
 impl From<Fault> for ToolError {
     fn from(fault: Fault) -> ToolError {
-        // What the caller can fix is said plainly; programs have the code.
-        let data = json!({"code": fault.code.as_str()});
+        // What the caller can fix is said plainly; programs have the code, and where it is about a field, which.
+        let mut data = json!({"code": fault.code.as_str()});
+        if let Some((field, reason)) = fault.field() {
+            (data["field"], data["reason"]) = (field.into(), reason.into());
+        }
         let symbol = match fault.code {
             Code::InvalidInput | Code::InvalidEntityName => tidegate_server::Symbol::Validation,
+            Code::AgentNotFound => tidegate_server::Symbol::AgentNotFound,
+            Code::TenantNotFound => tidegate_server::Symbol::TenantNotFound,
+            Code::Unavailable => tidegate_server::Symbol::CircuitOpen,
             _ => tidegate_server::Symbol::ToolExecution,
         };
         ToolError::new(symbol, fault.message).data(Json::from(data))

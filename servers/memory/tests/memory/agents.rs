@@ -36,7 +36,7 @@ async fn an_agent_lives_from_version_to_version() {
     assert_eq!(made["agent_uri"], "agentlet://user/default/greeter");
     assert_eq!(made["message"], "Agent created successfully");
     assert!(
-        refused(&memory, "create_agent", greeter()).await.contains("there is an agent \"greeter\" already")
+        refused(&memory, "create_agent", greeter()).await.contains("an agent \"greeter\" already exists")
     );
     let listed = ask(&memory, "list_agents", json!({})).await;
     assert_eq!(listed["count"], 7);
@@ -148,7 +148,10 @@ async fn tenants_have_their_own() {
     assert_eq!(theirs["structuredContent"]["count"], 6);
     // Who is known cannot be somebody else.
     let forged = json!({"user_id": "bob"});
-    assert_eq!(sentence(&memory, Some("~ann"), "list_agents", forged).await, "user_id: must be your own");
+    assert_eq!(
+        sentence(&memory, Some("~ann"), "list_agents", forged).await,
+        "user_id: must be your own user id"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -199,19 +202,19 @@ async fn what_is_no_agent_is_refused_with_the_reason() {
             "json_schema_extra.embedding_fields[0]: names \"b\"",
         ),
         (json!({"agentlet": {"short_name": "a b", "description": "x"}}), "agentlet.short_name: must consist"),
-        (json!({"agentlet": "{nothing"}), "agentlet: must be a JSON object, and its text is no JSON"),
+        (json!({"agentlet": "{nothing"}), "agentlet: must be a JSON object, but its text is not valid JSON"),
         (with("model", "a\nb".into()), "model: must have at most"),
         (with("user_id", "a/b".into()), "user_id: must consist of"),
-        (without, "description: is missing"),
+        (without, "description: is required"),
     ] {
         let said = refused(&memory, "create_agent", arguments.clone()).await;
         assert!(said.starts_with(begins), "{arguments}: {said}");
     }
     for (uri, holds) in [
-        ("reseacher", "The nearest are researcher"),
-        ("system/liberian", "The nearest are librarian"),
-        ("http://x/y", "has a scheme that is not agentlet://"),
-        ("a/b/c/d", "is not the address of an agent"),
+        ("reseacher", "Similar agents: researcher"),
+        ("system/liberian", "Similar agents: librarian"),
+        ("http://x/y", "must start with agentlet://"),
+        ("a/b/c/d", "is not the URI of an agent"),
         ("", "is empty"),
     ] {
         let said = refused(&memory, "ask_agent", json!({"agent_uri": uri, "prompt": "hello"})).await;
@@ -373,12 +376,11 @@ async fn what_changes_nothing_is_no_version() {
     ] {
         let same = ask(&memory, "update_agent", arguments).await;
         assert_eq!(same["version"], "1.0.0");
-        assert!(same["message"].as_str().unwrap().starts_with("Nothing was changed"), "{same}");
+        assert!(same["message"].as_str().unwrap().starts_with("Nothing changed"), "{same}");
     }
     let found = ask(&memory, "get_agent", json!({"agent_uri": "greeter"})).await;
     assert_eq!(found["history"].as_array().unwrap().len(), 1);
-    for (version, said) in [("0.9.0", "version: must not go backwards"), ("x", "version: must be like 1.0.0")]
-    {
+    for (version, said) in [("0.9.0", "version: must not be lower"), ("x", "version: must be like 1.0.0")] {
         let back = json!({"agent_uri": "greeter", "description": "x", "version": version});
         let refused = refused(&memory, "update_agent", back).await;
         assert!(refused.starts_with(said), "{refused}");

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use tidegate_memory::{Options, server_with};
 use tidegate_protocol::{Json, Limits, Method, Params};
 use tidegate_server::{Cx, Server, ServerDoor, Tool};
-use tidegate_service::{Call, Context, Door, Notice, Outbox};
+use tidegate_service::{Call, Context, Door, Notice, Outbox, Reply};
 
 use crate::provider::{Answer, End, Fake, KEY, claude, fails, gpt, memory};
-use crate::rig::{Folder, ann, ask, call_as, refused};
+use crate::rig::{Folder, ann, ask, call_as, refused, request};
 
 fn good() -> Value {
     json!({"answer": "Paris ☀", "reasoning": "I know it", "confidence": 0.9, "tags": ["geography"]})
@@ -110,20 +110,20 @@ async fn trouble_that_stays_is_told_and_the_key_is_not() {
     let later =
         Answer::Status(429, vec![("retry-after", "3600".into())], json!({"error": {"message": "quota"}}));
     for (trouble, said, requests) in [
-        (fails(401, &echo), "The provider anthropic refused the key (401)", 1),
-        (fails(403, &echo), "The provider anthropic refused the key (403)", 1),
+        (fails(401, &echo), "The provider anthropic rejected the API key (401)", 1),
+        (fails(403, &echo), "The provider anthropic rejected the API key (403)", 1),
         (fails(404, "no such model"), "does not know the model claude-test (404): no such model", 1),
-        (fails(400, &echo), "refused what was asked (400): you sent (secret)", 3),
-        (later, "has had too many requests (429): quota", 1),
+        (fails(400, &echo), "rejected the request (400): you sent (secret)", 3),
+        (later, "has received too many requests (429): quota", 1),
         (fails(529, "Overloaded"), "The provider anthropic is overloaded (529): Overloaded", 3),
         (fails(500, "oh"), "The provider anthropic failed (500): oh", 3),
         (
             Answer::Status(302, vec![("location", "http://127.0.0.1:1/".into())], json!({})),
-            "did not answer (302)",
+            "returned an unexpected status (302)",
             1,
         ),
-        (Answer::Stream("data: {\"type\": \"mess".into(), 4, End::Cut), "broke off", 3),
-        (Answer::Stream("data: nonsense\n\n".into(), 4, End::Well), "no JSON", 3),
+        (Answer::Stream("data: {\"type\": \"mess".into(), 4, End::Cut), "was cut off", 3),
+        (Answer::Stream("data: nonsense\n\n".into(), 4, End::Well), "not valid JSON", 3),
     ] {
         let fake = Fake::new([trouble]).await;
         let folder = Folder::new();
@@ -135,7 +135,7 @@ async fn trouble_that_stays_is_told_and_the_key_is_not() {
     let folder = Folder::new();
     let nowhere = tidegate_memory::Provider::openai("http://127.0.0.1:1/v1").models(["m"]);
     let sentence = refused(&memory(&folder, nowhere, |_| {}), "ask_agent", question()).await;
-    assert_eq!(sentence, "The provider openai cannot be reached: there is no connection to it");
+    assert_eq!(sentence, "The provider openai cannot be reached: the connection failed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,10 +160,10 @@ async fn answers_that_do_not_fit_are_asked_for_again() {
     events[at]["delta"]["stop_reason"] = "refusal".into();
     let fake = Fake::new([Answer::Stream(claude::events(&events), 99, End::Well)]).await;
     let sentence = refused(&fake.memory(&folder, fake.claude()), "ask_agent", question()).await;
-    assert_eq!((&*sentence, fake.came().len()), ("The model claude-test-1 would not answer this", 1));
+    assert_eq!((&*sentence, fake.came().len()), ("The model claude-test-1 refused to answer", 1));
     let fake = Fake::new([claude::answers(bad)]).await;
     let sentence = refused(&fake.memory(&folder, fake.claude()), "ask_agent", question()).await;
-    assert!(sentence.contains("in 3 tries: confidence: "), "{sentence}");
+    assert!(sentence.contains("in 3 attempts: confidence: "), "{sentence}");
     assert_eq!(fake.came().len(), 3);
 }
 
@@ -207,7 +207,7 @@ async fn an_agent_that_does_not_come_to_an_end_is_stopped() {
     let asked = json!({"agent_uri": "librarian", "prompt": "Who likes tea?"});
     let steps = memory(&folder, fake.claude(), |options| options.agents.steps = 3);
     let sentence = refused(&steps, "ask_agent", asked.clone()).await;
-    assert!(sentence.contains("called tools 2 times without coming to an answer"), "{sentence}");
+    assert!(sentence.contains("called tools 2 times without reaching an answer"), "{sentence}");
     assert_eq!(fake.came().len(), 3);
     assert_eq!(
         fake.body(2)["tool_choice"],
@@ -236,7 +236,7 @@ async fn a_stream_that_never_ends_is_stopped_in_time() {
     let folder = Folder::new();
     let quick = memory(&folder, fake.claude(), |options| options.agents.time = Duration::from_millis(300));
     let sentence = refused(&quick, "ask_agent", question()).await;
-    assert_eq!(sentence, "The agent had no answer within 0.3 s, and was stopped");
+    assert_eq!(sentence, "The agent had no answer within 0.3 s and was stopped");
     gone(&fake).await;
 }
 
@@ -262,8 +262,9 @@ fn call(arguments: Value, outbox: &Outbox) -> Call {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn progress_is_told_and_cancelling_stops_the_model() {
-    let events = claude::message(&[json!({"type": "text", "text": "on and on"})]);
-    let endless = Answer::Stream(claude::events(&events[..4]), 4_096, End::Never);
+    let answer = json!({"type": "tool_use", "id": "toolu_1", "name": "answer", "input": {"answer": "on and on and on"}});
+    let events = claude::message(&[answer]);
+    let endless = Answer::Stream(claude::events(&events[..7]), 4_096, End::Never);
     let fake = Fake::new([claude::calls("search_nodes", json!({"query": "x"})), endless]).await;
     let folder = Folder::new();
     let memory = fake.memory(&folder, fake.claude());
@@ -272,9 +273,7 @@ async fn progress_is_told_and_cancelling_stops_the_model() {
     let cancel = call.context.cancel.clone();
     let asked = tokio::spawn(async move { memory.answer(call).await });
     let mut told: Vec<Value> = Vec::new();
-    let writing = |told: &[Value]| {
-        told.iter().any(|params| params["message"].as_str().unwrap().contains("the model is writing"))
-    };
+    let writing = |told: &[Value]| told.iter().any(|params| params["_meta"]["dev.tidegate/text"] == true);
     for _ in 0..500 {
         while let Some(Notice::Progress(params)) = outbox.try_next() {
             told.push(params.to().unwrap());
@@ -286,13 +285,105 @@ async fn progress_is_told_and_cancelling_stops_the_model() {
     }
     assert!(writing(&told), "{told:?}");
     assert_eq!(told[0]["message"], "Step 1: asking the model");
-    assert_eq!(told[1]["message"], "Calling search_nodes");
+    assert_eq!(told[1]["message"], "Searching the knowledge graph");
+    assert_eq!(told[2]["message"], "Step 2: asking the model");
     let numbers: Vec<_> = told.iter().map(|params| params["progress"].as_f64().unwrap()).collect();
     assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "{numbers:?}");
     assert_eq!(fake.open.load(Ordering::SeqCst), 1);
     cancel.cancel();
     let _ = asked.await;
     gone(&fake).await;
+}
+
+/// What is told of a question, as pairs of whether it is text and the message.
+async fn told(memory: &ServerDoor, arguments: Value) -> (Value, Vec<(bool, String)>) {
+    let outbox = Outbox::new(10_000);
+    let Reply::Complete(result) = memory.answer(call(arguments, &outbox)).await.unwrap() else { panic!() };
+    let (mut told, mut last) = (Vec::new(), 0.0);
+    while let Some(notice) = outbox.try_next() {
+        let Notice::Progress(params) = notice else { continue };
+        let params: Value = params.to().unwrap();
+        let progress = params["progress"].as_f64().unwrap();
+        assert!(progress > last && params.get("total").is_none(), "{params}");
+        last = progress;
+        let is_text = params["_meta"]["dev.tidegate/text"] == true;
+        told.push((is_text, params["message"].as_str().unwrap().to_owned()));
+    }
+    (result.to().unwrap(), told)
+}
+
+fn text_of(told: &[(bool, String)]) -> String {
+    told.iter().filter(|(is_text, _)| *is_text).map(|(_, message)| message.as_str()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_text_of_an_answer_is_told_while_it_is_written() {
+    let written = "Tea \"Earl Grey\",\nfor Ännchen 🦀. ".repeat(40);
+    let answer = json!({"answer": written, "reasoning": "because", "confidence": 0.5, "tags": ["tea"]});
+    let question = json!({"agent_uri": "test-agent", "prompt": "?"});
+    let speaks = json!({"type": "text", "text": "Let me think {about} it."});
+    let gives = json!({"type": "tool_use", "id": "toolu_1", "name": "answer", "input": answer});
+    for (what, fake, is_claude) in [
+        ("Anthropic", Fake::new([claude::says(&[speaks, gives])]).await, true),
+        ("OpenAI", Fake::new([gpt::says(&format!("Sure: {answer}"), true)]).await, false),
+    ] {
+        let folder = Folder::new();
+        let memory = fake.memory(&folder, if is_claude { fake.claude() } else { fake.gpt() });
+        let (result, told) = told(&memory, question.clone()).await;
+        assert_eq!(result["structuredContent"]["response"], answer, "{what}");
+        assert_eq!(text_of(&told), written, "{what}");
+        let pieces = told.iter().filter(|(is_text, _)| *is_text).count();
+        assert!(pieces < 100, "{what}: {pieces} pieces");
+        // Nothing is told to who does not ask for it, and the other name does the same.
+        let params = json!({"name": "ask_agent_stream", "arguments": question});
+        let result = request(&memory, None, Method::ToolsCall, params).await.unwrap();
+        assert_eq!(result["structuredContent"]["status"], "success", "{what}: {result}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_asked_for_again_begins_anew() {
+    let mut bad = good();
+    bad["confidence"] = "high".into();
+    let fake = Fake::new([claude::answers(bad), claude::answers(good())]).await;
+    let folder = Folder::new();
+    let memory = fake.memory(&folder, fake.claude());
+    let (result, told) = told(&memory, question()).await;
+    assert_eq!(result["structuredContent"]["response"], good());
+    let again = told.iter().position(|(_, message)| message == "The answer does not fit the agent's schema");
+    let text = good()["answer"].as_str().unwrap().to_owned();
+    assert_eq!(text_of(&told[again.unwrap()..]), text, "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_keeps_failing_is_left_alone() {
+    let folder = Folder::new();
+    // What the caller did wrong says nothing about the provider.
+    let fake = Fake::new([fails(400, "no")]).await;
+    let memory = fake.memory(&folder, fake.claude());
+    for _ in 0..5 {
+        assert!(refused(&memory, "ask_agent", question()).await.contains("rejected the request"));
+    }
+    let fake = Fake::new([fails(503, "down")]).await;
+    let memory = fake.memory(&folder, fake.claude());
+    let state = |seen: Value| seen["models"][0]["circuit"]["state"].clone();
+    assert_eq!(state(ask(&memory, "debug_embedding_config", json!({})).await), "CLOSED");
+    for _ in 0..3 {
+        assert!(refused(&memory, "ask_agent", question()).await.contains("failed (503)"));
+    }
+    let sent = fake.came().len();
+    let result = call_as(&memory, None, "ask_agent", question()).await;
+    let said = result["content"][0]["text"].as_str().unwrap();
+    assert!(said.starts_with("Service temporarily unavailable"), "{said}");
+    assert!(said.contains("anthropic failed 3 times in a row"), "{said}");
+    let error = &result["_meta"]["dev.tidegate/error"];
+    assert_eq!(
+        (&error["symbol"], &error["retryable"]),
+        (&json!("CIRCUIT_BREAKER_OPEN"), &json!(true)),
+        "{error}"
+    );
+    assert_eq!(fake.came().len(), sent, "nothing was sent");
+    assert_eq!(state(ask(&memory, "debug_embedding_config", json!({})).await), "OPEN");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -387,7 +478,7 @@ async fn an_endpoint_that_names_no_model_is_asked_what_it_has() {
     assert_eq!(fake.body(1)["model"], "llama3");
     let refusal = json!({"agent_uri": "test-agent", "prompt": "?", "model": "gpt-9"});
     let said = refused(&fake.memory(&folder, fake.gpt()), "ask_agent", refusal).await;
-    assert_eq!(said, "model: \"gpt-9\" is not one of those here: openai/gpt-test");
+    assert_eq!(said, "model: \"gpt-9\" is not available. Available models: openai/gpt-test");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -481,7 +572,7 @@ async fn agents_that_ask_themselves_come_to_an_end() {
     ask(&quick, "create_agent", agent).await;
     let asked = json!({"agent_uri": "mirror", "prompt": "who?"});
     let sentence = refused(&quick, "ask_agent", asked.clone()).await;
-    assert!(sentence.contains("without coming to an answer"), "{sentence}");
+    assert!(sentence.contains("without reaching an answer"), "{sentence}");
     // Two steps, and both are needed by the first.
     assert_eq!(fake.came().len(), 2);
     assert!(fake.body(1).to_string().contains("The agent was not asked: a question may take 2 steps"));
@@ -489,7 +580,7 @@ async fn agents_that_ask_themselves_come_to_an_end() {
     refused(&deep, "ask_agent", asked).await;
     assert_eq!(fake.came().len(), 2 + 30);
     let bodies: String = fake.came().iter().map(|came| came.body.to_string()).collect();
-    assert!(bodies.contains("Agents may ask agents at most 3 deep"));
+    assert!(bodies.contains("Agents may ask agents at most 3 levels deep"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -662,7 +753,7 @@ async fn without_a_model_it_says_what_to_do() {
         (json!({"agent_uri": "test-agent", "prompt": "x", "session_id": ""}), "session_id: "),
         (
             json!({"agent_uri": "test-agent", "prompt": "x", "tenant_id": "a\nb"}),
-            "tenant_id: must have at most",
+            "tenant_id: must be one line",
         ),
         (json!({"agent_uri": "test-agent", "prompt": "x", "tenant_id": " "}), "tenant_id: must not be blank"),
     ] {

@@ -247,8 +247,13 @@ async fn prompts_put_documents_into_the_conversation() {
     for (reference, argument, typed, offered) in [
         (json!({"type": "ref/prompt", "name": "analyze-document"}), "document", "ti", json!(["Tides"])),
         (json!({"type": "ref/prompt", "name": "create-summary"}), "documents", id, json!([id])),
-        (json!({"type": "ref/resource", "uri": "memory://documents/{id}"}), "id", "tid", json!([id])),
-        (json!({"type": "ref/resource", "uri": "memory://documents/{id}"}), "id", "%", json!([])),
+        (
+            json!({"type": "ref/resource", "uri": "memory://documents/{id}{?tenant_id}"}),
+            "id",
+            "tid",
+            json!([id]),
+        ),
+        (json!({"type": "ref/resource", "uri": "memory://documents/{id}{?tenant_id}"}), "id", "%", json!([])),
     ] {
         let typed = json!({"ref": reference, "argument": {"name": argument, "value": typed}});
         let completed = request(&memory, None, Method::Complete, typed).await.unwrap();

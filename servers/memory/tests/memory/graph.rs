@@ -379,7 +379,7 @@ async fn names_begin_as_they_are_typed() {
         let listed = ask(&memory, "list_entities", json!({"prefix": prefix})).await;
         assert_eq!(listed["total"], total, "{prefix}");
         let typed = json!({
-            "ref": {"type": "ref/resource", "uri": "memory://entities/{name}"},
+            "ref": {"type": "ref/resource", "uri": "memory://entities/{name}{?tenant_id}"},
             "argument": {"name": "name", "value": prefix},
         });
         let completed = request(&memory, None, Method::Complete, typed).await.unwrap();

@@ -47,7 +47,7 @@ async fn tenants_have_documents_of_their_own() {
             let prompt = json!({"name": "analyze-document", "arguments": {"document": other}});
             assert!(request(&memory, *tenant, Method::PromptsGet, prompt).await.is_err());
         }
-        let typed = json!({"ref": {"type": "ref/resource", "uri": "memory://documents/{id}"}, "argument": {"name": "id", "value": ""}});
+        let typed = json!({"ref": {"type": "ref/resource", "uri": "memory://documents/{id}{?tenant_id}"}, "argument": {"name": "id", "value": ""}});
         let offered = request(&memory, *tenant, Method::Complete, typed).await.unwrap();
         assert_eq!(offered["completion"]["values"], json!([own]));
     }

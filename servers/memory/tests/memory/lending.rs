@@ -152,7 +152,7 @@ async fn a_model_that_cannot_is_not_asked_for_ever() {
     let (result, questions) = converse(&folder.server(), asked, &["I would rather not."]).await;
     assert_eq!(result["isError"], true);
     let sentence = result["content"][0]["text"].as_str().unwrap();
-    assert!(sentence.contains("in 3 tries: there is no JSON object in it"), "{sentence}");
+    assert!(sentence.contains("in 3 attempts: there is no JSON object in it"), "{sentence}");
     assert_eq!(questions.len(), 3);
     let unknown = json!({"agent_uri": "nobody", "prompt": "go"});
     let (result, questions) = converse(&folder.server(), unknown, &["x"]).await;

@@ -85,11 +85,11 @@ async fn everything_is_listed_with_what_is_known_of_it() {
     assert_eq!(uris(own), [uri, "agentlet://user/default/Greeter", "memory://entities/Ann"]);
     let expected = [
         json!({"name": id, "title": "Tides", "mimeType": "text/markdown", "size": 27,
-            "description": "A document on the shelf documents"}),
+            "description": "A document in the knowledge base documents"}),
         json!({"name": "Greeter", "title": "Greeter", "mimeType": "application/json",
             "description": "Greets people."}),
         json!({"name": "Ann", "title": "Ann", "mimeType": "application/json",
-            "description": "What is known of Ann, a thing of type person"}),
+            "description": "What is known about Ann, of type person"}),
     ];
     for (entry, expected) in own.iter().zip(&expected) {
         for (member, value) in expected.as_object().unwrap() {
@@ -243,7 +243,7 @@ async fn an_address_with_nothing_behind_it_says_what_is_wrong() {
         ("memory://nothing", "Resource not found: memory://nothing"),
         ("knowledge-graph", "does not begin with a scheme"),
         ("agentlet://nobody", "there is no agent \"nobody\""),
-        ("agentlet://user/someone/else/there", "is not the address of an agent"),
+        ("agentlet://user/someone/else/there", "is not the URI of an agent"),
         ("agentlet://", "agentlet://"),
     ] {
         let error = read(&memory, None, uri).await.unwrap_err();
@@ -279,7 +279,7 @@ async fn names_and_types_are_completed() {
         json!({"entities": [{"name": "Anonymous", "entityType": "pet"}]}),
     )
     .await;
-    let template = json!({"type": "ref/resource", "uri": "memory://entities/{name}"});
+    let template = json!({"type": "ref/resource", "uri": "memory://entities/{name}{?tenant_id}"});
     let prompt = |name: &str| json!({"type": "ref/prompt", "name": name});
     for (reference, argument, typed, offered) in [
         (&template, "name", "an", vec!["anchor", "Ann", "ANVIL"]),
@@ -307,7 +307,7 @@ async fn documents_are_completed_by_number_and_title() {
         ask(&memory, "ingest_document", json!({"text": format!("text {n}"), "title": format!("Title {n}")}))
             .await;
     }
-    let template = json!({"type": "ref/resource", "uri": "memory://documents/{id}"});
+    let template = json!({"type": "ref/resource", "uri": "memory://documents/{id}{?tenant_id}"});
     let summary = json!({"type": "ref/prompt", "name": "create-summary"});
     let (all, _) = whole(&memory, None).await;
     let ids: Vec<_> = all[FIXED.len()..].iter().map(|entry| entry["name"].as_str().unwrap()).collect();

@@ -299,7 +299,7 @@ async fn agents_of_older_files_are_found() {
     file.execute_batch(
         "DELETE FROM words_1; DELETE FROM page_words; DELETE FROM page_totals; DELETE FROM pages;
          DROP INDEX documents_made; DROP INDEX documents_gone; ALTER TABLE documents DROP COLUMN root;
-         DROP INDEX agents_made; DROP INDEX agents_gone; DROP INDEX agents_keyed;
+         DROP INDEX agents_made; DROP INDEX agents_gone; DROP INDEX agents_keyed; DROP INDEX agents_anywhere;
          DROP TABLE properties; DROP INDEX entities_uid; ALTER TABLE entities DROP COLUMN uid;
          DROP INDEX entities_listed; DROP INDEX entities_begin; DROP INDEX documents_begin;
          ALTER TABLE agents DROP COLUMN root; ALTER TABLE messages DROP COLUMN run; DROP INDEX agents_live;

@@ -26,10 +26,10 @@ async fn resources_show_the_graph_and_each_entity() {
     for (tenant, uri) in [(None, "memory://entities/Nobody"), (Some("other"), "memory://entities/Ann")] {
         assert_eq!(read(tenant, uri).await.unwrap_err().symbol(), Symbol::ResourceNotFound, "{uri}");
     }
-    let typed = json!({"ref": {"type": "ref/resource", "uri": "memory://entities/{name}"}, "argument": {"name": "name", "value": "an"}});
+    let typed = json!({"ref": {"type": "ref/resource", "uri": "memory://entities/{name}{?tenant_id}"}, "argument": {"name": "name", "value": "an"}});
     let completed = request(&memory, None, Method::Complete, typed).await.unwrap();
     assert_eq!(completed["completion"]["values"], json!(["Ann"]));
-    let pattern = json!({"ref": {"type": "ref/resource", "uri": "memory://entities/{name}"}, "argument": {"name": "name", "value": "%"}});
+    let pattern = json!({"ref": {"type": "ref/resource", "uri": "memory://entities/{name}{?tenant_id}"}, "argument": {"name": "name", "value": "%"}});
     let completed = request(&memory, None, Method::Complete, pattern).await.unwrap();
     assert_eq!(completed["completion"]["values"], json!([]), "a pattern stands for itself");
 }

@@ -221,3 +221,27 @@ async fn sessions_of_both_eras_are_told() {
         call_as(&memory, None, "delete_entities", json!({"entityNames": ["Ann"]})).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_that_is_named_is_watched_by_its_uris() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    let (graph, agents) = (format!("{GRAPH}?tenant_id=acme"), "my-agents://list?user_id=ann&tenant_id=acme");
+    let greeter = "agentlet://user/ann/greeter";
+    let named = watch(&memory, None, everything(&[&graph, agents, greeter, GRAPH])).await;
+    let theirs = watch(&memory, Some("acme"), everything(&[GRAPH, &graph, AGENTS])).await;
+    let others = watch(&memory, Some("other"), everything(&[GRAPH, &graph, agents, greeter])).await;
+    ask(&memory, "create_entities", json!({"entities": [ann()], "tenant_id": "acme"})).await;
+    assert_eq!(heard(&named), [&*graph]);
+    assert_eq!(heard(&theirs), [GRAPH, &graph, LIST]);
+    let agent = json!({
+        "agent_name": "greeter", "description": "Greet.", "output_schema": {"type": "object"}, "user_id": "ann",
+        "tenant_id": "acme",
+    });
+    ask(&memory, "create_agent", agent).await;
+    assert_eq!(heard(&named), [agents, greeter]);
+    assert_eq!(heard(&theirs), [AGENTS, LIST]);
+    ask(&memory, "create_entities", json!({"entities": [ann()]})).await;
+    assert_eq!(heard(&named), [GRAPH, LIST]);
+    assert!(heard(&theirs).is_empty() && heard(&others).is_empty());
+}

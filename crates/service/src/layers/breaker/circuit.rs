@@ -53,8 +53,9 @@ impl Circuit {
         self.begin_until(None)
     }
 
-    /// The same for a call that ends at `deadline`.
-    pub(super) fn begin_until(&self, deadline: Option<Instant>) -> Result<Pass, Error> {
+    /// The same for a call that ends at `deadline`: if its pass is dropped after that, the other side was too slow, and
+    /// that counts as a failure.
+    pub fn begin_until(&self, deadline: Option<Instant>) -> Result<Pass, Error> {
         let begun =
             self.with(|machine, now| machine.try_begin(now).map_err(|refused| (refused, machine.why())));
         match begun {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::http::{Heard, Piece};
 use super::plain::{self, Manner, Speaker};
 use super::talk::{ANSWER, Asked, Request, Said, Turn, Usage};
 use crate::store::{Code, Fault, Result};
@@ -88,10 +89,10 @@ struct Block {
 }
 
 impl Reader {
-    /// Takes one event. Returns how many bytes of text it brought.
-    pub(super) fn event(&mut self, data: &str) -> Result<usize> {
+    /// Takes one event. What it brings of the answer is heard at once.
+    pub(super) fn event(&mut self, data: &str, heard: Heard<'_>) -> Result<()> {
         let Ok(event) = serde_json::from_str::<Value>(data) else {
-            return Err(Fault::new(Code::Outside, "The model sent an event that is no JSON"));
+            return Err(Fault::new(Code::Outside, "The model sent an event that is not valid JSON"));
         };
         match event["type"].as_str().unwrap_or_default() {
             "message_start" => {
@@ -111,7 +112,11 @@ impl Reader {
                 let block = self.blocks.iter_mut().rev().find(|block| block.index == index);
                 if let (Some(block), Some(piece)) = (block, piece) {
                     block.text.push_str(piece);
-                    return Ok(piece.len());
+                    match &block.tool {
+                        None => heard(Piece::Text(piece)),
+                        Some((_, name)) if name == ANSWER => heard(Piece::Answer(piece)),
+                        Some(_) => {}
+                    }
                 }
             }
             "message_delta" => {
@@ -123,7 +128,7 @@ impl Reader {
             // Pings, and what may be added some day.
             _ => {}
         }
-        Ok(0)
+        Ok(())
     }
 
     fn start(&mut self, index: u64, block: &Value) {

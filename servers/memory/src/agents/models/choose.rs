@@ -21,7 +21,7 @@ pub(crate) fn check(field: &str, model: Option<&str>) -> Result<()> {
     match model {
         Some(name) if name.trim().is_empty() => Err(Fault::input(field, "must not be empty")),
         Some(name) if name.chars().count() > MAX_NAME || name.chars().any(char::is_control) => {
-            Err(Fault::input(field, format!("must have at most {MAX_NAME} characters, in one line")))
+            Err(Fault::input(field, format!("must have at most {MAX_NAME} characters on one line")))
         }
         _ => Ok(()),
     }
@@ -50,7 +50,10 @@ impl Models {
         let is_listed = provider.models.iter().any(|known| known == model);
         if !provider.models.is_empty() && !is_listed {
             let known = self.known().join(", ");
-            return Err(Fault::input("model", format!("{wanted:?} is not one of those here: {known}")));
+            return Err(Fault::input(
+                "model",
+                format!("{wanted:?} is not available. Available models: {known}"),
+            ));
         }
         let doubtful = of_provider.is_none() && !is_listed && wanted.contains('/');
         Ok(Some(Chosen { provider, model: Some(model), doubtful }))

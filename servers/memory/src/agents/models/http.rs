@@ -1,14 +1,16 @@
 //! Asking a provider: sending, hearing, and asking again when it was busy.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
 use serde_json::Value;
+use tidegate_service::layers::Pass;
 
 use super::sse::Events;
 use super::talk::{Request, Said};
 use super::{Chosen, Kind, Manner, Models, Provider, anthropic, openai, plain};
+use crate::circuits;
 use crate::store::{Code, Fault, Result};
 
 /// How long one answer may take at the very most; agents have less.
@@ -23,8 +25,18 @@ pub(super) const MAX_ANSWER: usize = 8 * 1024 * 1024;
 const MAX_REFUSAL: usize = 64 * 1024;
 const TOLD: usize = 300;
 
-/// Hears how many bytes of text have come.
-pub(crate) type Heard<'a> = &'a mut (dyn FnMut(usize) + Send);
+/// A piece of what a model writes.
+pub(crate) enum Piece<'a> {
+    /// Text, which may have the answer in it.
+    Text(&'a str),
+    /// The JSON of the answer, given by the tool for that.
+    Answer(&'a str),
+    /// What was written so far is void: the model is asked again.
+    Again,
+}
+
+/// Hears what a model writes while it does.
+pub(crate) type Heard<'a> = &'a mut (dyn FnMut(Piece<'_>) + Send);
 
 /// Why there is no answer.
 enum Trouble {
@@ -34,8 +46,8 @@ enum Trouble {
     Refused(Fault),
     /// The limit of tokens has another name there.
     OtherLimit,
-    /// It may be better after a while.
-    Later(Fault, Option<Duration>),
+    /// It may be better after a while: after how long, if the provider says so, and whether it is down rather than busy.
+    Later { fault: Fault, wait: Option<Duration>, down: bool },
 }
 
 impl From<Fault> for Trouble {
@@ -44,38 +56,65 @@ impl From<Fault> for Trouble {
     }
 }
 
+impl Trouble {
+    /// The provider does not answer as it should.
+    fn down(fault: Fault) -> Trouble {
+        Trouble::Later { fault, wait: None, down: true }
+    }
+}
+
 pub(super) fn outside(message: String) -> Fault {
     Fault::new(Code::Outside, message)
 }
 
-/// Asks a model. `manner` is what works with it: what it does not take is left out from then on.
+/// Asks a model. `manner` is what works with it: what it does not take is left out from then on. A provider that failed
+/// three times in a row, each time after all attempts, is not asked for a while.
 pub(crate) async fn say(
     models: &Models,
     chosen: Chosen<'_>,
     model: &str,
     request: &Request<'_>,
     manner: &mut Manner,
+    until: Instant,
     heard: Heard<'_>,
 ) -> Result<Said> {
     let (mut again, mut newer) = (0, false);
+    let pass = models.leave(chosen.provider, Some(until))?;
     loop {
         let trouble = match attempt(models, chosen.provider, model, request, (*manner, newer), heard).await {
-            Ok(said) => return Ok(said),
+            Ok(said) => {
+                pass.success();
+                return Ok(said);
+            }
             Err(trouble) => trouble,
         };
         match trouble {
-            Trouble::Final(fault) => return Err(fault),
+            Trouble::Final(fault) => {
+                pass.success();
+                return Err(fault);
+            }
             Trouble::OtherLimit => newer = true,
-            Trouble::Refused(fault) => *manner = manner.less().ok_or(fault)?,
-            Trouble::Later(fault, wait) => {
+            Trouble::Refused(fault) => match manner.less() {
+                Some(less) => *manner = less,
+                None => {
+                    pass.success();
+                    return Err(fault);
+                }
+            },
+            Trouble::Later { fault, wait, down } => {
                 // A little of chance, so that not everybody who was sent away comes back together.
                 let chance = Duration::from_millis(tidegate_service::epoch_ms() % 97);
                 let wait = wait.unwrap_or_else(|| models.pause * 2u32.pow(again) + chance);
                 if again == AGAIN || wait > PATIENCE {
+                    // One that is only busy is there.
+                    if down {
+                        pass.failure(&fault.message);
+                    }
                     return Err(fault);
                 }
                 tracing::debug!(provider = %chosen.provider.name, ?wait, %fault, "asking a model again");
                 again += 1;
+                heard(Piece::Again);
                 tokio::time::sleep(wait).await;
             }
         }
@@ -83,13 +122,18 @@ pub(crate) async fn say(
 }
 
 impl Models {
+    /// Leave to ask a provider, unless it keeps failing.
+    pub(super) fn leave(&self, provider: &Provider, until: Option<Instant>) -> Result<Pass> {
+        circuits::begin(&self.circuits.of(&provider.known_as()), until)
+    }
+
     pub(super) fn client(&self) -> Result<&reqwest::Client> {
         if let Some(client) = self.client.get() {
             return Ok(client);
         }
         let made = crate::web::client(WITHIN)?
             .build()
-            .map_err(|error| outside(format!("No connection to models can be made: {error}")))?;
+            .map_err(|error| outside(format!("The HTTP client for models cannot be created: {error}")))?;
         Ok(self.client.get_or_init(|| made))
     }
 }
@@ -99,7 +143,7 @@ pub(super) fn address(provider: &Provider, what: &str) -> Result<url::Url> {
     let between = if provider.kind == Kind::Anthropic && !base.ends_with("/v1") { "/v1" } else { "" };
     let at = url::Url::parse(&format!("{base}{between}/{what}")).ok();
     at.filter(|at| matches!(at.scheme(), "http" | "https")).ok_or_else(|| {
-        outside(format!("The address of the provider {} is no http or https address", provider.name))
+        outside(format!("The URL of the provider {} is not an http or https URL", provider.name))
     })
 }
 
@@ -111,7 +155,7 @@ pub(super) fn headers(provider: &Provider) -> Result<HeaderMap> {
             Kind::OpenAi => (Some(AUTHORIZATION), format!("Bearer {}", key.reveal())),
         };
         let mut value = HeaderValue::from_str(&value).map_err(|_| {
-            outside(format!("The key of the provider {} has characters that no key has", provider.name))
+            outside(format!("The API key of the provider {} contains invalid characters", provider.name))
         })?;
         value.set_sensitive(true);
         if let Some(name) = name {
@@ -137,7 +181,7 @@ async fn attempt(
         Kind::OpenAi => ("chat/completions", openai::body(request, model, manner, newer)),
     };
     let asked = models.client()?.post(address(provider, what)?).headers(headers(provider)?).json(&body);
-    let response = asked.send().await.map_err(|error| Trouble::Later(unreachable(provider, &error), None))?;
+    let response = asked.send().await.map_err(|error| Trouble::down(unreachable(provider, &error)))?;
     if !response.status().is_success() {
         return Err(refusal(provider, model, newer, response).await);
     }
@@ -158,10 +202,10 @@ enum Reader {
 }
 
 impl Reader {
-    fn event(&mut self, data: &str) -> Result<usize> {
+    fn event(&mut self, data: &str, heard: Heard<'_>) -> Result<()> {
         match self {
-            Reader::Anthropic(reader) => reader.event(data),
-            Reader::OpenAi(reader) => reader.event(data),
+            Reader::Anthropic(reader) => reader.event(data, heard),
+            Reader::OpenAi(reader) => reader.event(data, heard),
         }
     }
 }
@@ -173,9 +217,8 @@ async fn hear(
     mut response: Response,
     heard: Heard<'_>,
 ) -> Result<Said, Trouble> {
-    let broken = |why: &str| {
-        Trouble::Later(outside(format!("The answer of the provider {} {why}", provider.name)), None)
-    };
+    let broken =
+        |why: &str| Trouble::down(outside(format!("The response of the provider {} {why}", provider.name)));
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let in_one_piece = kind.starts_with("application/json");
     let mut reader = match provider.kind {
@@ -183,28 +226,25 @@ async fn hear(
         Kind::OpenAi => Reader::OpenAi(openai::Reader::default()),
     };
     let (mut events, mut whole, mut bytes) = (Events::default(), Vec::new(), 0);
-    let mut take = |reader: &mut Reader, data: &str| {
-        heard(reader.event(data)?);
-        Ok(())
-    };
+    let mut take = |reader: &mut Reader, data: &str| reader.event(data, &mut *heard);
     // What a provider says about itself in the middle of its answer may be over in a moment.
     let later = |fault: Fault| {
         let what = hide(provider, fault).message;
-        Trouble::Later(
-            outside(format!("The provider {} failed amid its answer: {what}", provider.name)),
-            None,
-        )
+        Trouble::down(outside(format!(
+            "The provider {} failed while it was answering: {what}",
+            provider.name
+        )))
     };
     loop {
         let piece = match response.chunk().await {
             Ok(Some(piece)) => piece,
             Ok(None) => break,
-            Err(_) => return Err(broken("broke off")),
+            Err(_) => return Err(broken("was cut off")),
         };
         bytes += piece.len();
         if bytes > MAX_ANSWER {
             return Err(Trouble::Final(outside(format!(
-                "The answer of the provider {} is too long",
+                "The response of the provider {} is too long",
                 provider.name
             ))));
         }
@@ -214,10 +254,10 @@ async fn hear(
         }
     }
     if in_one_piece {
-        let message: Value = serde_json::from_slice(&whole).map_err(|_| broken("is no JSON"))?;
+        let message: Value = serde_json::from_slice(&whole).map_err(|_| broken("is not valid JSON"))?;
         match &mut reader {
             Reader::Anthropic(reader) => reader.whole(&message),
-            Reader::OpenAi(reader) => reader.whole(&message)?,
+            Reader::OpenAi(reader) => reader.whole(&message),
         }
     } else {
         events.end(|data| take(&mut reader, data)).map_err(later)?;
@@ -226,7 +266,7 @@ async fn hear(
         Reader::Anthropic(reader) => reader.finish(),
         Reader::OpenAi(reader) => reader.finish(request.turns.len()),
     };
-    said.ok_or_else(|| broken("broke off"))
+    said.ok_or_else(|| broken("was cut off"))
 }
 
 /// What is to be done about a status that is no success.
@@ -238,33 +278,36 @@ async fn refusal(provider: &Provider, model: &str, newer: bool, response: Respon
     let code = status.as_u16();
     let why = match serde_json::from_slice::<Value>(&body) {
         Ok(body) => hide(provider, told(body.get("error").unwrap_or(&body))).message,
-        Err(_) => "it says nothing more".to_owned(),
+        Err(_) => "no details".to_owned(),
     };
     let said = |what: String| outside(format!("{what} ({code}): {why}"));
     match code {
         // Not even a part of what it says about the key is told.
         401 | 403 => Trouble::Final(outside(format!(
-            "The provider {name} refused the key ({code}): check the key, and that it may use the model {model}"
+            "The provider {name} rejected the API key ({code}): check the key, and that it may use the model {model}"
         ))),
         404 => Trouble::Final(said(format!("The provider {name} does not know the model {model}"))),
         400 | 422 if !newer && why.contains("max_completion_tokens") => Trouble::OtherLimit,
-        400 | 422 | 501 => Trouble::Refused(said(format!("The provider {name} refused what was asked"))),
-        429 => Trouble::Later(
-            said(format!("The provider {name} has had too many requests")),
-            wait.map(Duration::from_secs_f64),
-        ),
+        400 | 422 | 501 => Trouble::Refused(said(format!("The provider {name} rejected the request"))),
+        429 => Trouble::Later {
+            fault: said(format!("The provider {name} has received too many requests")),
+            wait: wait.map(Duration::from_secs_f64),
+            down: false,
+        },
         _ if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT => {
             let what = if code == 529 { "is overloaded" } else { "failed" };
-            Trouble::Later(said(format!("The provider {name} {what}")), wait.map(Duration::from_secs_f64))
+            let (fault, wait) =
+                (said(format!("The provider {name} {what}")), wait.map(Duration::from_secs_f64));
+            Trouble::Later { fault, wait, down: status.is_server_error() }
         }
-        _ => Trouble::Final(said(format!("The provider {name} did not answer"))),
+        _ => Trouble::Final(said(format!("The provider {name} returned an unexpected status"))),
     }
 }
 
 /// What a provider says of an error.
 pub(super) fn told(error: &Value) -> Fault {
     let text = error.as_str().or_else(|| error["message"].as_str()).or_else(|| error["detail"].as_str());
-    let text = text.unwrap_or("it says nothing more").trim();
+    let text = text.unwrap_or("no details").trim();
     let mut short: String = text.chars().filter(|c| !c.is_control()).take(TOLD).collect();
     if text.chars().count() > TOLD {
         short.push('…');
@@ -282,7 +325,7 @@ fn hide(provider: &Provider, mut fault: Fault) -> Fault {
 
 pub(super) fn unreachable(provider: &Provider, error: &reqwest::Error) -> Fault {
     tracing::warn!(provider = %provider.name, error = %error_text(error), "a provider cannot be reached");
-    let why = if error.is_timeout() { "it did not answer in time" } else { "there is no connection to it" };
+    let why = if error.is_timeout() { "it did not answer in time" } else { "the connection failed" };
     outside(format!("The provider {} cannot be reached: {why}", provider.name))
 }
 

@@ -18,9 +18,11 @@ use std::fmt;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use crate::circuits::Circuits;
+
 pub(crate) use choose::Chosen;
 pub(crate) use choose::check;
-pub(crate) use http::say;
+pub(crate) use http::{Piece, say};
 pub(crate) use names::name_of;
 pub(crate) use plain::Manner;
 pub(crate) use sample::say as sample;
@@ -38,6 +40,8 @@ pub struct Models {
     pub pause: Duration,
     /// The connections, made when they are first needed.
     client: OnceLock<reqwest::Client>,
+    /// Which providers keep failing.
+    circuits: Circuits,
 }
 
 impl Default for Models {
@@ -47,14 +51,24 @@ impl Default for Models {
             default_model: None,
             pause: Duration::from_secs(1),
             client: OnceLock::new(),
+            circuits: Circuits::new(PROVIDERS),
         }
     }
 }
+
+/// How many providers are remembered for having failed.
+const PROVIDERS: usize = 64;
 
 impl Models {
     /// These providers.
     pub fn new(providers: impl IntoIterator<Item = Provider>) -> Models {
         Models { providers: providers.into_iter().collect(), ..Models::default() }
+    }
+
+    /// The providers, and the state of their circuits.
+    pub(crate) fn circuits(&self) -> Vec<(&str, serde_json::Value)> {
+        let one = |provider: &'_ Provider| self.circuits.shown(&provider.known_as());
+        self.providers.iter().map(|provider| (provider.name.as_str(), one(provider))).collect()
     }
 }
 
@@ -121,6 +135,11 @@ impl Provider {
             api_key: None,
             models: Vec::new(),
         }
+    }
+
+    /// What it is called where it failed.
+    fn known_as(&self) -> String {
+        format!("the provider {}", self.name)
     }
 
     /// The same under another name.

@@ -42,7 +42,7 @@ pub(crate) async fn name_of(models: &Models, chosen: Chosen<'_>) -> Result<Strin
     let listed = has(models, chosen.provider).await?;
     let first = listed.iter().find(|name| can_talk(name)).cloned();
     first.ok_or_else(|| {
-        let why = if listed.is_empty() { "has no models" } else { "has no model that can talk" };
+        let why = if listed.is_empty() { "has no models" } else { "has no chat model" };
         nameless(chosen.provider, why)
     })
 }
@@ -57,10 +57,21 @@ fn nameless(provider: &Provider, why: &str) -> Fault {
 /// The models that a provider says it has.
 async fn has(models: &Models, provider: &Provider) -> Result<Vec<String>> {
     let at = address(provider, "models")?;
-    let sent = models.client()?.get(at).headers(headers(provider)?).send().await;
-    let response = sent.map_err(|error| unreachable(provider, &error))?;
+    let pass = models.leave(provider, None)?;
+    let response = match models.client()?.get(at).headers(headers(provider)?).send().await {
+        Ok(response) => response,
+        Err(error) => {
+            let fault = unreachable(provider, &error);
+            pass.failure(&fault.message);
+            return Err(fault);
+        }
+    };
+    match response.status() {
+        status if status.is_server_error() => pass.failure(&format!("it answered {status}")),
+        _ => pass.success(),
+    }
     if !response.status().is_success() {
-        return Err(nameless(provider, "does not say which models it has"));
+        return Err(nameless(provider, "does not list its models"));
     }
     let listed = serde_json::from_slice::<Value>(&bounded(response, MAX_ANSWER).await).unwrap_or_default();
     let names = |list: &Value, name: &str| -> Vec<String> {

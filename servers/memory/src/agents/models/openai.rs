@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::http::{Heard, Piece};
 use super::plain::{self, Manner, Speaker};
 use super::talk::{ANSWER, Asked, Request, Said, Turn, Usage};
 use crate::store::{Code, Fault, Result};
@@ -84,29 +85,29 @@ struct Call {
 }
 
 impl Reader {
-    /// Takes one event. Returns how many bytes of text it brought.
-    pub(super) fn event(&mut self, data: &str) -> Result<usize> {
+    /// Takes one event. What it brings of the answer is heard at once.
+    pub(super) fn event(&mut self, data: &str, heard: Heard<'_>) -> Result<()> {
         if data.trim() == "[DONE]" {
             self.ended = true;
-            return Ok(0);
+            return Ok(());
         }
         let Ok(event) = serde_json::from_str::<Value>(data) else {
-            return Err(Fault::new(Code::Outside, "The model sent an event that is no JSON"));
+            return Err(Fault::new(Code::Outside, "The model sent an event that is not valid JSON"));
         };
         if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
             return Err(super::http::told(error));
         }
-        self.take(&event, "delta")
-    }
-
-    /// Takes an answer that came in one piece.
-    pub(super) fn whole(&mut self, message: &Value) -> Result<()> {
-        self.take(message, "message")?;
-        self.ended = true;
+        self.take(&event, "delta", heard);
         Ok(())
     }
 
-    fn take(&mut self, event: &Value, member: &str) -> Result<usize> {
+    /// Takes an answer that came in one piece.
+    pub(super) fn whole(&mut self, message: &Value) {
+        self.take(message, "message", &mut |_| {});
+        self.ended = true;
+    }
+
+    fn take(&mut self, event: &Value, member: &str, heard: Heard<'_>) {
         if let Some(model) = event["model"].as_str().filter(|model| !model.is_empty()) {
             self.said.model = model.to_owned();
         }
@@ -124,19 +125,17 @@ impl Reader {
             self.ended = true;
         }
         self.said.refused |= choice[member]["refusal"].as_str().is_some_and(|why| !why.is_empty());
-        let mut bytes = 0;
         if let Some(text) = choice[member]["content"].as_str() {
             self.said.text.push_str(text);
-            bytes += text.len();
+            heard(Piece::Text(text));
         }
         for piece in choice[member]["tool_calls"].as_array().into_iter().flatten() {
-            bytes += self.call(piece);
+            self.call(piece);
         }
-        Ok(bytes)
     }
 
     /// A piece of a call: the index says of which, where there is one, and an id that is new begins another.
-    fn call(&mut self, piece: &Value) -> usize {
+    fn call(&mut self, piece: &Value) {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (index, id) = (piece["index"].as_u64(), text(&piece["id"]));
         let name = text(&piece["function"]["name"]);
@@ -145,7 +144,6 @@ impl Reader {
             Value::Null => String::new(),
             whole => whole.to_string(),
         };
-        let bytes = arguments.len();
         let known = self.calls.iter_mut().rev().find(|call| match index {
             Some(_) => call.index == index && (id.is_empty() || call.id.is_empty() || call.id == id),
             None => name.is_empty() && (id.is_empty() || call.id == id),
@@ -161,7 +159,6 @@ impl Reader {
             }
             None => self.calls.push(Call { index, id, name, arguments }),
         }
-        bytes
     }
 
     /// The answer, once the stream is over. `turn` is part of the ids of calls that have none.
@@ -184,9 +181,11 @@ mod tests {
     fn calls(events: &[Value]) -> Vec<(String, String, Value)> {
         let mut reader = Reader::default();
         for event in events {
-            reader.event(&json!({"choices": [{"delta": {"tool_calls": event}}]}).to_string()).unwrap();
+            reader
+                .event(&json!({"choices": [{"delta": {"tool_calls": event}}]}).to_string(), &mut |_| {})
+                .unwrap();
         }
-        reader.event("[DONE]").unwrap();
+        reader.event("[DONE]", &mut |_| {}).unwrap();
         let said = reader.finish(3).unwrap();
         said.calls.into_iter().map(|call| (call.id, call.name, call.arguments.unwrap())).collect()
     }
@@ -216,9 +215,10 @@ mod tests {
     #[test]
     fn what_breaks_off_is_no_answer() {
         let mut reader = Reader::default();
-        reader.event(r#"{"choices":[{"delta":{"content":"hal"}}]}"#).unwrap();
+        reader.event(r#"{"choices":[{"delta":{"content":"hal"}}]}"#, &mut |_| {}).unwrap();
         assert!(reader.finish(0).is_none());
-        let error = Reader::default().event(r#"{"error":{"message":"no room","type":"server_error"}}"#);
+        let error =
+            Reader::default().event(r#"{"error":{"message":"no room","type":"server_error"}}"#, &mut |_| {});
         assert!(error.unwrap_err().message.contains("no room"));
     }
 }

@@ -72,7 +72,11 @@ fn fetcher(names: &[(&str, &[&[IpAddr]])], max: usize) -> (Fetcher, Arc<Mutex<Ve
         Box::pin(std::future::ready(answer.ok_or_else(|| std::io::Error::other("no such name"))))
     });
     let allowed = |address| address == HOME || address::public(address);
-    (Fetcher { lookup, allowed, max }, looked_up)
+    (Fetcher { lookup, allowed, max, hosts: hosts() }, looked_up)
+}
+
+fn hosts() -> Arc<Circuits> {
+    Arc::new(Circuits::new(8))
 }
 
 async fn refused(fetcher: &Fetcher, url: &str) -> String {
@@ -84,7 +88,7 @@ async fn refused(fetcher: &Fetcher, url: &str) -> String {
 
 #[tokio::test]
 async fn every_spelling_of_a_private_address_is_refused() {
-    let fetcher = Fetcher::new(false, 1_000);
+    let fetcher = Fetcher::new(false, 1_000, hosts());
     for host in [
         "127.0.0.1",
         "127.1",
@@ -138,12 +142,12 @@ async fn what_is_no_address_of_a_page_is_refused() {
     let (fetcher, looked_up) = fetcher(&[("public.test", &[&[HOME]])], 1_000);
     let long = format!("http://public.test/{}", "a".repeat(3_000));
     for (url, why) in [
-        ("", "no address"),
-        ("public.test", "no address"),
-        ("//public.test/", "no address"),
-        ("http://", "no address"),
-        ("http://[::1", "no address"),
-        ("http://[fe80::1%25eth0]/", "no address"),
+        ("", "not a valid URL"),
+        ("public.test", "not a valid URL"),
+        ("//public.test/", "not a valid URL"),
+        ("http://", "not a valid URL"),
+        ("http://[::1", "not a valid URL"),
+        ("http://[fe80::1%25eth0]/", "not a valid URL"),
         ("file:///etc/passwd", "only http"),
         ("ftp://public.test/", "only http"),
         ("gopher://public.test/", "only http"),
@@ -196,7 +200,7 @@ async fn redirects_are_followed_only_where_pages_may_be_fetched() {
         (format!("/to?http://inner.test:{port}/secret"), "not on the public internet"),
         ("file:///etc/passwd".to_owned(), "only http"),
         (format!("http://a:b@public.test:{port}/secret"), "password"),
-        ("http://[".to_owned(), "no address"),
+        ("http://[".to_owned(), "not a URL"),
     ] {
         let said = refused(&fetcher, &format!("{base}/to?{to}")).await;
         assert!(said.contains(why), "{to}: {said}");
@@ -204,7 +208,7 @@ async fn redirects_are_followed_only_where_pages_may_be_fetched() {
     assert!(!site.asked().iter().any(|path| path == "/secret"), "{:?}", site.asked());
     assert!(refused(&fetcher, &format!("{base}/loop")).await.contains("more than 5 times"));
     let said = refused(&fetcher, &format!("{base}/nowhere")).await;
-    assert!(said.contains("answered 302 and did not say where"), "{said}");
+    assert!(said.contains("answered 302 without a Location header"), "{said}");
     let asked = site.asked().iter().filter(|path| *path == "/loop").count();
     assert_eq!(asked, 6);
 }
@@ -272,11 +276,11 @@ async fn pages_are_read_by_what_they_are_and_within_limits() {
         ("/image", "\"image/png\"; plain text, Markdown"),
         ("/zip", "not unpacked"),
         ("/binary", "binary data"),
-        ("/packed", "nothing is unpacked here"),
+        ("/packed", "compressed"),
         ("/pdf", "pdftotext"),
         ("/large", "1000 bytes"),
         ("/endless", "1000 bytes"),
-        ("/short", "in full"),
+        ("/short", "did not arrive completely"),
         ("/absent", "404"),
     ] {
         let said = refused(&fetcher, &format!("{base}{path}")).await;
@@ -292,7 +296,7 @@ async fn what_a_cloud_tells_its_machines_is_never_fetched() {
         Some(to) => redirect(to),
         None => page("text/html", "<a href=there>go</a>"),
     });
-    let fetcher = Fetcher::new(true, 1_000);
+    let fetcher = Fetcher::new(true, 1_000, hosts());
     let base = format!("http://127.0.0.1:{}", site.port);
     let taken = fetcher.fetch(&format!("{base}/here")).await.unwrap().readable("url", 1_000).unwrap();
     assert_eq!(taken.text, format!("go ({base}/there)\n"));
@@ -303,4 +307,28 @@ async fn what_a_cloud_tells_its_machines_is_never_fetched() {
             assert!(said.contains("nothing is ever fetched from there"), "{url}: {said}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_host_that_keeps_failing_is_left_alone() {
+    let site = Site::new(|path| match path {
+        "/fine" => page("text/plain", "arrived"),
+        "/absent" => "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned(),
+        _ => "HTTP/1.1 503 Busy\r\ncontent-length: 0\r\nconnection: close\r\n\r\n".to_owned(),
+    });
+    let (fetcher, _) = fetcher(&[("a.test", &[&[HOME]]), ("b.test", &[&[HOME]])], 1_000);
+    let at = |host: &str, path: &str| format!("http://{host}:{}{path}", site.port);
+    // What the host answers below 500 is no failure of the host.
+    for path in ["/down", "/down", "/absent", "/down", "/down"] {
+        let said = refused(&fetcher, &at("a.test", path)).await;
+        assert!(said.contains("the server answered"), "{said}");
+    }
+    assert!(refused(&fetcher, &at("a.test", "/down")).await.contains("503"));
+    let asked = site.asked().len();
+    let said = refused(&fetcher, &at("a.test", "/fine")).await;
+    assert!(said.starts_with("Service temporarily unavailable"), "{said}");
+    assert!(said.contains("a.test") && said.contains("failed 3 times in a row"), "{said}");
+    assert_eq!(site.asked().len(), asked, "nothing was sent");
+    // Each host has a circuit of its own.
+    assert_eq!(fetcher.fetch(&at("b.test", "/fine")).await.unwrap().text, "arrived");
 }
