@@ -40,11 +40,15 @@ pub(crate) fn welcome(
         Error::new(Symbol::UnsupportedVersion, what).unexecuted()
     })?;
     if revision != offered {
-        tracing::warn!(server, %offered, spoken = %revision, "the server speaks another protocol version than offered");
+        tracing::warn!(
+            target: crate::CONNECTED,
+            server, %offered, spoken = %revision,
+            "The server speaks another protocol version than offered"
+        );
     }
     let facts = ServerFacts::initialized(&result, revision, transport);
     let (name, number) = (facts.name().unwrap_or_default(), facts.version().unwrap_or_default());
-    tracing::info!(server, version = %revision, "Connected to {name} v{number}");
+    tracing::info!(target: crate::CONNECTED, server, version = %revision, "Connected to {name} v{number}");
     Ok(facts)
 }
 
