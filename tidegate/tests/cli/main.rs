@@ -22,5 +22,7 @@ mod login;
 mod memory;
 mod model;
 mod pin;
+mod serve;
+mod snapshots;
 mod terminal;
 mod warm;
