@@ -1,4 +1,5 @@
-//! Logs on stderr, as lines for people or as JSON for machines. Stdout belongs to the protocol.
+//! Logs on stderr, as lines for people or as JSON for machines. Stdout belongs to the protocol. People at a terminal get
+//! [short lines](terminal).
 //!
 //! Every line of a call carries its correlation id: `{"timestamp":"2026-07-28 12:00:00","level":"info","message":…,
 //! "correlationId":…,"tool":…}`.
@@ -6,16 +7,20 @@
 //! Much of what is logged was written by others: names, errors, what programs print. All of it goes through here, so here
 //! it is made harmless: no field can end its line or drive a terminal, and no secret of the configuration is shown.
 
+mod terminal;
+
 use std::fmt;
 use std::io::IsTerminal;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
 use tidegate_protocol::text::{escaped, escaped_json};
 use tidegate_service::Current;
 use tidegate_service::secrets::mask;
 use tracing::field::{Field, Visit};
-use tracing::{Event, Subscriber};
+use tracing::level_filters::LevelFilter;
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::fmt::format::{JsonFields, Writer};
@@ -25,7 +30,7 @@ use tracing_subscriber::registry::LookupSpan;
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Format {
-    /// For people on a terminal.
+    /// For people.
     #[default]
     Pretty,
     /// One JSON object a line.
@@ -44,29 +49,86 @@ impl FromStr for Format {
     }
 }
 
+/// Whether lines are JSON.
+static JSON: AtomicBool = AtomicBool::new(false);
+
 /// Starts logging to stderr. `level` is a level or a filter such as `info,tidegate_edge=debug`; without it the
 /// environment variable `LOG_LEVEL` decides, and without that `info`. Later calls do nothing.
 pub fn init(format: Format, level: Option<&str>) {
     let from_environment = std::env::var("LOG_LEVEL").ok();
     let wanted = level.or(from_environment.as_deref()).unwrap_or("info");
     let filter = EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("info"));
+    let is_terminal = std::io::stderr().is_terminal();
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
+        .with_ansi(is_terminal && wants_colours(|name| std::env::var(name).ok()))
         // A line that cannot be written is lost. Saying so on the same stream would end whoever logged it.
         .log_internal_errors(false);
     // A second subscriber is the application's business, not ours.
     let ours = match format {
-        Format::Pretty => builder
-            .fmt_fields(PlainFields)
-            .with_ansi(std::io::stderr().is_terminal())
-            .with_target(false)
-            .try_init(),
-        Format::Json => builder.fmt_fields(JsonFields::new()).event_format(JsonLines).try_init(),
+        Format::Pretty if is_terminal => {
+            builder.fmt_fields(PlainFields).event_format(Hushed(terminal::Terminal)).try_init()
+        }
+        Format::Pretty => {
+            builder.fmt_fields(PlainFields).with_target(false).map_event_format(Hushed).try_init()
+        }
+        Format::Json => builder.fmt_fields(JsonFields::new()).event_format(Hushed(JsonLines)).try_init(),
     };
+    if ours.is_err() {
+        return;
+    }
+    JSON.store(format == Format::Json, Ordering::Relaxed);
     // A filter may ask for the spans of calls by their fields.
-    if ours.is_ok() && !wanted.contains('[') {
+    if !wanted.contains('[') {
         tidegate_service::without_spans();
+    }
+}
+
+/// Whether [`init`] was told to write JSON.
+pub fn is_json() -> bool {
+    JSON.load(Ordering::Relaxed)
+}
+
+/// See <https://no-color.org>: any value of `NO_COLOR` but the empty one means no.
+fn wants_colours(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let refused = variable("NO_COLOR").is_some_and(|value| !value.is_empty());
+    !refused && variable("TERM").is_none_or(|value| value != "dumb")
+}
+
+/// Whether the process is ending.
+static ENDING: AtomicBool = AtomicBool::new(false);
+
+/// What is expected when everything ends is not worth a line from now on: servers that say goodbye, calls that are
+/// cut short, connections that break. Errors still are, and so is everything at debug level.
+pub fn hush() {
+    ENDING.store(true, Ordering::Relaxed);
+}
+
+/// Where such lines come from. The memory is not among them: what it says at its end is about the user's data.
+const EXPECTED: [&str; 5] =
+    ["tidegate::", "tidegate_client", "tidegate_edge", "tidegate_gateway", "tidegate_service"];
+
+/// Leaves out lines that are [hushed](hush).
+struct Hushed<F>(F);
+
+impl<S, N, F> FormatEvent<S, N> for Hushed<F>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'w> FormatFields<'w> + 'static,
+    F: FormatEvent<S, N>,
+{
+    fn format_event(&self, ctx: &FmtContext<'_, S, N>, writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let is_expected = || {
+            let target = event.metadata().target();
+            *event.metadata().level() > Level::ERROR
+                && LevelFilter::current() < LevelFilter::DEBUG
+                && EXPECTED.iter().any(|start| target.starts_with(start))
+        };
+        if ENDING.load(Ordering::Relaxed) && is_expected() {
+            return Ok(());
+        }
+        self.0.format_event(ctx, writer, event)
     }
 }
 
@@ -216,6 +278,7 @@ mod tests {
 
     use super::*;
     use tidegate_service::layers::TraceLayer;
+    use tidegate_service::wire_trace;
     use tidegate_service::{Call, Context, Reply};
     use tower::{Layer, Service};
 
@@ -307,5 +370,98 @@ mod tests {
             assert!(!text.contains("logging-0001") && text.contains("***"), "{text:?}");
             assert!(text.contains("all is lost"));
         }
+    }
+
+    /// What somebody at a terminal sees of this.
+    fn at_a_terminal(colours: bool, log: impl FnOnce()) -> String {
+        let captured = Captured::default();
+        let writer = captured.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(move || writer.clone())
+            .with_max_level(Level::DEBUG)
+            .with_ansi(colours)
+            .fmt_fields(PlainFields)
+            .event_format(terminal::Terminal)
+            .finish();
+        tracing::subscriber::with_default(subscriber, log);
+        let text = String::from_utf8(captured.0.lock().unwrap().clone()).unwrap();
+        // The time is another each time.
+        let times = |line: &str| match line.split_at_checked(8) {
+            Some((time, rest)) if !colours && time.matches(':').count() == 2 => format!("12:00:00{rest}\n"),
+            _ => format!("{line}\n"),
+        };
+        text.lines().map(times).collect()
+    }
+
+    #[test]
+    fn lines_at_a_terminal_are_short() {
+        let seen = at_a_terminal(false, || {
+            let error = "no such file";
+            tracing::info!(target: "tidegate::lifecycle", server = "time", tools = 2, "ready: 2 tools (0.4 s)");
+            tracing::warn!(target: "tidegate::lifecycle", server = "github", "not available: {error}");
+            tracing::info!(target: "tidegate::child", server = "time", "listening on stdio");
+            tracing::error!(%error, "The configuration was not changed");
+            tracing::warn!(seconds = 60, "the deadline passed");
+            tracing::debug!(target: wire_trace::TARGET, bytes = 2, content = "{}", "received");
+            tracing::debug!(target: wire_trace::TARGET, server = "time", bytes = 2, content = "{}", "sent");
+        });
+        insta::assert_snapshot!(seen, @r"
+        12:00:00 [time] ready: 2 tools (0.4 s)
+        12:00:00 WARN [github] not available: no such file
+        12:00:00 [time] listening on stdio
+        12:00:00 ERROR The configuration was not changed: no such file
+        12:00:00 WARN the deadline passed (seconds=60)
+        12:00:00 [client] received {}
+        12:00:00 [time] sent {}
+        ");
+    }
+
+    #[test]
+    fn nothing_that_others_wrote_drives_a_terminal() {
+        tidegate_service::secrets::keep("sk-logging-0002");
+        let forged = "x\n12:00:00 ERROR all is lost\u{1b}[2J\u{9b}31m\u{202e} sk-logging-0002";
+        for colours in [true, false] {
+            let seen = at_a_terminal(colours, || {
+                tracing::warn!(server = forged, error = %forged, other = ?forged, content = forged, "down: {forged}");
+            });
+            assert_eq!(seen.matches('\n').count(), 1, "{seen:?}");
+            assert!(!seen.contains("[2J") || seen.contains("\\u{1b}[2J"), "{seen:?}");
+            let ours = ["\u{1b}[0m", "\u{1b}[2m", "\u{1b}[33m", "\u{1b}[36m"];
+            let rest = ours.iter().fold(seen.trim_end().to_owned(), |seen, ours| seen.replace(ours, ""));
+            assert!(!rest.contains(|c: char| c.is_control() || c == '\u{202e}'), "{rest:?}");
+            assert!(!seen.contains("logging-0002") && seen.contains("***"), "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn json_keeps_the_direction_and_the_content_of_a_message() {
+        let captured = Captured::default();
+        let writer = captured.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_writer(move || writer.clone())
+            .with_max_level(Level::DEBUG)
+            .fmt_fields(JsonFields::new())
+            .event_format(Hushed(JsonLines))
+            .finish();
+        tracing::subscriber::with_default(subscriber, || {
+            wire_trace::received(br#"{"id":1,"password":"p"}"#);
+            wire_trace::sent_to("time", br#"{"id":2}"#);
+        });
+        let text = String::from_utf8(captured.0.lock().unwrap().clone()).unwrap();
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let of =
+            |n: usize| (lines[n]["message"].clone(), lines[n]["content"].clone(), lines[n]["bytes"].clone());
+        assert_eq!(of(0), ("received".into(), r#"{"id":1,"password":"***"}"#.into(), 23.into()));
+        assert_eq!(of(1), ("sent".into(), r#"{"id":2}"#.into(), 8.into()));
+        assert_eq!((&lines[0]["server"], &lines[1]["server"]), (&Value::Null, &Value::from("time")));
+    }
+
+    #[test]
+    fn colours_only_where_they_are_wanted() {
+        let with = |name: &'static str, value: &'static str| {
+            move |asked: &str| (asked == name).then(|| value.to_owned())
+        };
+        assert!(wants_colours(|_| None) && wants_colours(with("NO_COLOR", "")));
+        assert!(!wants_colours(with("NO_COLOR", "1")) && !wants_colours(with("TERM", "dumb")));
     }
 }

@@ -16,25 +16,26 @@ use commands::{Command, Failure};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Connects any MCP client to any MCP server.
+/// One endpoint for all your MCP servers, for every client and every protocol version
 #[derive(Parser)]
 #[command(name = "tidegate", version, max_term_width = 100, after_help = commands::EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 
-    /// How log lines on stderr look: pretty or json.
+    /// Format of log lines: pretty or json
     #[arg(
         long,
         global = true,
+        value_name = "FORMAT",
         env = "LOG_FORMAT",
+        hide_env = true,
         default_value = "pretty",
-        hide_env_values = true,
         help_heading = "Logging"
     )]
     log_format: logging::Format,
 
-    /// Which log lines are wanted: error, warn, info, debug, trace, or a filter. Servers also look at $LOG_LEVEL.
+    /// Log level: error, warn, info, debug or trace, or a filter such as info,tidegate::wire=debug
     #[arg(long, global = true, value_name = "LEVEL", help_heading = "Logging")]
     log_level: Option<String>,
 }

@@ -327,7 +327,7 @@ fn read_discovery(result: &Json, transport: &'static str, server: &str) -> Disco
         Some(revision) => {
             let facts = ServerFacts::discovered(&object, revision, transport);
             let (name, version) = (facts.name().unwrap_or_default(), facts.version().unwrap_or_default());
-            tracing::info!(server, version = %revision, "Connected to {name} v{version}");
+            tracing::info!(target: crate::CONNECTED, server, version = %revision, "Connected to {name} v{version}");
             Discovered::Modern(Box::new(facts))
         }
         None => Discovered::Legacy(unsupported(&versions)),

@@ -92,6 +92,9 @@ pub use target::{Command, ProgramError, Remote, Target, TargetError};
 pub use tidegate_service::Filter;
 pub use tool::Tool;
 
+/// The target of the log lines that say which server a connection or a session was opened to.
+const CONNECTED: &str = "tidegate::connected";
+
 /// The parameters of a request for one page of a list.
 fn page_params(cursor: Option<String>) -> Result<tidegate_protocol::Params, tidegate_protocol::Error> {
     let Some(cursor) = cursor else { return Ok(tidegate_protocol::Params::empty()) };

@@ -48,7 +48,12 @@ impl Config {
         if let Some(path) = explicit {
             return Some(path.to_owned());
         }
-        Some(PathBuf::from(NAME)).into_iter().chain(Config::of_user()).find(|path| path.is_file())
+        Config::places().into_iter().find(|path| path.is_file())
+    }
+
+    /// Where a configuration is looked for, best first: here, then where this user's would be.
+    pub fn places() -> Vec<PathBuf> {
+        std::iter::once(PathBuf::from(NAME)).chain(Config::of_user()).collect()
     }
 
     /// Where the configuration of this user is, or would be.

@@ -17,6 +17,7 @@ use crate::kind::Kind;
 use crate::mount::Mount;
 use crate::pins::Pins;
 use crate::snapshot::{Snapshot, Source};
+use crate::status::LIFECYCLE;
 
 /// How many earlier snapshots are kept for cursors that name them.
 const KEPT: usize = 4;
@@ -111,7 +112,9 @@ impl Inner {
         self.publish(&mut building, mounts);
         building.leaving.retain(|leaving| !leaving.is_finished());
         for mount in gone {
-            tracing::info!(server = mount.name(), "unmounted");
+            let is_replaced = self.state.load().mounts.iter().any(|other| other.name() == mount.name());
+            let what = if is_replaced { "configuration changed; starting it anew" } else { "removed" };
+            tracing::info!(target: LIFECYCLE, server = mount.name(), "{what}");
             building.leaving.push(tokio::spawn(async move { mount.close(drain).await }));
         }
         drop(building);
@@ -141,7 +144,7 @@ impl Inner {
         let inner = self.clone();
         let built = tokio::task::spawn_blocking(move || inner.read(&mount, &changed, &told)).await;
         if let Err(error) = built {
-            tracing::error!(%error, "what a server lists could not be taken in");
+            tracing::error!(%error, "Cannot update the lists of a server");
         }
     }
 

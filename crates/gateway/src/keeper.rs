@@ -156,12 +156,12 @@ async fn listen(mount: &Arc<Mount>) -> Option<Outbox> {
     match tokio::time::timeout(LISTEN_WITHIN, mount.door.answer(call)).await {
         Ok(Ok(Reply::Subscription(subscription))) => Some(subscription.events),
         Ok(Ok(Reply::Error(error))) => {
-            tracing::debug!(server = mount.name(), %error, "the server does not tell of changes");
+            tracing::debug!(server = mount.name(), %error, "The server does not announce changes");
             None
         }
         Ok(Ok(_)) => None,
         Err(_) => {
-            tracing::debug!(server = mount.name(), "the server does not say whether it tells of changes");
+            tracing::debug!(server = mount.name(), "The server did not answer whether it announces changes");
             None
         }
     }
@@ -295,7 +295,7 @@ async fn at_rest(mount: &Arc<Mount>) -> bool {
 async fn read(mount: &Arc<Mount>, unread: &mut Unread, on_read: &OnRead) {
     match mount.read(&unread.kinds).await {
         Ok(changed) => on_read(mount.clone(), changed, std::mem::take(unread).said).await,
-        Err(error) => tracing::warn!(server = mount.name(), %error, "a list has changed and cannot be read"),
+        Err(error) => tracing::warn!(server = mount.name(), %error, "A list has changed, but cannot be read"),
     }
 }
 

@@ -54,5 +54,5 @@ mod uris;
 
 pub use gateway::{Dial, Gateway, GatewayBuilder};
 pub use pins::{Lock, LockError, Pin};
-pub use status::{Health, ServerStatus};
+pub use status::{Health, LIFECYCLE, ServerStatus};
 pub use tidegate_config::{ServerSettings, Settings, Source};

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use crate::catalog::{self, About, Catalog, Part};
 use crate::kind::Kind;
 use crate::loops;
-use crate::status::{Health, ServerStatus};
+use crate::status::{self, Health, LIFECYCLE, ServerStatus};
 
 /// How long whoever wants a list waits for a server that has just been mounted.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
@@ -192,7 +192,7 @@ impl Mount {
                 Err(error) if kind == Kind::Tools => return Err(error),
                 // Another list that is broken does not spoil the rest; what was known of it stays.
                 Err(error) => {
-                    tracing::warn!(server = self.name(), %error, "{} cannot be read", kind.method());
+                    tracing::warn!(server = self.name(), %error, "Cannot read {}", kind.method());
                     match self.catalog().part(kind) {
                         Some(known) => known.clone(),
                         None => Part { ttl: Duration::ZERO, ..Part::none() },
@@ -296,13 +296,49 @@ impl Mount {
             return;
         }
         let same_word = known.0.as_str() == health.as_str();
+        self.log_health(&known.0, known.1.elapsed(), &health);
         let since = if same_word { known.1 } else { Instant::now() };
-        match &health {
-            Health::Down { why, .. } if !same_word => tracing::warn!(server = self.name(), "down: {why}"),
-            Health::Down { why, .. } => tracing::debug!(server = self.name(), "still down: {why}"),
-            _ => tracing::info!(server = self.name(), "{}", health.as_str()),
-        }
         *known = (health, since);
+    }
+
+    /// Says in the log how the server is doing, which for `lasted` was `before`.
+    fn log_health(&self, before: &Health, lasted: Duration, now: &Health) {
+        let (server, state) = (self.name(), now.as_str());
+        match now {
+            Health::Down { why, .. } if matches!(before, Health::Down { .. }) => {
+                tracing::debug!(target: LIFECYCLE, server, state, "still not available: {why}");
+            }
+            Health::Down { why, .. } => {
+                tracing::warn!(target: LIFECYCLE, server, state, "not available: {why}");
+            }
+            Health::Ready => {
+                let tools = self.offered_tools();
+                let revision = self.facts.load().as_ref().map(|facts| facts.revision.as_str());
+                let took = match before {
+                    Health::Starting => Some(seconds(lasted)),
+                    Health::Down { .. } => Some(format!("after {}", seconds(lasted))),
+                    _ => None,
+                };
+                let about: Vec<_> = revision.map(str::to_owned).into_iter().chain(took).collect();
+                let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
+                let words = status::tools(tools);
+                tracing::info!(target: LIFECYCLE, server, state, tools, revision, "ready: {words}{about}");
+            }
+            Health::Resting => {
+                let what = "stopped because nobody uses it; the next call starts it again";
+                tracing::info!(target: LIFECYCLE, server, state, "{what}");
+            }
+            Health::Starting => {
+                tracing::info!(target: LIFECYCLE, server, state, "its process ended; starting it again");
+            }
+        }
+    }
+
+    /// How many of its tools the configuration lets through.
+    fn offered_tools(&self) -> usize {
+        let catalog = self.catalog();
+        let entries = catalog.part(Kind::Tools).map_or(&[][..], |part| &part.entries);
+        entries.iter().filter(|entry| self.settings.offers(&entry.key)).count()
     }
 
     /// Whether the server cannot be used.
@@ -336,6 +372,7 @@ impl Mount {
             breaker: self.client.circuit().state(),
             in_flight: self.in_flight(),
             listed: Kind::ALL.map(|kind| catalog.part(kind).map_or(0, |part| part.entries.len())),
+            tools: self.offered_tools(),
         }
     }
 
@@ -351,10 +388,19 @@ impl Mount {
             tracing::warn!(
                 server = self.name(),
                 calls = self.in_flight(),
-                "calls were still running and end now"
+                "Stopped with calls still running"
             );
         }
         self.client.close().await;
+    }
+}
+
+/// A length of time as people say it: `0.4 s`, `12 s`, `3 min`.
+fn seconds(time: Duration) -> String {
+    match time.as_secs() {
+        0..10 => format!("{:.1} s", time.as_secs_f64()),
+        seconds @ 10..120 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds / 60),
     }
 }
 

@@ -52,4 +52,14 @@ pub struct ServerStatus {
     pub in_flight: usize,
     /// How many tools, prompts, resources and resource templates it lists.
     pub listed: [usize; 4],
+    /// How many of its tools are offered, which the configuration decides.
+    pub tools: usize,
+}
+
+/// The target of the log lines that say how servers are doing, as sentences that need none of their fields.
+pub const LIFECYCLE: &str = "tidegate::lifecycle";
+
+/// A number of tools, in words.
+pub(crate) fn tools(count: usize) -> String {
+    if count == 1 { "1 tool".to_owned() } else { format!("{count} tools") }
 }

@@ -1,6 +1,8 @@
 //! Every message on the wire, in the log at debug level: masked, and cut where it would drown the rest.
 //!
-//! For transports. Where nobody listens at debug level, a call costs one load.
+//! For transports. A line says `received` or `sent`, what (`content`), how long it is (`bytes`), and from or to which
+//! `server`; without a server it is about a client. Headers are never shown. Where nobody listens at debug level, a call
+//! costs one load.
 
 use serde_json::Value;
 
@@ -27,35 +29,60 @@ const SECRET: [&str; 16] = [
     "private_key",
 ];
 
+/// What all these lines have as their target, to ask for them or to leave them out.
+pub const TARGET: &str = "tidegate::wire";
+
+/// Whether anybody wants to know.
+#[inline]
+pub fn is_on() -> bool {
+    tracing::enabled!(target: TARGET, tracing::Level::DEBUG)
+}
+
 /// A message came in from a client.
 #[inline]
 pub fn received(message: &[u8]) {
-    if tracing::enabled!(tracing::Level::DEBUG) {
-        tracing::debug!(bytes = message.len(), message = shown(message), "received");
+    if is_on() {
+        tracing::debug!(target: TARGET, bytes = message.len(), content = shown(message), "received");
     }
 }
 
 /// A message goes out to a client.
 #[inline]
 pub fn sent(message: &[u8]) {
-    if tracing::enabled!(tracing::Level::DEBUG) {
-        tracing::debug!(bytes = message.len(), message = shown(message), "sent");
+    if is_on() {
+        tracing::debug!(target: TARGET, bytes = message.len(), content = shown(message), "sent");
     }
 }
 
 /// A message came in from a server.
 #[inline]
 pub fn received_from(server: &str, message: &[u8]) {
-    if tracing::enabled!(tracing::Level::DEBUG) {
-        tracing::debug!(server, bytes = message.len(), message = shown(message), "received");
+    if is_on() {
+        tracing::debug!(target: TARGET, server, bytes = message.len(), content = shown(message), "received");
     }
 }
 
 /// A message goes out to a server.
 #[inline]
 pub fn sent_to(server: &str, message: &[u8]) {
-    if tracing::enabled!(tracing::Level::DEBUG) {
-        tracing::debug!(server, bytes = message.len(), message = shown(message), "sent");
+    if is_on() {
+        tracing::debug!(target: TARGET, server, bytes = message.len(), content = shown(message), "sent");
+    }
+}
+
+/// A request without a message goes out to a server over HTTP, such as `GET`.
+#[inline]
+pub fn asked(server: &str, method: &str) {
+    if is_on() {
+        tracing::debug!(target: TARGET, server, content = method, "sent");
+    }
+}
+
+/// The head of an HTTP response came in from a server. `follows` is what comes behind it, such as `an event stream`.
+#[inline]
+pub fn answered(server: &str, status: u16, follows: &str) {
+    if is_on() {
+        tracing::debug!(target: TARGET, server, status, content = format!("HTTP {status}{follows}"), "received");
     }
 }
 

@@ -8,10 +8,10 @@ use super::exit::Exit;
 use super::failure::Failure;
 use super::target::{Common, Words};
 
-/// Stand in front of a server, as a local stdio server for any client.
+/// Connect a stdio client to any one server
 ///
-/// Clients of either era can connect to servers of either era. Logs go to standard error; it ends when standard input
-/// does.
+/// For clients that can only start programs: this program speaks stdio to the client and whatever the server needs to the
+/// server, whichever protocol versions they speak. It ends when standard input is closed. Logs go to standard error.
 #[derive(Args)]
 #[command(
     override_usage = "tidegate connect [OPTIONS] TARGET\n       tidegate connect [OPTIONS] -- COMMAND [ARG]...",
@@ -35,9 +35,10 @@ pub(crate) async fn run(connect: Connect) -> Result<Exit, Failure> {
     // The first message of the client opens the connection, on that client's terms. A server that cannot be reached is
     // then an error that the client shows to its user, and may be reached later.
     let client = builder.lazy()?;
-    tracing::info!(server = place.name, target = %place.target, "waiting for a client on standard input");
+    tracing::info!(server = place.name, target = %place.target, "Waiting for a client on standard input");
     let ended = stdio::serve(client.door(), stdio::Settings::default()).await;
-    tracing::info!(?ended, "closing the connection");
+    tracing::info!(?ended, "Closing the connection");
+    tidegate::logging::hush();
     client.close().await;
     Ok(match ended {
         stdio::Ended::Signal(_) => Exit::Cancelled,

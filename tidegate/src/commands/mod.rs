@@ -132,7 +132,7 @@ impl Command {
     /// one; a command that somebody waits for says only what it was asked for.
     pub(crate) fn log_level(&self) -> Option<&'static str> {
         match self {
-            Command::Serve(_) => None,
+            Command::Serve(serve) => serve.log_level(),
             Command::Connect(connect) => connect.common.log_level(),
             other => other.common().and_then(target::Common::log_level).or(Some("warn")),
         }

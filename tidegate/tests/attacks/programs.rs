@@ -37,7 +37,7 @@ fn a_program_that_cannot_live_is_started_less_and_less_often() {
     let log = gateway.log();
     let lines = log.lines().count();
     assert!(lines < 40, "{lines} lines: {log}");
-    let down = log.lines().find(|line| line.contains("down: ")).unwrap_or_else(|| panic!("{log}"));
+    let down = log.lines().find(|line| line.contains("not available: ")).unwrap_or_else(|| panic!("{log}"));
     assert!(down.contains("it wrote: Error: Cannot find module '/srv/inner/x.js'"), "{down}");
     assert_eq!(log.matches("at Module.load 3").count(), log.matches("at Module.load 4").count());
     assert!(log.matches("at Module.load 3").count() <= 2, "{log}");

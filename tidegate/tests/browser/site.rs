@@ -53,12 +53,12 @@ impl Site {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let greeting: Vec<String> = lines.by_ref().take(2).collect();
+        let greeting: Vec<String> = lines.by_ref().take(4).collect();
         // Whatever else it says is read, so that it never waits for somebody to.
         std::thread::spawn(move || lines.for_each(drop));
         let port = greeting[0].split("127.0.0.1:").nth(1).and_then(|rest| rest.split('/').next());
         let port = port.and_then(|port| port.parse().ok()).unwrap_or_else(|| panic!("no port: {greeting:?}"));
-        assert!(greeting[1].ends_with("/memory"), "the page is told of: {greeting:?}");
+        assert!(greeting[3].ends_with("/memory"), "the page is told of: {greeting:?}");
         let site = Site { child, folder, port, prefix };
         // The gateway answers while the server behind it is still starting.
         let start = Instant::now();

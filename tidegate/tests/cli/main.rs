@@ -25,5 +25,7 @@ mod memory;
 mod model;
 mod names;
 mod pin;
+mod serve;
+mod snapshots;
 mod terminal;
 mod warm;

@@ -8,13 +8,21 @@ use crate::rig::{Folder, PATIENCE, TIDEGATE, command};
 
 /// Runs a command line in a terminal; sends each answer when its prompt has come. Gives the screen and the exit code.
 fn at_a_terminal(line: &str, answers: &[(&str, &str)]) -> Option<(String, i32)> {
+    at_a_terminal_in(&Folder::new(), line, answers)
+}
+
+/// The same in a directory.
+pub(crate) fn at_a_terminal_in(
+    folder: &Folder,
+    line: &str,
+    answers: &[(&str, &str)],
+) -> Option<(String, i32)> {
     let version = Command::new("script").arg("--version").output();
     if !version.is_ok_and(|version| String::from_utf8_lossy(&version.stdout).contains("util-linux")) {
         assert!(std::env::var_os("CI").is_none(), "script of util-linux is missing, and CI skips nothing");
         eprintln!("SKIPPED: script of util-linux is missing, so there is no terminal to test at");
         return None;
     }
-    let folder = Folder::new();
     let mut script = Command::new("script");
     script.args(["-q", "-e", "-c", line, "/dev/null"]).current_dir(&folder.0);
     script.env_clear().envs(command(&folder.0).get_envs().filter_map(|(name, value)| Some((name, value?))));

@@ -112,9 +112,13 @@ impl Output {
     fn noise(&mut self, line: &[u8]) {
         let (server, line) = (&*self.name, excerpt(line));
         if std::mem::replace(&mut self.noisy, true) {
-            tracing::debug!(server, line, "not a message on standard output");
+            tracing::debug!(server, line, "Ignoring output that is not a message");
         } else {
-            tracing::warn!(server, line, "not a message on standard output; lines like this are skipped");
+            tracing::warn!(
+                server,
+                line,
+                "Ignoring output that is not a message; further lines like this are ignored silently"
+            );
         }
     }
 }

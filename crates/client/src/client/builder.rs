@@ -198,6 +198,7 @@ impl ClientBuilder {
             Target::Streams(streams) => To::Streams(streams),
             Target::Url(remote) => {
                 let settings = HttpSettings {
+                    name: name.clone(),
                     connect_timeout: options.connect_timeout,
                     max_body: options.limits.max_bytes,
                     ..HttpSettings::default()

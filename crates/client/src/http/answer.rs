@@ -6,7 +6,9 @@ use ::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header, response};
 use bytes::{Bytes, BytesMut};
 use tidegate_protocol::{Error, headers};
 use tidegate_service::budget::{Budget, FREE, Purpose};
+use tidegate_service::wire_trace;
 
+use super::HttpSettings;
 use super::events::Events;
 use super::failure;
 use super::flow::{DISCARD_TIME, Flow};
@@ -49,17 +51,38 @@ pub(crate) enum Body {
 }
 
 /// Reads the answer: JSON to its end, an event stream not at all.
-pub(super) async fn read(mut head: response::Parts, flow: Flow, limit: usize) -> Result<Answered, Error> {
+pub(super) async fn read(
+    mut head: response::Parts,
+    flow: Flow,
+    settings: &HttpSettings,
+) -> Result<Answered, Error> {
     Ok(Answered {
         status: head.status,
         session: head.headers.remove(SESSION_ID),
         retry_after: head.headers.get(header::RETRY_AFTER).and_then(|v| retry_after(v, SystemTime::now())),
         www_authenticate: if head.status.is_success() { Vec::new() } else { www_authenticate(&head.headers) },
-        body: body(&head, flow, limit).await?,
+        body: traced(&settings.name, head.status, body(&head, flow, settings).await?),
     })
 }
 
-async fn body(head: &response::Parts, mut flow: Flow, limit: usize) -> Result<Body, Error> {
+/// Says in the log what came. The events of a stream are told one by one, as they come.
+fn traced(server: &str, status: StatusCode, body: Body) -> Body {
+    let status = status.as_u16();
+    match &body {
+        Body::Json(json) if status == 200 => wire_trace::received_from(server, json),
+        Body::Json(json) => {
+            wire_trace::answered(server, status, "");
+            wire_trace::received_from(server, json);
+        }
+        Body::Empty => wire_trace::answered(server, status, ""),
+        Body::Events(_) => wire_trace::answered(server, status, ", an event stream"),
+        Body::Other { .. } => wire_trace::answered(server, status, ", not JSON"),
+    }
+    body
+}
+
+async fn body(head: &response::Parts, mut flow: Flow, settings: &HttpSettings) -> Result<Body, Error> {
+    let limit = settings.max_body;
     if matches!(head.status, StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
         flow.discard().await;
         return Ok(Body::Empty);
@@ -71,7 +94,7 @@ async fn body(head: &response::Parts, mut flow: Flow, limit: usize) -> Result<Bo
         .get(header::CONTENT_ENCODING)
         .filter(|v| !v.as_bytes().eq_ignore_ascii_case(b"identity"));
     if encoded.is_none() && is(kind, b"text/event-stream") && !flow.is_ended() {
-        return Ok(Body::Events(Events::new(flow, limit)));
+        return Ok(Body::Events(Events::new(flow, limit, settings.name.clone())));
     }
     if encoded.is_none() && is(kind, b"application/json") {
         let whole = whole(&mut flow, limit).await?;

@@ -1,17 +1,21 @@
 //! [`Events`]: an event stream that is being read.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytestring::ByteString;
 use tidegate_protocol::sse::{SseDecoder, SseEvent, SseFault};
 use tidegate_protocol::{Error, Symbol};
 use tidegate_service::budget::{Budget, FREE, Hold, Purpose};
+use tidegate_service::wire_trace;
 
 use super::failure;
 use super::flow::Flow;
 
 /// An event stream. Dropping it closes its connection, unless the stream has ended.
 pub(crate) struct Events {
+    /// Whose they are, for the log.
+    server: Arc<str>,
     flow: Flow,
     decoder: SseDecoder,
     /// What has come of the next event, set aside if it is much.
@@ -28,8 +32,8 @@ pub(crate) struct Event {
 }
 
 impl Events {
-    pub(super) fn new(flow: Flow, limit: usize) -> Events {
-        Events { flow, decoder: SseDecoder::new(limit), hold: None }
+    pub(super) fn new(flow: Flow, limit: usize, server: Arc<str>) -> Events {
+        Events { server, flow, decoder: SseDecoder::new(limit), hold: None }
     }
 
     /// The next event; `None` at the end of the stream. May be dropped and called again without loss.
@@ -41,7 +45,13 @@ impl Events {
         tokio::task::consume_budget().await;
         loop {
             match self.decoder.next_event() {
-                Some(Ok(event)) => return Ok(Some(self.counted(event))),
+                Some(Ok(event)) => {
+                    // The first event of a stream that can be resumed is often empty.
+                    if !event.data.is_empty() {
+                        wire_trace::received_from(&self.server, event.data.as_bytes());
+                    }
+                    return Ok(Some(self.counted(event)));
+                }
                 Some(Err(SseFault::TooLarge(limit))) => {
                     let host = self.flow.host();
                     let what = format!("an event from {host} is larger than the limit of {limit} bytes");

@@ -27,6 +27,7 @@ use ::http::{HeaderName, HeaderValue, StatusCode, header, response};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use tidegate_protocol::{Error, Limits, Symbol};
+use tidegate_service::wire_trace;
 use url::Url;
 
 use crate::auth::{Authorizer, Challenge};
@@ -51,6 +52,8 @@ const MAX_CHALLENGES: usize = 3;
 /// What holds for all requests of one client.
 #[derive(Debug, Clone)]
 pub(crate) struct HttpSettings {
+    /// Whose server it is, for the log. Default `server`.
+    pub(crate) name: Arc<str>,
     /// How long connecting may take, TLS and proxy included. Default 10 s.
     pub(crate) connect_timeout: Duration,
     /// Most bytes of one JSON body, or of one event of a stream. Default 4 MiB.
@@ -64,6 +67,7 @@ pub(crate) struct HttpSettings {
 impl Default for HttpSettings {
     fn default() -> Self {
         HttpSettings {
+            name: "server".into(),
             connect_timeout: Duration::from_secs(10),
             max_body: Limits::default().max_bytes,
             max_idle: 256,
@@ -184,6 +188,12 @@ impl HttpClient {
 
     async fn send(&self, verb: Verb, body: Bytes, headers: Headers) -> Result<Answered, Error> {
         let shared = &*self.0.shared;
+        let name = &shared.settings.name;
+        match verb {
+            Verb::Post => wire_trace::sent_to(name, &body),
+            Verb::Get => wire_trace::asked(name, "GET"),
+            Verb::Delete => wire_trace::asked(name, "DELETE"),
+        }
         let mut place = self.0.place.load_full();
         let (mut hops, mut challenges) = (0, 0);
         loop {
@@ -229,7 +239,7 @@ impl HttpClient {
                 auth.challenged(challenge).await.map_err(Error::unexecuted)?;
                 continue;
             }
-            return answer::read(head, flow, shared.settings.max_body).await;
+            return answer::read(head, flow, &shared.settings).await;
         }
     }
 

@@ -39,11 +39,15 @@ pub(crate) fn welcome(
         Error::new(Symbol::UnsupportedVersion, what).unexecuted()
     })?;
     if revision != offered {
-        tracing::warn!(server, %offered, spoken = %revision, "the server chose another protocol version than the one offered");
+        tracing::warn!(
+            target: crate::CONNECTED,
+            server, %offered, spoken = %revision,
+            "the server chose another protocol version than the one offered"
+        );
     }
     let facts = ServerFacts::initialized(&result, revision, transport);
     let (name, number) = (facts.name().unwrap_or_default(), facts.version().unwrap_or_default());
-    tracing::info!(server, version = %revision, "Connected to {name} v{number}");
+    tracing::info!(target: crate::CONNECTED, server, version = %revision, "Connected to {name} v{number}");
     Ok(facts)
 }
 

@@ -17,6 +17,7 @@ use crate::absent::{self, Absences, Missing};
 use crate::disabled::{DisabledServer, advice};
 use crate::document::Document;
 use crate::error::{ConfigError, Problem};
+use crate::listen::{self, ListenAddress};
 use crate::patterns::Patterns;
 use crate::places::{self, Places};
 use crate::secrets::{Fault, Secrets};
@@ -137,34 +138,23 @@ impl Resolver<'_> {
 
     fn listen(&mut self, file: &File) -> ListenSettings {
         let usual = ListenSettings::default();
-        let address = file.listen.clone().unwrap_or(usual.address);
-        let fits = address.rsplit_once(':').is_some_and(|(host, port)| {
-            let bare = !host.contains(':') || (host.starts_with('[') && host.ends_with(']'));
-            !host.is_empty() && bare && !host.contains(['/', ' ']) && port.parse::<u16>().is_ok()
-        });
-        if !fits {
-            self.wrong(
-                &["listen"],
-                "must be a host and a port, such as \"127.0.0.1:8765\" or \"[::1]:8765\"",
-            );
-        }
+        let address = match file.listen.as_ref().map(|listen| listen.0.parse::<ListenAddress>()) {
+            None => usual.address,
+            Some(Ok(address)) => address.to_string(),
+            Some(Err(_)) => {
+                self.wrong(&["listen"], format!("must be {}", listen::FORMS));
+                usual.address
+            }
+        };
         let path = file.path.clone().unwrap_or(usual.path);
         if !path.starts_with('/') || path.contains(|c: char| c.is_whitespace() || "?#{}".contains(c)) {
             self.wrong(&["path"], "must be the path of a URL, such as \"/mcp\"");
         }
-        for origin in &file.allow_origins {
-            if !is_origin(origin) {
-                self.wrong(
-                    &["allow_origins"],
-                    "must be origins as browsers send them: scheme and host, such as \"https://app.example.com\", with a port \
-                     unless it is the default one, and without a path or a trailing \"/\"",
-                );
-            }
+        for sentence in file.allow_origins.iter().filter_map(|origin| listen::check_origin(origin).err()) {
+            self.wrong(&["allow_origins"], sentence);
         }
-        for host in &file.allow_hosts {
-            if host.is_empty() || host.contains('/') {
-                self.wrong(&["allow_hosts"], "must be host names, such as \"mcp.example.com\"");
-            }
+        for sentence in file.allow_hosts.iter().filter_map(|host| listen::check_host(host).err()) {
+            self.wrong(&["allow_hosts"], sentence);
         }
         let max_message = self.size(&["max_message"], file.max_message.as_ref(), usual.max_message);
         let max_buffered = file.max_buffered.as_ref().map(|size| self.size(&["max_buffered"], Some(size), 0));
@@ -350,16 +340,4 @@ impl Resolver<'_> {
     fn note(&mut self, at: places::Path<'_>, sentence: &str) {
         self.notes.push(format!("{} {sentence}", places::dotted(at)));
     }
-}
-
-/// Whether a browser can send this as the origin of a page.
-fn is_origin(text: &str) -> bool {
-    let Some((scheme, host)) = text.split_once("://") else { return text == "null" };
-    let usual_port = match &*scheme.to_ascii_lowercase() {
-        "https" => ":443",
-        "http" => ":80",
-        _ => "://",
-    };
-    let is_bare = !host.contains(|c: char| c.is_whitespace() || "/?#@".contains(c));
-    !scheme.is_empty() && !host.is_empty() && is_bare && !host.ends_with(usual_port)
 }

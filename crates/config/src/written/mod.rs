@@ -14,7 +14,7 @@ use serde::Deserialize;
 
 pub(crate) use protocol::{Errors, Handshake, Requirement};
 pub(crate) use server::{Breaker, Defaults, Era, Instances, Retry, Server, Tool, Transport};
-pub(crate) use values::{Place, Size, Switch, Time, Words};
+pub(crate) use values::{Listen, Place, Size, Switch, Time, Words};
 
 /// The configuration of a Tidegate gateway: the servers behind it, and how it offers them.
 ///
@@ -24,8 +24,9 @@ pub(crate) use values::{Place, Size, Switch, Time, Words};
 #[serde(deny_unknown_fields, default)]
 #[schemars(title = "tidegate.toml")]
 pub(crate) struct File {
-    /// The address to listen on: host and port. Default "127.0.0.1:8765", which only this machine can reach.
-    pub(crate) listen: Option<String>,
+    /// The address to listen on: a port, which only this machine can reach, or a host and a port, such as
+    /// "localhost:8080" or "0.0.0.0:8080". Default "127.0.0.1:8765".
+    pub(crate) listen: Option<Listen>,
     /// The path of the endpoint. Default "/mcp".
     pub(crate) path: Option<String>,
     /// Host names under which the gateway can be reached, in addition to those of this machine. Default none.

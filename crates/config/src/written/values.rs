@@ -11,6 +11,9 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 /// A length of time, such as `"30s"`.
 pub(crate) struct Time(pub(crate) String);
 
+/// An address to listen on, such as `8080` or `"localhost:8080"`.
+pub(crate) struct Listen(pub(crate) String);
+
 /// A number of bytes, such as `16777216` or `"16MiB"`.
 pub(crate) enum Size {
     Bytes(u64),
@@ -90,6 +93,20 @@ written!(
         }
         fn visit_i64<E: Error>(self, number: i64) -> Result<Size, E> {
             u64::try_from(number).map(Size::Bytes).map_err(|_| E::custom("must not be negative"))
+        }
+    }
+);
+
+written!(
+    Listen,
+    "a port, or a host and a port in quotes, such as \"localhost:8080\"",
+    json_schema!({"anyOf": [{"type": "integer", "minimum": 0, "maximum": 65535}, {"type": "string"}]}),
+    {
+        fn visit_str<E: Error>(self, text: &str) -> Result<Listen, E> {
+            Ok(Listen(text.to_owned()))
+        }
+        fn visit_i64<E: Error>(self, port: i64) -> Result<Listen, E> {
+            Ok(Listen(port.to_string()))
         }
     }
 );

@@ -1,13 +1,18 @@
 //! Host and Origin checks: a web page must not reach a local server through DNS rebinding.
 
-use ::http::Uri;
+use ::http::request::Parts;
 use tidegate_protocol::{Error, Symbol};
 
 use super::heads::Heads;
 use super::settings::Settings;
 
+/// Marks a request that did not come over the loopback interface. The names of this machine mean another one to whoever
+/// sent it.
+#[derive(Clone, Copy)]
+pub(super) struct OffLoopback;
+
 /// Refuses requests whose `Host` or `Origin` is not ours (2026-07-28 streamable-http, Security).
-pub(super) fn check(heads: &Heads<'_>, uri: &Uri, settings: &Settings) -> Result<(), Error> {
+pub(super) fn check(heads: &Heads<'_>, request: &Parts, settings: &Settings) -> Result<(), Error> {
     if settings.any_host {
         return Ok(());
     }
@@ -15,13 +20,17 @@ pub(super) fn check(heads: &Heads<'_>, uri: &Uri, settings: &Settings) -> Result
     if heads.ambiguous {
         return forbidden("Forbidden: the Host or Origin header is repeated".to_owned());
     }
+    let is_local = request.extensions.get::<OffLoopback>().is_none();
+    let is_ours = |name: &str| is_ours(name, settings, is_local);
     // HTTP/2 carries the host in the request target.
-    let host = heads.host.map(|h| h.to_str().unwrap_or("")).or_else(|| uri.authority().map(|a| a.as_str()));
-    match host {
-        Some(host) if is_ours(host_name(host), settings) => {}
+    let host = heads.host.map(|h| h.to_str().unwrap_or(""));
+    match host.or_else(|| request.uri.authority().map(|a| a.as_str())) {
+        Some(host) if is_ours(host_name(host)) => {}
         Some(host) => {
+            let name = host_name(host);
             return forbidden(format!(
-                "Forbidden: the host {host:?} is not allowed here; the server must allow it"
+                "Forbidden: the host {name:?} is not allowed. To allow it, start the server with --allow-host \
+                 {name} or add it to allow_hosts in the configuration"
             ));
         }
         None => return forbidden("Forbidden: a Host header is required".to_owned()),
@@ -31,23 +40,22 @@ pub(super) fn check(heads: &Heads<'_>, uri: &Uri, settings: &Settings) -> Result
         Some(origin) => {
             let origin = origin.to_str().unwrap_or("");
             let allowed = settings.origins.iter().any(|o| o.eq_ignore_ascii_case(origin))
-                || origin.split_once("://").is_some_and(|(_, rest)| is_ours(host_name(rest), settings));
+                || origin.split_once("://").is_some_and(|(_, rest)| is_ours(host_name(rest)));
             if allowed {
                 Ok(())
             } else {
                 forbidden(format!(
-                    "Forbidden: the origin {origin:?} is not allowed here; the server must allow it"
+                    "Forbidden: the origin {origin:?} is not allowed. To allow it, start the server with \
+                     --allow-origin {origin} or add it to allow_origins in the configuration"
                 ))
             }
         }
     }
 }
 
-fn is_ours(name: &str, settings: &Settings) -> bool {
-    name == "127.0.0.1"
-        || name.eq_ignore_ascii_case("localhost")
-        || name == "[::1]"
-        || settings.hosts.iter().any(|h| h.eq_ignore_ascii_case(name))
+fn is_ours(name: &str, settings: &Settings, is_local: bool) -> bool {
+    let is_this_machine = || name == "127.0.0.1" || name.eq_ignore_ascii_case("localhost") || name == "[::1]";
+    (is_local && is_this_machine()) || settings.hosts.iter().any(|h| h.eq_ignore_ascii_case(name))
 }
 
 /// `host` or `[v6]` of `host:port`. What is no such thing stays whole, and so is nobody's name.
@@ -62,7 +70,7 @@ fn host_name(authority: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn verdict(host: Option<&str>, origin: Option<&str>, settings: &Settings) -> bool {
+    fn request(host: Option<&str>, origin: Option<&str>) -> Parts {
         let mut request = ::http::Request::builder().uri("/mcp");
         if let Some(host) = host {
             request = request.header("host", host);
@@ -70,8 +78,12 @@ mod tests {
         if let Some(origin) = origin {
             request = request.header("origin", origin);
         }
-        let (parts, ()) = request.body(()).unwrap().into_parts();
-        check(&Heads::read(&parts.headers), &parts.uri, settings).is_ok()
+        request.body(()).unwrap().into_parts().0
+    }
+
+    fn verdict(host: Option<&str>, origin: Option<&str>, settings: &Settings) -> bool {
+        let parts = request(host, origin);
+        check(&Heads::read(&parts.headers), &parts, settings).is_ok()
     }
 
     #[test]
@@ -99,5 +111,24 @@ mod tests {
         assert!(verdict(Some("tools.example.com"), Some("https://tools.example.com"), &s));
         assert!(!verdict(Some("app.example.com"), None, &s));
         assert!(verdict(Some("x"), Some("y"), &Settings { any_host: true, ..Settings::default() }));
+    }
+
+    #[test]
+    fn off_loopback_the_names_of_this_machine_must_be_allowed_too() {
+        let verdict = |host: &str, origin: Option<&str>, settings: &Settings| {
+            let mut parts = request(Some(host), origin);
+            parts.extensions.insert(OffLoopback);
+            check(&Heads::read(&parts.headers), &parts, settings).map_err(|e| e.message().to_owned())
+        };
+        let named = Settings::default().allow_host("mcp.example.com");
+        for host in ["localhost", "localhost:8080", "127.0.0.1:8080", "[::1]:8080"] {
+            let refused = verdict(host, None, &named).unwrap_err();
+            assert!(refused.contains(&format!("--allow-host {}", host_name(host))), "{refused}");
+            let allowed = named.clone().allow_host(host_name(host));
+            assert_eq!(verdict(host, None, &allowed), Ok(()));
+        }
+        assert_eq!(verdict("mcp.example.com:8080", None, &named), Ok(()));
+        let refused = verdict("mcp.example.com", Some("http://localhost:3000"), &named).unwrap_err();
+        assert!(refused.contains("--allow-origin http://localhost:3000"), "{refused}");
     }
 }

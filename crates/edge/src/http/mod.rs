@@ -48,7 +48,7 @@ use tokio_util::sync::CancellationToken;
 use tower::Service;
 
 pub use pages::Page;
-pub use serve::serve;
+pub use serve::{Listeners, serve};
 pub use settings::Settings;
 
 use heads::Heads;
@@ -155,7 +155,7 @@ impl<D: Door> Shared<D> {
             return page.answer(&parts, &self.settings);
         }
         let heads = Heads::read(&parts.headers);
-        if let Err(refused) = guard::check(&heads, &parts.uri, &self.settings) {
+        if let Err(refused) = guard::check(&heads, &parts, &self.settings) {
             return respond::refused(403, &refused);
         }
         let principal = parts.extensions.get::<Principal>().cloned().unwrap_or_default();

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_util::stream::unfold;
 use tidegate_protocol::{Error, Id, Incoming, Message, Method, Revision, Symbol, sse};
 use tidegate_service::budget::Purpose;
-use tidegate_service::{Door, Principal};
+use tidegate_service::{Door, Principal, wire_trace};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -68,7 +68,7 @@ impl<D> Old<D> {
 
 async fn open<D: Door>(State(old): State<Arc<Old<D>>>, request: Request) -> Response<Body> {
     let (parts, _) = request.into_parts();
-    if let Err(refused) = guard::check(&Heads::read(&parts.headers), &parts.uri, &old.shared.settings) {
+    if let Err(refused) = guard::check(&Heads::read(&parts.headers), &parts, &old.shared.settings) {
         return respond::refused(403, &refused);
     }
     if old.open().len() >= old.shared.settings.max_sessions {
@@ -121,6 +121,7 @@ impl<D> Reading<D> {
             match next {
                 Next::Message(n, message) => {
                     self.sent = n + 1;
+                    wire_trace::sent(&message);
                     let mut out = Vec::with_capacity(message.len() + 32);
                     sse::write_named_event(
                         &mut out,
@@ -151,7 +152,7 @@ impl<D> Drop for Reading<D> {
 async fn message<D: Door>(State(old): State<Arc<Old<D>>>, request: Request) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let heads = Heads::read(&parts.headers);
-    if let Err(refused) = guard::check(&heads, &parts.uri, &old.shared.settings) {
+    if let Err(refused) = guard::check(&heads, &parts, &old.shared.settings) {
         return respond::refused(403, &refused);
     }
     if !heads.json {
@@ -172,6 +173,7 @@ async fn message<D: Door>(State(old): State<Arc<Old<D>>>, request: Request) -> R
         Ok(bytes) => bytes,
         Err(response) => return response,
     };
+    wire_trace::received(&bytes);
     match Incoming::parse_bytes(bytes, &settings.edge.limits) {
         Ok(Incoming::One(message)) => take(&old.shared, &connection, message).await,
         Ok(Incoming::Batch(_)) => {

@@ -1,6 +1,8 @@
-//! [`Page`]: a file for browsers that is served beside the endpoint.
+//! [`Page`]: a page for browsers that is served beside the endpoint.
 
+use std::fmt;
 use std::hash::{DefaultHasher, Hasher};
+use std::sync::Arc;
 
 use ::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH};
 use ::http::{HeaderValue, Method, Response, StatusCode, request};
@@ -12,15 +14,23 @@ use super::heads::Heads;
 use super::settings::Settings;
 use super::{guard, respond};
 
-/// A file that browsers may get at a path of its own, from the same hosts as the endpoint.
+/// A page that browsers may get at a path of its own, from the same hosts as the endpoint.
 ///
 /// Pages may load scripts and styles of this server and talk to it, and to nobody else: no inline scripts, no frames.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Page {
     path: String,
     media_type: &'static str,
-    body: Bytes,
-    tag: HeaderValue,
+    content: Content,
+    is_served: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+}
+
+#[derive(Clone)]
+enum Content {
+    /// Always the same; browsers may keep it and ask whether it still is.
+    Fixed(Bytes, HeaderValue),
+    /// Made for each request.
+    Made(Arc<dyn Fn() -> Bytes + Send + Sync>),
 }
 
 impl Page {
@@ -30,12 +40,25 @@ impl Page {
         let mut hasher = DefaultHasher::new();
         hasher.write(&body);
         let tag = HeaderValue::try_from(format!("\"{:016x}\"", hasher.finish()));
-        Page {
-            path: path.into(),
-            media_type,
-            body,
-            tag: tag.unwrap_or_else(|_| HeaderValue::from_static("\"\"")),
-        }
+        let tag = tag.unwrap_or_else(|_| HeaderValue::from_static("\"\""));
+        Page { path: path.into(), media_type, content: Content::Fixed(body, tag), is_served: None }
+    }
+
+    /// A page that is made anew for each request, and kept by no browser.
+    pub fn made<B: Into<Bytes>>(
+        path: impl Into<String>,
+        media_type: &'static str,
+        make: impl Fn() -> B + Send + Sync + 'static,
+    ) -> Page {
+        let content = Content::Made(Arc::new(move || make().into()));
+        Page { path: path.into(), media_type, content, is_served: None }
+    }
+
+    /// The same, but served only while this is so; otherwise it is not found.
+    #[must_use]
+    pub fn only_while(mut self, is_served: impl Fn() -> bool + Send + Sync + 'static) -> Page {
+        self.is_served = Some(Arc::new(is_served));
+        self
     }
 
     /// Where it is.
@@ -45,42 +68,63 @@ impl Page {
 
     /// The response to a request for it.
     pub(super) fn answer(&self, request: &request::Parts, settings: &Settings) -> Response<Body> {
-        if let Err(refused) = guard::check(&Heads::read(&request.headers), &request.uri, settings) {
+        if let Err(refused) = guard::check(&Heads::read(&request.headers), request, settings) {
             return respond::refused(403, &refused);
         }
+        if self.is_served.as_ref().is_some_and(|is_served| !is_served()) {
+            return respond::not_found(&settings.path);
+        }
         if request.method != Method::GET && request.method != Method::HEAD {
-            let what = "Method not allowed: this page takes GET and HEAD";
+            let what = "Method not allowed: use GET or HEAD";
             let mut response = respond::refused(405, &Error::new(Symbol::InvalidRequest, what));
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return response;
         }
-        let known = request.headers.get_all(IF_NONE_MATCH).iter().any(|tags| self.is_among(tags));
-        let mut response = if known {
-            let mut response = Response::new(Body::empty());
-            *response.status_mut() = StatusCode::NOT_MODIFIED;
-            response
-        } else {
-            // The answer to HEAD is cut off below us, and keeps its length.
-            Response::new(Body::from(self.body.clone()))
+        // The answer to HEAD is cut off below us, and keeps its length.
+        let mut response = match &self.content {
+            Content::Fixed(body, tag) => fixed(request, body, tag),
+            Content::Made(make) => {
+                let mut response = Response::new(Body::from(make()));
+                response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+                response
+            }
         };
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.media_type));
-        headers.insert(ETAG, self.tag.clone());
-        // A new version of the program has new pages: browsers ask each time, and mostly hear that nothing changed.
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         for (name, value) in GUARDS {
             headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
         response
     }
+}
 
-    fn is_among(&self, tags: &HeaderValue) -> bool {
-        let own = self.tag.as_bytes();
-        tags.as_bytes().split(|byte| *byte == b',').any(|tag| {
-            let tag = tag.trim_ascii();
-            tag == b"*" || tag.strip_prefix(b"W/").unwrap_or(tag) == own
-        })
+impl fmt::Debug for Page {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Page").field("path", &self.path).finish_non_exhaustive()
     }
+}
+
+/// A page that a browser may have already.
+fn fixed(request: &request::Parts, body: &Bytes, tag: &HeaderValue) -> Response<Body> {
+    let is_known = request.headers.get_all(IF_NONE_MATCH).iter().any(|tags| is_among(tag, tags));
+    let mut response = if is_known {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        response
+    } else {
+        Response::new(Body::from(body.clone()))
+    };
+    response.headers_mut().insert(ETAG, tag.clone());
+    // A new version of the program has new pages: browsers ask each time, and mostly hear that nothing changed.
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
+fn is_among(own: &HeaderValue, tags: &HeaderValue) -> bool {
+    tags.as_bytes().split(|byte| *byte == b',').any(|tag| {
+        let tag = tag.trim_ascii();
+        tag == b"*" || tag.strip_prefix(b"W/").unwrap_or(tag) == own.as_bytes()
+    })
 }
 
 /// What keeps a page from being made to do what it was not meant to.

@@ -104,6 +104,12 @@ pub(super) fn refused(status: u16, error: &Error) -> Response<Body> {
     json(status, wire::error(None, error, None))
 }
 
+/// The answer at a path where nothing is.
+pub(super) fn not_found(endpoint: &str) -> Response<Body> {
+    let what = format!("Not found: the MCP endpoint is at {endpoint}");
+    refused(404, &Error::new(Symbol::InvalidRequest, what))
+}
+
 /// `202 Accepted`, nothing to say.
 pub(super) fn accepted() -> Response<Body> {
     let mut response = Response::new(Body::empty());

@@ -15,7 +15,6 @@ use hyper::service::{HttpService, service_fn};
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use pin_project_lite::pin_project;
-use tidegate_protocol::{Error, Symbol};
 use tidegate_service::Door;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -23,19 +22,51 @@ use tokio::task::JoinSet;
 use tower::Service;
 
 use super::awake::Awake;
+use super::guard::OffLoopback;
 use super::pages::Page;
 use super::settings::Settings;
 use super::stall::StallGuarded;
 use super::watch::{Patience, Pulse, UnderWay, Watch};
 use super::{Endpoint, cors, respond, router_of};
 
-/// Serves `door` on `listener` until `shutdown` is done; then no new connections, and `settings.drain` for the rest.
+/// The sockets that an endpoint is served on. Most have one; `localhost` has one for each kind of address.
+#[derive(Debug)]
+pub struct Listeners(Vec<TcpListener>);
+
+impl From<TcpListener> for Listeners {
+    fn from(listener: TcpListener) -> Listeners {
+        Listeners(vec![listener])
+    }
+}
+
+impl From<Vec<TcpListener>> for Listeners {
+    fn from(listeners: Vec<TcpListener>) -> Listeners {
+        Listeners(listeners)
+    }
+}
+
+impl Listeners {
+    /// The next connection to any of them.
+    async fn accept(&self) -> io::Result<TcpStream> {
+        std::future::poll_fn(|cx| {
+            let ready = self.0.iter().find_map(|listener| match listener.poll_accept(cx) {
+                Poll::Ready(accepted) => Some(accepted.map(|(stream, _)| stream)),
+                Poll::Pending => None,
+            });
+            ready.map_or(Poll::Pending, Poll::Ready)
+        })
+        .await
+    }
+}
+
+/// Serves `door` on `listeners` until `shutdown` is done; then no new connections, and `settings.drain` for the rest.
 pub async fn serve<D: Door>(
     door: D,
-    listener: TcpListener,
+    listeners: impl Into<Listeners>,
     settings: Settings,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
+    let listeners = listeners.into();
     let endpoint = Endpoint::new(door, settings.clone());
     let closing = endpoint.shared.closing.clone();
     let shutdown = async {
@@ -44,15 +75,15 @@ pub async fn serve<D: Door>(
     };
     if settings.http_sse {
         // More than one path: let the router tell them apart.
-        return run(router_of(endpoint), listener, &settings, shutdown).await;
+        return run(router_of(endpoint), listeners, &settings, shutdown).await;
     }
     let site = Site { path: settings.path.as_str().into(), pages: settings.pages.clone(), endpoint };
-    run(site, listener, &settings, shutdown).await
+    run(site, listeners, &settings, shutdown).await
 }
 
 async fn run<S>(
     service: S,
-    listener: TcpListener,
+    listeners: Listeners,
     settings: &Settings,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()>
@@ -70,7 +101,7 @@ where
     tokio::pin!(shutdown);
     loop {
         let accepted = async {
-            let (stream, _) = listener.accept().await?;
+            let stream = listeners.accept().await?;
             Ok::<_, io::Error>((stream, place(&places, &watch).await))
         };
         let (stream, place) = tokio::select! {
@@ -78,7 +109,7 @@ where
                 Ok(accepted) => accepted,
                 Err(e) => {
                     // Out of file descriptors, most likely: give connections time to end.
-                    tracing::warn!(error = %e, "cannot accept a connection");
+                    tracing::warn!(error = %e, "Cannot accept a connection");
                     watch.make_room();
                     tokio::time::sleep(PAUSE).await;
                     continue;
@@ -98,7 +129,7 @@ where
         });
         watch.add(&pulse, task);
     }
-    drop(listener);
+    drop(listeners);
     let ended = async {
         tokio::select! {
             () = connections.shutdown() => {}
@@ -106,7 +137,7 @@ where
         }
     };
     if tokio::time::timeout(settings.drain, ended).await.is_err() {
-        tracing::warn!("some connections did not end in time and were closed");
+        tracing::warn!("Some connections did not end in time and were closed");
     }
     Ok(())
 }
@@ -150,9 +181,13 @@ where
 {
     // Small responses must not wait for more to come.
     let _ = stream.set_nodelay(true);
+    let is_loopback = stream.local_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback());
     let io = TokioIo::new(StallGuarded::new(stream, stalled, pulse.clone()));
-    let service = service_fn(move |request: Request<hyper::body::Incoming>| {
+    let service = service_fn(move |mut request: Request<hyper::body::Incoming>| {
         let under_way = UnderWay::new(&pulse);
+        if !is_loopback {
+            request.extensions_mut().insert(OffLoopback);
+        }
         let answer = service.clone().call(request.map(Body::new));
         Awake::new(async move {
             let Ok(answer) = answer.await;
@@ -230,8 +265,7 @@ impl<D: Door> Service<Request<Body>> for Site<D> {
         if path == &*self.path || self.pages.iter().any(|page| page.path() == path) {
             return self.endpoint.call(request);
         }
-        let what = format!("Not found: the MCP endpoint is at {}", self.path);
-        let response = respond::refused(404, &Error::new(Symbol::InvalidRequest, what));
+        let response = respond::not_found(&self.path);
         match cors::Page::of(&request, &self.endpoint.shared.settings.origins) {
             None => Box::pin(std::future::ready(Ok(response))),
             Some(page) => {

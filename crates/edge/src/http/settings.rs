@@ -13,7 +13,8 @@ pub struct Settings {
     pub edge: Options,
     /// Path of the endpoint. Default `/mcp`.
     pub path: String,
-    /// Host names under which the endpoint may be reached, besides `localhost`, `127.0.0.1` and `[::1]`.
+    /// Host names by which clients may reach the endpoint, besides `localhost`, `127.0.0.1` and `[::1]`. When serving a
+    /// socket, those are accepted only on connections over the loopback interface.
     pub hosts: Vec<String>,
     /// Origins of web pages that may call it, besides those of the same hosts. Each as `https://app.example.com`.
     pub origins: Vec<String>,

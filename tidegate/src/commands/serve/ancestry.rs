@@ -4,6 +4,7 @@
 //! that uses it. Without this, gateways would start each other without end.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidegate_client::Command;
 
@@ -12,33 +13,49 @@ use crate::commands::failure::Failure;
 /// The variable in which a gateway tells the processes that it starts.
 const SERVING: &str = "TIDEGATE_SERVING";
 
-/// The configurations that are being served, this one included.
-pub(super) struct Ancestry(Option<String>);
+/// The configurations that are being served, this one included. Clones are handles on the same.
+#[derive(Clone)]
+pub(super) struct Ancestry(Arc<Mutex<Option<String>>>);
 
 impl Ancestry {
     /// With the configuration that is about to be served. One that is being served already is refused.
     pub(super) fn with(file: Option<&Path>) -> Result<Ancestry, Failure> {
         let before = std::env::var_os(SERVING).unwrap_or_default();
-        let Some(file) = file else { return Ok(Ancestry(before.into_string().ok())) };
+        let ancestry = Ancestry(Arc::new(Mutex::new(before.into_string().ok())));
+        if let Some(file) = file {
+            ancestry.adopt(file).map_err(|what| {
+                Failure::usage(what).next(
+                    "Remove it with tidegate remove NAME, or serve another configuration with --config.",
+                )
+            })?;
+        }
+        Ok(ancestry)
+    }
+
+    /// This configuration is about to be served, too. One that is being served already is refused.
+    pub(super) fn adopt(&self, file: &Path) -> Result<(), String> {
+        let before = std::env::var_os(SERVING).unwrap_or_default();
         let this = file.canonicalize().unwrap_or_else(|_| file.to_owned());
         let mut all: Vec<PathBuf> = std::env::split_paths(&before).collect();
         if all.contains(&this) {
-            let what = format!(
-                "{} is what the gateway serves that started this one: the gateway is among its own servers",
+            return Err(format!(
+                "{} is served by the gateway that started this one: the gateway is among its own servers",
                 file.display()
-            );
-            return Err(Failure::usage(what).next(
-                "Take it out with tidegate remove NAME, or give it another configuration with --config.",
             ));
         }
         all.push(this);
         // A path that cannot be told is not, and then a loop ends only where hops are counted.
-        Ok(Ancestry(std::env::join_paths(all).ok().and_then(|all| all.into_string().ok())))
+        *self.all() = std::env::join_paths(all).ok().and_then(|all| all.into_string().ok());
+        Ok(())
+    }
+
+    fn all(&self) -> MutexGuard<'_, Option<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A program that knows.
     pub(super) fn tell(&self, mut command: Command) -> Command {
-        if let Some(all) = &self.0 {
+        if let Some(all) = &*self.all() {
             command.env.insert(SERVING.to_owned(), all.clone());
         }
         command

@@ -2,80 +2,127 @@
 
 mod ancestry;
 mod back;
+mod banner;
+mod bind;
 mod descriptors;
 mod dial;
 mod environment;
+mod front;
+mod owner;
 mod page;
 mod place;
+mod ready;
 mod reload;
 mod signals;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
-use tidegate::Eras;
 use tidegate::edge::{http, stdio};
 use tidegate::protocol::Profile;
-use tidegate_config::{Config, ListenSettings, ServerSettings, Settings, Source, Watcher};
+use tidegate::{Eras, logging};
+use tidegate_config::{Config, ListenAddress, ServerSettings, Settings, Source};
 use tidegate_gateway::Gateway;
 use tidegate_service::budget::Budget;
+use tokio::net::TcpListener;
 
 use self::ancestry::Ancestry;
 use self::back::Back;
+use self::banner::Banner;
 use self::environment::Environment;
+use self::page::MemoryPage;
+use self::ready::Announcer;
+use self::reload::{Following, Origin};
+use self::signals::Ending;
 use super::exit::Exit;
 use super::failure::Failure;
-use super::output;
 
-/// Serve the configured servers behind one endpoint.
+/// Serve all configured MCP servers behind one endpoint
 ///
-/// The configuration is tidegate.toml here, else the user's own; without one the memory is served. Changes of the file
-/// are picked up while running.
+/// Reads ./tidegate.toml or, if there is none, the user's own configuration file. Changes to the file apply while running.
+/// Without any configuration, serves the built-in memory until the first `tidegate add`.
 #[derive(Args)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Serve {
-    /// The configuration: a tidegate.toml, or any mcpServers file.
+    /// Configuration to serve: a tidegate.toml, or any mcpServers file
     #[arg(long, short, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Where to listen for Streamable HTTP. Default: what the configuration says, else PERCOLATE_API_HOST and
-    /// PERCOLATE_API_PORT, else 127.0.0.1:8765.
-    #[arg(long, value_name = "ADDRESS", conflicts_with = "stdio")]
-    listen: Option<String>,
+    /// Address to listen on: a port, or host:port [default: 127.0.0.1:8765]
+    #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "stdio")]
+    listen: Option<ListenAddress>,
 
-    /// Serve the standard streams instead.
+    /// Serve one client over standard input and output instead of HTTP
     #[arg(long)]
     stdio: bool,
 
-    /// Which eras of the protocol to speak.
-    #[arg(long, value_enum, default_value = "both")]
-    era: Era,
-
-    /// A host name under which the server may be reached, besides those of this machine. May be given more than once.
-    #[arg(long = "allow-host", value_name = "HOST")]
+    /// Host name by which clients may reach this server, besides localhost (repeatable)
+    #[arg(long = "allow-host", value_name = "HOST", value_parser = host)]
     hosts: Vec<String>,
 
-    /// An origin of web pages that may call, such as https://app.example.com. May be given more than once.
-    #[arg(long = "allow-origin", value_name = "ORIGIN")]
+    /// Web origin that may call this server, such as https://app.example.com (repeatable)
+    #[arg(long = "allow-origin", value_name = "ORIGIN", value_parser = origin)]
     origins: Vec<String>,
 
-    /// Serve the demonstration server, and no configuration.
+    /// Protocol versions to accept: up to 2025-11-25 (legacy), 2026-07-28 (modern), or both
+    #[arg(long, value_enum, default_value = "both", hide_possible_values = true)]
+    era: Era,
+
+    /// Also serve the deprecated HTTP+SSE transport (2024-11-05) at /sse
+    #[arg(long)]
+    http_sse: bool,
+
+    /// With --stdio, accept requests before the client has sent initialize
+    #[arg(long, requires = "stdio")]
+    lenient_init: bool,
+
+    /// Serve a small demo server instead of a configuration
     #[arg(long, conflicts_with = "config")]
     demo: bool,
 
     /// For the demonstration server: which numbers errors have, those of the specification or those that clients of an
     /// older server look for.
-    #[arg(long = "legacy-errors", value_enum, default_value = "strict", value_name = "PROFILE")]
+    #[arg(long = "legacy-errors", value_enum, default_value = "strict", value_name = "PROFILE", hide = true)]
     errors: Errors,
 
-    /// With --stdio: answer requests before the handshake too.
-    #[arg(long, requires = "stdio")]
-    lenient_init: bool,
+    /// Log more; twice (-vv) also logs every message
+    #[arg(short = 'v', long = "verbose", action = clap::ArgAction::Count, help_heading = "Logging")]
+    verbose: u8,
+}
 
-    /// Also serve the HTTP+SSE transport of 2024-11-05 at /sse.
-    #[arg(long)]
-    http_sse: bool,
+const EXAMPLES: &str = "\
+Examples:
+  tidegate serve                        serve ./tidegate.toml or the user's configuration
+  tidegate serve --listen 8080          on another port
+  tidegate serve --stdio                for clients that start their servers themselves
+  tidegate serve --config servers.json  serve an mcpServers file";
+
+fn address(text: &str) -> Result<ListenAddress, String> {
+    text.parse()
+}
+
+fn host(text: &str) -> Result<String, &'static str> {
+    tidegate_config::check_host(text).map(|()| text.to_owned())
+}
+
+fn origin(text: &str) -> Result<String, &'static str> {
+    tidegate_config::check_origin(text).map(|()| text.to_owned())
+}
+
+impl Serve {
+    /// Which log lines are wanted, if the command line says so. That a connection was opened is left out as long as
+    /// nobody asks for certain lines: a server that is ready says so itself.
+    pub(crate) fn log_level(&self) -> Option<&'static str> {
+        match self.verbose {
+            0 if std::env::var_os("LOG_LEVEL").is_some() => None,
+            0 => Some("info,tidegate::connected=error"),
+            1 => Some("info,tidegate=debug,tidegate::wire=info"),
+            _ => Some("info,tidegate=trace"),
+        }
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -118,39 +165,54 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     let environment = Environment::read(|name| std::env::var(name).ok()).map_err(Failure::usage)?;
     let file = if serve.demo { None } else { Config::find(serve.config.as_deref()) };
     let ancestry = Ancestry::with(file.as_deref())?;
-    let watcher = file.as_ref().map(Watcher::start);
+    // Before the file is read, so that no change is missed.
+    let origin = if serve.demo { Origin::Fixed } else { Origin::of(file.as_deref()) };
     let mut settings = match &file {
         Some(file) => load(file)?,
         None => unconfigured(if serve.demo { "demo" } else { "memory" }),
     };
     environment.apply(&mut settings);
+    // Before any server is started: what cannot listen has no use for them.
+    let endpoint = match serve.stdio {
+        true => None,
+        false => Some(Endpoint::open(&serve, &settings, file.as_deref()).await?),
+    };
     signals::watch(settings.drain);
     if let Some(bytes) = settings.listen.max_buffered {
         Budget::of_process().set_limit(bytes);
     }
     let back = Back::default();
-    let dial = dial::with(serve.errors.into(), ancestry, back.clone());
+    let dial = dial::with(serve.errors.into(), ancestry.clone(), back.clone());
     let gateway = Gateway::builder(settings.clone()).dial(dial).start()?;
     back.lead_to(Some(gateway.clone()));
-    let reloading = file.clone().zip(watcher);
-    let reloading = reloading
-        .map(|(file, watcher)| tokio::spawn(reload::keep(gateway.clone(), file, watcher, environment)));
-    let served = match serve.stdio {
-        true => Ok(over_stdio(&serve, &gateway, &settings, file.is_some()).await),
-        false => over_http(&serve, &gateway, &settings, file.is_some()).await,
+    let mut announcer = Announcer::new(gateway.clone());
+    announcer.announce();
+    let is_configured = Arc::new(AtomicBool::new(file.is_some()));
+    let memory_page = MemoryPage::of(&settings);
+    let following = Following {
+        gateway: gateway.clone(),
+        announcer,
+        environment,
+        ancestry,
+        memory_page: memory_page.clone(),
+        listen: settings.listen.clone(),
+        is_configured: is_configured.clone(),
     };
-    if let Some(reloading) = reloading {
-        reloading.abort();
-    }
+    let following = tokio::spawn(following.keep(origin));
+    let served = match endpoint {
+        None => Ok(over_stdio(&serve, &gateway, &settings, file.is_some()).await),
+        Some(endpoint) => endpoint.serve(&gateway, &memory_page, is_configured).await,
+    };
+    following.abort();
     back.lead_to(None);
     gateway.close().await;
     served
 }
 
 /// Reads a configuration.
-fn load(file: &std::path::Path) -> Result<Settings, Failure> {
+fn load(file: &Path) -> Result<Settings, Failure> {
     let settings = Config::load(file, &|name| std::env::var(name).ok()).map_err(|error| {
-        Failure::new(Exit::Usage, error).next("tidegate check shows the same without starting anything.")
+        Failure::new(Exit::Usage, error).next("Run tidegate check to see the same without starting anything.")
     })?;
     for note in &settings.notes {
         tracing::warn!("{note}");
@@ -176,97 +238,97 @@ async fn over_stdio(serve: &Serve, gateway: &Gateway, settings: &Settings, confi
     edge.edge.limits.max_bytes = settings.listen.max_message;
     edge.edge.relays = true;
     let ended = stdio::serve(gateway.clone(), edge).await;
-    tracing::info!(?ended, "shutting down");
+    let why = match ended {
+        stdio::Ended::Eof => "standard input was closed",
+        stdio::Ended::OutputClosed => "standard output was closed",
+        stdio::Ended::Signal(signal) => signal,
+    };
+    tracing::info!("Shutting down: {why}");
+    logging::hush();
     Exit::Fine
 }
 
-async fn over_http(
-    serve: &Serve,
-    gateway: &Gateway,
-    settings: &Settings,
-    configured: bool,
-) -> Result<Exit, Failure> {
-    descriptors::raise();
-    let listen = settings.listen.clone();
-    let ListenSettings { address, address_is_said, path, hosts, origins, http_sse, .. } = listen;
-    let wanted = match &serve.listen {
-        Some(wanted) => wanted.clone(),
-        None if address_is_said => address,
-        None => place::of_environment(&address, |name| std::env::var(name).ok()).map_err(Failure::usage)?,
-    };
-    let cannot = |error: std::io::Error| {
-        Failure::new(Exit::Unavailable, format!("cannot listen on {wanted}: {error}"))
-            .next("Is another program using it? Choose another with --listen.")
-    };
-    let listener = tokio::net::TcpListener::bind(&wanted).await.map_err(cannot)?;
-    let address: SocketAddr = listener.local_addr().map_err(cannot)?;
-    let mut edge = http::Settings {
-        hosts: [hosts, serve.hosts.clone()].concat(),
-        origins: [origins, serve.origins.clone()].concat(),
-        http_sse: http_sse || serve.http_sse,
-        path,
-        drain: settings.drain,
-        max_connections: listen.max_connections,
-        connection_idle: listen.connection_idle,
-        request_within: listen.request_within,
-        ..http::Settings::default().eras(serve.era.into())
-    };
-    edge.edge.limits.max_bytes = listen.max_message;
-    edge.edge.relays = true;
-    let page = page::add(&mut edge, settings);
-    if !address.ip().is_loopback() && edge.hosts.is_empty() {
-        return Err(Failure::usage(format!(
-            "{address} can be reached from other machines, so say under which host name with --allow-host"
-        ))
-        .next("There is no authentication yet: put something in front that has it."));
-    }
-    let page = page.map(|path| format!("http://{address}{path}"));
-    greet(&format!("http://{address}{}", edge.path), page.as_deref(), settings, configured)?;
-    let ending = {
-        let gateway = gateway.clone();
-        // Without a file there is nothing to read again.
-        async move {
-            let signal = if configured { stdio::ending_signals().await } else { stdio::signals().await };
-            tracing::info!(signal, "shutting down");
-            // Subscriptions end here; else they would keep their connections open.
-            gateway.shut_down();
-        }
-    };
-    http::serve(gateway.clone(), listener, edge, ending).await.map_err(cannot)?;
-    Ok(Exit::Fine)
+/// The endpoint, which has its address and nothing to serve yet.
+struct Endpoint {
+    listeners: Vec<TcpListener>,
+    /// From before it says where it is, so that whoever reads that can end it.
+    ending: Ending,
+    edge: http::Settings,
+    /// Where it is.
+    url: String,
 }
 
-/// Says where the endpoint is, what is behind it and how to connect a client.
-fn greet(url: &str, page: Option<&str>, settings: &Settings, configured: bool) -> Result<(), Failure> {
-    let names: Vec<&str> = settings.servers.iter().map(|server| server.name.as_str()).collect();
-    let (what, example) = match (configured, &names[..]) {
-        (false, ["demo"]) => {
-            ("Tidegate's demonstration server is".to_owned(), format!("\n  tidegate call {url} add a=1 b=2"))
+impl Endpoint {
+    /// Takes the address, and says so.
+    async fn open(serve: &Serve, settings: &Settings, file: Option<&Path>) -> Result<Endpoint, Failure> {
+        descriptors::raise();
+        let listen = &settings.listen;
+        let wanted = match &serve.listen {
+            Some(wanted) => wanted.clone(),
+            None if listen.address_is_said => listen.address.parse().map_err(Failure::usage)?,
+            None => place::of_environment(&listen.address, |name| std::env::var(name).ok())
+                .and_then(|address| address.parse())
+                .map_err(Failure::usage)?,
+        };
+        let listeners = bind::bind(&wanted).await?;
+        let cannot = |error| Failure::new(Exit::Unavailable, format!("cannot listen on {wanted}: {error}"));
+        let address =
+            listeners.first().map_or(Ok(SocketAddr::from(([127, 0, 0, 1], 0))), TcpListener::local_addr);
+        let address = address.map_err(cannot)?;
+        let mut edge = http::Settings {
+            hosts: [&listen.hosts[..], &serve.hosts].concat(),
+            origins: [&listen.origins[..], &serve.origins].concat(),
+            http_sse: listen.http_sse || serve.http_sse,
+            path: listen.path.clone(),
+            drain: settings.drain,
+            max_connections: listen.max_connections,
+            connection_idle: listen.connection_idle,
+            request_within: listen.request_within,
+            ..http::Settings::default().eras(serve.era.into())
+        };
+        edge.edge.limits.max_bytes = listen.max_message;
+        edge.edge.relays = true;
+        if !address.ip().is_loopback() && edge.hosts.is_empty() {
+            return Err(Failure::usage(format!(
+                "other machines can reach {address}: say by which host name with --allow-host NAME"
+            ))
+            .next("There is no authentication yet: anyone who can reach the port could call every tool."));
         }
-        (false, _) => (
-            "A memory for your assistant is".to_owned(),
-            format!("\n  tidegate call {url} search_nodes query=tea"),
-        ),
-        (true, []) => {
-            ("No server is configured yet (tidegate add NAME …). The endpoint is".to_owned(), String::new())
-        }
-        (true, [only]) => (format!("{only} is"), String::new()),
-        (true, [first @ .., last]) => (format!("{} and {last} are", first.join(", ")), String::new()),
-    };
-    let page = page.map(|page| format!("\nSee what is remembered at {page}")).unwrap_or_default();
-    output::text(&format!(
-        r#"{what} at {url}{page}
+        let url = bind::url(address, &edge.hosts, &edge.path);
+        let memory = MemoryPage::of(settings).path(&edge.path);
+        let memory = memory.map(|path| bind::url(address, &edge.hosts, path));
+        let memory = memory.as_deref();
+        let ending = Ending::listen().map_err(|error| {
+            Failure::new(Exit::Unavailable, format!("cannot listen for signals: {error}"))
+        })?;
+        Banner { url: &url, memory, address, settings, file, demo: serve.demo }.show()?;
+        Ok(Endpoint { listeners, ending, edge, url })
+    }
 
-Try it:
-  tidegate tools {url}{example}
-
-Connect a client:
-  Claude Code      claude mcp add --transport http tidegate {url}
-  mcpServers file  {{"mcpServers": {{"tidegate": {{"type": "http", "url": "{url}"}}}}}}
-  Inspector        npx @modelcontextprotocol/inspector --cli {url} --method tools/list
-  curl             curl -s {url} -H 'Content-Type: application/json' \
-                     -d '{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{}}}}'
-
-Press Ctrl-C to stop."#
-    ))
+    /// Serves until a signal comes.
+    async fn serve(
+        self,
+        gateway: &Gateway,
+        memory: &MemoryPage,
+        is_configured: Arc<AtomicBool>,
+    ) -> Result<Exit, Failure> {
+        let Endpoint { listeners, ending, mut edge, url } = self;
+        let (page, path) = (memory.clone(), edge.path.clone());
+        let front = front::pages(gateway.clone(), url.clone(), move || page.path(&path));
+        edge.pages = front.into_iter().chain(memory.files(&edge.path)).collect();
+        let ending = {
+            let gateway = gateway.clone();
+            async move {
+                ending.wait(is_configured).await;
+                tracing::info!("Shutting down");
+                logging::hush();
+                // Subscriptions end here; else they would keep their connections open.
+                gateway.shut_down();
+            }
+        };
+        http::serve(gateway.clone(), listeners, edge, ending)
+            .await
+            .map_err(|error| Failure::new(Exit::Unavailable, format!("cannot serve {url}: {error}")))?;
+        Ok(Exit::Fine)
+    }
 }

@@ -3,9 +3,15 @@
 //! Serving ends in order on the first SIGINT or SIGTERM. That needs the runtime, so a thread of its own looks on: at the
 //! second signal, or when the orderly end takes far too long, the process ends at once.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+#[cfg(unix)]
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tidegate::edge::stdio;
+#[cfg(unix)]
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What the orderly end may take after running calls had their time: servers are closed, the memory is written out.
 const CLOSING: Duration = Duration::from_secs(20);
@@ -13,16 +19,67 @@ const CLOSING: Duration = Duration::from_secs(20);
 /// Signals that come so soon after the first are the same one.
 const TWICE: Duration = Duration::from_millis(50);
 
+/// The signals that end serving, heard from the moment that this is made: one that comes while servers are being started
+/// is not lost.
+#[cfg(unix)]
+pub(super) struct Ending {
+    interrupt: Signal,
+    terminate: Signal,
+    hangup: Signal,
+}
+
+#[cfg(unix)]
+impl Ending {
+    pub(super) fn listen() -> std::io::Result<Ending> {
+        Ok(Ending {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for one. SIGHUP ends serving as long as there is no configuration that it could have read again.
+    pub(super) async fn wait(mut self, is_configured: Arc<AtomicBool>) {
+        loop {
+            tokio::select! {
+                _ = self.interrupt.recv() => return,
+                _ = self.terminate.recv() => return,
+                _ = self.hangup.recv() => {
+                    if !is_configured.load(Ordering::Relaxed) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The signals that end serving.
+#[cfg(not(unix))]
+pub(super) struct Ending;
+
+#[cfg(not(unix))]
+impl Ending {
+    pub(super) fn listen() -> std::io::Result<Ending> {
+        Ok(Ending)
+    }
+
+    /// Waits for one.
+    pub(super) async fn wait(self, _: Arc<AtomicBool>) {
+        stdio::ending_signals().await;
+    }
+}
+
 /// Watches for signals from now on. `drain` is how long running calls may go on after the first.
 pub(super) fn watch(drain: Duration) {
     let watching = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime.block_on(end_at_once(drain.saturating_add(CLOSING))),
-            Err(error) => tracing::warn!(%error, "a second signal will not end the process at once"),
+            Err(error) => tracing::warn!(%error, "A second signal will not stop the process at once"),
         }
     });
     if let Err(error) = watching {
-        tracing::warn!(%error, "a second signal will not end the process at once");
+        tracing::warn!(%error, "A second signal will not stop the process at once");
     }
 }
 
@@ -31,10 +88,10 @@ async fn end_at_once(orderly: Duration) {
     // Some who start programs send a signal twice, to the process and to its group.
     tokio::time::sleep(TWICE).await;
     let (why, code) = tokio::select! {
-        signal = stdio::ending_signals() => ("a second signal came", if signal == "SIGINT" { 130 } else { 143 }),
-        () = tokio::time::sleep(orderly) => ("the orderly end took too long", 1),
+        signal = stdio::ending_signals() => ("second signal", if signal == "SIGINT" { 130 } else { 143 }),
+        () = tokio::time::sleep(orderly) => ("shutting down took too long", 1),
     };
-    tracing::warn!("ending at once: {why}");
+    tracing::error!("Stopping at once: {why}");
     std::process::exit(code);
 }
 

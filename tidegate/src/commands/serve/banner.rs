@@ -1,0 +1,143 @@
+//! The first lines on standard output: what is served, where, and how to connect to it.
+
+use std::io::IsTerminal;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use tidegate_config::Settings;
+
+use crate::commands::failure::Failure;
+use crate::commands::output;
+use crate::term::clean;
+use crate::term::style::Paint;
+
+/// What there is to say.
+pub(super) struct Banner<'a> {
+    /// The URL of the endpoint.
+    pub(super) url: &'a str,
+    /// The URL of the memory's page, if it has one.
+    pub(super) memory: Option<&'a str>,
+    /// The address that is listened on.
+    pub(super) address: SocketAddr,
+    pub(super) settings: &'a Settings,
+    /// The configuration; `None` if there is none.
+    pub(super) file: Option<&'a Path>,
+    /// Whether the demonstration server is served, and no configuration.
+    pub(super) demo: bool,
+}
+
+/// More names than this are only counted.
+const NAMED: usize = 4;
+
+impl Banner<'_> {
+    /// Says it: as text on standard output or, if the log is JSON, as a line of the log.
+    pub(super) fn show(&self) -> Result<(), Failure> {
+        if tidegate::logging::is_json() {
+            let file = self.file.map(|file| file.display().to_string());
+            let servers = self.settings.servers.len();
+            tracing::info!(endpoint = self.url, memory = self.memory, config = file, servers, "Listening");
+            if let Some(warning) = self.warning() {
+                tracing::warn!("{warning}");
+            }
+            return Ok(());
+        }
+        output::text(&self.text(Paint::stdout(), std::io::stdout().is_terminal()))
+    }
+
+    fn text(&self, paint: Paint, is_terminal: bool) -> String {
+        let url = self.url;
+        let mut lines = vec![
+            format!("{} {} at {}", paint.bold(NAME), self.what(), paint.name(url)),
+            String::new(),
+            format!("  Connect   claude mcp add --transport http tidegate {url}"),
+        ];
+        lines.extend(self.memory.map(|memory| format!("  Memory    {memory}")));
+        lines.push(format!("  Config    {}", self.config()));
+        if is_terminal {
+            lines.push("  Stop      Ctrl-C".to_owned());
+        }
+        lines.extend(
+            self.warning().map(|warning| format!("\n{}", paint.warning(format!("WARNING: {warning}")))),
+        );
+        lines.push(String::new());
+        lines.join("\n") + "\n"
+    }
+
+    /// What is behind the endpoint.
+    fn what(&self) -> String {
+        let names: Vec<String> =
+            self.settings.servers.iter().map(|server| clean::line(&server.name)).collect();
+        match &names[..] {
+            _ if self.demo => "is serving the demo server".to_owned(),
+            _ if self.file.is_none() => "is serving the memory".to_owned(),
+            [] => "has no servers yet, and is listening".to_owned(),
+            [only] => format!("is serving {only}"),
+            [first @ .., last] if names.len() <= NAMED => {
+                format!("is serving {} and {last}", first.join(", "))
+            }
+            _ => format!("is serving {} servers", names.len()),
+        }
+    }
+
+    fn config(&self) -> String {
+        match self.file {
+            Some(file) => {
+                format!("{} (changes apply while running)", clean::line(&file.display().to_string()))
+            }
+            None if self.demo => "none (--demo)".to_owned(),
+            None => "none yet; tidegate add NAME URL adds a server while this is running".to_owned(),
+        }
+    }
+
+    /// That others can do everything, if they can.
+    fn warning(&self) -> Option<String> {
+        let address = self.address;
+        (!address.ip().is_loopback()).then(|| {
+            format!(
+                "listening on {address} without authentication: anyone who can reach this port can call every tool \
+                 and read everything that the servers can."
+            )
+        })
+    }
+}
+
+const NAME: &str = concat!("Tidegate ", env!("CARGO_PKG_VERSION"));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tidegate_config::Config;
+
+    fn banner(servers: &[&str], address: &str, file: Option<&str>, demo: bool) -> String {
+        let servers: String =
+            servers.iter().map(|name| format!("[servers.{name}]\nurl = \"http://localhost/\"\n")).collect();
+        let settings = Config::parse(&servers, "tidegate.toml", &|_| None).unwrap();
+        let banner = Banner {
+            url: "http://127.0.0.1:8765/mcp",
+            memory: file.is_none().then_some("http://127.0.0.1:8765/memory"),
+            address: address.parse().unwrap(),
+            settings: &settings,
+            file: file.map(Path::new),
+            demo,
+        };
+        banner.text(Paint::plain(), true).replace(env!("CARGO_PKG_VERSION"), "1.2.3")
+    }
+
+    #[test]
+    fn it_says_what_where_and_how() {
+        let file = Some("/home/ada/.config/tidegate/tidegate.toml");
+        let all = [
+            banner(&["memory"], "127.0.0.1:8765", None, false),
+            banner(&["time", "github", "files"], "127.0.0.1:8765", file, false),
+            banner(&["a", "b", "c", "d", "e"], "0.0.0.0:8765", file, false),
+            banner(&[], "127.0.0.1:8765", file, false),
+        ];
+        insta::with_settings!({
+            snapshot_path => "../../../tests/snapshots",
+            prepend_module_to_snapshot => false,
+            omit_expression => true,
+        }, {
+            insta::assert_snapshot!("serve-banners", all.join("---\n"));
+        });
+    }
+}
