@@ -25,7 +25,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 
 /// The memory server at scale, beside `server-memory` where npm is there to install it.
 fn memory(args: &[String]) -> Result<()> {
-    let mut command = shell::cargo(&["run", "--profile", "dist", "--package", "tidegate-benches-memory", "--"]);
+    let mut command =
+        shell::cargo(&["run", "--profile", "dist", "--package", "tidegate-benches-memory", "--"]);
     command.args(args.iter().filter(|arg| *arg != "--memory"));
     match Packages::install(shell::target_dir()?.join("bench-memory"), &[SERVER_MEMORY], NODE_AT_LEAST) {
         Ok(installed) => {

@@ -42,8 +42,16 @@ pub(crate) fn run() -> Result<()> {
         fs::write(&stamp, "").with_context(|| format!("writing {}", stamp.display()))?;
     }
     let model = model(&dir)?;
-    let mut command =
-        shell::cargo(&["run", "--profile", "dist", "--package", "tidegate-memory", "--example", "quality", "--"]);
+    let mut command = shell::cargo(&[
+        "run",
+        "--profile",
+        "dist",
+        "--package",
+        "tidegate-memory",
+        "--example",
+        "quality",
+        "--",
+    ]);
     command.arg(corpus).arg(model).arg(&dir);
     shell::check(&mut command)
 }

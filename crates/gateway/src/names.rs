@@ -282,7 +282,11 @@ mod tests {
     fn names_leave_room_where_that_is_wanted() {
         let own = "a_tool_that_does_something_in_a_few_words_more";
         let whole = format!("s_{own}");
-        assert_eq!(give(&mut names(), "s", "s_", &[own]), [whole.clone()], "as it was always called");
+        assert_eq!(
+            give(&mut names(), "s", "s_", &[own]),
+            std::slice::from_ref(&whole),
+            "as it was always called"
+        );
         let mut roomy = Names::new(NameStyle::Portable, ROOMY_NAMES);
         assert_eq!(give(&mut roomy, "s", "s_", &[own]), [whole], "48 are not too many");
         let short = give(&mut roomy, "server", "server_", &[own]).remove(0);
@@ -305,7 +309,7 @@ mod tests {
         assert_eq!(give(&mut some, "d", "", &["echo"]), ["d_echo_3"]);
         // What would be too long is cut.
         let long = "x".repeat(LONGEST_NAMES);
-        assert_eq!(give(&mut some, "e", "", &[&long]), [long.clone()]);
+        assert_eq!(give(&mut some, "e", "", &[&long]), std::slice::from_ref(&long));
         let cut = give(&mut some, "f", "", &[&long]).remove(0);
         assert!(cut.starts_with("f_xxx") && cut.len() == LONGEST_NAMES, "{cut}");
         let mut exact = Names::new(NameStyle::Exact, LONGEST_NAMES);

@@ -51,6 +51,7 @@ impl Default for Options {
             allow_private_addresses: false,
             models: Models::default(),
             agents: Bounds::default(),
+            errors: Profile::default(),
             embeddings: None,
         }
     }
