@@ -36,7 +36,7 @@ fn is_down(gateway: &Gateway, why: &str) {
 #[test]
 fn a_memory_that_cannot_be_opened_is_down_and_comes_back() {
     let mut gateway = start(|file| std::fs::write(file, "garbage ".repeat(1000)).unwrap());
-    is_down(&gateway, "no SQLite file at all");
+    is_down(&gateway, "not a SQLite file at all");
     // It is tried again, which the log does not say each time.
     std::thread::sleep(std::time::Duration::from_secs(4));
     assert_eq!(gateway.log().matches("cannot be used").count(), 1, "{}", gateway.log());

@@ -81,9 +81,11 @@ fn without_durations(line: &str) -> String {
 fn help() {
     let all = tidegate(&["--help"]).exits(0).out;
     snapshot("help", &all);
-    let commands = all.split("Commands:\n").nth(1).and_then(|rest| rest.split("\n\n").next()).unwrap();
+    let commands = all.split("\nOptions:\n").next().unwrap();
     let names = commands.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
-    for name in names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help") {
+    let names: Vec<_> = names.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.len() > 15, "{names:?}");
+    for name in names.into_iter().filter(|name| *name != "help") {
         snapshot(&format!("help-{name}"), &tidegate(&[name, "--help"]).exits(0).out);
     }
 }

@@ -34,7 +34,8 @@ fn fields_that_do_not_exist() {
 
 #[test]
 fn values_of_the_wrong_type() {
-    check("listen = 5", "1:10: listen: must be a string in quotes, not a whole number");
+    check("listen = true", "1:10: listen: must be ");
+    check("path = 5", "1:8: path: must be a string in quotes, not a whole number");
     check(
         "[servers.x]\ncommand = 5",
         "2:11: servers.x.command: must be a program, as a string or as a list of strings",
@@ -176,26 +177,17 @@ fn what_a_server_says() {
 #[test]
 fn the_top_of_the_file() {
     for (text, expected) in [
-        ("listen = \"8765\"", "1:1: listen: must be a host and a port"),
-        ("listen = \"::1:80\"", "listen: must be a host and a port"),
-        ("listen = \"localhost:99999\"", "listen: must be a host and a port"),
+        ("listen = \"::1:80\"", "1:1: listen: must be a port (8080), a host and a port"),
+        ("listen = \"localhost:99999\"", "listen: must be a port (8080), a host and a port"),
+        ("listen = 99999", "listen: must be "),
         ("path = \"mcp\"", "path: must be the path of a URL"),
         ("drain = \"x\"", "drain: must be a time"),
         ("state_dir = \"\"", "state_dir: must be a path, and is empty"),
-        ("allow_origins = [\"example.com\"]", "allow_origins: must be origins as browsers send them"),
-        (
-            "allow_origins = [\"https://example.com/\"]",
-            "allow_origins: must be origins as browsers send them",
-        ),
-        (
-            "allow_origins = [\"https://example.com:443\"]",
-            "allow_origins: must be origins as browsers send them",
-        ),
-        (
-            "allow_origins = [\"https://me@example.com\"]",
-            "allow_origins: must be origins as browsers send them",
-        ),
-        ("allow_hosts = [\"https://example.com\"]", "allow_hosts: must be host names"),
+        ("allow_origins = [\"example.com\"]", "allow_origins: an origin is what browsers send"),
+        ("allow_origins = [\"https://example.com/\"]", "allow_origins: an origin is what browsers send"),
+        ("allow_origins = [\"https://example.com:443\"]", "allow_origins: an origin is what browsers send"),
+        ("allow_origins = [\"https://me@example.com\"]", "allow_origins: an origin is what browsers send"),
+        ("allow_hosts = [\"https://example.com\"]", "allow_hosts: use only the host name"),
         ("tools.favourites = [\"[\"]", "1:7: tools.favourites: pattern 1 is not a valid glob"),
     ] {
         check(text, expected);

@@ -96,7 +96,11 @@ pub(super) fn unknown(name: &str, known: &[String]) -> Problem {
 /// The name that is nearest to another, if one is near: misspelt, or a part of it.
 fn nearest<'n>(name: &str, known: &'n [String]) -> Option<&'n str> {
     let wanted = common(&cut(name.to_owned(), VALUE));
-    let room = 1 + wanted.chars().count() / 4;
+    // One letter is near to every other letter.
+    let room = match wanted.chars().count() {
+        0..=2 => 0,
+        length => 1 + length / 4,
+    };
     let near = |known: &'n String| {
         let other = common(known);
         let is_part =
