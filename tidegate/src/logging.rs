@@ -1,5 +1,5 @@
 //! Logs on stderr, as lines for people or as JSON for machines. Stdout belongs to the protocol. People at a terminal get
-//! [short lines](terminal).
+//! short lines (`logging/terminal.rs`).
 //!
 //! Every line of a call carries its correlation id: `{"timestamp":"2026-07-28 12:00:00","level":"info","message":…,
 //! "correlationId":…,"tool":…}`.

@@ -40,8 +40,13 @@ pub(crate) fn read(mut root: Spanned<DeTable<'_>>, places: &Places, absent: &Abs
     }
     while problems.len() < MOST {
         let Err(error) = File::deserialize(Deserializer::from(root.clone())) else { break };
-        problems.push(places.problem_at(error.span(), told::sentence(error.message())));
         let path = error.span().and_then(|span| places.path_at(span));
+        // Something else in the place of a word: asked for no word at all, serde says which words there are.
+        let is_no_word = error.message().contains("wanted string or table");
+        if is_no_word && path.as_ref().is_some_and(|path| put_no_word(root.get_mut(), path)) {
+            continue;
+        }
+        problems.push(places.problem_at(error.span(), told::sentence(error.message())));
         let Some(path) = path.filter(|path| remove(root.get_mut(), path)) else { break };
         if let (Some(meant), Some((_, around))) = (told::meant(error.message()), path.split_last()) {
             removed.push([around, &[meant]].concat());
@@ -105,6 +110,24 @@ fn is_table_by_nature(path: &[String]) -> bool {
             | ["memory", "embeddings" | "agents"]
             | ["memory", "models", _]
     )
+}
+
+/// Puts an empty text in the place of a value that is none. Whether there was one.
+fn put_no_word(table: &mut DeTable<'_>, path: &[String]) -> bool {
+    match path {
+        [] => false,
+        [name] => match table.get_mut(name.as_str()).map(Spanned::get_mut) {
+            None | Some(DeValue::String(_)) => false,
+            Some(value) => {
+                *value = DeValue::String("".into());
+                true
+            }
+        },
+        [name, rest @ ..] => match table.get_mut(name.as_str()).map(Spanned::get_mut) {
+            Some(DeValue::Table(inner)) => put_no_word(inner, rest),
+            _ => false,
+        },
+    }
 }
 
 /// Takes a field out, or whatever around it is no table. Whether there was anything to take.
