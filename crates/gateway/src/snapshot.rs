@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use bytestring::ByteString;
 use foldhash::fast::RandomState;
-use tidegate_config::{SchemaStyle, ServerSettings, ToolSettings};
+use tidegate_config::{SchemaStyle, ServerSettings, ToolOverride, ToolSettings};
 use tidegate_protocol::json::Edit;
 use tidegate_protocol::{Error, Json};
 use tidegate_service::budget::{Budget, Hold};
@@ -135,6 +135,11 @@ impl Snapshot {
     }
 }
 
+/// What the configuration changes about a tool.
+fn changed<'a>(settings: &'a ServerSettings, kind: Kind, entry: &Entry) -> Option<&'a ToolOverride> {
+    settings.tools.get(&*entry.key).filter(|_| kind == Kind::Tools)
+}
+
 /// The rows of tools or prompts.
 fn named(
     sources: &[Source<'_>],
@@ -152,7 +157,13 @@ fn named(
             }
         }
     }
-    for (server, source) in sources.iter().enumerate() {
+    let mut named: Vec<Vec<(&Entry, ByteString)>> = vec![Vec::new(); sources.len()];
+    // A name belongs to the server whose prefix it has: no other can take it by listing a tool that is called so. Of equal
+    // prefixes, the first in the configuration comes first.
+    let mut order: Vec<usize> = (0..sources.len()).collect();
+    order.sort_by_key(|&server| std::cmp::Reverse(sources[server].settings.prefix.len()));
+    for (place, &server) in order.iter().enumerate() {
+        let source = &sources[server];
         let settings = source.settings;
         let mut seen = std::collections::HashSet::new();
         let (entries, again): (Vec<&Entry>, Vec<&Entry>) =
@@ -162,22 +173,26 @@ fn named(
                 format!("{:?} lists {:?} more than once; only the first is used", settings.name, entry.key);
             names.reports.push(what);
         }
-        let change = |entry: &Entry| settings.tools.get(&*entry.key).filter(|_| kind == Kind::Tools);
         let unnamed: Vec<Unnamed<'_>> = entries
             .iter()
             .map(|entry| {
-                let given = change(entry).and_then(|change| change.name.as_deref());
+                let given = changed(settings, kind, entry).and_then(|change| change.name.as_deref());
                 Unnamed { own: &entry.key, given }
             })
             .collect();
-        let unknown = sources[..server].iter().filter(|other| other.catalog.part(kind).is_none());
+        let before = order[..place].iter().map(|&other| &sources[other]);
+        let unknown = before.filter(|other| other.catalog.part(kind).is_none());
         let owner = Owner {
             server: &settings.name,
             prefix: &settings.prefix,
             unknown: unknown.map(|other| (&*other.settings.name, &*other.settings.prefix)).collect(),
         };
-        for (entry, name) in entries.into_iter().zip(names.give(&owner, &unnamed)) {
-            let change = change(entry);
+        named[server] = entries.into_iter().zip(names.give(&owner, &unnamed)).collect();
+    }
+    for (server, (source, entries)) in sources.iter().zip(named).enumerate() {
+        let settings = source.settings;
+        for (entry, name) in entries {
+            let change = changed(settings, kind, entry);
             let mut definition = entry.definition.clone();
             if kind == Kind::Tools && uris.changes(server) {
                 let changed = links::in_definition(&definition, &mut |uri| uris.offered(server, uri));

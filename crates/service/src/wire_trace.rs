@@ -91,7 +91,8 @@ fn shown(message: &[u8]) -> String {
     let mut text = match serde_json::from_slice::<Value>(message) {
         Ok(mut value) => {
             mask(&mut value);
-            value.to_string()
+            // Before it is cut: half of a secret is not recognised.
+            crate::secrets::mask(&value.to_string()).into_owned()
         }
         // What cannot be read cannot be masked either.
         Err(_) => return format!("({} bytes that are not JSON)", message.len()),

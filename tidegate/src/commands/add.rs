@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tidegate_client::{EraChoice, Remote, Target};
-use tidegate_config::{ServerEntry, edit};
+use tidegate_config::{Config, ServerEntry, Source, edit};
 
 use self::outcome::Outcome;
 use super::exit::Exit;
@@ -93,7 +93,7 @@ enum Era {
 
 pub(crate) async fn run(add: Add) -> Result<Exit, Failure> {
     let path = configuration::changeable(add.config.as_deref())?;
-    let (entry, mut notes) = entry(&add)?;
+    let (entry, mut notes) = entry(&add, &path)?;
     let first = add.config.is_none() && !path.exists();
     edit::add(&path, &add.name, &entry, add.replace)?;
     notes.extend(notes_of(&entry));
@@ -111,7 +111,7 @@ pub(crate) async fn run(add: Add) -> Result<Exit, Failure> {
 }
 
 /// What to write into the file, and what to say about the way it was asked for.
-fn entry(add: &Add) -> Result<(ServerEntry, Vec<String>), Failure> {
+fn entry(add: &Add, path: &Path) -> Result<(ServerEntry, Vec<String>), Failure> {
     let mut entry = match (&add.server, &add.builtin) {
         (_, Some(name)) => ServerEntry { builtin: Some(name.clone()), ..ServerEntry::default() },
         (Some(url), _) if url.contains("://") || url.starts_with("${") => address(url)?,
@@ -146,8 +146,9 @@ fn entry(add: &Add) -> Result<(ServerEntry, Vec<String>), Failure> {
         }
         entry.headers.insert(name, value);
     }
-    // Assistants know the tools of the memory by their own names.
-    let usual = (entry.builtin.as_deref() == Some("memory")).then(String::new);
+    // Assistants know the tools of the memory by their own names. A second one would take them away from the first.
+    let is_first = entry.builtin.as_deref() == Some("memory") && !has_memory(path, &add.name);
+    let usual = is_first.then(String::new);
     entry.prefix = add.prefix.clone().or(usual);
     entry.era = match add.era {
         Era::Auto => EraChoice::Auto,
@@ -155,6 +156,14 @@ fn entry(add: &Add) -> Result<(ServerEntry, Vec<String>), Failure> {
         Era::Modern => EraChoice::Modern,
     };
     Ok((entry, notes))
+}
+
+/// Whether a configuration already has the memory, under another name.
+fn has_memory(path: &Path, name: &str) -> bool {
+    let is_memory = |source: &Source| matches!(source, Source::Builtin(name) if name == "memory");
+    Config::load(path, &configuration::environment).is_ok_and(|settings| {
+        settings.servers.iter().any(|other| other.name != name && is_memory(&other.source))
+    })
 }
 
 fn address(url: &str) -> Result<ServerEntry, Failure> {

@@ -44,7 +44,9 @@ pub(crate) fn keep_memory(path: &Path, added: &[(&str, &ServerEntry)]) -> Result
         ..ServerEntry::default()
     };
     edit::add(path, MEMORY, &memory, false)?;
-    output::note("note: The new configuration includes Tidegate's memory, which is also served without one.");
+    output::note(
+        "note: Tidegate's memory was added too, so that it is still served. To do without it: tidegate remove memory",
+    );
     Ok(())
 }
 

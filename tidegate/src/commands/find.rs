@@ -57,6 +57,11 @@ impl Place {
         })
     }
 
+    /// A server that is part of the program, where no configuration names it.
+    fn builtin(server: &ServerSettings) -> Result<Place, Failure> {
+        Ok(Place { file: None, ..Place::configured(server, Path::new(""))? })
+    }
+
     /// What it is, for people, without secrets.
     pub(crate) fn shown(&self) -> String {
         match &self.settings {
@@ -87,7 +92,13 @@ pub(crate) fn find(word: &str, config: Option<&Path>) -> Result<Place, Failure> 
         return server;
     }
     let others = others();
-    if others.iter().any(|file| file.names().any(|name| name == word)) || is_program(word) {
+    // As `tidegate serve` would serve it.
+    let is_elsewhere = others.iter().any(|file| file.names().any(|name| name == word));
+    if word == "memory" && gateway.is_none() && broken.is_none() && !is_elsewhere {
+        let settings = super::serve::unconfigured(word);
+        return Place::builtin(&settings.servers[0]);
+    }
+    if is_elsewhere || is_program(word) {
         if let Some(broken) = broken {
             output::note(&format!("note: tidegate.toml was not searched: {}", broken.line()));
         }

@@ -134,7 +134,7 @@ impl Command {
         match self {
             Command::Serve(serve) => serve.log_level(),
             Command::Connect(connect) => connect.common.log_level(),
-            other => other.common().and_then(target::Common::log_level).or(Some("warn")),
+            other => other.common().and_then(target::Common::log_level).or(Some(QUIET)),
         }
     }
 
@@ -155,10 +155,13 @@ impl Command {
     }
 }
 
+/// What commands log that somebody waits for. What fails in a server of this process is the result of the command, too.
+const QUIET: &str = "warn,tidegate_server=error,tidegate_service=error";
+
 /// Tells programs why there is nothing else on standard output.
 pub(crate) fn show_json(failure: &Failure) {
     // The exit code says the rest.
-    let _ = output::text(&failure.to_json().to_string());
+    let _ = output::text(&tidegate::service::secrets::mask(&failure.to_json().to_string()));
 }
 
 /// A note that the server does not have this at all.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use tidegate::protocol::{Error, Symbol};
 use tidegate::service::layers::RetryPolicy;
-use tidegate_client::{Client, Instances, Options, ServerFacts, Tool};
+use tidegate_client::{Client, ElicitAnswer, Handlers, Instances, Options, ServerFacts, Tool};
 
 use super::connection::{self, StartLimit};
 use super::exit::Exit;
@@ -34,7 +35,8 @@ pub(crate) async fn reach(place: &Place) -> Result<Reached, Failure> {
     let limit = StartLimit::new(&options, None);
     let patience = options.timeout;
     let (builder, words) = connection::builder(place, options, false)?;
-    let client = builder.lazy()?;
+    // Some servers choose their tools by what their client can be asked for.
+    let client = builder.handlers(declining()).lazy()?;
     let reached = async {
         let facts = connection::connected(&client, place, limit).await?;
         match tokio::time::timeout(patience, look(&client, facts)).await {
@@ -50,6 +52,15 @@ pub(crate) async fn reach(place: &Place) -> Result<Reached, Failure> {
     let reached = reached.await;
     client.close().await;
     reached.map_err(|failure| failure.said(words.get()))
+}
+
+/// Declares what the gateway declares, so that a server offers what it will offer there. Nobody is asked anything.
+fn declining() -> Handlers {
+    let nobody = || Error::new(Symbol::InvalidRequest, "tidegate only looks at what the server offers");
+    Handlers::new()
+        .on_elicit(true, |_| std::future::ready(ElicitAnswer::Decline))
+        .on_sample(true, move |_| std::future::ready(Err(nobody())))
+        .roots(Vec::new())
 }
 
 async fn look(client: &Client, facts: ServerFacts) -> Result<Reached, Failure> {

@@ -199,7 +199,7 @@ fn a_new_configuration_keeps_the_memory() {
     let memory = "[servers.memory]\nbuiltin = \"memory\"\nprefix = \"\"\n";
     let folder = Folder::new();
     let done = tidegate_in(&folder, &["add", "--no-connect", "web", "http://127.0.0.1:9/"], "").exits(0);
-    assert!(done.err.contains("includes Tidegate's memory"), "{}", done.err);
+    assert!(done.err.contains("Tidegate's memory was added too"), "{}", done.err);
     assert!(folder.read(path).ends_with(memory), "{}", folder.read(path));
     tidegate_in(&folder, &["add", "--no-connect", "web2", "http://127.0.0.1:9/"], "").exits(0);
     assert_eq!(folder.read(path).matches("builtin").count(), 1);

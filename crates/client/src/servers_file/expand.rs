@@ -232,6 +232,9 @@ fn unbraced(text: &str) -> Option<(&str, usize)> {
     is_variable(&name[..end]).then(|| (&name[..end], end + 1))
 }
 
+/// How many references there may be in each other. Deeper ones are plain text.
+const DEEPEST: usize = 16;
+
 /// What stands between `${` and its `}`, and how long all of it is. Defaults may hold variables of their own.
 fn braced(text: &str) -> Option<(&str, usize)> {
     let inner = text.strip_prefix("${")?;
@@ -245,6 +248,9 @@ fn braced(text: &str) -> Option<(&str, usize)> {
         }
         if depth == 0 {
             return Some((&inner[..at], at + 3));
+        }
+        if depth > DEEPEST {
+            return None;
         }
         before = c;
     }

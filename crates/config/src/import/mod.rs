@@ -195,7 +195,7 @@ impl Imported {
         for secret in entry.literal_secrets() {
             self.notes.push(format!(
                 "{fit:?}: the value of {secret} looks like a secret and is stored in plain text. Put it in .env or the \
-                 environment, and write ${{{}}} instead.",
+                 environment, and refer to it as ${{{}}}.",
                 translate::variable(secret)
             ));
         }

@@ -42,15 +42,22 @@ pub(super) fn entry(file: &ServersFile, server: &Description) -> ServerEntry {
 fn translated(file: &ServersFile, text: &str) -> String {
     let name_of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let translate = |inner: &str| {
-        let name = inner.split(":-").next().unwrap_or(inner);
+        let (name, default) = match inner.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (inner, None),
+        };
+        let name = name.strip_prefix("env:").unwrap_or(name);
         Ok::<_, std::convert::Infallible>(Some(match inner {
             "userHome" => std::env::home_dir().unwrap_or_default().to_string_lossy().into_owned(),
             "workspaceFolder" => file.folder().to_string_lossy().into_owned(),
             "workspaceFolderBasename" => name_of(&file.folder()),
             "pathSeparator" | "/" => std::path::MAIN_SEPARATOR_STR.to_owned(),
             _ if inner.starts_with("input:") => format!("${{{}}}", variable(&inner["input:".len()..])),
-            _ if inner.starts_with("env:") => format!("${{{}}}", &inner["env:".len()..]),
-            _ if is_variable(name) => format!("${{{inner}}}"),
+            // In a default, too, nothing may become a reference that was none.
+            _ if is_variable(name) => match default {
+                Some(default) => format!("${{{name}:-{}}}", translated(file, default)),
+                None => format!("${{{name}}}"),
+            },
             // To the other program it is no reference, so it must not become one.
             _ => format!("$${{{inner}}}"),
         }))

@@ -53,10 +53,7 @@ fn values_of_the_wrong_type() {
         "[servers.x]\ntransport = \"${TOKEN}\"",
         "2:13: servers.x.transport: must be one of \"http\", \"sse\"",
     );
-    check(
-        "[servers.x]\ninstances = 3",
-        "2:13: servers.x.instances: must be one of \"per-user\", ",
-    );
+    check("[servers.x]\ninstances = 3", "2:13: servers.x.instances: must be one of \"per-user\", ");
     check("[servers.x]\nmax_sessions = -1", "servers.x.max_sessions: must be a positive whole number or 0");
     check(
         "[servers.x]\nbreaker = \"hush\"",

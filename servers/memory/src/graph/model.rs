@@ -179,6 +179,22 @@ pub(crate) fn entries<T>(field: &str, list: &[T]) -> Result<()> {
     }
 }
 
+/// Most properties in one change, so that taking it back does not hold up everybody else.
+const MAX_PROPERTIES_AT_ONCE: usize = 10_000;
+
+/// Checks how many properties a call sets in all.
+pub(crate) fn all_properties(field: &str, count: usize) -> Result<()> {
+    match count > MAX_PROPERTIES_AT_ONCE {
+        true => Err(Fault::input(
+            field,
+            format!(
+                "must have at most {MAX_PROPERTIES_AT_ONCE} properties in all, and has {count}: use several calls"
+            ),
+        )),
+        false => Ok(()),
+    }
+}
+
 impl Entity {
     pub(crate) fn check(&self, at: usize) -> Result<()> {
         name(&format!("entities[{at}].name"), &self.name)?;

@@ -211,6 +211,7 @@ async fn create_entities(recall: Recall, args: CreateEntities, cx: Cx) -> Result
     for (at, entity) in args.entities.iter().enumerate() {
         entity.check(at)?;
     }
+    model::all_properties("entities", args.entities.iter().map(|entity| entity.properties.len()).sum())?;
     let made = change(&recall, &cx, "create_entities", move |change| entities::create(change, args.entities))
         .await?;
     told(&made, json!({"entities": made, "created": made.len()}))

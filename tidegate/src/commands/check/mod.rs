@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
+use tidegate::service::secrets::mask;
 use tidegate_config::{Config, ConfigError, Settings};
 
 use super::display::Display;
@@ -67,7 +68,7 @@ pub(crate) async fn run(check: Check) -> Result<Exit, Failure> {
     let settings = match Config::load(&path, &configuration::environment) {
         Ok(settings) => settings,
         Err(error) if check.json => {
-            output::text(&broken(&error).to_string())?;
+            output::text(&mask(&broken(&error).to_string()))?;
             return Ok(Exit::Usage);
         }
         Err(error) => return Err(error.into()),
@@ -92,7 +93,7 @@ pub(crate) async fn run(check: Check) -> Result<Exit, Failure> {
     let warnings = states.as_ref().map(|states| problems::unmatched(&settings, states)).unwrap_or_default();
     let checked = Checked { path, settings, states, problems, warnings };
     output::text(&match check.json {
-        true => report::json(&checked).to_string(),
+        true => mask(&report::json(&checked).to_string()).into_owned(),
         false => report::text(&checked),
     })?;
     Ok(if checked.is_well() { Exit::Fine } else { Exit::ToolError })

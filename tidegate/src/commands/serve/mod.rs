@@ -211,9 +211,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
 
 /// Reads a configuration.
 fn load(file: &Path) -> Result<Settings, Failure> {
-    let settings = Config::load(file, &|name| std::env::var(name).ok()).map_err(|error| {
-        Failure::new(Exit::Usage, error).next("Run tidegate check to see the same without starting anything.")
-    })?;
+    let settings = Config::load(file, &|name| std::env::var(name).ok())?;
     for note in &settings.notes {
         tracing::warn!("{note}");
     }
@@ -221,7 +219,7 @@ fn load(file: &Path) -> Result<Settings, Failure> {
 }
 
 /// What is served without a configuration: a server of the program, whose tools keep their names.
-fn unconfigured(builtin: &str) -> Settings {
+pub(super) fn unconfigured(builtin: &str) -> Settings {
     let mut settings = Settings::default();
     let mut server = ServerSettings::new(builtin, Source::Builtin(builtin.to_owned()));
     server.prefix = String::new();
