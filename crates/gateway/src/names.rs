@@ -7,8 +7,9 @@
 //! 2. in which characters that models' interfaces refuse are replaced, and which is cut if it is too long;
 //! 3. a name that is taken becomes `<server>_<name>`, then `<server>_<name>_2` and so on.
 //!
-//! Names that the configuration gives come first, then servers in the order of the configuration. While it is not known
-//! what a server lists, whatever comes after it and could have one of its names is offered under the names of step 3.
+//! Names that the configuration gives come first, then servers with longer prefixes, then servers in the order of the
+//! configuration. While it is not known what a server lists, whatever comes after it and could have one of its names is
+//! offered under the names of step 3.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};

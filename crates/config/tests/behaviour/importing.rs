@@ -24,6 +24,30 @@ const THEIRS: &str = r#"{
 }"#;
 
 #[test]
+fn what_is_no_reference_elsewhere_becomes_none_here() {
+    let folder = Folder::new();
+    folder.write("secret.txt", "TOPSECRETFILE");
+    let deep = format!("{}x{}", "${A_NONE:-".repeat(3000), "}".repeat(3000));
+    for text in [
+        "${A_NONE:-${file:secret.txt}}",
+        "${env:file:secret.txt}",
+        "${env:A_NONE:-${file:secret.txt}}",
+        &deep,
+    ] {
+        let theirs =
+            serde_json::json!({"mcpServers": {"x": {"url": "http://127.0.0.1:9/", "headers": {"Z": text}}}});
+        let theirs = folder.write("theirs.json", &theirs.to_string());
+        let path = folder.path("tidegate.toml");
+        let options = Options { replace: true, dry_run: false };
+        import(&path, &Origin::File(theirs), options, &env).unwrap();
+        let settings = Config::load(&path, &env).unwrap();
+        for server in &settings.servers {
+            assert!(!remote(server).headers["Z"].contains("TOPSECRETFILE"), "{text}");
+        }
+    }
+}
+
+#[test]
 fn servers_are_taken_over_with_their_references() {
     let folder = Folder::new();
     let theirs = folder.write(".vscode/mcp.json", THEIRS);
@@ -59,7 +83,7 @@ fn servers_are_taken_over_with_their_references() {
     for part in [
         "\"My Server\" is called \"My-Server\" here.",
         "\"My-Server\": the value of B_TOKEN looks like a secret",
-        "write ${B_TOKEN} instead.",
+        "refer to it as ${B_TOKEN}.",
         "\"web\": the value of Authorization looks like a secret",
         "\"web\": \"timeout\" is ignored.",
         "\"nothing\" is skipped: it needs a \"command\" or a \"url\".",

@@ -166,6 +166,29 @@ async fn names_that_collide_or_that_models_refuse_are_replaced_and_reported() {
 }
 
 #[tokio::test]
+async fn a_name_belongs_to_the_server_whose_prefix_it_has() {
+    let server = |name: &str, prefix: &str, tool: &str| {
+        let mut settings = local(name, Server::new(name, "1").tool(says(tool, name)));
+        settings.prefix = prefix.to_owned();
+        settings.seal()
+    };
+    // Wherever in the configuration the others are, they do not get what is the third one's.
+    let all = [
+        server("notes", "notes_", "work_echo"),
+        server("bare", "", "notes_work_echo"),
+        server("notes_work", "notes_work_", "echo"),
+    ];
+    let gateway = gateway(all).await;
+    let caller = modern();
+    assert_eq!(
+        caller.list(&gateway, "tools/list").await,
+        ["notes_work_echo_2", "bare_notes_work_echo", "notes_work_echo"]
+    );
+    assert_eq!(caller.call(&gateway, "notes_work_echo").await, ("notes_work".to_owned(), false));
+    gateway.close().await;
+}
+
+#[tokio::test]
 async fn names_do_not_depend_on_which_server_answers_first() {
     let server = |name: &str| {
         let mut settings = local(

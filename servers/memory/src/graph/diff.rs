@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
 use crate::store::{Result, Value, View};
@@ -41,10 +41,17 @@ pub(crate) struct ChangedProperty {
     pub(crate) key: String,
     /// Its value at the earlier moment, if it had one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default, schema_with = "property_value")]
     pub(crate) before: Option<serde_json::Value>,
     /// Its value at the later moment, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(default, schema_with = "property_value")]
     pub(crate) after: Option<serde_json::Value>,
+}
+
+/// What the value of a property can be.
+fn property_value(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]})
 }
 
 /// A relation that was there at both moments and says something else.
