@@ -36,7 +36,7 @@ fn what_is_no_reference_elsewhere_becomes_none_here() {
     ] {
         let theirs =
             serde_json::json!({"mcpServers": {"x": {"url": "http://127.0.0.1:9/", "headers": {"Z": text}}}});
-        let theirs = folder.write("theirs.json", &theirs.to_string());
+        let theirs = folder.write("theirs.json", theirs.to_string());
         let path = folder.path("tidegate.toml");
         let options = Options { replace: true, dry_run: false };
         import(&path, &Origin::File(theirs), options, &env).unwrap();
