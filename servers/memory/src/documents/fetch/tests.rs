@@ -29,8 +29,10 @@ impl Site {
                 }
                 let request = String::from_utf8(request).unwrap();
                 let path = request.split(' ').nth(1).unwrap_or_default().to_owned();
-                let _ = stream.write_all(answer(&path).as_bytes());
+                let answer = answer(&path);
+                // Before it is answered: the test looks as soon as it is.
                 paths.lock().unwrap().push(path);
+                let _ = stream.write_all(answer.as_bytes());
             }
         });
         Site { port, asked }
