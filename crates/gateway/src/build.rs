@@ -8,6 +8,7 @@ use tidegate_client::{AppError, Audience};
 use tidegate_config::{Settings, ToolSettings};
 use tidegate_protocol::{Object, Profile};
 use tidegate_service::Notice;
+use tidegate_service::events::{self, Event, ServerLeft};
 use tokio::task::JoinHandle;
 
 use crate::gateway::{Inner, configuration_error};
@@ -17,7 +18,6 @@ use crate::kind::Kind;
 use crate::mount::Mount;
 use crate::pins::Pins;
 use crate::snapshot::{Snapshot, Source};
-use crate::status::LIFECYCLE;
 
 /// How many earlier snapshots are kept for cursors that name them.
 const KEPT: usize = 4;
@@ -113,8 +113,7 @@ impl Inner {
         building.leaving.retain(|leaving| !leaving.is_finished());
         for mount in gone {
             let is_replaced = self.state.load().mounts.iter().any(|other| other.name() == mount.name());
-            let what = if is_replaced { "configuration changed; starting it anew" } else { "removed" };
-            tracing::info!(target: LIFECYCLE, server = mount.name(), "{what}");
+            events::emit(&Event::ServerLeft(ServerLeft { server: mount.name(), is_replaced }));
             building.leaving.push(tokio::spawn(async move { mount.close(drain).await }));
         }
         drop(building);

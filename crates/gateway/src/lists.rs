@@ -101,7 +101,7 @@ impl Inner {
 
     /// `None` if a server's own cursor is so long that there is no room for it.
     fn seal_cursor(&self, call: &Call, place: &[u8]) -> Option<String> {
-        self.sealer.seal(place, &binding(call), u64::MAX, Inner::nonce())
+        self.sealer.seal(place, &binding(call), u64::MAX, tidegate_service::random())
     }
 
     fn open_cursor(&self, kind: Kind, call: &Call) -> Result<(Arc<State>, Place), Error> {
@@ -186,13 +186,7 @@ fn refused() -> Error {
 }
 
 fn binding(call: &Call) -> Binding<'_> {
-    let principal = &call.context.principal;
-    Binding {
-        principal: principal.subject.as_deref().unwrap_or_default(),
-        tenant: principal.tenant.as_deref().unwrap_or_default(),
-        method: call.method.as_str(),
-        params: digest(["cursor"]),
-    }
+    call.context.principal.binding(call.method.as_str(), digest(["cursor"]))
 }
 
 #[cfg(test)]

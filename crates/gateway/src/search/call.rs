@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tidegate_protocol::json::Edit;
 use tidegate_protocol::{Error, Json, Limits, Params};
-use tidegate_service::{Call, Reply};
+use tidegate_service::{Call, Door, Reply};
 
 use super::definitions::{CALL, SEARCH};
 use super::{arguments, wrong};
@@ -29,18 +29,19 @@ impl Inner {
         if name == SEARCH {
             return self.search_tools(&call).await;
         }
-        let place = match self.known_tool(&call.params)? {
-            Some(place) => place,
+        match self.known_tool(&call.params)? {
+            Some(_) => {}
             None if name == CALL => return Err(wrong(format_args!("{CALL} cannot call itself"))),
             None => {
                 self.look_again(Kind::Tools).await;
-                match self.known_tool(&call.params)? {
-                    Some(place) => place,
-                    None => return Err(self.no_tool(&name, &call.params).await),
+                if self.known_tool(&call.params)?.is_none() {
+                    return Err(self.no_tool(&name, &call.params).await);
                 }
             }
-        };
-        self.send(place, "name", call).await
+        }
+        // Whoever may not call the tool itself may not do so in this way, either: it passes the whole front under its name.
+        let Ok(reply) = self.front()?.answer(call).await;
+        Ok(reply)
     }
 
     /// A name that nobody has, with those that were probably meant.
