@@ -19,7 +19,7 @@ impl Program {
     pub(crate) const OUR_CLIENT: Self =
         Self { package: "tidegate-benches-caller", binary: "tidegate-caller" };
 
-    pub(crate) const OUR_GATEWAY: Self = Self { package: "tidegate", binary: "tidegate" };
+    pub(crate) const OUR_GATEWAY: Self = Self { package: "tidegate-command", binary: "tidegate" };
     pub(crate) const FLOOR: Self = Self::peer("floor");
 
     pub(crate) const fn peer(binary: &'static str) -> Self {

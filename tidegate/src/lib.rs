@@ -27,8 +27,8 @@
 //!
 //! The pieces underneath are crates of their own: [`protocol`] (what is on the wire), [`service`] (the one door that
 //! every server, policy and connection is), [`server`] (the framework), [`edge`] (the transports) and `client` (the
-//! other side: calling any server; with the feature `client`). A server that wants none of that takes this crate with
-//! `default-features = false`.
+//! other side: calling any server; with the feature `client`). The feature `gateway` adds many servers behind one
+//! endpoint. The command is a crate of its own, `tidegate-command`.
 
 /// The examples of the guide are compiled like those of this crate.
 #[cfg(all(doctest, feature = "client"))]

@@ -1,4 +1,4 @@
-//! `cargo xtask browser`: the page of the memory in a real browser (`tidegate/tests/browser`).
+//! `cargo xtask browser`: the page of the memory in a real browser (`command/tests/browser`).
 
 use anyhow::{Result, bail};
 

@@ -87,6 +87,16 @@ impl Options {
         }
     }
 
+    /// `name = a::path`, also in quotes.
+    pub(crate) fn path(&mut self, name: &str) -> Result<Option<Path>> {
+        let Some(value) = self.value(name)? else { return Ok(None) };
+        match (&value, literal(&value)) {
+            (Expr::Path(path), _) => Ok(Some(path.path.clone())),
+            (_, Some(Lit::Str(text))) => text.parse_with(Path::parse_mod_style).map(Some),
+            _ => Err(Error::new_spanned(value, format!("`{name}` is a path: {name} = a::path"))),
+        }
+    }
+
     /// `name(parameter = "text", …)`.
     pub(crate) fn pairs(&mut self, name: &str) -> Result<Vec<(Path, LitStr)>> {
         let Some(option) = self.take(name) else { return Ok(Vec::new()) };
@@ -171,7 +181,7 @@ mod tests {
     use super::*;
 
     fn options(tokens: TokenStream) -> Result<Options> {
-        Options::parse("tool", &["name", "read_only", "timeout", "alias", "header"], tokens)
+        Options::parse("tool", &["name", "read_only", "timeout", "alias", "header", "crate"], tokens)
     }
 
     fn sentence<T>(result: Result<T>) -> String {
@@ -205,12 +215,25 @@ mod tests {
             (sentence(options(quote!(name)).unwrap().text("name")), "`name` needs a value"),
             (sentence(options(quote!(name = 1)).unwrap().text("name")), "`name` is a text"),
             (sentence(options(quote!(name = NAME)).unwrap().literal("name")), "`name` is a literal text"),
+            (sentence(options(quote!(crate = 1)).unwrap().path("crate")), "`crate` is a path"),
             (sentence(options(quote!(header = "x")).unwrap().pairs("header")), "write `header(parameter"),
             (sentence(options(quote!(timeout = "soon")).unwrap().duration("timeout")), "write \"30s\""),
             (sentence(options(quote!(timeout = 0)).unwrap().duration("timeout")), "no time"),
             (sentence(options(quote!(timeout = 'x')).unwrap().duration("timeout")), "no duration"),
         ] {
             assert!(error.contains(expected), "{error:?} lacks {expected:?}");
+        }
+    }
+
+    #[test]
+    fn paths_are_given_bare_or_in_quotes() {
+        for (given, expected) in [
+            (quote!(crate = crate), "crate"),
+            (quote!(crate = ::my::mcp), "::my::mcp"),
+            (quote!(crate = "crate::mcp"), "crate::mcp"),
+        ] {
+            let path = options(given).unwrap().path("crate").unwrap().unwrap();
+            assert_eq!(quote!(#path).to_string().replace(' ', ""), expected);
         }
     }
 

@@ -11,6 +11,7 @@ use syn::{Attribute, Error, Expr, Result, ReturnType, Safety, Signature, Token, 
 
 use crate::attrs::{self, Options};
 use crate::params::{Allowed, Param, Role};
+use crate::root;
 
 /// A function as it was written. The body is passed on unread.
 pub(crate) struct Function {
@@ -18,6 +19,8 @@ pub(crate) struct Function {
     vis: Visibility,
     sig: Signature,
     body: TokenStream,
+    /// The path of the framework.
+    root: TokenStream,
 }
 
 impl Parse for Function {
@@ -36,7 +39,7 @@ impl Parse for Function {
         if !input.peek(syn::token::Brace) {
             return Err(input.error("the function needs a body: { … }"));
         }
-        Ok(Function { attrs, vis, sig, body: input.parse()? })
+        Ok(Function { attrs, vis, sig, body: input.parse()?, root: root::of_manifest() })
     }
 }
 
@@ -44,6 +47,19 @@ impl Parse for Function {
 const OUTSIDE: [&str; 4] = ["doc", "cfg", "deprecated", "must_use"];
 
 impl Function {
+    /// The path of the framework, under which the generated code finds everything.
+    pub(crate) fn root(&self) -> &TokenStream {
+        &self.root
+    }
+
+    /// Takes the `crate` option for the path of the framework, if it is there.
+    pub(crate) fn take_root(&mut self, options: &mut Options) -> Result<TokenStream> {
+        if let Some(path) = options.path("crate")? {
+            self.root = path.into_token_stream();
+        }
+        Ok(self.root.clone())
+    }
+
     /// The `name` option, or the function's name.
     pub(crate) fn name_or(&self, options: &mut Options) -> Result<TokenStream> {
         let own = self.sig.ident.unraw().to_string();
@@ -129,11 +145,12 @@ impl Function {
 
     /// What the call comes to, as a `Result` with our error, whether the function can fail or not.
     pub(crate) fn outcome(&self, call: TokenStream) -> TokenStream {
-        let awaited = self.awaited(call);
+        let (root, awaited) = (&self.root, self.awaited(call));
         if !self.is_fallible() {
-            return quote!(::core::result::Result::<_, ::tidegate::ToolError>::Ok(#awaited));
+            return quote!(::core::result::Result::<_, #root::ToolError>::Ok(#awaited));
         }
-        let into = quote_spanned!(self.result_span()=> ::core::convert::Into::<::tidegate::ToolError>::into(__error));
+        let into =
+            quote_spanned!(self.result_span()=> ::core::convert::Into::<#root::ToolError>::into(__error));
         quote!(#awaited.map_err(|__error| #into))
     }
 
@@ -151,14 +168,15 @@ impl Function {
     }
 
     /// A handler: a closure that takes `inputs` and the context, and gives a future with the states at hand.
-    pub(crate) fn handler(params: &[Param], inputs: TokenStream, future: TokenStream) -> TokenStream {
+    pub(crate) fn handler(&self, params: &[Param], inputs: TokenStream, future: TokenStream) -> TokenStream {
+        let root = &self.root;
         let states = params.iter().filter(|param| param.role == Role::State).filter_map(|p| p.ident.as_ref());
         let cx = match params.iter().any(|param| matches!(param.role, Role::Context { .. })) {
             true => quote!(__cx),
             false => quote!(_),
         };
         quote! {
-            move |#inputs #cx: ::tidegate::Cx| {
+            move |#inputs #cx: #root::Cx| {
                 #(let #states = ::core::clone::Clone::clone(&#states);)*
                 #future
             }
@@ -174,7 +192,7 @@ impl Function {
         items: TokenStream,
         making: TokenStream,
     ) -> TokenStream {
-        let Function { attrs, vis, sig, body } = self;
+        let Function { attrs, vis, sig, body, root: _ } = self;
         let (outside, inside): (Vec<_>, Vec<_>) =
             attrs.into_iter().partition(|attr| OUTSIDE.iter().any(|name| attr.path().is_ident(name)));
         let name = &sig.ident;

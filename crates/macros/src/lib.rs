@@ -3,7 +3,9 @@
 //!
 //! Each turns a function into one of the same name and visibility that makes a [`Tool`], [`Prompt`], [`Resource`] or
 //! [`ResourceTemplate`]; what an attribute cannot say, the builder can: `add().icon(…)`. They are re-exported by the
-//! `tidegate` crate, which is the only dependency their users need.
+//! `tidegate` crate, which is the only dependency their users need. A crate that takes `tidegate-server` and this one
+//! instead can use them all the same, and so can one that calls either by another name: the manifest says which it is.
+//! Where it does not, such as in a macro of yours, the option `crate = path::to::tidegate` does.
 //!
 //! ```
 //! use tidegate::{Server, tool};
@@ -46,9 +48,10 @@ mod function;
 mod params;
 mod prompt;
 mod resource;
+mod root;
 mod tool;
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::quote;
 use syn::Result;
 
@@ -113,6 +116,7 @@ use function::Function;
 /// | `asks_first` | asks its questions before it becomes a task, see `Tool::asks_first` | |
 /// | `alias = "…"` | an older name; can be repeated | none |
 /// | `header(parameter = "…")` | as `#[header = "…"]` on that parameter | none |
+/// | `crate = …` | the path of the framework, if the manifest does not say it | `::tidegate` or `::tidegate_server` |
 ///
 /// Texts can be any expression that gives one: `description = include_str!("search.md")`.
 ///
@@ -147,7 +151,7 @@ use function::Function;
 /// [`Tool::handler`]: https://docs.rs/tidegate/latest/tidegate/struct.Tool.html#method.handler
 #[proc_macro_attribute]
 pub fn tool(options: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    expand(options, item, tool::expand, quote!(::tidegate::Tool))
+    expand(options, item, tool::expand, "Tool")
 }
 
 /// Makes a prompt of a function.
@@ -185,13 +189,13 @@ pub fn tool(options: proc_macro::TokenStream, item: proc_macro::TokenStream) -> 
 /// let server = Server::new("reviews", "1.0.0").prompt(review()).build();
 /// ```
 ///
-/// Options: `name`, `title` and `description`, as for [`macro@tool`].
+/// Options: `name`, `title`, `description` and `crate`, as for [`macro@tool`].
 ///
 /// Attributes of parameters, besides those of all macros (see the [crate](crate#parameters)): `#[complete = …]` suggests
 /// values while they are typed. It takes what `Argument::complete` takes, or an array of texts.
 #[proc_macro_attribute]
 pub fn prompt(options: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
-    expand(options, item, prompt::expand, quote!(::tidegate::Prompt))
+    expand(options, item, prompt::expand, "Prompt")
 }
 
 /// Makes a resource, or a resource template, of a function that reads it.
@@ -236,15 +240,15 @@ pub fn prompt(options: proc_macro::TokenStream, item: proc_macro::TokenStream) -
 ///
 /// Values are percent-decoded: `%2F` has become `/`, and `..` is possible. Check them before using them as paths.
 ///
-/// Options: `uri` (required), `name`, `title`, `description` and `mime_type`. Name and description come from the function
+/// Options: `uri` (required), `name`, `title`, `description`, `mime_type` and `crate`. Name and description come from the function
 /// and its doc comment unless given.
 ///
 /// Attributes of parameters are those of [`macro@prompt`].
 #[proc_macro_attribute]
 pub fn resource(options: proc_macro::TokenStream, item: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let made = match options.to_string().contains('{') {
-        true => quote!(::tidegate::ResourceTemplate),
-        false => quote!(::tidegate::Resource),
+        true => "ResourceTemplate",
+        false => "Resource",
     };
     expand(options, item, resource::expand, made)
 }
@@ -255,7 +259,7 @@ fn expand(
     options: proc_macro::TokenStream,
     item: proc_macro::TokenStream,
     expand: fn(TokenStream, Function) -> Result<TokenStream>,
-    made: TokenStream,
+    made: &str,
 ) -> proc_macro::TokenStream {
     let function = match syn::parse::<Function>(item.clone()) {
         Ok(function) => function,
@@ -266,7 +270,8 @@ fn expand(
             return quote!(#error #item).into();
         }
     };
-    let stub = function.stub(made);
+    let (root, made) = (function.root(), Ident::new(made, Span::call_site()));
+    let stub = function.stub(quote!(#root::#made));
     let expanded = expand(options.into(), function).unwrap_or_else(|error| {
         let error = error.into_compile_error();
         quote!(#error #stub)

@@ -223,11 +223,11 @@ impl Param {
     }
 
     /// The completer as `complete` takes it. An array stands for its members that start with what was typed.
-    pub(crate) fn completer(&self) -> Option<TokenStream> {
+    pub(crate) fn completer(&self, root: &TokenStream) -> Option<TokenStream> {
         let complete = self.complete.as_ref()?;
         Some(match complete {
             Expr::Array(_) => quote! {
-                |__typed: ::tidegate::Completing, _: ::tidegate::Cx| async move { __typed.filter(#complete) }
+                |__typed: #root::Completing, _: #root::Cx| async move { __typed.filter(#complete) }
             },
             function => quote!(#function),
         })

@@ -12,32 +12,33 @@ const PARAMS: Allowed =
     Allowed { macro_name: "prompt", attributes: &["default", "complete", "state"], vars: false };
 
 pub(crate) fn expand(options: TokenStream, mut function: Function) -> Result<TokenStream> {
-    let mut options = Options::parse("prompt", &["name", "title", "description"], options)?;
+    let mut options = Options::parse("prompt", &["name", "title", "description", "crate"], options)?;
+    let root = function.take_root(&mut options)?;
     let name = function.name_or(&mut options)?;
     let described = function.described(&mut options)?;
     let params = function.take_params(&PARAMS)?;
 
-    let arguments = params.iter().filter(|param| param.role == Role::Argument).map(argument);
+    let arguments =
+        params.iter().filter(|param| param.role == Role::Argument).map(|param| argument(&root, param));
     let arguments = arguments.collect::<Result<Vec<_>>>()?;
     let call = function.call(&params, value);
     let input = if arguments.is_empty() { quote!(_) } else { quote!(__args) };
     let outcome = function.outcome(call);
     let handler =
-        Function::handler(&params, quote!(#input: ::tidegate::PromptArgs,), quote!(async move { #outcome }));
+        function.handler(&params, quote!(#input: #root::PromptArgs,), quote!(async move { #outcome }));
     let handle = quote_spanned!(function.result_span()=> .handler);
-    let making =
-        quote!(::tidegate::Prompt::new(#name) #described #(.argument(#arguments))* #handle(#handler));
-    let items = if arguments.is_empty() { TokenStream::new() } else { parse() };
-    Ok(function.replaced(&params, quote!(::tidegate::Prompt), items, making))
+    let making = quote!(#root::Prompt::new(#name) #described #(.argument(#arguments))* #handle(#handler));
+    let items = if arguments.is_empty() { TokenStream::new() } else { parse(&root) };
+    Ok(function.replaced(&params, quote!(#root::Prompt), items, making))
 }
 
 /// The argument as it is declared.
-fn argument(param: &Param) -> Result<TokenStream> {
+fn argument(root: &TokenStream, param: &Param) -> Result<TokenStream> {
     let name = param.name();
     let description = attrs::docs(&param.docs)?.map(|text| quote!(.description(#text)));
     let required = (param.optional().is_none() && param.default.is_none()).then(|| quote!(.required()));
-    let complete = param.completer().map(|complete| quote!(.complete(#complete)));
-    Ok(quote!(::tidegate::Argument::new(#name) #description #required #complete))
+    let complete = param.completer(root).map(|complete| quote!(.complete(#complete)));
+    Ok(quote!(#root::Argument::new(#name) #description #required #complete))
 }
 
 /// The argument as the function takes it. What is required is there: the server saw to that.
@@ -63,16 +64,16 @@ fn value(param: &Param) -> TokenStream {
 }
 
 /// Arguments are texts on the wire, whatever they are in Rust.
-fn parse() -> TokenStream {
+fn parse(root: &TokenStream) -> TokenStream {
     quote! {
-        fn __parse<T>(name: &str, text: &str) -> ::core::result::Result<T, ::tidegate::ToolError>
+        fn __parse<T>(name: &str, text: &str) -> ::core::result::Result<T, #root::ToolError>
         where
             T: ::core::str::FromStr,
             <T as ::core::str::FromStr>::Err: ::core::fmt::Display,
         {
             text.parse::<T>().map_err(|error| {
                 let what = ::core::format_args!("argument {name:?}: {error}");
-                ::core::convert::From::from(::tidegate::Error::invalid_params(what))
+                ::core::convert::From::from(#root::Error::invalid_params(what))
             })
         }
     }
@@ -102,7 +103,7 @@ mod tests {
                 (
                     "read_only",
                     "fn f() {}",
-                    "#[prompt] has no option `read_only`: it knows name, title, description",
+                    "#[prompt] has no option `read_only`: it knows name, title, description, crate",
                 ),
             ],
         );

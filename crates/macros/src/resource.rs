@@ -13,7 +13,8 @@ const PARAMS: Allowed =
 
 pub(crate) fn expand(options: TokenStream, mut function: Function) -> Result<TokenStream> {
     let mut options =
-        Options::parse("resource", &["uri", "name", "title", "description", "mime_type"], options)?;
+        Options::parse("resource", &["uri", "name", "title", "description", "mime_type", "crate"], options)?;
+    let root = function.take_root(&mut options)?;
     let Some(uri) = options.literal("uri")? else {
         return Err(options.lacks("needs to know where it is: add `uri = \"scheme://…\"`"));
     };
@@ -26,7 +27,7 @@ pub(crate) fn expand(options: TokenStream, mut function: Function) -> Result<Tok
     bind(&uri, &variables, &params)?;
     let is_template = !variables.is_empty();
     let complete = params.iter().filter_map(|param| {
-        let (name, complete) = (param.name(), param.completer()?);
+        let (name, complete) = (param.name(), param.completer(&root)?);
         Some(quote!(.complete(#name, #complete)))
     });
 
@@ -38,15 +39,15 @@ pub(crate) fn expand(options: TokenStream, mut function: Function) -> Result<Tok
     let binds = params.iter().any(|param| param.role == Role::Argument);
     let takes = binds || params.iter().any(|param| param.role == Role::Vars);
     let inputs = match (is_template, takes) {
-        (true, true) => quote!(__vars: ::tidegate::Vars,),
-        (true, false) => quote!(_: ::tidegate::Vars,),
+        (true, true) => quote!(__vars: #root::Vars,),
+        (true, false) => quote!(_: #root::Vars,),
         (false, _) => TokenStream::new(),
     };
-    let handler = Function::handler(&params, inputs, quote!(async move { #outcome }));
+    let handler = function.handler(&params, inputs, quote!(async move { #outcome }));
     let read = quote_spanned!(function.result_span()=> .reader);
-    let made = if is_template { quote!(::tidegate::ResourceTemplate) } else { quote!(::tidegate::Resource) };
+    let made = if is_template { quote!(#root::ResourceTemplate) } else { quote!(#root::Resource) };
     let making = quote!(#made::new(#uri, #name) #described #mime_type #(#complete)* #read(#handler));
-    let items = if binds { parse() } else { TokenStream::new() };
+    let items = if binds { parse(&root) } else { TokenStream::new() };
     Ok(function.replaced(&params, made, items, making))
 }
 
@@ -144,24 +145,24 @@ fn value(param: &Param) -> TokenStream {
 }
 
 /// Variables are texts in a URI, whatever they are in Rust. A URI whose parts do not read is the URI of nothing.
-fn parse() -> TokenStream {
+fn parse(root: &TokenStream) -> TokenStream {
     quote! {
         #[allow(dead_code)]
-        fn __nothing(vars: &::tidegate::Vars) -> ::tidegate::ToolError {
-            ::core::convert::From::from(::tidegate::Error::resource_not_found(vars.uri()))
+        fn __nothing(vars: &#root::Vars) -> #root::ToolError {
+            ::core::convert::From::from(#root::Error::resource_not_found(vars.uri()))
         }
         #[allow(dead_code)]
         fn __one<T: ::core::str::FromStr>(
-            vars: &::tidegate::Vars,
+            vars: &#root::Vars,
             name: &str,
-        ) -> ::core::result::Result<::core::option::Option<T>, ::tidegate::ToolError> {
+        ) -> ::core::result::Result<::core::option::Option<T>, #root::ToolError> {
             vars.get(name).map(|text| text.parse::<T>().map_err(|_| __nothing(vars))).transpose()
         }
         #[allow(dead_code)]
         fn __all<T: ::core::str::FromStr>(
-            vars: &::tidegate::Vars,
+            vars: &#root::Vars,
             name: &str,
-        ) -> ::core::result::Result<::std::vec::Vec<T>, ::tidegate::ToolError> {
+        ) -> ::core::result::Result<::std::vec::Vec<T>, #root::ToolError> {
             vars.all(name).map(|text| text.parse::<T>().map_err(|_| __nothing(vars))).collect()
         }
     }

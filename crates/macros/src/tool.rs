@@ -8,7 +8,7 @@ use crate::attrs::{self, Options};
 use crate::function::Function;
 use crate::params::{Allowed, Param, Role};
 
-const OPTIONS: [&str; 12] = [
+const OPTIONS: [&str; 13] = [
     "name",
     "title",
     "description",
@@ -21,6 +21,7 @@ const OPTIONS: [&str; 12] = [
     "timeout",
     "alias",
     "header",
+    "crate",
 ];
 
 const PARAMS: Allowed = Allowed {
@@ -31,13 +32,14 @@ const PARAMS: Allowed = Allowed {
 
 pub(crate) fn expand(options: TokenStream, mut function: Function) -> Result<TokenStream> {
     let mut options = Options::parse("tool", &OPTIONS, options)?;
+    let root = function.take_root(&mut options)?;
     let name = function.name_or(&mut options)?;
     let described = function.described(&mut options)?;
-    let behaviour = behaviour(&mut options)?;
+    let behaviour = behaviour(&root, &mut options)?;
     let mut params = function.take_params(&PARAMS)?;
     headers(&mut options, &mut params)?;
 
-    let (items, arguments) = arguments(&params)?;
+    let (items, arguments) = arguments(&root, &params)?;
     let call = function.call(&params, |param| match (param.role, &param.ident) {
         (Role::Argument, Some(field)) => quote!(__args.#field),
         _ => quote!(__args),
@@ -51,15 +53,15 @@ pub(crate) fn expand(options: TokenStream, mut function: Function) -> Result<Tok
             quote!(async move { #awaited })
         }
     };
-    let handler = Function::handler(&params, arguments, future);
+    let handler = function.handler(&params, arguments, future);
     // A result that is no result of a tool is told where it is declared.
     let handle = quote_spanned!(function.result_span()=> .handler);
-    let making = quote!(::tidegate::Tool::new(#name) #described #behaviour #handle(#handler));
-    Ok(function.replaced(&params, quote!(::tidegate::Tool), items, making))
+    let making = quote!(#root::Tool::new(#name) #described #behaviour #handle(#handler));
+    Ok(function.replaced(&params, quote!(#root::Tool), items, making))
 }
 
 /// The options about how the tool behaves, as calls of the builder.
-fn behaviour(options: &mut Options) -> Result<TokenStream> {
+fn behaviour(root: &TokenStream, options: &mut Options) -> Result<TokenStream> {
     // Absent and false mean the same for these two.
     let read_only = (options.flag("read_only")? == Some(true)).then(|| quote!(.read_only()));
     let idempotent = (options.flag("idempotent")? == Some(true)).then(|| quote!(.idempotent()));
@@ -79,7 +81,7 @@ fn behaviour(options: &mut Options) -> Result<TokenStream> {
                 return Err(Error::new_spanned(task, message));
             }
         };
-        calls.extend(quote!(.task(::tidegate::TaskSupport::#support)));
+        calls.extend(quote!(.task(#root::TaskSupport::#support)));
     }
     if options.flag("asks_first")? == Some(true) {
         if task.is_none() {
@@ -126,7 +128,7 @@ fn headers(options: &mut Options, params: &mut [Param]) -> Result<()> {
 }
 
 /// The type that the arguments are read into, with what it needs, and the handler's parameter that takes it.
-fn arguments(params: &[Param]) -> Result<(TokenStream, TokenStream)> {
+fn arguments(root: &TokenStream, params: &[Param]) -> Result<(TokenStream, TokenStream)> {
     let single = || params.iter().enumerate().filter(|(_, param)| param.role == Role::Argument);
     if let Some(whole) = params.iter().find(|param| param.role == Role::Whole) {
         if let Some((_, other)) = single().next() {
@@ -154,11 +156,15 @@ fn arguments(params: &[Param]) -> Result<(TokenStream, TokenStream)> {
         });
         fields.extend(quote!(#(#docs)* #(#derive)* #header #default #ident: #ty,));
     }
+    let (serde, schemars) = (quote!(#root::serde), quote!(#root::schemars));
+    // The derives take paths as texts.
+    let text = |path: &TokenStream| path.to_string().replace(' ', "");
+    let (serde_path, schemars_path) = (text(&serde), text(&schemars));
     let items = quote! {
         #defaults
-        #[derive(::tidegate::serde::Deserialize, ::tidegate::schemars::JsonSchema)]
-        #[serde(crate = "::tidegate::serde", deny_unknown_fields)]
-        #[schemars(crate = "::tidegate::schemars")]
+        #[derive(#serde::Deserialize, #schemars::JsonSchema)]
+        #[serde(crate = #serde_path, deny_unknown_fields)]
+        #[schemars(crate = #schemars_path)]
         struct __Args { #fields }
     };
     Ok((items, quote!(__args: __Args,)))

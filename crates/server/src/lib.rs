@@ -70,6 +70,10 @@ pub use tidegate_service::layers::BreakerState;
 pub use tidegate_service::stats::{CacheStats, Health, Stats, Status, Thresholds};
 pub use tool::{IntoToolResult, Structured, TaskSupport, Tool, ToolError, ToolResult, read_value};
 
+// What the output of the macros refers to, so that their users need no dependency of their own.
+#[doc(hidden)]
+pub use serde;
+
 pub use schemars;
 pub use tidegate_protocol::content::{
     Annotations, Content, Icon, PromptMessage, ResourceContents, ResourceLink, Role, Theme,

@@ -83,13 +83,13 @@ fn harmless(text: &str) -> String {
 }
 
 /// The time of day where the user is.
-#[cfg(feature = "cli")]
+#[cfg(feature = "local-time")]
 fn clock() -> impl fmt::Display {
     chrono::Local::now().format("%H:%M:%S")
 }
 
 /// The time of day in UTC.
-#[cfg(not(feature = "cli"))]
+#[cfg(not(feature = "local-time"))]
 fn clock() -> impl fmt::Display {
     // "2026-07-28T12:00:00.000Z"
     tidegate_service::rfc3339_ms(tidegate_service::epoch_ms())[11..19].to_owned()

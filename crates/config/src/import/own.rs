@@ -8,6 +8,8 @@ use crate::settings::ListenSettings;
 
 /// What Tidegate is called as a program and as a package.
 const NAME: &str = "tidegate";
+/// The package that the command is built from.
+const PACKAGE: &str = "tidegate-command";
 
 /// How the gateway of a configuration is reached.
 pub(super) struct Own {
@@ -57,11 +59,11 @@ impl Own {
     }
 }
 
-/// `cargo run -p tidegate`, `cargo run --manifest-path …/tidegate/Cargo.toml`.
+/// `cargo run -p tidegate-command`, `cargo run --manifest-path …/tidegate/Cargo.toml`.
 fn is_cargo_run(program: &str, args: &[String]) -> bool {
     let is_cargo =
         program.rsplit(['/', '\\']).next().is_some_and(|name| name.trim_end_matches(".exe") == "cargo");
-    let names = |arg: &String| arg.split(['/', '\\', '=']).any(|part| part == NAME);
+    let names = |arg: &String| arg.split(['/', '\\', '=']).any(|part| part == NAME || part == PACKAGE);
     let ours = args.iter().take_while(|arg| *arg != "--");
     is_cargo && args.first().is_some_and(|verb| verb == "run" || verb == "r") && ours.into_iter().any(names)
 }
@@ -81,6 +83,7 @@ mod tests {
             (r#"{"command": "npx", "args": ["-y", "tidegate@latest", "serve"]}"#, true),
             (r#"{"command": "docker", "args": ["run", "-i", "ghcr.io/tidegate/tidegate:1"]}"#, true),
             (r#"{"command": "cargo", "args": ["run", "-p", "tidegate", "--", "serve"]}"#, true),
+            (r#"{"command": "cargo", "args": ["run", "-p", "tidegate-command", "--", "serve"]}"#, true),
             (r#"{"command": "npx", "args": ["mcp-remote", "http://127.0.0.1:8765/mcp"]}"#, true),
             (r#"{"url": "http://127.0.0.1:8765/mcp"}"#, true),
             (r#"{"url": "http://localhost:9000/mcp"}"#, true),
