@@ -14,6 +14,7 @@ mod changes;
 mod eras;
 mod errors;
 mod faults;
+mod front;
 mod handshake;
 mod hops;
 mod logs;
