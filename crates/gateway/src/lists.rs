@@ -36,7 +36,7 @@ impl Inner {
             Place::Snapshot(_) if wanted == Wanted::Own => return self.own_reply(own::Page::default(), call),
             Place::Snapshot(page) => page,
         };
-        let list = state.snapshot.list(kind);
+        let list = self.list_for(&state, kind, call);
         // What is the caller's own begins on the last page of what everybody has: some clients ask for no other.
         if wanted == Wanted::All
             && !list.has_page(page + 1)
@@ -117,7 +117,7 @@ impl Inner {
                 true => now,
                 false => self.earlier().iter().find(|state| state.snapshot.number == number)?.clone(),
             };
-            state.snapshot.list(kind).has_page(page).then_some((state, Place::Snapshot(page)))
+            self.list_for(&state, kind, call).has_page(page).then_some((state, Place::Snapshot(page)))
         };
         open().ok_or_else(refused)
     }

@@ -26,6 +26,7 @@ mod schemas;
 mod tasks;
 mod times;
 mod union;
+mod views;
 
 /// Not a test: what the server processes of the tests run. They are this very program, started again.
 #[test]
