@@ -19,6 +19,7 @@ mod handshake;
 mod hops;
 mod logs;
 mod own;
+mod principals;
 mod reload;
 mod retries;
 mod routing;
