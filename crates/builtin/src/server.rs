@@ -13,7 +13,8 @@ use crate::reading::Reading;
 
 /// A server that is part of the program. It is never made: what is said here is said of the type.
 pub trait BuiltinServer: 'static {
-    /// Its name: `builtin = "name"` in the configuration of a server, and `[name]` for what it is told.
+    /// Its name: `builtin = "name"` in the configuration of a server, and `[name]` for what it is told. Lower-case letters,
+    /// and no field that every configuration has, such as `tools`.
     const NAME: &'static str;
 
     /// What it is, as a sentence, for the schema of the configuration: "The built-in memory."

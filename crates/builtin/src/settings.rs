@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct BuiltinSettings {
     value: Arc<dyn Value>,
-    /// What it was made from, secrets included.
+    /// A digest of what it was made from.
     identity: String,
 }
 
@@ -20,13 +20,14 @@ impl BuiltinSettings {
         BuiltinSettings { value: Arc::new(value), identity: String::new() }
     }
 
-    /// The same, made from this text. Equal texts mean equal settings.
+    /// The same, made from what has this digest. Equal ones mean equal settings.
     pub fn made_from(mut self, identity: String) -> BuiltinSettings {
         self.identity = identity;
         self
     }
 
-    /// What it was made from: for digests, and for nobody to see.
+    /// The digest of what it was made from, secrets included: a guessed secret could be checked against it, so it is for
+    /// comparing, and for nobody to see.
     pub fn identity(&self) -> &str {
         &self.identity
     }
@@ -39,7 +40,7 @@ impl BuiltinSettings {
 }
 
 impl fmt::Debug for BuiltinSettings {
-    /// Without what it was made from.
+    /// Without the digest.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.value.fmt(f)
     }

@@ -4,15 +4,18 @@
 use schemars::SchemaGenerator;
 use serde::Deserialize;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 use tidegate_builtin::{Builtin, Written};
 use toml::Spanned;
 use toml::de::{DeValue, ValueDeserializer};
+
+use crate::digest::hex;
 
 /// The section of a server.
 pub(crate) struct Section {
     pub(crate) builtin: Builtin,
     pub(crate) written: Written,
-    /// What was written, filled in: equal texts mean the same.
+    /// A digest of what was written, filled in: equal ones mean the same.
     pub(crate) identity: String,
 }
 
@@ -23,11 +26,11 @@ impl Section {
     }
 }
 
-/// A text that is the same for sections that mean the same, wherever in the file they stand.
+/// A digest that is the same for sections that say the same, wherever in the file they stand. They may hold secrets.
 pub(crate) fn identity(section: &Spanned<DeValue<'_>>) -> String {
     // Unlike what was parsed, this has no places in it.
     match toml::Value::deserialize(ValueDeserializer::from(section.clone())) {
-        Ok(value) => format!("{value:?}"),
+        Ok(value) => hex(&Sha256::digest(format!("{value:?}"))),
         // What cannot be read at all is no section of anything that is started.
         Err(_) => String::new(),
     }

@@ -318,7 +318,7 @@ impl Endpoint {
         let Endpoint { listeners, ending, mut edge, url } = self;
         let (linked, path) = (pages.clone(), edge.path.clone());
         let front = front::pages(gateway.clone(), url.clone(), move || linked.links(&path));
-        edge.pages = front.into_iter().chain(pages.files(&edge.path)).collect();
+        edge.pages = front.into_iter().chain(pages.files()).collect();
         let ending = {
             let gateway = gateway.clone();
             async move {

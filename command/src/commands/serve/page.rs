@@ -15,7 +15,9 @@ pub(super) struct BuiltinPages(Arc<[Served]>);
 
 /// The pages of one server.
 struct Served {
-    builtin: Builtin,
+    /// The name of the server.
+    builtin: &'static str,
+    pages: Pages,
     is_served: AtomicBool,
 }
 
@@ -32,10 +34,11 @@ pub(super) struct Link {
 impl BuiltinPages {
     /// As a configuration has it.
     pub(super) fn of(settings: &Settings) -> BuiltinPages {
-        let all = registry().builtins.iter();
-        let pages =
-            all.map(|builtin| Served { builtin: *builtin, is_served: AtomicBool::default() }).collect();
-        let pages = BuiltinPages(pages);
+        let served = |builtin: &Builtin| {
+            let pages = builtin.pages(&settings.listen.path)?;
+            Some(Served { builtin: builtin.name(), pages, is_served: AtomicBool::default() })
+        };
+        let pages = BuiltinPages(registry().builtins.iter().filter_map(served).collect());
         pages.follow(settings);
         pages
     }
@@ -43,8 +46,7 @@ impl BuiltinPages {
     /// Another configuration is in force.
     pub(super) fn follow(&self, settings: &Settings) {
         for served in self.0.iter() {
-            let is_it =
-                |source: &Source| matches!(source, Source::Builtin(name) if name == served.builtin.name());
+            let is_it = |source: &Source| matches!(source, Source::Builtin(name) if name == served.builtin);
             let is_served = settings.servers.iter().any(|server| is_it(&server.source));
             served.is_served.store(is_served, Ordering::Relaxed);
         }
@@ -53,27 +55,23 @@ impl BuiltinPages {
     /// Where those are that are served now.
     pub(super) fn links(&self, endpoint: &str) -> Vec<Link> {
         let served = self.0.iter().filter(|served| served.is_served.load(Ordering::Relaxed));
-        served
-            .filter_map(|served| {
-                let Pages { title, link, files } = served.builtin.pages(endpoint)?;
-                let path = files.first()?.path;
-                // An endpoint at the page's own path is what was asked for.
-                (path != endpoint).then_some(Link { title, words: link, path })
-            })
-            .collect()
+        let link = |served: &Served| {
+            // An endpoint at the page's own path is what was asked for.
+            let path = served.pages.path().filter(|path| *path != endpoint)?;
+            Some(Link { title: served.pages.title, words: served.pages.link, path })
+        };
+        served.filter_map(link).collect()
     }
 
     /// Their files.
-    pub(super) fn files(&self, endpoint: &str) -> Vec<Page> {
-        let pages = |at: usize| {
-            let all = self.clone();
-            let files = self.0[at].builtin.pages(endpoint).into_iter().flat_map(|pages| pages.files);
-            files.map(move |file| {
-                let all = all.clone();
-                Page::new(file.path, file.media_type, file.body)
-                    .only_while(move || all.0[at].is_served.load(Ordering::Relaxed))
+    pub(super) fn files(&self) -> Vec<Page> {
+        let all = self.0.iter().enumerate();
+        all.flat_map(|(at, served)| served.pages.files.iter().map(move |file| (at, file)))
+            .map(|(at, file)| {
+                let all = self.clone();
+                let is_served = move || all.0[at].is_served.load(Ordering::Relaxed);
+                Page::new(file.path, file.media_type, file.body.clone()).only_while(is_served)
             })
-        };
-        (0..self.0.len()).flat_map(pages).collect()
+            .collect()
     }
 }

@@ -8,7 +8,7 @@ use tidegate_protocol::{Error, Symbol};
 use super::settings::{Embeddings, MemorySettings, MemoryStore};
 use crate::agents::models::{Kind as ProviderKind, Models, Provider};
 use crate::embed::{Embedder, Endpoint};
-use crate::options::{Listed, Options};
+use crate::options::{Bounds, Listed, Options};
 use crate::store::{Fault, Store};
 
 /// Where the memory is kept, if neither the configuration says it nor the usual place is right.
@@ -16,14 +16,37 @@ const MEMORY_FILE: &str = "TIDEGATE_MEMORY_FILE";
 
 /// Opens the memory that the settings describe.
 pub(super) fn opened(settings: &MemorySettings, host: Host) -> Result<Opened, Error> {
-    let mut options = Options::default();
-    options.errors = host.errors;
-    options.listed = if settings.all_tools { Listed::All } else { Listed::Core };
-    options.tools = host.tools;
-    options.folders = settings.folders.clone();
-    options.allow_private_addresses = settings.private_addresses;
-    options.max_tenants = settings.max_tenants;
-    options.embeddings = match &settings.embeddings {
+    let (said, usual) = (&settings.agents, Bounds::default());
+    let agents = Bounds {
+        time: said.time.unwrap_or(usual.time),
+        steps: said.steps.unwrap_or(usual.steps),
+        tokens: said.tokens.unwrap_or(usual.tokens),
+        ..usual
+    };
+    let options = Options {
+        errors: host.errors,
+        listed: if settings.all_tools { Listed::All } else { Listed::Core },
+        tools: host.tools,
+        folders: settings.folders.clone(),
+        allow_private_addresses: settings.private_addresses,
+        max_tenants: settings.max_tenants,
+        embeddings: embedder(settings)?,
+        models: models(settings),
+        agents,
+        ..Options::default()
+    };
+    // Last, so that nothing has to be closed again.
+    let store = settings.place()?.open()?;
+    let door = crate::server_with(store.clone(), options);
+    Ok(Opened::new(door).on_close(move || {
+        let store = store.clone();
+        async move { store.close().await }
+    }))
+}
+
+/// What makes vectors of texts, if anything does.
+fn embedder(settings: &MemorySettings) -> Result<Option<Embedder>, Error> {
+    Ok(match &settings.embeddings {
         None => usual_model(),
         Some(Embeddings::Folder(folder)) => Some(Embedder::folder(folder).map_err(|fault| {
             unusable(&format!("the model in {} cannot be used", folder.display()), &fault)
@@ -34,19 +57,7 @@ pub(super) fn opened(settings: &MemorySettings, host: Host) -> Result<Opened, Er
             let made = Embedder::endpoint(endpoint);
             Some(made.map_err(|fault| unusable("the endpoint for embeddings cannot be used", &fault))?)
         }
-    };
-    options.models = models(settings);
-    let (agents, bounds) = (&settings.agents, &mut options.agents);
-    bounds.time = agents.time.unwrap_or(bounds.time);
-    bounds.steps = agents.steps.unwrap_or(bounds.steps);
-    bounds.tokens = agents.tokens.unwrap_or(bounds.tokens);
-    // Last, so that nothing has to be closed again.
-    let store = settings.place()?.open()?;
-    let door = crate::server_with(store.clone(), options);
-    Ok(Opened::new(door).on_close(move || {
-        let store = store.clone();
-        async move { store.close().await }
-    }))
+    })
 }
 
 impl MemorySettings {
