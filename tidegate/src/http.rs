@@ -2,7 +2,7 @@
 
 use std::io;
 
-pub use tidegate_edge::http::{Endpoint, Settings, router};
+pub use tidegate_edge::http::{Settings, router};
 use tidegate_server::ServerDoor;
 use tokio::net::{TcpListener, ToSocketAddrs};
 
@@ -22,7 +22,7 @@ pub async fn serve_on(server: ServerDoor, listener: TcpListener, settings: Setti
         // Subscriptions end here; else they would keep their connections open.
         handle.shut_down();
     };
-    let serving = tidegate_edge::http::serve(server.clone(), listener, settings, shutdown);
+    let serving = tidegate_edge::http::serve_door(server.clone(), listener, settings, shutdown);
     let served = with_statistics(&server, serving).await;
     log_final_statistics(&server);
     served

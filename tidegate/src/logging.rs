@@ -75,6 +75,8 @@ pub fn init(format: Format, level: Option<&str>) {
         }
         Format::Json => builder.fmt_fields(JsonFields::new()).event_format(Hushed(JsonLines)).try_init(),
     };
+    // Which events are of interest depends on the level.
+    tidegate_service::events::refresh();
     if ours.is_err() {
         return;
     }
@@ -128,6 +130,7 @@ where
         let is_expected = || {
             let target = event.metadata().target();
             *event.metadata().level() > Level::ERROR
+                && target != terminal::STATISTICS
                 && LevelFilter::current() < LevelFilter::DEBUG
                 && EXPECTED.iter().any(|start| target.starts_with(start))
         };
@@ -283,7 +286,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
 
     use super::*;
-    use tidegate_service::layers::TraceLayer;
+    use tidegate_service::layers::EventsLayer;
     use tidegate_service::wire_trace;
     use tidegate_service::{Call, Context, Reply};
     use tower::{Layer, Service};
@@ -322,7 +325,7 @@ mod tests {
         let params = tidegate_protocol::Params::parse(&params, &Default::default()).unwrap();
         let call = Call::new(tidegate_protocol::Method::ToolsCall, params, Context::local());
         tracing::dispatcher::with_default(&dispatch, || {
-            let mut door = TraceLayer.layer(tower::service_fn(answer));
+            let mut door = EventsLayer.layer(tower::service_fn(answer));
             futures_util::FutureExt::now_or_never(door.call(call)).unwrap().unwrap();
         });
         String::from_utf8(captured.0.lock().unwrap().clone()).unwrap()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 pub use tidegate_edge::stdio::{Ended, Settings};
-use tidegate_server::{ServerDoor, log_periodically};
+use tidegate_server::{ServerDoor, log_periodically, log_statistics};
 
 /// Serves the process's standard streams until the input ends or a signal comes, then logs the final statistics.
 ///
@@ -25,5 +25,5 @@ pub(crate) async fn with_statistics<T>(server: &ServerDoor, serving: impl Future
 }
 
 pub(crate) fn log_final_statistics(server: &ServerDoor) {
-    tracing::info!(statistics = %server.handle().report(), "final statistics");
+    log_statistics(&server.handle(), true);
 }

@@ -23,7 +23,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let listener = TcpListener::bind(address).await?;
     eprintln!("http://{}/mcp", listener.local_addr()?);
     let interrupted = async { _ = tokio::signal::ctrl_c().await };
-    http::serve(client.door(), listener, http::Settings::default(), interrupted).await?;
+    http::serve_door(client.door(), listener, http::Settings::default(), interrupted).await?;
     client.close().await;
     Ok(())
 }

@@ -255,7 +255,7 @@ mod tests {
     }
 
     fn ann() -> Principal {
-        Principal { subject: Some("ann".into()), tenant: None }
+        Principal::subject("ann")
     }
 
     #[tokio::test]

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use tidegate_protocol::{Error, Json, Method, Object, Params, Revision, Symbol};
+use tidegate_service::events::{self, Event, ServerConnected};
 use tidegate_service::{Call, Context};
 use tokio_util::sync::CancellationToken;
 
@@ -327,7 +328,8 @@ fn read_discovery(result: &Json, transport: &'static str, server: &str) -> Disco
         Some(revision) => {
             let facts = ServerFacts::discovered(&object, revision, transport);
             let (name, version) = (facts.name().unwrap_or_default(), facts.version().unwrap_or_default());
-            tracing::info!(target: crate::CONNECTED, server, version = %revision, "Connected to {name} v{version}");
+            let connected = ServerConnected { server, revision, name: &name, version: &version };
+            events::emit(&Event::ServerConnected(connected));
             Discovered::Modern(Box::new(facts))
         }
         None => Discovered::Legacy(unsupported(&versions)),

@@ -76,7 +76,9 @@ mod wire;
 pub use app_error::{AppError, CATALOGUE, CatalogueEntry, ErrorProfile, catalogue_entry, map_mcp_error};
 pub use auth::{Authorizer, Challenge};
 pub use changes::Audience;
-pub use client::{CallTool, Change, Client, ClientBuilder, ClientDoor, ClientState, Subscribed, ToolResult};
+pub use client::{
+    BareClientDoor, CallTool, Change, Client, ClientBuilder, ClientDoor, ClientState, Subscribed, ToolResult,
+};
 pub use facts::ServerFacts;
 pub use handlers::{ElicitAnswer, ElicitKind, Elicitation, Handlers, Root};
 pub use ids::IdStrategy;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytestring::ByteString;
 use pin_project_lite::pin_project;
+use tidegate_service::events::{self, CallTimedOut, Event};
 use tidegate_service::{BoxDoor, Call, CallerId, Outbox, Reply};
 use tokio::time::{Sleep, sleep_until};
 use tower::Service;
@@ -94,7 +95,7 @@ impl Future for LocalFuture {
             let later = ends();
             if later <= sleep.deadline() {
                 let error = with_setting(this.allowance.over(), this.options, this.tool.as_deref());
-                tracing::warn!(%error, "the deadline passed");
+                events::emit(&Event::CallTimedOut(CallTimedOut { error: &error }));
                 return Poll::Ready(Ok(Reply::Error(error)));
             }
             sleep.reset(later);

@@ -5,7 +5,8 @@ use tidegate_protocol::{
     Error, Id, Json, Meta, Method, Notification, Object, Profile, Request, Revision, meta,
 };
 use tidegate_service::{
-    Call, Context, CorrelationId, Door, Notice, Outbox, Principal, Reply, Subscription, Terms,
+    Call, Context, CorrelationId, Door, Extensions, Identity, Notice, Outbox, Principal, Reply, Subscription,
+    Terms,
 };
 
 use tokio_util::sync::CancellationToken;
@@ -23,21 +24,21 @@ pub(crate) fn read_meta(request: &Request) -> Result<Meta, Error> {
 }
 
 /// The call that a modern request is.
-pub(crate) fn call(request: Request, meta: Meta, eras: Eras, principal: Principal) -> Result<Call, Error> {
+pub(crate) fn call(request: Request, meta: Meta, eras: Eras, identity: Identity) -> Result<Call, Error> {
     let revision = meta.revision(eras.revisions())?;
     if request.method == Method::Listen && request.params.as_str().len() > MAX_LISTEN {
         let what = format_args!("the parameters of a subscription may have at most {MAX_LISTEN} bytes");
         return Err(Error::invalid_params(what));
     }
     let trace = meta.traceparent.as_deref().and_then(CorrelationId::from_traceparent);
-    let context = Context::from(Terms {
+    let mut context = Context::from(Terms {
         correlation: trace.unwrap_or_default(),
         revision,
         client_info: meta.client_info,
         capabilities: meta.capabilities,
         log_level: meta.log_level,
         progress_token: meta.progress_token,
-        principal,
+        principal: Principal::default(),
         caller: None,
         deadline: None,
         cancel: CancellationToken::new(),
@@ -45,12 +46,15 @@ pub(crate) fn call(request: Request, meta: Meta, eras: Eras, principal: Principa
         hops: meta.hops,
         errors: Profile::Strict,
         param_headers: None,
+        is_admitted: false,
+        extensions: Extensions::default(),
     });
+    context.identify(identity);
     Ok(Call { method: request.method, params: request.params, context })
 }
 
 /// The call that a modern client's notification is. It need not say on which terms it is sent.
-pub(crate) fn told(notification: Notification, eras: Eras, principal: Principal) -> Call {
+pub(crate) fn told(notification: Notification, eras: Eras, identity: Identity) -> Call {
     let meta = notification.params.meta();
     let mut context = Context::new(correlation(meta), Revision::LATEST);
     if let Ok(meta) = Meta::read(meta)
@@ -61,7 +65,7 @@ pub(crate) fn told(notification: Notification, eras: Eras, principal: Principal)
         context.capabilities = meta.capabilities;
         context.hops = meta.hops;
     }
-    context.principal = principal;
+    context.identify(identity);
     Call { method: notification.method, params: notification.params, context }
 }
 

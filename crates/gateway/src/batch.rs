@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use tidegate_protocol::Error;
-use tidegate_service::layers::{PanicBoundaryLayer, ToolFailureLayer};
 use tidegate_service::{Call, Reply, batch};
-use tower::Layer;
 
 pub(crate) use tidegate_service::batch::{EXTENSION, METHOD};
 
-use crate::gateway::{Inner, Union};
+use crate::gateway::Inner;
 
 impl Inner {
+    /// Each call of the batch passes the whole front, as if it had come alone.
     pub(crate) async fn batch(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
         let calls = batch::calls(call.params.object())?;
-        let door = ToolFailureLayer.layer(PanicBoundaryLayer.layer(Union(self.clone())));
-        Ok(batch::run(door, call.context, calls).await)
+        Ok(batch::run(self.front()?, call.context, calls).await)
     }
 }

@@ -8,6 +8,7 @@ use tidegate_client::{AppError, Audience};
 use tidegate_config::{Settings, ToolSettings};
 use tidegate_protocol::{Object, Profile};
 use tidegate_service::Notice;
+use tidegate_service::events::{self, Event, ServerLeft};
 use tokio::task::JoinHandle;
 
 use crate::gateway::{Inner, configuration_error};
@@ -17,7 +18,7 @@ use crate::kind::Kind;
 use crate::mount::Mount;
 use crate::pins::Pins;
 use crate::snapshot::{Snapshot, Source};
-use crate::status::LIFECYCLE;
+use crate::view::Views;
 
 /// How many earlier snapshots are kept for cursors that name them.
 const KEPT: usize = 4;
@@ -26,6 +27,8 @@ const KEPT: usize = 4;
 pub(crate) struct State {
     pub(crate) mounts: Vec<Arc<Mount>>,
     pub(crate) snapshot: Snapshot,
+    /// What callers see of it who do not see everything.
+    pub(crate) views: Views,
     pub(crate) tools: ToolSettings,
     /// Whose numbers clients look for in the gateway's own errors.
     pub(crate) errors: Profile,
@@ -37,6 +40,7 @@ impl State {
         State {
             mounts: Vec::new(),
             snapshot: Snapshot::new(0, &[], &settings.tools, &Pins::default()),
+            views: Views::default(),
             tools: settings.tools.clone(),
             errors: settings.errors,
         }
@@ -113,8 +117,7 @@ impl Inner {
         building.leaving.retain(|leaving| !leaving.is_finished());
         for mount in gone {
             let is_replaced = self.state.load().mounts.iter().any(|other| other.name() == mount.name());
-            let what = if is_replaced { "configuration changed; starting it anew" } else { "removed" };
-            tracing::info!(target: LIFECYCLE, server = mount.name(), "{what}");
+            events::emit(&Event::ServerLeft(ServerLeft { server: mount.name(), is_replaced }));
             building.leaving.push(tokio::spawn(async move { mount.close(drain).await }));
         }
         drop(building);
@@ -207,7 +210,7 @@ impl Inner {
             earlier.truncate(KEPT);
         }
         let errors = building.settings.errors;
-        self.state.store(Arc::new(State { mounts, snapshot, tools, errors }));
+        self.state.store(Arc::new(State { mounts, snapshot, views: Views::default(), tools, errors }));
         let mut notices: Vec<Notice> = different.into_iter().map(Kind::notice).collect();
         notices.dedup();
         for notice in &notices {

@@ -3,27 +3,26 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::join_all;
 use tidegate_client::{AppError, Client, ClientBuilder, ErrorProfile};
 use tidegate_config::{ServerSettings, Settings, Source};
 use tidegate_protocol::json::ObjectWriter;
-use tidegate_protocol::seal::{Key, Nonce, Sealer};
+use tidegate_protocol::seal::{Key, Sealer};
 use tidegate_protocol::{Error, Json, Method, Revision, Symbol, meta};
-use tidegate_service::layers::{
-    PanicBoundary, PanicBoundaryLayer, ToolFailureLayer, ToolFailures, Trace, TraceLayer,
-};
-use tidegate_service::{Call, Reply};
+use tidegate_service::layers::{Bounded, Front, Limits, front};
+use tidegate_service::{BoxDoor, Call, Door, Reply, random};
 use tower::{Layer, Service};
 
 use crate::build::{Building, State};
 use crate::emitted::Emitted;
 use crate::listen::Subscribers;
 use crate::status::ServerStatus;
+use crate::view::Visibility;
 
 /// Makes the client of a server: where credentials come from, and what built-in servers there are.
 pub type Dial = Arc<dyn Fn(&ServerSettings) -> Result<ClientBuilder, AppError> + Send + Sync>;
@@ -32,11 +31,12 @@ pub type Dial = Arc<dyn Fn(&ServerSettings) -> Result<ClientBuilder, AppError> +
 #[derive(Clone)]
 pub struct Gateway {
     inner: Arc<Inner>,
-    stack: Stack,
+    /// What every call passes.
+    front: Arc<Front<BoxDoor>>,
 }
 
-/// The way of a call, outermost first.
-type Stack = Trace<ToolFailures<PanicBoundary<Union>>>;
+/// Puts something of the application between the front and what answers.
+type Gate = Box<dyn FnOnce(BoxDoor) -> BoxDoor + Send>;
 
 /// What all handles share.
 pub(crate) struct Inner {
@@ -50,8 +50,12 @@ pub(crate) struct Inner {
     pub(crate) earlier: Mutex<VecDeque<Arc<State>>>,
     pub(crate) subscribers: Subscribers,
     pub(crate) emitted: Emitted,
+    /// The front, for calls that hold other calls: each of those passes it, too.
+    front: OnceLock<Weak<Front<BoxDoor>>>,
     pub(crate) sealer: Sealer,
     pub(crate) dial: Dial,
+    /// Who sees what, where that differs.
+    pub(crate) visibility: Option<Arc<dyn Visibility>>,
     /// The entry of each modern result's `_meta` that says who answers.
     pub(crate) info: String,
     /// Which gateway this is, among gateways.
@@ -63,6 +67,9 @@ pub(crate) struct Inner {
 pub struct GatewayBuilder {
     settings: Settings,
     dial: Dial,
+    limits: Limits,
+    gates: Vec<Gate>,
+    visibility: Option<Arc<dyn Visibility>>,
 }
 
 impl Gateway {
@@ -73,7 +80,14 @@ impl Gateway {
 
     /// Everything that can be said about a gateway before it starts.
     pub fn builder(settings: Settings) -> GatewayBuilder {
-        GatewayBuilder { settings, dial: Arc::new(dial) }
+        let limits = Limits {
+            // Each server has timeouts of its own; this is for what hangs in between.
+            deadline: Duration::from_secs(24 * 3600),
+            concurrent: 8 * 1024,
+            waiting: 8 * 1024,
+            result_bytes: 64 * 1024 * 1024,
+        };
+        GatewayBuilder { settings, dial: Arc::new(dial), limits, gates: Vec::new(), visibility: None }
     }
 
     /// Puts another configuration in force. Servers that did not change keep their connections; calls that are running
@@ -133,6 +147,31 @@ impl GatewayBuilder {
         self
     }
 
+    /// Puts a layer around whatever answers: it sees every call, list, subscription, batch, task and notification, with the
+    /// principal in its context, and may refuse it. One that is added later is outside of those before. Pages and other HTTP
+    /// requests do not come here: see [`http::front`](https://docs.rs/tidegate-edge).
+    pub fn layer<L>(mut self, layer: L) -> Self
+    where
+        L: Layer<BoxDoor> + Send + 'static,
+        L::Service: Door,
+    {
+        self.gates.push(Box::new(move |door| layer.layer(door).boxed()));
+        self
+    }
+
+    /// Says who sees what: what is hidden from a caller is in none of its lists and unknown when it is named. Without this
+    /// everybody sees everything.
+    pub fn visibility(mut self, visibility: impl Visibility) -> Self {
+        self.visibility = Some(Arc::new(visibility));
+        self
+    }
+
+    /// How many calls may run and wait, how long they may take, and how large results may be.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
     /// Starts. It does not wait for the servers. Needs a tokio runtime.
     pub fn start(self) -> Result<Gateway, AppError> {
         let mut own = ObjectWriter::new();
@@ -144,15 +183,25 @@ impl GatewayBuilder {
             earlier: Mutex::default(),
             subscribers: Subscribers::default(),
             emitted: Emitted::default(),
+            front: OnceLock::new(),
             sealer: Sealer::new(Key::new(random())),
             dial: self.dial,
+            visibility: self.visibility,
             info: format!("{}:{}", Json::string(meta::SERVER_INFO), own.finish()),
             id: format!("{:032x}", u128::from_le_bytes(random())).into(),
         });
         inner.apply(self.settings)?;
-        let stack = PanicBoundaryLayer.layer(Union(inner.clone()));
-        let stack = TraceLayer.layer(ToolFailureLayer.layer(stack));
-        Ok(Gateway { inner, stack })
+        let union = {
+            let inner = inner.clone();
+            tower::service_fn(move |call| {
+                let inner = inner.clone();
+                async move { Ok(inner.answer(call).await) }
+            })
+        };
+        let gates = |door: Bounded<_>| self.gates.into_iter().fold(door.boxed(), |door, gate| gate(door));
+        let front = Arc::new(front(union, &self.limits, gates));
+        let _ = inner.front.set(Arc::downgrade(&front));
+        Ok(Gateway { inner, front })
     }
 }
 
@@ -165,9 +214,12 @@ impl Inner {
         self.earlier.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A random number that is never used twice.
-    pub(crate) fn nonce() -> Nonce {
-        random()
+    /// The whole way of a call, for those that are made of another one.
+    pub(crate) fn front(&self) -> Result<Front<BoxDoor>, Error> {
+        let front = self.front.get().and_then(Weak::upgrade);
+        front
+            .map(|front| (*front).clone())
+            .ok_or_else(|| Error::new(Symbol::Unavailable, "The gateway is closed"))
     }
 }
 
@@ -178,13 +230,6 @@ impl Drop for Inner {
             mount.over.cancel();
         }
     }
-}
-
-/// Random bytes of the operating system.
-fn random<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    getrandom::fill(&mut bytes).expect("the operating system has random numbers");
-    bytes
 }
 
 /// The usual way to make a client: whatever the settings say, without logins.
@@ -204,7 +249,7 @@ pub(crate) fn configuration_error(what: impl Into<Cow<'static, str>>) -> AppErro
 impl Service<Call> for Gateway {
     type Response = Reply;
     type Error = Infallible;
-    type Future = <Stack as Service<Call>>::Future;
+    type Future = <Front<BoxDoor> as Service<Call>>::Future;
 
     fn poll_ready(&mut self, _: &mut Poller<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
@@ -215,32 +260,12 @@ impl Service<Call> for Gateway {
         if call.context.errors != errors {
             call.context.errors = errors;
         }
-        self.stack.call(call)
+        self.front.answer(call)
     }
 }
 
 impl std::fmt::Debug for Gateway {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.inner.state.load().mounts.iter()).finish()
-    }
-}
-
-/// The union itself, without layers.
-#[derive(Clone)]
-#[allow(unreachable_pub)] // it is part of the type of the gateway's future, and nobody can name it
-pub struct Union(pub(crate) Arc<Inner>);
-
-impl Service<Call> for Union {
-    type Response = Reply;
-    type Error = Infallible;
-    type Future = BoxFuture<'static, Result<Reply, Infallible>>;
-
-    fn poll_ready(&mut self, _: &mut Poller<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, call: Call) -> Self::Future {
-        let inner = self.0.clone();
-        Box::pin(async move { Ok(inner.answer(call).await) })
     }
 }

@@ -36,7 +36,7 @@ impl Inner {
             Place::Snapshot(_) if wanted == Wanted::Own => return self.own_reply(own::Page::default(), call),
             Place::Snapshot(page) => page,
         };
-        let list = state.snapshot.list(kind);
+        let list = self.list_for(&state, kind, call);
         // What is the caller's own begins on the last page of what everybody has: some clients ask for no other.
         if wanted == Wanted::All
             && !list.has_page(page + 1)
@@ -101,7 +101,7 @@ impl Inner {
 
     /// `None` if a server's own cursor is so long that there is no room for it.
     fn seal_cursor(&self, call: &Call, place: &[u8]) -> Option<String> {
-        self.sealer.seal(place, &binding(call), u64::MAX, Inner::nonce())
+        self.sealer.seal(place, &binding(call), u64::MAX, tidegate_service::random())
     }
 
     fn open_cursor(&self, kind: Kind, call: &Call) -> Result<(Arc<State>, Place), Error> {
@@ -117,7 +117,7 @@ impl Inner {
                 true => now,
                 false => self.earlier().iter().find(|state| state.snapshot.number == number)?.clone(),
             };
-            state.snapshot.list(kind).has_page(page).then_some((state, Place::Snapshot(page)))
+            self.list_for(&state, kind, call).has_page(page).then_some((state, Place::Snapshot(page)))
         };
         open().ok_or_else(refused)
     }
@@ -186,13 +186,7 @@ fn refused() -> Error {
 }
 
 fn binding(call: &Call) -> Binding<'_> {
-    let principal = &call.context.principal;
-    Binding {
-        principal: principal.subject.as_deref().unwrap_or_default(),
-        tenant: principal.tenant.as_deref().unwrap_or_default(),
-        method: call.method.as_str(),
-        params: digest(["cursor"]),
-    }
+    call.context.principal.binding(call.method.as_str(), digest(["cursor"]))
 }
 
 #[cfg(test)]

@@ -1,23 +1,25 @@
 //! [`Mount`]: one server behind the gateway.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use tidegate_client::{Client, ClientDoor, ServerFacts};
+use tidegate_client::{BareClientDoor, Client, ServerFacts};
 use tidegate_config::ServerSettings;
 use tidegate_protocol::{ClientCapabilities, Error, Object, Symbol};
 use tidegate_service::budget::MAX_LISTS;
+use tidegate_service::events::{self, Event, ServerStateChanged};
 use tidegate_service::layers::BreakerState;
-use tidegate_service::{Call, Context, Door, OWN_RESOURCES, Reply, UNLISTED};
+use tidegate_service::{Call, Context, Current, Door, OWN_RESOURCES, Reply, UNLISTED};
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::{self, About, Catalog, Part};
 use crate::kind::Kind;
 use crate::loops;
-use crate::status::{self, Health, LIFECYCLE, ServerStatus};
+use crate::status::{self, Health, ServerStatus};
 
 /// How long whoever wants a list waits for a server that has just been mounted.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
@@ -25,8 +27,10 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 /// One server: its settings, the connection to it, what it lists and how it is doing.
 pub(crate) struct Mount {
     pub(crate) settings: ServerSettings,
+    /// The name, as the records of calls have it.
+    label: Arc<str>,
     pub(crate) client: Client,
-    pub(crate) door: ClientDoor,
+    pub(crate) door: BareClientDoor,
     catalog: ArcSwap<Catalog>,
     /// Which lists were known before the server was first asked, and whether it was known what it says of itself.
     knew: ([bool; 4], bool),
@@ -68,7 +72,8 @@ impl Mount {
         let knew = (Kind::ALL.map(|kind| kept.part(kind).is_some()), kept.about.is_some());
         Arc::new(Mount {
             knew,
-            door: client.door(),
+            label: settings.name.as_str().into(),
+            door: client.bare_door(),
             settings,
             client,
             catalog: ArcSwap::from_pointee(kept),
@@ -105,6 +110,7 @@ impl Mount {
 
     /// Makes a call.
     pub(crate) async fn call(&self, call: Call) -> Reply {
+        Current::sent_to(&self.label);
         let _running = self.begin();
         let Ok(reply) = self.door.answer(call).await;
         reply
@@ -296,42 +302,42 @@ impl Mount {
             return;
         }
         let same_word = known.0.as_str() == health.as_str();
-        self.log_health(&known.0, known.1.elapsed(), &health);
+        self.tell_health(&known.0, known.1.elapsed(), &health);
         let since = if same_word { known.1 } else { Instant::now() };
         *known = (health, since);
     }
 
-    /// Says in the log how the server is doing, which for `lasted` was `before`.
-    fn log_health(&self, before: &Health, lasted: Duration, now: &Health) {
-        let (server, state) = (self.name(), now.as_str());
-        match now {
-            Health::Down { why, .. } if matches!(before, Health::Down { .. }) => {
-                tracing::debug!(target: LIFECYCLE, server, state, "still not available: {why}");
-            }
-            Health::Down { why, .. } => {
-                tracing::warn!(target: LIFECYCLE, server, state, "not available: {why}");
-            }
+    /// Tells how the server is doing, which for `lasted` was `before`.
+    fn tell_health(&self, before: &Health, lasted: Duration, now: &Health) {
+        let is_ready = *now == Health::Ready;
+        let tools = is_ready.then(|| self.offered_tools());
+        let facts = self.facts.load();
+        let revision = facts.as_ref().filter(|_| is_ready).map(|facts| facts.revision);
+        let message: Cow<'_, str> = match now {
+            Health::Down { why, .. } => format!("not available: {why}").into(),
             Health::Ready => {
-                let tools = self.offered_tools();
-                let revision = self.facts.load().as_ref().map(|facts| facts.revision.as_str());
                 let took = match before {
                     Health::Starting => Some(seconds(lasted)),
                     Health::Down { .. } => Some(format!("after {}", seconds(lasted))),
                     _ => None,
                 };
-                let about: Vec<_> = revision.map(str::to_owned).into_iter().chain(took).collect();
+                let about: Vec<_> =
+                    revision.map(|revision| revision.as_str().to_owned()).into_iter().chain(took).collect();
                 let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
-                let words = status::tools(tools);
-                tracing::info!(target: LIFECYCLE, server, state, tools, revision, "ready: {words}{about}");
+                format!("ready: {}{about}", status::tools(tools.unwrap_or_default())).into()
             }
-            Health::Resting => {
-                let what = "stopped because nobody uses it; the next call starts it again";
-                tracing::info!(target: LIFECYCLE, server, state, "{what}");
-            }
-            Health::Starting => {
-                tracing::info!(target: LIFECYCLE, server, state, "its process ended; starting it again");
-            }
-        }
+            Health::Resting => "stopped because nobody uses it; the next call starts it again".into(),
+            Health::Starting => "its process ended; starting it again".into(),
+        };
+        events::emit(&Event::ServerStateChanged(ServerStateChanged {
+            server: self.name(),
+            state: now.as_str(),
+            is_down: matches!(now, Health::Down { .. }),
+            was_down: matches!(before, Health::Down { .. }),
+            tools,
+            revision,
+            message: &message,
+        }));
     }
 
     /// How many of its tools the configuration lets through.

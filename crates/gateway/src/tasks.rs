@@ -52,7 +52,8 @@ impl Inner {
     pub(crate) fn sealed_task(&self, mount: &Mount, principal: &Principal, task: &Json) -> Json {
         let Some(own) = Object::of(task).and_then(|task| task.text("taskId")) else { return task.clone() };
         let content = format!("{}\0{own}", mount.name());
-        match self.sealer.seal(content.as_bytes(), &binding(principal), u64::MAX, Inner::nonce()) {
+        match self.sealer.seal(content.as_bytes(), &binding(principal), u64::MAX, tidegate_service::random())
+        {
             Some(handle) => with_id(task, &handle),
             None => task.clone(),
         }
@@ -91,10 +92,5 @@ fn unknown(handle: &str) -> Error {
 }
 
 fn binding(principal: &Principal) -> Binding<'_> {
-    Binding {
-        principal: principal.subject.as_deref().unwrap_or_default(),
-        tenant: principal.tenant.as_deref().unwrap_or_default(),
-        method: "tasks",
-        params: digest(["task"]),
-    }
+    principal.binding("tasks", digest(["task"]))
 }

@@ -56,8 +56,10 @@ impl std::fmt::Debug for Key {
 /// What a state is good for: one principal, one method, one set of parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct Binding<'a> {
+    /// Who says who the caller is, or empty.
+    pub issuer: &'a str,
     /// The authenticated caller, or empty.
-    pub principal: &'a str,
+    pub subject: &'a str,
     /// The tenant, or empty.
     pub tenant: &'a str,
     /// The method.
@@ -96,7 +98,7 @@ pub fn digest_of(params: &Params) -> [u8; 32] {
 impl Binding<'_> {
     fn bytes(&self) -> [u8; 32] {
         let params: String = self.params.iter().map(|b| format!("{b:02x}")).collect();
-        digest([self.principal, self.tenant, self.method, &params])
+        digest([self.issuer, self.subject, self.tenant, self.method, &params])
     }
 }
 
@@ -207,8 +209,8 @@ mod tests {
         assert_ne!(digest(r#"{"name":"t"}"#), digest(r#"{"arguments":[],"name":"t"}"#));
     }
 
-    fn binding(principal: &str) -> Binding<'_> {
-        Binding { principal, tenant: "", method: "tools/call", params: digest(["a", "b"]) }
+    fn binding(subject: &str) -> Binding<'_> {
+        Binding { issuer: "", subject, tenant: "", method: "tools/call", params: digest(["a", "b"]) }
     }
 
     #[test]

@@ -19,10 +19,11 @@ use crate::prompt::Prompt;
 use crate::registry::Registry;
 use crate::resource::{PageRequest, Resource, ResourcePage, ResourceTemplate, Source};
 use crate::server::{Core, ServerDoor};
-use crate::stats::{BreakerState, CacheStats, Counters, Thresholds};
 use crate::tasks::Store;
-use crate::text::random;
 use crate::tool::{Tool, ToolError};
+use tidegate_service::layers::BreakerState;
+use tidegate_service::random;
+use tidegate_service::stats::{CacheStats, Counters, Thresholds};
 
 /// A server in the making.
 ///

@@ -12,9 +12,9 @@ use tidegate_service::{Call, Context, CorrelationId, Notice, Outbox, Principal};
 
 use crate::interact::Replay;
 use crate::server::Core;
-use crate::stats::Stats;
 use crate::tasks::Task;
 use crate::tool::ToolError;
+use tidegate_service::stats::Stats;
 
 /// The context of one call. Cheap to clone, good for as long as anybody holds it.
 ///

@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tidegate_service::events::{self, Event, StatisticsDue};
 use tidegate_service::{Notice, Principal};
 
 use crate::builder::{BuildError, Offer};
@@ -12,8 +13,8 @@ use crate::prompt::Prompt;
 use crate::registry::Registry;
 use crate::resource::{Resource, ResourceTemplate};
 use crate::server::Core;
-use crate::stats::{Health, Stats};
 use crate::tool::Tool;
+use tidegate_service::stats::{Health, Stats};
 
 /// A handle on a running server. Clones are the same server.
 #[derive(Clone)]
@@ -207,14 +208,13 @@ pub async fn log_periodically(handle: ServerHandle, period: Duration) {
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
-        let health = handle.health();
-        tracing::info!(statistics = %handle.report(), "Server statistics");
-        if health.warn {
-            tracing::warn!(
-                status = health.status.as_str(),
-                success_rate = format_args!("{:.2}%", health.stats.success_rate()),
-                "the success rate is low"
-            );
-        }
+        log_statistics(&handle, false);
     }
+}
+
+/// Logs the statistics now; `is_final` when nothing comes after that.
+pub fn log_statistics(handle: &ServerHandle, is_final: bool) {
+    let health = handle.health();
+    let due = StatisticsDue { stats: &health.stats, report: &handle.report(), warn: health.warn, is_final };
+    events::emit(&Event::StatisticsDue(due));
 }

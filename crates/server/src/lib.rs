@@ -51,7 +51,6 @@ mod registry;
 mod resource;
 mod run;
 mod server;
-mod stats;
 mod tasks;
 mod text;
 mod tool;
@@ -60,14 +59,15 @@ pub use builder::{BuildError, Server};
 pub use complete::{Completing, Completions, IntoCompletions};
 pub use cx::Cx;
 pub use dispatch::{Answer, Framework};
-pub use handle::{ServerHandle, WeakServerHandle, log_periodically};
+pub use handle::{ServerHandle, WeakServerHandle, log_periodically, log_statistics};
 pub use hub::Watched;
 pub use interact::{Ask, Elicit, Elicited, Root, Sample, Sampled};
 pub use options::{CacheHint, Scope, TaskOptions};
 pub use prompt::{Argument, IntoPromptResult, Prompt, PromptArgs, PromptResult};
 pub use resource::{IntoResourceContents, PageRequest, Resource, ResourcePage, ResourceTemplate, Vars};
 pub use server::{Counted, ServerDoor};
-pub use stats::{BreakerState, CacheStats, Health, Stats, Status, Thresholds};
+pub use tidegate_service::layers::BreakerState;
+pub use tidegate_service::stats::{CacheStats, Health, Stats, Status, Thresholds};
 pub use tool::{IntoToolResult, Structured, TaskSupport, Tool, ToolError, ToolResult, read_value};
 
 // What the output of the macros refers to, so that their users need no dependency of their own.

@@ -9,8 +9,8 @@ use tidegate_protocol::Json;
 use crate::builder::{BuildError, Offer};
 use crate::prompt::PromptEntry;
 use crate::resource::{ResourceEntry, Source, TemplateEntry};
-use crate::stats::Counters;
 use crate::tool::{TaskSupport, ToolEntry};
+use tidegate_service::stats::Counters;
 
 /// What the server offers, in the order of registration. Each entry has a number that only grows, so that a cursor
 /// stays good when entries come and go.

@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use pin_project_lite::pin_project;
 use serde_json::{Map, Value};
 use tidegate_protocol::seal::Sealer;
-use tidegate_service::layers::{Limits, Standard, standard};
+use tidegate_service::layers::{Bounded, Front, Limits, front};
 use tidegate_service::{Call, Reply};
 
 use crate::discover::Info;
@@ -20,19 +20,20 @@ use crate::hub::Hub;
 use crate::interact::Overflow;
 use crate::options::Options;
 use crate::registry::{Kinds, Registry};
-use crate::stats::{BreakerState, CacheStats, Counters, Thresholds};
 use crate::tasks::Store;
+use tidegate_service::layers::BreakerState;
+use tidegate_service::stats::{CacheStats, Counters, Thresholds};
 
 /// A finished server: a door, to be given to a transport. Clones are the same server.
 #[derive(Clone)]
 pub struct ServerDoor {
-    inner: Standard<Framework>,
+    inner: Front<Bounded<Framework>>,
     core: Arc<Core>,
 }
 
 impl ServerDoor {
     pub(crate) fn new(core: Arc<Core>, limits: &Limits) -> ServerDoor {
-        ServerDoor { inner: standard(Framework(core.clone()), limits), core }
+        ServerDoor { inner: front(Framework(core.clone()), limits, |door| door), core }
     }
 
     /// A handle, to look at the running server and to change it.
@@ -72,7 +73,7 @@ pin_project! {
     /// as neither good nor bad.
     pub struct Counted {
         #[pin]
-        inner: <Standard<Framework> as tower::Service<Call>>::Future,
+        inner: <Front<Bounded<Framework>> as tower::Service<Call>>::Future,
         core: Arc<Core>,
     }
 }

@@ -15,11 +15,3 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         out
     })
 }
-
-/// Random bytes that nobody can guess.
-pub(crate) fn random<const N: usize>() -> [u8; N] {
-    let mut bytes = [0; N];
-    // Without the system's randomness nothing that is handed out could be trusted.
-    getrandom::fill(&mut bytes).expect("the operating system provides random bytes");
-    bytes
-}

@@ -117,7 +117,12 @@ async fn not_found_has_the_code_of_the_revision() {
     let client = Client::modern(&door);
     assert_eq!(error_code(&client.request("resources/read", json!({})).await), Some(-32602));
     let broken = client.request("resources/read", json!({"uri": "memo://broken"})).await;
-    assert_eq!(broken["error"], json!({"code": -32603, "message": "The disk is full"}));
+    let (broken, id) = (&broken["error"], &broken["error"]["data"]["correlationId"]);
+    assert_eq!(
+        *broken,
+        json!({"code": -32603, "message": "The disk is full", "data": {"correlationId": id}})
+    );
+    assert!(id.is_string(), "the id under which the log has more about it: {broken}");
 }
 
 #[test]

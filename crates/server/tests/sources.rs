@@ -177,6 +177,7 @@ async fn who_watches_what() {
     let of = |tenant: &str, subject: &str| Principal {
         tenant: Some(tenant.into()),
         subject: Some(subject.into()),
+        issuer: None,
     };
     let listen = async |principal: Principal, wanted: Value| {
         let mut client = Client::modern(&door);

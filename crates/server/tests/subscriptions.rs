@@ -85,6 +85,7 @@ async fn what_belongs_to_somebody_is_told_to_nobody_else() {
     let of = |subject: Option<&str>, tenant: Option<&str>| Principal {
         subject: subject.map(Into::into),
         tenant: tenant.map(Into::into),
+        issuer: None,
     };
     let people = [
         of(Some("ann"), Some("acme")),

@@ -256,7 +256,8 @@ async fn profiles_speak_as_their_clients_expect() {
     assert_eq!(gbif["structuredContent"]["data"]["availableTools"], json!(["t"]));
     let percolate = Client::modern(&server(Profile::Percolate)).tool("t", json!({})).await;
     assert_eq!(percolate["error"]["code"], -32602, "modern clients find the number in the data");
-    assert_eq!(percolate["error"]["data"], json!({"originalCode": -32000, "symbol": "TENANT_NOT_FOUND"}));
+    let data = &percolate["error"]["data"];
+    assert_eq!((&data["originalCode"], &data["symbol"]), (&json!(-32000), &json!("TENANT_NOT_FOUND")));
     let percolate = Client::legacy(&server(Profile::Percolate)).tool("t", json!({})).await;
     assert_eq!(percolate["error"]["code"], -32000);
     let strict = Client::modern(&server(Profile::Strict)).tool("t", json!({})).await;
@@ -405,10 +406,9 @@ async fn failures_are_results_that_the_model_can_read() {
     assert_eq!(text_of(&hidden), Some("Operation failed"));
     assert!(!hidden.to_string().contains("hunter2"));
     assert_eq!(client.tool("limited", json!({})).await["structuredContent"]["retryable"], true);
-    assert_eq!(
-        client.tool("refused", json!({})).await["error"],
-        json!({"code": -32603, "message": "broken"})
-    );
+    let refused = &client.tool("refused", json!({})).await["error"];
+    assert_eq!((&refused["code"], &refused["message"]), (&json!(-32603), &json!("broken")));
+    assert!(refused["data"]["correlationId"].is_string(), "{refused}");
     let needs = client.tool("needs", json!({})).await;
     assert_eq!(needs["error"]["code"], -32021);
     assert_eq!(needs["error"]["data"]["requiredCapabilities"], json!({"sampling": {}}));
@@ -420,7 +420,9 @@ async fn a_result_that_breaks_its_schema_is_an_internal_error() {
         .output_schema(json!({"type": "object", "required": ["x"]}))
         .handler(|(), _cx: Cx| async { ToolResult::text("t").structured(json!({"secret": 1})) }));
     let result = Client::modern(&door).tool("liar", json!({})).await;
-    assert_eq!(result["error"], json!({"code": -32603, "message": "Internal error"}));
+    let id = &result["error"]["data"]["correlationId"];
+    let told = json!({"code": -32603, "message": "Internal error", "data": {"correlationId": id}});
+    assert_eq!(result["error"], told);
 }
 
 #[tokio::test]

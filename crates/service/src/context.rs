@@ -11,19 +11,12 @@ use tidegate_protocol::{ClientCapabilities, Json, Level, Profile, Revision};
 use tokio_util::sync::CancellationToken;
 
 use crate::correlation::CorrelationId;
+use crate::extensions::Extensions;
 use crate::outbox::Outbox;
+use crate::principal::{Claims, Identity, Principal};
 
 /// Through how many gateways a call may go, so that loops end.
 pub const HOP_LIMIT: u8 = 8;
-
-/// Who is calling, as established by the transport, never by the message.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Principal {
-    /// The authenticated subject; `None` when nobody was authenticated.
-    pub subject: Option<Arc<str>>,
-    /// The tenant the subject belongs to.
-    pub tenant: Option<Arc<str>>,
-}
 
 /// One peer as the transport tells it from others: a legacy session, or a stdio connection. A stateless HTTP request
 /// comes from nobody in particular.
@@ -146,6 +139,25 @@ pub struct Terms {
     pub errors: Profile,
     /// The `Mcp-Param-*` headers, when the transport has headers and the revision checks them.
     pub param_headers: Option<Arc<ParamHeaders>>,
+    /// Whether the call, or the one that it is part of, has been let in by an `Admission`.
+    pub is_admitted: bool,
+    /// What layers know about the call: the caller's claims, for one.
+    pub extensions: Extensions,
+}
+
+impl Terms {
+    /// Says who calls, and what is known of them.
+    pub fn identify(&mut self, identity: Identity) {
+        self.principal = identity.principal;
+        if let Some(claims) = identity.claims {
+            self.extensions.insert(claims);
+        }
+    }
+
+    /// What is known of the caller, when it is authenticated.
+    pub fn claims(&self) -> Option<Arc<Claims>> {
+        self.extensions.get()
+    }
 }
 
 impl Context {
@@ -166,6 +178,8 @@ impl Context {
             hops: 0,
             errors: Profile::Strict,
             param_headers: None,
+            is_admitted: false,
+            extensions: Extensions::default(),
         })
     }
 

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
@@ -35,18 +36,51 @@ pub struct Current {
     method: Method,
     /// The tool, prompt or resource, as it stands in the request.
     name: Option<Json>,
+    /// The server that it was sent to.
+    server: Option<Arc<str>>,
 }
 
 impl Current {
     pub(crate) fn of(call: &Call) -> Current {
         let name = call.method.name_param().and_then(|param| call.params.json(param));
-        Current { correlation: call.context.correlation, method: call.method.clone(), name }
+        Current { correlation: call.context.correlation, method: call.method.clone(), name, server: None }
     }
 
     /// Lets `look` see the call that this thread is working on, if there is one.
     pub fn look<T>(look: impl FnOnce(&Current) -> T) -> Option<T> {
         let seen = CURRENT.try_with(|current| current.borrow().as_ref().map(look));
         seen.ok().flatten()
+    }
+
+    /// Notes to which server the current call goes, for its record.
+    pub fn sent_to(server: &Arc<str>) {
+        let _ = CURRENT.try_with(|current| {
+            if let Ok(mut current) = current.try_borrow_mut()
+                && let Some(current) = &mut *current
+            {
+                current.server = Some(server.clone());
+            }
+        });
+    }
+
+    /// The id that every log line of the call has.
+    pub fn correlation(&self) -> CorrelationId {
+        self.correlation
+    }
+
+    /// The method.
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
+    /// The tool, prompt or resource.
+    pub fn name(&self) -> Option<Cow<'_, str>> {
+        self.name.as_ref().and_then(|name| name.to::<String>().ok()).map(Cow::from)
+    }
+
+    /// The server that the call was sent to.
+    pub fn server(&self) -> Option<&str> {
+        self.server.as_deref()
     }
 
     /// A future that goes on with the current call elsewhere, such as in a task of its own.
@@ -58,10 +92,10 @@ impl Current {
     /// `correlationId`, `method`, and `tool` for tools or `name` for the rest.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> {
         let label = if self.method == Method::ToolsCall { "tool" } else { "name" };
-        let name = self.name.as_ref().and_then(|name| name.to::<String>().ok());
+        let name = self.name();
         [("correlationId", Cow::from(self.correlation.as_str())), ("method", Cow::from(self.method.as_str()))]
             .into_iter()
-            .chain(name.map(|name| (label, Cow::from(name))))
+            .chain(name.map(|name| (label, name)))
     }
 
     /// A span that says the same, if anybody wants one.
@@ -99,6 +133,17 @@ pin_project! {
         #[pin]
         inner: Instrumented<F>,
         current: Option<Current>,
+    }
+}
+
+impl<F> Working<F> {
+    /// Does something as part of the call.
+    pub(crate) fn enter<T>(self: Pin<&mut Self>, work: impl FnOnce(&Current) -> T) -> Option<T> {
+        let this = self.project();
+        let current = this.current.clone()?;
+        let span = this.inner.span().clone();
+        let _entered = Entered::new(this.current);
+        Some(span.in_scope(|| work(&current)))
     }
 }
 

@@ -8,9 +8,13 @@ use tidegate_protocol::{Error, Json, Method, Profile, Revision, Symbol, meta};
 
 use crate::call::Call;
 use crate::correlation::CorrelationId;
+use crate::events::{self, CallFailed, Event};
 use crate::reply::Reply;
 use crate::secrets::mask;
 use crate::time::{epoch_ms, rfc3339_ms};
+
+/// The member of an error's data that names the call.
+const CORRELATION: &str = "correlationId";
 
 /// What must be remembered of a call to answer it when it fails.
 #[derive(Debug, Clone)]
@@ -45,8 +49,14 @@ impl Tag {
             Some(tool) if self.is_unknown_tool(&error) => {
                 Reply::Complete(tool_failure(&error, tool, self, true))
             }
-            _ => Reply::Error(error.in_profile(self.profile, self.revision)),
+            _ => Reply::Error(self.identified(error.in_profile(self.profile, self.revision))),
         }
+    }
+
+    /// The same error with the id of the call among its data, under which the log has more about it. Data that is not an
+    /// object has no place for it.
+    fn identified(&self, error: Error) -> Error {
+        error.with_data_member(CORRELATION, &Json::string(self.correlation.as_str()))
     }
 
     /// Whether this is a tool that does not exist, which clients of the GBIF server know as a result like any other
@@ -61,7 +71,8 @@ impl Tag {
 fn told(error: Error) -> Error {
     let error = match error.has_detail() {
         true => {
-            tracing::warn!(symbol = error.symbol().as_str(), "a call failed: {}", error.detail());
+            let failed = CallFailed { symbol: error.symbol(), detail: error.detail() };
+            events::emit(&Event::CallFailed(failed));
             error.without_detail()
         }
         false => error,

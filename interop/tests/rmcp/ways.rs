@@ -116,7 +116,7 @@ impl Connection {
                 let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
                 let address = listener.local_addr().expect("a bound socket has an address");
                 let settings = http::Settings::default().eras(eras);
-                let serving = http::serve(door, listener, settings, std::future::pending());
+                let serving = http::serve_door(door, listener, settings, std::future::pending());
                 let server = tokio::spawn(async { serving.await.expect("serving the loopback") });
                 // The memory wants reqwest with TLS and brings no provider for others, who have to name one.
                 let _ = rustls::crypto::ring::default_provider().install_default();

@@ -122,6 +122,7 @@ mod tests {
         let of = |subject: Option<&str>, tenant: Option<&str>| Principal {
             subject: subject.map(Into::into),
             tenant: tenant.map(Into::into),
+            issuer: None,
         };
         assert_eq!(users_of(&tenant_of(&of(Some("ann"), Some("acme")))), Some(of(None, Some("acme"))));
         for one in [of(Some("acme"), None), of(Some("tenant:acme"), None), of(None, None)] {

@@ -185,6 +185,7 @@ mod tests {
         let principal = |subject: Option<&str>, tenant: Option<&str>| Principal {
             subject: subject.map(Into::into),
             tenant: tenant.map(Into::into),
+            issuer: None,
         };
         for (who, given, fine) in [
             (principal(None, None), "acme", true),

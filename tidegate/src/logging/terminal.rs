@@ -3,6 +3,7 @@
 //! ```text
 //! 12:00:01 [time] ready: 2 tools (2025-11-25, 1.2 s)
 //! 12:00:02 WARN [github] not available: cannot start npx
+//! 12:00:03 [time] tools/call get_time: ok in 1.2 ms (claude-code)
 //! ```
 
 use std::fmt::{self, Write as _};
@@ -20,6 +21,11 @@ use tracing_subscriber::registry::LookupSpan;
 const CHILD: &str = "tidegate::child";
 /// How servers are doing: sentences that need none of their fields.
 const LIFECYCLE: &str = "tidegate::lifecycle";
+
+/// What was done so far.
+pub(super) const STATISTICS: &str = "tidegate::statistics";
+/// One line for each call.
+const ACCESS: &str = "tidegate::access";
 
 const DIM: &str = "\u{1b}[2m";
 const RED: &str = "\u{1b}[31m";
@@ -49,7 +55,8 @@ where
                 parts.server.get_or_insert_with(|| "client".to_owned());
                 parts.rest.clear();
             }
-            LIFECYCLE | CHILD => parts.rest.clear(),
+            LIFECYCLE | CHILD | STATISTICS => parts.rest.clear(),
+            ACCESS => parts.say_call(),
             _ => parts.add_call(level >= Level::DEBUG),
         }
         let colours = writer.has_ansi_escapes();
@@ -113,6 +120,22 @@ impl Parts {
                 }
             }
         });
+    }
+
+    /// Says how a call ended: `tools/call echo: ok in 0.8 ms (claude-code)`.
+    fn say_call(&mut self) {
+        let rest = std::mem::take(&mut self.rest);
+        let field =
+            |wanted: &str| rest.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.as_str());
+        let mut called = String::new();
+        Current::look(|call| {
+            called = call.fields().skip(1).map(|(_, value)| value).collect::<Vec<_>>().join(" ");
+        });
+        let outcome = field("error").or(field("outcome")).unwrap_or_default();
+        self.message = format!("{called}: {outcome} in {} ms", field("duration_ms").unwrap_or_default());
+        if let Some(client) = field("client") {
+            let _ = write!(self.message, " ({client})");
+        }
     }
 
     fn sentence(&self) -> String {

@@ -14,6 +14,7 @@ mod place;
 mod ready;
 mod reload;
 mod signals;
+mod statistics;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -37,6 +38,7 @@ use self::page::BuiltinPages;
 use self::ready::Announcer;
 use self::reload::{Following, Origin};
 use self::signals::Ending;
+use self::statistics::Statistics;
 use super::configuration;
 use super::exit::Exit;
 use super::failure::Failure;
@@ -201,6 +203,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
         is_configured: is_configured.clone(),
     };
     let following = tokio::spawn(following.keep(origin));
+    let statistics = Statistics::start();
     let served = match endpoint {
         None => Ok(over_stdio(&serve, &gateway, &settings, file.is_some()).await),
         Some(endpoint) => endpoint.serve(&gateway, &pages, is_configured).await,
@@ -208,6 +211,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     following.abort();
     back.lead_to(None);
     gateway.close().await;
+    statistics.end();
     served
 }
 
@@ -329,7 +333,10 @@ impl Endpoint {
                 gateway.shut_down();
             }
         };
-        http::serve(gateway.clone(), listeners, edge, ending)
+        // The front, outermost first: the guard, who calls (nobody is asked yet), pages and the endpoint; then, inside of the
+        // gateway, `layers::front`.
+        let front = http::front(gateway.clone(), &edge, |site| site);
+        http::serve(front, listeners, edge, ending)
             .await
             .map_err(|error| Failure::new(Exit::Unavailable, format!("cannot serve {url}: {error}")))?;
         Ok(Exit::Fine)

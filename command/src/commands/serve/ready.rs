@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use tidegate_gateway::{Gateway, Health, LIFECYCLE, ServerStatus};
+use tidegate_gateway::{Gateway, Health, ServerStatus};
+use tidegate_service::events::{self, Event, ServersReady};
 use tokio::task::JoinHandle;
 
 /// How long servers may take before the line comes without them. Each has a timeout of its own.
@@ -47,7 +48,8 @@ fn say(servers: &[ServerStatus]) {
     let Some(sentence) = sentence(servers) else { return };
     let ready = servers.iter().filter(|server| is_ready(server)).count();
     let tools: usize = servers.iter().map(|server| server.tools).sum();
-    tracing::info!(target: LIFECYCLE, servers = servers.len(), ready, tools, "{sentence}");
+    let all = ServersReady { servers: servers.len(), ready, tools, message: &sentence };
+    events::emit(&Event::ServersReady(all));
 }
 
 /// What is ready, and what is not; nothing without servers.

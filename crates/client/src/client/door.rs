@@ -6,22 +6,25 @@ use std::task::{Context, Poll};
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tidegate_protocol::{Error, Method};
-use tidegate_service::layers::{ToolFailureLayer, ToolFailures};
+use tidegate_service::layers::ToolFailures;
 use tidegate_service::{BoxDoor, Call, Reply};
-use tower::{Layer, Service};
+use tower::Service;
 
 use super::Client;
 
 /// A [`Client`] as a service: see [`Client::door`].
+pub type ClientDoor = ToolFailures<BareClientDoor>;
+
+/// A [`Client`] as a service: see [`Client::bare_door`].
 #[derive(Clone)]
-pub struct ClientDoor {
+pub struct BareClientDoor {
     client: Client,
-    inner: ToolFailures<BoxDoor>,
+    inner: BoxDoor,
 }
 
-impl ClientDoor {
-    pub(super) fn new(client: Client, door: BoxDoor) -> ClientDoor {
-        ClientDoor { client, inner: ToolFailureLayer.layer(door) }
+impl BareClientDoor {
+    pub(super) fn new(client: Client, door: BoxDoor) -> BareClientDoor {
+        BareClientDoor { client, inner: door }
     }
 
     /// Checks that the headers of a tool call say what its arguments say, as the server behind would: what it gets are
@@ -64,7 +67,7 @@ fn is_of_a_session(method: &Method) -> bool {
     )
 }
 
-impl Service<Call> for ClientDoor {
+impl Service<Call> for BareClientDoor {
     type Response = Reply;
     type Error = Infallible;
     type Future = BoxFuture<'static, Result<Reply, Infallible>>;
@@ -86,7 +89,7 @@ impl Service<Call> for ClientDoor {
             });
         }
         if call.method != Method::ToolsCall || call.context.param_headers.is_none() {
-            return Box::pin(self.inner.call(call));
+            return self.inner.call(call);
         }
         let mut door = self.clone();
         Box::pin(async move {

@@ -13,13 +13,14 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use tidegate_protocol::{ClientCapabilities, Error, Json, Level, Limits, Method, Params, Revision};
-use tidegate_service::layers::{Breaker, Circuit, Retry};
+use tidegate_service::layers::{Breaker, Circuit, Retry, ToolFailureLayer};
 use tidegate_service::{BoxDoor, Call, CallerId, Context, Door, Principal, Reply};
+use tower::Layer;
 
 pub use builder::ClientBuilder;
 pub use call::CallTool;
 pub use changes::{Change, Subscribed};
-pub use door::ClientDoor;
+pub use door::{BareClientDoor, ClientDoor};
 pub use result::ToolResult;
 
 use crate::app_error::AppError;
@@ -235,11 +236,16 @@ impl Client {
     /// The client as a service that answers calls of others: what fails in a tool, or on the way to it, becomes a
     /// result that the model can read.
     pub fn door(&self) -> ClientDoor {
+        ToolFailureLayer.layer(self.bare_door())
+    }
+
+    /// The same for those who have a [front](tidegate_service::layers::front) of their own: what fails is an error.
+    pub fn bare_door(&self) -> BareClientDoor {
         let door = match &self.0.server {
             Server::Remote { door, .. } => door.clone().boxed(),
             Server::Local { door, .. } => door.clone().boxed(),
         };
-        ClientDoor::new(self.clone(), door)
+        BareClientDoor::new(self.clone(), door)
     }
 
     /// Tells legacy servers that the roots of this client have changed. Modern ones ask when they need them.

@@ -4,6 +4,7 @@ use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{ClientCapabilities, Error, Json, Object, Revision, Symbol};
 
 use crate::facts::ServerFacts;
+use tidegate_service::events::{self, Event, ServerConnected};
 
 /// The parameters of `initialize`.
 pub(crate) fn hello(offer: Revision, capabilities: &ClientCapabilities, info: &Json) -> Json {
@@ -46,8 +47,9 @@ pub(crate) fn welcome(
         );
     }
     let facts = ServerFacts::initialized(&result, revision, transport);
-    let (name, number) = (facts.name().unwrap_or_default(), facts.version().unwrap_or_default());
-    tracing::info!(target: crate::CONNECTED, server, version = %revision, "Connected to {name} v{number}");
+    let (name, version) = (facts.name().unwrap_or_default(), facts.version().unwrap_or_default());
+    let connected = ServerConnected { server, revision, name: &name, version: &version };
+    events::emit(&Event::ServerConnected(connected));
     Ok(facts)
 }
 

@@ -149,7 +149,7 @@ impl Parked {
         mut call: Call,
         bound: &Bound,
     ) -> Result<InputRequired, Error> {
-        let name = name.unwrap_or_else(|| fastrand::u64(..));
+        let name = name.unwrap_or_else(|| u64::from_le_bytes(tidegate_service::random()));
         let room = self.room_for(&bound.principal, name);
         let state = match room.and_then(|()| self.seal(name, call.round, bound)) {
             Ok(state) => state,
@@ -296,12 +296,7 @@ impl Bound {
     }
 
     fn binding(&self) -> Binding<'_> {
-        Binding {
-            principal: self.principal.subject.as_deref().unwrap_or(""),
-            tenant: self.principal.tenant.as_deref().unwrap_or(""),
-            method: self.method.as_str(),
-            params: digest_of(&self.params),
-        }
+        self.principal.binding(self.method.as_str(), digest_of(&self.params))
     }
 }
 

@@ -5,12 +5,7 @@ use tidegate_protocol::seal::{Binding, Key, Sealer};
 
 /// A sealer of this client alone: what it seals means nothing to another, or after a restart.
 pub(crate) fn sealer() -> Sealer {
-    let mut key = [0; 32];
-    // Without randomness from the system nothing could be sealed; what is sealed with a guess is only refused.
-    if getrandom::fill(&mut key).is_err() {
-        fastrand::fill(&mut key);
-    }
-    Sealer::new(Key::new(key))
+    Sealer::new(Key::new(tidegate_service::random()))
 }
 
 /// Seals a few bytes until a moment, for whoever they are bound to.
@@ -20,7 +15,5 @@ pub(super) fn seal(
     binding: &Binding<'_>,
     expires_ms: u64,
 ) -> Result<String, Error> {
-    let mut nonce = [0; 24];
-    getrandom::fill(&mut nonce).map_err(|_| Error::internal())?;
-    sealer.seal(content, binding, expires_ms, nonce).ok_or_else(Error::internal)
+    sealer.seal(content, binding, expires_ms, tidegate_service::random()).ok_or_else(Error::internal)
 }

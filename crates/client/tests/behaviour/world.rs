@@ -42,13 +42,14 @@ pub(crate) fn mirrored(header: &'static str) -> Tool {
 }
 
 fn server() -> Server {
-    let slow = Tool::new("slow").description("Takes half a second").handler(|_: (), cx: Cx| async move {
-        for step in 1..=5 {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            cx.progress(f64::from(step), 5.0, None);
-        }
-        Ok::<_, ToolError>("done")
-    });
+    let slow =
+        Tool::new("slow").description("Takes a second and a half").handler(|_: (), cx: Cx| async move {
+            for step in 1..=5 {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                cx.progress(f64::from(step), 5.0, None);
+            }
+            Ok::<_, ToolError>("done")
+        });
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
     let honest = Tool::new("honest").description("Keeps to its schema").output_schema(schema);
     let honest =
@@ -85,7 +86,7 @@ impl World {
         self.address = listener.local_addr().unwrap();
         let mut settings = http::Settings::default();
         settings.edge.eras = eras;
-        let serving = http::serve(watched, listener, settings, std::future::pending());
+        let serving = http::serve_door(watched, listener, settings, std::future::pending());
         let stopped = self.stop.clone().cancelled_owned();
         tokio::spawn(async move {
             tokio::select! {

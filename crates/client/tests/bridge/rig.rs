@@ -95,7 +95,7 @@ impl Rig {
         let address = listener.local_addr().unwrap();
         let mut settings = http::Settings::default();
         settings.edge.eras = eras;
-        tokio::spawn(http::serve(watched, listener, settings, std::future::pending()));
+        tokio::spawn(http::serve_door(watched, listener, settings, std::future::pending()));
         Rig { address, ..rig }
     }
 
@@ -134,7 +134,7 @@ pub(crate) fn call(who: &Who, tool: &str, rest: Value) -> Call {
     let mut context = Context::local();
     context.capabilities = ClientCapabilities::from_json(Json::trusted(r#"{"elicitation":{"form":{}}}"#));
     context.caller = who.caller;
-    context.principal = Principal { subject: who.subject.map(Into::into), tenant: None };
+    context.principal = Principal { subject: who.subject.map(Into::into), ..Principal::default() };
     Call::new(Method::ToolsCall, Params::parse(&params.into(), &Limits::default()).unwrap(), context)
 }
 

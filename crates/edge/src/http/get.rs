@@ -8,13 +8,15 @@ use bytes::Bytes;
 use futures_util::stream::unfold;
 use tidegate_protocol::{Error, Feature, Id, Symbol, sse};
 use tidegate_service::budget::Budget;
-use tidegate_service::{Door, Principal, wire_trace};
+use tidegate_service::{Door, Identity, Principal, wire_trace};
 use tokio_util::sync::CancellationToken;
 
+use super::endpoint::Shared;
 use super::events::{EventLog, Next, parse_event_id};
 use super::heads::Heads;
+use super::identified::Identified;
+use super::respond;
 use super::sessions::Session;
-use super::{Shared, respond};
 use crate::legacy::pump;
 
 impl<D: Door> Shared<D> {
@@ -35,7 +37,7 @@ impl<D: Door> Shared<D> {
         })
     }
 
-    pub(super) fn get(&self, heads: &Heads<'_>, principal: &Principal) -> Response<Body> {
+    pub(super) fn get(&self, heads: &Heads<'_>, identity: &Identity) -> Response<Body> {
         if !heads.accepts_events() {
             let what = "Not acceptable: a GET needs Accept: text/event-stream";
             return respond::refused(406, &Error::new(Symbol::InvalidRequest, what));
@@ -43,12 +45,12 @@ impl<D: Door> Shared<D> {
         if let Err(response) = self.check_legacy_version(&heads.version(), None) {
             return response;
         }
-        let session = match self.session(heads, principal, None) {
+        let session = match self.session(heads, &identity.principal, None) {
             Ok(session) => session,
             Err(response) => return response,
         };
         let Some(last) = heads.last_event else {
-            return self.standalone(session, None);
+            return self.standalone(session, None, identity);
         };
         // 2025-11-25 transports: only what belongs to that very stream is replayed.
         let resumed = last.to_str().ok().and_then(parse_event_id).and_then(|(number, sent)| {
@@ -59,7 +61,7 @@ impl<D: Door> Shared<D> {
         match resumed {
             Some((log, sent)) if log.number == 0 => {
                 drop(log);
-                self.standalone(session, Some(sent))
+                self.standalone(session, Some(sent), identity)
             }
             Some((log, sent)) => self.stream(session, log, sent),
             None => {
@@ -70,11 +72,11 @@ impl<D: Door> Shared<D> {
     }
 
     /// The stream for what belongs to no request. A new one takes the place of the one before.
-    fn standalone(&self, session: Arc<Session>, resume: Option<u64>) -> Response<Body> {
+    fn standalone(&self, session: Arc<Session>, resume: Option<u64>, identity: &Identity) -> Response<Body> {
         let log = session.streams.standalone();
         let sent = resume.unwrap_or_else(|| log.sent());
         let reader = log.take_over();
-        let (door, peer) = (self.door.clone(), session.peer.clone());
+        let (door, peer) = (Identified::new(&self.door, identity), session.peer.clone());
         let feed = session.feed(|| tokio::spawn(pump(door, peer, log.clone(), resume.is_some())));
         let state = Reading::new(session, log, reader, sent, self).with_feed(feed);
         respond::quiet_events(Box::pin(unfold(state, Reading::step)), self.settings.keep_alive)

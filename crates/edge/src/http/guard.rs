@@ -1,30 +1,127 @@
-//! Host and Origin checks: a web page must not reach a local server through DNS rebinding.
+//! The guard: the outermost HTTP layer. Host and Origin are checked, so that no web page reaches a local server through DNS
+//! rebinding, and web pages of listed origins get what CORS wants.
 
-use ::http::request::Parts;
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use ::http::header::{HOST, ORIGIN};
+use ::http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use axum::body::Body;
+use pin_project_lite::pin_project;
 use tidegate_protocol::{Error, Symbol};
+use tower::{Layer, Service};
 
-use super::heads::Heads;
 use super::settings::Settings;
+use super::{HttpService, cors, respond};
 
 /// Marks a request that did not come over the loopback interface. The names of this machine mean another one to whoever
 /// sent it.
 #[derive(Clone, Copy)]
 pub(super) struct OffLoopback;
 
+/// Puts a [`Guard`] around HTTP services.
+#[derive(Debug, Clone)]
+pub struct GuardLayer(Arc<Settings>);
+
+impl GuardLayer {
+    /// A guard that lets in what these settings allow: `hosts`, `origins`, `any_host`.
+    pub fn new(settings: &Settings) -> GuardLayer {
+        GuardLayer(Arc::new(settings.clone()))
+    }
+}
+
+impl<S> Layer<S> for GuardLayer {
+    type Service = Guard<S>;
+
+    fn layer(&self, inner: S) -> Guard<S> {
+        Guard { inner, settings: self.0.clone() }
+    }
+}
+
+/// Refuses requests whose `Host` or `Origin` is not ours, whatever they are for, and answers preflights of web pages.
+#[derive(Debug, Clone)]
+pub struct Guard<S> {
+    pub(super) inner: S,
+    settings: Arc<Settings>,
+}
+
+impl<S: HttpService> Service<Request<Body>> for Guard<S> {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = GuardFuture<S::Future>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let page = cors::Page::of(&request, &self.settings.origins);
+        let checked = check(&request, &self.settings);
+        let refusal = || respond::refused(403, &checked.clone().err().unwrap_or_else(Error::internal));
+        match (page, &checked) {
+            (None, Ok(())) => GuardFuture::Passed { inner: self.inner.call(request) },
+            (None, Err(_)) => GuardFuture::Refused { response: Some(refusal()) },
+            (Some(page), Ok(())) => {
+                let mut inner = self.inner.clone();
+                let answer = page.answer(request, async move |request| {
+                    let Ok(response) = inner.call(request).await;
+                    response
+                });
+                GuardFuture::Page { answer: Box::pin(answer) }
+            }
+            (Some(page), Err(_)) => {
+                let refusal = refusal();
+                GuardFuture::Page { answer: Box::pin(page.answer(request, async move |_| refusal)) }
+            }
+        }
+    }
+}
+
+pin_project! {
+    /// The future of [`Guard`].
+    #[project = Project]
+    #[allow(missing_docs)]
+    pub enum GuardFuture<F> {
+        /// Not let in.
+        Refused { response: Option<Response<Body>> },
+        /// Let in.
+        Passed { #[pin] inner: F },
+        /// A web page, whose answer says who may read it.
+        Page { answer: Pin<Box<dyn Future<Output = Response<Body>> + Send>> },
+    }
+}
+
+impl<F: Future<Output = Result<Response<Body>, Infallible>>> Future for GuardFuture<F> {
+    type Output = Result<Response<Body>, Infallible>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.project() {
+            Project::Passed { inner } => inner.poll(cx),
+            Project::Page { answer } => answer.as_mut().poll(cx).map(Ok),
+            Project::Refused { response } => {
+                Poll::Ready(Ok(response.take().unwrap_or_else(|| Response::new(Body::empty()))))
+            }
+        }
+    }
+}
+
 /// Refuses requests whose `Host` or `Origin` is not ours (2026-07-28 streamable-http, Security).
-pub(super) fn check(heads: &Heads<'_>, request: &Parts, settings: &Settings) -> Result<(), Error> {
+fn check<B>(request: &Request<B>, settings: &Settings) -> Result<(), Error> {
     if settings.any_host {
         return Ok(());
     }
     let forbidden = |what: String| Err(Error::new(Symbol::InvalidRequest, what));
-    if heads.ambiguous {
+    let (Ok(host), Ok(origin)) = (only(request.headers(), HOST), only(request.headers(), ORIGIN)) else {
         return forbidden("Forbidden: the Host or Origin header is repeated".to_owned());
-    }
-    let is_local = request.extensions.get::<OffLoopback>().is_none();
+    };
+    let is_local = request.extensions().get::<OffLoopback>().is_none();
     let is_ours = |name: &str| is_ours(name, settings, is_local);
     // HTTP/2 carries the host in the request target.
-    let host = heads.host.map(|h| h.to_str().unwrap_or(""));
-    match host.or_else(|| request.uri.authority().map(|a| a.as_str())) {
+    let host = host.map(|h| h.to_str().unwrap_or(""));
+    match host.or_else(|| request.uri().authority().map(|a| a.as_str())) {
         Some(host) if is_ours(host_name(host)) => {}
         Some(host) => {
             let name = host_name(host);
@@ -35,7 +132,7 @@ pub(super) fn check(heads: &Heads<'_>, request: &Parts, settings: &Settings) -> 
         }
         None => return forbidden("Forbidden: a Host header is required".to_owned()),
     }
-    match heads.origin {
+    match origin {
         None => Ok(()),
         Some(origin) => {
             let origin = origin.to_str().unwrap_or("");
@@ -50,6 +147,15 @@ pub(super) fn check(heads: &Heads<'_>, request: &Parts, settings: &Settings) -> 
                 ))
             }
         }
+    }
+}
+
+/// A header that may be there once. If it is there twice, somebody else may have read the other.
+fn only(headers: &HeaderMap, name: HeaderName) -> Result<Option<&HeaderValue>, ()> {
+    let mut all = headers.get_all(name).iter();
+    match (all.next(), all.next()) {
+        (value, None) => Ok(value),
+        _ => Err(()),
     }
 }
 
@@ -70,7 +176,7 @@ fn host_name(authority: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn request(host: Option<&str>, origin: Option<&str>) -> Parts {
+    fn request(host: Option<&str>, origin: Option<&str>) -> Request<()> {
         let mut request = ::http::Request::builder().uri("/mcp");
         if let Some(host) = host {
             request = request.header("host", host);
@@ -78,12 +184,11 @@ mod tests {
         if let Some(origin) = origin {
             request = request.header("origin", origin);
         }
-        request.body(()).unwrap().into_parts().0
+        request.body(()).unwrap()
     }
 
     fn verdict(host: Option<&str>, origin: Option<&str>, settings: &Settings) -> bool {
-        let parts = request(host, origin);
-        check(&Heads::read(&parts.headers), &parts, settings).is_ok()
+        check(&request(host, origin), settings).is_ok()
     }
 
     #[test]
@@ -116,9 +221,9 @@ mod tests {
     #[test]
     fn off_loopback_the_names_of_this_machine_must_be_allowed_too() {
         let verdict = |host: &str, origin: Option<&str>, settings: &Settings| {
-            let mut parts = request(Some(host), origin);
-            parts.extensions.insert(OffLoopback);
-            check(&Heads::read(&parts.headers), &parts, settings).map_err(|e| e.message().to_owned())
+            let mut request = request(Some(host), origin);
+            request.extensions_mut().insert(OffLoopback);
+            check(&request, settings).map_err(|e| e.message().to_owned())
         };
         let named = Settings::default().allow_host("mcp.example.com");
         for host in ["localhost", "localhost:8080", "127.0.0.1:8080", "[::1]:8080"] {

@@ -6,8 +6,6 @@ use tidegate_protocol::{Revision, headers};
 /// What the headers of a request say, as far as anybody here asks.
 #[derive(Default)]
 pub(super) struct Heads<'a> {
-    pub(super) host: Option<&'a HeaderValue>,
-    pub(super) origin: Option<&'a HeaderValue>,
     pub(super) version: Option<&'a HeaderValue>,
     pub(super) method: Option<&'a HeaderValue>,
     pub(super) name: Option<&'a HeaderValue>,
@@ -15,8 +13,6 @@ pub(super) struct Heads<'a> {
     pub(super) last_event: Option<&'a HeaderValue>,
     /// The body is said to be JSON.
     pub(super) json: bool,
-    /// `Host` or `Origin` is there twice, so that somebody else may have read the other.
-    pub(super) ambiguous: bool,
     /// A mirrored header that is there twice.
     pub(super) twice: Option<&'static str>,
     /// There are `Mcp-Param-*` headers.
@@ -31,8 +27,6 @@ impl<'a> Heads<'a> {
         for (name, value) in map {
             let name = name.as_str();
             match name {
-                "host" => heads.ambiguous |= heads.host.replace(value).is_some(),
-                "origin" => heads.ambiguous |= heads.origin.replace(value).is_some(),
                 "content-type" => heads.json = is_json(value.as_bytes()),
                 "accept" => heads.events = Some(heads.events == Some(true) || names_events(value.as_bytes())),
                 headers::PROTOCOL_VERSION => {

@@ -8,12 +8,14 @@ use ::http::{HeaderValue, Response};
 use axum::body::Body;
 use bytes::Bytes;
 use tidegate_protocol::{Error, Incoming, Malformed, Message, Method, Request, Revision, Symbol, headers};
-use tidegate_service::{Door, Principal};
+use tidegate_service::{Door, Identity};
 
+use super::endpoint::Shared;
 use super::events::{EventLog, Opening};
 use super::heads::{Heads, Version};
+use super::identified::Identified;
+use super::respond;
 use super::sessions::Session;
-use super::{Shared, respond};
 use crate::legacy::{Batch, Lane, Peer, drive, drive_batch, handshake};
 use crate::wire;
 
@@ -22,21 +24,22 @@ impl<D: Door> Shared<D> {
         &self,
         heads: &Heads<'_>,
         request: Request,
-        principal: Principal,
+        identity: Identity,
     ) -> Response<Body> {
         if request.method == Method::Initialize && heads.session.is_none() {
-            return self.initialize(&request, principal).await;
+            return self.initialize(&request, &identity).await;
         }
         if self.is_bare(heads) {
-            return self.bare(request, principal).await;
+            return self.bare(request, &identity).await;
         }
-        let session = match self.session(heads, &principal, Some(&request.id)) {
+        let session = match self.session(heads, &identity.principal, Some(&request.id)) {
             Ok(session) => session,
             Err(response) => return response,
         };
         let log = session.open_stream();
         let lane = lane(heads, &log);
-        let run = drive(self.door.clone(), session.peer.clone(), request, lane, self.options.clone());
+        let door = Identified::new(&self.door, &identity);
+        let run = drive(door, session.peer.clone(), request, lane, self.options.clone());
         let run = async move { run.await.into_iter().collect() };
         self.run(session, log, run, false).await
     }
@@ -46,7 +49,7 @@ impl<D: Door> Shared<D> {
         self.settings.bare && matches!(heads.version(), Version::Absent) && heads.session.is_none()
     }
 
-    async fn initialize(&self, request: &Request, principal: Principal) -> Response<Body> {
+    async fn initialize(&self, request: &Request, identity: &Identity) -> Response<Body> {
         let refuse = |error: &Error| {
             let status = if error.symbol() == Symbol::Unavailable { 503 } else { 200 };
             let mut response = respond::json(status, wire::error(Some(&request.id), error, None));
@@ -55,10 +58,12 @@ impl<D: Door> Shared<D> {
             }
             response
         };
-        let (peer, result) = match handshake(&self.door, request, principal, &self.settings.edge).await {
-            Ok(done) => done,
-            Err(error) => return refuse(&error),
-        };
+        let door = Identified::new(&self.door, identity);
+        let (peer, result) =
+            match handshake(&door, request, identity.principal.clone(), &self.settings.edge).await {
+                Ok(done) => done,
+                Err(error) => return refuse(&error),
+            };
         let (streams, bytes) = (self.settings.kept_streams, self.settings.kept_bytes);
         match self.sessions.open(peer, streams, bytes) {
             Ok(id) => {
@@ -73,10 +78,11 @@ impl<D: Door> Shared<D> {
     }
 
     /// One request that stands alone, answered in JSON.
-    async fn bare(&self, request: Request, principal: Principal) -> Response<Body> {
-        let peer = Arc::new(Peer::bare(principal));
+    async fn bare(&self, request: Request, identity: &Identity) -> Response<Body> {
+        let peer = Arc::new(Peer::bare(identity.principal.clone()));
         let id = request.id.clone();
-        match drive(self.door.clone(), peer, request, Arc::new(Nowhere), self.options.clone()).await {
+        let door = Identified::new(&self.door, identity);
+        match drive(door, peer, request, Arc::new(Nowhere), self.options.clone()).await {
             Some(response) => respond::json(200, response),
             None => respond::error(Some(&id), &Error::internal(), Some(Revision::V2025_03_26)),
         }
@@ -87,30 +93,30 @@ impl<D: Door> Shared<D> {
         &self,
         heads: &Heads<'_>,
         incoming: Incoming,
-        principal: Principal,
+        identity: Identity,
     ) -> Response<Body> {
         if self.is_bare(heads) {
             return match incoming {
                 Incoming::Batch(messages) => {
-                    let peer = Arc::new(Peer::bare(principal));
+                    let peer = Arc::new(Peer::bare(identity.principal.clone()));
                     let batch = match batch_of(messages, peer.revision) {
                         Ok(batch) => batch,
                         Err(response) => return response,
                     };
-                    let lane = Arc::new(Nowhere);
-                    batch_json(drive_batch(self.door.clone(), peer, batch, lane, self.options.clone()).await)
+                    let (door, lane) = (Identified::new(&self.door, &identity), Arc::new(Nowhere));
+                    batch_json(drive_batch(door, peer, batch, lane, self.options.clone()).await)
                 }
                 // Nobody waits for it and there is no session it could matter to.
                 Incoming::One(_) => respond::accepted(),
             };
         }
-        let session = match self.session(heads, &principal, None) {
+        let session = match self.session(heads, &identity.principal, None) {
             Ok(session) => session,
             Err(response) => return response,
         };
         match incoming {
             Incoming::One(Message::Notification(notification)) => {
-                session.peer.notified(&self.door, notification);
+                session.peer.notified(&Identified::new(&self.door, &identity), notification);
             }
             Incoming::One(Message::Response(response)) => {
                 session.peer.answered(&response.id, Ok(response.result))
@@ -124,7 +130,7 @@ impl<D: Door> Shared<D> {
             Incoming::One(Message::Request(_)) => {}
             Incoming::Batch(messages) => {
                 return match batch_of(messages, session.peer.revision) {
-                    Ok(batch) => self.batch(heads, session, batch).await,
+                    Ok(batch) => self.batch(heads, session, batch, &identity).await,
                     Err(response) => response,
                 };
             }
@@ -132,10 +138,17 @@ impl<D: Door> Shared<D> {
         respond::accepted()
     }
 
-    async fn batch(&self, heads: &Heads<'_>, session: Arc<Session>, batch: Batch) -> Response<Body> {
+    async fn batch(
+        &self,
+        heads: &Heads<'_>,
+        session: Arc<Session>,
+        batch: Batch,
+        identity: &Identity,
+    ) -> Response<Body> {
         let log = session.open_stream();
         let lane = lane(heads, &log);
-        let run = drive_batch(self.door.clone(), session.peer.clone(), batch, lane, self.options.clone());
+        let door = Identified::new(&self.door, identity);
+        let run = drive_batch(door, session.peer.clone(), batch, lane, self.options.clone());
         self.run(session, log, run, true).await
     }
 

@@ -1,4 +1,6 @@
-//! Streamable HTTP as an axum `Router`, for all revisions on one endpoint.
+//! Streamable HTTP for all revisions on one endpoint: as a `tower::Service`, as an axum `Router`, or on a socket.
+//!
+//! [`front`] is the HTTP side of what every request passes, from the guard to the endpoint.
 //!
 //! ```
 //! use tidegate_edge::http::{self, Settings};
@@ -13,11 +15,14 @@
 
 mod awake;
 mod body;
+mod challenge;
 mod cors;
+mod endpoint;
 mod events;
 mod get;
 mod guard;
 mod heads;
+mod identified;
 mod legacy_post;
 mod modern_post;
 pub(crate) use modern_post::modern_only;
@@ -28,151 +33,66 @@ mod respond;
 mod serve;
 mod sessions;
 mod settings;
+mod site;
 mod stall;
 mod watch;
 
 use std::convert::Infallible;
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
 
-use ::http::{Method, Request, Response};
+use ::http::{Request, Response};
 use axum::Router;
 use axum::body::Body;
-use axum::middleware::Next;
-use tidegate_protocol::{Error, Symbol};
-use tidegate_service::budget::Budget;
-use tidegate_service::{Door, Principal};
-use tokio_util::sync::CancellationToken;
-use tower::Service;
+use tidegate_service::Door;
+use tower::{Layer, Service};
 
+pub use challenge::Challenge;
+pub use guard::{Guard, GuardFuture, GuardLayer};
 pub use pages::Page;
-pub use serve::{Listeners, serve};
+pub use serve::{Listeners, serve, serve_door};
 pub use settings::Settings;
+pub use site::Site;
 
-use heads::Heads;
-use sessions::Sessions;
+/// Anything that answers HTTP requests here. Implemented by every fitting `tower::Service`; always ready.
+pub trait HttpService:
+    Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send + 'static>
+    + Clone
+    + Send
+    + Sync
+    + 'static
+{
+}
 
-use crate::told::Told;
+impl<S> HttpService for S where
+    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send + 'static>
+        + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
+
+/// The HTTP side of the front: what every request passes, outermost first. ARCHITECTURE.md draws it.
+///
+/// `authenticate` puts layers of the application in between, which find out who calls: one that knows puts an
+/// [`Identity`](tidegate_service::Identity) into the extensions of the request, one that refuses answers with a
+/// [`Challenge`]. Nothing is served to anybody before that, pages included. Without any it is `|site| site`.
+pub fn front<D: Door, A: HttpService>(
+    door: D,
+    settings: &Settings,
+    authenticate: impl FnOnce(Site<D>) -> A,
+) -> Guard<A> {
+    let site = Site::new(door, settings); // pages, and the MCP endpoint at its path
+    let site = authenticate(site); // who calls?
+    GuardLayer::new(settings).layer(site) // Host, Origin, CORS
+}
 
 /// A router that serves `door` at the path of `settings` (`/mcp` unless told otherwise), and its pages at theirs.
 pub fn router<D: Door>(door: D, settings: Settings) -> Router {
-    router_of(Endpoint::new(door, settings))
-}
-
-fn router_of<D: Door>(endpoint: Endpoint<D>) -> Router {
-    let Settings { path, http_sse: old, pages, .. } = endpoint.shared.settings.clone();
-    let mut router = Router::new().route_service(&path, endpoint.clone());
-    for page in pages.iter().filter(|page| page.path() != path) {
-        router = router.route_service(page.path(), endpoint.clone());
+    let site = Site::new(door, &settings);
+    let mut router = Router::new();
+    for path in site.paths() {
+        router = router.route_service(&path, site.clone());
     }
-    let router = if old { old_sse::mount(router, endpoint.clone()) } else { router };
-    if endpoint.shared.settings.origins.is_empty() {
-        return router;
-    }
-    // What no path and no method of the router answers is answered too.
-    router.layer(axum::middleware::from_fn(move |request: Request<Body>, next: Next| {
-        let page = cors::Page::of(&request, &endpoint.shared.settings.origins);
-        async move {
-            match page {
-                Some(page) => page.answer(request, |request| next.run(request)).await,
-                None => next.run(request).await,
-            }
-        }
-    }))
-}
-
-/// The endpoint as a plain `tower::Service`, for those who have no router.
-pub struct Endpoint<D> {
-    shared: Arc<Shared<D>>,
-}
-
-impl<D> Clone for Endpoint<D> {
-    fn clone(&self) -> Self {
-        Endpoint { shared: self.shared.clone() }
-    }
-}
-
-impl<D> std::fmt::Debug for Endpoint<D> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Endpoint").field("sessions", &self.shared.sessions.len()).finish_non_exhaustive()
-    }
-}
-
-/// What all requests of one endpoint share.
-struct Shared<D> {
-    door: D,
-    settings: Settings,
-    options: Arc<crate::Options>,
-    sessions: Arc<Sessions>,
-    /// What modern clients tell.
-    told: Told,
-    /// Fires when the endpoint is about to close: streams that wait for nothing in particular end.
-    closing: CancellationToken,
-}
-
-impl<D: Door> Endpoint<D> {
-    /// An endpoint in front of `door`.
-    pub fn new(door: D, settings: Settings) -> Self {
-        let sessions = Arc::new(Sessions::new(settings.max_sessions, settings.session_idle));
-        Budget::of_process().add_spare(&sessions);
-        let options = Arc::new(settings.edge.clone());
-        let (told, closing) = (Told::of(16), CancellationToken::new());
-        Endpoint { shared: Arc::new(Shared { door, settings, options, sessions, told, closing }) }
-    }
-
-    /// How many legacy sessions are open.
-    pub fn sessions(&self) -> usize {
-        self.shared.sessions.len()
-    }
-}
-
-impl<D: Door> Service<Request<Body>> for Endpoint<D> {
-    type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let shared = self.shared.clone();
-        match cors::Page::of(&request, &shared.settings.origins) {
-            None => Box::pin(async move { Ok(shared.answer(request).await) }),
-            Some(page) => {
-                Box::pin(async move { Ok(page.answer(request, |request| shared.answer(request)).await) })
-            }
-        }
-    }
-}
-
-impl<D: Door> Shared<D> {
-    async fn answer(self: Arc<Self>, request: Request<Body>) -> Response<Body> {
-        let (parts, body) = request.into_parts();
-        if let Some(page) = self.settings.page_at(parts.uri.path()) {
-            return page.answer(&parts, &self.settings);
-        }
-        let heads = Heads::read(&parts.headers);
-        if let Err(refused) = guard::check(&heads, &parts, &self.settings) {
-            return respond::refused(403, &refused);
-        }
-        let principal = parts.extensions.get::<Principal>().cloned().unwrap_or_default();
-        let eras = self.settings.edge.eras;
-        // 2026-07-28 streamable-http: there is no stream to open and no session to end.
-        let sessions = eras.legacy() && !(eras.modern() && heads.version().is_modern());
-        match parts.method {
-            Method::POST => self.post(&parts.headers, &heads, body, principal).await,
-            Method::GET if sessions => self.get(&heads, &principal),
-            Method::DELETE if sessions => self.delete(&heads, &principal),
-            _ => {
-                let allow = if sessions { "GET, POST, DELETE" } else { "POST" };
-                let what = format!("Method not allowed: this endpoint takes {allow}");
-                let mut response = respond::refused(405, &Error::new(Symbol::InvalidRequest, what));
-                response.headers_mut().insert(::http::header::ALLOW, ::http::HeaderValue::from_static(allow));
-                response
-            }
-        }
-    }
+    // What no path and no method of the router answers is guarded too.
+    router.layer(GuardLayer::new(&settings))
 }

@@ -15,11 +15,12 @@ use futures_util::stream::unfold;
 use tidegate_protocol::headers::{self, RequestHeaders};
 use tidegate_protocol::{Error, Id, Meta, Method, Request, Revision, Symbol};
 use tidegate_service::budget::Budget;
-use tidegate_service::{Door, Notice, Outbox, ParamHeaders, Principal, Reply, Subscription};
+use tidegate_service::{Door, Identity, Notice, Outbox, ParamHeaders, Reply, Subscription};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::endpoint::Shared;
 use super::heads::Heads;
-use super::{Shared, respond};
+use super::respond;
 use crate::options::Eras;
 use crate::{modern, wire};
 
@@ -30,7 +31,7 @@ impl<D: Door> Shared<D> {
         http: &HeaderMap,
         heads: &Heads<'_>,
         request: Request,
-        principal: Principal,
+        identity: Identity,
     ) -> Result<Started, Response<Body>> {
         let id = request.id.clone();
         let refuse = |error: Error| respond::error(Some(&id), &error, Some(Revision::LATEST));
@@ -44,7 +45,7 @@ impl<D: Door> Shared<D> {
             name: heads.name.map(HeaderValue::as_bytes),
         };
         once(heads).and_then(|()| headers::check(&mirrored, &request, &meta.version)).map_err(refuse)?;
-        let mut call = modern::call(request, meta, self.settings.edge.eras, principal).map_err(refuse)?;
+        let mut call = modern::call(request, meta, self.settings.edge.eras, identity).map_err(refuse)?;
         // Dropping the response stops the call; work that it has handed elsewhere hears of it through the token.
         let guard = call.context.cancel.clone().drop_guard();
         if call.method == Method::ToolsCall {

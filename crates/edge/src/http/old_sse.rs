@@ -3,35 +3,57 @@
 
 use std::sync::Arc;
 
-use ::http::Response;
-use axum::Router;
+use ::http::{Request, Response};
 use axum::body::Body;
-use axum::extract::{Request, State};
-use axum::routing::{get, post};
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use tidegate_protocol::{Error, Id, Incoming, Message, Method, Revision, Symbol, sse};
 use tidegate_service::budget::Purpose;
-use tidegate_service::{Door, Principal, wire_trace};
+use tidegate_service::{Door, Identity, wire_trace};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::endpoint::{Endpoint, Shared, identity};
 use super::events::{EventLog, Next};
 use super::heads::Heads;
-use super::{Endpoint, Shared, body, guard, respond};
+use super::identified::Identified;
+use super::{body, respond};
 use crate::legacy::{Lane, Peer, drive, handshake, pump};
 use crate::wire;
 
 const STREAM: &str = "/sse";
 const MESSAGES: &str = "/messages";
+/// Where the transport is.
+pub(super) const PATHS: [&str; 2] = [STREAM, MESSAGES];
 
-/// Adds the two endpoints of the old transport.
-pub(super) fn mount<D: Door>(router: Router, endpoint: Endpoint<D>) -> Router {
-    let old = Arc::new(Old { shared: endpoint.shared, open: Default::default() });
-    router.merge(
-        Router::new().route(STREAM, get(open::<D>)).route(MESSAGES, post(message::<D>)).with_state(old),
-    )
+/// The two endpoints of the old transport.
+pub(super) struct HttpSse<D>(Arc<Old<D>>);
+
+impl<D> Clone for HttpSse<D> {
+    fn clone(&self) -> Self {
+        HttpSse(self.0.clone())
+    }
+}
+
+impl<D: Door> HttpSse<D> {
+    pub(super) fn new(endpoint: Endpoint<D>) -> HttpSse<D> {
+        HttpSse(Arc::new(Old { shared: endpoint.shared, open: Default::default() }))
+    }
+
+    /// Answers a request at one of the [`PATHS`].
+    pub(super) async fn answer(self, request: Request<Body>) -> Response<Body> {
+        let allow = match (request.uri().path(), request.method()) {
+            (STREAM, &::http::Method::GET) => return open(self.0, &request),
+            (MESSAGES, &::http::Method::POST) => return message(self.0, request).await,
+            (STREAM, _) => "GET",
+            _ => "POST",
+        };
+        let what = format!("Method not allowed: use {allow}");
+        let mut response = respond::refused(405, &Error::new(Symbol::InvalidRequest, what));
+        response.headers_mut().insert(::http::header::ALLOW, ::http::HeaderValue::from_static(allow));
+        response
+    }
 }
 
 /// The connections of the old transport.
@@ -42,7 +64,7 @@ struct Old<D> {
 
 /// One stream; the client behind it may not have shaken hands yet.
 struct Connection {
-    principal: Principal,
+    identity: Identity,
     log: Arc<EventLog>,
     peer: OnceCell<Arc<Peer>>,
     /// Fires when the stream is gone.
@@ -66,23 +88,18 @@ impl<D> Old<D> {
     }
 }
 
-async fn open<D: Door>(State(old): State<Arc<Old<D>>>, request: Request) -> Response<Body> {
-    let (parts, _) = request.into_parts();
-    if let Err(refused) = guard::check(&Heads::read(&parts.headers), &parts, &old.shared.settings) {
-        return respond::refused(403, &refused);
-    }
+fn open<D: Door>(old: Arc<Old<D>>, request: &Request<Body>) -> Response<Body> {
     if old.open().len() >= old.shared.settings.max_sessions {
         return respond::refused(503, &Error::new(Symbol::Unavailable, "Too many sessions. Try again later"));
     }
-    let principal = parts.extensions.get::<Principal>().cloned().unwrap_or_default();
     let connection = Arc::new(Connection {
-        principal,
+        identity: identity(request),
         log: EventLog::for_one_reader(old.shared.settings.kept_bytes),
         peer: OnceCell::new(),
         over: CancellationToken::new(),
         running: TaskTracker::new(),
     });
-    let Ok(id) = super::sessions::new_id() else { return respond::refused(500, &Error::internal()) };
+    let id = super::sessions::new_id();
     old.open().insert(id.clone(), connection.clone());
     let reader = connection.log.take_over();
     let mut endpoint = Vec::new();
@@ -149,18 +166,16 @@ impl<D> Drop for Reading<D> {
     }
 }
 
-async fn message<D: Door>(State(old): State<Arc<Old<D>>>, request: Request) -> Response<Body> {
+async fn message<D: Door>(old: Arc<Old<D>>, request: Request<Body>) -> Response<Body> {
+    let identity = identity(&request);
     let (parts, body) = request.into_parts();
     let heads = Heads::read(&parts.headers);
-    if let Err(refused) = guard::check(&heads, &parts, &old.shared.settings) {
-        return respond::refused(403, &refused);
-    }
     if !heads.json {
         return respond::not_json();
     }
-    let principal = parts.extensions.get::<Principal>().cloned().unwrap_or_default();
     let id = parts.uri.query().and_then(|q| q.split('&').find_map(|pair| pair.strip_prefix("sessionId=")));
-    let connection = id.and_then(|id| old.open().get(id).cloned()).filter(|c| c.principal == principal);
+    let connection = id.and_then(|id| old.open().get(id).cloned());
+    let connection = connection.filter(|it| it.identity.principal == identity.principal);
     let Some(connection) = connection else {
         let what = "Session not found: open the event stream first";
         return respond::refused(404, &Error::new(Symbol::SessionNotFound, what));
@@ -175,7 +190,7 @@ async fn message<D: Door>(State(old): State<Arc<Old<D>>>, request: Request) -> R
     };
     wire_trace::received(&bytes);
     match Incoming::parse_bytes(bytes, &settings.edge.limits) {
-        Ok(Incoming::One(message)) => take(&old.shared, &connection, message).await,
+        Ok(Incoming::One(message)) => take(&old.shared, &identity, &connection, message).await,
         Ok(Incoming::Batch(_)) => {
             let what = "Invalid request: batches are not part of this transport";
             respond::refused(400, &Error::new(Symbol::InvalidRequest, what))
@@ -186,15 +201,16 @@ async fn message<D: Door>(State(old): State<Arc<Old<D>>>, request: Request) -> R
 
 async fn take<D: Door>(
     shared: &Arc<Shared<D>>,
+    identity: &Identity,
     connection: &Arc<Connection>,
     message: Message,
 ) -> Response<Body> {
+    let door = Identified::new(&shared.door, identity);
     let log = connection.log.clone();
     let speaking = connection.running.token();
     match (message, connection.peer.get()) {
         (Message::Request(request), None) if request.method == Method::Initialize => {
-            let shook =
-                handshake(&shared.door, &request, connection.principal.clone(), &shared.options).await;
+            let shook = handshake(&door, &request, identity.principal.clone(), &shared.options).await;
             match shook {
                 Ok((peer, result)) => {
                     let peer = Arc::new(peer);
@@ -205,7 +221,8 @@ async fn take<D: Door>(
                         return respond::accepted();
                     }
                     log.send(wire::result(&request.id, &result));
-                    tokio::spawn(pump(shared.door.clone(), peer.clone(), log, false));
+                    let door = Identified::new(&shared.door, &connection.identity);
+                    tokio::spawn(pump(door, peer.clone(), log, false));
                     // The client may have gone while it shook hands, and then nobody else ends its session.
                     if connection.over.is_cancelled() {
                         peer.ended.cancel();
@@ -219,7 +236,7 @@ async fn take<D: Door>(
         }
         (Message::Request(request), None) => log.send(not_initialized(&request.id)),
         (Message::Request(request), Some(peer)) => {
-            let run = drive(shared.door.clone(), peer.clone(), request, log.clone(), shared.options.clone());
+            let run = drive(door, peer.clone(), request, log.clone(), shared.options.clone());
             tokio::spawn(async move {
                 if let Some(response) = run.await {
                     log.send(response);
@@ -227,7 +244,7 @@ async fn take<D: Door>(
                 drop(speaking);
             });
         }
-        (Message::Notification(notification), Some(peer)) => peer.notified(&shared.door, notification),
+        (Message::Notification(notification), Some(peer)) => peer.notified(&door, notification),
         (Message::Response(response), Some(peer)) => peer.answered(&response.id, Ok(response.result)),
         (Message::Failure(failure), Some(peer)) => {
             if let Some(id) = failure.id {

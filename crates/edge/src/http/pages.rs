@@ -5,14 +5,12 @@ use std::hash::{DefaultHasher, Hasher};
 use std::sync::Arc;
 
 use ::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH};
-use ::http::{HeaderValue, Method, Response, StatusCode, request};
+use ::http::{HeaderValue, Method, Request, Response, StatusCode};
 use axum::body::Body;
 use bytes::Bytes;
 use tidegate_protocol::{Error, Symbol};
 
-use super::heads::Heads;
-use super::settings::Settings;
-use super::{guard, respond};
+use super::respond;
 
 /// A page that browsers may get at a path of its own, from the same hosts as the endpoint.
 ///
@@ -67,14 +65,11 @@ impl Page {
     }
 
     /// The response to a request for it.
-    pub(super) fn answer(&self, request: &request::Parts, settings: &Settings) -> Response<Body> {
-        if let Err(refused) = guard::check(&Heads::read(&request.headers), request, settings) {
-            return respond::refused(403, &refused);
-        }
+    pub(super) fn answer(&self, request: &Request<Body>, endpoint: &str) -> Response<Body> {
         if self.is_served.as_ref().is_some_and(|is_served| !is_served()) {
-            return respond::not_found(&settings.path);
+            return respond::not_found(endpoint);
         }
-        if request.method != Method::GET && request.method != Method::HEAD {
+        if request.method() != Method::GET && request.method() != Method::HEAD {
             let what = "Method not allowed: use GET or HEAD";
             let mut response = respond::refused(405, &Error::new(Symbol::InvalidRequest, what));
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -105,8 +100,8 @@ impl fmt::Debug for Page {
 }
 
 /// A page that a browser may have already.
-fn fixed(request: &request::Parts, body: &Bytes, tag: &HeaderValue) -> Response<Body> {
-    let is_known = request.headers.get_all(IF_NONE_MATCH).iter().any(|tags| is_among(tag, tags));
+fn fixed(request: &Request<Body>, body: &Bytes, tag: &HeaderValue) -> Response<Body> {
+    let is_known = request.headers().get_all(IF_NONE_MATCH).iter().any(|tags| is_among(tag, tags));
     let mut response = if is_known {
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::NOT_MODIFIED;

@@ -9,11 +9,12 @@ use axum::body::Body;
 use bytes::Bytes;
 use tidegate_protocol::{Error, Id, Incoming, Message, Meta, Revision, Symbol};
 use tidegate_service::budget::{Budget, Purpose};
-use tidegate_service::{Door, Principal, wire_trace};
+use tidegate_service::{Door, Identity, Principal, wire_trace};
 
+use super::endpoint::Shared;
 use super::heads::{Heads, Version};
 use super::modern_post::Started;
-use super::{Shared, body, respond};
+use super::{body, respond};
 use crate::told::is_for_service;
 use crate::{budget, modern};
 
@@ -33,19 +34,19 @@ impl<D: Door> Shared<D> {
         http: &HeaderMap,
         heads: &Heads<'_>,
         body: Body,
-        principal: Principal,
+        identity: Identity,
     ) -> Response<Body> {
         // A cross-site form can send other types without asking first; JSON it cannot.
         if !heads.json {
             return respond::not_json();
         }
         let (limit, within) = (self.settings.edge.limits.max_bytes, self.settings.request_within);
-        let bytes = match body::read(body, limit, within, || self.purpose(heads, &principal)).await {
+        let bytes = match body::read(body, limit, within, || self.purpose(heads, &identity.principal)).await {
             Ok(bytes) => bytes,
             Err(response) => return response,
         };
         wire_trace::received(&bytes);
-        match self.route(http, heads, bytes, principal) {
+        match self.route(http, heads, bytes, identity) {
             Next::Done(response) => response,
             Next::Modern(started) => self.finish_modern(started).await,
             Next::Legacy(answer) => answer.await,
@@ -67,7 +68,7 @@ impl<D: Door> Shared<D> {
         http: &HeaderMap,
         heads: &'a Heads<'a>,
         bytes: Bytes,
-        principal: Principal,
+        identity: Identity,
     ) -> Next<'a> {
         let incoming = match Incoming::parse_bytes(bytes, &self.settings.edge.limits) {
             Ok(incoming) => incoming,
@@ -82,20 +83,20 @@ impl<D: Door> Shared<D> {
                     return Next::Done(respond::error(Some(&request.id), &error, None));
                 }
                 if is_modern || (eras.modern() && Meta::is_modern(request.params.meta())) {
-                    return match self.start_modern(http, heads, request, principal) {
+                    return match self.start_modern(http, heads, request, identity) {
                         Ok(started) => Next::Modern(started),
                         Err(response) => Next::Done(response),
                     };
                 }
                 match self.check_legacy_version(&version, Some(&request.id)) {
                     Err(response) => Next::Done(response),
-                    Ok(()) => Next::Legacy(Box::pin(self.legacy_request(heads, request, principal))),
+                    Ok(()) => Next::Legacy(Box::pin(self.legacy_request(heads, request, identity))),
                 }
             }
             // 2026-07-28 defines no client notifications over HTTP. What comes is for whoever may know it.
             Incoming::One(Message::Notification(notification)) if is_modern => {
                 if is_for_service(&notification.method) {
-                    self.told.hand_over(&self.door, modern::told(notification, eras, principal));
+                    self.told.hand_over(&self.door, modern::told(notification, eras, identity));
                 }
                 Next::Done(respond::accepted())
             }
@@ -108,7 +109,7 @@ impl<D: Door> Shared<D> {
             }
             other => match self.check_legacy_version(&version, None) {
                 Err(response) => Next::Done(response),
-                Ok(()) => Next::Legacy(Box::pin(self.legacy_other(heads, other, principal))),
+                Ok(()) => Next::Legacy(Box::pin(self.legacy_other(heads, other, identity))),
             },
         }
     }

@@ -1,4 +1,4 @@
-//! Serving an endpoint on a socket: plain HTTP/1.1, bounded, without a router on the way.
+//! Serving HTTP on a socket: plain HTTP/1.1, bounded, without a router on the way.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use ::http::{Request, Response};
+use ::http::Request;
 use axum::body::Body;
 use hyper::server::conn::http1;
-use hyper::service::{HttpService, service_fn};
+use hyper::service::{HttpService as HyperService, service_fn};
 use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use pin_project_lite::pin_project;
@@ -19,15 +19,13 @@ use tidegate_service::Door;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use tower::Service;
 
 use super::awake::Awake;
 use super::guard::OffLoopback;
-use super::pages::Page;
 use super::settings::Settings;
 use super::stall::StallGuarded;
 use super::watch::{Patience, Pulse, UnderWay, Watch};
-use super::{Endpoint, cors, respond, router_of};
+use super::{HttpService, respond};
 
 /// The sockets that an endpoint is served on. Most have one; `localhost` has one for each kind of address.
 #[derive(Debug)]
@@ -59,40 +57,29 @@ impl Listeners {
     }
 }
 
-/// Serves `door` on `listeners` until `shutdown` is done; then no new connections, and `settings.drain` for the rest.
-pub async fn serve<D: Door>(
+/// Serves a door on `listeners` behind the guard alone: everybody is the same caller.
+pub async fn serve_door<D: Door>(
     door: D,
     listeners: impl Into<Listeners>,
     settings: Settings,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let listeners = listeners.into();
-    let endpoint = Endpoint::new(door, settings.clone());
-    let closing = endpoint.shared.closing.clone();
-    let shutdown = async {
-        shutdown.await;
-        closing.cancel();
-    };
-    if settings.http_sse {
-        // More than one path: let the router tell them apart.
-        return run(router_of(endpoint), listeners, &settings, shutdown).await;
-    }
-    let site = Site { path: settings.path.as_str().into(), pages: settings.pages.clone(), endpoint };
-    run(site, listeners, &settings, shutdown).await
+    serve(super::front(door, &settings, |site| site), listeners, settings, shutdown).await
 }
 
-async fn run<S>(
+/// Serves any HTTP service on `listeners` until `shutdown` is done; then `settings.closing` fires, there are no new
+/// connections, and the rest have `settings.drain`.
+pub async fn serve<S: HttpService>(
     service: S,
-    listeners: Listeners,
-    settings: &Settings,
+    listeners: impl Into<Listeners>,
+    settings: Settings,
     shutdown: impl Future<Output = ()>,
-) -> io::Result<()>
-where
-    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send>
-        + Clone
-        + Send
-        + 'static,
-{
+) -> io::Result<()> {
+    let listeners = listeners.into();
+    let shutdown = async {
+        shutdown.await;
+        settings.closing.cancel();
+    };
     let places = Arc::new(Semaphore::new(settings.max_connections));
     let connections = GracefulShutdown::new();
     let watch = Watch::start(Patience { head: settings.request_within, idle: settings.connection_idle });
@@ -167,18 +154,12 @@ async fn nothing_under_way(watch: &Watch) {
     }
 }
 
-fn connection<S>(
+fn connection<S: HttpService>(
     stream: TcpStream,
     service: S,
     stalled: Duration,
     pulse: Arc<Pulse>,
-) -> http1::Connection<TokioIo<StallGuarded<TcpStream>>, impl Http + use<S>>
-where
-    S: Service<Request<Body>, Response = Response<Body>, Error = Infallible, Future: Send>
-        + Clone
-        + Send
-        + 'static,
-{
+) -> http1::Connection<TokioIo<StallGuarded<TcpStream>>, impl Http + use<S>> {
     // Small responses must not wait for more to come.
     let _ = stream.set_nodelay(true);
     let is_loopback = stream.local_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback());
@@ -234,43 +215,6 @@ impl http_body::Body for Answer {
 }
 
 /// What hyper calls a service, as far as it matters here.
-trait Http: HttpService<hyper::body::Incoming, ResBody = Answer, Error = Infallible, Future: Send> {}
+trait Http: HyperService<hyper::body::Incoming, ResBody = Answer, Error = Infallible, Future: Send> {}
 
-impl<T: HttpService<hyper::body::Incoming, ResBody = Answer, Error = Infallible, Future: Send>> Http for T {}
-
-/// One endpoint at one path, and the pages beside it.
-struct Site<D> {
-    path: Arc<str>,
-    pages: Arc<[Page]>,
-    endpoint: Endpoint<D>,
-}
-
-impl<D> Clone for Site<D> {
-    fn clone(&self) -> Self {
-        Site { path: self.path.clone(), pages: self.pages.clone(), endpoint: self.endpoint.clone() }
-    }
-}
-
-impl<D: Door> Service<Request<Body>> for Site<D> {
-    type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = <Endpoint<D> as Service<Request<Body>>>::Future;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let path = request.uri().path();
-        if path == &*self.path || self.pages.iter().any(|page| page.path() == path) {
-            return self.endpoint.call(request);
-        }
-        let response = respond::not_found(&self.path);
-        match cors::Page::of(&request, &self.endpoint.shared.settings.origins) {
-            None => Box::pin(std::future::ready(Ok(response))),
-            Some(page) => {
-                Box::pin(async move { Ok(page.answer(request, |_| std::future::ready(response)).await) })
-            }
-        }
-    }
-}
+impl<T: HyperService<hyper::body::Incoming, ResBody = Answer, Error = Infallible, Future: Send>> Http for T {}

@@ -66,7 +66,7 @@ impl Sessions {
         kept_bytes: usize,
     ) -> Result<String, Error> {
         self.sweep_regularly();
-        let id = new_id()?;
+        let id = new_id();
         let session = Session {
             peer: Arc::new(peer),
             streams: Streams::new(kept_streams, kept_bytes),
@@ -192,11 +192,6 @@ impl Session {
 }
 
 /// 128 random bits, because whoever knows the id has the session.
-pub(super) fn new_id() -> Result<String, Error> {
-    let mut bytes = [0u8; 16];
-    getrandom::fill(&mut bytes).map_err(|e| {
-        tracing::error!(error = %e, "cannot generate a session id");
-        Error::internal()
-    })?;
-    Ok(format!("{:032x}", u128::from_le_bytes(bytes)))
+pub(super) fn new_id() -> String {
+    format!("{:032x}", u128::from_le_bytes(tidegate_service::random()))
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use super::pages::Page;
 use crate::options::{Eras, Options};
 
@@ -49,6 +51,9 @@ pub struct Settings {
     pub stalled: Duration,
     /// How long running requests may go on after a shutdown began, when serving a socket. Default 5 s.
     pub drain: Duration,
+    /// Fires when a shutdown begins: streams that wait for nothing in particular end. [`serve`](super::serve) does that for the
+    /// service that it is given with these settings.
+    pub closing: CancellationToken,
 }
 
 impl Default for Settings {
@@ -73,6 +78,7 @@ impl Default for Settings {
             request_within: Duration::from_secs(30),
             stalled: Duration::from_secs(30),
             drain: Duration::from_secs(5),
+            closing: CancellationToken::new(),
         }
     }
 }
@@ -100,14 +106,6 @@ impl Settings {
     pub fn pages(mut self, pages: impl IntoIterator<Item = Page>) -> Self {
         self.pages = pages.into_iter().collect();
         self
-    }
-
-    /// The page at a path, unless the endpoint is there.
-    pub(super) fn page_at(&self, path: &str) -> Option<&Page> {
-        if path == self.path {
-            return None;
-        }
-        self.pages.iter().find(|page| page.path() == path)
     }
 
     /// Speaks these eras.

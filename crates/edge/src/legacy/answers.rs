@@ -69,7 +69,7 @@ fn prepare<D>(run: &Run<'_, D>, question: &Question, of: usize, task: Option<&st
     let mut params = Object::of(&lowered).ok_or_else(Error::internal)?;
     if needed == Capability::ElicitUrl && !params.has("elicitationId") {
         // 2025-11-25 wants an id that later revisions do not have.
-        let id = Json::string(&format!("{:032x}", fastrand::u128(..)));
+        let id = Json::string(&format!("{:032x}", u128::from_le_bytes(tidegate_service::random())));
         params = Object::of(&params.with("elicitationId", &id)).ok_or_else(Error::internal)?;
     }
     let mut hint = ObjectWriter::new();

@@ -47,7 +47,7 @@ pub(super) fn created(peer: &Peer, task: &Json) -> Result<Json, Error> {
 ///
 /// 2025-11-25 basic/utilities/tasks, Result Retrieval: who accepts such a request must answer with a task.
 pub(super) fn done(peer: &Peer, result: &Json) -> Result<Json, Error> {
-    let id = ByteString::from(format!("{:032x}", fastrand::u128(..)));
+    let id = ByteString::from(format!("{:032x}", u128::from_le_bytes(tidegate_service::random())));
     let now = rfc3339_ms(epoch_ms());
     let mut w = ObjectWriter::with_capacity(256 + result.len());
     w.str("taskId", &id).str("status", "completed").str("createdAt", &now).str("lastUpdatedAt", &now);

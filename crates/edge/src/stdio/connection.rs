@@ -250,7 +250,7 @@ impl<D: Door> Connection<D> {
             Some(peer) => peer.notified(&self.door, notification),
             None if self.options.eras.modern() && is_for_service(&notification.method) => {
                 let principal = self.settings.principal.clone();
-                let mut call = modern::told(notification, self.options.eras, principal);
+                let mut call = modern::told(notification, self.options.eras, principal.into());
                 call.context.caller = Some(self.connected.caller());
                 call.context.cancel = self.over.child_token();
                 self.told.hand_over(&self.door, call);
@@ -288,8 +288,9 @@ impl<D: Door> Connection<D> {
         if let Some(error) = modern_only(&request, self.options.eras) {
             return refuse(&self.out, &error);
         }
-        let call = modern::read_meta(&request)
-            .and_then(|meta| modern::call(request, meta, self.options.eras, self.settings.principal.clone()));
+        let call = modern::read_meta(&request).and_then(|meta| {
+            modern::call(request, meta, self.options.eras, self.settings.principal.clone().into())
+        });
         let mut call = match call {
             Ok(call) => call,
             Err(error) => return refuse(&self.out, &error),

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use serde_json::json;
-use tidegate_edge::http::{Endpoint, Settings};
+use tidegate_edge::http::{Settings, Site};
 use tidegate_edge::stdio;
 use tidegate_service::Notice;
 use tokio::io::AsyncWrite;
@@ -127,7 +127,7 @@ async fn many_requests_do_not_push_the_standalone_stream_out() {
 async fn idle_sessions_are_forgotten() {
     let stub = Stub::new();
     let mut endpoint =
-        Endpoint::new(stub.door(), Settings { session_idle: Duration::from_secs(60), ..Settings::default() });
+        Site::new(stub.door(), &Settings { session_idle: Duration::from_secs(60), ..Settings::default() });
     for n in 1..=100 {
         let hello = http::Request::post("/mcp")
             .header("host", "localhost")

@@ -442,7 +442,7 @@ async fn a_slow_handshake_keeps_its_place() {
 #[tokio::test(start_paused = true)]
 async fn the_principal_is_the_connections() {
     let stub = Stub::new();
-    let principal = tidegate_service::Principal { subject: Some("alice".into()), tenant: None };
+    let principal = tidegate_service::Principal::subject("alice");
     let mut pipe = Pipe::legacy(&stub, Settings { principal, ..Settings::default() }, "2025-11-25").await;
     for message in [
         json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "context"}}),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tidegate_protocol::json::Edit;
 use tidegate_protocol::{Error, Json, Limits, Params};
-use tidegate_service::{Call, Reply};
+use tidegate_service::{Call, Door, Reply};
 
 use super::definitions::{CALL, SEARCH};
 use super::{arguments, wrong};
@@ -29,26 +29,30 @@ impl Inner {
         if name == SEARCH {
             return self.search_tools(&call).await;
         }
-        let place = match self.known_tool(&call.params)? {
-            Some(place) => place,
+        match self.known_tool(&call)? {
+            Some(_) => {}
             None if name == CALL => return Err(wrong(format_args!("{CALL} cannot call itself"))),
             None => {
                 self.look_again(Kind::Tools).await;
-                match self.known_tool(&call.params)? {
-                    Some(place) => place,
-                    None => return Err(self.no_tool(&name, &call.params).await),
+                if self.known_tool(&call)?.is_none() {
+                    return Err(self.no_tool(&name, &call).await);
                 }
             }
-        };
-        self.send(place, "name", call).await
+        }
+        // Whoever may not call the tool itself may not do so in this way, either: it passes the whole front under its name.
+        let Ok(reply) = self.front()?.answer(call).await;
+        Ok(reply)
     }
 
     /// A name that nobody has, with those that were probably meant.
     /// Not every client shows its model more of an error than the sentence, so that has the best of them too.
-    async fn no_tool(&self, name: &str, params: &Params) -> Error {
-        let error = self.unknown(Kind::Tools, params);
+    async fn no_tool(&self, name: &str, call: &Call) -> Error {
+        let error = self.unknown(Kind::Tools, &call.params, &call.context);
         let near = match self.indexed().await {
-            Ok(state) => state.index().search(name, None, SUGGESTIONS).names,
+            Ok(state) => {
+                let is_seen = |name: &str| self.sees_tool(&state, &call.context, name);
+                state.index().search(name, None, SUGGESTIONS, &is_seen).names
+            }
             Err(error) => return error,
         };
         let mut sentence = error.message().to_owned();

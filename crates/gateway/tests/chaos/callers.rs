@@ -51,7 +51,12 @@ impl Tally {
 pub(crate) async fn serve(gateway: &Gateway) -> String {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    tokio::spawn(http::serve(gateway.clone(), listener, http::Settings::default(), std::future::pending()));
+    tokio::spawn(http::serve_door(
+        gateway.clone(),
+        listener,
+        http::Settings::default(),
+        std::future::pending(),
+    ));
     url
 }
 

@@ -40,10 +40,11 @@ async fn an_unknown_tool_is_answered_with_the_nearest_names() {
             "what cannot be called is no help: {near}"
         );
         let error = failed(&caller, &gateway, "prompts/get", json!({"name": "s_great"})).await;
+        let id = &error["data"]["correlationId"];
         assert_eq!(
             error,
             json!({"code": -32602, "message": "Unknown prompt: s_great",
-                "data": {"availablePrompts": ["s_greet"], "symbol": "PROMPT_NOT_FOUND"}})
+                "data": {"availablePrompts": ["s_greet"], "correlationId": id, "symbol": "PROMPT_NOT_FOUND"}})
         );
         // A batch says the same of one of its calls.
         let calls = json!({"calls": [{"name": "s_echo"}, {"name": "s_ecco"}]});
@@ -59,7 +60,13 @@ async fn an_unknown_tool_is_answered_with_the_nearest_names() {
 /// Calls a tool that fails with this number.
 async fn fails_with(caller: &Caller, gateway: &tidegate_gateway::Gateway, code: i64) -> String {
     let params = json!({"name": "s_fail", "arguments": {"code": code}});
-    caller.fails(gateway, "tools/call", params).await.to_json(caller.0.revision).as_str().to_owned()
+    without_id(caller.fails(gateway, "tools/call", params).await.to_json(caller.0.revision).as_str())
+}
+
+/// An error without the id of its call, which each one has.
+fn without_id(error: &str) -> String {
+    let (before, id) = error.split_once(r#","correlationId":""#).expect("an id");
+    before.to_owned() + id.split_once('"').unwrap().1
 }
 
 /// What stands between the code and the data of such an error.
@@ -136,13 +143,15 @@ fn percolate(profile: Profile) -> Server {
 async fn servers_of_this_process_have_numbers_in_the_data_for_modern_callers() {
     let gateway = gateway([local("p", percolate(Profile::Percolate))]).await;
     let error = failed(&modern(), &gateway, "tools/call", json!({"name": "p_find"})).await;
+    let id = &error["data"]["correlationId"];
     assert_eq!(
         error,
         json!({"code": -32602, "message": "No such tenant",
-            "data": {"originalCode": -32000, "symbol": "TENANT_NOT_FOUND"}})
+            "data": {"correlationId": id, "originalCode": -32000, "symbol": "TENANT_NOT_FOUND"}})
     );
     let error = failed(&legacy(), &gateway, "tools/call", json!({"name": "p_find"})).await;
-    assert_eq!(error, json!({"code": -32000, "message": "No such tenant"}));
+    let data = json!({"correlationId": error["data"]["correlationId"]});
+    assert_eq!(error, json!({"code": -32000, "message": "No such tenant", "data": data}));
     gateway.close().await;
 }
 

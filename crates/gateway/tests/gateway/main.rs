@@ -14,6 +14,7 @@ mod changes;
 mod eras;
 mod errors;
 mod faults;
+mod front;
 mod handshake;
 mod hops;
 mod logs;
@@ -25,6 +26,7 @@ mod schemas;
 mod tasks;
 mod times;
 mod union;
+mod views;
 
 /// Not a test: what the server processes of the tests run. They are this very program, started again.
 #[test]

@@ -131,7 +131,7 @@ pub(crate) async fn serve(door: impl Door, eras: Eras, address: SocketAddr) -> (
     tokio::spawn(async move {
         // Dropping it closes what is still open.
         tokio::select! {
-            _ = http::serve(door, listener, settings, std::future::pending()) => {}
+            _ = http::serve_door(door, listener, settings, std::future::pending()) => {}
             () = stopped.cancelled() => {}
         }
     });
@@ -171,7 +171,7 @@ pub(crate) fn legacy() -> Caller {
 /// Somebody with a name who speaks 2026-07-28.
 pub(crate) fn person(subject: &str) -> Caller {
     let mut caller = modern();
-    caller.0.principal = Principal { subject: Some(subject.into()), tenant: None };
+    caller.0.principal = Principal::subject(subject);
     caller
 }
 

@@ -10,7 +10,8 @@ use tidegate_service::{Call, Principal, epoch_ms};
 
 use super::replay::Memory;
 use crate::server::Core;
-use crate::text::{hex, random};
+use crate::text::hex;
+use tidegate_service::random;
 
 /// More than this is not worth trying to pack into a state that travels.
 const MAX_TRAVEL: usize = 512 * 1024;
@@ -73,13 +74,7 @@ fn gone() -> Error {
 }
 
 fn binding(call: &Call) -> Binding<'_> {
-    let Principal { subject, tenant } = &call.context.principal;
-    Binding {
-        principal: subject.as_deref().unwrap_or_default(),
-        tenant: tenant.as_deref().unwrap_or_default(),
-        method: call.method.as_str(),
-        params: digest_of(&call.params),
-    }
+    call.context.principal.binding(call.method.as_str(), digest_of(&call.params))
 }
 
 /// Holds memories that are too large to travel. Bounded, per principal and in all; full is an error for whoever
@@ -136,7 +131,7 @@ mod tests {
     use super::*;
 
     fn principal(name: &str) -> Principal {
-        Principal { subject: Some(name.into()), tenant: None }
+        Principal::subject(name)
     }
 
     #[test]

@@ -5,7 +5,6 @@ use tidegate_protocol::{Error, Symbol};
 use tidegate_service::Call;
 
 use crate::server::Core;
-use crate::text;
 
 /// Where a list goes on.
 #[derive(Debug, PartialEq, Eq)]
@@ -57,7 +56,7 @@ pub(super) fn open(core: &Core, call: &Call) -> Result<Option<Place>, Error> {
 
 /// The cursor that names a place to this caller.
 pub(super) fn seal(core: &Core, call: &Call, place: &Place) -> Result<String, Error> {
-    let sealed = core.sealer.seal(&place.to_bytes(), &binding(call), u64::MAX, text::random());
+    let sealed = core.sealer.seal(&place.to_bytes(), &binding(call), u64::MAX, tidegate_service::random());
     sealed.ok_or_else(|| {
         tracing::error!("a source of resources goes on after a text that is too long for a cursor");
         Error::internal()
@@ -72,13 +71,7 @@ pub(super) fn refused() -> Error {
 }
 
 fn binding(call: &Call) -> Binding<'_> {
-    let principal = &call.context.principal;
-    Binding {
-        principal: principal.subject.as_deref().unwrap_or_default(),
-        tenant: principal.tenant.as_deref().unwrap_or_default(),
-        method: call.method.as_str(),
-        params: digest(["cursor"]),
-    }
+    call.context.principal.binding(call.method.as_str(), digest(["cursor"]))
 }
 
 #[cfg(test)]

@@ -15,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::hub::Hub;
 use crate::interact::Asked;
-use crate::text::{hex, random};
+use crate::text::hex;
+use tidegate_service::random;
 
 /// One task.
 pub(crate) struct Task {

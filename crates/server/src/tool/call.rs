@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use bytestring::ByteString;
 use serde_json::{Map, Value};
 use tidegate_protocol::{Capability, Error, Feature, Json, Params, Profile, Symbol};
+use tidegate_service::events::{self, Event, ToolFailed};
 use tidegate_service::{Call, Reply, Tag, tool_failure, unknown_tool};
 
 use super::read::{Misread, whole_numbers};
@@ -203,7 +204,7 @@ pub(crate) fn finish(cx: &Cx, tool: &ToolEntry, outcome: Result<ToolResult, Tool
             (Reply::Error(error.into_error()), false)
         }
         Err(error) => {
-            tracing::warn!(tool = tool.name, error = error.message(), "a tool failed");
+            events::emit(&Event::ToolFailed(ToolFailed { tool: &tool.name, error: error.message() }));
             (Reply::Complete(failure(core, tool, cx.call(), error.error())), false)
         }
     }

@@ -52,7 +52,7 @@ impl Client {
     }
 
     pub fn named(mut self, subject: &str) -> Client {
-        self.context.principal = Principal { subject: Some(subject.into()), tenant: None };
+        self.context.principal = Principal::subject(subject);
         self
     }
 

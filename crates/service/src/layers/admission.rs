@@ -67,11 +67,13 @@ impl<S: Door> Service<Call> for Admission<S> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, call: Call) -> Self::Future {
-        // A subscription is not work: it must not hold a place while it is open.
-        if call.method == Method::Listen {
+    fn call(&mut self, mut call: Call) -> Self::Future {
+        // A subscription is not work: it must not hold a place while it is open. A call that is part of another, such as one
+        // of an agent, has a place already: waiting for a second one could take forever.
+        if call.method == Method::Listen || call.context.is_admitted {
             return AdmissionFuture::Running { inner: self.inner.call(call), permit: None };
         }
+        call.context.is_admitted = true;
         if let Ok(permit) = self.gate.running.clone().try_acquire_owned() {
             return AdmissionFuture::Running { inner: self.inner.call(call), permit: Some(permit) };
         }

@@ -13,6 +13,7 @@ use tower::{Layer, Service};
 
 use crate::call::Call;
 use crate::door::Door;
+use crate::events::{self, CallTimedOut, Event};
 use crate::reply::Reply;
 
 /// Adds a [`Deadline`].
@@ -88,9 +89,10 @@ impl<F: Future<Output = Result<Reply, Infallible>>> Future for DeadlineFuture<F>
         match this.sleep.as_mut().as_pin_mut().map(|sleep| sleep.poll(cx)) {
             Some(Poll::Ready(())) => {
                 let secs = this.allowed.as_secs_f32();
-                tracing::warn!(seconds = secs, "the deadline passed");
                 let message = format!("The call did not finish within {secs:.1} s and was stopped");
-                Poll::Ready(Ok(Reply::Error(Error::new(Symbol::Timeout, message))))
+                let error = Error::new(Symbol::Timeout, message);
+                events::emit(&Event::CallTimedOut(CallTimedOut { error: &error }));
+                Poll::Ready(Ok(Reply::Error(error)))
             }
             _ => Poll::Pending,
         }

@@ -1,15 +1,15 @@
 //! Policies around any door, each a `tower::Layer`.
 //!
-//! [`standard`] stacks the ones that every server needs, in the order in which a request meets them.
+//! [`front`] stacks the ones that are in front of everything, in the order in which a call meets them.
 
 mod admission;
 mod breaker;
 mod deadline;
+mod events;
 mod panic;
 mod retry;
 mod size;
 mod tool_failure;
-mod trace;
 
 use std::time::Duration;
 
@@ -20,15 +20,15 @@ pub use breaker::{
     Breaker, BreakerLayer, BreakerMode, BreakerReport, BreakerSettings, BreakerState, Circuit, Pass,
 };
 pub use deadline::{Deadline, DeadlineLayer};
+pub use events::{Events, EventsFuture, EventsLayer};
 pub use panic::{PanicBoundary, PanicBoundaryLayer};
 pub use retry::{Retry, RetryLayer, RetryPolicy, is_safe};
 pub use size::{SizeLimit, SizeLimitLayer};
 pub use tool_failure::{ToolFailureLayer, ToolFailures};
-pub use trace::{Trace, TraceLayer};
 
 use crate::door::Door;
 
-/// The limits of [`standard`]. The defaults suit a server on one machine.
+/// The limits of [`front`]. The defaults suit a server on one machine.
 #[derive(Debug, Clone)]
 pub struct Limits {
     /// How long a call may take when its caller set no deadline. Default 60 s.
@@ -52,15 +52,22 @@ impl Default for Limits {
     }
 }
 
-/// What [`standard`] makes of a door.
-pub type Standard<S> = Trace<ToolFailures<SizeLimit<Deadline<Admission<PanicBoundary<S>>>>>>;
+/// What [`front`] makes of a door.
+pub type Front<S> = Events<ToolFailures<S>>;
 
-/// Every layer that a server needs, outermost first.
-pub fn standard<S: Door>(door: S, limits: &Limits) -> Standard<S> {
+/// What [`front`] puts directly around whatever answers.
+pub type Bounded<S> = SizeLimit<Deadline<Admission<PanicBoundary<S>>>>;
+
+/// The front: the one chain of layers that every call passes, outermost first. ARCHITECTURE.md draws it.
+///
+/// `gate` puts layers of the application in between: who may do what, and how much of it. They are told who calls, can refuse,
+/// and their refusals become what the caller can read. Without any it is `|door| door`.
+pub fn front<S: Door, G: Door>(door: S, limits: &Limits, gate: impl FnOnce(Bounded<S>) -> G) -> Front<G> {
     let door = PanicBoundaryLayer.layer(door); // a panic is that caller's error and nothing else
     let door = AdmissionLayer::new(limits.concurrent, limits.waiting).layer(door); // bounded concurrency
-    let door = DeadlineLayer::new(limits.deadline).layer(door); // waiting for admission counts
+    let door = DeadlineLayer::new(limits.deadline).layer(door); // every call ends; waiting for admission counts
     let door = SizeLimitLayer::new(limits.result_bytes).layer(door); // nothing oversized leaves
+    let door = gate(door); // may they, and how much of it?
     let door = ToolFailureLayer.layer(door); // what failed inside a tool is for the model to read
-    TraceLayer.layer(door) // every line below carries the correlation id
+    EventsLayer.layer(door) // one record for each call; every log line below carries its id
 }

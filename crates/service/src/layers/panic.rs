@@ -12,6 +12,7 @@ use tower::{Layer, Service};
 
 use crate::call::Call;
 use crate::door::Door;
+use crate::events::{self, Event, HandlerPanicked};
 use crate::reply::Reply;
 
 /// Adds a [`PanicBoundary`].
@@ -87,5 +88,5 @@ fn report(panic: &Box<dyn std::any::Any + Send>) {
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no message");
-    tracing::error!(panic = message, "a handler panicked");
+    events::emit(&Event::HandlerPanicked(HandlerPanicked { message }));
 }

@@ -11,6 +11,7 @@ use tower::{Layer, Service};
 
 use crate::call::Call;
 use crate::door::Door;
+use crate::events::{self, Event, ResultTooLarge};
 use crate::reply::Reply;
 
 /// Adds a [`SizeLimit`].
@@ -77,7 +78,7 @@ impl<F: Future<Output = Result<Reply, Infallible>>> Future for SizeFuture<F> {
         if size <= *this.max {
             return Poll::Ready(Ok(reply));
         }
-        tracing::warn!(size, limit = *this.max, "the result is too large");
+        events::emit(&Event::ResultTooLarge(ResultTooLarge { size, limit: *this.max }));
         let message = format!(
             "The result has {size} bytes, more than the limit of {}. Ask for less, for example with a filter or a page",
             this.max

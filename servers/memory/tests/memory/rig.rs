@@ -106,7 +106,8 @@ pub(crate) async fn request(
         Some(subject) => (Some(subject), None),
         None => (None, tenant),
     };
-    context.principal = Principal { subject: subject.map(Arc::from), tenant: tenant.map(Arc::from) };
+    context.principal =
+        Principal { subject: subject.map(Arc::from), tenant: tenant.map(Arc::from), ..Principal::default() };
     context.client_info = Some(Json::from(json!({"name": "tester", "version": "1"})));
     let call = Call::new(method, Params::parse(&params, &Limits::default()).unwrap(), context);
     match server.answer(call).await.unwrap() {

@@ -144,6 +144,7 @@ async fn only_those_who_share_a_memory_hear_of_its_changes() {
     let of = |subject: Option<&str>, tenant: Option<&str>| Principal {
         subject: subject.map(Into::into),
         tenant: tenant.map(Into::into),
+        issuer: None,
     };
     let uris = ["memory://knowledge-graph", "memory://entities/Ann"];
     let colleague = watch(&memory, of(Some("bob"), Some("acme")), &uris).await;

@@ -16,7 +16,7 @@ const LIST: &str = "the list";
 async fn watch(server: &ServerDoor, tenant: Option<&str>, wanted: Value) -> Outbox {
     let params = Json::from(json!({"notifications": wanted}));
     let mut context = Context::local();
-    context.principal = Principal { subject: Some("watcher".into()), tenant: tenant.map(Into::into) };
+    context.principal = Principal { tenant: tenant.map(Into::into), ..Principal::subject("watcher") };
     if tenant.is_none() {
         context.principal = Principal::default();
     }

@@ -69,7 +69,7 @@ impl Tasks {
         let ttl = task.get("ttl").and_then(|ms| ms.parse::<f64>().ok()).filter(|ms| *ms >= 0.0);
         let ttl = ttl.map_or(self.options.max_ttl, |ms| Duration::from_millis(ms.min(1e12) as u64));
         let ttl = ttl.min(self.options.max_ttl);
-        let name = fastrand::u64(..);
+        let name = u64::from_le_bytes(tidegate_service::random());
         let expires = epoch_ms() + ttl.as_millis() as u64;
         let handle = seal(&self.sealer, &name.to_le_bytes(), &binding(owner), expires)?;
         let status = task.str("status").unwrap_or_else(|| "working".into());
@@ -117,12 +117,7 @@ impl Tasks {
 
 /// What a handle is bound to.
 fn binding(owner: &Principal) -> Binding<'_> {
-    Binding {
-        principal: owner.subject.as_deref().unwrap_or(""),
-        tenant: owner.tenant.as_deref().unwrap_or(""),
-        method: "tasks",
-        params: digest([]),
-    }
+    owner.binding("tasks", digest([]))
 }
 
 /// One sentence for every reason, so that a guesser learns nothing.

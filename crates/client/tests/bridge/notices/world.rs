@@ -141,7 +141,7 @@ impl World {
         let mut settings = http::Settings::default();
         settings.edge.eras = eras;
         settings.edge.relays = true;
-        tokio::spawn(http::serve(door(memory.clone()), listener, settings, std::future::pending()));
+        tokio::spawn(http::serve_door(door(memory.clone()), listener, settings, std::future::pending()));
         World { target: Target::url(&url).unwrap(), memory }
     }
 
@@ -165,7 +165,7 @@ pub(crate) fn made(who: &Who, method: &str, params: Json) -> Call {
     let mut context = Context::local();
     context.capabilities = ClientCapabilities::from_json(Json::trusted(r#"{"elicitation":{"form":{}}}"#));
     context.caller = who.caller;
-    context.principal = Principal { subject: who.subject.map(Into::into), tenant: None };
+    context.principal = Principal { subject: who.subject.map(Into::into), ..Principal::default() };
     Call::new(Method::from_name(method), Params::parse(&params, &Limits::default()).unwrap(), context)
 }
 

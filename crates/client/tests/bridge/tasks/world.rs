@@ -151,7 +151,7 @@ pub(crate) async fn listen<D: Door>(door: D, eras: Eras) -> String {
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let mut settings = http::Settings::default();
     settings.edge.eras = eras;
-    tokio::spawn(http::serve(door, listener, settings, std::future::pending()));
+    tokio::spawn(http::serve_door(door, listener, settings, std::future::pending()));
     url
 }
 
@@ -202,7 +202,7 @@ fn made(who: &Who, method: &str, given: Value, capabilities: &'static str) -> Ca
     let mut context = Context::local();
     context.capabilities = ClientCapabilities::from_json(Json::trusted(capabilities));
     context.caller = who.caller;
-    context.principal = Principal { subject: who.subject.map(Into::into), tenant: None };
+    context.principal = Principal { subject: who.subject.map(Into::into), ..Principal::default() };
     Call::new(Method::from_name(method), params(given), context)
 }
 

@@ -147,7 +147,7 @@ impl Ask {
 
     /// As some authentication in front of the endpoint would.
     pub(crate) fn signed_in(mut self, subject: &str) -> Ask {
-        self.principal = Some(Principal { subject: Some(subject.into()), tenant: None });
+        self.principal = Some(Principal::subject(subject));
         self
     }
 

@@ -25,7 +25,8 @@ pub(crate) async fn serve_with(stub: &Stub, settings: Settings) -> (SocketAddr, 
     let stop = Arc::new(Notify::new());
     let stopped = stop.clone();
     let door = stub.door();
-    let ended = tokio::spawn(async move { http::serve(door, listener, settings, stopped.notified()).await });
+    let ended =
+        tokio::spawn(async move { http::serve_door(door, listener, settings, stopped.notified()).await });
     (address, Server { stop, ended })
 }
 

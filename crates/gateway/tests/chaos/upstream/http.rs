@@ -82,7 +82,7 @@ impl Site {
         });
         let settings = http::Settings::default().eras(self.eras);
         tokio::spawn(async move {
-            let _ = http::serve(moody, listener, settings, std::future::pending()).await;
+            let _ = http::serve_door(moody, listener, settings, std::future::pending()).await;
         })
     }
 

@@ -7,6 +7,7 @@ use tidegate_protocol::{Error, Json, Object, Symbol};
 
 use super::settings::BreakerSettings;
 use super::state::{BreakerReport, BreakerState, Machine, Outcome, Permit, Refused, Transition};
+use crate::events::{self, CircuitChanged, Event};
 
 /// A handle on a breaker. Clones are handles on the same one.
 ///
@@ -103,13 +104,8 @@ impl Circuit {
             (result, transitions, why)
         };
         for Transition { from, to } in transitions {
-            let name = self.name();
-            match to {
-                BreakerState::Open => {
-                    tracing::warn!(breaker = name, %from, %to, "{name} {why}: circuit open")
-                }
-                _ => tracing::info!(breaker = name, %from, %to, "the circuit breaker changed its state"),
-            }
+            let changed = CircuitChanged { breaker: self.name(), from, to, why: &why };
+            events::emit(&Event::CircuitChanged(changed));
         }
         result
     }

@@ -28,6 +28,7 @@ pub use policy::{RetryPolicy, is_safe};
 
 use crate::call::Call;
 use crate::door::Door;
+use crate::events::{self, CallRetried, Event};
 use crate::reply::Reply;
 
 /// Adds a [`Retry`].
@@ -194,13 +195,12 @@ impl<S: Door> Again<S> {
         let safe = || is_safe(&call.method) || rules.idempotent.as_ref().is_some_and(|says| says(call));
         match attempts.failed(&rules.policy, error, safe, now(), fastrand::f64()) {
             Verdict::Again(delay) => {
-                tracing::info!(
-                    method = %call.method,
-                    attempt = attempts.retries() + 1,
-                    delay_ms = delay.as_millis() as u64,
-                    reason = error.message(),
-                    "the call failed and is made again"
-                );
+                events::emit(&Event::CallRetried(CallRetried {
+                    method: &call.method,
+                    attempt: attempts.retries() + 1,
+                    delay,
+                    reason: error.message(),
+                }));
                 Some(delay)
             }
             Verdict::GiveUp(why) => {

@@ -6,15 +6,17 @@ use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
 use serde_json::{Value, json};
-use tidegate_service::{epoch_ms, rfc3339_ms};
+use tidegate_protocol::Method;
 
-pub use tidegate_service::layers::BreakerState;
+use crate::events::{Event, Kind, Recorder};
+use crate::layers::BreakerState;
+use crate::time::{epoch_ms, rfc3339_ms};
 
 /// How many tools the periodic report names.
 const TOP_TOOLS: usize = 10;
 
 /// Counts while the server runs. No lock on the way of a call.
-pub(crate) struct Counters {
+pub struct Counters {
     started_ms: u64,
     started: Instant,
     requests: AtomicU64,
@@ -42,24 +44,37 @@ impl Counters {
     }
 
     /// The counter of a tool. It survives the tool's being removed and added again.
-    pub(crate) fn tool(&self, name: &str) -> Arc<AtomicU64> {
+    pub fn tool(&self, name: &str) -> Arc<AtomicU64> {
         self.tools().entry(name.to_owned()).or_default().clone()
     }
 
-    pub(crate) fn requested(&self) {
+    /// The same, for names of which there may be any number.
+    fn bounded_tool(&self, name: &str) -> Arc<AtomicU64> {
+        let mut tools = self.tools();
+        if let Some(count) = tools.get(name) {
+            return count.clone();
+        }
+        let name = if tools.len() < MAX_TOOLS { name } else { OTHER };
+        tools.entry(name.to_owned()).or_default().clone()
+    }
+
+    /// A call has come.
+    pub fn requested(&self) {
         self.requests.fetch_add(1, Relaxed);
     }
 
     /// A call got its answer; whether a good one, [`Counters::succeeded`] tells.
-    pub(crate) fn finished(&self) {
+    pub fn finished(&self) {
         self.finished.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn succeeded(&self) {
+    /// The answer to a call was a good one.
+    pub fn succeeded(&self) {
         self.succeeded.fetch_add(1, Relaxed);
     }
 
-    pub(crate) fn snapshot(&self) -> Stats {
+    /// The counters as they are now.
+    pub fn snapshot(&self) -> Stats {
         // Finished before succeeded: a call that ends in between must not count as more successes than answers.
         let succeeded = self.succeeded.load(Relaxed);
         let finished = self.finished.load(Relaxed).max(succeeded);
@@ -142,6 +157,42 @@ impl Stats {
     }
 }
 
+/// Most tools that are counted by name. The rest are counted together.
+const MAX_TOOLS: usize = 10_000;
+/// What the rest is counted as.
+const OTHER: &str = "_OTHER";
+
+/// Counts the calls of this process, for whoever reports on all of them: a gateway.
+#[derive(Default)]
+pub struct Statistics(Counters);
+
+impl Statistics {
+    /// What was done so far.
+    pub fn snapshot(&self) -> Stats {
+        self.0.snapshot()
+    }
+}
+
+impl Recorder for Statistics {
+    fn wants(&self, kind: Kind) -> bool {
+        kind == Kind::CallEnded
+    }
+
+    fn record(&self, event: &Event<'_>) {
+        let Event::CallEnded(call) = event else { return };
+        self.0.requested();
+        let Some(is_success) = call.outcome.is_success() else { return };
+        if is_success {
+            self.0.succeeded();
+        }
+        self.0.finished();
+        // Names that lead nowhere are the caller's choice, and are not kept.
+        if let (Method::ToolsCall, Some(name), Some(_)) = (call.method, &call.name, call.server) {
+            self.0.bounded_tool(name).fetch_add(1, Relaxed);
+        }
+    }
+}
+
 /// How full a cache is that the server uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CacheStats {
@@ -204,7 +255,8 @@ pub struct Health {
 }
 
 impl Health {
-    pub(crate) fn judge(stats: Stats, breaker: Option<BreakerState>, thresholds: &Thresholds) -> Health {
+    /// How a server with these counters is.
+    pub fn judge(stats: Stats, breaker: Option<BreakerState>, thresholds: &Thresholds) -> Health {
         let rate = stats.success_rate();
         let status = match breaker {
             Some(BreakerState::Open) => Status::Unhealthy,

@@ -1,0 +1,103 @@
+//! [`Endpoint`]: the MCP endpoint itself, behind the guard and whatever finds out who calls.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use ::http::{Method, Request, Response};
+use axum::body::Body;
+use tidegate_protocol::{Error, Symbol};
+use tidegate_service::budget::Budget;
+use tidegate_service::{Door, Identity, Principal};
+use tokio_util::sync::CancellationToken;
+use tower::Service;
+
+use super::heads::Heads;
+use super::respond;
+use super::sessions::Sessions;
+use super::settings::Settings;
+use crate::told::Told;
+
+/// The endpoint for all revisions.
+pub(super) struct Endpoint<D> {
+    pub(super) shared: Arc<Shared<D>>,
+}
+
+impl<D> Clone for Endpoint<D> {
+    fn clone(&self) -> Self {
+        Endpoint { shared: self.shared.clone() }
+    }
+}
+
+/// What all requests of one endpoint share.
+pub(super) struct Shared<D> {
+    pub(super) door: D,
+    pub(super) settings: Settings,
+    pub(super) options: Arc<crate::Options>,
+    pub(super) sessions: Arc<Sessions>,
+    /// What modern clients tell.
+    pub(super) told: Told,
+    /// Fires when the endpoint is about to close: streams that wait for nothing in particular end.
+    pub(super) closing: CancellationToken,
+}
+
+impl<D: Door> Endpoint<D> {
+    /// An endpoint in front of `door`.
+    pub(super) fn new(door: D, settings: &Settings) -> Self {
+        let settings = settings.clone();
+        let sessions = Arc::new(Sessions::new(settings.max_sessions, settings.session_idle));
+        Budget::of_process().add_spare(&sessions);
+        let options = Arc::new(settings.edge.clone());
+        let (told, closing) = (Told::of(16), settings.closing.clone());
+        Endpoint { shared: Arc::new(Shared { door, settings, options, sessions, told, closing }) }
+    }
+}
+
+/// Who calls, as a layer in front has found out. One that knows nothing but the principal may say only that.
+pub(super) fn identity<B>(request: &Request<B>) -> Identity {
+    let extensions = request.extensions();
+    match extensions.get::<Identity>() {
+        Some(identity) => identity.clone(),
+        None => extensions.get::<Principal>().cloned().unwrap_or_default().into(),
+    }
+}
+
+impl<D: Door> Service<Request<Body>> for Endpoint<D> {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let shared = self.shared.clone();
+        Box::pin(async move { Ok(shared.answer(request).await) })
+    }
+}
+
+impl<D: Door> Shared<D> {
+    async fn answer(self: Arc<Self>, request: Request<Body>) -> Response<Body> {
+        let identity = identity(&request);
+        let (parts, body) = request.into_parts();
+        let heads = Heads::read(&parts.headers);
+        let eras = self.settings.edge.eras;
+        // 2026-07-28 streamable-http: there is no stream to open and no session to end.
+        let sessions = eras.legacy() && !(eras.modern() && heads.version().is_modern());
+        match parts.method {
+            Method::POST => self.post(&parts.headers, &heads, body, identity).await,
+            Method::GET if sessions => self.get(&heads, &identity),
+            Method::DELETE if sessions => self.delete(&heads, &identity.principal),
+            _ => {
+                let allow = if sessions { "GET, POST, DELETE" } else { "POST" };
+                let what = format!("Method not allowed: this endpoint takes {allow}");
+                let mut response = respond::refused(405, &Error::new(Symbol::InvalidRequest, what));
+                response.headers_mut().insert(::http::header::ALLOW, ::http::HeaderValue::from_static(allow));
+                response
+            }
+        }
+    }
+}

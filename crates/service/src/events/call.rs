@@ -1,0 +1,150 @@
+//! The record of a call: what it was, for whom, and how it ended.
+
+use std::borrow::Cow;
+use std::time::{Duration, Instant};
+
+use tidegate_protocol::{Json, Method, Object, Revision, Symbol};
+
+use super::{Event, Kind};
+use crate::call::Call;
+use crate::correlation::CorrelationId;
+use crate::current::Current;
+use crate::principal::Principal;
+use crate::reply::Reply;
+
+/// A call has ended. There is exactly one of these for each call that came in.
+#[derive(Debug)]
+pub struct CallEnded<'a> {
+    /// The id that the caller gets with an error, and every log line about the call has.
+    pub correlation: CorrelationId,
+    /// The method.
+    pub method: &'a Method,
+    /// The tool, prompt or resource, as the caller named it.
+    pub name: Option<Cow<'a, str>>,
+    /// The server that it was sent to, if it was sent to one.
+    pub server: Option<&'a str>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How long it took.
+    pub duration: Duration,
+    /// The revision that the caller speaks.
+    pub revision: Revision,
+    /// Who called.
+    pub principal: &'a Principal,
+    /// What the client calls itself.
+    pub client: Option<Cow<'a, str>>,
+}
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Outcome {
+    /// With a result.
+    Done,
+    /// With a result that says that the tool failed.
+    ToolError,
+    /// With questions to the caller, who will call again.
+    InputRequired,
+    /// With a task.
+    Task,
+    /// With a stream of notifications.
+    Subscribed,
+    /// With an error.
+    Failed(Symbol),
+    /// Without an answer: the caller does not want it any more.
+    Cancelled,
+}
+
+impl Outcome {
+    /// The word for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Done => "ok",
+            Outcome::ToolError => "tool_error",
+            Outcome::InputRequired => "input_required",
+            Outcome::Task => "task",
+            Outcome::Subscribed => "subscribed",
+            Outcome::Failed(_) => "error",
+            Outcome::Cancelled => "cancelled",
+        }
+    }
+
+    /// Whether the caller got what it wanted; nothing if it left before that was clear.
+    pub const fn is_success(self) -> Option<bool> {
+        match self {
+            Outcome::Failed(_) | Outcome::ToolError => Some(false),
+            Outcome::Cancelled => None,
+            _ => Some(true),
+        }
+    }
+
+    pub(crate) fn of(method: &Method, reply: &Reply) -> Outcome {
+        match reply {
+            Reply::Complete(result) if *method == Method::ToolsCall && says_error(result) => {
+                Outcome::ToolError
+            }
+            Reply::Complete(_) => Outcome::Done,
+            Reply::InputRequired(_) => Outcome::InputRequired,
+            Reply::Task(_) => Outcome::Task,
+            Reply::Subscription(_) => Outcome::Subscribed,
+            Reply::Error(error) => Outcome::Failed(error.symbol()),
+        }
+    }
+}
+
+/// Whether a tool's result says that it failed. Most have no such member, which the search for its name tells.
+fn says_error(result: &Json) -> bool {
+    result.as_str().contains("\"isError\"")
+        && Object::of(result)
+            .is_some_and(|result| result.json("isError").is_some_and(|it| it.as_str() == "true"))
+}
+
+/// What has to be remembered of a call while it runs. Nothing when nobody wants to know how it ends.
+#[derive(Debug)]
+pub(crate) struct Observing(Option<Box<Observed>>);
+
+#[derive(Debug)]
+struct Observed {
+    started: Instant,
+    revision: Revision,
+    principal: Principal,
+    client_info: Option<Json>,
+}
+
+impl Observing {
+    pub(crate) fn start(call: &Call) -> Observing {
+        Observing(super::is_wanted(Kind::CallEnded).then(|| {
+            let context = &call.context;
+            Box::new(Observed {
+                started: Instant::now(),
+                revision: context.revision,
+                principal: context.principal.clone(),
+                client_info: context.client_info.clone(),
+            })
+        }))
+    }
+
+    /// Whether the end of the call is still to come, and somebody wants to know it.
+    pub(crate) fn is_open(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Emits the record.
+    pub(crate) fn end(&mut self, current: &Current, outcome: impl FnOnce(&Method) -> Outcome) {
+        let Some(observed) = self.0.take() else { return };
+        let client = observed.client_info.as_ref().and_then(Object::of);
+        let client = client.and_then(|info| info.str("name").map(|name| name.into_owned()));
+        let ended = CallEnded {
+            correlation: current.correlation(),
+            method: current.method(),
+            name: current.name(),
+            server: current.server(),
+            outcome: outcome(current.method()),
+            duration: observed.started.elapsed(),
+            revision: observed.revision,
+            principal: &observed.principal,
+            client: client.map(Cow::Owned),
+        };
+        super::emit(&Event::CallEnded(&ended));
+    }
+}

@@ -1,0 +1,141 @@
+//! One type for each thing that happens, apart from the end of a call.
+
+use std::time::Duration;
+
+use tidegate_protocol::{Error, Method, Revision, Symbol};
+
+use crate::layers::BreakerState;
+
+/// A call failed for a reason that only the operator is told. Logged under the id that the caller got.
+#[derive(Debug, Clone, Copy)]
+pub struct CallFailed<'a> {
+    /// What kind of failure it is.
+    pub symbol: Symbol,
+    /// The reason.
+    pub detail: &'a str,
+}
+
+/// A call took too long and was stopped.
+#[derive(Debug, Clone, Copy)]
+pub struct CallTimedOut<'a> {
+    /// What the caller is told.
+    pub error: &'a Error,
+}
+
+/// A call failed and is made again.
+#[derive(Debug, Clone, Copy)]
+pub struct CallRetried<'a> {
+    /// What was called.
+    pub method: &'a Method,
+    /// Which attempt comes next, counted from 1.
+    pub attempt: u32,
+    /// After how long.
+    pub delay: Duration,
+    /// Why the last one failed.
+    pub reason: &'a str,
+}
+
+/// A result was larger than allowed and was not sent.
+#[derive(Debug, Clone, Copy)]
+pub struct ResultTooLarge {
+    /// Its size in bytes.
+    pub size: usize,
+    /// The limit.
+    pub limit: usize,
+}
+
+/// A handler panicked. Its caller is told that there was an internal error.
+#[derive(Debug, Clone, Copy)]
+pub struct HandlerPanicked<'a> {
+    /// What the panic says.
+    pub message: &'a str,
+}
+
+/// A tool of a framework server failed.
+#[derive(Debug, Clone, Copy)]
+pub struct ToolFailed<'a> {
+    /// Its name there.
+    pub tool: &'a str,
+    /// Why.
+    pub error: &'a str,
+}
+
+/// A circuit breaker opened, closed, or tries again.
+#[derive(Debug, Clone, Copy)]
+pub struct CircuitChanged<'a> {
+    /// What it guards.
+    pub breaker: &'a str,
+    /// The state before.
+    pub from: BreakerState,
+    /// The state now.
+    pub to: BreakerState,
+    /// What happened to it, as the rest of a sentence.
+    pub why: &'a str,
+}
+
+/// A connection to a server was opened.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerConnected<'a> {
+    /// The name in the configuration.
+    pub server: &'a str,
+    /// The revision that is spoken.
+    pub revision: Revision,
+    /// What the server calls itself.
+    pub name: &'a str,
+    /// Its version.
+    pub version: &'a str,
+}
+
+/// A server behind a gateway is ready, gone, or something in between.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerStateChanged<'a> {
+    /// The name in the configuration.
+    pub server: &'a str,
+    /// The state now: `ready`, `down`, `starting` or `resting`.
+    pub state: &'a str,
+    /// Whether it cannot be used.
+    pub is_down: bool,
+    /// Whether it could not be used before, either.
+    pub was_down: bool,
+    /// How many of its tools are offered, once that is known.
+    pub tools: Option<usize>,
+    /// The revision that it speaks, once that is known.
+    pub revision: Option<Revision>,
+    /// The same in words.
+    pub message: &'a str,
+}
+
+/// A server was taken out of a gateway.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerLeft<'a> {
+    /// Its name.
+    pub server: &'a str,
+    /// Whether one of the same name takes its place.
+    pub is_replaced: bool,
+}
+
+/// All servers of a configuration have come up, or have been found not to.
+#[derive(Debug, Clone, Copy)]
+pub struct ServersReady<'a> {
+    /// How many there are.
+    pub servers: usize,
+    /// How many are ready.
+    pub ready: usize,
+    /// How many tools they have.
+    pub tools: usize,
+    /// The same in words.
+    pub message: &'a str,
+}
+
+/// It is time to say what was done so far.
+#[derive(Debug, Clone, Copy)]
+pub struct StatisticsDue<'a> {
+    /// The counters.
+    pub stats: &'a crate::stats::Stats,
+    /// The counters as they are logged.
+    pub report: &'a serde_json::Value,
+    /// Whether the success rate is so low that somebody should look.
+    pub warn: bool,
+    /// Whether the process ends with this.
+    pub is_final: bool,
+}

@@ -1,0 +1,119 @@
+//! [`LogRecorder`]: the first recorder, which writes log lines.
+
+use tidegate_protocol::Method;
+use tracing::{Level, enabled};
+
+use super::{CallEnded, Event, Kind, Outcome, Recorder, ServerStateChanged};
+use crate::layers::BreakerState;
+
+/// Lines about how servers are doing.
+pub(super) const LIFECYCLE: &str = "tidegate::lifecycle";
+/// Lines that say that a connection was opened.
+const CONNECTED: &str = "tidegate::connected";
+/// What was done so far.
+const STATISTICS: &str = "tidegate::statistics";
+/// One line for each call.
+const ACCESS: &str = "tidegate::access";
+
+/// Writes what happens to the log.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LogRecorder;
+
+impl Recorder for LogRecorder {
+    fn wants(&self, kind: Kind) -> bool {
+        match kind {
+            // There is one for each call, and preparing it costs something.
+            Kind::CallEnded => enabled!(target: ACCESS, Level::INFO),
+            _ => true,
+        }
+    }
+
+    fn record(&self, event: &Event<'_>) {
+        match event {
+            Event::CallEnded(call) => access(call),
+            Event::CallFailed(it) => {
+                tracing::warn!(symbol = it.symbol.as_str(), "a call failed: {}", it.detail)
+            }
+            Event::CallTimedOut(it) => tracing::warn!(error = %it.error, "the deadline passed"),
+            Event::CallRetried(it) => tracing::info!(
+                method = %it.method,
+                attempt = it.attempt,
+                delay_ms = it.delay.as_millis() as u64,
+                reason = it.reason,
+                "the call failed and is made again"
+            ),
+            Event::ResultTooLarge(it) => {
+                tracing::warn!(size = it.size, limit = it.limit, "the result is too large")
+            }
+            Event::HandlerPanicked(it) => tracing::error!(panic = it.message, "a handler panicked"),
+            Event::ToolFailed(it) => tracing::warn!(tool = it.tool, error = it.error, "a tool failed"),
+            Event::CircuitChanged(it) => {
+                let (breaker, from, to) = (it.breaker, it.from, it.to);
+                match to {
+                    BreakerState::Open => {
+                        tracing::warn!(breaker, %from, %to, "{breaker} {}: circuit open", it.why)
+                    }
+                    _ => tracing::info!(breaker, %from, %to, "the circuit breaker changed its state"),
+                }
+            }
+            Event::ServerConnected(it) => tracing::info!(
+                target: CONNECTED,
+                server = it.server,
+                version = %it.revision,
+                "Connected to {} v{}", it.name, it.version
+            ),
+            Event::ServerStateChanged(it) => state(it),
+            Event::ServerLeft(it) => {
+                let what = if it.is_replaced { "configuration changed; starting it anew" } else { "removed" };
+                tracing::info!(target: LIFECYCLE, server = it.server, "{what}");
+            }
+            Event::ServersReady(it) => {
+                let (servers, ready, tools) = (it.servers, it.ready, it.tools);
+                tracing::info!(target: LIFECYCLE, servers, ready, tools, "{}", it.message);
+            }
+            Event::StatisticsDue(it) => {
+                let (what, stats) = (if it.is_final { "Final statistics" } else { "Statistics" }, it.stats);
+                let (calls, failed, rate) = (stats.request_count, stats.error_count, stats.success_rate());
+                tracing::info!(
+                    target: STATISTICS,
+                    statistics = %it.report,
+                    "{what}: {calls} calls, {failed} failed, {rate:.2} % successful"
+                );
+                if it.warn {
+                    tracing::warn!(success_rate = format_args!("{rate:.2}%"), "the success rate is low");
+                }
+            }
+        }
+    }
+}
+
+fn state(it: &ServerStateChanged<'_>) {
+    let (server, state, what) = (it.server, it.state, it.message);
+    let revision = it.revision.map(|revision| revision.as_str());
+    match (it.is_down, it.was_down) {
+        (true, true) => tracing::debug!(target: LIFECYCLE, server, state, "still {what}"),
+        (true, false) => tracing::warn!(target: LIFECYCLE, server, state, "{what}"),
+        _ => tracing::info!(target: LIFECYCLE, server, state, tools = it.tools, revision, "{what}"),
+    }
+}
+
+/// One line for each call, with what is needed to find it again.
+fn access(call: &CallEnded<'_>) {
+    let error = match call.outcome {
+        Outcome::Failed(symbol) => Some(symbol.as_str()),
+        _ => None,
+    };
+    // The correlation id, the method and the tool are those of the current call, and added to each of its lines.
+    tracing::info!(
+        target: ACCESS,
+        server = call.server,
+        outcome = call.outcome.as_str(),
+        error,
+        duration_ms = (call.duration.as_secs_f64() * 1e6).round() / 1e3,
+        tenant = call.principal.tenant.as_deref(),
+        subject = call.principal.subject.as_deref(),
+        client = call.client.as_deref(),
+        "{}",
+        if *call.method == Method::ToolsCall { "MCP tool called" } else { "MCP request" }
+    );
+}

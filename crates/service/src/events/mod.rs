@@ -1,0 +1,218 @@
+//! What happens, said once: one record for each call, one type for each other thing, handed to recorders.
+//!
+//! Whoever notices something [emits](emit) it and knows nothing of who wants to hear it. A [`Recorder`] makes of it what it
+//! is for: the [log](LogRecorder) is the first one and always there, statistics are another. An event that nobody wants
+//! costs one load.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use tidegate_service::events::{self, Event, Kind, Recorder};
+//!
+//! struct Slow;
+//!
+//! impl Recorder for Slow {
+//!     fn wants(&self, kind: Kind) -> bool {
+//!         kind == Kind::CallEnded
+//!     }
+//!
+//!     fn record(&self, event: &Event<'_>) {
+//!         if let Event::CallEnded(call) = event && call.duration.as_secs() > 10 {
+//!             eprintln!("{} took {:?}", call.method, call.duration);
+//!         }
+//!     }
+//! }
+//!
+//! events::add(Arc::new(Slow));
+//! ```
+
+mod call;
+mod kinds;
+mod log;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+pub(crate) use call::Observing;
+pub use call::{CallEnded, Outcome};
+pub use kinds::{
+    CallFailed, CallRetried, CallTimedOut, CircuitChanged, HandlerPanicked, ResultTooLarge, ServerConnected,
+    ServerLeft, ServerStateChanged, ServersReady, StatisticsDue, ToolFailed,
+};
+pub use log::LogRecorder;
+
+/// Something that happened.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+#[allow(missing_docs)] // the types say what they are
+pub enum Event<'a> {
+    CallEnded(&'a CallEnded<'a>),
+    CallFailed(CallFailed<'a>),
+    CallTimedOut(CallTimedOut<'a>),
+    CallRetried(CallRetried<'a>),
+    ResultTooLarge(ResultTooLarge),
+    HandlerPanicked(HandlerPanicked<'a>),
+    ToolFailed(ToolFailed<'a>),
+    CircuitChanged(CircuitChanged<'a>),
+    ServerConnected(ServerConnected<'a>),
+    ServerStateChanged(ServerStateChanged<'a>),
+    ServerLeft(ServerLeft<'a>),
+    ServersReady(ServersReady<'a>),
+    StatisticsDue(StatisticsDue<'a>),
+}
+
+/// Of what kind an event is, for recorders that want only some.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+#[allow(missing_docs)] // named like the events
+pub enum Kind {
+    CallEnded,
+    CallFailed,
+    CallTimedOut,
+    CallRetried,
+    ResultTooLarge,
+    HandlerPanicked,
+    ToolFailed,
+    CircuitChanged,
+    ServerConnected,
+    ServerStateChanged,
+    ServerLeft,
+    ServersReady,
+    StatisticsDue,
+}
+
+impl Kind {
+    const ALL: [Kind; 13] = [
+        Kind::CallEnded,
+        Kind::CallFailed,
+        Kind::CallTimedOut,
+        Kind::CallRetried,
+        Kind::ResultTooLarge,
+        Kind::HandlerPanicked,
+        Kind::ToolFailed,
+        Kind::CircuitChanged,
+        Kind::ServerConnected,
+        Kind::ServerStateChanged,
+        Kind::ServerLeft,
+        Kind::ServersReady,
+        Kind::StatisticsDue,
+    ];
+
+    const fn bit(self) -> u32 {
+        1 << self as u32
+    }
+}
+
+impl Event<'_> {
+    /// Of what kind it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Event::CallEnded(_) => Kind::CallEnded,
+            Event::CallFailed(_) => Kind::CallFailed,
+            Event::CallTimedOut(_) => Kind::CallTimedOut,
+            Event::CallRetried(_) => Kind::CallRetried,
+            Event::ResultTooLarge(_) => Kind::ResultTooLarge,
+            Event::HandlerPanicked(_) => Kind::HandlerPanicked,
+            Event::ToolFailed(_) => Kind::ToolFailed,
+            Event::CircuitChanged(_) => Kind::CircuitChanged,
+            Event::ServerConnected(_) => Kind::ServerConnected,
+            Event::ServerStateChanged(_) => Kind::ServerStateChanged,
+            Event::ServerLeft(_) => Kind::ServerLeft,
+            Event::ServersReady(_) => Kind::ServersReady,
+            Event::StatisticsDue(_) => Kind::StatisticsDue,
+        }
+    }
+}
+
+/// Makes something of what happens. It is called where things happen, so it must not wait: what takes long goes into a
+/// bounded queue.
+pub trait Recorder: Send + Sync {
+    /// Whether events of this kind are of any interest. Asked when the recorder is added, and again by [`refresh`].
+    fn wants(&self, kind: Kind) -> bool;
+
+    /// Takes an event.
+    fn record(&self, event: &Event<'_>);
+}
+
+/// What any recorder wants, a bit for each kind. Everything at first: the log decides by itself.
+static WANTED: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// The recorders besides the log.
+static RECORDERS: RwLock<Vec<Arc<dyn Recorder>>> = RwLock::new(Vec::new());
+
+/// Adds a recorder to those of this process, until the last other handle on what it records to is gone: see [`remove`].
+pub fn add(recorder: Arc<dyn Recorder>) {
+    RECORDERS.write().unwrap_or_else(PoisonError::into_inner).push(recorder);
+    refresh();
+}
+
+/// Takes a recorder away again.
+pub fn remove(recorder: &Arc<dyn Recorder>) {
+    RECORDERS.write().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, recorder));
+    refresh();
+}
+
+/// Asks all recorders again what they want, because that has changed: the log level, for one.
+pub fn refresh() {
+    let recorders = RECORDERS.read().unwrap_or_else(PoisonError::into_inner);
+    let is_wanted = |kind: &Kind| LogRecorder.wants(*kind) || recorders.iter().any(|one| one.wants(*kind));
+    let wanted = Kind::ALL.iter().filter(|kind| is_wanted(kind)).fold(0, |bits, kind| bits | kind.bit());
+    WANTED.store(wanted, Ordering::Relaxed);
+}
+
+/// Whether anybody wants events of this kind. Who would have to prepare one asks first.
+pub fn is_wanted(kind: Kind) -> bool {
+    WANTED.load(Ordering::Relaxed) & kind.bit() != 0
+}
+
+/// Hands an event to everybody who wants it.
+pub fn emit(event: &Event<'_>) {
+    let kind = event.kind();
+    if !is_wanted(kind) {
+        return;
+    }
+    LogRecorder.record(event);
+    let recorders = RECORDERS.read().unwrap_or_else(PoisonError::into_inner);
+    for recorder in recorders.iter().filter(|recorder| recorder.wants(kind)) {
+        recorder.record(event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    struct Notes(Mutex<Vec<Kind>>);
+
+    impl Recorder for Notes {
+        fn wants(&self, kind: Kind) -> bool {
+            kind != Kind::ToolFailed
+        }
+
+        fn record(&self, event: &Event<'_>) {
+            self.0.lock().unwrap().push(event.kind());
+        }
+    }
+
+    #[test]
+    fn recorders_get_what_they_want_while_they_are_there() {
+        let notes = Arc::new(Notes(Mutex::default()));
+        let recorder: Arc<dyn Recorder> = notes.clone();
+        let large = Event::ResultTooLarge(ResultTooLarge { size: 987_654_321, limit: 1 });
+        add(recorder.clone());
+        emit(&large);
+        emit(&Event::ToolFailed(ToolFailed { tool: "t", error: "e" }));
+        remove(&recorder);
+        emit(&large);
+        let noted = notes.0.lock().unwrap();
+        assert_eq!(noted.iter().filter(|kind| **kind == Kind::ResultTooLarge).count(), 1);
+        assert!(!noted.contains(&Kind::ToolFailed));
+    }
+
+    #[test]
+    fn each_kind_has_a_bit_of_its_own() {
+        let all = Kind::ALL.iter().fold(0, |bits, kind| bits | kind.bit());
+        assert_eq!(all.count_ones() as usize, Kind::ALL.len());
+    }
+}
