@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tidegate_client::{EraChoice, Remote, Target};
-use tidegate_config::{Config, ServerEntry, Source, edit};
+use tidegate_config::{ServerEntry, Source, edit};
 
 use self::outcome::Outcome;
 use super::exit::Exit;
@@ -37,7 +37,7 @@ pub(crate) struct Add {
     command: Vec<String>,
 
     /// A server that is part of Tidegate, instead of URL.
-    #[arg(long, value_name = "SERVER", conflicts_with = "command", value_parser = clap::builder::PossibleValuesParser::new(tidegate_config::BUILTINS))]
+    #[arg(long, value_name = "SERVER", conflicts_with = "command", value_parser = clap::builder::PossibleValuesParser::new(crate::builtins::registry().builtins.names()))]
     builtin: Option<String>,
 
     /// An environment variable for the server's program. Can be repeated.
@@ -161,7 +161,7 @@ fn entry(add: &Add, path: &Path) -> Result<(ServerEntry, Vec<String>), Failure> 
 /// Whether a configuration already has the memory, under another name.
 fn has_memory(path: &Path, name: &str) -> bool {
     let is_memory = |source: &Source| matches!(source, Source::Builtin(name) if name == "memory");
-    Config::load(path, &configuration::environment).is_ok_and(|settings| {
+    configuration::load(path).is_ok_and(|settings| {
         settings.servers.iter().any(|other| other.name != name && is_memory(&other.source))
     })
 }

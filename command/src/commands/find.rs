@@ -130,7 +130,7 @@ impl Gateway {
     }
 
     pub(crate) fn load(file: &Path) -> Result<Gateway, Failure> {
-        let settings = Config::load(file, &configuration::environment)?;
+        let settings = configuration::load(file)?;
         Ok(Gateway { file: file.to_owned(), settings })
     }
 

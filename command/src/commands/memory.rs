@@ -10,10 +10,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use tidegate::protocol::Json;
-use tidegate_config::{Config, MemorySettings, MemoryStore};
-use tidegate_memory::{Code, Counts, Fault, Imported, Store, tenant_key};
+use tidegate_config::Config;
+use tidegate_memory::{Code, Counts, Fault, Imported, MemorySettings, MemoryStore, Store, tenant_key};
 
-use super::builtin;
 use super::display::Display;
 use super::exit::{self, Exit};
 use super::failure::Failure;
@@ -213,22 +212,22 @@ impl Which {
         let settings = match Config::find(self.config.as_deref()) {
             None => MemorySettings::default(),
             Some(file) => {
-                let settings = Config::load(&file, &configuration::environment)?;
-                let memory = settings.servers.iter().find_map(|server| server.memory.clone());
-                let memory = memory.ok_or_else(|| {
+                let settings = configuration::load(&file)?;
+                let told = settings.servers.iter().filter_map(|server| server.builtin.as_ref());
+                let memory = told.filter_map(|told| told.get::<MemorySettings>()).next().cloned();
+                memory.ok_or_else(|| {
                     Failure::usage(format!("{} has no memory server", file.display())).next(
                         "Choose a memory with --store FILE, or add one: tidegate add memory --builtin memory.",
                     )
-                })?;
-                (*memory).clone()
+                })?
             }
         };
-        builtin::place(&settings).map_err(|error| Failure::usage(error.message()))
+        settings.place().map_err(|error| Failure::usage(error.message()))
     }
 }
 
 fn open(place: &MemoryStore) -> Result<Store, Failure> {
-    let store = builtin::open(place).map_err(|error| Failure::new(Exit::Unavailable, error.message()))?;
+    let store = place.open().map_err(|error| Failure::new(Exit::Unavailable, error.message()))?;
     // How many tenants there may be is for those who call; whoever is here has the file.
     store.limit_tenants(usize::MAX);
     Ok(store)

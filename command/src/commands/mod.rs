@@ -6,6 +6,7 @@
 //! are part of the program, `output` is standard output, `help` the list of commands, `failure` and `exit` are the ways out.
 
 mod add;
+pub(crate) mod brought;
 mod builtin;
 mod call;
 mod check;
@@ -26,6 +27,7 @@ mod import;
 mod interrupt;
 mod login;
 mod memory;
+pub(crate) mod memory_commands;
 mod model;
 mod output;
 mod pin;
@@ -43,11 +45,12 @@ use clap::Subcommand;
 use serde_json::Value;
 use tidegate::protocol::Json;
 
+pub(crate) use brought::AnyCommand;
 pub(crate) use exit::{EXAMPLES, Exit};
 pub(crate) use failure::Failure;
 pub(crate) use help::grouped;
 
-/// What the command can do.
+/// What the command can do, besides what servers of the program bring (`brought`).
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Serve(serve::Serve),
@@ -56,8 +59,6 @@ pub(crate) enum Command {
     Import(import::Import),
     Check(check::Check),
     Pin(pin::Pin),
-    Memory(memory::Memory),
-    Model(model::Model),
     Tools(tools::Tools),
     Call(Box<call::Call>),
     Resources(resources::Resources),
@@ -83,8 +84,6 @@ impl Command {
             Command::Import(import) => import::run(&import).map(fine),
             Command::Check(check) => check::run(check).await,
             Command::Pin(pin) => pin::run(pin).await,
-            Command::Memory(memory) => memory::run(memory).await.map(fine),
-            Command::Model(model) => model::run(model).await.map(fine),
             Command::Tools(tools) => tools::run(tools).await.map(fine),
             Command::Call(call) => call::run(*call).await,
             Command::Resources(resources) => resources::list(resources).await.map(fine),
@@ -118,8 +117,6 @@ impl Command {
             | Command::Import(_)
             | Command::Check(_)
             | Command::Pin(_)
-            | Command::Memory(_)
-            | Command::Model(_)
             | Command::Login(_)
             | Command::Logout(_)
             | Command::Completions(_) => {
@@ -144,8 +141,6 @@ impl Command {
             Command::Call(call) => call.common.json || call.raw,
             Command::Check(check) => check.json,
             Command::Pin(pin) => pin.json,
-            Command::Memory(memory) => memory.is_json(),
-            Command::Model(model) => model.json,
             Command::Login(login) => login.json,
             Command::Logout(logout) => logout.json,
             // Its report holds the failures.

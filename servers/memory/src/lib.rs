@@ -19,6 +19,7 @@
 
 mod agents;
 mod circuits;
+mod configuration;
 mod devflow;
 mod documents;
 mod embed;
@@ -44,6 +45,9 @@ use std::sync::Arc;
 use tidegate_server::{Cx, Server, ServerDoor};
 
 pub use agents::models::{Kind as ProviderKind, Models, Provider, Secret};
+pub use configuration::{
+    AgentBounds, ApiKey, Embeddings, MemorySettings, MemoryStore, ModelProvider, builtin, usual_models,
+};
 pub use embed::{Embedder, Endpoint, HUGGING_FACE, MODEL_FILES, download};
 pub use graph::history::{EntityVersion, RelationVersion};
 pub use graph::model::{Entity, Graph, Properties, Relation};

@@ -5,25 +5,26 @@ use std::fmt::Write;
 use tidegate::edge::http::Page;
 use tidegate_gateway::{Gateway, Health, ServerStatus};
 
+use super::page::Link;
 use crate::term::clean;
 
 /// Where its style is. Pages may have no style of their own, so that nobody can smuggle one in.
 const STYLE_PATH: &str = "/tidegate.css";
 
-/// The page and its style. `url` is where the endpoint is, `memory` the path of the memory's page if that is served.
+/// The page and its style. `url` is where the endpoint is, `links` to the pages of servers that are served.
 pub(super) fn pages(
     gateway: Gateway,
     url: String,
-    memory: impl Fn() -> Option<&'static str> + Send + Sync + 'static,
+    links: impl Fn() -> Vec<Link> + Send + Sync + 'static,
 ) -> [Page; 2] {
-    let make = move || page(&gateway.status(), &url, memory());
+    let make = move || page(&gateway.status(), &url, &links());
     [
         Page::made("/", "text/html; charset=utf-8", make),
         Page::new(STYLE_PATH, "text/css; charset=utf-8", STYLE),
     ]
 }
 
-fn page(servers: &[ServerStatus], url: &str, memory: Option<&str>) -> String {
+fn page(servers: &[ServerStatus], url: &str, links: &[Link]) -> String {
     let url = escape(url);
     let is_starting = servers.iter().any(|server| server.health == Health::Starting);
     // Writing to a string does not fail.
@@ -52,8 +53,8 @@ fn page(servers: &[ServerStatus], url: &str, memory: Option<&str>) -> String {
         servers.iter().for_each(|server| html += &row(server));
         html += "</tbody>\n</table>\n";
     }
-    if let Some(path) = memory {
-        let _ = writeln!(html, "<p><a href=\"{}\">Browse the memory</a></p>", escape(path));
+    for link in links {
+        let _ = writeln!(html, "<p><a href=\"{}\">{}</a></p>", escape(link.path), escape(link.words));
     }
     html + "</main>\n</body>\n</html>\n"
 }
@@ -143,7 +144,8 @@ mod tests {
             server("<script>alert('x')</script>", down, 0),
             server("files", Health::Resting, 11),
         ];
-        let html = page(&servers, "http://127.0.0.1:8765/mcp", Some("/memory"));
+        let memory = Link { title: "Memory", words: "Browse the memory", path: "/memory" };
+        let html = page(&servers, "http://127.0.0.1:8765/mcp", &[memory]);
         assert!(
             !html.contains("<script") && !html.contains("/srv/secret") && !html.contains("refresh"),
             "{html}"
@@ -160,8 +162,8 @@ mod tests {
 
     #[test]
     fn it_looks_again_while_a_server_starts() {
-        let html = page(&[server("time", Health::Starting, 0)], "http://127.0.0.1:8765/mcp", None);
+        let html = page(&[server("time", Health::Starting, 0)], "http://127.0.0.1:8765/mcp", &[]);
         assert!(html.contains("http-equiv=\"refresh\"") && !html.contains("Browse the memory"), "{html}");
-        assert!(page(&[], "u", None).contains("No servers yet"));
+        assert!(page(&[], "u", &[]).contains("No servers yet"));
     }
 }

@@ -34,13 +34,15 @@ use self::ancestry::Ancestry;
 use self::back::Back;
 use self::banner::Banner;
 use self::environment::Environment;
-use self::page::MemoryPage;
+use self::page::BuiltinPages;
 use self::ready::Announcer;
 use self::reload::{Following, Origin};
 use self::signals::Ending;
 use self::statistics::Statistics;
+use super::configuration;
 use super::exit::Exit;
 use super::failure::Failure;
+use crate::builtins::registry;
 
 /// Serve all configured MCP servers behind one endpoint
 ///
@@ -190,13 +192,13 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     let mut announcer = Announcer::new(gateway.clone());
     announcer.announce();
     let is_configured = Arc::new(AtomicBool::new(file.is_some()));
-    let memory_page = MemoryPage::of(&settings);
+    let pages = BuiltinPages::of(&settings);
     let following = Following {
         gateway: gateway.clone(),
         announcer,
         environment,
         ancestry,
-        memory_page: memory_page.clone(),
+        pages: pages.clone(),
         listen: settings.listen.clone(),
         is_configured: is_configured.clone(),
     };
@@ -204,7 +206,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     let statistics = Statistics::start();
     let served = match endpoint {
         None => Ok(over_stdio(&serve, &gateway, &settings, file.is_some()).await),
-        Some(endpoint) => endpoint.serve(&gateway, &memory_page, is_configured).await,
+        Some(endpoint) => endpoint.serve(&gateway, &pages, is_configured).await,
     };
     following.abort();
     back.lead_to(None);
@@ -215,7 +217,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
 
 /// Reads a configuration.
 fn load(file: &Path) -> Result<Settings, Failure> {
-    let settings = Config::load(file, &|name| std::env::var(name).ok())?;
+    let settings = configuration::load(file)?;
     for note in &settings.notes {
         tracing::warn!("{note}");
     }
@@ -227,7 +229,11 @@ pub(super) fn unconfigured(builtin: &str) -> Settings {
     let mut settings = Settings::default();
     let mut server = ServerSettings::new(builtin, Source::Builtin(builtin.to_owned()));
     server.prefix = String::new();
-    settings.servers.push(server.with_memory(&Arc::default()));
+    let told = registry().builtins.get(builtin).map(|builtin| builtin.usual_settings());
+    settings.servers.push(match told {
+        Some(told) => server.told(builtin, &told),
+        None => server.seal(),
+    });
     settings
 }
 
@@ -297,13 +303,12 @@ impl Endpoint {
             .next("There is no authentication yet: anyone who can reach the port could call every tool."));
         }
         let url = bind::url(address, &edge.hosts, &edge.path);
-        let memory = MemoryPage::of(settings).path(&edge.path);
-        let memory = memory.map(|path| bind::url(address, &edge.hosts, path));
-        let memory = memory.as_deref();
+        let links = BuiltinPages::of(settings).links(&edge.path).into_iter();
+        let pages = links.map(|link| (link.title, bind::url(address, &edge.hosts, link.path))).collect();
         let ending = Ending::listen().map_err(|error| {
             Failure::new(Exit::Unavailable, format!("cannot listen for signals: {error}"))
         })?;
-        Banner { url: &url, memory, address, settings, file, demo: serve.demo }.show()?;
+        Banner { url: &url, pages, address, settings, file, demo: serve.demo }.show()?;
         Ok(Endpoint { listeners, ending, edge, url })
     }
 
@@ -311,13 +316,13 @@ impl Endpoint {
     async fn serve(
         self,
         gateway: &Gateway,
-        memory: &MemoryPage,
+        pages: &BuiltinPages,
         is_configured: Arc<AtomicBool>,
     ) -> Result<Exit, Failure> {
         let Endpoint { listeners, ending, mut edge, url } = self;
-        let (page, path) = (memory.clone(), edge.path.clone());
-        let front = front::pages(gateway.clone(), url.clone(), move || page.path(&path));
-        edge.pages = front.into_iter().chain(memory.files(&edge.path)).collect();
+        let (linked, path) = (pages.clone(), edge.path.clone());
+        let front = front::pages(gateway.clone(), url.clone(), move || linked.links(&path));
+        edge.pages = front.into_iter().chain(pages.files()).collect();
         let ending = {
             let gateway = gateway.clone();
             async move {
