@@ -231,7 +231,7 @@ fn dial(settings: &ServerSettings) -> Result<ClientBuilder, AppError> {
 /// A configuration that cannot be put in force.
 pub(crate) fn configuration_error(what: impl Into<Cow<'static, str>>) -> AppError {
     let error = Error::new(Symbol::InvalidParams, what);
-    AppError::from_error(&error, &Method::Initialize, ErrorProfile::default(), Revision::LATEST)
+    AppError::from_error(&error, &Method::Initialize, ErrorProfile::default(), Revision::INTERNAL)
 }
 
 impl Service<Call> for Gateway {

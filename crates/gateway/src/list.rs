@@ -185,7 +185,7 @@ mod tests {
         let now = Instant::now();
         let list = list(1000).good(Some(now + Duration::from_secs(60)), false);
         let said = |at: Instant| {
-            let text = text(&list, 0, Revision::LATEST, at);
+            let text = text(&list, 0, Revision::LATEST_MODERN, at);
             let (_, ttl) = text.split_once("\"ttlMs\":").unwrap();
             ttl.split_once(',').unwrap().0.parse::<u64>().unwrap()
         };
@@ -194,14 +194,14 @@ mod tests {
         let later = said(now + Duration::from_secs(10));
         assert!((49_000..=50_000).contains(&later), "{later}");
         assert_eq!(said(now + Duration::from_secs(100)), 0);
-        assert!(text(&list, 0, Revision::LATEST, now).contains(r#""cacheScope":"public","_meta":{"k":1}"#));
+        assert!(text(&list, 0, Revision::LATEST_MODERN, now).contains(r#""cacheScope":"public","_meta":{"k":1}"#));
     }
 
     #[test]
     fn the_text_is_written_once() {
         let now = Instant::now();
         let list = list(1000);
-        for revision in [Revision::LATEST, Revision::LATEST_LEGACY] {
+        for revision in [Revision::LATEST_MODERN, Revision::LATEST_LEGACY] {
             let first = list.page(0, revision, now, "", |_| String::new());
             let second = list.page(0, revision, now, "", |_| String::new());
             assert_eq!(first.as_str().as_ptr(), second.as_str().as_ptr());

@@ -133,7 +133,7 @@ impl ClientBuilder {
     pub fn lazy(self) -> Result<Client, AppError> {
         let profile = self.options.profile;
         self.build()
-            .map_err(|error| AppError::from_error(&error, &Method::Initialize, profile, Revision::LATEST))
+            .map_err(|error| AppError::from_error(&error, &Method::Initialize, profile, Revision::INTERNAL))
     }
 
     /// Connects.
