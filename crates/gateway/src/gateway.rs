@@ -51,7 +51,8 @@ pub(crate) struct Inner {
     pub(crate) emitted: Emitted,
     /// The front, for calls that hold other calls: each of those passes it, too.
     front: OnceLock<Weak<Front<BoxDoor>>>,
-    pub(crate) sealer: Sealer,
+    /// Seals what clients bring back: cursors, handles of tasks.
+    pub(crate) sealer: ArcSwap<Sealer>,
     pub(crate) dial: Dial,
     /// The entry of each modern result's `_meta` that says who answers.
     pub(crate) info: String,
@@ -173,7 +174,7 @@ impl GatewayBuilder {
             subscribers: Subscribers::default(),
             emitted: Emitted::default(),
             front: OnceLock::new(),
-            sealer: Sealer::new(Key::new(random())),
+            sealer: ArcSwap::from_pointee(Sealer::new(Key::new(random()))),
             dial: self.dial,
             info: format!("{}:{}", Json::string(meta::SERVER_INFO), own.finish()),
             id: format!("{:032x}", u128::from_le_bytes(random())).into(),

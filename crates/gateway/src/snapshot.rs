@@ -37,8 +37,6 @@ impl Source<'_> {
 /// Everything on offer.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
-    /// Which one it is: cursors name it.
-    pub(crate) number: u64,
     pub(crate) tools: Table,
     pub(crate) prompts: Table,
     pub(crate) uris: Uris,
@@ -99,7 +97,7 @@ impl Snapshot {
     }
 
     /// Puts together what servers offer.
-    pub(crate) fn new(number: u64, sources: &[Source<'_>], tools: &ToolSettings, pins: &Pins) -> Snapshot {
+    pub(crate) fn new(sources: &[Source<'_>], tools: &ToolSettings, pins: &Pins) -> Snapshot {
         let uris = Uris::new(sources);
         let mut names = Names::new(tools.names, tools.name_length);
         search::own_names(tools).iter().for_each(|name| names.reserve(name));
@@ -123,7 +121,6 @@ impl Snapshot {
             finish(Kind::Templates, &templates.iter().collect::<Vec<_>>()),
         ];
         Snapshot {
-            number,
             tools: tool_table,
             prompts: prompt_table,
             uris,
