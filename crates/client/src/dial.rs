@@ -115,14 +115,15 @@ impl Dialer {
                 let desk = self.desk(terms);
                 let within = Allowance::new(Instant::now(), self.options.init_timeout, false, None)
                     .granted_by("start_timeout");
-                let opening = OldSse::open(http, desk.clone(), &self.bridge, self.options.limits);
+                let http = credentials_for(http, terms);
+                let opening = OldSse::open(&http, desk.clone(), &self.bridge, self.options.limits);
                 let old = tokio::time::timeout_at(within.ends(None).into(), opening).await;
                 let old = old.map_err(|_| within.over().unexecuted())??;
                 self.peer(desk, Line::Sse(old))
             }
             (To::Http { http, .. }, _) => {
                 let desk = self.desk(terms);
-                let session = Session::new(http.clone(), desk.clone(), self.options.limits);
+                let session = Session::new(credentials_for(http, terms), desk.clone(), self.options.limits);
                 self.peer(desk, Line::Http(session))
             }
         };
@@ -334,6 +335,14 @@ fn read_discovery(result: &Json, transport: &'static str, server: &str) -> Disco
             Discovered::Modern(Box::new(facts))
         }
         None => Discovered::Legacy(unsupported(&versions)),
+    }
+}
+
+/// The client for a session: with the credentials of whoever it is for, unless it is everybody's.
+fn credentials_for(http: &HttpClient, terms: &Terms) -> HttpClient {
+    match terms.key {
+        LaneKey::Everybody => http.clone(),
+        _ => http.for_caller(&terms.client.principal),
     }
 }
 

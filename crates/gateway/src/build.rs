@@ -19,6 +19,7 @@ use crate::mount::Mount;
 use crate::pins::Pins;
 use crate::sealing;
 use crate::snapshot::{Snapshot, Source};
+use crate::view::Views;
 
 /// How many earlier snapshots are kept for cursors that name them.
 const KEPT: usize = 4;
@@ -27,6 +28,8 @@ const KEPT: usize = 4;
 pub(crate) struct State {
     pub(crate) mounts: Vec<Arc<Mount>>,
     pub(crate) snapshot: Snapshot,
+    /// What callers see of it who do not see everything.
+    pub(crate) views: Views,
     pub(crate) tools: ToolSettings,
     /// Whose numbers clients look for in the gateway's own errors.
     pub(crate) errors: Profile,
@@ -38,6 +41,7 @@ impl State {
         State {
             mounts: Vec::new(),
             snapshot: Snapshot::new(&[], &settings.tools, &Pins::default()),
+            views: Views::default(),
             tools: settings.tools.clone(),
             errors: settings.errors,
         }
@@ -208,7 +212,7 @@ impl Inner {
             earlier.truncate(KEPT);
         }
         let errors = building.settings.errors;
-        self.state.store(Arc::new(State { mounts, snapshot, tools, errors }));
+        self.state.store(Arc::new(State { mounts, snapshot, views: Views::default(), tools, errors }));
         let mut notices: Vec<Notice> = different.into_iter().map(Kind::notice).collect();
         notices.dedup();
         for notice in &notices {

@@ -13,7 +13,7 @@ use crate::batch;
 use crate::build::State;
 use crate::gateway::Inner;
 use crate::loops;
-use crate::search;
+use crate::mount::Mount;
 
 /// How long servers that have just been mounted are waited for, because what they say goes in here.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -28,13 +28,17 @@ impl Inner {
         let unknown = state.mounts.iter().filter(|mount| !mount.is_introduced());
         join_all(unknown.map(|mount| mount.settled(PATIENCE))).await;
         let revision = call.context.revision;
+        let mounts = self.seen_servers(&state, call);
         let mut w = ObjectWriter::with_capacity(512);
         if revision.is_modern() {
             w.str("resultType", "complete");
         }
         w.value("supportedVersions", &Revision::ALL.map(Revision::as_str));
-        w.json("capabilities", &capabilities(&state, revision, &self.id));
-        if let Some(instructions) = instructions(&state) {
+        w.json(
+            "capabilities",
+            &capabilities(&state, &mounts, &self.tools_said(&state, call), revision, &self.id),
+        );
+        if let Some(instructions) = instructions(&mounts) {
             w.str("instructions", &instructions);
         }
         if revision.is_modern() {
@@ -42,16 +46,16 @@ impl Inner {
         }
         w.json(
             "_meta",
-            &Json::trusted(format!("{{{},{}:{}}}", self.info, Json::string(SERVERS), servers(&state))),
+            &Json::trusted(format!("{{{},{}:{}}}", self.info, Json::string(SERVERS), servers(&mounts))),
         );
         Ok(Reply::Complete(w.finish()))
     }
 }
 
 /// How the servers are doing, for whoever looks for what is wrong: `{name: {health, tools}}`.
-fn servers(state: &State) -> Json {
+fn servers(mounts: &[Arc<Mount>]) -> Json {
     let mut all = ObjectWriter::new();
-    for status in state.mounts.iter().map(|mount| mount.status()) {
+    for status in mounts.iter().map(|mount| mount.status()) {
         let mut one = ObjectWriter::new();
         one.str("health", status.health.as_str());
         if let Some(revision) = status.revision {
@@ -65,10 +69,10 @@ fn servers(state: &State) -> Json {
 
 /// Always everything that a server may have: a legacy client never asks again, and servers come later. What servers say
 /// of their extensions is passed on as it came; of one that several have, what the first says.
-fn capabilities(state: &State, revision: Revision, id: &str) -> Json {
+fn capabilities(state: &State, mounts: &[Arc<Mount>], tools: &Json, revision: Revision, id: &str) -> Json {
     let (mut extensions, mut experimental) = (Named::new(), Named::new());
     let mut gateways = vec![id.to_owned()];
-    for mount in &state.mounts {
+    for mount in mounts {
         // Which gateways there are is different at each start, so nothing that was kept says it.
         gateways.extend(mount.facts.load_full().map(|facts| loops::behind(&facts)).unwrap_or_default());
         let catalog = mount.catalog();
@@ -95,7 +99,7 @@ fn capabilities(state: &State, revision: Revision, id: &str) -> Json {
         place.insert(batch::EXTENSION.to_owned(), Json::empty_object());
     }
     let mut w = ObjectWriter::with_capacity(512);
-    w.json("tools", &tools(state, revision))
+    w.json("tools", tools)
         .raw("prompts", r#"{"listChanged":true}"#)
         .raw("resources", r#"{"subscribe":true,"listChanged":true}"#)
         .raw("logging", "{}");
@@ -112,25 +116,28 @@ fn capabilities(state: &State, revision: Revision, id: &str) -> Json {
     w.finish()
 }
 
-/// What is said of tools: that their list may change, and to old clients that look for them here, which there are.
-fn tools(state: &State, revision: Revision) -> Json {
-    let mut said = ObjectWriter::new();
-    said.raw("listChanged", "true");
-    if !state.tools.in_capabilities || revision.is_modern() {
-        return said.finish();
-    }
-    let mut all = ObjectWriter::new();
-    all.json("tools", &Json::array(&search::shown(&state.snapshot.tools, &state.tools)));
-    // In the words of the client's revision, as in a list.
-    let list = lower::result(&Method::ToolsList, revision, all.finish());
-    let tools = Object::of(&list).and_then(|list| list.json("tools")?.elements()).unwrap_or_default();
-    for tool in &tools {
-        let name = Object::of(tool).and_then(|tool| tool.text("name"));
-        if let Some(name) = name.filter(|name| *name != "listChanged") {
-            said.json(&name, tool);
+impl Inner {
+    /// What is said of tools: that their list may change, and to old clients that look for them here, which there are.
+    fn tools_said(&self, state: &State, call: &Call) -> Json {
+        let revision = call.context.revision;
+        let mut said = ObjectWriter::new();
+        said.raw("listChanged", "true");
+        if !state.tools.in_capabilities || revision.is_modern() {
+            return said.finish();
         }
+        let mut all = ObjectWriter::new();
+        all.json("tools", &Json::array(&self.shown_tools(state, call)));
+        // In the words of the client's revision, as in a list.
+        let list = lower::result(&Method::ToolsList, revision, all.finish());
+        let tools = Object::of(&list).and_then(|list| list.json("tools")?.elements()).unwrap_or_default();
+        for tool in &tools {
+            let name = Object::of(tool).and_then(|tool| tool.text("name"));
+            if let Some(name) = name.filter(|name| *name != "listChanged") {
+                said.json(&name, tool);
+            }
+        }
+        said.finish()
     }
-    said.finish()
 }
 
 /// Settings by name.
@@ -145,8 +152,8 @@ fn written(all: &Named) -> Json {
 }
 
 /// What the servers say a model should know, each under its name, and what its tools are called here.
-fn instructions(state: &State) -> Option<String> {
-    let said = state.mounts.iter().filter_map(|mount| {
+fn instructions(mounts: &[Arc<Mount>]) -> Option<String> {
+    let said = mounts.iter().filter_map(|mount| {
         let catalog = mount.catalog();
         let text = catalog.about.as_ref()?.instructions.as_deref()?.trim();
         let text = match mount.settings.prefix.as_str() {
@@ -154,7 +161,7 @@ fn instructions(state: &State) -> Option<String> {
             "" => text.to_owned(),
             prefix => format!("Its tools and prompts have `{prefix}` before their names here.\n\n{text}"),
         };
-        Some(match state.mounts.len() {
+        Some(match mounts.len() {
             1 => text,
             _ => format!("# {}\n\n{text}", mount.name()),
         })

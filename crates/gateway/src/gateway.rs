@@ -22,6 +22,7 @@ use crate::build::{Building, State};
 use crate::emitted::Emitted;
 use crate::listen::Subscribers;
 use crate::status::ServerStatus;
+use crate::view::Visibility;
 
 /// Makes the client of a server: where credentials come from, and what built-in servers there are.
 pub type Dial = Arc<dyn Fn(&ServerSettings) -> Result<ClientBuilder, AppError> + Send + Sync>;
@@ -54,6 +55,8 @@ pub(crate) struct Inner {
     /// Seals what clients bring back: cursors, handles of tasks.
     pub(crate) sealer: ArcSwap<Sealer>,
     pub(crate) dial: Dial,
+    /// Who sees what, where that differs.
+    pub(crate) visibility: Option<Arc<dyn Visibility>>,
     /// The entry of each modern result's `_meta` that says who answers.
     pub(crate) info: String,
     /// Which gateway this is, among gateways.
@@ -67,6 +70,7 @@ pub struct GatewayBuilder {
     dial: Dial,
     limits: Limits,
     gates: Vec<Gate>,
+    visibility: Option<Arc<dyn Visibility>>,
 }
 
 impl Gateway {
@@ -84,7 +88,7 @@ impl Gateway {
             waiting: 8 * 1024,
             result_bytes: 64 * 1024 * 1024,
         };
-        GatewayBuilder { settings, dial: Arc::new(dial), limits, gates: Vec::new() }
+        GatewayBuilder { settings, dial: Arc::new(dial), limits, gates: Vec::new(), visibility: None }
     }
 
     /// Puts another configuration in force. Servers that did not change keep their connections; calls that are running
@@ -156,6 +160,13 @@ impl GatewayBuilder {
         self
     }
 
+    /// Says who sees what: what is hidden from a caller is in none of its lists and unknown when it is named. Without this
+    /// everybody sees everything.
+    pub fn visibility(mut self, visibility: impl Visibility) -> Self {
+        self.visibility = Some(Arc::new(visibility));
+        self
+    }
+
     /// How many calls may run and wait, how long they may take, and how large results may be.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
@@ -176,6 +187,7 @@ impl GatewayBuilder {
             front: OnceLock::new(),
             sealer: ArcSwap::from_pointee(Sealer::new(Key::new(random()))),
             dial: self.dial,
+            visibility: self.visibility,
             info: format!("{}:{}", Json::string(meta::SERVER_INFO), own.finish()),
             id: format!("{:032x}", u128::from_le_bytes(random())).into(),
         });

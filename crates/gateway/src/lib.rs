@@ -52,8 +52,10 @@ mod snapshot;
 mod status;
 mod tasks;
 mod uris;
+mod view;
 
 pub use gateway::{Dial, Gateway, GatewayBuilder};
 pub use pins::{Lock, LockError, Pin};
 pub use status::{Health, LIFECYCLE, ServerStatus};
 pub use tidegate_config::{ServerSettings, Settings, Source};
+pub use view::{Offer, OfferKind, ViewKey, Visibility};

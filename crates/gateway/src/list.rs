@@ -31,6 +31,20 @@ pub(crate) struct List {
     digest: OnceLock<[u8; 32]>,
 }
 
+impl Clone for List {
+    fn clone(&self) -> List {
+        let List { kind, pages, good_until, private, written: _, digest } = self;
+        List {
+            kind: *kind,
+            pages: pages.clone(),
+            good_until: *good_until,
+            private: *private,
+            written: Default::default(),
+            digest: digest.clone(),
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Written {
     text: Json,
@@ -75,6 +89,15 @@ impl List {
         self.good_until = until;
         self.private = private;
         self
+    }
+
+    /// Some of the same entries, for one caller.
+    pub(crate) fn narrowed<'a>(
+        &self,
+        definitions: impl Iterator<Item = &'a Json>,
+        page_bytes: usize,
+    ) -> List {
+        List::new(self.kind, definitions, page_bytes).good(self.good_until, true)
     }
 
     /// Whether both would tell a client the same.

@@ -37,7 +37,7 @@ impl Inner {
             Place::Snapshot(_) if wanted == Wanted::Own => return self.own_reply(own::Page::default(), call),
             Place::Snapshot(page) => page,
         };
-        let list = state.snapshot.list(kind);
+        let list = self.list_for(&state, kind, call);
         // What is the caller's own begins on the last page of what everybody has: some clients ask for no other.
         if wanted == Wanted::All
             && !list.has_page(page + 1)
@@ -113,21 +113,21 @@ impl Inner {
             Found::Own(place) => return Ok((self.state.load_full(), Place::Own(place))),
             Found::Snapshot(digest, page) => (digest, page),
         };
-        let found = match self.state_with(kind, &digest, page) {
+        let found = match self.state_with(kind, call, &digest, page) {
             Some(state) => Some(state),
             // The cursor may be older than this process, and the servers may not have said yet what they offer.
             None => {
                 self.look_again(kind).await;
-                self.state_with(kind, &digest, page)
+                self.state_with(kind, call, &digest, page)
             }
         };
         found.map(|state| (state, Place::Snapshot(page))).ok_or_else(refused)
     }
 
-    /// The state whose list has this content and such a page: this one, or one of those before.
-    fn state_with(&self, kind: Kind, digest: &[u8; 32], page: usize) -> Option<Arc<State>> {
+    /// The state whose list, as the caller sees it, has this content and such a page: this one, or one of those before.
+    fn state_with(&self, kind: Kind, call: &Call, digest: &[u8; 32], page: usize) -> Option<Arc<State>> {
         let has = |state: &Arc<State>| {
-            let list = state.snapshot.list(kind);
+            let list = self.list_for(state, kind, call);
             list.has_page(page) && list.digest() == digest
         };
         let now = self.state.load_full();

@@ -7,7 +7,7 @@ use bytestring::ByteString;
 use tidegate_config::PinMode;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Error, Json, Limits, Method, Object, Params, Symbol, meta};
-use tidegate_service::{Call, HOP_LIMIT, Reply, UNLISTED, unknown_prompt, unknown_tool};
+use tidegate_service::{Call, Context, HOP_LIMIT, Reply, UNLISTED, unknown_prompt, unknown_tool};
 
 use crate::emitted::Whom;
 use crate::gateway::Inner;
@@ -17,6 +17,8 @@ use crate::list::List;
 use crate::mount::Mount;
 use crate::questions;
 use crate::search;
+use crate::snapshot::Table;
+use crate::view::OfferKind;
 
 /// Names the server that a method without a place of its own is for, in `_meta`.
 const SERVER: &str = "dev.tidegate/server";
@@ -57,7 +59,7 @@ impl Inner {
 
     /// Calls a tool.
     async fn tool(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
-        let place = match self.known_tool(&call.params)? {
+        let place = match self.known_tool(&call)? {
             Some(place) => place,
             None if self.is_own_tool(&call.params) => return Box::pin(self.own_tool(call)).await,
             None => {
@@ -66,11 +68,11 @@ impl Inner {
                 }
                 Box::pin(self.all_settled()).await;
                 Box::pin(self.look_again(Kind::Tools)).await;
-                match self.known_tool(&call.params)? {
+                match self.known_tool(&call)? {
                     Some(place) => place,
                     // A server that was just starting may have it.
                     None => {
-                        let unknown = || Err(self.unknown(Kind::Tools, &call.params));
+                        let unknown = || Err(self.unknown(Kind::Tools, &call.params, &call.context));
                         return Box::pin(self.unlisted_tool(&call)).await.unwrap_or_else(unknown);
                     }
                 }
@@ -82,7 +84,7 @@ impl Inner {
     /// Calls a tool that nobody lists, if one of the servers that have such tools knows it.
     async fn unlisted_tool(self: &Arc<Self>, call: &Call) -> Option<Result<Reply, Error>> {
         let name = call.params.str("name")?;
-        for place in self.with_unlisted_tools(&name) {
+        for place in self.with_unlisted_tools(&name, &call.context) {
             match self.send(place, "name", call.clone()).await {
                 Ok(Reply::Error(error)) | Err(error) if error.symbol() == Symbol::ToolNotFound => {}
                 Ok(Reply::Complete(result)) if says_unknown(&result) => {}
@@ -98,7 +100,7 @@ impl Inner {
         self.all_settled().await;
         self.look_again(Kind::Tools).await;
         let mut found = None;
-        for place in self.with_unlisted_tools(&name) {
+        for place in self.with_unlisted_tools(&name, &call.context) {
             let mut call = call.clone();
             if let (Some(meta), Some(own)) = (call.params.meta(), &place.own) {
                 let params = call.params.object().with("_meta", &meta.with(UNLISTED, &Json::string(own)));
@@ -123,7 +125,7 @@ impl Inner {
     }
 
     /// The servers that may have a tool that nobody lists, the likeliest first, with its name there.
-    fn with_unlisted_tools(&self, name: &str) -> Vec<Place> {
+    fn with_unlisted_tools(&self, name: &str, context: &Context) -> Vec<Place> {
         let state = self.state.load_full();
         // What nobody has seen cannot be pinned.
         if state.tools.pin != PinMode::Off {
@@ -133,6 +135,7 @@ impl Inner {
             .mounts
             .iter()
             .filter(|mount| mount.has_unlisted_tools())
+            .filter(|mount| self.sees(context, OfferKind::Tool, name, mount.name()))
             .filter_map(|mount| {
                 let own = name.strip_prefix(mount.settings.prefix.as_str())?;
                 let place = Place { mount: mount.clone(), own: Some(own.into()) };
@@ -145,10 +148,14 @@ impl Inner {
     }
 
     /// The server of a tool that is in the table.
-    pub(crate) fn known_tool(&self, params: &Params) -> Result<Option<Place>, Error> {
+    pub(crate) fn known_tool(&self, call: &Call) -> Result<Option<Place>, Error> {
         let state = self.state.load();
-        let name = params.str("name").ok_or_else(|| Error::invalid_params("\"name\" must be a string"))?;
+        let name =
+            call.params.str("name").ok_or_else(|| Error::invalid_params("\"name\" must be a string"))?;
         let Some(row) = state.snapshot.tools.get(&name) else { return Ok(None) };
+        if !self.sees(&call.context, OfferKind::Tool, &name, state.mounts[row.server].name()) {
+            return Ok(None);
+        }
         if let Some(why) = &row.withheld {
             return Err(why.clone());
         }
@@ -157,21 +164,24 @@ impl Inner {
     }
 
     async fn prompt(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
-        let place = match self.known_prompt(&call.params)? {
+        let place = match self.known_prompt(&call.params, &call.context)? {
             Some(place) => place,
             None => {
                 Box::pin(self.look_again(Kind::Prompts)).await;
-                let unknown = || self.unknown(Kind::Prompts, &call.params);
-                self.known_prompt(&call.params)?.ok_or_else(unknown)?
+                let unknown = || self.unknown(Kind::Prompts, &call.params, &call.context);
+                self.known_prompt(&call.params, &call.context)?.ok_or_else(unknown)?
             }
         };
         self.send(place, "name", call).await
     }
 
-    fn known_prompt(&self, params: &Object) -> Result<Option<Place>, Error> {
+    fn known_prompt(&self, params: &Object, context: &Context) -> Result<Option<Place>, Error> {
         let state = self.state.load();
         let name = params.str("name").ok_or_else(|| Error::invalid_params("\"name\" must be a string"))?;
-        Ok(state.snapshot.prompts.get(&name).map(|row| Place {
+        let row = state.snapshot.prompts.get(&name);
+        let row =
+            row.filter(|row| self.sees(context, OfferKind::Prompt, &name, state.mounts[row.server].name()));
+        Ok(row.map(|row| Place {
             mount: state.mounts[row.server].clone(),
             own: (row.own != *name).then(|| row.own.clone()),
         }))
@@ -189,8 +199,14 @@ impl Inner {
         self.send(place, "uri", call).await
     }
 
-    /// Whose a resource is: by list, by template, by whoever last gave the address to this caller, by scheme.
+    /// Whose a resource is, if the caller sees it.
     pub(crate) fn whose(&self, uri: &ByteString, call: &Call) -> Option<Place> {
+        let place = self.owner(uri, call)?;
+        self.sees(&call.context, OfferKind::Resource, uri, place.mount.name()).then_some(place)
+    }
+
+    /// Whose a resource is: by list, by template, by whoever last gave the address to this caller, by scheme.
+    fn owner(&self, uri: &ByteString, call: &Call) -> Option<Place> {
         let state = self.state.load();
         let uris = &state.snapshot.uris;
         if let Some((server, own)) = uris.find(uri).or_else(|| uris.qualified(uri)) {
@@ -228,8 +244,8 @@ impl Inner {
         let reference = call.params.object().object("ref").ok_or_else(wrong)?;
         let (place, member) = match reference.str("type").as_deref() {
             Some("ref/prompt") => {
-                let place = self.known_prompt(&reference)?;
-                (place.ok_or_else(|| self.unknown(Kind::Prompts, &reference))?, "name")
+                let place = self.known_prompt(&reference, &call.context)?;
+                (place.ok_or_else(|| self.unknown(Kind::Prompts, &reference, &call.context))?, "name")
             }
             Some("ref/resource") => {
                 let uri = reference.text("uri").ok_or_else(wrong)?;
@@ -237,6 +253,9 @@ impl Inner {
                 let template = state.snapshot.uris.find_template(&uri).map(|(server, own)| Place {
                     mount: state.mounts[server].clone(),
                     own: (own != uri).then_some(own),
+                });
+                let template = template.filter(|place| {
+                    self.sees(&call.context, OfferKind::ResourceTemplate, &uri, place.mount.name())
                 });
                 let place = template.or_else(|| self.whose(&uri, &call));
                 (place.ok_or_else(|| self.no_resource(&uri))?, "uri")
@@ -276,6 +295,9 @@ impl Inner {
                 None => return Err(Error::method_not_found(call.method.as_str())),
             },
         };
+        if !self.sees(&call.context, OfferKind::Method, call.method.as_str(), mount.name()) {
+            return Err(Error::method_not_found(call.method.as_str()));
+        }
         self.send(Place { mount, own: None }, "", call).await
     }
 
@@ -327,15 +349,21 @@ impl Inner {
 
     /// A tool or a prompt that nobody has, with the names that were probably meant. A server that is not there yet may have
     /// it.
-    pub(crate) fn unknown(&self, kind: Kind, params: &Object) -> Error {
+    pub(crate) fn unknown(&self, kind: Kind, params: &Object, context: &Context) -> Error {
         let name = params.str("name").unwrap_or_default();
         let state = self.state.load();
+        let callable = |table: &Table| -> Vec<String> {
+            let rows = table.iter().filter(|(_, row)| row.withheld.is_none());
+            let rows = rows
+                .filter(|(name, row)| self.sees(context, kind.into(), name, state.mounts[row.server].name()));
+            rows.map(|(name, _)| name.to_string()).collect()
+        };
         let error = match kind {
             Kind::Tools => {
                 let own = search::own_names(&state.tools).iter().copied();
-                unknown_tool(&name, own.chain(state.snapshot.tools.callable()))
+                unknown_tool(&name, own.chain(callable(&state.snapshot.tools).iter().map(String::as_str)))
             }
-            _ => unknown_prompt(&name, state.snapshot.prompts.callable()),
+            _ => unknown_prompt(&name, callable(&state.snapshot.prompts).iter().map(String::as_str)),
         };
         let silent: Vec<_> = state
             .mounts

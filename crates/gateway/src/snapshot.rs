@@ -19,6 +19,7 @@ use crate::names::{Names, Owner, Unnamed};
 use crate::pins::Pins;
 use crate::search::{self, Index};
 use crate::uris::Uris;
+use crate::view::Listed;
 
 /// One server's part of a snapshot in the making.
 pub(crate) struct Source<'a> {
@@ -41,6 +42,8 @@ pub(crate) struct Snapshot {
     pub(crate) prompts: Table,
     pub(crate) uris: Uris,
     pub(crate) lists: [List; 4],
+    /// The entries of each list, in its order.
+    pub(crate) entries: [Vec<Listed>; 4],
     /// For searching tools, once somebody does.
     pub(crate) index: OnceLock<Index>,
     /// What had to be changed, in sentences.
@@ -80,11 +83,6 @@ impl Table {
         self.order.iter().filter_map(|name| self.rows.get_key_value(name))
     }
 
-    /// The names that may be used.
-    pub(crate) fn callable(&self) -> impl Iterator<Item = &str> {
-        self.iter().filter(|(_, row)| row.withheld.is_none()).map(|(name, _)| &**name)
-    }
-
     pub(crate) fn add(&mut self, name: ByteString, row: Row) {
         self.order.push(name.clone());
         self.rows.insert(name, row);
@@ -107,24 +105,29 @@ impl Snapshot {
         let mut reports = names.reports;
         reports.extend(prompt_names.reports);
         let shown = search::shown(&tool_table, tools);
-        let finish = |kind, definitions: &[&Json]| {
+        let finish = |kind, entries: &[Listed]| {
             let (until, private) = good(sources, kind);
-            List::new(kind, definitions.iter().copied(), tools.page_bytes).good(until, private)
+            let definitions = entries.iter().map(|entry| &entry.definition);
+            List::new(kind, definitions, tools.page_bytes).good(until, private)
         };
-        let prompts: Vec<&Json> = prompt_table.iter().map(|(_, row)| &row.definition).collect();
-        let resources = addressed(sources, Kind::Resources, &uris);
-        let templates = addressed(sources, Kind::Templates, &uris);
-        let lists = [
-            finish(Kind::Tools, &shown.iter().collect::<Vec<_>>()),
-            finish(Kind::Prompts, &prompts),
-            finish(Kind::Resources, &resources.iter().collect::<Vec<_>>()),
-            finish(Kind::Templates, &templates.iter().collect::<Vec<_>>()),
+        let prompts = prompt_table.iter().map(|(name, row)| Listed {
+            name: name.clone(),
+            server: Some(row.server),
+            definition: row.definition.clone(),
+        });
+        let entries = [
+            shown,
+            prompts.collect(),
+            addressed(sources, Kind::Resources, &uris),
+            addressed(sources, Kind::Templates, &uris),
         ];
+        let lists = Kind::ALL.map(|kind| finish(kind, &entries[kind.index()]));
         Snapshot {
             tools: tool_table,
             prompts: prompt_table,
             uris,
             lists,
+            entries,
             index: OnceLock::new(),
             reports,
             _schemas: hold_schemas(sources, tools.schemas),
@@ -230,7 +233,7 @@ fn hold_schemas(sources: &[Source<'_>], schemas: SchemaStyle) -> Hold {
 }
 
 /// The definitions of resources or templates as they are offered.
-fn addressed(sources: &[Source<'_>], kind: Kind, uris: &Uris) -> Vec<Json> {
+fn addressed(sources: &[Source<'_>], kind: Kind, uris: &Uris) -> Vec<Listed> {
     let mut all = Vec::new();
     for (server, source) in sources.iter().enumerate() {
         for entry in source.entries(kind) {
@@ -238,16 +241,18 @@ fn addressed(sources: &[Source<'_>], kind: Kind, uris: &Uris) -> Vec<Json> {
                 Kind::Templates => uris.offered_template(server, &entry.key),
                 _ => uris.offered(server, &entry.key),
             };
-            all.push(match offered {
+            let definition = match &offered {
                 None => entry.definition.clone(),
                 Some(uri) => {
                     let mut edit = Edit::of(&entry.definition);
                     if let Some(edit) = &mut edit {
-                        edit.set(kind.key(), Json::string(&uri));
+                        edit.set(kind.key(), Json::string(uri));
                     }
                     edit.and_then(Edit::finish).unwrap_or_else(|| entry.definition.clone())
                 }
-            });
+            };
+            let name = offered.unwrap_or_else(|| entry.key.clone());
+            all.push(Listed { name, server: Some(server), definition });
         }
     }
     all

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bytestring::ByteString;
 use tidegate_protocol::json::{ObjectWriter, write_str};
-use tidegate_protocol::{Error, Json, Method, Object, Profile, Revision, Symbol, meta};
+use tidegate_protocol::{Error, Json, Method, Profile, Revision, Symbol, meta};
 
 use crate::call::Call;
 use crate::correlation::CorrelationId;
@@ -56,18 +56,7 @@ impl Tag {
     /// The same error with the id of the call among its data, under which the log has more about it. Data that is not an
     /// object has no place for it.
     fn identified(&self, error: Error) -> Error {
-        let id = Json::string(self.correlation.as_str());
-        let data = match error.data() {
-            None => Some(Object::empty()),
-            Some(data) => Object::of(data),
-        };
-        match data {
-            Some(data) if !data.has(CORRELATION) => {
-                let data = data.with(CORRELATION, &id);
-                error.with_data(data)
-            }
-            _ => error,
-        }
+        error.with_data_member(CORRELATION, &Json::string(self.correlation.as_str()))
     }
 
     /// Whether this is a tool that does not exist, which clients of the GBIF server know as a result like any other

@@ -29,13 +29,13 @@ impl Inner {
         if name == SEARCH {
             return self.search_tools(&call).await;
         }
-        match self.known_tool(&call.params)? {
+        match self.known_tool(&call)? {
             Some(_) => {}
             None if name == CALL => return Err(wrong(format_args!("{CALL} cannot call itself"))),
             None => {
                 self.look_again(Kind::Tools).await;
-                if self.known_tool(&call.params)?.is_none() {
-                    return Err(self.no_tool(&name, &call.params).await);
+                if self.known_tool(&call)?.is_none() {
+                    return Err(self.no_tool(&name, &call).await);
                 }
             }
         }
@@ -46,10 +46,13 @@ impl Inner {
 
     /// A name that nobody has, with those that were probably meant.
     /// Not every client shows its model more of an error than the sentence, so that has the best of them too.
-    async fn no_tool(&self, name: &str, params: &Params) -> Error {
-        let error = self.unknown(Kind::Tools, params);
+    async fn no_tool(&self, name: &str, call: &Call) -> Error {
+        let error = self.unknown(Kind::Tools, &call.params, &call.context);
         let near = match self.indexed().await {
-            Ok(state) => state.index().search(name, None, SUGGESTIONS).names,
+            Ok(state) => {
+                let is_seen = |name: &str| self.sees_tool(&state, &call.context, name);
+                state.index().search(name, None, SUGGESTIONS, &is_seen).names
+            }
             Err(error) => return error,
         };
         let mut sentence = error.message().to_owned();

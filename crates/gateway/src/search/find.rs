@@ -8,7 +8,7 @@ use tidegate_protocol::{Error, Json, Object};
 use tidegate_service::{Call, Reply};
 
 use super::definitions::{CALL, DEFAULT_LIMIT, MAX_LIMIT};
-use super::index::Found;
+use super::index::{Found, Seen};
 use super::{arguments, wrong};
 use crate::build::State;
 use crate::gateway::Inner;
@@ -31,7 +31,8 @@ impl Inner {
     pub(super) async fn search_tools(self: &Arc<Self>, call: &Call) -> Result<Reply, Error> {
         let wanted = Wanted::read(&arguments(&call.params)?)?;
         self.look_again(Kind::Tools).await;
-        let answer = self.indexed().await?.find(&wanted)?;
+        let state = self.indexed().await?;
+        let answer = state.find(&wanted, &|name| self.sees_tool(&state, &call.context, name))?;
         Ok(answer.into_reply(call, &self.info))
     }
 }
@@ -60,26 +61,26 @@ impl Wanted {
 }
 
 impl State {
-    fn find(&self, wanted: &Wanted) -> Result<Answer, Error> {
+    fn find(&self, wanted: &Wanted, is_seen: Seen<'_>) -> Result<Answer, Error> {
         let server = match &wanted.server {
             None => None,
             Some(name) => match self.mounts.iter().position(|mount| mount.name() == name) {
-                None => return Err(self.no_server(name)),
+                None => return Err(self.no_server(name, is_seen)),
                 found => found,
             },
         };
         Ok(match (wanted.query.is_empty(), server) {
             (false, server) => {
-                let found = self.index().search(&wanted.query, server, wanted.limit);
+                let found = self.index().search(&wanted.query, server, wanted.limit, is_seen);
                 let fits = format!("that match {:?}", wanted.query);
                 self.tools_found(found, &fits)
             }
             (true, Some(server)) => {
-                let found = self.index().of_server(server, wanted.limit);
+                let found = self.index().of_server(server, wanted.limit, is_seen);
                 let fits = format!("of the server {:?}", self.mounts[server].name());
                 self.tools_found(found, &fits)
             }
-            (true, None) => self.servers(),
+            (true, None) => self.servers(is_seen),
         })
     }
 
@@ -118,20 +119,24 @@ impl State {
     }
 
     /// The servers, for whoever wants to look around.
-    fn servers(&self) -> Answer {
-        let total = self.index().len();
+    fn servers(&self, is_seen: Seen<'_>) -> Answer {
+        let counted = self.mounts.iter().enumerate().map(|(place, mount)| {
+            let (seen, all) = self.index().count(place, is_seen);
+            (mount, seen, all)
+        });
+        // A server of which nothing is seen is not there, either.
+        let counted: Vec<_> = counted.filter(|(_, seen, all)| *seen > 0 || *all == 0).collect();
+        let total = counted.iter().map(|(_, seen, _)| seen).sum();
         let mut text = format!(
             "{} of {} servers. Search for some with what they should do, or name a server to see its tools; call one \
              with {CALL}.\n",
             tools(total),
-            self.mounts.len()
+            counted.len()
         );
-        let servers: Vec<Json> = self
-            .mounts
+        let servers: Vec<Json> = counted
             .iter()
-            .enumerate()
-            .map(|(place, mount)| {
-                let count = self.index().count(place);
+            .map(|(mount, count, _)| {
+                let count = *count;
                 let _ = write!(text, "\n- {}: {}", mount.name(), tools(count));
                 let mut server = ObjectWriter::new();
                 server.str("name", mount.name()).value("tools", &count);
@@ -146,8 +151,12 @@ impl State {
         Answer { text, structured: structured.finish() }
     }
 
-    fn no_server(&self, name: &str) -> Error {
-        let names: Vec<&str> = self.mounts.iter().map(|mount| mount.name()).collect();
+    fn no_server(&self, name: &str, is_seen: Seen<'_>) -> Error {
+        let mounts = self.mounts.iter().enumerate().filter(|(place, _)| {
+            let (seen, all) = self.index().count(*place, is_seen);
+            seen > 0 || all == 0
+        });
+        let names: Vec<&str> = mounts.map(|(_, mount)| mount.name()).collect();
         wrong(format_args!("no server is named {name:?}; the servers are {}", names.join(", ")))
     }
 }

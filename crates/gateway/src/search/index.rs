@@ -55,6 +55,9 @@ struct Word {
     rarity: f32,
 }
 
+/// Whether whoever searches sees the tool of this name.
+pub(crate) type Seen<'a> = &'a dyn Fn(&str) -> bool;
+
 /// What was found.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Found {
@@ -79,24 +82,27 @@ impl Index {
         draft.finish()
     }
 
-    /// How many tools a server has.
-    pub(crate) fn count(&self, server: usize) -> usize {
-        self.tools.iter().filter(|tool| tool.server == server).count()
-    }
-
-    /// How many tools there are.
-    pub(crate) fn len(&self) -> usize {
-        self.tools.len()
+    /// How many tools of a server are seen, and how many it has.
+    pub(crate) fn count(&self, server: usize, is_seen: Seen<'_>) -> (usize, usize) {
+        let tools = || self.tools.iter().filter(|tool| tool.server == server);
+        (tools().filter(|tool| is_seen(&tool.name)).count(), tools().count())
     }
 
     /// The tools of a server in the order of the list.
-    pub(crate) fn of_server(&self, server: usize, limit: usize) -> Found {
-        let all: Vec<_> = self.tools.iter().filter(|tool| tool.server == server).collect();
+    pub(crate) fn of_server(&self, server: usize, limit: usize, is_seen: Seen<'_>) -> Found {
+        let tools = self.tools.iter().filter(|tool| tool.server == server && is_seen(&tool.name));
+        let all: Vec<_> = tools.collect();
         Found { total: all.len(), names: all.into_iter().take(limit).map(|tool| tool.name.clone()).collect() }
     }
 
     /// The tools that fit best, of one server or of all.
-    pub(crate) fn search(&self, query: &str, server: Option<usize>, limit: usize) -> Found {
+    pub(crate) fn search(
+        &self,
+        query: &str,
+        server: Option<usize>,
+        limit: usize,
+        is_seen: Seen<'_>,
+    ) -> Found {
         let mut wanted = words::of_query(query);
         wanted.truncate(MOST_WORDS);
         let mut scores = vec![(0.0f32, 0u32); self.tools.len()];
@@ -126,7 +132,8 @@ impl Index {
                 let likeness = tool.likeness(&squashed);
                 // Who has all the words asked for stands before who has one of them often.
                 let score = score * matched as f32 / wanted.len().max(1) as f32;
-                (score > 0.0 || likeness > 0).then_some(Hit { likeness, score, place })
+                let fits = score > 0.0 || likeness > 0;
+                (fits && is_seen(&tool.name)).then_some(Hit { likeness, score, place })
             })
             .collect();
         let total = hits.len();

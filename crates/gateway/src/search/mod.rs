@@ -15,13 +15,15 @@ mod words;
 
 use std::sync::Arc;
 
+use bytestring::ByteString;
 use tidegate_config::{ToolMode, ToolSettings};
-use tidegate_protocol::{Error, Json, Object, Params, Symbol};
+use tidegate_protocol::{Error, Object, Params, Symbol};
 use tidegate_service::{Call, Reply};
 
 use crate::build::State;
 use crate::gateway::Inner;
-use crate::snapshot::Table;
+use crate::snapshot::{Row, Table};
+use crate::view::Listed;
 use definitions::{CALL, SEARCH};
 pub(crate) use index::Index;
 
@@ -34,13 +36,24 @@ pub(crate) fn own_names(tools: &ToolSettings) -> &'static [&'static str] {
 }
 
 /// The definitions that are listed.
-pub(crate) fn shown(table: &Table, tools: &ToolSettings) -> Vec<Json> {
+pub(crate) fn shown(table: &Table, tools: &ToolSettings) -> Vec<Listed> {
+    let listed = |(name, row): (&ByteString, &Row)| Listed {
+        name: name.clone(),
+        server: Some(row.server),
+        definition: row.definition.clone(),
+    };
     let may_be_called = table.iter().filter(|(_, row)| row.withheld.is_none());
     match tools.mode {
-        ToolMode::All => may_be_called.map(|(_, row)| row.definition.clone()).collect(),
+        ToolMode::All => may_be_called.map(listed).collect(),
         ToolMode::Search => {
             let favourites = may_be_called.filter(|(name, _)| tools.favourites.matches(name));
-            definitions::own().into_iter().chain(favourites.map(|(_, row)| row.definition.clone())).collect()
+            let own = own_names(tools).iter().zip(definitions::own());
+            let own = own.map(|(name, definition)| Listed {
+                name: ByteString::from_static(name),
+                server: None,
+                definition,
+            });
+            own.chain(favourites.map(listed)).collect()
         }
     }
 }

@@ -41,7 +41,7 @@ fn of(tools: Vec<(usize, String, String, String)>) -> Index {
 }
 
 fn found(query: &str) -> Vec<String> {
-    index().search(query, None, 50).names.iter().map(ToString::to_string).collect()
+    index().search(query, None, 50, &|_| true).names.iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn who_has_all_the_words_stands_before_who_has_one_often() {
             r#""description":"pay the invoice of a month, or do many other things with it""#.into(),
         ),
     ]);
-    assert_eq!(index.search("pay invoice", None, 5).names[0], "b");
+    assert_eq!(index.search("pay invoice", None, 5, &|_| true).names[0], "b");
 }
 
 #[test]
@@ -111,14 +111,18 @@ fn nothing_is_found_where_nothing_fits() {
 #[test]
 fn one_server_and_a_limit() {
     let index = index();
-    let found = index.search("issue", Some(1), 50);
+    let found = index.search("issue", Some(1), 50, &|_| true);
     assert_eq!((found.names.len(), found.total), (0, 0), "{found:?}");
-    let found = index.search("issue", None, 2);
+    let found = index.search("issue", None, 2, &|_| true);
     assert_eq!((found.names.len(), found.total), (2, 4), "{found:?}");
-    let all = index.search("issue", None, 50);
+    let all = index.search("issue", None, 50, &|_| true);
     assert_eq!(all.names[..2], found.names[..], "a limit does not change the order");
-    assert_eq!(index.of_server(1, 2).names, ["sendEmail", "weather"]);
-    assert_eq!((index.of_server(1, 2).total, index.count(0), index.len()), (3, 5, 8));
+    let all = |_: &str| true;
+    assert_eq!(index.of_server(1, 2, &all).names, ["sendEmail", "weather"]);
+    assert_eq!((index.of_server(1, 2, &all).total, index.count(0, &all)), (3, (5, 5)));
+    let some = |name: &str| name != "sendEmail";
+    assert_eq!(index.of_server(1, 2, &some).total, 2);
+    assert_eq!(index.count(1, &some), (2, 3));
 }
 
 #[test]
@@ -128,7 +132,7 @@ fn what_is_withheld_is_not_found() {
         let definition = Json::trusted(format!("{{\"name\":\"{name}\",\"description\":\"a door\"}}"));
         table.add(name.into(), Row { server: 0, own: name.into(), definition, withheld });
     }
-    assert_eq!(Index::new(&table, &["s"]).search("door", None, 5).names, ["open"]);
+    assert_eq!(Index::new(&table, &["s"]).search("door", None, 5, &|_| true).names, ["open"]);
 }
 
 #[test]
@@ -137,8 +141,8 @@ fn names_in_other_scripts_and_hostile_queries() {
         (0, "x1".into(), "x1".into(), r#""description":"Создать задачу""#.into()),
         (0, "x2".into(), "x2".into(), r#""description":"ファイルを検索する""#.into()),
     ]);
-    assert_eq!(index.search("задачу", None, 5).names, ["x1"]);
-    assert_eq!(index.search("検索", None, 5).names, ["x2"]);
+    assert_eq!(index.search("задачу", None, 5, &|_| true).names, ["x1"]);
+    assert_eq!(index.search("検索", None, 5, &|_| true).names, ["x2"]);
     let long = "create issue ".repeat(100_000);
-    assert_eq!(index.search(&long, None, 5).total, 0);
+    assert_eq!(index.search(&long, None, 5, &|_| true).total, 0);
 }

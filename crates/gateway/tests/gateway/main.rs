@@ -19,6 +19,7 @@ mod handshake;
 mod hops;
 mod logs;
 mod own;
+mod principals;
 mod reload;
 mod retries;
 mod routing;
@@ -27,6 +28,7 @@ mod sealing;
 mod tasks;
 mod times;
 mod union;
+mod views;
 
 /// Not a test: what the server processes of the tests run. They are this very program, started again.
 #[test]
