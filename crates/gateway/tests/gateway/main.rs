@@ -24,6 +24,7 @@ mod reload;
 mod retries;
 mod routing;
 mod schemas;
+mod sealing;
 mod tasks;
 mod times;
 mod union;
