@@ -1,6 +1,6 @@
 //! Building what is on offer: from a configuration, and anew whenever a server lists something else.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
@@ -15,10 +15,13 @@ use crate::keeper;
 use crate::kept;
 use crate::kind::Kind;
 use crate::mount::Mount;
+use crate::names::Report;
 use crate::pins::Pins;
 use crate::snapshot::{Snapshot, Source};
 use crate::status::LIFECYCLE;
 
+/// How many lines are logged about one server and one change of what is on offer.
+const LINES: usize = 10;
 /// How many earlier snapshots are kept for cursors that name them.
 const KEPT: usize = 4;
 
@@ -192,9 +195,10 @@ impl Inner {
         drop(sources);
         building.next += 1;
         let before = self.state.load_full();
-        let said: HashSet<&String> = before.snapshot.reports.iter().collect();
-        for report in snapshot.reports.iter().filter(|report| !said.contains(report)) {
-            tracing::warn!("{report}");
+        let said: HashSet<&Report> = before.snapshot.reports.iter().collect();
+        let new = snapshot.reports.iter().filter(|report| !said.contains(report));
+        for line in lines(new) {
+            tracing::warn!("{line}");
         }
         let different: Vec<Kind> = Kind::ALL
             .into_iter()
@@ -214,5 +218,35 @@ impl Inner {
             self.subscribers.tell(notice);
         }
         notices
+    }
+}
+
+/// What to log of reports: a server that changes thousands of names is told of in a few lines.
+fn lines<'a>(reports: impl Iterator<Item = &'a Report>) -> Vec<String> {
+    let (mut lines, mut counts) = (Vec::new(), BTreeMap::<&str, usize>::new());
+    for Report { server, sentence } in reports {
+        let count = counts.entry(server).or_default();
+        *count += 1;
+        if *count <= LINES {
+            lines.push(sentence.clone());
+        }
+    }
+    let more = counts.into_iter().filter(|(_, count)| *count > LINES);
+    lines.extend(more.map(|(server, count)| format!("and {} more about {server:?}", count - LINES)));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_with_thousands_of_reports_gets_a_few_lines() {
+        let many = (0..10_000).map(|n| Report::new("loud", format!("loud {n}")));
+        let reports: Vec<Report> = many.chain([Report::new("quiet", "once".to_owned())]).collect();
+        let lines = lines(reports.iter());
+        assert_eq!(lines.len(), LINES + 2, "{lines:?}");
+        assert_eq!((&*lines[0], &*lines[LINES - 1]), ("loud 0", "loud 9"));
+        assert_eq!(lines[LINES..], ["once", "and 9990 more about \"loud\""]);
     }
 }

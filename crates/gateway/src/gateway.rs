@@ -94,7 +94,7 @@ impl Gateway {
 
     /// What had to be changed about names, and what else is worth knowing, in sentences.
     pub fn reports(&self) -> Vec<String> {
-        self.inner.state.load().snapshot.reports.clone()
+        self.inner.state.load().snapshot.reports.iter().map(|report| report.sentence.clone()).collect()
     }
 
     /// Waits until every server has been asked what it offers, but no longer than this.
