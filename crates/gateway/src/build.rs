@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use tidegate_client::{AppError, Audience};
-use tidegate_config::{Settings, ToolSettings};
+use tidegate_config::{DisabledServer, Settings, ToolSettings};
 use tidegate_protocol::{Object, Profile};
 use tidegate_service::Notice;
 use tokio::task::JoinHandle;
@@ -30,6 +30,8 @@ pub(crate) struct State {
     pub(crate) mounts: Vec<Arc<Mount>>,
     pub(crate) snapshot: Snapshot,
     pub(crate) tools: ToolSettings,
+    /// The servers of the configuration that are not used.
+    pub(crate) disabled: Vec<DisabledServer>,
     /// Whose numbers clients look for in the gateway's own errors.
     pub(crate) errors: Profile,
 }
@@ -41,6 +43,7 @@ impl State {
             mounts: Vec::new(),
             snapshot: Snapshot::new(0, &[], &settings.tools, &Pins::default()),
             tools: settings.tools.clone(),
+            disabled: settings.disabled.clone(),
             errors: settings.errors,
         }
     }
@@ -211,7 +214,8 @@ impl Inner {
             earlier.truncate(KEPT);
         }
         let errors = building.settings.errors;
-        self.state.store(Arc::new(State { mounts, snapshot, tools, errors }));
+        let disabled = building.settings.disabled.clone();
+        self.state.store(Arc::new(State { mounts, snapshot, tools, disabled, errors }));
         let mut notices: Vec<Notice> = different.into_iter().map(Kind::notice).collect();
         notices.dedup();
         for notice in &notices {

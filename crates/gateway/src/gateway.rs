@@ -10,7 +10,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use futures_util::future::{BoxFuture, join_all};
 use tidegate_client::{AppError, Client, ClientBuilder, ErrorProfile};
-use tidegate_config::{ServerSettings, Settings, Source};
+use tidegate_config::{DisabledServer, ServerSettings, Settings, Source};
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::seal::{Key, Nonce, Sealer};
 use tidegate_protocol::{Error, Json, Method, Revision, Symbol, meta};
@@ -90,6 +90,11 @@ impl Gateway {
     /// How the servers are doing, in the order of the configuration.
     pub fn status(&self) -> Vec<ServerStatus> {
         self.inner.state.load().mounts.iter().map(|mount| mount.status()).collect()
+    }
+
+    /// The servers of the configuration that are not used, and why.
+    pub fn disabled(&self) -> Vec<DisabledServer> {
+        self.inner.state.load().disabled.clone()
     }
 
     /// What had to be changed about names, and what else is worth knowing, in sentences.
