@@ -48,7 +48,16 @@ const STACK: usize = 8 * 1024 * 1024;
 const LEAVE: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
-    let matches = commands::grouped(Cli::command()).get_matches();
+    let matches = commands::grouped(Cli::command()).try_get_matches().unwrap_or_else(|error| {
+        let args: Vec<String> = std::env::args().skip(1).collect();
+        match commands::clearer(&error, &args) {
+            Some(failure) => {
+                failure.show();
+                std::process::exit(failure.exit.number().into());
+            }
+            None => error.exit(),
+        }
+    });
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     logging::init(cli.log_format, cli.log_level.as_deref().or(cli.command.log_level()));
     let runtime =

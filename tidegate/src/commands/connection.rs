@@ -17,7 +17,7 @@ use super::target::Common;
 
 /// How many of the last lines on standard error are shown when a server fails.
 const LAST_LINES: usize = 12;
-/// How many are kept: a server may be started twice before it is given up.
+/// How many are kept: a legacy server that ends at the first question is started twice.
 const KEPT_LINES: usize = 4 * LAST_LINES;
 
 /// The last lines that a server's process wrote to standard error. Clones are handles on the same.
@@ -128,6 +128,7 @@ impl StartLimit {
                 settings.name,
                 file.display()
             )),
+            (_, _) if self.is_given => failure.next("If it needs longer, raise --timeout."),
             _ => failure,
         }
     }
