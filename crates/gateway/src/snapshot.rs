@@ -214,10 +214,8 @@ fn named(
                 Kind::Tools => pins.withheld(&settings.name, entry),
                 _ => None,
             };
-            if let Some(why) = &withheld {
-                if let Some(line) = why.message().lines().next() {
-                    names.report(&settings.name, line.to_owned());
-                }
+            if let Some(line) = withheld.as_ref().and_then(|why| why.message().lines().next()) {
+                names.report(&settings.name, line.to_owned());
             }
             table.add(name, Row { server, own: entry.key.clone(), definition, withheld });
         }
