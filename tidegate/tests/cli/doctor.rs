@@ -216,6 +216,7 @@ fn a_program_that_ends_at_once_is_started_once() {
         let done = tidegate_in(&folder, args, "");
         let said = format!("{}{}", done.out, done.err);
         assert_eq!(folder.read("starts"), "start\n", "{args:?}: {said}");
+        assert!(said.contains("… (earlier lines are not shown)"), "{args:?}: {said}");
         for line in ["line 14\n", "line 4\n"] {
             assert_eq!(said.matches(&format!(" {line}")).count(), 1, "{args:?} {line:?}: {said}");
         }

@@ -1,6 +1,6 @@
 //! What goes wrong: one sentence with its code on standard error, what to do next, and the exit code.
 
-use crate::rig::{Done, Folder, demo, tidegate, tidegate_in, with_canned};
+use crate::rig::{CANNED, Done, Folder, demo, tidegate, tidegate_in, with_canned};
 
 /// Standard error has these parts, and standard output nothing.
 #[track_caller]
@@ -101,6 +101,22 @@ fn too_slow_is_6() {
         &tidegate(&["tools", "--timeout", "300ms", "--", "sleep", "600"]).exits(6),
         &["The server did not answer within 300ms (E202)\n"],
     );
+}
+
+#[test]
+fn one_remedy_is_named_for_what_is_too_slow() {
+    let folder = Folder::new();
+    folder.write("canned.sh", CANNED);
+    let tools = r#"[{"name":"never","inputSchema":{"type":"object"}}]"#;
+    folder.write(
+        "tidegate.toml",
+        &format!("[servers.a]\ncommand = [\"sh\", \"canned.sh\"]\nenv = {{ TOOLS = '{tools}' }}\ntimeout = \"1s\"\n"),
+    );
+    let setting = "raise servers.a.timeout in the configuration";
+    let said = tidegate_in(&folder, &["call", "a", "never"], "").exits(6).err;
+    assert!(said.contains(setting) && !said.contains("--timeout"), "{said}");
+    let said = tidegate_in(&folder, &["call", "a", "never", "--timeout", "1s"], "").exits(6).err;
+    assert!(!said.contains(setting) && said.contains("--timeout"), "{said}");
 }
 
 #[test]
