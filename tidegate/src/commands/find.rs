@@ -96,7 +96,10 @@ pub(crate) fn find(word: &str, config: Option<&Path>) -> Result<Place, Failure> 
     }
     let others = others();
     // As `tidegate serve` would serve it.
-    let is_elsewhere = others.iter().any(|file| file.names().any(|name| name == word));
+    let having = others.iter().filter(|file| file.names().any(|name| name == word));
+    // The user's own come before those of the directory that somebody happens to be in.
+    let elsewhere_in = having.min_by_key(|file| is_project_file(file.origin())).map(ServersFile::origin);
+    let is_elsewhere = elsewhere_in.is_some();
     if word == "memory" && gateway.is_none() && broken.is_none() && !is_elsewhere {
         let settings = super::serve::unconfigured(word);
         return Place::builtin(&settings.servers[0]);
@@ -105,7 +108,7 @@ pub(crate) fn find(word: &str, config: Option<&Path>) -> Result<Place, Failure> 
         if let Some(broken) = broken {
             output::note(&format!("note: tidegate.toml was not searched: {}", broken.line()));
         }
-        return elsewhere(word, None).and_then(trusted);
+        return elsewhere(word, elsewhere_in).and_then(trusted);
     }
     if let Some(broken) = broken {
         return Err(broken);

@@ -173,6 +173,10 @@ fn a_file_of_this_directory_starts_nothing_by_itself() {
         );
         assert!(said.contains("name the file as well: ./.mcp.json#evil"), "{command}: {said}");
     }
+    // Nor does it stand in for a server of the user's own, which this directory has as well because it is their home.
+    let own = format!(r#"{{"command": "{TIDEGATE}", "args": ["serve", "--demo", "--stdio"]}}"#);
+    folder.write(".cursor/mcp.json", &format!(r#"{{"mcpServers": {{"evil": {own}}}}}"#));
+    assert!(tidegate_in(&folder, &["tools", "evil"], "").exits(0).out.contains("echo"));
     assert!(!folder.0.join("started").exists());
     tidegate_in(&folder, &["tools", "./.mcp.json#evil"], "").exits(3);
     assert!(folder.0.join("started").exists());

@@ -70,8 +70,8 @@ fn number(text: &str) -> Option<i64> {
     text.parse().ok().filter(|number| *number >= 0)
 }
 
-/// The part that begins at a place and takes about `most` bytes in an answer, and has no more in it than one import may. With `split`, an entity of which more is
-/// known than a part can tell is told in several, each with its name.
+/// The part that begins at a place and takes about `most` bytes in an answer, and has no more in it than one import may
+/// bring. With `split`, an entity of which more is known than a part can tell is told in several, each with its name.
 pub(crate) fn part(view: &mut View<'_>, from: Place, most: usize, split: bool) -> Result<Part> {
     let mut part = Part::default();
     let after = match from {
