@@ -13,9 +13,6 @@
 //! # Ok(())
 //! # }
 //! ```
-//!
-//! Programs that use reqwest without TLS beside this crate get reqwest with TLS and without a provider for it, because
-//! cargo joins features: such a program calls `rustls::crypto::ring::default_provider().install_default()` first.
 
 mod agents;
 mod circuits;
@@ -37,11 +34,11 @@ mod telling;
 mod tenant;
 mod tools;
 mod touched;
-mod web;
 
 use std::sync::Arc;
 
 use tidegate_server::{Cx, Server, ServerDoor};
+use tidegate_web::Circuits;
 
 pub use agents::models::{Kind as ProviderKind, Models, Provider, Secret};
 pub use embed::{Embedder, Endpoint, HUGGING_FACE, MODEL_FILES, download};
@@ -73,7 +70,7 @@ pub(crate) struct Recall {
     /// The agents that are being asked.
     runs: agents::Runs,
     /// The hosts that pages are fetched from.
-    hosts: Arc<circuits::Circuits>,
+    hosts: Arc<Circuits>,
 }
 
 /// How many hosts that pages were fetched from are remembered.
@@ -113,7 +110,7 @@ pub fn server_with(store: Store, options: Options) -> ServerDoor {
         options: Arc::new(options),
         meaning,
         runs: agents::Runs::default(),
-        hosts: Arc::new(circuits::Circuits::new(HOSTS)),
+        hosts: Arc::new(Circuits::new(HOSTS)),
     };
     let server = Server::new("tidegate-memory", env!("CARGO_PKG_VERSION")).title("Memory").instructions(
         "A persistent memory: a graph of entities, their observations and properties, and the relations between \

@@ -38,7 +38,7 @@ impl Measured {
                 options,
                 meaning,
                 runs: crate::agents::Runs::default(),
-                hosts: Arc::new(crate::circuits::Circuits::new(1)),
+                hosts: Arc::new(tidegate_web::Circuits::new(1)),
             },
             memory,
         }

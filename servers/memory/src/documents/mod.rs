@@ -3,7 +3,6 @@
 //! A document has versions, and a version has chunks: pieces of its text that are found by their words. The text of a
 //! piece is kept once, however many versions have it.
 
-mod address;
 pub(crate) mod archive;
 mod chunk;
 mod decode;

@@ -1,8 +1,10 @@
 //! Pages of a server on this machine, under names that a resolver of the test's own knows.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
 use std::sync::Mutex;
+
+use tidegate_web::Lookup;
 
 use super::*;
 
@@ -73,8 +75,8 @@ fn fetcher(names: &[(&str, &[&[IpAddr]])], max: usize) -> (Fetcher, Arc<Mutex<Ve
         asked.lock().unwrap().push(name);
         Box::pin(std::future::ready(answer.ok_or_else(|| std::io::Error::other("no such name"))))
     });
-    let allowed = |address| address == HOME || address::public(address);
-    (Fetcher { lookup, allowed, max, hosts: hosts() }, looked_up)
+    let allowed = |address| address == HOME || Zone::of(address) == Zone::Public;
+    (Fetcher::within(Guard::new(allowed).with_lookup(lookup), max, hosts()), looked_up)
 }
 
 fn hosts() -> Arc<Circuits> {
