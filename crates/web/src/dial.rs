@@ -3,7 +3,6 @@
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -17,10 +16,13 @@ use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower::{Service, ServiceExt};
-use url::Url;
+use url::{Host, Url};
 
 use crate::proxy::Way;
 use crate::{Error, Guard, Proxies, tls};
+
+/// Streams may be quiet for a long time; this finds out when the other side is gone without a word.
+const KEEP_ALIVE: Duration = Duration::from_secs(60);
 
 /// TCP, perhaps with TLS to a proxy, perhaps with TLS to the server inside of that.
 type Stream = MaybeHttpsStream<MaybeHttpsStream<TokioIo<TcpStream>>>;
@@ -46,12 +48,16 @@ impl Dial {
 
     async fn stream(&self, uri: &Uri, url: &Url, way: &Way) -> Result<Stream, Error> {
         let failed = |error: Box<dyn std::error::Error + Send + Sync>| Error::connect(&*error);
+        let host = url.host().ok_or(Error::Request("the address names no host"))?;
+        // What a name stands for is the business of a proxy. An address is not.
+        if *way != Way::Direct && !matches!(host, Host::Domain(_)) {
+            self.guard.addresses(&host).await?;
+        }
         match way {
             Way::Direct => {
-                let host = url.host().ok_or(Error::Request("the address names no host"))?;
-                let checked = Checked(self.guard.addresses(host).await?.into());
+                let checked = Checked(self.guard.addresses(&host).await?);
                 let mut http = HttpConnector::new_with_resolver(checked);
-                set_up(&mut http);
+                self.set_up(&mut http);
                 if url.scheme() == "https" {
                     let stream = HttpsConnector::from((http, tls()?)).oneshot(uri.clone()).await;
                     return stream.map(Stream::Http).map_err(failed);
@@ -59,14 +65,14 @@ impl Dial {
                 let stream = http.oneshot(uri.clone()).await.map_err(|error| Error::connect(&error))?;
                 Ok(Stream::Http(MaybeHttpsStream::Http(stream)))
             }
-            // What names stand for is the business of a proxy.
             Way::Forward { proxy, .. } => {
-                let stream = HttpsConnector::from((plain(), tls()?)).oneshot(proxy.clone()).await;
+                let stream = HttpsConnector::from((self.plain(), tls()?)).oneshot(proxy.clone()).await;
                 stream.map(Stream::Http).map_err(failed)
             }
             Way::Tunnel { proxy, credentials } => {
                 let tls = tls()?;
-                let mut tunnel = Tunnel::new(proxy.clone(), HttpsConnector::from((plain(), tls.clone())));
+                let mut tunnel =
+                    Tunnel::new(proxy.clone(), HttpsConnector::from((self.plain(), tls.clone())));
                 if let Some(credentials) = credentials {
                     tunnel = tunnel.with_auth(credentials.clone());
                 }
@@ -74,18 +80,22 @@ impl Dial {
             }
         }
     }
-}
 
-fn plain() -> HttpConnector {
-    let mut http = HttpConnector::new();
-    set_up(&mut http);
-    http
-}
+    fn plain(&self) -> HttpConnector {
+        let mut http = HttpConnector::new();
+        self.set_up(&mut http);
+        http
+    }
 
-fn set_up<R>(http: &mut HttpConnector<R>) {
-    http.enforce_http(false);
-    // Small requests must not wait for more to come.
-    http.set_nodelay(true);
+    fn set_up<R>(&self, http: &mut HttpConnector<R>) {
+        http.enforce_http(false);
+        // Small requests must not wait for more to come.
+        http.set_nodelay(true);
+        http.set_keepalive(Some(KEEP_ALIVE));
+        http.set_keepalive_interval(Some(KEEP_ALIVE / 4));
+        // Of several addresses, one that does not answer must not use up all the time.
+        http.set_connect_timeout(Some(self.within));
+    }
 }
 
 impl Service<Uri> for Dial {
@@ -105,7 +115,7 @@ impl Service<Uri> for Dial {
 
 /// What a name was found to stand for, and nothing else.
 #[derive(Clone)]
-struct Checked(Arc<[SocketAddr]>);
+struct Checked(Vec<SocketAddr>);
 
 impl Service<Name> for Checked {
     type Response = std::vec::IntoIter<SocketAddr>;
@@ -117,7 +127,7 @@ impl Service<Name> for Checked {
     }
 
     fn call(&mut self, _: Name) -> Self::Future {
-        std::future::ready(Ok(self.0.to_vec().into_iter()))
+        std::future::ready(Ok(self.0.clone().into_iter()))
     }
 }
 

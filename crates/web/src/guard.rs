@@ -75,11 +75,11 @@ impl Guard {
     }
 
     /// The addresses of a host that a connection may go to. There is at least one.
-    pub async fn addresses(&self, host: Host<&str>) -> Result<Vec<SocketAddr>, Error> {
+    pub async fn addresses(&self, host: &Host<&str>) -> Result<Vec<SocketAddr>, Error> {
         let found = match host {
-            Host::Ipv4(address) => vec![IpAddr::V4(address)],
-            Host::Ipv6(address) => vec![IpAddr::V6(address)],
-            Host::Domain(name) => (self.lookup)(name.to_owned()).await.unwrap_or_default(),
+            Host::Ipv4(address) => vec![IpAddr::V4(*address)],
+            Host::Ipv6(address) => vec![IpAddr::V6(*address)],
+            Host::Domain(name) => (self.lookup)((*name).to_owned()).await.unwrap_or_default(),
         };
         self.check(&host.to_string(), found)
     }

@@ -10,6 +10,16 @@
 //!                          looked up      says     all
 //! ```
 //!
+//! ```no_run
+//! use tidegate_web::{Guard, Request, Settings, Web};
+//!
+//! # async fn page() -> Result<(), Box<dyn std::error::Error>> {
+//! let web = Web::new(Settings { guard: Guard::public(), ..Settings::default() });
+//! let answer = web.send(Request::get("https://example.com/".parse()?)).await?;
+//! let page = answer.whole(1024 * 1024).await?;
+//! # Ok(()) }
+//! ```
+//!
 //! Around it, for callers to use as it suits them: [`Circuits`] leave hosts alone that keep failing, [`Attempts`] says
 //! whether and when to try again, and [`Web::document`] keeps what may be kept.
 //!

@@ -55,7 +55,9 @@ impl Attempts {
 pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let value = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = value.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
+        // More than fit are a very long time.
+        let wait = || Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        return (seconds.is_finite() && seconds >= 0.0).then(wait);
     }
     let date = httpdate::parse_http_date(value).ok()?;
     Some(date.duration_since(now).unwrap_or_default())
@@ -97,15 +99,21 @@ mod tests {
             (" 12 ", Some(12.0)),
             ("1.5", Some(1.5)),
             ("Tue, 17 Nov 2026 08:01:00 GMT", Some(60.0)),
+            ("Tuesday, 17-Nov-26 08:01:00 GMT", Some(60.0)),
+            ("Tue Nov 17 08:01:00 2026", Some(60.0)),
             ("Tue, 17 Nov 2026 07:00:00 GMT", Some(0.0)),
             ("-1", None),
             ("NaN", None),
             ("inf", None),
             ("soon", None),
+            ("", None),
         ] {
             let headers = HeaderMap::from_iter([(header::RETRY_AFTER, HeaderValue::from_static(value))]);
             assert_eq!(retry_after(&headers, now), wait.map(Duration::from_secs_f64), "{value}");
         }
+        let long = HeaderValue::from_static("99999999999999999999999");
+        let headers = HeaderMap::from_iter([(header::RETRY_AFTER, long)]);
+        assert_eq!(retry_after(&headers, now), Some(Duration::MAX));
         assert_eq!(retry_after(&HeaderMap::new(), now), None);
     }
 }

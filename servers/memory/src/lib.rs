@@ -38,7 +38,6 @@ mod touched;
 use std::sync::Arc;
 
 use tidegate_server::{Cx, Server, ServerDoor};
-use tidegate_web::Circuits;
 
 pub use agents::models::{Kind as ProviderKind, Models, Provider, Secret};
 pub use embed::{Embedder, Endpoint, HUGGING_FACE, MODEL_FILES, download};
@@ -69,12 +68,9 @@ pub(crate) struct Recall {
     meaning: Option<embed::Meaning>,
     /// The agents that are being asked.
     runs: agents::Runs,
-    /// The hosts that pages are fetched from.
-    hosts: Arc<Circuits>,
+    /// What pages are fetched with.
+    pages: Arc<documents::Fetcher>,
 }
-
-/// How many hosts that pages were fetched from are remembered.
-const HOSTS: usize = 256;
 
 impl Recall {
     /// The memory of whoever calls: that of their tenant, or their own, or where nobody is known the one that they name.
@@ -106,11 +102,11 @@ pub fn server_with(store: Store, options: Options) -> ServerDoor {
     }
     let meaning = options.embeddings.clone().map(|embedder| embed::Meaning::new(embedder, &store));
     let recall = Recall {
+        pages: Arc::new(documents::Fetcher::new(&options)),
         store,
         options: Arc::new(options),
         meaning,
         runs: agents::Runs::default(),
-        hosts: Arc::new(Circuits::new(HOSTS)),
     };
     let server = Server::new("tidegate-memory", env!("CARGO_PKG_VERSION")).title("Memory").instructions(
         "A persistent memory: a graph of entities, their observations and properties, and the relations between \

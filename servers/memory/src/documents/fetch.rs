@@ -4,7 +4,6 @@
 //! one of these and to nothing else: a name that means something else the next time is not asked a second time. Each
 //! redirect is checked in the same way.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
@@ -16,9 +15,10 @@ use url::Url;
 
 use super::ingest::Taken;
 use super::kind::{Kind, READABLE};
-use super::model::shown;
+use super::model::{MAX_BYTES, shown};
 use super::{decode, file};
 use crate::circuits;
+use crate::options::Options;
 use crate::store::{Code, Fault, Result};
 
 /// How long all of it may take.
@@ -34,27 +34,31 @@ const WANTED: &str =
 /// How many pages are asked for at one host: what a person reads is far less, what would be a nuisance far more.
 const RATE: Rate = Rate { burst: 50, per_second: 10.0 };
 
+/// How many hosts are remembered for having failed.
+const HOSTS: usize = 256;
+
 /// What pages are fetched with.
-pub(super) struct Fetcher {
+pub(crate) struct Fetcher {
     web: Web,
     /// How large a page may be, in bytes.
     max: usize,
     /// Which hosts keep failing.
-    hosts: Arc<Circuits>,
+    hosts: Circuits,
 }
 
 impl Fetcher {
-    /// Fetches from public addresses; if `private`, also from others, but never from where a cloud keeps keys.
-    pub(super) fn new(private: bool, max: usize, hosts: Arc<Circuits>) -> Fetcher {
-        let guard = if private { Guard::private() } else { Guard::public() };
-        Fetcher::within(guard, max, hosts)
+    /// Fetches from public addresses; if private ones are allowed, also from others, but never from where a cloud keeps
+    /// keys.
+    pub(crate) fn new(options: &Options) -> Fetcher {
+        let guard = if options.allow_private_addresses { Guard::private() } else { Guard::public() };
+        Fetcher::within(guard, options.max_document_bytes.unwrap_or(MAX_BYTES))
     }
 
-    fn within(guard: Guard, max: usize, hosts: Arc<Circuits>) -> Fetcher {
+    fn within(guard: Guard, max: usize) -> Fetcher {
         // No proxy: what a name stands for must be checked here. No connection is kept, as the next page is elsewhere.
         let settings =
             Settings { guard, proxies: Proxies::none(), idle: 0, rate: Some(RATE), ..Settings::default() };
-        Fetcher { web: Web::new(settings), max, hosts }
+        Fetcher { web: Web::new(settings), max, hosts: Circuits::new(HOSTS) }
     }
 
     /// The text of a page.
@@ -237,7 +241,8 @@ fn outside(error: Error) -> Fault {
             ));
         }
         Error::NoHost(host) => format!("url: there is no host {:?}", shown(host)),
-        Error::Busy(_) => format!("url: {error}"),
+        // That we hold back says nothing about the host.
+        Error::Busy(_) => return Fault::new(Code::Unavailable, format!("url: {error}")),
         _ if error.is_timeout() => "url: the server took too long".to_owned(),
         _ if error.is_connect() => "url: the server cannot be reached".to_owned(),
         _ => "url: the page did not arrive completely".to_owned(),

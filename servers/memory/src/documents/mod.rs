@@ -28,6 +28,7 @@ use tidegate_server::Server;
 
 use crate::Recall;
 
+pub(crate) use fetch::Fetcher;
 pub(crate) use model::MAX_BYTES;
 pub(crate) use read::said;
 pub(crate) use resources::key_at;
