@@ -10,7 +10,7 @@ use super::jwt::{encode, random_text};
 use super::metadata::ServerMetadata;
 use super::scopes::Scopes;
 use super::secret::Secret;
-use super::token::{Granted, TokenEndpoint};
+use super::token::{Granted, TokenEndpoint, form};
 
 /// Sends a person to the login page, and turns what comes back into tokens.
 pub(super) async fn login(
@@ -31,20 +31,19 @@ pub(super) async fn login(
     let url = attempt.page(page, endpoint, &redirect_uri, scopes);
     let came_back = visit.visit(url.into()).await.map_err(|error| Fault::Browser(error.to_string()))?;
     let code = read_callback(&came_back, &attempt.state, metadata, endpoint)?;
-    let form = [
+    let form = form(&[
         ("grant_type", "authorization_code"),
         ("code", &code),
         ("code_verifier", &attempt.verifier),
         ("redirect_uri", &redirect_uri),
-    ];
-    endpoint.ask(form.map(|(name, value)| (name.to_owned(), value.to_owned())).into()).await
+    ]);
+    endpoint.ask(form).await
 }
 
 /// Gets new tokens for a refresh token. Without scopes in the request they have those of the old ones (RFC 6749
 /// section 6).
 pub(super) async fn refresh(endpoint: &TokenEndpoint, refresh: &Secret) -> Result<Granted, Fault> {
-    let form = [("grant_type", "refresh_token"), ("refresh_token", refresh.reveal())];
-    endpoint.ask(form.map(|(name, value)| (name.to_owned(), value.to_owned())).into()).await
+    endpoint.ask(form(&[("grant_type", "refresh_token"), ("refresh_token", refresh.reveal())])).await
 }
 
 /// 2026-07-28 security-considerations: a server that does not say that it knows PKCE must not be used.
@@ -80,16 +79,18 @@ impl Attempt {
     fn page(&self, mut page: Url, endpoint: &TokenEndpoint, redirect_uri: &str, scopes: &Scopes) -> Url {
         let challenge = encode(digest(&SHA256, self.verifier.as_bytes()));
         let scopes = scopes.to_string();
-        let ours = [
+        let mut ours = vec![
             ("response_type", "code"),
             ("client_id", &endpoint.client_id),
             ("redirect_uri", redirect_uri),
             ("state", &self.state),
             ("code_challenge", &challenge),
             ("code_challenge_method", "S256"),
-            ("scope", &scopes),
-            ("resource", endpoint.resource.as_deref().unwrap_or_default()),
         ];
+        if !scopes.is_empty() {
+            ours.push(("scope", &scopes));
+        }
+        ours.extend(endpoint.resource.as_deref().map(|resource| ("resource", resource)));
         let said = |name: &str| ours.iter().any(|(own, _)| *own == name);
         let theirs: Vec<(String, String)> = page
             .query_pairs()
@@ -97,7 +98,6 @@ impl Attempt {
             .map(|(name, value)| (name.into(), value.into()))
             .collect();
         page.set_fragment(None);
-        let ours = ours.into_iter().filter(|(_, value)| !value.is_empty());
         page.query_pairs_mut().clear().extend_pairs(theirs).extend_pairs(ours);
         page
     }

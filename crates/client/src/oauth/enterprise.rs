@@ -21,7 +21,7 @@ use super::scopes::Scopes;
 use super::secret::Secret;
 use super::settings::Enterprise;
 use super::store::TokenKind;
-use super::token::{Form, Granted, JWT_BEARER, TokenEndpoint};
+use super::token::{Form, Granted, JWT_BEARER, TokenEndpoint, form};
 
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
@@ -63,23 +63,23 @@ pub(super) async fn enterprise(
     check_settings(&idp, &server, resource, &id_token, scopes)
         .map_err(|why| Fault::Settings(format!("the enterprise login is not set up right: {why}")))?;
 
-    let mut form = vec![
-        ("grant_type", TOKEN_EXCHANGE.to_owned()),
-        ("requested_token_type", ID_JAG.to_owned()),
-        ("subject_token_type", ID_TOKEN.to_owned()),
-        ("subject_token", id_token.reveal().to_owned()),
-        ("audience", server.issuer.clone()),
-    ];
+    let mut exchange = form(&[
+        ("grant_type", TOKEN_EXCHANGE),
+        ("requested_token_type", ID_JAG),
+        ("subject_token_type", ID_TOKEN),
+        ("subject_token", id_token.reveal()),
+        ("audience", &server.issuer),
+    ]);
     if !scopes.is_empty() {
-        form.push(("scope", scopes.to_string()));
+        exchange.push(("scope".to_owned(), scopes.to_string()));
     }
-    let given: Exchanged = ask(&idp, form).await?;
+    let given: Exchanged = ask(&idp, exchange).await?;
     let wanted =
         Wanted { idp: &idp.issuer, server: &server.issuer, client: &server.client_id, resource, scopes };
     let granted = given.check(&wanted, now()).map_err(|why| untrusted(&idp, why))?;
 
-    let form = vec![("grant_type", JWT_BEARER.to_owned()), ("assertion", given.access_token)];
-    let token: Redeemed = ask(&server, form).await?;
+    let redemption = form(&[("grant_type", JWT_BEARER), ("assertion", &given.access_token)]);
+    let token: Redeemed = ask(&server, redemption).await?;
     token.check(resource, granted).map_err(|why| untrusted(&server, why))
 }
 
@@ -125,8 +125,7 @@ fn is_safe(address: &str) -> bool {
 }
 
 /// Asks for a token and reads the answer as what it must be.
-async fn ask<T: DeserializeOwned>(endpoint: &TokenEndpoint, form: Vec<(&str, String)>) -> Result<T, Fault> {
-    let mut form: Form = form.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+async fn ask<T: DeserializeOwned>(endpoint: &TokenEndpoint, mut form: Form) -> Result<T, Fault> {
     if matches!(endpoint.proof, Proof::Jwt(_)) {
         // RFC 7521 section 4.2 leaves it open; here servers look it up by the id.
         form.push(("client_id".to_owned(), endpoint.client_id.clone()));

@@ -5,7 +5,7 @@ use super::client::Proof;
 use super::fault::Fault;
 use super::scopes::Scopes;
 use super::settings::Assertion;
-use super::token::{Form, Granted, JWT_BEARER, TokenEndpoint};
+use super::token::{Form, Granted, JWT_BEARER, TokenEndpoint, form};
 
 /// The program asks for itself (RFC 6749 section 4.4).
 pub(super) async fn client_credentials(endpoint: &TokenEndpoint, scopes: &Scopes) -> Result<Granted, Fault> {
@@ -13,7 +13,7 @@ pub(super) async fn client_credentials(endpoint: &TokenEndpoint, scopes: &Scopes
         let what = "a program that asks for itself has to prove who it is; configure a client secret or a private key";
         return Err(Fault::Settings(what.to_owned()));
     }
-    endpoint.ask(form("client_credentials", scopes)).await
+    endpoint.ask(scoped("client_credentials", scopes)).await
 }
 
 /// The platform has said who the program is (RFC 7523 section 2.1).
@@ -22,13 +22,13 @@ pub(super) async fn workload(
     assertion: &Assertion,
     scopes: &Scopes,
 ) -> Result<Granted, Fault> {
-    let mut form = form(JWT_BEARER, scopes);
+    let mut form = scoped(JWT_BEARER, scopes);
     form.push(("assertion".to_owned(), assertion.get().await?.reveal().to_owned()));
     endpoint.ask(form).await
 }
 
-fn form(grant: &str, scopes: &Scopes) -> Form {
-    let mut form = vec![("grant_type".to_owned(), grant.to_owned())];
+fn scoped(grant: &str, scopes: &Scopes) -> Form {
+    let mut form = form(&[("grant_type", grant)]);
     if !scopes.is_empty() {
         form.push(("scope".to_owned(), scopes.to_string()));
     }

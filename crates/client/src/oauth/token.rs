@@ -25,6 +25,11 @@ const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-be
 /// The parameters of a request.
 pub(super) type Form = Vec<(String, String)>;
 
+/// A form of these fields.
+pub(super) fn form(fields: &[(&str, &str)]) -> Form {
+    fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
 /// One token endpoint, for one client and one resource.
 pub(super) struct TokenEndpoint {
     pub(super) http: Arc<Http>,
