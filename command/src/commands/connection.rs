@@ -88,7 +88,7 @@ pub(crate) fn with_logins(
 
 /// An error that did not come out of a client, as those that do.
 pub(crate) fn app_error(error: &Error) -> AppError {
-    AppError::from_error(error, &Method::Initialize, Default::default(), Revision::LATEST)
+    AppError::from_error(error, &Method::Initialize, Default::default(), Revision::INTERNAL)
 }
 
 /// The tokens that `tidegate login` got. Only with `login` may new ones be asked for.

@@ -43,7 +43,7 @@ impl Failure {
 
     /// An error that did not come out of a client.
     pub(crate) fn of(error: &Error) -> Failure {
-        AppError::from_error(error, &Method::Initialize, Default::default(), Revision::LATEST).into()
+        AppError::from_error(error, &Method::Initialize, Default::default(), Revision::INTERNAL).into()
     }
 
     /// The same, with another piece of advice.
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     fn failure(error: Error) -> Failure {
-        AppError::from_error(&error, &Method::ToolsCall, Default::default(), Revision::LATEST).into()
+        AppError::from_error(&error, &Method::ToolsCall, Default::default(), Revision::INTERNAL).into()
     }
 
     #[test]

@@ -1,12 +1,22 @@
 //! [`Authorizer`]: where the credentials of HTTP requests come from.
 
+use std::sync::Arc;
+
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use tidegate_protocol::Error;
+use tidegate_service::Principal;
 use url::Url;
 
 /// Gets, keeps and renews the credentials for one server.
 pub trait Authorizer: Send + Sync + 'static {
+    /// The credentials of one caller, where each has its own. They are asked for with each call, and with each session of a
+    /// legacy server that is one caller's. `None`: everybody has these.
+    fn of_caller(&self, caller: &Principal) -> Option<Arc<dyn Authorizer>> {
+        _ = caller;
+        None
+    }
+
     /// The same as [`Authorizer::authorization`], where that is known without waiting.
     fn ready(&self) -> Option<Option<HeaderValue>> {
         None

@@ -115,14 +115,15 @@ impl Dialer {
                 let desk = self.desk(terms);
                 let within = Allowance::new(Instant::now(), self.options.init_timeout, false, None)
                     .granted_by("start_timeout");
-                let opening = OldSse::open(http, desk.clone(), &self.bridge, self.options.limits);
+                let http = credentials_for(http, terms);
+                let opening = OldSse::open(&http, desk.clone(), &self.bridge, self.options.limits);
                 let old = tokio::time::timeout_at(within.ends(None).into(), opening).await;
                 let old = old.map_err(|_| within.over().unexecuted())??;
                 self.peer(desk, Line::Sse(old))
             }
             (To::Http { http, .. }, _) => {
                 let desk = self.desk(terms);
-                let session = Session::new(http.clone(), desk.clone(), self.options.limits);
+                let session = Session::new(credentials_for(http, terms), desk.clone(), self.options.limits);
                 self.peer(desk, Line::Http(session))
             }
         };
@@ -271,7 +272,8 @@ impl Dialer {
         context.capabilities = terms.capabilities(&self.options);
         context.client_info = Some(terms.info(&self.options));
         let call = Call::new(Method::Discover, Params::empty(), context);
-        // A server that refuses the version although it lists it is asked once more.
+        let mut probe = probe.clone();
+        // A server that refuses the version is asked once more: in the newest of those that it lists, even if it is the same.
         for again in [true, false] {
             let transport = if matches!(probe.link, Link::Http(_)) { "http" } else { "stdio" };
             match probe.exchange(&call, allowance).await {
@@ -285,8 +287,8 @@ impl Dialer {
                     };
                 }
                 Ok(Err(error)) if is_modern_error(&error) => match retry_version(&error) {
-                    Some(true) if again => {}
-                    Some(false) => {
+                    Some(revision) if again && revision.is_modern() => probe = probe.speaking(revision),
+                    Some(revision) if !revision.is_modern() => {
                         return Discovered::Legacy(upstream_error(&Method::Discover, None, &error));
                     }
                     _ => return Discovered::Failed(upstream_error(&Method::Discover, None, &error)),
@@ -336,11 +338,18 @@ fn read_discovery(result: &Json, transport: &'static str, server: &str) -> Disco
     }
 }
 
-/// What an unsupported-version error means: the same version again (`true`), a legacy one (`false`), or nothing we speak.
-fn retry_version(error: &Json) -> Option<bool> {
+/// The client for a session: with the credentials of whoever it is for, unless it is everybody's.
+fn credentials_for(http: &HttpClient, terms: &Terms) -> HttpClient {
+    match terms.key {
+        LaneKey::Everybody => http.clone(),
+        _ => http.for_caller(&terms.client.principal),
+    }
+}
+
+/// The newest revision that both speak, of those in an unsupported-version error.
+fn retry_version(error: &Json) -> Option<Revision> {
     let supported = Object::of(error)?.object("data")?.json("supported")?.to::<Vec<String>>().ok()?;
-    let known: Vec<Revision> = supported.iter().filter_map(|v| v.parse().ok()).collect();
-    known.iter().max().map(|revision| revision.is_modern())
+    supported.iter().filter_map(|version| version.parse().ok()).max()
 }
 
 fn unsupported(versions: &[String]) -> Error {
@@ -379,7 +388,7 @@ fn clearer(discovery: Error, handshake: Error) -> Error {
 /// Facts about a server before it has said anything.
 fn unknown(transport: &'static str) -> ServerFacts {
     ServerFacts {
-        revision: Revision::LATEST,
+        revision: Revision::LATEST_MODERN,
         supported: Vec::new(),
         capabilities: Json::empty_object(),
         info: None,

@@ -161,7 +161,7 @@ mod tests {
             let facts = ServerFacts::initialized(&Object::of(&result).unwrap(), spoken, "stdio");
             facts.capabilities_for(asked).as_str().to_owned()
         };
-        let (old, new) = (Revision::V2025_11_25, Revision::LATEST);
+        let (old, new) = (Revision::V2025_11_25, Revision::LATEST_MODERN);
         let tasks = r#"{"tools": {},"tasks":{"requests":{"tools":{"call":{}}}}}"#;
         let today = r#"{"tools": {},"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
         assert_eq!(offered(tasks, old, new), today);

@@ -31,6 +31,7 @@ impl Ids {
         match self.strategy {
             IdStrategy::Counter => Id::from(self.next.fetch_add(1, Ordering::Relaxed)),
             IdStrategy::UuidV4 => {
+                // Unique is enough: the server that gets an id is the only one who could answer under it.
                 let text = quoted_uuid(fastrand::u128(..));
                 let text = std::str::from_utf8(&text).unwrap_or("0");
                 Id::from_json(Json::trusted(text)).unwrap_or_else(|| Id::from(0))

@@ -117,7 +117,7 @@ async fn pump(mut feed: Feed, outbox: &Outbox) -> Ended {
                     if let Some(notice) = notice_of(&told).or_else(|| other_notice(&told)) {
                         outbox.push(match notice {
                             Notice::Task { id, task } => {
-                                Notice::Task { id, task: passed_task(profile, Revision::LATEST, task) }
+                                Notice::Task { id, task: passed_task(profile, Revision::INTERNAL, task) }
                             }
                             notice => notice,
                         });

@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 use std::task::{Context as Poller, Poll};
 
+use tidegate_protocol::seal::Sealer;
 use tidegate_protocol::{Error, Method, Symbol};
 use tidegate_service::{Call, CallerId, HOP_LIMIT, Reply};
 use tokio_util::sync::CancellationToken;
@@ -20,7 +21,7 @@ use crate::allowance::{Allowance, with_setting};
 use crate::cache::ToolCache;
 use crate::dial::Dialer;
 use crate::facts::ServerFacts;
-use crate::legacy::{Lanes, Listening, Parked, Tasks, Terms, sealer};
+use crate::legacy::{Lanes, Listening, Parked, Tasks, Terms};
 use crate::modern::{Modern, Trouble};
 use crate::rounds;
 use crate::upstream_error::passed_task;
@@ -49,7 +50,12 @@ pub(crate) struct Upstream {
 }
 
 impl Upstream {
-    pub(crate) fn new(dialer: Arc<Dialer>, cache: Arc<ToolCache>, own: CallerId) -> Arc<Upstream> {
+    pub(crate) fn new(
+        dialer: Arc<Dialer>,
+        cache: Arc<ToolCache>,
+        own: CallerId,
+        sealer: Sealer,
+    ) -> Arc<Upstream> {
         let options = dialer.options.clone();
         let invalidated = Arc::downgrade(&cache);
         dialer.changes.watch(move |notice| {
@@ -57,7 +63,7 @@ impl Upstream {
                 cache.invalidate();
             }
         });
-        let (over, sealer) = (dialer.over.clone(), sealer());
+        let over = dialer.over.clone();
         Arc::new(Upstream {
             lanes: Lanes::new(options.lanes.clone(), over.clone()),
             parked: Arc::new(Parked::new(options.park.clone(), sealer.clone())),

@@ -148,7 +148,7 @@ mod tests {
             assert_eq!(error.to_json(Revision::V2025_11_25).as_str(), text);
         }
         let task = Json::trusted(r#"{"taskId":"a","status":"failed","error":{"code":-32002,"message":"x"}}"#);
-        let passed = passed_task(ErrorProfile::Standard, Revision::LATEST, task.clone());
+        let passed = passed_task(ErrorProfile::Standard, Revision::LATEST_MODERN, task.clone());
         assert_eq!(
             passed.as_str(),
             r#"{"taskId":"a","status":"failed","error":{"code":-32603,"message":"x","data":{"originalCode":-32002,"symbol":"INTERNAL_ERROR"}}}"#
@@ -184,7 +184,7 @@ mod tests {
         // What the profile does not number is what it always is.
         let text = Json::trusted(r#"{"code":-31999,"message":"m","data":{"a": 1.0}}"#);
         let error = passed_error(ErrorProfile::Gbif, &Method::ToolsCall, None, &text);
-        assert_eq!(error.to_json(Revision::LATEST), text);
+        assert_eq!(error.to_json(Revision::LATEST_MODERN), text);
     }
 
     #[test]

@@ -17,6 +17,11 @@ pub(crate) fn secrets(root: &DeTable<'_>, builtins: &Builtins) -> Vec<String> {
         }
     }
     named(&["defaults", "env"], table(root, "defaults").and_then(|all| table(all, "env")), &mut found);
+    let keys = root.get("sealing_keys").and_then(|keys| keys.get_ref().as_array());
+    let is_plain = |key: &str| !key.trim().is_empty() && !key.contains("${");
+    if keys.into_iter().flatten().any(|key| key.get_ref().as_str().is_some_and(is_plain)) {
+        found.push("sealing_keys".to_owned());
+    }
     for section in builtins.names() {
         within(&[section], table(root, section), &mut found);
     }

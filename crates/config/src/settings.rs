@@ -9,6 +9,7 @@ use std::time::Duration;
 use tidegate_builtin::BuiltinSettings;
 use tidegate_client::{Instances, Options, Target};
 use tidegate_protocol::Profile;
+use tidegate_protocol::seal::Key;
 
 use crate::disabled::DisabledServer;
 use crate::patterns::Patterns;
@@ -31,6 +32,9 @@ pub struct Settings {
     /// Where the last known lists of servers are kept; `None` if they are not. Default: `tidegate` in the directory
     /// for such things of the user.
     pub state_dir: Option<PathBuf>,
+    /// What seals whatever clients are given to bring back: the first seals, all of them open. Default none: those in
+    /// `sealing.key` in `state_dir`, or random ones for this process.
+    pub sealing_keys: Vec<Key>,
     /// The servers that are not used, and why, in the order of the file.
     pub disabled: Vec<DisabledServer>,
     /// What is disabled, was ignored or looks wrong, one sentence each. They hold no secrets.
@@ -265,6 +269,7 @@ impl Default for Settings {
             errors: Profile::Strict,
             drain: Duration::from_secs(10),
             state_dir: None,
+            sealing_keys: Vec::new(),
             disabled: Vec::new(),
             notes: Vec::new(),
         }

@@ -53,10 +53,10 @@ pub(crate) fn call(request: Request, meta: Meta, eras: Eras, identity: Identity)
     Ok(Call { method: request.method, params: request.params, context })
 }
 
-/// The call that a modern client's notification is. It need not say on which terms it is sent.
+/// The call that a modern client's notification is. It need not say on which terms it is sent, and then the newest ones hold.
 pub(crate) fn told(notification: Notification, eras: Eras, identity: Identity) -> Call {
     let meta = notification.params.meta();
-    let mut context = Context::new(correlation(meta), Revision::LATEST);
+    let mut context = Context::new(correlation(meta), Revision::LATEST_MODERN);
     if let Ok(meta) = Meta::read(meta)
         && let Ok(revision) = meta.revision(eras.revisions())
     {

@@ -30,12 +30,10 @@ impl Eras {
 
     /// The revisions, newest first.
     pub fn revisions(self) -> &'static [Revision] {
-        use Revision::*;
-        const ALL: [Revision; 5] = [V2026_07_28, V2025_11_25, V2025_06_18, V2025_03_26, V2024_11_05];
         match self {
-            Eras::Both => &ALL,
-            Eras::Legacy => &ALL[1..],
-            Eras::Modern => &ALL[..1],
+            Eras::Both => Revision::NEWEST_FIRST,
+            Eras::Legacy => Revision::LEGACY,
+            Eras::Modern => Revision::MODERN,
         }
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn error(id: Option<&Id>, error: &Error, revision: Option<Revision>) 
         None => out.extend_from_slice(b",\"id\":null"),
     }
     out.extend_from_slice(b",\"error\":");
-    error.write(&mut out, revision.unwrap_or(Revision::LATEST));
+    error.write(&mut out, revision.unwrap_or(Revision::LATEST_MODERN));
     out.push(b'}');
     out
 }
@@ -72,13 +72,13 @@ fn end_with(mut out: Vec<u8>, method: &str, params: &Json) -> Vec<u8> {
     out
 }
 
-/// The response to a modern request. Subscriptions are streams and not written here.
-pub(crate) fn modern_reply(id: &Id, reply: &Reply) -> Vec<u8> {
+/// The response to a request of a modern revision. Subscriptions are streams and not written here.
+pub(crate) fn modern_reply(id: &Id, reply: &Reply, revision: Revision) -> Vec<u8> {
     match reply {
         Reply::Complete(json) | Reply::Task(json) => result(id, json),
         Reply::InputRequired(questions) => result(id, &questions.to_json()),
-        Reply::Error(e) => error(Some(id), e, Some(Revision::LATEST)),
-        Reply::Subscription(_) => error(Some(id), &Error::internal(), Some(Revision::LATEST)),
+        Reply::Error(e) => error(Some(id), e, Some(revision)),
+        Reply::Subscription(_) => error(Some(id), &Error::internal(), Some(revision)),
     }
 }
 

@@ -17,6 +17,7 @@ use crate::kept;
 use crate::kind::Kind;
 use crate::mount::Mount;
 use crate::pins::Pins;
+use crate::sealing;
 use crate::snapshot::{Snapshot, Source};
 use crate::view::Views;
 
@@ -39,7 +40,7 @@ impl State {
     pub(crate) fn empty(settings: &Settings) -> State {
         State {
             mounts: Vec::new(),
-            snapshot: Snapshot::new(0, &[], &settings.tools, &Pins::default()),
+            snapshot: Snapshot::new(&[], &settings.tools, &Pins::default()),
             views: Views::default(),
             tools: settings.tools.clone(),
             errors: settings.errors,
@@ -51,7 +52,6 @@ impl State {
 pub(crate) struct Building {
     pub(crate) settings: Settings,
     pub(crate) pins: Pins,
-    next: u64,
     pub(crate) closed: bool,
     /// Servers that are being closed because no configuration has them any more.
     pub(crate) leaving: Vec<JoinHandle<()>>,
@@ -60,7 +60,7 @@ pub(crate) struct Building {
 impl Building {
     pub(crate) fn new(settings: &Settings) -> Building {
         let (settings, pins) = (settings.clone(), Pins::default());
-        Building { settings, pins, next: 1, closed: false, leaving: Vec::new() }
+        Building { settings, pins, closed: false, leaving: Vec::new() }
     }
 }
 
@@ -74,6 +74,7 @@ impl Inner {
         }
         let before = self.state.load_full();
         let pins = Pins::load(&settings.tools)?;
+        let sealer = sealing::sealer(&settings)?.map_or_else(|| self.sealer.load_full(), Arc::new);
         let mut mounts = Vec::new();
         let mut new = Vec::new();
         for server in &settings.servers {
@@ -90,7 +91,7 @@ impl Inner {
             let heard = move |audience: &Audience, params: &Object| {
                 gateway.upgrade().is_some_and(|gateway| gateway.subscribers.tell_log(audience, params))
             };
-            let client = (self.dial)(server)?.on_session_log(heard).lazy()?;
+            let client = (self.dial)(server)?.sealer((*sealer).clone()).on_session_log(heard).lazy()?;
             let known = kept::load(settings.state_dir.as_deref(), server);
             let mount = Mount::new(server.clone(), client, known, self.id.clone());
             new.push(mount.clone());
@@ -113,6 +114,8 @@ impl Inner {
         building.pins = pins;
         let drain = settings.drain;
         building.settings = settings;
+        // Clients that stay keep theirs: what it names is in this process and ends with it.
+        self.sealer.store(sealer);
         self.publish(&mut building, mounts);
         building.leaving.retain(|leaving| !leaving.is_finished());
         for mount in gone {
@@ -191,9 +194,8 @@ impl Inner {
             .map(|mount| Source { settings: &mount.settings, catalog: mount.catalog() })
             .collect();
         let tools = building.settings.tools.clone();
-        let snapshot = Snapshot::new(building.next, &sources, &tools, &building.pins);
+        let snapshot = Snapshot::new(&sources, &tools, &building.pins);
         drop(sources);
-        building.next += 1;
         let before = self.state.load_full();
         let said: HashSet<&String> = before.snapshot.reports.iter().collect();
         for report in snapshot.reports.iter().filter(|report| !said.contains(report)) {

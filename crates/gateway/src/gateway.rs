@@ -52,7 +52,8 @@ pub(crate) struct Inner {
     pub(crate) emitted: Emitted,
     /// The front, for calls that hold other calls: each of those passes it, too.
     front: OnceLock<Weak<Front<BoxDoor>>>,
-    pub(crate) sealer: Sealer,
+    /// Seals what clients bring back: cursors, handles of tasks.
+    pub(crate) sealer: ArcSwap<Sealer>,
     pub(crate) dial: Dial,
     /// Who sees what, where that differs.
     pub(crate) visibility: Option<Arc<dyn Visibility>>,
@@ -184,7 +185,7 @@ impl GatewayBuilder {
             subscribers: Subscribers::default(),
             emitted: Emitted::default(),
             front: OnceLock::new(),
-            sealer: Sealer::new(Key::new(random())),
+            sealer: ArcSwap::from_pointee(Sealer::new(Key::new(random()))),
             dial: self.dial,
             visibility: self.visibility,
             info: format!("{}:{}", Json::string(meta::SERVER_INFO), own.finish()),
@@ -243,7 +244,7 @@ fn dial(settings: &ServerSettings) -> Result<ClientBuilder, AppError> {
 /// A configuration that cannot be put in force.
 pub(crate) fn configuration_error(what: impl Into<Cow<'static, str>>) -> AppError {
     let error = Error::new(Symbol::InvalidParams, what);
-    AppError::from_error(&error, &Method::Initialize, ErrorProfile::default(), Revision::LATEST)
+    AppError::from_error(&error, &Method::Initialize, ErrorProfile::default(), Revision::INTERNAL)
 }
 
 impl Service<Call> for Gateway {

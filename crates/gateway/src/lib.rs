@@ -46,6 +46,7 @@ mod own;
 mod pins;
 mod questions;
 mod route;
+mod sealing;
 mod search;
 mod snapshot;
 mod status;

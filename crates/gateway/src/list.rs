@@ -1,10 +1,11 @@
 //! [`List`]: one of the four lists over all servers, kept as text that is ready to send.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use tidegate_protocol::json::write_str;
+use tidegate_protocol::seal;
 use tidegate_protocol::{Json, Revision};
 
 use crate::kind::Kind;
@@ -26,17 +27,20 @@ pub(crate) struct List {
     private: bool,
     /// The first page as modern and as legacy callers get it, as last written.
     written: [ArcSwapOption<Written>; 2],
+    /// See [`List::digest`].
+    digest: OnceLock<[u8; 32]>,
 }
 
 impl Clone for List {
     fn clone(&self) -> List {
-        let List { kind, pages, good_until, private, written: _ } = self;
+        let List { kind, pages, good_until, private, written: _, digest } = self;
         List {
             kind: *kind,
             pages: pages.clone(),
             good_until: *good_until,
             private: *private,
             written: Default::default(),
+            digest: digest.clone(),
         }
     }
 }
@@ -70,7 +74,14 @@ impl List {
                 None => pages.push(definition.to_owned()),
             }
         }
-        List { kind, pages, good_until: None, private: false, written: Default::default() }
+        List {
+            kind,
+            pages,
+            good_until: None,
+            private: false,
+            written: Default::default(),
+            digest: OnceLock::new(),
+        }
     }
 
     /// Until when it is good and whether for everybody. A list without parts is good for no time.
@@ -92,6 +103,12 @@ impl List {
     /// Whether both would tell a client the same.
     pub(crate) fn same_as(&self, other: &List) -> bool {
         self.pages == other.pages
+    }
+
+    /// What cursors name the list by: its content, so that it is the same list in whichever process. Made when first asked
+    /// for, as most lists have one page and no cursors.
+    pub(crate) fn digest(&self) -> &[u8; 32] {
+        self.digest.get_or_init(|| seal::digest(self.pages.iter().map(String::as_str)))
     }
 
     /// Whether there is such a page.
@@ -203,11 +220,19 @@ mod tests {
     }
 
     #[test]
+    fn the_digest_is_of_what_is_on_which_page() {
+        assert_eq!(list(26).digest(), list(26).digest());
+        assert_ne!(list(26).digest(), list(1).digest());
+        let other = List::new(Kind::Tools, [Json::trusted("{}")].iter(), 26);
+        assert_ne!(list(26).digest(), other.digest());
+    }
+
+    #[test]
     fn the_time_that_is_promised_is_what_is_left() {
         let now = Instant::now();
         let list = list(1000).good(Some(now + Duration::from_secs(60)), false);
         let said = |at: Instant| {
-            let text = text(&list, 0, Revision::LATEST, at);
+            let text = text(&list, 0, Revision::LATEST_MODERN, at);
             let (_, ttl) = text.split_once("\"ttlMs\":").unwrap();
             ttl.split_once(',').unwrap().0.parse::<u64>().unwrap()
         };
@@ -216,14 +241,16 @@ mod tests {
         let later = said(now + Duration::from_secs(10));
         assert!((49_000..=50_000).contains(&later), "{later}");
         assert_eq!(said(now + Duration::from_secs(100)), 0);
-        assert!(text(&list, 0, Revision::LATEST, now).contains(r#""cacheScope":"public","_meta":{"k":1}"#));
+        assert!(
+            text(&list, 0, Revision::LATEST_MODERN, now).contains(r#""cacheScope":"public","_meta":{"k":1}"#)
+        );
     }
 
     #[test]
     fn the_text_is_written_once() {
         let now = Instant::now();
         let list = list(1000);
-        for revision in [Revision::LATEST, Revision::LATEST_LEGACY] {
+        for revision in [Revision::LATEST_MODERN, Revision::LATEST_LEGACY] {
             let first = list.page(0, revision, now, "", |_| String::new());
             let second = list.page(0, revision, now, "", |_| String::new());
             assert_eq!(first.as_str().as_ptr(), second.as_str().as_ptr());

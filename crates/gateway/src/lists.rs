@@ -1,4 +1,5 @@
-//! Answering `…/list`: from the snapshot, in pages whose cursors name it.
+//! Answering `…/list`: from the snapshot, in pages whose cursors name what is listed, so that they are good in whichever
+//! process.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -19,7 +20,7 @@ impl Inner {
     pub(crate) async fn list(self: &Arc<Self>, kind: Kind, call: &Call) -> Result<Reply, Error> {
         let wanted = Wanted::of(kind, call);
         let (state, place) = match call.params.has("cursor") {
-            true => self.open_cursor(kind, call)?,
+            true => self.open_cursor(kind, call).await?,
             false => {
                 self.look_again(kind).await;
                 let state = self.state.load_full();
@@ -46,9 +47,8 @@ impl Inner {
             own.entries = list.joined(page, &own.entries);
             return self.own_reply(own, call);
         }
-        let number = state.snapshot.number;
         let next = |page: usize| {
-            let sealed = self.seal_cursor(call, &snapshot_place(number, page));
+            let sealed = self.seal_cursor(call, &snapshot_place(list.digest(), page));
             sealed.expect("a few bytes are never too long")
         };
         Ok(Reply::Complete(list.page(page, call.context.revision, Instant::now(), &self.info, next)))
@@ -101,25 +101,41 @@ impl Inner {
 
     /// `None` if a server's own cursor is so long that there is no room for it.
     fn seal_cursor(&self, call: &Call, place: &[u8]) -> Option<String> {
-        self.sealer.seal(place, &binding(call), u64::MAX, tidegate_service::random())
+        self.sealer.load().seal(place, &binding(call), u64::MAX, tidegate_service::random())
     }
 
-    fn open_cursor(&self, kind: Kind, call: &Call) -> Result<(Arc<State>, Place), Error> {
+    async fn open_cursor(self: &Arc<Self>, kind: Kind, call: &Call) -> Result<(Arc<State>, Place), Error> {
         let open = || {
             let cursor = call.params.str("cursor")?;
-            let content = self.sealer.open(&cursor, &binding(call), 0).ok()?;
-            let now = self.state.load_full();
-            let (number, page) = match read_place(&content)? {
-                Found::Own(place) => return Some((now, Place::Own(place))),
-                Found::Snapshot(number, page) => (number, page),
-            };
-            let state = match now.snapshot.number == number {
-                true => now,
-                false => self.earlier().iter().find(|state| state.snapshot.number == number)?.clone(),
-            };
-            self.list_for(&state, kind, call).has_page(page).then_some((state, Place::Snapshot(page)))
+            read_place(&self.sealer.load().open(&cursor, &binding(call), 0).ok()?)
         };
-        open().ok_or_else(refused)
+        let (digest, page) = match open().ok_or_else(refused)? {
+            Found::Own(place) => return Ok((self.state.load_full(), Place::Own(place))),
+            Found::Snapshot(digest, page) => (digest, page),
+        };
+        let found = match self.state_with(kind, call, &digest, page) {
+            Some(state) => Some(state),
+            // The cursor may be older than this process, and the servers may not have said yet what they offer.
+            None => {
+                self.look_again(kind).await;
+                self.state_with(kind, call, &digest, page)
+            }
+        };
+        found.map(|state| (state, Place::Snapshot(page))).ok_or_else(refused)
+    }
+
+    /// The state whose list, as the caller sees it, has this content and such a page: this one, or one of those before.
+    fn state_with(&self, kind: Kind, call: &Call, digest: &[u8; 32], page: usize) -> Option<Arc<State>> {
+        let has = |state: &Arc<State>| {
+            let list = self.list_for(state, kind, call);
+            list.has_page(page) && list.digest() == digest
+        };
+        let now = self.state.load_full();
+        if has(&now) {
+            return Some(now);
+        }
+        let earlier: Vec<_> = self.earlier().iter().cloned().collect();
+        earlier.into_iter().find(has)
     }
 }
 
@@ -131,19 +147,19 @@ enum Place {
     Own(own::Place),
 }
 
-/// A place as a cursor has it: a page is one of a certain snapshot.
+/// A place as a cursor has it: a page is one of a list with a certain content.
 #[derive(Debug, PartialEq, Eq)]
 enum Found {
-    Snapshot(u64, usize),
+    Snapshot([u8; 32], usize),
     Own(own::Place),
 }
 
 const SNAPSHOT: u8 = 0;
 const OWN: u8 = 1;
 
-fn snapshot_place(number: u64, page: usize) -> Vec<u8> {
+fn snapshot_place(digest: &[u8; 32], page: usize) -> Vec<u8> {
     let mut content = vec![SNAPSHOT];
-    content.extend(number.to_le_bytes());
+    content.extend(digest);
     content.extend((page as u64).to_le_bytes());
     content
 }
@@ -163,9 +179,9 @@ fn read_place(content: &[u8]) -> Option<Found> {
     let (kind, rest) = content.split_first()?;
     match *kind {
         SNAPSHOT => {
-            let (number, page) = rest.split_first_chunk()?;
-            let page = u64::from_le_bytes(page.try_into().ok()?) as usize;
-            Some(Found::Snapshot(u64::from_le_bytes(*number), page))
+            let (digest, page) = rest.split_first_chunk()?;
+            let page = u64::from_le_bytes(page.try_into().ok()?);
+            Some(Found::Snapshot(*digest, usize::try_from(page).ok()?))
         }
         OWN => {
             let rest = std::str::from_utf8(rest).ok()?;
@@ -195,7 +211,7 @@ mod tests {
 
     #[test]
     fn places_are_read_as_they_were_written() {
-        assert_eq!(read_place(&snapshot_place(7, 3)), Some(Found::Snapshot(7, 3)));
+        assert_eq!(read_place(&snapshot_place(&[7; 32], 3)), Some(Found::Snapshot([7; 32], 3)));
         for cursor in [None, Some(String::new()), Some("a\nb".to_owned())] {
             let place = own::Place { server: "memory".to_owned(), cursor };
             assert_eq!(read_place(&own_place(&place)), Some(Found::Own(place)));

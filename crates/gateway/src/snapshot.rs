@@ -38,8 +38,6 @@ impl Source<'_> {
 /// Everything on offer.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
-    /// Which one it is: cursors name it.
-    pub(crate) number: u64,
     pub(crate) tools: Table,
     pub(crate) prompts: Table,
     pub(crate) uris: Uris,
@@ -97,7 +95,7 @@ impl Snapshot {
     }
 
     /// Puts together what servers offer.
-    pub(crate) fn new(number: u64, sources: &[Source<'_>], tools: &ToolSettings, pins: &Pins) -> Snapshot {
+    pub(crate) fn new(sources: &[Source<'_>], tools: &ToolSettings, pins: &Pins) -> Snapshot {
         let uris = Uris::new(sources);
         let mut names = Names::new(tools.names, tools.name_length);
         search::own_names(tools).iter().for_each(|name| names.reserve(name));
@@ -125,7 +123,6 @@ impl Snapshot {
         ];
         let lists = Kind::ALL.map(|kind| finish(kind, &entries[kind.index()]));
         Snapshot {
-            number,
             tools: tool_table,
             prompts: prompt_table,
             uris,

@@ -52,8 +52,8 @@ impl Inner {
     pub(crate) fn sealed_task(&self, mount: &Mount, principal: &Principal, task: &Json) -> Json {
         let Some(own) = Object::of(task).and_then(|task| task.text("taskId")) else { return task.clone() };
         let content = format!("{}\0{own}", mount.name());
-        match self.sealer.seal(content.as_bytes(), &binding(principal), u64::MAX, tidegate_service::random())
-        {
+        let sealer = self.sealer.load();
+        match sealer.seal(content.as_bytes(), &binding(principal), u64::MAX, tidegate_service::random()) {
             Some(handle) => with_id(task, &handle),
             None => task.clone(),
         }
@@ -61,7 +61,7 @@ impl Inner {
 
     /// Whose task a handle names, and what its server calls it.
     pub(crate) fn open_task(&self, context: &Context, handle: &str) -> Option<(Arc<Mount>, ByteString)> {
-        let content = self.sealer.open(handle, &binding(&context.principal), 0).ok()?;
+        let content = self.sealer.load().open(handle, &binding(&context.principal), 0).ok()?;
         let content = String::from_utf8(content).ok()?;
         let (name, own) = content.split_once('\0')?;
         let state = self.state.load();

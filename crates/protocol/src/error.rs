@@ -360,7 +360,7 @@ impl Error {
     /// let error = Error::new(Symbol::Unavailable, "The server \"files\" has ended")
     ///     .with_detail("the server process \"files\" exited with status 1; it wrote: no such folder: /srv/secret");
     /// assert_eq!(error.to_string(), error.detail());
-    /// assert!(!error.to_json(Revision::LATEST).as_str().contains("secret"));
+    /// assert!(!error.to_json(Revision::LATEST_MODERN).as_str().contains("secret"));
     /// ```
     pub fn with_detail(mut self, sentence: impl Into<String>) -> Error {
         self.0.detail = Some(sentence.into().into_boxed_str());
@@ -442,7 +442,7 @@ impl Error {
     ///
     /// let error = Error::new(Symbol::TenantNotFound, "No such tenant").with_code(-32000).code_in_data();
     /// assert_eq!(
-    ///     error.to_json(Revision::LATEST).as_str(),
+    ///     error.to_json(Revision::LATEST_MODERN).as_str(),
     ///     r#"{"code":-32602,"message":"No such tenant","data":{"originalCode":-32000,"symbol":"TENANT_NOT_FOUND"}}"#
     /// );
     /// ```
@@ -757,7 +757,7 @@ mod tests {
             ),
         ] {
             let error = passed(text, symbol, code);
-            assert_eq!(error.to_json(Revision::LATEST).as_str(), modern);
+            assert_eq!(error.to_json(Revision::LATEST_MODERN).as_str(), modern);
             assert_eq!(error.to_json(Revision::LATEST_LEGACY).as_str(), text, "untouched");
             assert_eq!(error.original_code(), Some(code));
         }

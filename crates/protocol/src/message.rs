@@ -248,7 +248,7 @@ mod tests {
             Ok(Incoming::One(message)) => Ok(message),
             Ok(Incoming::Batch(_)) => panic!("a batch"),
             Err(m) => Err((
-                m.error.code(crate::Revision::LATEST),
+                m.error.code(crate::Revision::LATEST_MODERN),
                 m.error.message().to_owned(),
                 m.id.map(|id| id.to_string()),
             )),
@@ -351,6 +351,6 @@ mod tests {
     fn not_utf8() {
         let bytes = Bytes::from_static(b"{\"jsonrpc\":\"\xff\"}");
         let malformed = Incoming::parse_bytes(bytes, &Limits::default()).unwrap_err();
-        assert_eq!(malformed.error.code(crate::Revision::LATEST), -32700);
+        assert_eq!(malformed.error.code(crate::Revision::LATEST_MODERN), -32700);
     }
 }

@@ -342,6 +342,7 @@ impl Server {
             registry: ArcSwap::from_pointee(registry),
             changing: Mutex::new(()),
             sealer,
+            instance: random(),
             overflow: Overflow::default(),
             hub: Arc::default(),
             tasks: Store::default(),

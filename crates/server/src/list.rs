@@ -15,7 +15,7 @@ use crate::resource::PageRequest;
 use crate::run::{Run, Work};
 use crate::server::Core;
 use crate::tool::ToolError;
-use cursor::Place;
+use cursor::{Last, Place};
 use text::Text;
 
 /// `tools/list`. Of a tool that is asked for by its name, all is told, whether it is listed or not.
@@ -51,8 +51,8 @@ pub(crate) fn resources(core: &Arc<Core>, call: Call) -> Started {
         return page.write(&registry.resources, |resource, _| Some(&resource.definition)).into();
     }
     let start = match cursor::open(core, &call) {
-        Ok(None) if wanted == Some("true") => Place::Source { at: 0, after: None },
-        Ok(place) => place.unwrap_or(Place::Shelf(0)),
+        Ok(None) if wanted == Some("true") => Some(Place::Source { at: 0, after: None }),
+        Ok(place) => place,
         Err(error) => return Started::failed(error),
     };
     let cx = match Cx::new(core.clone(), call) {
@@ -65,20 +65,25 @@ pub(crate) fn resources(core: &Arc<Core>, call: Call) -> Started {
 
 const RESOURCES: &str = "resources";
 
-/// A page of resources that begins somewhere on the shelf or in a source. Each source is asked once at most.
-async fn with_sources(registry: Arc<Registry>, start: Place, cx: Cx) -> Result<Reply, ToolError> {
+/// A page of resources that begins at the beginning, somewhere on the shelf or in a source. Each source is asked once at most.
+async fn with_sources(registry: Arc<Registry>, start: Option<Place>, cx: Cx) -> Result<Reply, ToolError> {
     let core = cx.core();
     let mut room = core.options.page_size;
     let mut text = Text::new(cx.revision().is_modern(), RESOURCES);
     let (mut at, mut after) = match start {
-        Place::Source { at, after } => (at, after),
-        Place::Shelf(last) => match shelved(&registry, last, &mut room, &mut text) {
-            Some(last) => {
-                let next = cursor::seal(core, cx.call(), &Place::Shelf(last))?;
+        Some(Place::Source { at, after }) => (at, after),
+        start => {
+            let last = match start {
+                Some(Place::After(last)) => last.number(core, &registry.resources)?,
+                _ => 0,
+            };
+            if let Some(last) = shelved(&registry, last, &mut room, &mut text) {
+                let last = Last::new(core, &registry.resources, last);
+                let next = cursor::seal(core, cx.call(), &Place::After(last))?;
                 return Ok(Reply::Complete(text.finish(core, Some(&next), true)));
             }
-            None => (0, None),
-        },
+            (0, None)
+        }
     };
     while let Some(source) = registry.sources.get(at) {
         let mut next = None;
@@ -141,7 +146,7 @@ impl Page<'_> {
     ) -> Result<Reply, Error> {
         let after = match cursor::open(self.core, self.call)? {
             None => 0,
-            Some(Place::Shelf(after)) => after,
+            Some(Place::After(last)) => last.number(self.core, shelf)?,
             Some(Place::Source { .. }) => return Err(cursor::refused()),
         };
         let revision = self.call.context.revision;
@@ -179,7 +184,10 @@ impl Page<'_> {
             last = number;
         }
         let next = match entries.peek() {
-            Some(_) => Some(cursor::seal(self.core, self.call, &Place::Shelf(last))?),
+            Some(_) => {
+                let last = Last::new(self.core, shelf, last);
+                Some(cursor::seal(self.core, self.call, &Place::After(last))?)
+            }
             None => None,
         };
         Ok(text.finish(self.core, next.as_deref(), false))

@@ -68,6 +68,16 @@ impl<T> Shelf<T> {
         self.0.values().map(|(number, entry)| (*number, entry))
     }
 
+    /// The name under which an entry with this number stands.
+    pub(crate) fn name_of(&self, number: u64) -> Option<&str> {
+        self.0.iter().find(|(_, (one, _))| *one == number).map(|(name, _)| name.as_str())
+    }
+
+    /// The number of the entry with this name.
+    pub(crate) fn number_of(&self, name: &str) -> Option<u64> {
+        self.0.get(name).map(|(number, _)| *number)
+    }
+
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
     }

@@ -98,6 +98,8 @@ pub(crate) struct Core {
     /// Held while the next registry is made.
     pub(crate) changing: Mutex<()>,
     pub(crate) sealer: Sealer,
+    /// Tells the numbers of this process from those that another has given to what it registered.
+    pub(crate) instance: [u8; 8],
     pub(crate) overflow: Overflow,
     pub(crate) hub: Arc<Hub>,
     pub(crate) tasks: Store,

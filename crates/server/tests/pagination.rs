@@ -4,6 +4,7 @@ mod common;
 
 use common::{Client, error_code};
 use serde_json::{Value, json};
+use tidegate_protocol::seal::Key;
 use tidegate_server::{Cx, Prompt, PromptArgs, Resource, ResourceTemplate, Server, ServerDoor, Tool, Vars};
 
 fn door(page_size: usize) -> ServerDoor {
@@ -91,4 +92,22 @@ async fn a_cursor_survives_changes_without_skipping_or_repeating() {
     assert_eq!(names, ["t3", "t4"]);
     let third = client.request("tools/list", json!({"cursor": second["nextCursor"]})).await;
     assert_eq!(third["tools"][0]["name"], "new");
+}
+
+#[tokio::test]
+async fn a_cursor_of_another_process_goes_on_after_the_same_entry() {
+    let server = |tools: &[&str]| {
+        let server = Server::new("s", "1").page_size(2).request_state_key(Key::derive("shared"));
+        let tool = |name: &&str| Tool::new(*name).handler(|(), _cx: Cx| async {});
+        tools.iter().map(tool).fold(server, Server::tool).build()
+    };
+    let cursor = |page: &Value| json!({"cursor": page["nextCursor"]});
+    let first = Client::modern(&server(&["a", "b", "c", "d"])).request("tools/list", json!({})).await;
+    // The numbers of entries are other ones there; the last one that was listed is the same.
+    let other = server(&["new", "a", "more", "b", "c", "d"]);
+    let second = Client::modern(&other).request("tools/list", cursor(&first)).await;
+    let names: Vec<_> = second["tools"].as_array().unwrap().iter().map(|tool| &tool["name"]).collect();
+    assert_eq!(names, ["c", "d"]);
+    let without = Client::modern(&server(&["a", "c", "d"])).request("tools/list", cursor(&first)).await;
+    assert_eq!(error_code(&without), Some(-32602), "nobody knows where to go on: {without}");
 }

@@ -185,6 +185,6 @@ impl Context {
 
     /// A call from this very process, in the newest revision, with no client behind it.
     pub fn local() -> Context {
-        Context::new(CorrelationId::new(), Revision::LATEST)
+        Context::new(CorrelationId::new(), Revision::INTERNAL)
     }
 }

@@ -24,7 +24,7 @@ const REPEATED_BYTES: usize = 200;
 ///
 /// let error = unknown_tool("get_wether", ["echo", "get_weather"]);
 /// assert_eq!(
-///     error.to_json(Revision::LATEST).as_str(),
+///     error.to_json(Revision::LATEST_MODERN).as_str(),
 ///     r#"{"code":-32602,"message":"Unknown tool: get_wether","data":{"availableTools":["get_weather","echo"],"symbol":"TOOL_NOT_FOUND"}}"#
 /// );
 /// ```

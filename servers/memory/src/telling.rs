@@ -12,13 +12,19 @@ use crate::{DEFAULT_TENANT, agents, tenant, tenant_key};
 /// How the memory of a tenant is called, and that of a person who has none.
 pub(crate) const TENANT: &str = "tenant:";
 const SUBJECT: &str = "subject:";
+/// Between an issuer and a subject. No issuer's name has it.
+const OF_ISSUER: char = '\u{1f}';
 
 /// Whose memory somebody uses.
 pub(crate) fn tenant_of(principal: &Principal) -> String {
     // A tenant and a person of the same name are not the same, and neither is nobody.
     match (&principal.tenant, &principal.subject) {
         (Some(tenant), _) => format!("{TENANT}{tenant}"),
-        (None, Some(subject)) => format!("{SUBJECT}{subject}"),
+        // Two issuers may know different people by the same name.
+        (None, Some(subject)) => match &principal.issuer {
+            Some(issuer) => format!("{SUBJECT}{issuer}{OF_ISSUER}{subject}"),
+            None => format!("{SUBJECT}{subject}"),
+        },
         (None, None) => DEFAULT_TENANT.to_owned(),
     }
 }
@@ -29,7 +35,11 @@ fn users_of(tenant: &str) -> Option<Principal> {
     if let Some(name) = tenant.strip_prefix(TENANT) {
         principal.tenant = Some(name.into());
     } else if let Some(name) = tenant.strip_prefix(SUBJECT) {
-        principal.subject = Some(name.into());
+        let (issuer, name) = match name.split_once(OF_ISSUER) {
+            Some((issuer, name)) => (Some(issuer.into()), name),
+            None => (None, name),
+        };
+        (principal.issuer, principal.subject) = (issuer, Some(name.into()));
     } else if tenant != DEFAULT_TENANT {
         return None;
     }
@@ -124,6 +134,9 @@ mod tests {
             tenant: tenant.map(Into::into),
             issuer: None,
         };
+        let issued = Principal::subject("ann").issued_by("https://id.example.com");
+        assert_ne!(tenant_of(&issued), tenant_of(&of(Some("ann"), None)));
+        assert_eq!(users_of(&tenant_of(&issued)), Some(issued));
         assert_eq!(users_of(&tenant_of(&of(Some("ann"), Some("acme")))), Some(of(None, Some("acme"))));
         for one in [of(Some("acme"), None), of(Some("tenant:acme"), None), of(None, None)] {
             assert_eq!(users_of(&tenant_of(&one)), Some(one));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate::protocol::Revision;
+use tidegate::protocol::Feature;
 use tidegate_client::{ServerFacts, Target};
 use url::Host;
 
@@ -33,7 +33,7 @@ pub(super) fn check(report: &mut Report, target: &Target, facts: &ServerFacts, o
         let what = "supports only the HTTP+SSE transport of 2024-11-05, which newer clients have dropped";
         report.add(Level::Warning, "", what, between);
     }
-    if facts.revision < Revision::V2025_06_18 {
+    if !facts.revision.allows(Feature::StructuredContent) {
         let what = format!("{} has neither structured results nor elicitation", facts.revision);
         report.add(Level::Note, "", what, "update the server's SDK");
     }

@@ -113,7 +113,7 @@ impl AppError {
     /// use tidegate_protocol::{Error, Method, Revision, Symbol};
     ///
     /// let error = Error::new(Symbol::Unauthorized, "https://example.com/mcp answered 401");
-    /// let error = AppError::from_error(&error, &Method::ToolsList, ErrorProfile::Standard, Revision::LATEST);
+    /// let error = AppError::from_error(&error, &Method::ToolsList, ErrorProfile::Standard, Revision::INTERNAL);
     /// assert_eq!((error.code, error.suggested_action), ("E503", "Run tidegate login URL"));
     /// ```
     pub fn from_error(error: &Error, method: &Method, profile: ErrorProfile, revision: Revision) -> AppError {
@@ -159,7 +159,7 @@ impl AppError {
     /// ```
     pub fn missing_server_capability(capability: &str) -> AppError {
         let error = crate::require::lacks(capability);
-        AppError::from_error(&error, &Method::Initialize, ErrorProfile::Standard, Revision::LATEST)
+        AppError::from_error(&error, &Method::Initialize, ErrorProfile::Standard, Revision::INTERNAL)
     }
 
     fn of(row: Row, message: &str) -> AppError {

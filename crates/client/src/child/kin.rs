@@ -26,7 +26,7 @@ struct Found {
 
 impl Kin {
     pub(super) fn new() -> Kin {
-        Kin { mark: format!("{:032x}", fastrand::u128(..)), found: Vec::new() }
+        Kin { mark: format!("{:032x}", u128::from_le_bytes(tidegate_service::random())), found: Vec::new() }
     }
 
     /// What the child has in [`VARIABLE`].

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_protocol::seal::Sealer;
 use tidegate_protocol::{ClientCapabilities, Error, Json, Level, Method, Object, Revision};
 use tidegate_service::layers::{BreakerLayer, BreakerSettings, RetryLayer, RetryPolicy};
 use tidegate_service::{Call, CallerId, Door, Notice, Principal};
@@ -19,6 +20,7 @@ use crate::dial::{Dialer, To};
 use crate::handlers::Handlers;
 use crate::http::{HttpClient, HttpSettings};
 use crate::ids::Ids;
+use crate::legacy::own_sealer;
 use crate::local::LocalDoor;
 use crate::options::Options;
 use crate::target::Target;
@@ -37,6 +39,7 @@ pub struct ClientBuilder {
     on_change: Option<OnChange>,
     on_stderr: Option<OnStderr>,
     on_close: Option<OnClose>,
+    sealer: Option<Sealer>,
 }
 
 /// Told of every change.
@@ -55,6 +58,7 @@ impl ClientBuilder {
             on_change: None,
             on_stderr: None,
             on_close: None,
+            sealer: None,
         }
     }
 
@@ -129,11 +133,18 @@ impl ClientBuilder {
         self
     }
 
+    /// What seals the names of tasks and of calls that wait for an answer, which callers of [`Client::door`] bring back.
+    /// Default: a key of this client alone, so that nobody else can even tell what they are.
+    pub fn sealer(mut self, sealer: Sealer) -> Self {
+        self.sealer = Some(sealer);
+        self
+    }
+
     /// The client, without connecting yet: the first call does.
     pub fn lazy(self) -> Result<Client, AppError> {
         let profile = self.options.profile;
         self.build()
-            .map_err(|error| AppError::from_error(&error, &Method::Initialize, profile, Revision::LATEST))
+            .map_err(|error| AppError::from_error(&error, &Method::Initialize, profile, Revision::INTERNAL))
     }
 
     /// Connects.
@@ -221,7 +232,8 @@ impl ClientBuilder {
             bridge: Arc::default(),
         };
         let caller = CallerId::new();
-        let upstream = Upstream::new(Arc::new(dialer), cache.clone(), caller);
+        let sealer = self.sealer.unwrap_or_else(own_sealer);
+        let upstream = Upstream::new(Arc::new(dialer), cache.clone(), caller, sealer);
         let door = retry.layer(breaker.layer(UpstreamDoor(upstream.clone())));
         assert_door(&door);
         Ok(Client(Arc::new(Inner {

@@ -110,7 +110,7 @@ impl Client {
     {
         let target = target.try_into().map_err(|fault| {
             let error = Error::invalid_params(format_args!("the target cannot be used: {fault}"));
-            AppError::from_error(&error, &Method::Initialize, Default::default(), Revision::LATEST)
+            AppError::from_error(&error, &Method::Initialize, Default::default(), Revision::INTERNAL)
         })?;
         Ok(ClientBuilder::new(target))
     }
@@ -170,7 +170,7 @@ impl Client {
     }
 
     fn app_error(&self, error: &Error, method: &Method) -> AppError {
-        AppError::from_error(error, method, self.0.options.profile, Revision::LATEST)
+        AppError::from_error(error, method, self.0.options.profile, Revision::INTERNAL)
     }
 
     /// Any request: the method's result as it came.
@@ -197,7 +197,7 @@ impl Client {
                 let result = self.result(call).await?;
                 let result = tidegate_protocol::Object::of(&result);
                 let result = result.ok_or_else(|| self.app_error(&Error::internal(), &Method::Discover))?;
-                let facts = ServerFacts::discovered(&result, Revision::LATEST, "local");
+                let facts = ServerFacts::discovered(&result, Revision::INTERNAL, "local");
                 let required = require(&facts, &self.0.options.require);
                 required.map_err(|error| self.app_error(&error, &Method::Discover))?;
                 Ok(facts)

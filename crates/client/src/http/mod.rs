@@ -27,7 +27,7 @@ use ::http::{HeaderName, HeaderValue, StatusCode, header, response};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use tidegate_protocol::{Error, Limits, Symbol};
-use tidegate_service::wire_trace;
+use tidegate_service::{Principal, wire_trace};
 use url::Url;
 
 use crate::auth::{Authorizer, Challenge};
@@ -82,6 +82,7 @@ pub(crate) struct HttpClient(Arc<Inner>);
 
 struct Inner {
     shared: Arc<Shared>,
+    auth: Option<Arc<dyn Authorizer>>,
     /// The address as it was given.
     home: Arc<Place>,
     /// Where requests go: home, or where the server sent us from there.
@@ -93,7 +94,6 @@ struct Shared {
     settings: HttpSettings,
     configured: Configured,
     outside: Outside,
-    auth: Option<Arc<dyn Authorizer>>,
 }
 
 impl fmt::Debug for HttpClient {
@@ -120,14 +120,14 @@ impl HttpClient {
         outside: Outside,
     ) -> Result<HttpClient, Error> {
         let configured = Configured::read(&remote.headers)?;
-        let shared = Shared { settings: settings.clone(), configured, outside, auth };
+        let shared = Shared { settings: settings.clone(), configured, outside };
         let home = shared.place(remote.url.clone(), None)?;
-        Ok(HttpClient::of(Arc::new(shared), home))
+        Ok(HttpClient::of(Arc::new(shared), auth, home))
     }
 
-    fn of(shared: Arc<Shared>, home: Place) -> HttpClient {
+    fn of(shared: Arc<Shared>, auth: Option<Arc<dyn Authorizer>>, home: Place) -> HttpClient {
         let home = Arc::new(home);
-        HttpClient(Arc::new(Inner { shared, place: ArcSwap::new(home.clone()), home }))
+        HttpClient(Arc::new(Inner { shared, auth, place: ArcSwap::new(home.clone()), home }))
     }
 
     /// The same client for another address of the same server, for example the `endpoint` of HTTP+SSE. It shares
@@ -151,7 +151,7 @@ impl HttpClient {
             }
         }
         let place = self.0.shared.place(url, Some(&here))?;
-        Ok(HttpClient::of(self.0.shared.clone(), place))
+        Ok(HttpClient::of(self.0.shared.clone(), self.0.auth.clone(), place))
     }
 
     /// The address as it was given, whatever redirects said since.
@@ -163,6 +163,15 @@ impl HttpClient {
     pub(crate) fn close(&self) {
         self.0.home.pool.close();
         self.0.place.load().pool.close();
+    }
+
+    /// The same client with the credentials of one caller.
+    pub(crate) fn for_caller(&self, caller: &Principal) -> HttpClient {
+        let Some(auth) = self.0.auth.as_ref().and_then(|auth| auth.of_caller(caller)) else {
+            return self.clone();
+        };
+        let (home, place) = (self.0.home.clone(), ArcSwap::new(self.0.place.load_full()));
+        HttpClient(Arc::new(Inner { shared: self.0.shared.clone(), auth: Some(auth), home, place }))
     }
 
     /// Closes the connections that nobody uses.
@@ -197,7 +206,7 @@ impl HttpClient {
         let mut place = self.0.place.load_full();
         let (mut hops, mut challenges) = (0, 0);
         loop {
-            let authorization = match &shared.auth {
+            let authorization = match &self.0.auth {
                 Some(auth) => match auth.ready() {
                     Some(known) => known,
                     None => auth.authorization().await.map_err(Error::unexecuted)?,
@@ -205,7 +214,7 @@ impl HttpClient {
                 None => None,
             };
             let mut request = place.request(verb, &body, &headers, authorization.as_ref());
-            let own = shared.auth.as_ref().zip(authorization.as_ref());
+            let own = self.0.auth.as_ref().zip(authorization.as_ref());
             if let Some((auth, own)) = own
                 && let Some(proof) = auth.proof(request.method(), &place.url, own)
             {
@@ -225,7 +234,7 @@ impl HttpClient {
             }
             self.remember(&place, head.status);
             if challenges < MAX_CHALLENGES
-                && let Some(auth) = &shared.auth
+                && let Some(auth) = &self.0.auth
                 && answer::is_challenge(&head)
             {
                 challenges += 1;

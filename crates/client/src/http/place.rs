@@ -86,7 +86,7 @@ impl Place {
         };
         let post = with("application/json, text/event-stream", true);
         let mut tool = post.clone();
-        tool.insert(PROTOCOL_VERSION, HeaderValue::from_static(Revision::LATEST.as_str()));
+        tool.insert(PROTOCOL_VERSION, HeaderValue::from_static(Revision::LATEST_MODERN.as_str()));
         tool.insert(METHOD, HeaderValue::from_static("tools/call"));
         Ok(Place {
             post,

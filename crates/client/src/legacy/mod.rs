@@ -28,7 +28,7 @@ pub(crate) use line::Line;
 pub(crate) use old_sse::OldSse;
 pub(crate) use parked::Parked;
 pub(crate) use raise::result;
-pub(crate) use seal::sealer;
+pub(crate) use seal::own_sealer;
 pub(crate) use session::{Session, cut_off, garbled};
 pub(crate) use tasks::Tasks;
 pub(crate) use whose::{ClientIdentity, LaneKey, Terms};

@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     fn raised(method: Method, text: &'static str) -> String {
-        result(&method, Revision::LATEST, Json::trusted(text)).as_str().to_owned()
+        result(&method, Revision::LATEST_MODERN, Json::trusted(text)).as_str().to_owned()
     }
 
     #[test]

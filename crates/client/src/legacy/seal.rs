@@ -3,8 +3,8 @@
 use tidegate_protocol::Error;
 use tidegate_protocol::seal::{Binding, Key, Sealer};
 
-/// A sealer of this client alone: what it seals means nothing to another, or after a restart.
-pub(crate) fn sealer() -> Sealer {
+/// A sealer of one client alone: what it seals means nothing to another, or after a restart.
+pub(crate) fn own_sealer() -> Sealer {
     Sealer::new(Key::new(tidegate_service::random()))
 }
 

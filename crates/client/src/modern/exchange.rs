@@ -46,7 +46,8 @@ impl Modern {
                 let ticket = Ticket::new(self.dialer.ids.next(), call.method.clone(), sink(call));
                 let tool = self.tool_for_headers(call, &allowance).await?;
                 // Pinned here, because it is large and would otherwise be moved on the way.
-                let work = std::pin::pin!(self.over_http(http, call, tool.as_deref(), &ticket));
+                let http = http.for_caller(&call.context.principal);
+                let work = std::pin::pin!(self.over_http(&http, call, tool.as_deref(), &ticket));
                 allowance.within(&ticket, work).await.map_err(Trouble::Error)?
             }
         }

@@ -50,6 +50,7 @@ impl Modern {
                 Source::Pipe(peer.send(call.method.clone(), sink(call), room, write)?)
             }
             Link::Http(http) => {
+                let http = &http.for_caller(&call.context.principal);
                 let id = self.dialer.ids.next();
                 let silent = Ticket::new(id.clone(), call.method.clone(), sink(call));
                 let body = Bytes::from(terms.write(&id));

@@ -7,7 +7,7 @@ mod request;
 
 use std::sync::Arc;
 
-use tidegate_protocol::{Error, Json, Method, Object, Symbol};
+use tidegate_protocol::{Error, Json, Method, Object, Revision, Symbol};
 use tidegate_service::{Call, InputRequired, Question, Reply};
 
 use crate::allowance::Allowance;
@@ -34,6 +34,7 @@ pub(crate) struct Modern {
 }
 
 /// How it is reached.
+#[derive(Clone)]
 pub(crate) enum Link {
     /// A process: one connection for everything.
     Pipe(Arc<Peer>),
@@ -42,6 +43,13 @@ pub(crate) enum Link {
 }
 
 impl Modern {
+    /// The same server, spoken to in another revision.
+    pub(crate) fn speaking(&self, revision: Revision) -> Arc<Modern> {
+        let facts = ServerFacts { revision, ..self.facts.clone() };
+        let (link, dialer, cache) = (self.link.clone(), self.dialer.clone(), self.cache.clone());
+        Arc::new(Modern { link, facts, dialer, cache })
+    }
+
     /// Whether it can still be reached over this link.
     pub(crate) fn is_open(&self) -> bool {
         match &self.link {

@@ -18,6 +18,7 @@ impl Modern {
         match &self.link {
             Link::Pipe(peer) => peer.line.tell(body).await,
             Link::Http(http) => {
+                let http = http.for_caller(&call.context.principal);
                 let answered = http.post(Bytes::from(body), terms.headers(None)).await?;
                 match answered.status.is_success() {
                     true => Ok(()),

@@ -46,7 +46,7 @@ impl Terms<'_> {
                 wire::plain_name(out, name);
                 out.extend_from_slice(raw.as_bytes());
             };
-            member(meta::PROTOCOL_VERSION, quoted(self.revision));
+            member(meta::PROTOCOL_VERSION, self.revision.as_json());
             let info = context.client_info.as_ref().unwrap_or(&self.options.client_info);
             member(meta::CLIENT_INFO, info.as_str());
             member(meta::CLIENT_CAPABILITIES, context.capabilities.as_json().as_str());
@@ -89,7 +89,7 @@ impl Terms<'_> {
 
     /// Those that every modern request has.
     fn common_headers(&self) -> Headers {
-        if self.call.method == Method::ToolsCall && self.revision == Revision::LATEST {
+        if self.call.method == Method::ToolsCall && self.revision == Revision::LATEST_MODERN {
             return Headers::of_tool_call();
         }
         let mut all = Headers::new();
@@ -102,15 +102,5 @@ impl Terms<'_> {
             all.push(METHOD, value);
         }
         all
-    }
-}
-
-fn quoted(revision: Revision) -> &'static str {
-    match revision {
-        Revision::V2024_11_05 => "\"2024-11-05\"",
-        Revision::V2025_03_26 => "\"2025-03-26\"",
-        Revision::V2025_06_18 => "\"2025-06-18\"",
-        Revision::V2025_11_25 => "\"2025-11-25\"",
-        Revision::V2026_07_28 => "\"2026-07-28\"",
     }
 }

@@ -206,7 +206,7 @@ async fn a_server_is_told_what_a_client_would_that_has_declared_nothing() {
         refusal(&mut pipe, "q").await;
         pipe.fail(&request, -32603).await;
         let Reply::Error(error) = bare.await.unwrap() else { panic!() };
-        assert_eq!(error.code(tidegate_protocol::Revision::LATEST), -32021);
+        assert_eq!(error.code(tidegate_protocol::Revision::LATEST_MODERN), -32021);
         let data: Value = error.data().unwrap().to().unwrap();
         assert_eq!(data["requiredCapabilities"], needed);
     }

@@ -3,6 +3,7 @@
 
 mod command;
 mod protocol;
+mod sealing;
 mod server;
 mod terms;
 mod values;
@@ -119,6 +120,7 @@ impl Resolver<'_> {
             Some(Place::At(path)) => self.path(&["state_dir"], &path),
             Some(Place::Usual) | None => self.usual_state_dir(),
         };
+        let sealing_keys = self.sealing_keys(&file.sealing_keys);
         let tools = self.tools(&file.tools);
         self.check_variables(&["defaults", "env"], &file.defaults.env);
         self.default_env = file.defaults.env;
@@ -132,7 +134,7 @@ impl Resolver<'_> {
         }
         self.check_exposed_names(&servers);
         let errors = protocol::profile(file.errors).into();
-        Settings { servers, tools, listen, errors, drain, state_dir, ..Settings::default() }
+        Settings { servers, tools, listen, errors, drain, state_dir, sealing_keys, ..Settings::default() }
     }
 
     /// Everything that is wrong, in the order of the text, with what servers refer to in vain.

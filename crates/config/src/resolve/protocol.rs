@@ -34,11 +34,13 @@ impl Resolver<'_> {
         match version {
             Some(version) if version.is_modern() && (three_steps || era == EraChoice::Legacy) => {
                 let beside = if three_steps { "handshake = \"three-step\"" } else { "era = \"legacy\"" };
-                let what = format!("must be 2025-11-25 or earlier, because of {beside}");
+                let what = format!("must be {} or earlier, because of {beside}", Revision::LATEST_LEGACY);
                 self.wrong(&at("protocol_version"), what);
             }
             Some(version) if !version.is_modern() && era == EraChoice::Modern => {
-                self.wrong(&at("protocol_version"), "must be 2026-07-28, because of era = \"modern\"");
+                let modern: Vec<_> = Revision::MODERN.iter().map(|revision| revision.as_str()).collect();
+                let what = format!("must be {}, because of era = \"modern\"", modern.join(" or "));
+                self.wrong(&at("protocol_version"), what);
             }
             Some(version) if version.is_modern() => options.era = EraChoice::Modern,
             Some(version) => options.offer_revision(version),

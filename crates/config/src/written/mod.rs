@@ -52,6 +52,11 @@ pub(crate) struct File {
     /// A directory for the last known lists of each server, so that they can be served before the server has started;
     /// false to store nothing. Default: tidegate in the user's state directory, such as ~/.local/state/tidegate.
     pub(crate) state_dir: Option<Place>,
+    /// Secret keys for what clients are given to bring back: cursors of lists, handles of tasks. The first seals, all of them
+    /// open, so that a key can be replaced: put the new one first, and remove the old one later. At least 32 random
+    /// characters each. Gateways that share their clients need the same keys. Default: sealing.key in state_dir, which is
+    /// created when it is missing.
+    pub(crate) sealing_keys: Vec<String>,
     /// Whose error numbers clients look for in the gateway's own errors: "standard", "gbif", "percolate", "docling" or
     /// "devflow". Default "standard".
     pub(crate) errors: Option<Errors>,

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tidegate_client::{EraChoice, ErrorProfile, Instances, ServerCapability};
-use tidegate_config::{NameStyle, PinMode, SchemaStyle, Source, ToolMode};
+use tidegate_config::{Config, NameStyle, PinMode, SchemaStyle, Source, ToolMode};
 use tidegate_memory::{Embeddings, MemorySettings, MemoryStore};
 use tidegate_protocol::{Capability, Profile, Revision};
 use tidegate_service::layers::{BreakerMode, BreakerSettings};
@@ -472,4 +472,30 @@ fn what_clients_find_in_errors_and_capabilities() {
     assert_eq!((usual.errors, usual.tools.in_capabilities), (Profile::Strict, false));
     let settings = parse("errors = \"percolate\"\n[tools]\nin_capabilities = true").unwrap();
     assert_eq!((settings.errors, settings.tools.in_capabilities), (Profile::Percolate, true));
+}
+
+#[test]
+fn keys_that_seal() {
+    use tidegate_protocol::seal::{Binding, Sealer, digest};
+    const KEYS: [&str; 2] = ["0123456789abcdef0123456789abcdef", "hush-hush-fedcba9876543210-hush-hush"];
+    let variable = |name: &str| match name {
+        "NEW_KEY" => Some(KEYS[0].to_owned()),
+        "OLD_KEY" => Some(KEYS[1].to_owned()),
+        _ => None,
+    };
+    let keys = |text: &str| {
+        let settings = Config::parse(text, "/srv/app/tidegate.toml", &crate::builtins(), &variable).unwrap();
+        assert!(!format!("{settings:?}").contains("hush"));
+        settings.sealing_keys
+    };
+    assert!(keys("").is_empty() && keys("sealing_keys = []").is_empty());
+    let both = keys(r#"sealing_keys = ["${NEW_KEY}", "${OLD_KEY}", "${NONE:-}"]"#);
+    assert_eq!(both.len(), 2, "an empty one stands for a variable that is not set");
+    let binding = Binding { issuer: "", subject: "", tenant: "", method: "m", params: digest([]) };
+    let text = Sealer::new(both[0].clone()).seal(b"x", &binding, 1, [0; 24]).unwrap();
+    let plain = keys(&format!("sealing_keys = [{:?}]", KEYS[0]));
+    assert!(Sealer::new(plain[0].clone()).open(&text, &binding, 0).is_ok(), "the first one seals");
+    for key in KEYS {
+        assert_eq!(tidegate_service::secrets::mask(&format!("got {key}!")), "got ***!");
+    }
 }

@@ -155,6 +155,13 @@ fn files_with_secrets_that_others_can_read_are_noted() {
     mode(0o640);
     let notes = load(&folder).notes.join("\n").replace(folder.path("").to_str().unwrap(), "");
     insta::assert_snapshot!("files_that_others_can_read", notes);
+    let key = "0123456789abcdef0123456789abcdef";
+    folder.write(
+        "tidegate.toml",
+        &format!("sealing_keys = [\"${{NONE:-}}\", {key:?}]\n[servers.x]\ncommand = \"run\"\n"),
+    );
+    let notes = load(&folder).notes;
+    assert!(notes.iter().any(|note| note.contains("secrets in plain text (sealing_keys)")), "{notes:?}");
     // Nobody needs to hear of a file that is not used, or of a configuration without secrets.
     folder.write("tidegate.toml", "[servers.x]\ncommand = \"run\"\n");
     assert_eq!(load(&folder).notes, [""; 0]);

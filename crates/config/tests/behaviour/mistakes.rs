@@ -259,3 +259,16 @@ fn what_could_not_be_read_is_not_missed_as_well() {
 fn columns_count_characters() {
     check("servers = { \"é\" = { command = \"ü\" , x = 1 } }", "1:37: servers.\"é\": unknown field \"x\"");
 }
+
+#[test]
+fn keys_that_could_be_guessed() {
+    const WANTED: &str =
+        "sealing_keys: each key must be at least 32 random characters, such as what openssl rand -hex 32";
+    check("sealing_keys = [\"hush\"]", WANTED);
+    check("\nsealing_keys = [\"${TOKEN}\"]", WANTED);
+    check("sealing_keys = [\"hushhushhushhushhushhushhushhushhush\"]", WANTED);
+    check("sealing_keys = \"hush\"", "sealing_keys: must be a list in [brackets], not a string");
+    check("sealing_keys = [\"${NOWHERE}\"]", "sealing_keys: the environment variable NOWHERE is not set");
+    let nine = vec!["\"0123456789abcdef0123456789abcdef\""; 9].join(", ");
+    check(&format!("sealing_keys = [{nine}]"), "sealing_keys: must have at most 8 keys");
+}

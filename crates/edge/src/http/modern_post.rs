@@ -34,7 +34,7 @@ impl<D: Door> Shared<D> {
         identity: Identity,
     ) -> Result<Started, Response<Body>> {
         let id = request.id.clone();
-        let refuse = |error: Error| respond::error(Some(&id), &error, Some(Revision::LATEST));
+        let refuse = |error: Error| respond::error(Some(&id), &error, Some(Revision::LATEST_MODERN));
         if let Some(error) = modern_only(&request, self.settings.edge.eras) {
             return Err(refuse(error));
         }
@@ -46,6 +46,7 @@ impl<D: Door> Shared<D> {
         };
         once(heads).and_then(|()| headers::check(&mirrored, &request, &meta.version)).map_err(refuse)?;
         let mut call = modern::call(request, meta, self.settings.edge.eras, identity).map_err(refuse)?;
+        let revision = call.context.revision;
         // Dropping the response stops the call; work that it has handed elsewhere hears of it through the token.
         let guard = call.context.cancel.clone().drop_guard();
         if call.method == Method::ToolsCall {
@@ -54,30 +55,38 @@ impl<D: Door> Shared<D> {
         let streams = heads.accepts_events();
         let outbox = if streams { modern::open_outbox(&mut call, self.settings.edge.relays) } else { None };
         let reply: ReplyFuture = Box::pin(modern::answer(&self.door, call, self.settings.edge.eras));
-        Ok(Started { id, guard, streams, outbox, reply })
+        Ok(Started { id, revision, guard, streams, outbox, reply })
     }
 
     /// Waits for the reply, or for the first notification, which makes the response a stream.
     pub(super) async fn finish_modern(&self, started: Started) -> Response<Body> {
-        let Started { id, guard, streams, outbox, mut reply } = started;
+        let Started { id, revision, guard, streams, outbox, mut reply } = started;
         let Some(outbox) = outbox else {
             let reply = reply.await;
-            return self.modern_response(id, reply, streams, guard);
+            return self.modern_response(id, revision, reply, streams, guard);
         };
         let (notice, reply) = tokio::select! {
             biased;
             Some(notice) = outbox.next() => (notice, reply),
             reply = &mut reply => match outbox.try_next() {
                 Some(notice) => (notice, Box::pin(std::future::ready(reply)) as ReplyFuture),
-                None => return self.modern_response(id, reply, streams, guard),
+                None => return self.modern_response(id, revision, reply, streams, guard),
             },
         };
-        let state = Streaming { id, outbox, reply: Some(reply), first: Some(notice), guard: Some(guard) };
+        let state =
+            Streaming { id, revision, outbox, reply: Some(reply), first: Some(notice), guard: Some(guard) };
         respond::events(Box::pin(unfold(state, Streaming::step)), self.settings.keep_alive)
     }
 
     /// The response to a call that sent no notifications.
-    fn modern_response(&self, id: Id, reply: Reply, streams: bool, guard: DropGuard) -> Response<Body> {
+    fn modern_response(
+        &self,
+        id: Id,
+        revision: Revision,
+        reply: Reply,
+        streams: bool,
+        guard: DropGuard,
+    ) -> Response<Body> {
         match reply {
             Reply::Subscription(subscription) if streams => {
                 let closing = self.closing.clone();
@@ -91,11 +100,11 @@ impl<D: Door> Shared<D> {
             }
             Reply::Error(error) => {
                 guard.disarm();
-                respond::error(Some(&id), &error, Some(Revision::LATEST))
+                respond::error(Some(&id), &error, Some(revision))
             }
             reply => {
                 guard.disarm();
-                respond::reply(&id, &reply)
+                respond::reply(&id, &reply, revision)
             }
         }
     }
@@ -106,6 +115,8 @@ type ReplyFuture = Pin<Box<dyn Future<Output = Reply> + Send>>;
 /// A modern call under way.
 pub(super) struct Started {
     id: Id,
+    /// What the caller speaks.
+    revision: Revision,
     /// Cancels the call if the client goes away before the reply.
     guard: DropGuard,
     streams: bool,
@@ -117,6 +128,8 @@ pub(super) struct Started {
 /// A call that sends notifications before its response.
 struct Streaming {
     id: Id,
+    /// What the caller speaks.
+    revision: Revision,
     outbox: Outbox,
     reply: Option<ReplyFuture>,
     first: Option<Notice>,
@@ -141,7 +154,8 @@ impl Streaming {
                                 bytes.extend_from_slice(&notice_event(&notice));
                             }
                             self.outbox.close();
-                            bytes.extend_from_slice(&respond::event(&wire::modern_reply(&self.id, &reply)));
+                            let reply = wire::modern_reply(&self.id, &reply, self.revision);
+                            bytes.extend_from_slice(&respond::event(&reply));
                             self.replied();
                             return Some((Budget::of_process().charge_anyway(bytes.into()), self));
                         }
@@ -154,7 +168,8 @@ impl Streaming {
                 None => {
                     let reply = self.reply.as_mut()?.await;
                     self.replied();
-                    return Some((respond::event(&wire::modern_reply(&self.id, &reply)), self));
+                    let reply = wire::modern_reply(&self.id, &reply, self.revision);
+                    return Some((respond::event(&reply), self));
                 }
             }
         }

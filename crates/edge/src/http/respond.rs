@@ -30,10 +30,10 @@ pub(super) fn json(status: u16, message: impl Into<Bytes>) -> Response<Body> {
 }
 
 /// The response to a modern call. A large result goes out from where it is, between the two ends of its envelope.
-pub(super) fn reply(id: &Id, reply: &Reply) -> Response<Body> {
+pub(super) fn reply(id: &Id, reply: &Reply, revision: Revision) -> Response<Body> {
     let large = match reply {
         Reply::Complete(result) | Reply::Task(result) if result.len() >= LARGE => result,
-        _ => return json(200, wire::modern_reply(id, reply)),
+        _ => return json(200, wire::modern_reply(id, reply, revision)),
     };
     wire_trace::sent(large.as_str().as_bytes());
     // What was counted on its way in may have been written anew since.
@@ -79,7 +79,7 @@ impl http_body::Body for Parts {
 
 /// A JSON-RPC error with the HTTP status it has.
 pub(super) fn error(id: Option<&Id>, error: &Error, revision: Option<Revision>) -> Response<Body> {
-    let status = error.symbol().http_status(revision.unwrap_or(Revision::LATEST));
+    let status = error.symbol().http_status(revision.unwrap_or(Revision::LATEST_MODERN));
     let mut response = json(status, wire::error(id, error, revision));
     if error.symbol() == Symbol::Overloaded {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));

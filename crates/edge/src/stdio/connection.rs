@@ -283,7 +283,7 @@ impl<D: Door> Connection<D> {
     fn modern(&mut self, request: Request) {
         let id = request.id.clone();
         let refuse = |out: &Output, error: &Error| {
-            out.line(&wire::error(Some(&id), error, Some(tidegate_protocol::Revision::LATEST)));
+            out.line(&wire::error(Some(&id), error, Some(tidegate_protocol::Revision::LATEST_MODERN)));
         };
         if let Some(error) = modern_only(&request, self.options.eras) {
             return refuse(&self.out, &error);
@@ -299,7 +299,7 @@ impl<D: Door> Connection<D> {
             return refuse(&self.out, &error);
         }
         call.context.caller = Some(self.connected.caller());
-        let cancel = call.context.cancel.clone();
+        let (cancel, revision) = (call.context.cancel.clone(), call.context.revision);
         let outbox = modern::open_outbox(&mut call, self.options.relays);
         let mut reply: ReplyFuture = Box::pin(modern::answer(&self.door, call, self.options.eras));
         // Nothing else happens on this connection before the first poll is over: a request that is answered by then
@@ -308,7 +308,7 @@ impl<D: Door> Connection<D> {
         if let (Poll::Ready(reply), None) = (&first, &outbox)
             && !matches!(reply, Reply::Subscription(_))
         {
-            return self.out.line(&wire::modern_reply(&id, reply));
+            return self.out.line(&wire::modern_reply(&id, reply, revision));
         }
         if let Poll::Ready(done) = first {
             reply = Box::pin(std::future::ready(done));
@@ -316,8 +316,8 @@ impl<D: Door> Connection<D> {
         match self.in_flight.begin(&id, cancel.clone()) {
             Ok(turn) => {
                 let running = Running { in_flight: self.in_flight.clone(), id, turn };
-                let request =
-                    Modern { running, cancel, outbox, reply, out: self.out.clone(), over: self.over.clone() };
+                let (out, over) = (self.out.clone(), self.over.clone());
+                let request = Modern { running, revision, cancel, outbox, reply, out, over };
                 self.running.spawn(request.run());
             }
             Err(error) => refuse(&self.out, &error),

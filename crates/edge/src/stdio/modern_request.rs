@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use tidegate_protocol::Id;
+use tidegate_protocol::{Id, Revision};
 use tidegate_service::{Notice, Outbox, Reply, Subscription};
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +17,8 @@ pub(super) type ReplyFuture = Pin<Box<dyn Future<Output = Reply> + Send>>;
 /// A modern request that is not answered at once.
 pub(super) struct Modern {
     pub(super) running: Running,
+    /// What the caller speaks.
+    pub(super) revision: Revision,
     pub(super) cancel: CancellationToken,
     pub(super) outbox: Option<Outbox>,
     pub(super) reply: ReplyFuture,
@@ -35,7 +37,7 @@ impl Modern {
             }
             // A service that heard of the cancellation first may have answered all the same.
             Some(reply) if !cancel.is_cancelled() => {
-                self.out.line(&wire::modern_reply(&self.running.id, &reply))
+                self.out.line(&wire::modern_reply(&self.running.id, &reply, self.revision))
             }
             _ => {}
         }

@@ -194,5 +194,5 @@ fn about(why: &str, server: &str, tool: &str, now: &Pin) -> ObjectWriter {
 
 fn unusable(error: &LockError) -> AppError {
     let error = Error::new(Symbol::InvalidParams, format!("The lock file cannot be used: {error}"));
-    AppError::from_error(&error, &Method::Initialize, Default::default(), Revision::LATEST)
+    AppError::from_error(&error, &Method::Initialize, Default::default(), Revision::INTERNAL)
 }

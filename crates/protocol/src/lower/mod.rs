@@ -110,7 +110,7 @@ mod tests {
     #[test]
     fn modern_results_are_not_even_read() {
         let text = r#"{"resultType":"complete","resultType":"twice"}"#;
-        assert_eq!(lowered(Method::ToolsCall, Revision::LATEST, text), text);
+        assert_eq!(lowered(Method::ToolsCall, Revision::LATEST_MODERN, text), text);
     }
 
     #[test]

@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(asked("elicitation/create", url), ["-", "-", "-", url]);
         assert_eq!(asked("roots/list", "{}"), ["{}"; 4]);
         assert_eq!(asked("vendor/ask", "{}"), ["-"; 4]);
-        let modern = question(Revision::LATEST, "vendor/ask", Json::empty_object());
+        let modern = question(Revision::LATEST_MODERN, "vendor/ask", Json::empty_object());
         assert_eq!(modern, Some(Json::empty_object()));
     }
 

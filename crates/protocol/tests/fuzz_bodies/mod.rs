@@ -75,7 +75,7 @@ fn name(method: &tidegate_protocol::Method) -> Json {
 
 /// A refused message has a code of the protocol, a sentence, and a reason that serde_json does not contradict.
 fn refused(malformed: &Malformed, data: Option<&[u8]>) {
-    let code = malformed.error.code(Revision::LATEST);
+    let code = malformed.error.code(Revision::LATEST_MODERN);
     assert!(matches!(code, -32700 | -32600 | -32602), "{code}");
     assert!(!malformed.error.message().is_empty());
     let (Some(data), Symbol::ParseError) = (data, malformed.error.symbol()) else { return };

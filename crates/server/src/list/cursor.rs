@@ -4,41 +4,76 @@ use tidegate_protocol::seal::{Binding, digest};
 use tidegate_protocol::{Error, Symbol};
 use tidegate_service::Call;
 
+use crate::registry::Shelf;
 use crate::server::Core;
 
 /// Where a list goes on.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// After what was registered under this number.
-    Shelf(u64),
+    /// After an entry of those that are registered.
+    After(Last),
     /// In a source, at its beginning or after what it said itself.
     Source { at: usize, after: Option<String> },
 }
 
+/// The last entry that was listed. Its number is good in the process that gave it, even when the entry is gone; anywhere else
+/// it is known by its name.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Last {
+    instance: [u8; 8],
+    number: u64,
+    name: String,
+}
+
+impl Last {
+    /// The entry with this number.
+    pub(super) fn new<T>(core: &Core, shelf: &Shelf<T>, number: u64) -> Last {
+        let name = shelf.name_of(number).unwrap_or_default().to_owned();
+        Last { instance: core.instance, number, name }
+    }
+
+    /// The number after which the list goes on.
+    pub(super) fn number<T>(&self, core: &Core, shelf: &Shelf<T>) -> Result<u64, Error> {
+        match self.instance == core.instance {
+            true => Ok(self.number),
+            false => shelf.number_of(&self.name).ok_or_else(refused),
+        }
+    }
+}
+
+const AFTER: u8 = 0;
+const SOURCE: u8 = 1;
+const SOURCE_AFTER: u8 = 2;
+
 impl Place {
     fn to_bytes(&self) -> Vec<u8> {
         match self {
-            Place::Shelf(number) => number.to_le_bytes().to_vec(),
+            Place::After(Last { instance, number, name }) => {
+                [&[AFTER][..], instance, &number.to_le_bytes(), name.as_bytes()].concat()
+            }
             Place::Source { at, after } => {
-                let mut bytes = (*at as u64).to_le_bytes().to_vec();
-                bytes.push(u8::from(after.is_some()));
-                bytes.extend_from_slice(after.as_deref().unwrap_or_default().as_bytes());
-                bytes
+                let kind = if after.is_some() { SOURCE_AFTER } else { SOURCE };
+                let after = after.as_deref().unwrap_or_default();
+                [&[kind][..], &(*at as u64).to_le_bytes(), after.as_bytes()].concat()
             }
         }
     }
 
     fn read(bytes: &[u8]) -> Option<Place> {
-        let (number, rest) = bytes.split_first_chunk()?;
-        let number = u64::from_le_bytes(*number);
-        Some(match rest.split_first() {
-            None => Place::Shelf(number),
-            Some((0, [])) => Place::Source { at: number as usize, after: None },
-            Some((1, after)) => {
-                Place::Source { at: number as usize, after: Some(String::from_utf8(after.to_vec()).ok()?) }
+        let (kind, rest) = bytes.split_first()?;
+        let (first, rest) = rest.split_first_chunk::<8>()?;
+        let at = || usize::try_from(u64::from_le_bytes(*first)).ok();
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
+        match (*kind, rest) {
+            (AFTER, rest) => {
+                let (number, name) = rest.split_first_chunk()?;
+                let number = u64::from_le_bytes(*number);
+                Some(Place::After(Last { instance: *first, number, name: text(name)? }))
             }
-            Some(_) => return None,
-        })
+            (SOURCE, []) => Some(Place::Source { at: at()?, after: None }),
+            (SOURCE_AFTER, after) => Some(Place::Source { at: at()?, after: Some(text(after)?) }),
+            _ => None,
+        }
     }
 }
 
@@ -81,14 +116,21 @@ mod tests {
     #[test]
     fn places_are_read_as_they_were_written() {
         for place in [
-            Place::Shelf(7),
+            Place::After(Last { instance: [3; 8], number: 7, name: "ü".into() }),
             Place::Source { at: 0, after: None },
             Place::Source { at: 2, after: Some(String::new()) },
             Place::Source { at: 2, after: Some("ü".into()) },
         ] {
             assert_eq!(Place::read(&place.to_bytes()), Some(place));
         }
-        for wrong in [&b""[..], b"1234567", b"12345678\x02", b"12345678\x00x", b"12345678\x01\xff"] {
+        for wrong in [
+            &b""[..],
+            b"\x011234567",
+            b"\x0112345678x",
+            b"\x0212345678\xff",
+            b"\x00123456781234567",
+            b"\x0312345678",
+        ] {
             assert_eq!(Place::read(wrong), None);
         }
     }

@@ -210,7 +210,7 @@ async fn who_stops_waiting_for_a_change_does_not_hide_it_from_others() {
 async fn sessions_of_both_eras_are_told() {
     let folder = Folder::new();
     let memory = folder.server();
-    for revision in [Revision::LATEST, Revision::LATEST_LEGACY] {
+    for revision in [Revision::LATEST_MODERN, Revision::LATEST_LEGACY] {
         let params = Json::from(json!({"notifications": everything(&[ANN])}));
         let mut context = Context::local();
         context.revision = revision;

@@ -171,3 +171,34 @@ async fn each_request_has_its_own_proof() {
     let proofs: Vec<_> = server.seen().iter().map(|one| one.all("dpop").join("+")).collect();
     assert_eq!(proofs, ["0 POST /mcp DPoP token", "1 POST /mcp DPoP token n1", "2 POST /mcp DPoP token n1"]);
 }
+
+/// Each caller has a token of its own.
+struct Own(Option<String>);
+
+impl Authorizer for Own {
+    fn of_caller(&self, caller: &Principal) -> Option<Arc<dyn Authorizer>> {
+        let subject = caller.subject.as_ref()?;
+        Some(Arc::new(Own(Some(format!("Bearer of {subject}")))))
+    }
+
+    fn authorization(&self) -> BoxFuture<'_, Result<Option<HeaderValue>, Error>> {
+        let value = self.0.as_ref().map(|text| HeaderValue::from_str(text).unwrap());
+        async { Ok(value) }.boxed()
+    }
+
+    fn challenged(&self, _: Challenge) -> BoxFuture<'_, Result<(), Error>> {
+        async { Err(Error::internal()) }.boxed()
+    }
+}
+
+#[tokio::test]
+async fn credentials_are_asked_for_with_the_caller_at_hand() {
+    let server = Server::start(|_, _| json("{}")).await;
+    let client =
+        HttpClient::new(&remote(&server.url("/mcp")), Some(Arc::new(Own(None))), &HttpSettings::default())
+            .unwrap();
+    for caller in [Principal::subject("ann"), Principal::default(), Principal::subject("bob")] {
+        client.for_caller(&caller).post(Bytes::from_static(b"{}"), Headers::new()).await.unwrap();
+    }
+    assert_eq!(sent(&server), ["Bearer of ann", "", "Bearer of bob"]);
+}

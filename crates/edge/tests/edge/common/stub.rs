@@ -336,11 +336,11 @@ impl Stub {
                 if task.status().starts_with("input_required") {
                     task.script.pop_front();
                 }
-                complete(Revision::LATEST, json!({}))
+                complete(Revision::LATEST_MODERN, json!({}))
             }
             _ => {
                 task.script = ["cancelled".to_owned()].into();
-                complete(Revision::LATEST, json!({}))
+                complete(Revision::LATEST_MODERN, json!({}))
             }
         }
     }

@@ -1,0 +1,138 @@
+//! What clients were given outlives the process, and is taken by every process that has the same keys.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use tidegate_gateway::{Gateway, Settings};
+use tidegate_protocol::Symbol;
+use tidegate_protocol::seal::Key;
+use tidegate_server::Server;
+use tidegate_service::Reply;
+
+use crate::rig::{Caller, keys, local, person, says, settings, started};
+
+/// A state directory that goes with the test.
+struct Dir(PathBuf);
+
+impl Dir {
+    fn new(name: &str) -> Dir {
+        let dir = std::env::temp_dir().join(format!("tidegate-sealing-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&dir);
+        Dir(dir)
+    }
+}
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A gateway whose lists have one tool on each page.
+fn paged(tools: &[&str]) -> Settings {
+    let server = tools.iter().fold(Server::new("s", "1.0"), |server, name| server.tool(says(name, "")));
+    let mut settings = settings([local("s", server)]);
+    settings.tools.page_bytes = 1;
+    settings
+}
+
+fn kept(dir: &Dir, tools: &[&str]) -> Settings {
+    Settings { state_dir: Some(dir.0.clone()), ..paged(tools) }
+}
+
+fn keyed(secrets: &[&str]) -> Settings {
+    Settings { sealing_keys: secrets.iter().map(|key| Key::derive(key)).collect(), ..paged(&["a", "b", "c"]) }
+}
+
+async fn page(caller: &Caller, gateway: &Gateway, cursor: &Value) -> Result<Value, Symbol> {
+    let params = if cursor.is_null() { json!({}) } else { json!({"cursor": cursor}) };
+    match caller.ask(gateway, "tools/list", params).await {
+        Reply::Complete(page) => Ok(page.to().unwrap()),
+        Reply::Error(error) => Err(error.symbol()),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The cursor of the first page.
+async fn cursor(caller: &Caller, gateway: &Gateway) -> Value {
+    let first = page(caller, gateway, &Value::Null).await.unwrap();
+    assert_eq!(keys(&first), ["s_a"]);
+    first["nextCursor"].clone()
+}
+
+/// Whether a list goes on as it should after its first page.
+async fn goes_on(caller: &Caller, gateway: &Gateway, mut cursor: Value) -> Result<(), Symbol> {
+    let mut rest = Vec::new();
+    while !cursor.is_null() {
+        let page = page(caller, gateway, &cursor).await?;
+        rest.extend(keys(&page));
+        cursor = page["nextCursor"].clone();
+    }
+    assert_eq!(rest, ["s_b", "s_c"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_cursor_outlives_the_process_if_the_list_does() {
+    let dir = Dir::new("restart");
+    let tools = ["a", "b", "c"];
+    let (ann, bob) = (person("ann"), person("bob"));
+    let first = started(kept(&dir, &tools)).await;
+    let before = cursor(&ann, &first).await;
+    first.close().await;
+    drop(first);
+
+    // As soon as it is there: it knows to wait for its servers.
+    let again = Gateway::start(kept(&dir, &tools)).unwrap();
+    assert_eq!(goes_on(&ann, &again, before.clone()).await, Ok(()));
+    assert_eq!(page(&bob, &again, &before).await, Err(Symbol::InvalidCursor), "it is still ann's");
+    // Another process beside it: each takes what the other has given.
+    let beside = started(kept(&dir, &tools)).await;
+    assert_eq!(goes_on(&ann, &beside, cursor(&ann, &again).await).await, Ok(()));
+    assert_eq!(goes_on(&ann, &again, cursor(&ann, &beside).await).await, Ok(()));
+    again.close().await;
+    beside.close().await;
+
+    for other in [&["a", "b", "d"][..], &["a", "b"], &["a", "c", "b"], &["a"]] {
+        let changed = started(kept(&dir, other)).await;
+        let said = page(&ann, &changed, &before).await;
+        assert_eq!(said, Err(Symbol::InvalidCursor), "{other:?} is another list");
+        changed.close().await;
+    }
+}
+
+#[tokio::test]
+async fn keys_rotate_and_without_the_key_nothing_opens() {
+    let ann = person("ann");
+    let (old, both, new) = (keyed(&["old"]), keyed(&["new", "old"]), keyed(&["new"]));
+    let [old, both, new] = [started(old).await, started(both).await, started(new).await];
+    let of_old = cursor(&ann, &old).await;
+    assert_eq!(goes_on(&ann, &both, of_old.clone()).await, Ok(()));
+    assert_eq!(goes_on(&ann, &new, cursor(&ann, &both).await).await, Ok(()));
+    assert_eq!(page(&ann, &new, &of_old).await, Err(Symbol::InvalidCursor));
+    // The keys of a running gateway are replaced in the same way.
+    new.reload(keyed(&["new", "old"])).await.unwrap();
+    assert_eq!(goes_on(&ann, &new, of_old.clone()).await, Ok(()));
+    // Without any, each has its own.
+    let [one, other] = [started(paged(&["a", "b", "c"])).await, started(paged(&["a", "b", "c"])).await];
+    let own = cursor(&ann, &one).await;
+    assert_eq!(page(&ann, &other, &own).await, Err(Symbol::InvalidCursor));
+    one.reload(paged(&["a", "b", "c"])).await.unwrap();
+    assert_eq!(goes_on(&ann, &one, own).await, Ok(()), "and keeps it");
+    for gateway in [old, both, new, one, other] {
+        gateway.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_key_file_that_cannot_be_used_is_an_error_at_the_start() {
+    let dir = Dir::new("wrong");
+    std::fs::create_dir_all(&dir.0).unwrap();
+    std::fs::write(dir.0.join("sealing.key"), "hush\n").unwrap();
+    let error = Gateway::start(kept(&dir, &["a"])).map(|_| ()).unwrap_err().to_string();
+    assert!(
+        error.contains("sealing.key cannot be used") && error.contains("64 hexadecimal digits"),
+        "{error}"
+    );
+    assert!(!error.contains("hush"), "{error}");
+}
