@@ -65,7 +65,19 @@ pub fn run(
     builtins: impl IntoIterator<Item = Registered>,
 ) -> ExitCode {
     builtins::register(builtins);
-    let matches = commands::grouped(Cli::command()).get_matches_from(arguments);
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let matches =
+        commands::grouped(Cli::command()).try_get_matches_from(&arguments).unwrap_or_else(|error| {
+            let args: Vec<String> =
+                arguments.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+            match commands::clearer(&error, &args) {
+                Some(failure) => {
+                    failure.show();
+                    std::process::exit(failure.exit.number().into());
+                }
+                None => error.exit(),
+            }
+        });
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     logging::init(cli.log_format, cli.log_level.as_deref().or(cli.command.log_level()));
     let runtime =

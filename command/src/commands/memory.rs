@@ -51,6 +51,10 @@ struct Export {
     #[arg(long)]
     history: bool,
 
+    /// Overwrite an existing file.
+    #[arg(long)]
+    force: bool,
+
     #[command(flatten)]
     whose: Whose,
 
@@ -122,6 +126,11 @@ async fn export(args: Export) -> Result<(), Failure> {
     let place = args.which.existing()?;
     if let MemoryStore::File(memory) = &place {
         not_the_memory(&args.file, memory)?;
+    }
+    // A device or a pipe stays what it is, and a directory is refused for what it is.
+    if !args.force && !is_standard(&args.file) && args.file.is_file() {
+        return Err(Failure::usage(format!("{} already exists", args.file.display()))
+            .next("Choose another file, or overwrite it with --force."));
     }
     let store = open(&place)?;
     let exported = export_from(&store, &args).await;
@@ -248,6 +257,9 @@ fn shown(counts: &Counts, history: bool) -> String {
         counted(counts.observations, "observation", "observations"),
         counted(counts.relations, "relation", "relations"),
     ];
+    if counts.properties > 0 {
+        parts.insert(2, counted(counts.properties, "property", "properties"));
+    }
     if history {
         parts.push(counted(counts.documents, "document", "documents"));
         parts.push(counted(counts.agents, "agent", "agents"));

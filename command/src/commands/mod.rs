@@ -160,6 +160,14 @@ pub(crate) fn show_json(failure: &Failure) {
     let _ = output::text(&tidegate::service::secrets::mask(&failure.to_json().to_string()));
 }
 
+/// What there is to say about a command line that cannot be read, if it is clearer than what clap says.
+pub(crate) fn clearer(error: &clap::Error, args: &[String]) -> Option<Failure> {
+    match error.kind() {
+        clap::error::ErrorKind::UnknownArgument => add::forgotten(args),
+        _ => None,
+    }
+}
+
 /// A note that the server does not have this at all.
 fn none_of(what: &str) {
     output::note(&format!("note: the server has no {what}"));

@@ -9,12 +9,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tidegate_service::layers::{BreakerSettings, Circuit, Pass};
+use tidegate_service::layers::{BreakerSettings, BreakerState, Circuit, Pass};
 
 use crate::store::{Code, Fault, Result};
 
 /// Who is given less time than this and gives up says nothing about the service.
 const FAIR: Duration = Duration::from_secs(5);
+
+/// How much of the name of a part is used, in characters.
+const LONGEST: usize = 100;
 
 /// A circuit for each of a number of services. The one that was not used for longest makes room for another.
 #[derive(Debug)]
@@ -43,10 +46,21 @@ impl Circuits {
         circuit
     }
 
-    /// The state of a service, as [`shown`] has it. Nothing is remembered for having been looked at.
+    /// The state of a service, as [`shown`] has it: of the worst, if its parts have circuits of their own
+    /// ([`Circuits::part`]). Nothing is remembered for having been looked at.
     pub(crate) fn shown(&self, name: &str) -> Value {
-        let known = self.known().iter().find(|circuit| circuit.name() == name).cloned();
-        shown(&known.unwrap_or_else(|| circuit(name)))
+        let parts = format!("{name} (");
+        let is_it = |circuit: &&Circuit| circuit.name() == name || circuit.name().starts_with(&parts);
+        let known: Vec<Circuit> = self.known().iter().filter(is_it).cloned().collect();
+        let worst = known.iter().find(|circuit| circuit.state() != BreakerState::Closed).or(known.first());
+        shown(worst.unwrap_or(&circuit(name)))
+    }
+
+    /// The circuit of a part of a service, such as one model of a provider: it may fail while the others do not.
+    pub(crate) fn part(&self, name: &str, part: &str) -> Circuit {
+        // Callers may name any.
+        let part: String = part.chars().take(LONGEST).collect();
+        self.of(&format!("{name} ({part})"))
     }
 }
 
@@ -63,17 +77,24 @@ pub(crate) fn begin(circuit: &Circuit, until: Option<Instant>) -> Result<Pass> {
         Some(until) => circuit.begin_until(Some(until)),
         None => circuit.begin(),
     };
-    begun.map_err(|error| Fault::new(Code::Unavailable, error.message().to_owned()))
+    begun.map_err(|error| {
+        // With what it failed was said to another caller, who may be another tenant's. It is in the log.
+        let then = match error.retry_after().filter(|_| circuit.state() == BreakerState::Open) {
+            Some(time) => format!("is tried again in {} s", time.as_secs_f64().ceil().max(1.0)),
+            None => "is being tried again at this moment".to_owned(),
+        };
+        let (name, failures) = (circuit.name(), circuit.report().failures);
+        let sentence = format!(
+            "Service temporarily unavailable (circuit open): {name} failed {failures} times in a row. It {then}"
+        );
+        Fault::new(Code::Unavailable, sentence)
+    })
 }
 
-/// A circuit as it is shown to people.
+/// A circuit as it is shown to callers: without what it failed with, which may be about another caller's request.
 pub(crate) fn shown(circuit: &Circuit) -> Value {
     let report = circuit.report();
-    let mut shown = json!({"state": report.state.as_str(), "failures": report.failures});
-    if let Some(why) = report.last_failure {
-        shown["lastFailure"] = json!(&*why);
-    }
-    shown
+    json!({"state": report.state.as_str(), "failures": report.failures})
 }
 
 #[cfg(test)]
@@ -93,9 +114,24 @@ mod tests {
         let fault = begin(&circuits.of("a"), None).unwrap_err();
         assert_eq!(fault.code, Code::Unavailable);
         assert!(fault.message.starts_with("Service temporarily unavailable"), "{fault}");
-        assert!(fault.message.contains("it answered 503"), "{fault}");
-        assert_eq!(circuits.shown("a")["state"], "OPEN");
+        assert!(fault.message.contains("a failed 3 times in a row. It is tried again in "), "{fault}");
+        assert!(!fault.message.contains("503"), "that was said to somebody else: {fault}");
+        assert_eq!(circuits.shown("a"), json!({"state": "OPEN", "failures": 3}));
         assert!(begin(&circuits.of("b"), None).is_ok());
+    }
+
+    #[test]
+    fn a_part_of_a_service_fails_alone() {
+        let circuits = Circuits::new(8);
+        for _ in 0..3 {
+            begin(&circuits.part("a", "small"), None).unwrap().failure("x");
+        }
+        assert!(begin(&circuits.part("a", "small"), None).is_err());
+        assert!(begin(&circuits.part("a", "large"), None).is_ok());
+        assert!(begin(&circuits.of("a"), None).is_ok());
+        assert_eq!(circuits.shown("a")["state"], "OPEN", "the worst of them");
+        assert_eq!(circuits.shown("aa")["state"], "CLOSED");
+        assert!(circuits.part("a", &"x".repeat(10_000)).name().len() < 200);
     }
 
     #[test]

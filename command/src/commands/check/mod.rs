@@ -116,5 +116,8 @@ fn broken(error: &ConfigError) -> serde_json::Value {
         })
     };
     let problems: Vec<_> = error.problems().iter().map(problem).collect();
-    json!({"file": error.file(), "ok": false, "problems": problems})
+    json!({
+        "file": error.file(), "ok": false, "errors": problems,
+        "servers": [], "disabled": [], "warnings": [], "notes": [],
+    })
 }

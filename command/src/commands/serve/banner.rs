@@ -87,7 +87,9 @@ impl Banner<'_> {
                 format!("{} (changes apply while running)", clean::line(&file.display().to_string()))
             }
             None if self.demo => "none (--demo)".to_owned(),
-            None => "none yet; tidegate add NAME URL adds a server while this is running".to_owned(),
+            None => "none yet; add a server while this is running: tidegate add NAME URL, or\n            \
+                     tidegate add NAME -- COMMAND"
+                .to_owned(),
         }
     }
 

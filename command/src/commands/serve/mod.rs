@@ -34,6 +34,7 @@ use self::ancestry::Ancestry;
 use self::back::Back;
 use self::banner::Banner;
 use self::environment::Environment;
+use self::front::Seen;
 use self::page::BuiltinPages;
 use self::ready::Announcer;
 use self::reload::{Following, Origin};
@@ -205,7 +206,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     let following = tokio::spawn(following.keep(origin));
     let statistics = Statistics::start();
     let served = match endpoint {
-        None => Ok(over_stdio(&serve, &gateway, &settings, file.is_some()).await),
+        None => Ok(over_stdio(&serve, &gateway, &settings, is_configured).await),
         Some(endpoint) => endpoint.serve(&gateway, &pages, is_configured).await,
     };
     following.abort();
@@ -237,10 +238,18 @@ pub(super) fn unconfigured(builtin: &str) -> Settings {
     settings
 }
 
-async fn over_stdio(serve: &Serve, gateway: &Gateway, settings: &Settings, configured: bool) -> Exit {
+async fn over_stdio(
+    serve: &Serve,
+    gateway: &Gateway,
+    settings: &Settings,
+    is_configured: Arc<AtomicBool>,
+) -> Exit {
     // Without a file there is nothing to read again.
-    let mut edge =
-        stdio::Settings { drain: settings.drain, hangup_ends: !configured, ..stdio::Settings::default() };
+    let mut edge = stdio::Settings {
+        drain: settings.drain,
+        ignores_hangup: is_configured,
+        ..stdio::Settings::default()
+    };
     edge.edge.eras = serve.era.into();
     edge.edge.lenient_init = serve.lenient_init;
     edge.edge.limits.max_bytes = settings.listen.max_message;
@@ -264,6 +273,8 @@ struct Endpoint {
     edge: http::Settings,
     /// Where it is.
     url: String,
+    /// Who can see its page.
+    seen: Seen,
 }
 
 impl Endpoint {
@@ -309,7 +320,12 @@ impl Endpoint {
             Failure::new(Exit::Unavailable, format!("cannot listen for signals: {error}"))
         })?;
         Banner { url: &url, pages, address, settings, file, demo: serve.demo }.show()?;
-        Ok(Endpoint { listeners, ending, edge, url })
+        // A name that others use leads here from elsewhere, through a proxy for one.
+        let seen = match address.ip().is_loopback() && edge.hosts.is_empty() {
+            true => Seen::Here,
+            false => Seen::Elsewhere,
+        };
+        Ok(Endpoint { listeners, ending, edge, url, seen })
     }
 
     /// Serves until a signal comes.
@@ -319,9 +335,9 @@ impl Endpoint {
         pages: &BuiltinPages,
         is_configured: Arc<AtomicBool>,
     ) -> Result<Exit, Failure> {
-        let Endpoint { listeners, ending, mut edge, url } = self;
+        let Endpoint { listeners, ending, mut edge, url, seen } = self;
         let (linked, path) = (pages.clone(), edge.path.clone());
-        let front = front::pages(gateway.clone(), url.clone(), move || linked.links(&path));
+        let front = front::pages(gateway.clone(), url.clone(), seen, move || linked.links(&path));
         edge.pages = front.into_iter().chain(pages.files()).collect();
         let ending = {
             let gateway = gateway.clone();

@@ -67,8 +67,8 @@ pub(super) fn outside(message: String) -> Fault {
     Fault::new(Code::Outside, message)
 }
 
-/// Asks a model. `manner` is what works with it: what it does not take is left out from then on. A provider that failed
-/// three times in a row, each time after all attempts, is not asked for a while.
+/// Asks a model. `manner` is what works with it: what it does not take is left out from then on. A model that failed
+/// three times in a row, each time after all attempts, is not asked for a while; others of its provider are.
 pub(crate) async fn say(
     models: &Models,
     chosen: Chosen<'_>,
@@ -79,7 +79,7 @@ pub(crate) async fn say(
     heard: Heard<'_>,
 ) -> Result<Said> {
     let (mut again, mut newer) = (0, false);
-    let pass = models.leave(chosen.provider, Some(until))?;
+    let pass = models.leave(chosen.provider, Some(model), Some(until))?;
     loop {
         let trouble = match attempt(models, chosen.provider, model, request, (*manner, newer), heard).await {
             Ok(said) => {
@@ -122,9 +122,19 @@ pub(crate) async fn say(
 }
 
 impl Models {
-    /// Leave to ask a provider, unless it keeps failing.
-    pub(super) fn leave(&self, provider: &Provider, until: Option<Instant>) -> Result<Pass> {
-        circuits::begin(&self.circuits.of(&provider.known_as()), until)
+    /// Leave to ask a model of a provider, unless that one keeps failing; or for what is about no model.
+    pub(super) fn leave(
+        &self,
+        provider: &Provider,
+        model: Option<&str>,
+        until: Option<Instant>,
+    ) -> Result<Pass> {
+        let name = provider.known_as();
+        let circuit = match model {
+            Some(model) => self.circuits.part(&name, model),
+            None => self.circuits.of(&name),
+        };
+        circuits::begin(&circuit, until)
     }
 
     pub(super) fn client(&self) -> Result<&reqwest::Client> {

@@ -40,7 +40,7 @@ pub struct Models {
     pub pause: Duration,
     /// The connections, made when they are first needed.
     client: OnceLock<reqwest::Client>,
-    /// Which providers keep failing.
+    /// Which providers and models keep failing.
     circuits: Circuits,
 }
 
@@ -56,8 +56,8 @@ impl Default for Models {
     }
 }
 
-/// How many providers are remembered for having failed.
-const PROVIDERS: usize = 64;
+/// How many providers and models are remembered for having failed.
+const PROVIDERS: usize = 256;
 
 impl Models {
     /// These providers.
@@ -65,7 +65,7 @@ impl Models {
         Models { providers: providers.into_iter().collect(), ..Models::default() }
     }
 
-    /// The providers, and the state of their circuits.
+    /// The providers, and the state of their circuits: that of the worst of their models.
     pub(crate) fn circuits(&self) -> Vec<(&str, serde_json::Value)> {
         let one = |provider: &'_ Provider| self.circuits.shown(&provider.known_as());
         self.providers.iter().map(|provider| (provider.name.as_str(), one(provider))).collect()

@@ -57,7 +57,7 @@ fn nameless(provider: &Provider, why: &str) -> Fault {
 /// The models that a provider says it has.
 async fn has(models: &Models, provider: &Provider) -> Result<Vec<String>> {
     let at = address(provider, "models")?;
-    let pass = models.leave(provider, None)?;
+    let pass = models.leave(provider, None, None)?;
     let response = match models.client()?.get(at).headers(headers(provider)?).send().await {
         Ok(response) => response,
         Err(error) => {
