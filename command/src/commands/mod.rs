@@ -3,7 +3,8 @@
 //! `find` says which server a word means, `target` has the options of all commands that talk to one, `connection` talks to it,
 //! `reach` tries one of the configuration, `several` does that a few at a time, `interrupt` ends it on Ctrl-C, `display` shows
 //! that something is going on, `elicit` asks the user, `configuration` finds the gateway's file, `builtin` has the servers that
-//! are part of the program, `output` is standard output, `help` the list of commands, `failure` and `exit` are the ways out.
+//! are part of the program and `brought` the commands that come with them, `output` is standard output, `help` the list of
+//! commands, `failure` and `exit` are the ways out.
 
 mod add;
 pub(crate) mod brought;

@@ -46,7 +46,7 @@ impl BuiltinServer for GuestbookServer {
 
     fn open(settings: &GuestbookSettings, _: Host) -> Result<Opened, Error> {
         let book = Book { most: settings.most, owner: settings.owner.clone(), guests: Mutex::default() };
-        Ok(Opened::new(Server::new("guestbook", "1.0.0").tool(sign(Arc::new(book))).build()))
+        Ok(Opened::new(Server::new("guestbook", "1.0.0").tool(sign(Arc::new(book))).build().bare()))
     }
 
     fn pages(endpoint: &str) -> Option<Pages> {

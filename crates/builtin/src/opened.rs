@@ -3,7 +3,9 @@
 use std::fmt;
 
 use futures_util::future::BoxFuture;
+use tidegate_service::layers::PanicBoundaryLayer;
 use tidegate_service::{BoxDoor, Door};
+use tower::Layer;
 
 /// A server that is open, and how it ends.
 pub struct Opened {
@@ -12,9 +14,11 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// A server that has nothing to close.
+    /// A server that has nothing to close: `Opened::new(server.bare())`, without layers of its own. It stands behind the
+    /// front of the program, which tells of each call once and turns failures into results once. What is added here is that
+    /// a panic ends the call that it happens in, also where the program itself asks for something.
     pub fn new(door: impl Door) -> Opened {
-        Opened { door: door.boxed(), close: None }
+        Opened { door: PanicBoundaryLayer.layer(door).boxed(), close: None }
     }
 
     /// The same, which is ended so: whatever was acknowledged must be where it belongs when the future is done.

@@ -58,7 +58,7 @@ impl BuiltinServer for DemoServer {
     }
 
     fn open(settings: &Settings, host: Host) -> Result<Opened, Error> {
-        Ok(Opened::new(server(settings, host.errors)))
+        Ok(Opened::new(server(settings, host.errors).bare()))
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) fn opened(settings: &MemorySettings, host: Host) -> Result<Opened, Er
     };
     // Last, so that nothing has to be closed again.
     let store = settings.place()?.open()?;
-    let door = crate::server_with(store.clone(), options);
+    let door = crate::server_with(store.clone(), options).bare();
     Ok(Opened::new(door).on_close(move || {
         let store = store.clone();
         async move { store.close().await }
