@@ -115,7 +115,9 @@ impl Cache {
 
 /// How long an answer is good. `None` if it must not be kept; zero if it must be asked about each time.
 fn lifetime(headers: &HeaderMap) -> Option<Duration> {
-    if headers.get_all(header::VARY).iter().any(|value| value == "*") {
+    // What else an answer depends on, requests may differ in. These two we never send.
+    let words = |value: &HeaderValue| value.to_str().is_ok_and(|text| text.split(',').all(is_never_sent));
+    if !headers.get_all(header::VARY).iter().all(words) {
         return None;
     }
     let mut life = Duration::ZERO;
@@ -137,6 +139,11 @@ fn lifetime(headers: &HeaderMap) -> Option<Duration> {
     let age = headers.get(header::AGE).and_then(|age| age.to_str().ok()?.trim().parse().ok());
     let left = life.min(LONGEST).saturating_sub(Duration::from_secs(age.unwrap_or_default()));
     Some(if again { Duration::ZERO } else { left })
+}
+
+fn is_never_sent(name: &str) -> bool {
+    let name = name.trim();
+    name.eq_ignore_ascii_case("accept-encoding") || name.eq_ignore_ascii_case("origin")
 }
 
 #[cfg(test)]
@@ -170,6 +177,8 @@ mod tests {
             (&[("cache-control", "no-store")], None),
             (&[("cache-control", "private, max-age=60")], None),
             (&[("cache-control", "max-age=60"), ("vary", "*")], None),
+            (&[("cache-control", "max-age=60"), ("vary", "Accept-Encoding, Accept")], None),
+            (&[("cache-control", "max-age=60"), ("vary", "Accept-Encoding, Origin")], Some(60)),
         ] {
             assert_eq!(lifetime(&headers(lines)), life.map(Duration::from_secs), "{lines:?}");
         }

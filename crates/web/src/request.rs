@@ -114,9 +114,8 @@ impl Request {
             self.body = Bytes::new();
             self.headers.remove(header::CONTENT_TYPE);
         }
-        let Request { headers, url, .. } = Request::new(Method::GET, to);
-        self.url = url;
-        self.headers.extend(headers);
+        // Credentials come from us, never from a server: those in its address are dropped.
+        self.url = Request::new(Method::GET, to).url;
     }
 }
 
@@ -153,7 +152,8 @@ mod tests {
         assert!(!format!("{request:?}").contains("pw"));
         request.moved(StatusCode::TEMPORARY_REDIRECT, "https://a.test/y".parse().unwrap());
         assert!(request.headers.contains_key(header::AUTHORIZATION) && request.body == "{}");
-        request.moved(StatusCode::SEE_OTHER, "https://b.test/".parse().unwrap());
+        request.moved(StatusCode::SEE_OTHER, "https://x:y@b.test/".parse().unwrap());
+        assert_eq!(request.url.as_str(), "https://b.test/");
         assert!(!request.headers.contains_key(header::AUTHORIZATION));
         assert!(request.method == Method::GET && request.body.is_empty());
         assert!(!request.headers.contains_key(header::CONTENT_TYPE));

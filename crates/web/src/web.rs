@@ -117,8 +117,12 @@ impl Web {
             }
             answer = self.send(request).await?;
         }
+        // What a redirect led to is kept by nobody: it may lead elsewhere next time.
+        let direct = answer.url().as_str() == url;
         let document = whole(answer, most).await?;
-        self.cache().keep(&url, &document, now());
+        if direct {
+            self.cache().keep(&url, &document, now());
+        }
         Ok(document)
     }
 

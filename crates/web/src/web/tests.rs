@@ -239,6 +239,7 @@ async fn proxies_forward_plain_requests_and_tunnel_others() {
 async fn documents_are_kept_as_long_as_the_server_says() {
     let site = Site::new(|request| match request.contains("if-none-match: \"1\"") {
         true => "HTTP/1.1 304 Not Modified\r\n\r\n".to_owned(),
+        false if request.starts_with("get /moved") => redirect("/fresh?again"),
         false if request.starts_with("get /fresh") => {
             "HTTP/1.1 200 OK\r\ncache-control: max-age=60\r\ncontent-length: 1\r\n\r\nx".to_owned()
         }
@@ -246,10 +247,11 @@ async fn documents_are_kept_as_long_as_the_server_says() {
     })
     .await;
     let web = direct(Guard::anywhere());
-    for (path, requests) in [("/fresh", 1), ("/tagged", 3)] {
+    for (path, requests) in [("/fresh", 1), ("/tagged", 3), ("/moved", 6)] {
         let before = site.asked().len();
         for _ in 0..3 {
-            let document = web.document(Request::get(site.at("127.0.0.1", path)), 9).await.unwrap();
+            let request = Request::get(site.at("127.0.0.1", path)).follow(Follow::Anywhere, 1);
+            let document = web.document(request, 9).await.unwrap();
             assert_eq!((document.status.as_u16(), document.body.as_ref()), (200, &b"x"[..]));
         }
         assert_eq!(site.asked().len() - before, requests, "{path}");
