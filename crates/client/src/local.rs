@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytestring::ByteString;
 use pin_project_lite::pin_project;
+use tidegate_protocol::seal::Sealer;
 use tidegate_service::events::{self, CallTimedOut, Event};
 use tidegate_service::{BoxDoor, Call, CallerId, Outbox, Reply};
 use tokio::time::{Sleep, sleep_until};
@@ -26,6 +27,8 @@ pub(crate) struct LocalDoor {
     pub(crate) options: Arc<Options>,
     /// The client itself among the callers.
     pub(crate) own: CallerId,
+    /// What the service seals with, if it has no keys of its own.
+    pub(crate) sealer: Option<Arc<Sealer>>,
 }
 
 impl Service<Call> for LocalDoor {
@@ -42,6 +45,9 @@ impl Service<Call> for LocalDoor {
         // What the service allows itself when nobody says anything is of no account here. A moment later than here, so that
         // the error is the one that names the setting.
         call.context.deadline = Some(allowance.at_most() + MOMENT);
+        if let Some(sealer) = &self.sealer {
+            call.context.extensions.insert(sealer.clone());
+        }
         let outbox = call.context.outbox.clone();
         let tool = match self.options.tool_timeouts.is_empty() {
             true => None,

@@ -97,7 +97,8 @@ impl Inner {
             let heard = move |audience: &Audience, params: &Object| {
                 gateway.upgrade().is_some_and(|gateway| gateway.subscribers.tell_log(audience, params))
             };
-            let client = (self.dial)(server)?.sealer((*sealer).clone()).on_session_log(heard).lazy()?;
+            let client =
+                (self.dial)(server)?.sealer(sealer.scoped(&server.name)).on_session_log(heard).lazy()?;
             let known = kept::load(settings.state_dir.as_deref(), server);
             let mount = Mount::new(server.clone(), client, known, self.id.clone());
             new.push(mount.clone());

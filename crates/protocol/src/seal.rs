@@ -120,6 +120,15 @@ impl Sealer {
         self
     }
 
+    /// A sealer for one of several who share these keys: what it seals, the others cannot open.
+    pub fn scoped(&self, name: &str) -> Sealer {
+        let scoped = |key: &Key| {
+            let hash = Sha256::new().chain_update(b"tidegate scope\0").chain_update(key.0).chain_update(name);
+            Key(hash.finalize().into())
+        };
+        Sealer { keys: self.keys.iter().map(scoped).collect() }
+    }
+
     /// Seals `content` until `expires_ms`. `None` if the result would be longer than [`MAX_SEALED`].
     pub fn seal(
         &self,
@@ -244,6 +253,18 @@ mod tests {
         let new = Sealer::new(Key::derive("two")).accepting(Key::derive("one"));
         assert_eq!(new.open(&text, &binding(""), 0).unwrap(), b"x");
         assert!(Sealer::new(Key::derive("two")).open(&text, &binding(""), 0).is_err());
+    }
+
+    #[test]
+    fn scopes_are_apart_and_rotate_with_their_keys() {
+        let old = Sealer::new(Key::derive("one"));
+        let text = old.scoped("a").seal(b"x", &binding(""), 10, [3; 24]).unwrap();
+        let new = Sealer::new(Key::derive("two")).accepting(Key::derive("one"));
+        assert_eq!(new.scoped("a").open(&text, &binding(""), 0).unwrap(), b"x");
+        assert!(
+            new.scoped("b").open(&text, &binding(""), 0).is_err()
+                && new.open(&text, &binding(""), 0).is_err()
+        );
     }
 
     #[test]

@@ -224,8 +224,8 @@ impl Server {
         self
     }
 
-    /// The key that seals request states and cursors. Default: random for each process, so that states do not
-    /// survive a restart and replicas cannot take each other's retries.
+    /// The key that seals request states and cursors. Default: that of the gateway which the server is part of, else random
+    /// for each process, so that states do not survive a restart and replicas cannot take each other's retries.
     pub fn request_state_key(mut self, key: Key) -> Server {
         self.key = Some(key);
         self
@@ -327,6 +327,7 @@ impl Server {
     /// The finished server, or what is wrong with it.
     pub fn try_build(mut self) -> Result<ServerDoor, BuildError> {
         self.info.settle();
+        let has_own_key = self.key.is_some();
         let key = self.key.unwrap_or_else(|| Key::new(random()));
         let sealer = self.old_keys.into_iter().fold(Sealer::new(key), Sealer::accepting);
         let counters = Counters::default();
@@ -341,7 +342,8 @@ impl Server {
             options: self.options,
             registry: ArcSwap::from_pointee(registry),
             changing: Mutex::new(()),
-            sealer,
+            own_sealer: Arc::new(sealer),
+            has_own_key,
             instance: random(),
             overflow: Overflow::default(),
             hub: Arc::default(),

@@ -97,7 +97,9 @@ pub(crate) struct Core {
     pub(crate) registry: ArcSwap<Registry>,
     /// Held while the next registry is made.
     pub(crate) changing: Mutex<()>,
-    pub(crate) sealer: Sealer,
+    /// A key of this server, which is random unless the application has given it one.
+    pub(crate) own_sealer: Arc<Sealer>,
+    pub(crate) has_own_key: bool,
     /// Tells the numbers of this process from those that another has given to what it registered.
     pub(crate) instance: [u8; 8],
     pub(crate) overflow: Overflow,
@@ -110,6 +112,12 @@ pub(crate) struct Core {
 }
 
 impl Core {
+    /// What seals for this call: the server's own key, or else that of whoever has made the server part of something larger.
+    pub(crate) fn sealer(&self, call: &Call) -> Arc<Sealer> {
+        let given = if self.has_own_key { None } else { call.context.extensions.get() };
+        given.unwrap_or_else(|| self.own_sealer.clone())
+    }
+
     /// What is on offer.
     pub(crate) fn kinds(&self) -> Kinds {
         self.registry.load().kinds

@@ -172,7 +172,9 @@ mod tests {
     fn disabled() -> Vec<DisabledServer> {
         let text = "[servers.github]\nurl = \"https://example.com/${GITHUB_TOKEN}\"\n\
                     [servers.old]\ncommand = \"x\"\nenabled = false\n";
-        tidegate_config::Config::parse(text, "tidegate.toml", &Default::default(), &|_| None).unwrap().disabled
+        tidegate_config::Config::parse(text, "tidegate.toml", &Default::default(), &|_| None)
+            .unwrap()
+            .disabled
     }
 
     #[test]

@@ -133,8 +133,9 @@ impl ClientBuilder {
         self
     }
 
-    /// What seals the names of tasks and of calls that wait for an answer, which callers of [`Client::door`] bring back.
-    /// Default: a key of this client alone, so that nobody else can even tell what they are.
+    /// What seals the names of tasks and of calls that wait for an answer, which callers of [`Client::door`] bring back. A
+    /// service in this process finds it among the extensions of each call, and seals with it unless it has keys of its own.
+    /// Default: a key of this client alone.
     pub fn sealer(mut self, sealer: Sealer) -> Self {
         self.sealer = Some(sealer);
         self
@@ -190,7 +191,8 @@ impl ClientBuilder {
         let to = match self.target {
             Target::Local(door) => {
                 let (bare, caller) = (door.clone(), CallerId::new());
-                let door = LocalDoor { inner: door, options: options.clone(), own: caller };
+                let sealer = self.sealer.map(Arc::new);
+                let door = LocalDoor { inner: door, options: options.clone(), own: caller, sealer };
                 let door: Policed<_> = retry.layer(breaker.layer(door));
                 return Ok(Client(Arc::new(Inner {
                     server: Server::Local { door, bare },

@@ -158,7 +158,7 @@ fn files_with_secrets_that_others_can_read_are_noted() {
     let key = "0123456789abcdef0123456789abcdef";
     folder.write(
         "tidegate.toml",
-        &format!("sealing_keys = [\"${{NONE:-}}\", {key:?}]\n[servers.x]\ncommand = \"run\"\n"),
+        format!("sealing_keys = [\"${{NONE:-}}\", {key:?}]\n[servers.x]\ncommand = \"run\"\n"),
     );
     let notes = load(&folder).notes;
     assert!(notes.iter().any(|note| note.contains("secrets in plain text (sealing_keys)")), "{notes:?}");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tidegate_gateway::{Gateway, Settings};
 use tidegate_protocol::Symbol;
 use tidegate_protocol::seal::Key;
-use tidegate_server::Server;
+use tidegate_server::{PageRequest, Resource, ResourcePage, Server};
 use tidegate_service::Reply;
 
 use crate::rig::{Caller, keys, local, person, says, settings, started};
@@ -99,6 +99,35 @@ async fn a_cursor_outlives_the_process_if_the_list_does() {
         assert_eq!(said, Err(Symbol::InvalidCursor), "{other:?} is another list");
         changed.close().await;
     }
+}
+
+#[tokio::test]
+async fn servers_of_the_process_seal_with_the_same_keys() {
+    let dir = Dir::new("builtin");
+    // Made anew each time, with a random key of its own.
+    let start = || {
+        let notes = |name: &'static str| {
+            Server::new(name, "1.0").page_size(1).resource_source(move |request: PageRequest, _| {
+                let at: usize = request.after.as_deref().map_or(0, |after| after.parse().unwrap());
+                let page = ResourcePage::new([Resource::new(format!("{name}://{at}"), at.to_string())]);
+                std::future::ready(Ok(if at < 2 { page.next((at + 1).to_string()) } else { page }))
+            })
+        };
+        let servers = settings([local("a", notes("a")), local("b", notes("b"))]);
+        started(Settings { state_dir: Some(dir.0.clone()), ..servers })
+    };
+    let ann = person("ann");
+    let (mut cursor, mut read) = (Value::Null, Vec::new());
+    for _ in 0..6 {
+        let gateway = start().await;
+        let params = if cursor.is_null() { json!({}) } else { json!({"cursor": cursor}) };
+        let page = ann.get(&gateway, "resources/list", params).await;
+        read.extend(keys(&page));
+        cursor = page["nextCursor"].clone();
+        gateway.close().await;
+    }
+    assert_eq!(read, ["a://0", "a://1", "a://2", "b://0", "b://1", "b://2"]);
+    assert!(cursor.is_null());
 }
 
 #[tokio::test]

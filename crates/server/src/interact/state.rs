@@ -34,10 +34,10 @@ pub(super) fn seal(core: &Core, call: &Call, memory: &Memory) -> Result<String, 
     let memory = serde_json::value::to_raw_value(memory).map_err(unwritable)?;
     let now = epoch_ms();
     let expires = now + core.options.state_ttl.as_millis() as u64;
-    let binding = binding(call);
+    let (binding, sealer) = (binding(call), core.sealer(call));
     let pack = |content: &Content<'_>| {
         let text = serde_json::to_vec(content).map_err(unwritable)?;
-        Ok(core.sealer.seal(&text, &binding, expires, random()))
+        Ok(sealer.seal(&text, &binding, expires, random()))
     };
     if memory.get().len() <= MAX_TRAVEL
         && let Some(sealed) = pack(&Content::Memory(&memory))?
@@ -51,7 +51,7 @@ pub(super) fn seal(core: &Core, call: &Call, memory: &Memory) -> Result<String, 
 /// Opens a state that came back, or refuses it.
 pub(super) fn open(core: &Core, call: &Call, sealed: &str) -> Result<Memory, Error> {
     let now = epoch_ms();
-    let opened = core.sealer.open(sealed, &binding(call), now)?;
+    let opened = core.sealer(call).open(sealed, &binding(call), now)?;
     let unreadable = |error: serde_json::Error| {
         // It was sealed by this server or one that shares its key, so a newer or older version of it.
         tracing::warn!(%error, "a request state was written by another version of this server");

@@ -84,14 +84,15 @@ pub(super) fn open(core: &Core, call: &Call) -> Result<Option<Place>, Error> {
     }
     let open = || {
         let cursor = call.params.str("cursor")?;
-        Place::read(&core.sealer.open(&cursor, &binding(call), 0).ok()?)
+        Place::read(&core.sealer(call).open(&cursor, &binding(call), 0).ok()?)
     };
     open().map(Some).ok_or_else(refused)
 }
 
 /// The cursor that names a place to this caller.
 pub(super) fn seal(core: &Core, call: &Call, place: &Place) -> Result<String, Error> {
-    let sealed = core.sealer.seal(&place.to_bytes(), &binding(call), u64::MAX, tidegate_service::random());
+    let sealed =
+        core.sealer(call).seal(&place.to_bytes(), &binding(call), u64::MAX, tidegate_service::random());
     sealed.ok_or_else(|| {
         tracing::error!("a source of resources goes on after a text that is too long for a cursor");
         Error::internal()
