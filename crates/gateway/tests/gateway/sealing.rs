@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tidegate_gateway::{Gateway, Settings};
-use tidegate_protocol::Symbol;
 use tidegate_protocol::seal::Key;
-use tidegate_server::{PageRequest, Resource, ResourcePage, Server};
+use tidegate_protocol::{ClientCapabilities, Symbol};
+use tidegate_server::{Cx, Elicit, PageRequest, Resource, ResourcePage, Server, Tool, ToolError};
 use tidegate_service::Reply;
 
-use crate::rig::{Caller, keys, local, person, says, settings, started};
+use crate::rig::{Caller, Served, keys, local, person, says, settings, started};
 
 /// A state directory that goes with the test.
 struct Dir(PathBuf);
@@ -128,6 +128,59 @@ async fn servers_of_the_process_seal_with_the_same_keys() {
     }
     assert_eq!(read, ["a://0", "a://1", "a://2", "b://0", "b://1", "b://2"]);
     assert!(cursor.is_null());
+}
+
+/// A server with a tool that asks.
+fn asking(name: &str) -> Server {
+    Server::new(name, "1.0").tool(Tool::new("ask").handler(|_: (), cx: Cx| async move {
+        let schema = json!({"type": "object", "properties": {"who": {"type": "string"}}});
+        cx.elicit(Elicit::form_schema("Who?", schema).key("who")).await.accepted()?;
+        Ok::<_, ToolError>("thanks")
+    }))
+}
+
+/// Answers the question in a reply: the call as it is made again.
+fn answered(tool: &str, reply: Reply) -> Value {
+    let Reply::InputRequired(input) = reply else { panic!("{tool} asks: {reply:?}") };
+    let answer = json!({"action": "accept", "content": {"who": "ann"}});
+    let answers: serde_json::Map<_, _> =
+        input.questions.iter().map(|question| (question.key.to_string(), answer.clone())).collect();
+    json!({"name": tool, "inputResponses": answers, "requestState": input.state.as_deref()})
+}
+
+#[tokio::test]
+async fn a_question_can_be_answered_after_a_restart_if_nothing_but_the_answer_is_missing() {
+    let dir = Dir::new("questions");
+    let served = Served::start(asking("r"), tidegate_edge::Eras::Legacy).await;
+    let start = || {
+        let servers = [local("a", asking("a")), local("b", asking("b")), served.named("r")];
+        started(Settings { state_dir: Some(dir.0.clone()), ..settings(servers) })
+    };
+    let mut ann = person("ann");
+    ann.0.capabilities = ClientCapabilities::from_json(json!({"elicitation": {"form": {}}}).into());
+    let first = start().await;
+    let call = async |tool: &str| answered(tool, ann.ask(&first, "tools/call", json!({"name": tool})).await);
+    let (here, there) = (call("a_ask").await, call("r_ask").await);
+    first.close().await;
+    drop(first);
+
+    let again = start().await;
+    let said = async |params: &Value| match ann.ask(&again, "tools/call", params.clone()).await {
+        Reply::Complete(result) => result.as_str().to_owned(),
+        Reply::Error(error) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    // All that the framework needs is in the state.
+    let text = said(&here).await;
+    assert!(text.contains("thanks"), "{text}");
+    let mut of_another = here.clone();
+    of_another["name"] = "b_ask".into();
+    let text = said(&of_another).await;
+    assert!(text.contains("requestState is not valid for this request"), "{text}");
+    // A session with a legacy server ends with the process, and that is what is said.
+    let text = said(&there).await;
+    assert!(text.contains("the call that requestState names is over"), "{text}");
+    again.close().await;
 }
 
 #[tokio::test]
