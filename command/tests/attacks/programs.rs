@@ -25,7 +25,12 @@ fn a_program_that_cannot_live_is_started_less_and_less_often() {
         gateway.answers_others();
         // Callers do not start it more often either, and nobody waits for it.
         let asked = Instant::now();
-        let answer = gateway.call("broken_x", json!({})).to_string();
+        let mut answer = gateway.call("broken_x", json!({}));
+        // Its letters are left to chance.
+        if let Some(data) = answer.pointer_mut("/error/data").and_then(|data| data.as_object_mut()) {
+            data.remove("correlationId");
+        }
+        let answer = answer.to_string();
         assert!(asked.elapsed() < Duration::from_secs(5), "{answer}");
         assert!(answer.contains(" is down") || answer.contains(" is still starting"), "{answer}");
         assert!(!answer.contains("/srv/inner") && !answer.contains("sh"), "{answer}");
