@@ -1,22 +1,26 @@
-//! The `tidegate` command as a library: [`main`] is all of it. Whoever writes servers or clients wants the crate `tidegate`.
+//! The `tidegate` command as a library: [`main`] is all of it, and [`builtins`] lists the servers that are part of it.
+//! Whoever writes servers or clients wants the crate `tidegate`.
 
+mod builtins;
 mod commands;
 mod term;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 use tidegate::logging;
 
-use commands::{Command, Failure};
+pub use builtins::{Registered, builtins};
+use commands::{AnyCommand, Failure};
 
 /// One endpoint for all your MCP servers, for every client and every protocol version
 #[derive(Parser)]
 #[command(name = "tidegate", version, max_term_width = 100, after_help = commands::EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: AnyCommand,
 
     /// Format of log lines: pretty or json
     #[arg(
@@ -42,9 +46,38 @@ const STACK: usize = 8 * 1024 * 1024;
 /// How long tasks may take to end when everything is done. Somebody may still be asked something.
 const LEAVE: Duration = Duration::from_millis(200);
 
-/// Does what the command line says.
-pub fn main() -> ExitCode {
-    let matches = commands::grouped(Cli::command()).get_matches();
+/// Does what the command line says, with these servers as part of the program: [`builtins`], and whatever else is to be
+/// there without being installed.
+///
+/// ```no_run
+/// # fn mine() -> tidegate_builtin::Builtin { tidegate_demo::builtin() }
+/// fn main() -> std::process::ExitCode {
+///     tidegate_command::main(tidegate_command::builtins().into_iter().chain([mine().into()]))
+/// }
+/// ```
+pub fn main(builtins: impl IntoIterator<Item = Registered>) -> ExitCode {
+    run(std::env::args_os(), builtins)
+}
+
+/// Does what these arguments say; the first is the name of the program. The servers are those of the first call in a process.
+pub fn run(
+    arguments: impl IntoIterator<Item = OsString>,
+    builtins: impl IntoIterator<Item = Registered>,
+) -> ExitCode {
+    builtins::register(builtins);
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let matches =
+        commands::grouped(Cli::command()).try_get_matches_from(&arguments).unwrap_or_else(|error| {
+            let args: Vec<String> =
+                arguments.iter().skip(1).map(|arg| arg.to_string_lossy().into_owned()).collect();
+            match commands::clearer(&error, &args) {
+                Some(failure) => {
+                    failure.show();
+                    std::process::exit(failure.exit.number().into());
+                }
+                None => error.exit(),
+            }
+        });
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     logging::init(cli.log_format, cli.log_level.as_deref().or(cli.command.log_level()));
     let runtime =

@@ -35,7 +35,6 @@
 #[doc = include_str!("../../docs/framework.md")]
 struct FrameworkGuide;
 
-pub mod demo;
 pub mod http;
 pub mod logging;
 pub mod stdio;

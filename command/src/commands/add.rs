@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use tidegate_client::{EraChoice, Remote, Target};
-use tidegate_config::{Config, ServerEntry, Source, edit};
+use tidegate_config::{ServerEntry, Source, edit};
 
 use self::outcome::Outcome;
 use super::exit::Exit;
@@ -37,7 +37,7 @@ pub(crate) struct Add {
     command: Vec<String>,
 
     /// A server that is part of Tidegate, instead of URL.
-    #[arg(long, value_name = "SERVER", conflicts_with = "command", value_parser = clap::builder::PossibleValuesParser::new(tidegate_config::BUILTINS))]
+    #[arg(long, value_name = "SERVER", conflicts_with = "command", value_parser = clap::builder::PossibleValuesParser::new(crate::builtins::registry().builtins.names()))]
     builtin: Option<String>,
 
     /// An environment variable for the server's program. Can be repeated.
@@ -110,6 +110,42 @@ pub(crate) async fn run(add: Add) -> Result<Exit, Failure> {
     outcome.show(&add.name, &path)
 }
 
+/// What to say about `tidegate add q npx -y foo`, which clap cannot read: the `--` is missing. `args` are those of the process,
+/// without its name.
+pub(crate) fn forgotten(args: &[String]) -> Option<Failure> {
+    let at = args.iter().position(|arg| !arg.starts_with('-')).filter(|&at| args[at] == "add")?;
+    let args = &args[at + 1..];
+    if args.iter().any(|arg| arg == "--" || arg.starts_with("--builtin")) {
+        return None;
+    }
+    let mut words = Vec::new();
+    let mut skip = false;
+    for (at, arg) in args.iter().enumerate() {
+        if std::mem::take(&mut skip) {
+            continue;
+        }
+        match arg.strip_prefix('-') {
+            Some(_) => skip = WITH_VALUE.contains(&arg.as_str()),
+            None => words.push(at),
+        }
+    }
+    let &[_, program, ..] = words.as_slice() else { return None };
+    let (before, line) = args.split_at(program);
+    if line.len() < 2 || line[0].contains("://") {
+        return None;
+    }
+    let join = |words: &[String]| shlex::try_join(words.iter().map(String::as_str)).ok();
+    Some(Failure::usage("the -- before the command line is missing").next(format!(
+        "Write: tidegate add {} -- {}",
+        join(before)?,
+        join(line)?
+    )))
+}
+
+/// The options of this command that are followed by a value.
+const WITH_VALUE: [&str; 9] =
+    ["--env", "-e", "--header", "-H", "--prefix", "--era", "--config", "--log-format", "--log-level"];
+
 /// What to write into the file, and what to say about the way it was asked for.
 fn entry(add: &Add, path: &Path) -> Result<(ServerEntry, Vec<String>), Failure> {
     let mut entry = match (&add.server, &add.builtin) {
@@ -161,7 +197,7 @@ fn entry(add: &Add, path: &Path) -> Result<(ServerEntry, Vec<String>), Failure> 
 /// Whether a configuration already has the memory, under another name.
 fn has_memory(path: &Path, name: &str) -> bool {
     let is_memory = |source: &Source| matches!(source, Source::Builtin(name) if name == "memory");
-    Config::load(path, &configuration::environment).is_ok_and(|settings| {
+    configuration::load(path).is_ok_and(|settings| {
         settings.servers.iter().any(|other| other.name != name && is_memory(&other.source))
     })
 }
@@ -218,4 +254,30 @@ fn notes_of(entry: &ServerEntry) -> Vec<String> {
         ));
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_forgotten_mark_is_told() {
+        for (line, wanted) in [
+            ("add q npx -y foo", Some("Write: tidegate add q -- npx -y foo")),
+            ("--log-level=warn add q npx foo", Some("Write: tidegate add q -- npx foo")),
+            (
+                "add -e K=v q --replace npx 'a b'",
+                Some("Write: tidegate add -e 'K=v' q --replace -- npx 'a b'"),
+            ),
+            ("add q -- npx -y foo", None),
+            ("add q https://example.com --bad", None),
+            ("add q npx", None),
+            ("add q", None),
+            ("tools q npx -y", None),
+        ] {
+            let args = shlex::split(line).unwrap();
+            let told = forgotten(&args);
+            assert_eq!(told.as_ref().and_then(Failure::advice), wanted, "{line}");
+        }
+    }
 }

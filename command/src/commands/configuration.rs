@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use tidegate_config::edit::{self, EditError};
 use tidegate_config::import::{ImportError, Program};
-use tidegate_config::{Config, ConfigError, ServerEntry};
+use tidegate_config::{Config, ConfigError, ServerEntry, Settings};
 
 use super::failure::Failure;
 use super::output;
+use crate::builtins::registry;
 
 /// The configuration to read: the one that was asked for, or the one that is found.
 pub(crate) fn existing(explicit: Option<&Path>) -> Result<PathBuf, Failure> {
@@ -16,6 +17,11 @@ pub(crate) fn existing(explicit: Option<&Path>) -> Result<PathBuf, Failure> {
         Failure::usage(format!("no tidegate.toml here{place}"))
             .next("Create one with tidegate add or tidegate import, or name a file with --config.")
     })
+}
+
+/// What a configuration means, with the servers of this program and the variables of this process.
+pub(crate) fn load(path: &Path) -> Result<Settings, ConfigError> {
+    Config::load(path, &registry().builtins, &environment)
 }
 
 /// The configuration to change: the one that was asked for, the one that is found, or a new one of the user.

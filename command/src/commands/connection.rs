@@ -17,7 +17,7 @@ use super::target::Common;
 
 /// How many of the last lines on standard error are shown when a server fails.
 const LAST_LINES: usize = 12;
-/// How many are kept: a server may be started twice before it is given up.
+/// How many are kept: a legacy server that ends at the first question is started twice.
 const KEPT_LINES: usize = 4 * LAST_LINES;
 
 /// The last lines that a server's process wrote to standard error. Clones are handles on the same.
@@ -33,7 +33,7 @@ impl LastWords {
         lines.push_back(mask(line).into_owned());
     }
 
-    /// The lines, the oldest first.
+    /// The last lines, the oldest first, and before them how many there were more.
     pub(crate) fn get(&self) -> Vec<String> {
         let kept = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut lines: Vec<String> = kept.iter().cloned().collect();
@@ -43,7 +43,12 @@ impl LastWords {
         if lines.len().is_multiple_of(2) && lines[..half] == lines[half..] {
             lines.truncate(half);
         }
-        lines.split_off(lines.len().saturating_sub(LAST_LINES))
+        let earlier = lines.len().saturating_sub(LAST_LINES);
+        let mut last = lines.split_off(earlier);
+        if earlier > 0 {
+            last.insert(0, "… (earlier lines are not shown)".to_owned());
+        }
+        last
     }
 }
 
@@ -116,10 +121,12 @@ impl StartLimit {
     /// Why nothing is known about the server: a program may still be starting, an address does not answer.
     fn over(self, place: &Place) -> Failure {
         let time = humantime::format_duration(self.time);
+        // Only what a file can say has such a name.
+        let setting = if place.settings.is_some() { " (start_timeout)" } else { "" };
         let what = match &place.target {
             _ if self.is_given => format!("The server did not answer within {time}"),
-            Target::Command(_) => format!("The server is still starting after {time} (start_timeout)"),
-            _ => format!("The server does not answer: no response within {time} (start_timeout)"),
+            Target::Command(_) => format!("The server is still starting after {time}{setting}"),
+            _ => format!("The server does not answer: no response within {time}{setting}"),
         };
         let failure = Failure::of(&Error::new(Symbol::Timeout, what));
         match (&place.settings, &place.file) {

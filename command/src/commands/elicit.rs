@@ -14,7 +14,7 @@ use super::display::Display;
 use super::failure::Failure;
 use super::output;
 use crate::term::clean;
-use crate::term::form::{self, Action, Answer, Terminal};
+use crate::term::form::{self, Action, Answer, Ask, Terminal};
 use crate::term::style::Paint;
 
 /// Asks whoever sits at the terminal. Without one, everything is declined, with a note.
@@ -47,6 +47,17 @@ pub(crate) fn handlers(server: &str, display: &Display) -> Handlers {
 fn somebody_is_there() -> bool {
     let can_listen = cfg!(windows) || File::open("/dev/tty").is_ok();
     std::io::stderr().is_terminal() && can_listen
+}
+
+/// Whether whoever sits at the terminal says yes. Without a terminal, nobody does.
+pub(crate) fn agrees(what: &str, question: &str) -> bool {
+    if !somebody_is_there() {
+        return false;
+    }
+    let mut terminal = Terminal::open();
+    let answer = terminal.say(what).and_then(|()| terminal.line(&format!("{question} [y/N] ")));
+    let answer = answer.ok().flatten().unwrap_or_default();
+    matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
 fn ask(question: &Elicitation, server: &str) -> ElicitAnswer {

@@ -173,6 +173,8 @@ fn advice(error: &AppError) -> Option<String> {
         Symbol::Unavailable | Symbol::CircuitOpen if error.original_code.is_none() => {
             "For details, run tidegate doctor with the same target."
         }
+        // It has said which setting to raise.
+        Symbol::Timeout if error.message.contains(" in the configuration") => return None,
         Symbol::Timeout => "Allow more time with --timeout, such as --timeout 5m.",
         Symbol::ToolNotFound => "To list the tools, run tidegate tools with the same target.",
         Symbol::PromptNotFound => "To list the prompts, run tidegate prompts with the same target.",

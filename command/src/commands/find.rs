@@ -2,17 +2,20 @@
 //!
 //! The first rule that fits holds: with `--config`, an entry of that file; a URL, a command line or `FILE#NAME`; a server of
 //! the `tidegate.toml` that `tidegate serve` would use; an entry of a file of an editor or assistant; a program.
+//!
+//! A file of the current directory may have come with somebody else's repository. What it names is used if the file is named
+//! as well, or after a yes at the terminal.
 
 use std::path::{Path, PathBuf};
 
 use tidegate::protocol::Profile;
-use tidegate_client::{Command, ServersFile, Target, Terms, well_known_files};
+use tidegate_client::{Command, ServersFile, Target, Terms, is_project_file, well_known_files};
 use tidegate_config::{Config, DisabledServer, ServerSettings, Settings, Source};
 
 use super::builtin::Builtin;
 use super::configuration;
 use super::failure::Failure;
-use super::output;
+use super::{elicit, output};
 use crate::term::clean;
 
 /// A server that was found.
@@ -93,7 +96,10 @@ pub(crate) fn find(word: &str, config: Option<&Path>) -> Result<Place, Failure> 
     }
     let others = others();
     // As `tidegate serve` would serve it.
-    let is_elsewhere = others.iter().any(|file| file.names().any(|name| name == word));
+    let having = others.iter().filter(|file| file.names().any(|name| name == word));
+    // The user's own come before those of the directory that somebody happens to be in.
+    let elsewhere_in = having.min_by_key(|file| is_project_file(file.origin())).map(ServersFile::origin);
+    let is_elsewhere = elsewhere_in.is_some();
     if word == "memory" && gateway.is_none() && broken.is_none() && !is_elsewhere {
         let settings = super::serve::unconfigured(word);
         return Place::builtin(&settings.servers[0]);
@@ -102,7 +108,7 @@ pub(crate) fn find(word: &str, config: Option<&Path>) -> Result<Place, Failure> 
         if let Some(broken) = broken {
             output::note(&format!("note: tidegate.toml was not searched: {}", broken.line()));
         }
-        return elsewhere(word, None);
+        return elsewhere(word, elsewhere_in).and_then(trusted);
     }
     if let Some(broken) = broken {
         return Err(broken);
@@ -113,7 +119,41 @@ pub(crate) fn find(word: &str, config: Option<&Path>) -> Result<Place, Failure> 
         Some(meant) => {
             Err(Failure::usage(format!("no server or program is named {word:?}; did you mean {meant}?")))
         }
-        None => elsewhere(word, None),
+        None => {
+            Target::parse(word)?;
+            let known =
+                gateway.iter().flat_map(Gateway::names).chain(others.iter().flat_map(ServersFile::names));
+            let mut known: Vec<String> = known.map(clean::name).collect();
+            known.dedup();
+            let failure = Failure::usage(format!("no server or program is named {word:?}"));
+            Err(match known.len() {
+                0 => failure.next("Pass a URL, a command line, or the name of a server of tidegate.toml."),
+                count if count > NAMED => {
+                    known.truncate(NAMED);
+                    failure.next(format!("Known servers: {} and {} more", known.join(", "), count - NAMED))
+                }
+                _ => failure.next(format!("Known servers: {}", known.join(", "))),
+            })
+        }
+    }
+}
+
+/// How many servers are named to whoever meant another.
+const NAMED: usize = 10;
+
+/// A server that was found by its name alone, unless it is one of a file that may be somebody else's, and nobody at the
+/// terminal says that it is fine.
+fn trusted(place: Place) -> Result<Place, Failure> {
+    let Some(file) = place.file.as_deref().filter(|file| is_project_file(file)) else { return Ok(place) };
+    let (name, file) = (clean::name(&place.name), clean::line(&file.display().to_string()));
+    let question =
+        format!("{name:?} is defined in {file}, a file of this directory: {}", clean::place(&place.shown()));
+    match elicit::agrees(&question, "Use it?") {
+        true => Ok(place),
+        false => Err(Failure::usage(format!(
+            "{name:?} is defined in {file}, a file of this directory that may not be yours, so it was not started"
+        ))
+        .next(format!("If you trust it, name the file as well: {file}#{name}"))),
     }
 }
 
@@ -130,7 +170,7 @@ impl Gateway {
     }
 
     pub(crate) fn load(file: &Path) -> Result<Gateway, Failure> {
-        let settings = Config::load(file, &configuration::environment)?;
+        let settings = configuration::load(file)?;
         Ok(Gateway { file: file.to_owned(), settings })
     }
 

@@ -2,7 +2,9 @@
 
 use clap::Command;
 
-/// Which commands belong together. What is in no group comes last.
+use crate::builtins::registry;
+
+/// Which commands belong together. Those of servers of the program come after them, and what is in no group comes last.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Gateway", &["serve", "add", "remove", "import", "check", "pin"]),
     (
@@ -21,22 +23,33 @@ const GROUPS: &[(&str, &[&str])] = &[
             "logout",
         ],
     ),
-    ("Memory", &["memory", "model"]),
 ];
 const LAST: &str = "Other";
+
+/// All groups: their titles, and the names of their commands.
+fn groups() -> Vec<(&'static str, Vec<String>)> {
+    let own =
+        GROUPS.iter().map(|(title, names)| (*title, names.iter().map(|&name| name.to_owned()).collect()));
+    own.chain(registry().commands.iter().map(|brought| (brought.title, brought.names()))).collect()
+}
 
 /// The same program, whose help lists its commands in groups.
 pub(crate) fn grouped(mut command: Command) -> Command {
     // This adds `help`, which is a command too.
     command.build();
-    let grouped = |name: &str| GROUPS.iter().any(|(_, names)| names.contains(&name));
-    let others: Vec<&str> =
-        command.get_subcommands().map(Command::get_name).filter(|name| !grouped(name)).collect();
+    let groups = groups();
+    let grouped = |name: &str| groups.iter().any(|(_, names)| names.iter().any(|one| one == name));
+    let others: Vec<String> = command
+        .get_subcommands()
+        .map(Command::get_name)
+        .filter(|name| !grouped(name))
+        .map(str::to_owned)
+        .collect();
     let header = *command.get_styles().get_header();
     let literal = *command.get_styles().get_literal();
     let width = command.get_subcommands().map(|one| one.get_name().len()).max().unwrap_or(0);
     let mut list = String::new();
-    for (title, names) in GROUPS.iter().copied().chain([(LAST, others.as_slice())]) {
+    for (title, names) in groups.into_iter().chain([(LAST, others)]) {
         list.push_str(&format!("{header}{title}:{header:#}\n"));
         for one in
             names.iter().filter_map(|name| command.find_subcommand(name)).filter(|one| !one.is_hide_set())
@@ -72,7 +85,7 @@ mod tests {
             assert_eq!(lines.len(), 1, "{start:?} in\n{help}");
             assert!(lines[0].trim_start().contains("  ") && lines[0].len() <= 100, "{lines:?}");
         }
-        for (title, names) in GROUPS {
+        for (title, names) in groups() {
             assert!(help.contains(&format!("\n{title}:\n  {}", names[0])), "{help}");
         }
     }

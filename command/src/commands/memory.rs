@@ -10,10 +10,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use tidegate::protocol::Json;
-use tidegate_config::{Config, MemorySettings, MemoryStore};
-use tidegate_memory::{Code, Counts, Fault, Imported, Store, tenant_key};
+use tidegate_config::Config;
+use tidegate_memory::{Code, Counts, Fault, Imported, MemorySettings, MemoryStore, Store, tenant_key};
 
-use super::builtin;
 use super::display::Display;
 use super::exit::{self, Exit};
 use super::failure::Failure;
@@ -51,6 +50,10 @@ struct Export {
     /// Include the history: all versions of the graph, of documents and of agents.
     #[arg(long)]
     history: bool,
+
+    /// Overwrite an existing file.
+    #[arg(long)]
+    force: bool,
 
     #[command(flatten)]
     whose: Whose,
@@ -123,6 +126,11 @@ async fn export(args: Export) -> Result<(), Failure> {
     let place = args.which.existing()?;
     if let MemoryStore::File(memory) = &place {
         not_the_memory(&args.file, memory)?;
+    }
+    // A device or a pipe stays what it is, and a directory is refused for what it is.
+    if !args.force && !is_standard(&args.file) && args.file.is_file() {
+        return Err(Failure::usage(format!("{} already exists", args.file.display()))
+            .next("Choose another file, or overwrite it with --force."));
     }
     let store = open(&place)?;
     let exported = export_from(&store, &args).await;
@@ -213,22 +221,22 @@ impl Which {
         let settings = match Config::find(self.config.as_deref()) {
             None => MemorySettings::default(),
             Some(file) => {
-                let settings = Config::load(&file, &configuration::environment)?;
-                let memory = settings.servers.iter().find_map(|server| server.memory.clone());
-                let memory = memory.ok_or_else(|| {
+                let settings = configuration::load(&file)?;
+                let told = settings.servers.iter().filter_map(|server| server.builtin.as_ref());
+                let memory = told.filter_map(|told| told.get::<MemorySettings>()).next().cloned();
+                memory.ok_or_else(|| {
                     Failure::usage(format!("{} has no memory server", file.display())).next(
                         "Choose a memory with --store FILE, or add one: tidegate add memory --builtin memory.",
                     )
-                })?;
-                (*memory).clone()
+                })?
             }
         };
-        builtin::place(&settings).map_err(|error| Failure::usage(error.message()))
+        settings.place().map_err(|error| Failure::usage(error.message()))
     }
 }
 
 fn open(place: &MemoryStore) -> Result<Store, Failure> {
-    let store = builtin::open(place).map_err(|error| Failure::new(Exit::Unavailable, error.message()))?;
+    let store = place.open().map_err(|error| Failure::new(Exit::Unavailable, error.message()))?;
     // How many tenants there may be is for those who call; whoever is here has the file.
     store.limit_tenants(usize::MAX);
     Ok(store)
@@ -249,6 +257,9 @@ fn shown(counts: &Counts, history: bool) -> String {
         counted(counts.observations, "observation", "observations"),
         counted(counts.relations, "relation", "relations"),
     ];
+    if counts.properties > 0 {
+        parts.insert(2, counted(counts.properties, "property", "properties"));
+    }
     if history {
         parts.push(counted(counts.documents, "document", "documents"));
         parts.push(counted(counts.agents, "agent", "agents"));

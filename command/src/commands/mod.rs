@@ -3,9 +3,11 @@
 //! `find` says which server a word means, `target` has the options of all commands that talk to one, `connection` talks to it,
 //! `reach` tries one of the configuration, `several` does that a few at a time, `interrupt` ends it on Ctrl-C, `display` shows
 //! that something is going on, `elicit` asks the user, `configuration` finds the gateway's file, `builtin` has the servers that
-//! are part of the program, `output` is standard output, `help` the list of commands, `failure` and `exit` are the ways out.
+//! are part of the program and `brought` the commands that come with them, `output` is standard output, `help` the list of
+//! commands, `failure` and `exit` are the ways out.
 
 mod add;
+pub(crate) mod brought;
 mod builtin;
 mod call;
 mod check;
@@ -26,6 +28,7 @@ mod import;
 mod interrupt;
 mod login;
 mod memory;
+pub(crate) mod memory_commands;
 mod model;
 mod output;
 mod pin;
@@ -43,11 +46,12 @@ use clap::Subcommand;
 use serde_json::Value;
 use tidegate::protocol::Json;
 
+pub(crate) use brought::AnyCommand;
 pub(crate) use exit::{EXAMPLES, Exit};
 pub(crate) use failure::Failure;
 pub(crate) use help::grouped;
 
-/// What the command can do.
+/// What the command can do, besides what servers of the program bring (`brought`).
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Serve(serve::Serve),
@@ -56,8 +60,6 @@ pub(crate) enum Command {
     Import(import::Import),
     Check(check::Check),
     Pin(pin::Pin),
-    Memory(memory::Memory),
-    Model(model::Model),
     Tools(tools::Tools),
     Call(Box<call::Call>),
     Resources(resources::Resources),
@@ -83,8 +85,6 @@ impl Command {
             Command::Import(import) => import::run(&import).map(fine),
             Command::Check(check) => check::run(check).await,
             Command::Pin(pin) => pin::run(pin).await,
-            Command::Memory(memory) => memory::run(memory).await.map(fine),
-            Command::Model(model) => model::run(model).await.map(fine),
             Command::Tools(tools) => tools::run(tools).await.map(fine),
             Command::Call(call) => call::run(*call).await,
             Command::Resources(resources) => resources::list(resources).await.map(fine),
@@ -118,8 +118,6 @@ impl Command {
             | Command::Import(_)
             | Command::Check(_)
             | Command::Pin(_)
-            | Command::Memory(_)
-            | Command::Model(_)
             | Command::Login(_)
             | Command::Logout(_)
             | Command::Completions(_) => {
@@ -144,8 +142,6 @@ impl Command {
             Command::Call(call) => call.common.json || call.raw,
             Command::Check(check) => check.json,
             Command::Pin(pin) => pin.json,
-            Command::Memory(memory) => memory.is_json(),
-            Command::Model(model) => model.json,
             Command::Login(login) => login.json,
             Command::Logout(logout) => logout.json,
             // Its report holds the failures.
@@ -162,6 +158,14 @@ const QUIET: &str = "warn,tidegate_server=error,tidegate_service=error";
 pub(crate) fn show_json(failure: &Failure) {
     // The exit code says the rest.
     let _ = output::text(&tidegate::service::secrets::mask(&failure.to_json().to_string()));
+}
+
+/// What there is to say about a command line that cannot be read, if it is clearer than what clap says.
+pub(crate) fn clearer(error: &clap::Error, args: &[String]) -> Option<Failure> {
+    match error.kind() {
+        clap::error::ErrorKind::UnknownArgument => add::forgotten(args),
+        _ => None,
+    }
 }
 
 /// A note that the server does not have this at all.

@@ -7,7 +7,6 @@ use serde_json::json;
 use tidegate::protocol::Json;
 use tidegate_memory::{Code, Embedder, Fault, HUGGING_FACE, download};
 
-use super::builtin;
 use super::display::Display;
 use super::exit::{self, Exit};
 use super::failure::Failure;
@@ -41,7 +40,7 @@ pub(crate) struct Model {
 
 pub(crate) async fn run(args: Model) -> Result<(), Failure> {
     let short = args.name.rsplit('/').next().unwrap_or_default();
-    let usual = builtin::usual_models().map_err(|error| Failure::usage(error.message()))?;
+    let usual = tidegate_memory::usual_models().map_err(|error| Failure::usage(error.message()))?;
     let folder = args.folder.clone().unwrap_or_else(|| usual.join(short));
     may_be_replaced(&folder)?;
     // Nothing of it is in the folder before all of it is there, and can be used.

@@ -214,6 +214,8 @@ impl Common {
             options.probe_timeout = options.probe_timeout.min(timeout / 2);
             options.connect_timeout = options.connect_timeout.min(timeout);
             options.max_timeout = options.max_timeout.max(timeout);
+            // What the configuration says is not what ends the call.
+            options.written_at = None;
         }
         options
     }

@@ -13,6 +13,23 @@ pub(crate) fn line(dirty: &str) -> String {
     text::line(&mask(dirty))
 }
 
+/// A name, which is cut if nobody would give such a long one.
+pub(crate) fn name(dirty: &str) -> String {
+    cut(line(dirty), 100)
+}
+
+/// What a server is, on one line: command lines and addresses may be long.
+pub(crate) fn place(dirty: &str) -> String {
+    cut(line(dirty), 500)
+}
+
+fn cut(text: String, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
 /// The first line that says anything.
 pub(crate) fn first_line(dirty: &str) -> String {
     text::first_line(&mask(dirty))

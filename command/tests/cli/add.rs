@@ -98,10 +98,14 @@ fn variables_that_are_not_set_are_named_at_once() {
         "{done:?}"
     );
     let checked = run(&folder, &["check"]).exits(0).out;
-    assert!(checked.contains("is valid: 1 server, 1 disabled, listening"), "{checked}");
+    assert!(checked.contains("is valid: 2 servers, 1 disabled, listening"), "{checked}");
     assert_eq!(run(&folder, &["check", "--json"]).exits(0).json()["disabled"][0]["name"], "web");
-    let doctor = run(&folder, &["doctor"]).exits(1).out;
-    assert!(doctor.contains("✗ web\n    ✗ the server \"web\" is disabled"), "{doctor}");
+    let doctor = run(&folder, &["doctor"]).exits(0).out;
+    assert!(doctor.contains("- web  (from tidegate.toml)\n    · disabled: the environment var"), "{doctor}");
+    assert!(doctor.ends_with("2 servers: 1 works, 1 not checked\n"), "{doctor}");
+    assert!(checked.ends_with(
+        "\n2 servers, 1 disabled: no problems found. To try them, run tidegate check --connect\n"
+    ));
     // A file beside the configuration is as good as the environment.
     folder.write(".env", "TIDEGATE_TEST_TOKEN=hush\nTIDEGATE_TEST_PATH=mcp\n");
     let done =
@@ -156,4 +160,28 @@ fn a_configuration_with_problems_is_not_tried() {
     let done = run(&folder, &args).exits(2);
     assert!(done.out.contains("It was not tried, because the configuration has problems"), "{done:?}");
     assert!(done.err.contains("servers.bad.url"), "{done:?}");
+}
+
+#[test]
+fn a_second_memory_has_a_prefix() {
+    let folder = folder();
+    run(&folder, &["add", "first", "--builtin", "memory"]).exits(0);
+    run(&folder, &["add", "second", "--builtin", "memory"]).exits(0);
+    let json = run(&folder, &["check", "--json"]).exits(0).json();
+    let prefix = |at: usize| (json["servers"][at]["name"].clone(), json["servers"][at]["prefix"].clone());
+    assert_eq!(prefix(0), ("first".into(), "".into()), "{json}");
+    assert_eq!(prefix(1), ("second".into(), "second_".into()), "{json}");
+}
+
+#[test]
+fn a_forgotten_mark_before_a_command_line_is_told() {
+    let folder = folder();
+    for args in [&["add", "q", "npx", "-y", "foo"][..], &["add", "q", "npx", "foo"]] {
+        let done = run(&folder, args).exits(2);
+        let line = args[2..].join(" ");
+        let said =
+            format!("error: the -- before the command line is missing\n  Write: tidegate add q -- {line}\n");
+        assert_eq!(done.err, said);
+    }
+    assert_eq!(folder.read(FILE), "", "nothing was written");
 }

@@ -207,10 +207,10 @@ fn a_server_with_a_missing_variable_is_disabled_alone() {
         "[servers.a]\nurl = \"https://example.com/${NONE}\"\n[servers.demo]\nbuiltin = \"demo\"\n",
     );
     let done = run(&folder, &["check"]).exits(0);
-    assert!(done.out.starts_with("tidegate.toml is valid: 1 server, 1 disabled,"), "{}", done.out);
+    assert!(done.out.starts_with("tidegate.toml is valid: 2 servers, 1 disabled,"), "{}", done.out);
     let note = "note: Server \"a\" is disabled: the environment variable NONE is not set (servers.a.url, line 2). Set it, \
                 or put it in .env beside tidegate.toml.\n";
-    assert!(done.out.ends_with(note), "{}", done.out);
+    assert!(done.out.contains(note), "{}", done.out);
     folder.write(".env", "NONE=some-secret-path\n");
     let done = run(&folder, &["check"]).exits(0);
     assert!(done.out.starts_with("tidegate.toml is valid: 2 servers,"), "{}", done.out);
@@ -241,7 +241,7 @@ fn check_says_what_a_configuration_means() {
     folder.write(FILE, text);
     let done = run(&folder, &["check"]).exits(0);
     for part in [
-        "tidegate.toml is valid: 3 servers, 1 disabled, listening on http://127.0.0.1:9/mcp",
+        "tidegate.toml is valid: 4 servers, 1 disabled, listening on http://127.0.0.1:9/mcp",
         "a     a_      only read_*; not read_all; 1 changed  sh '${file:key}' --flag",
         "b     (none)  all                                   https://example.com/${file:key}?***",
         "c     c_      all                                   builtin demo",
@@ -277,9 +277,10 @@ fn check_says_what_is_wrong() {
     let json = run(&folder, &["check", "--json"]).exits(2).json();
     assert_eq!(json["ok"], false);
     assert_eq!(
-        (&json["problems"][0]["line"], &json["problems"][0]["field"]),
+        (&json["errors"][0]["line"], &json["errors"][0]["field"]),
         (&2.into(), &"servers.a.url".into())
     );
+    assert_eq!((&json["servers"], &json["disabled"]), (&serde_json::json!([]), &serde_json::json!([])));
     assert!(!done.err.contains("hush") && !json.to_string().contains("hush"));
 }
 
@@ -289,7 +290,7 @@ fn check_reads_the_files_of_other_programs() {
     let path = folder
         .write("mcp.json", r#"{"mcpServers": {"My Server": {"command": "sh"}, "no": {"disabled": true}}}"#);
     let done = run(&folder, &["check", path.to_str().unwrap()]).exits(0);
-    assert!(done.out.contains("1 server,") && done.out.contains("My-Server_"), "{}", done.out);
+    assert!(done.out.contains("2 servers, 1 disabled,") && done.out.contains("My-Server_"), "{}", done.out);
     assert!(
         done.out.contains("note: Server \"no\" is disabled: it needs a \"command\" or a \"url\"."),
         "{}",

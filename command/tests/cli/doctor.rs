@@ -110,7 +110,7 @@ fn servers_that_cannot_be_reached_say_why() {
     let json = tidegate(&args).exits(1).json();
     let servers = json["servers"].as_array().unwrap();
     let what = |at: usize| servers[at]["findings"][0]["what"].as_str().unwrap_or_default();
-    assert!(what(0).contains("no such program"), "{json}");
+    assert!(what(0).contains("no server or program is named"), "{json}");
     assert!(what(1).contains("connection refused"), "{json}");
     assert!(what(2).contains("exited with status 7"), "{json}");
     assert_eq!(servers[2]["stderr"], serde_json::json!(["first", "oops"]));
@@ -130,9 +130,99 @@ fn without_a_target_all_servers_of_known_files() {
         ),
     );
     folder.write(".cursor/mcp.json", "{ not json");
+    // It may have come with somebody else's repository: nothing of it is started.
     let json = tidegate_in(&folder, &["doctor", "--json"], "").exits(1).json();
-    let names: Vec<_> =
-        json["servers"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
-    assert_eq!(names.iter().filter(|name| **name == "good" || **name == "unset").count(), 2, "{json}");
-    assert!(!names.contains(&"off") && names.iter().any(|name| name.contains("mcp.json")), "{json}");
+    let names = |json: &serde_json::Value| -> Vec<String> {
+        json["servers"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&json)[..3], ["good", "off", "unset"], "{json}");
+    assert!(names(&json)[3].contains("mcp.json"), "{json}");
+    for server in &json["servers"].as_array().unwrap()[..3] {
+        assert_eq!((&server["checked"], &server["connectMs"]), (&false.into(), &serde_json::Value::Null));
+    }
+    // Whoever names the file means it.
+    let json = tidegate_in(&folder, &["doctor", "--json", "--config", ".mcp.json"], "").exits(1).json();
+    assert_eq!(names(&json), ["good", "unset"], "{json}");
+    assert!(json["servers"][0]["connectMs"].as_f64().is_some(), "{json}");
+}
+
+#[test]
+fn a_file_of_this_directory_starts_nothing_by_itself() {
+    let folder = Folder::new();
+    let entry = r#"{"command": "sh", "args": ["-c", "touch started; exit 1"]}"#;
+    let text = format!(r#"{{"mcpServers": {{"evil": {entry}}}}}"#);
+    for file in [".mcp.json", ".vscode/mcp.json", ".zed/settings.json"] {
+        folder.write(
+            file,
+            &text.replace("mcpServers", if file.contains("zed") { "context_servers" } else { "mcpServers" }),
+        );
+    }
+    let shown = tidegate_in(&folder, &["doctor"], "").exits(0).out;
+    assert!(
+        shown.contains("- evil  (from ./.mcp.json)\n    · not checked: the file belongs to this directory"),
+        "{shown}"
+    );
+    assert!(shown.contains("→ if you trust it, run tidegate doctor ./.mcp.json#evil"), "{shown}");
+    assert!(shown.ends_with("3 servers: 0 work, 3 not checked\n"), "{shown}");
+    for command in ["tools", "doctor", "discover", "login"] {
+        let done = tidegate_in(&folder, &[command, "evil"], "y\n");
+        let said = done.out + &done.err;
+        assert!(
+            said.contains("\"evil\" is defined in ./.mcp.json, a file of this directory"),
+            "{command}: {said}"
+        );
+        assert!(said.contains("name the file as well: ./.mcp.json#evil"), "{command}: {said}");
+    }
+    // Nor does it stand in for a server of the user's own, which this directory has as well because it is their home.
+    let own = format!(r#"{{"command": "{TIDEGATE}", "args": ["serve", "--demo", "--stdio"]}}"#);
+    folder.write(".cursor/mcp.json", &format!(r#"{{"mcpServers": {{"evil": {own}}}}}"#));
+    assert!(tidegate_in(&folder, &["tools", "evil"], "").exits(0).out.contains("echo"));
+    assert!(!folder.0.join("started").exists());
+    tidegate_in(&folder, &["tools", "./.mcp.json#evil"], "").exits(3);
+    assert!(folder.0.join("started").exists());
+}
+
+#[test]
+fn what_the_gateway_serves_needs_nothing_in_between() {
+    let folder = Folder::new();
+    let text = format!(
+        "[servers.old]\ncommand = [\"{TIDEGATE}\", \"serve\", \"--demo\", \"--stdio\", \"--era\", \"legacy\"]\n"
+    );
+    folder.write("tidegate.toml", &text);
+    let shown = tidegate_in(&folder, &["doctor"], "").exits(0).out;
+    assert!(!shown.contains("in between") && shown.ends_with("1 server: 1 works\n"), "{shown}");
+}
+
+#[test]
+fn secrets_are_masked_for_programs_too() {
+    let folder = Folder::new();
+    folder.write(
+        "tidegate.toml",
+        "[servers.a]\ncommand = [\"sh\", \"-c\", \"echo cannot use $KEY >&2; exit 1\"]\nenv = { KEY = \"${THE_KEY}\" }\n",
+    );
+    folder.write(".env", "THE_KEY=sk-very-secret-0001\n");
+    for args in
+        [&["doctor", "--json"][..], &["check", "--connect", "--json"], &["doctor"], &["tools", "--json", "a"]]
+    {
+        let done = tidegate_in(&folder, args, "");
+        let said = format!("{}{}", done.out, done.err);
+        assert!(!said.contains("sk-very-secret") && said.contains("cannot use ***"), "{args:?}: {said}");
+    }
+}
+
+#[test]
+fn a_program_that_ends_at_once_is_started_once() {
+    let folder = Folder::new();
+    let script =
+        "echo start >> starts; for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do echo line $n >&2; done; exit 1";
+    for args in [&["add", "broken", "--", "sh", "-c", script][..], &["check", "--connect"], &["doctor"]] {
+        let _ = std::fs::remove_file(folder.0.join("starts"));
+        let done = tidegate_in(&folder, args, "");
+        let said = format!("{}{}", done.out, done.err);
+        assert_eq!(folder.read("starts"), "start\n", "{args:?}: {said}");
+        assert!(said.contains("… (earlier lines are not shown)"), "{args:?}: {said}");
+        for line in ["line 14\n", "line 4\n"] {
+            assert_eq!(said.matches(&format!(" {line}")).count(), 1, "{args:?} {line:?}: {said}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What goes wrong: one sentence with its code on standard error, what to do next, and the exit code.
 
-use crate::rig::{Done, Folder, demo, tidegate, tidegate_in, with_canned};
+use crate::rig::{CANNED, Done, Folder, demo, tidegate, tidegate_in, with_canned};
 
 /// Standard error has these parts, and standard output nothing.
 #[track_caller]
@@ -16,25 +16,25 @@ fn says(done: &Done, parts: &[&str]) {
 fn a_wrong_command_line_is_2() {
     for (args, part) in [
         (&["tools"][..], "no server given"),
-        (&["call", "x"], "TOOL is missing"),
-        (&["read", "x"], "URI is missing"),
+        (&["call", "sh"], "TOOL is missing"),
+        (&["read", "sh"], "URI is missing"),
         (&["tools", "npx", "-y", "x"], "unexpected argument '-y'"),
-        (&["discover", "npx", "x"], "unexpected argument \"x\""),
-        (&["tools", "x", "--timeout", "soon"], "write a time with its unit"),
-        (&["tools", "x", "--era", "bronze"], "invalid value 'bronze'"),
-        (&["tools", "x", "--protocol-version", "1999"], "2026-07-28"),
-        (&["tools", "x", "--header", "A: b"], "--header is for servers with a URL"),
+        (&["discover", "sh", "x"], "unexpected argument \"x\""),
+        (&["tools", "sh", "--timeout", "soon"], "write a time with its unit"),
+        (&["tools", "sh", "--era", "bronze"], "invalid value 'bronze'"),
+        (&["tools", "sh", "--protocol-version", "1999"], "2026-07-28"),
+        (&["tools", "sh", "--header", "A: b"], "--header is for servers with a URL"),
         (&["tools", "https://x.invalid", "--env", "A=b"], "--env is for servers that are programs"),
         (&["tools", "https://x.invalid", "--header", "secret"], "--header expects 'Name: value'"),
         (&["tools", "ftp://x.invalid"], "not \"ftp\""),
         (&["tools", "absent.json#x"], "the file absent.json does not exist"),
         (&["tools", "--config", "absent.json", "x"], "cannot read absent.json"),
         (&["login", "sleep 5"], "only servers with a URL have logins"),
-        (&["call", "x", "t", "--args", "{"], "are not valid JSON"),
-        (&["call", "x", "t", "--args", "[]"], "must be a JSON object"),
-        (&["call", "x", "t", "--args", "@absent"], "cannot read the arguments from \"absent\""),
-        (&["call", "x", "t", "a=1", "--args", "{}"], "leave out \"a=1\""),
-        (&["call", "x", "t", "--root", "absent"], "--root absent"),
+        (&["call", "sh", "t", "--args", "{"], "are not valid JSON"),
+        (&["call", "sh", "t", "--args", "[]"], "must be a JSON object"),
+        (&["call", "sh", "t", "--args", "@absent"], "cannot read the arguments from \"absent\""),
+        (&["call", "sh", "t", "a=1", "--args", "{}"], "leave out \"a=1\""),
+        (&["call", "sh", "t", "--root", "absent"], "--root absent"),
         (&["doctor"], "there are no servers to check"),
     ] {
         says(&tidegate(args).exits(2), &[part]);
@@ -56,8 +56,13 @@ fn wrong_arguments_are_2_and_nothing_is_called() {
 #[test]
 fn a_server_that_is_not_there_is_3() {
     says(
-        &tidegate(&["tools", "no-such-program"]).exits(3),
+        &tidegate(&["tools", "--", "no-such-program"]).exits(3),
         &["error: cannot start \"no-such-program\": no such program in PATH (E201)\n", "tidegate doctor"],
+    );
+    // One word may be anything.
+    says(
+        &tidegate(&["tools", "no-such-program"]).exits(2),
+        &["error: no server or program is named \"no-such-program\"\n", "Pass a URL, a command line, or"],
     );
     says(&tidegate(&["tools", "http://127.0.0.1:1/mcp"]).exits(3), &["connection refused (E201)\n"]);
     let script = "echo first >&2; echo 'Error: no module' >&2; exit 3";
@@ -65,7 +70,7 @@ fn a_server_that_is_not_there_is_3() {
         &tidegate(&["tools", "--", "sh", "-c", script]).exits(3),
         &["exited with status 3", "(E201)", "  | first\n  | Error: no module\n"],
     );
-    let json = tidegate(&["tools", "--json", "no-such-program"]).exits(3).json();
+    let json = tidegate(&["tools", "--json", "--", "no-such-program"]).exits(3).json();
     assert_eq!((&json["error"]["code"], &json["error"]["exitCode"]), (&"E201".into(), &3.into()));
 }
 
@@ -96,6 +101,22 @@ fn too_slow_is_6() {
         &tidegate(&["tools", "--timeout", "300ms", "--", "sleep", "600"]).exits(6),
         &["The server did not answer within 300ms (E202)\n"],
     );
+}
+
+#[test]
+fn one_remedy_is_named_for_what_is_too_slow() {
+    let folder = Folder::new();
+    folder.write("canned.sh", CANNED);
+    let tools = r#"[{"name":"never","inputSchema":{"type":"object"}}]"#;
+    folder.write(
+        "tidegate.toml",
+        &format!("[servers.a]\ncommand = [\"sh\", \"canned.sh\"]\nenv = {{ TOOLS = '{tools}' }}\ntimeout = \"1s\"\n"),
+    );
+    let setting = "raise servers.a.timeout in the configuration";
+    let said = tidegate_in(&folder, &["call", "a", "never"], "").exits(6).err;
+    assert!(said.contains(setting) && !said.contains("--timeout"), "{said}");
+    let said = tidegate_in(&folder, &["call", "a", "never", "--timeout", "1s"], "").exits(6).err;
+    assert!(!said.contains(setting) && said.contains("--timeout"), "{said}");
 }
 
 #[test]

@@ -121,7 +121,8 @@ fn servers_are_found_in_files() {
             r#"{{"mcpServers": {{"{name}": {{"command": "{TIDEGATE}", "args": ["serve", "--demo", "--stdio"]}}}}}}"#
         )
     };
-    folder.write(".mcp.json", &file("tides"));
+    // The user's own: this directory is their home.
+    folder.write(".cursor/mcp.json", &file("tides"));
     folder.write("other.json", &file("solo"));
     let expected = "{\"sum\":3.0}\n";
     for target in [

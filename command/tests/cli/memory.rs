@@ -125,6 +125,12 @@ fn a_memory_goes_to_a_file_and_comes_back() {
     assert_eq!((done.out.as_str(), done.err.as_str()), (imported, "note: line 5001: is not valid JSON\n"));
     let done = tidegate_in(&folder, &["memory", "export", "out.jsonl"], "").exits(0);
     assert_eq!(done.out, "Exported 5000 entities, 5000 observations and 1 relation to out.jsonl\n");
+    let said = tidegate_in(&folder, &["memory", "export", "out.jsonl"], "").exits(2).err;
+    assert!(
+        said.contains("out.jsonl already exists") && said.contains("overwrite it with --force"),
+        "{said}"
+    );
+    tidegate_in(&folder, &["memory", "export", "out.jsonl", "--force"], "").exits(0);
     lines.remove(5_000);
     assert!(folder.read("out.jsonl") == format!("{}\n", lines.join("\n")), "the same lines");
     assert!(!folder.0.join("out.jsonl.part").exists());
@@ -228,4 +234,37 @@ fn a_new_configuration_keeps_the_memory() {
     let said = tidegate_in(&folder, &["add", "x", "--builtin", "nothing"], "").exits(2).err;
     assert!(said.contains("demo") && said.contains("memory"), "{said}");
     tidegate_in(&folder, &["check", "--config", "own.toml"], "").exits(0);
+}
+
+#[test]
+fn properties_are_counted() {
+    let folder = Folder::new();
+    let line = r#"{"type":"entity","name":"Ann","entityType":"person","observations":["a"],"properties":{"k":1,"l":2}}"#;
+    let done = tidegate_in(&folder, &["memory", "import", "-"], line).exits(0);
+    assert_eq!(done.out, "Imported 1 entity, 1 observation, 2 properties and 0 relations\n");
+    let done = tidegate_in(&folder, &["memory", "export", "out.jsonl"], "").exits(0);
+    assert_eq!(done.out, "Exported 1 entity, 1 observation, 2 properties and 0 relations to out.jsonl\n");
+}
+
+#[test]
+fn the_memory_is_known_by_its_name_without_a_configuration() {
+    let folder = Folder::new();
+    let shown = tidegate_in(&folder, &["tools", "memory"], "").exits(0).out;
+    assert!(shown.contains("create_entities") && !shown.contains("memory_create_entities"), "{shown}");
+    let entity = r#"entities=[{"name":"Ann","entityType":"person","observations":["likes tea"]}]"#;
+    tidegate_in(&folder, &["call", "memory", "create_entities", entity], "").exits(0);
+    assert!(folder.0.join(".local/share/tidegate/memory.db").exists(), "the one that serve would use");
+    assert!(
+        tidegate_in(&folder, &["call", "memory", "search_nodes", "query=tea"], "")
+            .exits(0)
+            .out
+            .contains("Ann")
+    );
+    // A configuration that has none has none.
+    folder.write(FILE, "[servers.x]\nbuiltin = \"demo\"\n");
+    let said = tidegate_in(&folder, &["tools", "memory"], "").exits(2).err;
+    assert!(
+        said.contains("no server or program is named \"memory\"") && said.contains("Known servers: x"),
+        "{said}"
+    );
 }

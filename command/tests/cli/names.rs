@@ -77,7 +77,8 @@ fn the_configuration_comes_before_the_files_of_editors() {
     assert!(run(&folder, &["tools", "time"]).exits(0).out.contains("where"));
     let said = run(&folder, &["tools", "time", "-v"]).exits(0).err;
     assert!(said.contains("has a server of the same name, which is ignored"), "{said}");
-    assert!(run(&folder, &["tools", "editor"]).exits(0).out.contains("echo"));
+    assert!(run(&folder, &["tools", ".mcp.json#editor"]).exits(0).out.contains("echo"));
+    assert!(run(&folder, &["tools", "editor", "--config", ".mcp.json"]).exits(0).out.contains("echo"));
     let near = run(&folder, &["tools", "editr"]).exits(2).err;
     assert!(
         near.contains("no server or program is named \"editr\"; did you mean \"editor\" (./.mcp.json)?"),
@@ -105,13 +106,13 @@ fn doctor_checks_the_configuration_first_and_then_the_editors() {
         |name: &str, args: &str| format!(r#""{name}": {{"command": "{TIDEGATE}", "args": [{args}]}}"#);
     let editor = entry("editor", r#""serve", "--demo", "--stdio""#);
     let twice = entry("twice", r#""serve", "--demo", "--stdio""#);
-    folder.write(".mcp.json", &format!(r#"{{"mcpServers": {{{editor}, {twice}}}}}"#));
+    folder.write(".cursor/mcp.json", &format!(r#"{{"mcpServers": {{{editor}, {twice}}}}}"#));
     let json = run(&folder, &["doctor", "--json"]).exits(0).json();
     let of = |member: &str| -> Vec<String> {
         json["servers"].as_array().unwrap().iter().map(|it| it[member].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(of("name"), ["time", "tides", "notes", "editor"], "the same server is checked once: {json}");
-    assert_eq!(of("file"), [FILE, FILE, FILE, "./.mcp.json"]);
+    assert_eq!(of("file"), [FILE, FILE, FILE, "./.cursor/mcp.json"]);
     assert_eq!(of("target")[1..3], ["builtin demo", "builtin memory"]);
     let shown = run(&folder, &["doctor", "time"]).exits(0).out;
     assert!(

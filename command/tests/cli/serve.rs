@@ -186,7 +186,10 @@ fn the_front_page_says_what_is_mounted_now() {
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
-    assert!(!page.contains("/nowhere") && !page.contains("/memory"), "{page}");
+    assert!(
+        page.contains("/nowhere/at/all") && !page.contains("/memory"),
+        "whoever is here may know: {page}"
+    );
     let head = request(at, "HEAD", "/", "localhost");
     assert!(head.starts_with("HTTP/1.1 200 ") && head.ends_with("\r\n\r\n"), "{head}");
     assert!(get(at, "/tidegate.css").contains("content-type: text/css"));
@@ -215,7 +218,7 @@ fn the_first_configuration_is_noticed() {
     let at = served.address();
     until(|| get(at, "/").contains("<td>memory</td><td>ready</td>"));
     assert!(
-        served.folder.read("out").contains("Config    none yet; tidegate add"),
+        served.folder.read("out").contains("Config    none yet; add a server"),
         "{}",
         served.folder.read("out")
     );
@@ -303,5 +306,85 @@ fn it_ends_without_noise() {
     let log = served.log();
     assert_eq!(log.matches("servers ready: ").count(), 1, "{log}");
     let (_, end) = log.split_once("Shutting down").unwrap_or_else(|| panic!("{log}"));
-    assert_eq!(end, "\n", "{log}");
+    let rest: Vec<&str> = end.trim().lines().collect();
+    assert!(matches!(rest[..], [only] if only.contains("Final statistics: 0 calls")), "{log}");
+}
+
+#[test]
+fn what_is_disabled_is_said_and_shown() {
+    let folder = Folder::new();
+    let broken = "[servers.broken]\ncommand = [\"sh\", \"-c\", \"echo the reason >&2; exit 3\"]\n";
+    let servers = "[servers.demo]\nbuiltin = \"demo\"\n[servers.off]\nbuiltin = \"demo\"\nenabled = false\n\
+                   [servers.web]\nurl = \"http://127.0.0.1:1/${TIDEGATE_TEST_NOT_SET}\"\n";
+    folder.write("tidegate.toml", &format!("{broken}{servers}"));
+    let served = Served::start(folder, &["serve", "--listen", "0"]);
+    until(|| {
+        served.log().contains("1 of 2 servers ready: 4 tools; not available: broken; 2 disabled: off, web")
+    });
+    let page = get(served.address(), "/");
+    for part in [
+        "<td>off</td><td>disabled<br><small>enabled = false</small></td>",
+        "<td>web</td><td>disabled<br><small>the environment variable TIDEGATE_TEST_NOT_SET is not set (servers.web.url",
+        "<td>broken</td><td>not available<br><small>",
+        "exited with status 3; it wrote: the reason",
+    ] {
+        assert!(page.contains(part), "{part} is missing in\n{page}");
+    }
+}
+
+#[test]
+fn mistakes_in_a_configuration_are_listed_one_below_the_other() {
+    let folder = Folder::new();
+    let text = "[servers.a]\ncomand = \"x\"\n[servers.b]\nbuiltin = \"demo\"\ntimeout = \"soon\"\n";
+    folder.write("tidegate.toml", text);
+    let failed = tidegate_in(&folder, &["serve", "--listen", "0"], "").exits(2);
+    let lines: Vec<&str> = failed.err.lines().collect();
+    assert_eq!(lines[0], "error: tidegate.toml has 2 errors", "{}", failed.err);
+    assert_eq!(lines.len(), 3, "{}", failed.err);
+    assert!(lines[1..].iter().all(|line| line.starts_with("  tidegate.toml:")), "{}", failed.err);
+    assert!(
+        failed.err.contains(
+            "  tidegate.toml:2:1: servers.a: unknown field \"comand\"; did you mean \"command\"?\n"
+        )
+    );
+    assert_eq!(failed.out, "", "it says nothing else");
+    // A file that breaks while it is served is told of in the same lines, and changes nothing.
+    folder.write("tidegate.toml", "[servers.b]\nbuiltin = \"demo\"\n");
+    let served = Served::start(folder, &["serve", "--listen", "0"]);
+    until(|| served.log().contains("1 server ready: 4 tools"));
+    served.folder.write("tidegate.toml", text);
+    until(|| served.log().contains("Configuration not changed, because the file has errors:"));
+    until(|| served.log().contains("timeout"));
+    let log = served.log();
+    assert_eq!(
+        log.lines().filter(|line| line.contains("ERROR") && line.contains("tidegate.toml:")).count(),
+        2,
+        "{log}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn over_stdio_a_hangup_is_ignored_once_there_is_a_file() {
+    use std::io::{BufRead, BufReader};
+    let folder = Folder::new();
+    let mut command = command(&folder.0);
+    command.args(["serve", "--stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.stderr(std::fs::File::create(folder.0.join("err")).unwrap()).spawn().unwrap();
+    let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let served = Served { child, folder };
+    let mut answers = BufReader::new(output).lines();
+    let mut ask = |id: usize| {
+        writeln!(input, r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#).unwrap();
+        answers.next().unwrap().unwrap()
+    };
+    ask(1);
+    served.folder.write(".config/tidegate/tidegate.toml", "[servers.demo]\nbuiltin = \"demo\"\n");
+    until(|| served.log().contains("1 server ready: 4 tools"));
+    let sent = Command::new("kill").args(["-HUP", &served.child.id().to_string()]).status();
+    assert!(sent.unwrap().success());
+    ask(2);
+    drop(input);
+    until(|| served.log().contains("Shutting down: "));
+    assert!(served.log().contains("Shutting down: standard input was closed"), "{}", served.log());
 }

@@ -90,3 +90,26 @@ fn colours_only_where_they_help() {
     let (screen, _) = at_a_terminal(&format!("NO_COLOR=1 {line}"), &[]).unwrap();
     assert!(screen.contains("NAME   PARAMETERS"), "{screen}");
 }
+
+#[test]
+fn a_server_of_this_directory_is_used_after_a_yes() {
+    let folder = Folder::new();
+    let entry = format!(r#"{{"command": "{TIDEGATE}", "args": ["serve", "--demo", "--stdio"]}}"#);
+    folder.write(".mcp.json", &format!(r#"{{"mcpServers": {{"tides": {entry}}}}}"#));
+    for (line, question, yes, no) in [
+        (
+            "tools tides",
+            "Use it? [y/N] ",
+            "echo",
+            "If you trust it, name the file as well: ./.mcp.json#tides",
+        ),
+        ("doctor", "Start them? [y/N] ", "1 server: 1 works", "1 server: 0 work, 1 not checked"),
+    ] {
+        let line = format!("{TIDEGATE} {line}");
+        for (answer, expected) in [("y\n", yes), ("\n", no)] {
+            let Some((screen, _)) = at_a_terminal_in(&folder, &line, &[(question, answer)]) else { return };
+            assert!(screen.contains(expected), "{line} {answer:?}:\n{screen}");
+            assert!(screen.contains("./.mcp.json"), "{screen}");
+        }
+    }
+}

@@ -227,6 +227,8 @@ impl Dialer {
                 Ok(lane) => Ok(Found::Legacy(Reach::Stdio, lane)),
                 Err(error) => Err(clearer(refusal, error)),
             },
+            // It ended before it had read anything: another one would end in the same way.
+            Discovered::Gone(error) if error.is_unexecuted() => Err(reason(&peer, error).await),
             // Some legacy servers end at the first request that they do not know.
             Discovered::Gone(_) => Ok(Found::Legacy(Reach::Stdio, self.lane(Reach::Stdio, terms).await?)),
         }

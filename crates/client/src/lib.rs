@@ -87,7 +87,7 @@ pub use regular::{read_regular, read_regular_text};
 pub use require::ServerCapability;
 pub use servers_file::{
     Description, Entry, Found, MissingVariable, ServersFile, ServersFileError, Terms, fill_in,
-    parse_env_file, parse_env_lines, well_known_files,
+    is_project_file, parse_env_file, parse_env_lines, well_known_files,
 };
 pub use streams::Streams;
 pub use target::{Command, ProgramError, Remote, Target, TargetError};

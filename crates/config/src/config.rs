@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
+use tidegate_builtin::Builtins;
 
 use crate::document::Document;
 use crate::error::ConfigError;
@@ -13,9 +14,11 @@ use crate::{permissions, read, resolve, servers_json};
 /// Where variables come from: `&|name| std::env::var(name).ok()` for the environment of this process.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The ways to get [`Settings`].
+/// The ways to get [`Settings`]. Servers that are part of the program have a section of their own in a configuration: the
+/// program says which there are.
 ///
 /// ```
+/// use tidegate_builtin::Builtins;
 /// use tidegate_config::Config;
 ///
 /// let text = r#"
@@ -23,7 +26,7 @@ pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 ///     command = "uvx mcp-server-time"
 ///     env = { TZ = "${ZONE:-UTC}" }
 /// "#;
-/// let settings = Config::parse(text, "tidegate.toml", &|_| None)?;
+/// let settings = Config::parse(text, "tidegate.toml", &Builtins::default(), &|_| None)?;
 /// assert_eq!(settings.servers[0].prefix, "time_");
 /// # Ok::<(), tidegate_config::ConfigError>(())
 /// ```
@@ -32,13 +35,18 @@ pub struct Config(());
 
 impl Config {
     /// Reads a file: TOML if its name ends in `.toml`, else the `mcpServers` file of any program.
-    pub fn load(path: &Path, env: Variables<'_>) -> Result<Settings, ConfigError> {
-        load(path, env).0
+    pub fn load(path: &Path, builtins: &Builtins, env: Variables<'_>) -> Result<Settings, ConfigError> {
+        load(path, builtins, env).0
     }
 
     /// Reads a text. Messages name `origin`, relative paths start from its folder, and its ending says what the text is.
-    pub fn parse(text: &str, origin: impl AsRef<Path>, env: Variables<'_>) -> Result<Settings, ConfigError> {
-        parse(text, origin.as_ref(), env).0
+    pub fn parse(
+        text: &str,
+        origin: impl AsRef<Path>,
+        builtins: &Builtins,
+        env: Variables<'_>,
+    ) -> Result<Settings, ConfigError> {
+        parse(text, origin.as_ref(), builtins, env).0
     }
 
     /// The configuration to use: the one that was asked for, whether or not it exists, else `tidegate.toml` here, else
@@ -67,14 +75,23 @@ impl Config {
 const NAME: &str = "tidegate.toml";
 
 /// The settings and, whatever came of it, the files that they depend on.
-pub(crate) fn load(path: &Path, env: Variables<'_>) -> (Result<Settings, ConfigError>, Vec<PathBuf>) {
+pub(crate) fn load(
+    path: &Path,
+    builtins: &Builtins,
+    env: Variables<'_>,
+) -> (Result<Settings, ConfigError>, Vec<PathBuf>) {
     match read::text(path) {
-        Ok(text) => parse(&text, path, env),
+        Ok(text) => parse(&text, path, builtins, env),
         Err(reason) => (Err(ConfigError::whole(path, format!("the configuration {reason}"))), Vec::new()),
     }
 }
 
-fn parse(text: &str, origin: &Path, env: Variables<'_>) -> (Result<Settings, ConfigError>, Vec<PathBuf>) {
+fn parse(
+    text: &str,
+    origin: &Path,
+    builtins: &Builtins,
+    env: Variables<'_>,
+) -> (Result<Settings, ConfigError>, Vec<PathBuf>) {
     // A mark that some editors leave at the beginning.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.len() as u64 > read::MAX_BYTES {
@@ -86,9 +103,9 @@ fn parse(text: &str, origin: &Path, env: Variables<'_>) -> (Result<Settings, Con
     }
     let secrets = Secrets::new(origin, env);
     let mut exposed = None;
-    let settings = Document::read(text, origin, &secrets).and_then(|document| {
+    let settings = Document::read(text, origin, builtins, &secrets).and_then(|document| {
         exposed = permissions::note_on_secrets(origin, &document.plain_secrets);
-        resolve::settings(document, origin, &secrets)
+        resolve::settings(document, origin, builtins, &secrets)
     });
     let (files, notes) = secrets.into_parts();
     let settings = settings.map(|mut settings| {

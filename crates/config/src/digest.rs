@@ -26,7 +26,7 @@ fn of(server: &ServerSettings) -> String {
         deny,
         options,
         idle,
-        memory,
+        builtin,
         shown: _,
         digest: _,
     } = server;
@@ -47,7 +47,7 @@ fn of(server: &ServerSettings) -> String {
     sum.add(format!("{times:?}"));
     sum.add(format!("{options:?}"));
     sum.add(format!("{idle:?}"));
-    sum.all(memory.iter().flat_map(|memory| memory.parts()));
+    sum.all(builtin.iter().map(|told| told.identity()));
     hex(&sum.0.finalize())
 }
 

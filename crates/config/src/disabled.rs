@@ -100,13 +100,37 @@ impl fmt::Display for DisabledServer {
     }
 }
 
+/// How many variables a note names.
+const NAMED: usize = 10;
+
 /// A note about a server whose environment variables are not set, for commands that have just written it:
 /// `"github" needs GITHUB_TOKEN, which is not set. Set it, or put it in .env beside tidegate.toml.`
 pub fn missing_note(server: &str, variables: &[String], config: &Path) -> String {
     let file = config.file_name().unwrap_or(config.as_os_str()).to_string_lossy();
     let (names, are) = match variables {
+        [first @ .., _] if first.len() >= NAMED => (
+            format!("{} and {} more variables", variables[..NAMED].join(", "), variables.len() - NAMED),
+            "are",
+        ),
         [first @ .., last] if !first.is_empty() => (format!("{} and {last}", first.join(", ")), "are"),
         names => (names.concat(), "is"),
     };
     format!("{server:?} needs {names}, which {are} not set. {}", advice(variables.len(), &file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_names_a_few_variables() {
+        let note = |count: usize| {
+            let variables: Vec<String> = (0..count).map(|n| format!("V{n}")).collect();
+            missing_note("web", &variables, Path::new("tidegate.toml"))
+        };
+        assert!(note(1).starts_with("\"web\" needs V0, which is not set. Set it,"), "{}", note(1));
+        assert!(note(2).starts_with("\"web\" needs V0 and V1, which are not set. Set them,"), "{}", note(2));
+        assert!(note(10).contains("V8 and V9, which are not set"), "{}", note(10));
+        assert!(note(5_000).contains("V8, V9 and 4990 more variables, which are not set"), "{}", note(5_000));
+    }
 }

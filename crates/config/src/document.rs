@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use tidegate_builtin::Builtins;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -11,6 +12,7 @@ use crate::absent::Absences;
 use crate::error::{ConfigError, Problem};
 use crate::places::Places;
 use crate::secrets::{Fault, Secrets};
+use crate::section::Section;
 use crate::structure::{self, Structure};
 use crate::written::File;
 use crate::{plain, shown, told};
@@ -18,6 +20,8 @@ use crate::{plain, shown, told};
 /// A configuration that was read, and where its fields stand.
 pub(crate) struct Document {
     pub(crate) file: File,
+    /// The sections of the servers of the program.
+    pub(crate) sections: Vec<Section>,
     pub(crate) places: Places,
     /// What each server is, in words that hold no secrets.
     pub(crate) shown: HashMap<String, String>,
@@ -33,20 +37,26 @@ pub(crate) struct Document {
 
 impl Document {
     /// Reads a text. An error means that it is not TOML; everything else is in the document.
-    pub(crate) fn read(text: &str, origin: &Path, secrets: &Secrets<'_>) -> Result<Document, ConfigError> {
+    pub(crate) fn read(
+        text: &str,
+        origin: &Path,
+        builtins: &Builtins,
+        secrets: &Secrets<'_>,
+    ) -> Result<Document, ConfigError> {
         let mut places = Places::of_text(text);
         let mut root = DeTable::parse(text).map_err(|error| {
             ConfigError::new(origin, vec![places.problem_at(error.span(), told::syntax(error.message()))])
         })?;
         places.add(root.get_ref());
         let shown = shown::servers(root.get_ref());
-        let plain_secrets = plain::secrets(root.get_ref());
+        let plain_secrets = plain::secrets(root.get_ref(), builtins);
         let mut fill = Fill { secrets, places: &places, problems: Vec::new(), absent: Absences::default() };
         fill.table(&mut Vec::new(), root.get_mut());
         let Fill { mut problems, absent, .. } = fill;
-        let Structure { file, problems: more, removed } = structure::read(root, &places, &absent);
+        let Structure { file, sections, problems: more, removed } =
+            structure::read(root, &places, &absent, builtins);
         problems.extend(more);
-        Ok(Document { file, places, shown, plain_secrets, problems, absent, removed })
+        Ok(Document { file, sections, places, shown, plain_secrets, problems, absent, removed })
     }
 }
 

@@ -5,6 +5,9 @@
 //! [`ConfigError`], with line and column, and without the values, which may be secrets. A server that refers to a variable
 //! or a file that does not exist costs only itself: it is in [`Settings::disabled`].
 //!
+//! What servers of the program are told is their own business: whoever loads a configuration says which there are
+//! ([`Builtins`](tidegate_builtin::Builtins)), and gets what their sections mean.
+//!
 //! [`edit`] changes a `tidegate.toml` and keeps its comments, [`import`] takes over what other programs have,
 //! [`Watcher`] tells when something has changed, and [`schema`] describes the file to editors.
 
@@ -19,7 +22,6 @@ mod entry;
 mod error;
 pub mod import;
 mod listen;
-mod memory;
 mod names;
 mod patterns;
 mod permissions;
@@ -30,6 +32,7 @@ mod resolve;
 mod save;
 mod schema;
 mod secrets;
+mod section;
 mod servers_json;
 mod settings;
 mod shown;
@@ -45,9 +48,7 @@ pub use disabled::{DisabledCause, DisabledServer, missing_note};
 pub use entry::ServerEntry;
 pub use error::{ConfigError, Problem};
 pub use listen::{ListenAddress, check_host, check_origin};
-pub use memory::{AgentBounds, ApiKey, Embeddings, MemorySettings, MemoryStore, ModelProvider};
 pub use patterns::{PatternError, Patterns};
-pub use resolve::{BUILTINS, usual_data_dir};
 pub use schema::schema;
 pub use settings::{
     LONGEST_NAMES, ListenSettings, NameStyle, PinMode, ROOMY_NAMES, SchemaStyle, ServerSettings, Settings,

@@ -1,12 +1,13 @@
 //! Which fields of a configuration hold secrets in plain text.
 
+use tidegate_builtin::Builtins;
 use toml::de::{DeTable, DeValue};
 
 use crate::entry::is_plain_secret;
 use crate::places::dotted;
 
 /// Those fields, as people write them. To be called before anything is filled in.
-pub(crate) fn secrets(root: &DeTable<'_>) -> Vec<String> {
+pub(crate) fn secrets(root: &DeTable<'_>, builtins: &Builtins) -> Vec<String> {
     let mut found = Vec::new();
     let servers = table(root, "servers");
     for (server, value) in servers.into_iter().flat_map(DeTable::iter) {
@@ -21,16 +22,22 @@ pub(crate) fn secrets(root: &DeTable<'_>) -> Vec<String> {
     if keys.into_iter().flatten().any(|key| key.get_ref().as_str().is_some_and(is_plain)) {
         found.push("sealing_keys".to_owned());
     }
-    let Some(memory) = table(root, "memory") else { return found };
-    named(&["memory", "embeddings"], table(memory, "embeddings"), &mut found);
-    for (name, value) in table(memory, "models").into_iter().flat_map(DeTable::iter) {
-        named(&["memory", "models", name.get_ref()], value.get_ref().as_table(), &mut found);
-    }
-    let store = memory.get("store").and_then(|store| store.get_ref().as_str());
-    if store.is_some_and(has_password) {
-        found.push("memory.store".to_owned());
+    for section in builtins.names() {
+        within(&[section], table(root, section), &mut found);
     }
     found
+}
+
+/// The same for the section of a server of the program: by the names of its fields, and passwords in addresses.
+fn within(path: &[&str], section: Option<&DeTable<'_>>, found: &mut Vec<String>) {
+    named(path, section, found);
+    for (name, value) in section.into_iter().flat_map(DeTable::iter) {
+        let path = [path, &[name.get_ref()]].concat();
+        if value.get_ref().as_str().is_some_and(has_password) {
+            found.push(dotted(&path));
+        }
+        within(&path, value.get_ref().as_table(), found);
+    }
 }
 
 fn table<'a, 'i>(around: &'a DeTable<'i>, name: &str) -> Option<&'a DeTable<'i>> {

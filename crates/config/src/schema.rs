@@ -3,6 +3,7 @@
 
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
+use tidegate_builtin::{Builtin, Builtins};
 
 use crate::written::File;
 
@@ -10,11 +11,18 @@ use crate::written::File;
 pub(crate) const ADDRESS: &str =
     "https://raw.githubusercontent.com/tidegate/tidegate/main/docs/tidegate.schema.json";
 
-/// The JSON Schema of a `tidegate.toml`.
-pub fn schema() -> Value {
+/// The JSON Schema of a `tidegate.toml` for a program that has these servers.
+pub fn schema(builtins: &Builtins) -> Value {
     // The newest draft that the TOML extensions of today's editors know.
-    let schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<File>();
-    let mut schema = schema.to_value();
+    let mut generator = SchemaSettings::draft07().into_generator();
+    let of_builtin = |builtin: &Builtin| (*builtin, builtin.schema(&mut generator).to_value());
+    let sections: Vec<(Builtin, Value)> = builtins.iter().map(of_builtin).collect();
+    let mut schema = generator.into_root_schema_for::<File>().to_value();
+    for (builtin, section) in sections {
+        // Draft 7 ignores whatever stands beside a reference, descriptions included.
+        schema["properties"][builtin.name()] =
+            json!({"description": builtin.description(), "allOf": [section]});
+    }
     without_null(&mut schema);
     schema["$id"] = ADDRESS.into();
     schema["properties"]["servers"]["propertyNames"] = json!({"pattern": "^[A-Za-z0-9._-]{1,64}$"});
@@ -59,6 +67,10 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+
+    fn schema() -> Value {
+        super::schema(&Builtins::new([tidegate_demo::builtin(), tidegate_memory::builtin()]))
+    }
 
     /// `UPDATE=1 cargo test -p tidegate-config schema` writes the file.
     #[test]

@@ -4,15 +4,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_builtin::BuiltinSettings;
 use tidegate_client::{Instances, Options, Target};
 use tidegate_protocol::Profile;
 use tidegate_protocol::seal::Key;
 
 use crate::disabled::DisabledServer;
-use crate::memory::MemorySettings;
 use crate::patterns::Patterns;
 
 /// What a configuration means.
@@ -175,8 +174,8 @@ pub struct ServerSettings {
     pub options: Options,
     /// After which time without calls its process is stopped; `None` for never. Default 10 minutes.
     pub idle: Option<Duration>,
-    /// If it is the memory: what that is told.
-    pub memory: Option<Arc<MemorySettings>>,
+    /// If it is part of the program: what its section of the configuration means.
+    pub builtin: Option<BuiltinSettings>,
     /// SHA-256 in hex over everything above, secrets included: an equal digest means that nothing has changed.
     pub digest: String,
 }
@@ -214,16 +213,16 @@ impl ServerSettings {
             deny: Patterns::default(),
             options,
             idle: Some(IDLE),
-            memory: None,
+            builtin: None,
             digest: String::new(),
         }
         .seal()
     }
 
-    /// The same, told this if it is the memory.
-    pub fn with_memory(mut self, memory: &Arc<MemorySettings>) -> ServerSettings {
-        if matches!(&self.source, Source::Builtin(name) if name == "memory") {
-            self.memory = Some(memory.clone());
+    /// The same, told this if it is the server of the program that has this name.
+    pub fn told(mut self, builtin: &str, settings: &BuiltinSettings) -> ServerSettings {
+        if matches!(&self.source, Source::Builtin(name) if name == builtin) {
+            self.builtin = Some(settings.clone());
         }
         self.seal()
     }
@@ -256,7 +255,7 @@ impl fmt::Debug for ServerSettings {
             .field("deny", &self.deny)
             .field("options", &self.options)
             .field("idle", &self.idle)
-            .field("memory", &self.memory)
+            .field("builtin", &self.builtin)
             .finish_non_exhaustive()
     }
 }

@@ -2,12 +2,14 @@
 //! what is wrong is taken out and the rest is read again, until everything that is wrong is known.
 
 use serde::Deserialize;
+use tidegate_builtin::{Builtin, Builtins};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
 use crate::absent::Absences;
 use crate::error::Problem;
 use crate::places::Places;
+use crate::section::{self, Section};
 use crate::told;
 use crate::written::File;
 
@@ -17,6 +19,8 @@ const MOST: usize = 100;
 /// What could be read, and what could not.
 pub(crate) struct Structure {
     pub(crate) file: File,
+    /// The sections of all servers of the program, also of those that none was written for.
+    pub(crate) sections: Vec<Section>,
     pub(crate) problems: Vec<Problem>,
     /// The fields that were taken out, and those that were probably meant by them: whoever misses one of these later has
     /// been told why already.
@@ -24,43 +28,90 @@ pub(crate) struct Structure {
 }
 
 /// Reads a configuration whose references are filled in, without the fields in `absent`, for which that was impossible.
-pub(crate) fn read(mut root: Spanned<DeTable<'_>>, places: &Places, absent: &Absences) -> Structure {
-    let mut problems = Vec::new();
-    let mut removed = Vec::new();
+pub(crate) fn read(
+    mut root: Spanned<DeTable<'_>>,
+    places: &Places,
+    absent: &Absences,
+    builtins: &Builtins,
+) -> Structure {
+    let mut mistakes = Mistakes { places, problems: Vec::new(), removed: Vec::new() };
     // Nothing can be said about the type of what could not be filled in.
     for absent in absent.iter() {
         remove(root.get_mut(), &absent.path);
-        removed.push(absent.path.clone());
+        mistakes.removed.push(absent.path.clone());
     }
-    for path in lists_for_tables(root.get_ref()) {
+    for path in lists_for_tables(root.get_ref(), builtins) {
         let names: Vec<&str> = path.iter().map(String::as_str).collect();
-        problems.push(places.problem(&names, "must be a table, not a list"));
+        mistakes.problems.push(places.problem(&names, "must be a table, not a list"));
         remove(root.get_mut(), &path);
-        removed.push(path);
+        mistakes.removed.push(path);
     }
-    while problems.len() < MOST {
-        let Err(error) = File::deserialize(Deserializer::from(root.clone())) else { break };
-        let path = error.span().and_then(|span| places.path_at(span));
-        // Something else in the place of a word: asked for no word at all, serde says which words there are.
-        let is_no_word = error.message().contains("wanted string or table");
-        if is_no_word && path.as_ref().is_some_and(|path| put_no_word(root.get_mut(), path)) {
-            continue;
-        }
-        problems.push(places.problem_at(error.span(), told::sentence(error.message())));
-        let Some(path) = path.filter(|path| remove(root.get_mut(), path)) else { break };
-        if let (Some(meant), Some((_, around))) = (told::meant(error.message()), path.split_last()) {
-            removed.push([around, &[meant]].concat());
-        }
-        removed.push(path);
-    }
+    let sections = builtins.iter().map(|builtin| section(builtin, &mut root, &mut mistakes)).collect();
+    let known = |message: &str, path: Option<&Vec<String>>| match path.map(Vec::len) {
+        Some(1) => told::with_fields(message, builtins.names()),
+        _ => message.to_owned(),
+    };
+    mistakes.take_out(&mut root, known, |root| File::deserialize(Deserializer::from(root.clone())).map(drop));
     inherit(root.get_mut());
     let file = File::deserialize(Deserializer::from(root)).unwrap_or_else(|error| {
-        if problems.is_empty() {
-            problems.push(places.problem_at(error.span(), told::sentence(error.message())));
+        if mistakes.problems.is_empty() {
+            mistakes.problems.push(places.problem_at(error.span(), told::sentence(error.message())));
         }
         File::default()
     });
-    Structure { file, problems, removed }
+    let Mistakes { problems, removed, .. } = mistakes;
+    Structure { file, sections, problems, removed }
+}
+
+/// Takes the section of a server of the program out of the file, and reads it.
+fn section(builtin: &Builtin, root: &mut Spanned<DeTable<'_>>, mistakes: &mut Mistakes<'_>) -> Section {
+    let name = builtin.name();
+    let Some((key, value)) = root.get_mut().remove_entry(name) else { return Section::unwritten(builtin) };
+    let identity = section::identity(&value);
+    // A file that has nothing else in it: the paths in it are those of the whole.
+    let mut alone = Spanned::new(root.span(), DeTable::new());
+    alone.get_mut().insert(key, value);
+    let as_is = |message: &str, _: Option<&Vec<String>>| message.to_owned();
+    mistakes.take_out(&mut alone, as_is, |alone| match alone.get_ref().get(name) {
+        Some(section) => builtin.read(section.clone()).map(drop),
+        None => Ok(()),
+    });
+    let read = alone.get_mut().remove(name).and_then(|section| builtin.read(section).ok());
+    Section { builtin: *builtin, written: read.unwrap_or_else(|| builtin.unwritten()), identity }
+}
+
+/// What is wrong with the form of a configuration.
+struct Mistakes<'a> {
+    places: &'a Places,
+    problems: Vec<Problem>,
+    removed: Vec<Vec<String>>,
+}
+
+impl Mistakes<'_> {
+    /// Takes out what is wrong, until what is left can be read. `known` completes what serde says about a field.
+    fn take_out(
+        &mut self,
+        root: &mut Spanned<DeTable<'_>>,
+        known: impl Fn(&str, Option<&Vec<String>>) -> String,
+        read: impl Fn(&Spanned<DeTable<'_>>) -> Result<(), toml::de::Error>,
+    ) {
+        while self.problems.len() < MOST {
+            let Err(error) = read(root) else { return };
+            let path = error.span().and_then(|span| self.places.path_at(span));
+            // Something else in the place of a word: asked for no word at all, serde says which words there are.
+            let is_no_word = error.message().contains("wanted string or table");
+            if is_no_word && path.as_ref().is_some_and(|path| put_no_word(root.get_mut(), path)) {
+                continue;
+            }
+            let message = known(error.message(), path.as_ref());
+            self.problems.push(self.places.problem_at(error.span(), told::sentence(&message)));
+            let Some(path) = path.filter(|path| remove(root.get_mut(), path)) else { return };
+            if let (Some(meant), Some((_, around))) = (told::meant(&message), path.split_last()) {
+                self.removed.push([around, &[meant]].concat());
+            }
+            self.removed.push(path);
+        }
+    }
 }
 
 /// Gives every server what `[defaults]` say and it does not. Variables are merged name by name, where programs are
@@ -81,35 +132,36 @@ fn inherit(root: &mut DeTable<'_>) {
 }
 
 /// Serde would take a list for a table, and its items for the fields in the order in which we happen to have them.
-fn lists_for_tables(root: &DeTable<'_>) -> Vec<Vec<String>> {
+fn lists_for_tables(root: &DeTable<'_>, builtins: &Builtins) -> Vec<Vec<String>> {
     let mut found = Vec::new();
-    walk(&mut Vec::new(), root, &mut found);
+    walk(&mut Vec::new(), root, builtins, &mut found);
     found
 }
 
-fn walk(path: &mut Vec<String>, table: &DeTable<'_>, found: &mut Vec<Vec<String>>) {
+fn walk(path: &mut Vec<String>, table: &DeTable<'_>, builtins: &Builtins, found: &mut Vec<Vec<String>>) {
     for (key, value) in table.iter() {
         path.push(key.get_ref().to_string());
         match value.get_ref() {
-            DeValue::Table(inner) => walk(path, inner, found),
-            DeValue::Array(_) if is_table_by_nature(path) => found.push(path.clone()),
+            DeValue::Table(inner) => walk(path, inner, builtins, found),
+            DeValue::Array(_) if is_table_by_nature(path, builtins) => found.push(path.clone()),
             _ => {}
         }
         path.pop();
     }
 }
 
-fn is_table_by_nature(path: &[String]) -> bool {
+fn is_table_by_nature(path: &[String], builtins: &Builtins) -> bool {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
-    matches!(
-        path.as_slice(),
-        ["tools" | "defaults" | "memory"]
-            | ["servers", _]
-            | ["servers", _, "tools", _]
-            | ["servers", _, "client_info"]
-            | ["memory", "embeddings" | "agents"]
-            | ["memory", "models", _]
-    )
+    match path.as_slice() {
+        ["tools" | "defaults"]
+        | ["servers", _]
+        | ["servers", _, "tools", _]
+        | ["servers", _, "client_info"] => true,
+        [name, within @ ..] => {
+            builtins.get(name).is_some_and(|builtin| section::is_table_by_nature(builtin, within))
+        }
+        [] => false,
+    }
 }
 
 /// Puts an empty text in the place of a value that is none. Whether there was one.

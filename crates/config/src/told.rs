@@ -32,6 +32,14 @@ pub(crate) fn sentence(message: &str) -> String {
     message.to_owned()
 }
 
+/// The message about a field that does not exist, with these among those that do.
+pub(crate) fn with_fields(message: &str, more: impl Iterator<Item = &'static str>) -> String {
+    match message.starts_with("unknown field `") {
+        true => more.fold(message.to_owned(), |message, name| format!("{message}, `{name}`")),
+        false => message.to_owned(),
+    }
+}
+
 /// The field that is probably meant by one that does not exist.
 pub(crate) fn meant(message: &str) -> Option<String> {
     let (name, known) = message.strip_prefix("unknown field `")?.rsplit_once("`, expected ")?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 use sha2::{Digest, Sha256};
+use tidegate_builtin::Builtins;
 use tokio::sync::mpsc;
 
 use crate::config;
@@ -145,7 +146,7 @@ impl Watcher {
 
 /// Which files count, and their folders.
 fn around(path: &Path) -> (Vec<PathBuf>, Vec<PathBuf>) {
-    let (_, referred) = config::load(path, &|name| std::env::var(name).ok());
+    let (_, referred) = config::load(path, &Builtins::default(), &|name| std::env::var(name).ok());
     let files: Vec<PathBuf> = std::iter::once(path.to_owned()).chain(referred).collect();
     let mut folders: Vec<PathBuf> = files.iter().flat_map(|file| folders_of(file)).collect();
     folders.sort();

@@ -1,11 +1,11 @@
 //! Building what is on offer: from a configuration, and anew whenever a server lists something else.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use tidegate_client::{AppError, Audience};
-use tidegate_config::{Settings, ToolSettings};
+use tidegate_config::{DisabledServer, Settings, ToolSettings};
 use tidegate_protocol::{Object, Profile};
 use tidegate_service::Notice;
 use tidegate_service::events::{self, Event, ServerLeft};
@@ -16,11 +16,14 @@ use crate::keeper;
 use crate::kept;
 use crate::kind::Kind;
 use crate::mount::Mount;
+use crate::names::Report;
 use crate::pins::Pins;
 use crate::sealing;
 use crate::snapshot::{Snapshot, Source};
 use crate::view::Views;
 
+/// How many lines are logged about one server and one change of what is on offer.
+const LINES: usize = 10;
 /// How many earlier snapshots are kept for cursors that name them.
 const KEPT: usize = 4;
 
@@ -31,6 +34,8 @@ pub(crate) struct State {
     /// What callers see of it who do not see everything.
     pub(crate) views: Views,
     pub(crate) tools: ToolSettings,
+    /// The servers of the configuration that are not used.
+    pub(crate) disabled: Vec<DisabledServer>,
     /// Whose numbers clients look for in the gateway's own errors.
     pub(crate) errors: Profile,
 }
@@ -43,6 +48,7 @@ impl State {
             snapshot: Snapshot::new(&[], &settings.tools, &Pins::default()),
             views: Views::default(),
             tools: settings.tools.clone(),
+            disabled: settings.disabled.clone(),
             errors: settings.errors,
         }
     }
@@ -198,9 +204,10 @@ impl Inner {
         let snapshot = Snapshot::new(&sources, &tools, &building.pins);
         drop(sources);
         let before = self.state.load_full();
-        let said: HashSet<&String> = before.snapshot.reports.iter().collect();
-        for report in snapshot.reports.iter().filter(|report| !said.contains(report)) {
-            tracing::warn!("{report}");
+        let said: HashSet<&Report> = before.snapshot.reports.iter().collect();
+        let new = snapshot.reports.iter().filter(|report| !said.contains(report));
+        for line in lines(new) {
+            tracing::warn!("{line}");
         }
         let different: Vec<Kind> = Kind::ALL
             .into_iter()
@@ -213,12 +220,44 @@ impl Inner {
             earlier.truncate(KEPT);
         }
         let errors = building.settings.errors;
-        self.state.store(Arc::new(State { mounts, snapshot, views: Views::default(), tools, errors }));
+        let disabled = building.settings.disabled.clone();
+        let views = Views::default();
+        self.state.store(Arc::new(State { mounts, snapshot, views, tools, disabled, errors }));
         let mut notices: Vec<Notice> = different.into_iter().map(Kind::notice).collect();
         notices.dedup();
         for notice in &notices {
             self.subscribers.tell(notice);
         }
         notices
+    }
+}
+
+/// What to log of reports: a server that changes thousands of names is told of in a few lines.
+fn lines<'a>(reports: impl Iterator<Item = &'a Report>) -> Vec<String> {
+    let (mut lines, mut counts) = (Vec::new(), BTreeMap::<&str, usize>::new());
+    for Report { server, sentence } in reports {
+        let count = counts.entry(server).or_default();
+        *count += 1;
+        if *count <= LINES {
+            lines.push(sentence.clone());
+        }
+    }
+    let more = counts.into_iter().filter(|(_, count)| *count > LINES);
+    lines.extend(more.map(|(server, count)| format!("and {} more about {server:?}", count - LINES)));
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_with_thousands_of_reports_gets_a_few_lines() {
+        let many = (0..10_000).map(|n| Report::new("loud", format!("loud {n}")));
+        let reports: Vec<Report> = many.chain([Report::new("quiet", "once".to_owned())]).collect();
+        let lines = lines(reports.iter());
+        assert_eq!(lines.len(), LINES + 2, "{lines:?}");
+        assert_eq!((&*lines[0], &*lines[LINES - 1]), ("loud 0", "loud 9"));
+        assert_eq!(lines[LINES..], ["once", "and 9990 more about \"loud\""]);
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use tidegate_client::{AppError, Client, ClientBuilder, ErrorProfile};
-use tidegate_config::{ServerSettings, Settings, Source};
+use tidegate_config::{DisabledServer, ServerSettings, Settings, Source};
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::seal::{Key, Sealer};
 use tidegate_protocol::{Error, Json, Method, Revision, Symbol, meta};
@@ -107,9 +107,14 @@ impl Gateway {
         self.inner.state.load().mounts.iter().map(|mount| mount.status()).collect()
     }
 
+    /// The servers of the configuration that are not used, and why.
+    pub fn disabled(&self) -> Vec<DisabledServer> {
+        self.inner.state.load().disabled.clone()
+    }
+
     /// What had to be changed about names, and what else is worth knowing, in sentences.
     pub fn reports(&self) -> Vec<String> {
-        self.inner.state.load().snapshot.reports.clone()
+        self.inner.state.load().snapshot.reports.iter().map(|report| report.sentence.clone()).collect()
     }
 
     /// Waits until every server has been asked what it offers, but no longer than this.

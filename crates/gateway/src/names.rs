@@ -8,8 +8,8 @@
 //! 3. a name that is taken becomes `<server>_<name>`, then `<server>_<name>_2` and so on.
 //!
 //! Names that the configuration gives come first, then servers with longer prefixes, then servers in the order of the
-//! configuration. While it is not known what a server lists, whatever comes after it and could have one of its names is
-//! offered under the names of step 3.
+//! configuration; what nobody has approved yet (`pin = "locked"`) comes after all that is on offer. While it is not known
+//! what a server lists, whatever comes after it and could have one of its names is offered under the names of step 3.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -36,7 +36,20 @@ pub(crate) struct Names {
     /// Servers that are said to wait for another.
     waiting: HashSet<String>,
     /// A sentence for each name that could not stay as it was.
-    pub(crate) reports: Vec<String>,
+    pub(crate) reports: Vec<Report>,
+}
+
+/// A sentence about something that a server lists.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Report {
+    pub(crate) server: String,
+    pub(crate) sentence: String,
+}
+
+impl Report {
+    pub(crate) fn new(server: &str, sentence: String) -> Report {
+        Report { server: server.to_owned(), sentence }
+    }
 }
 
 /// Whose names are handed out.
@@ -102,28 +115,40 @@ impl Names {
         let name = self.fitted(&whole).into_owned();
         let (server, own) = (owner.server, entry.own);
         let Some(obstacle) = self.obstacle(owner, entry, &name) else {
-            self.reports.push(format!(
-                "{own:?} of {server:?} is offered as {name:?}: not every model accepts the name {whole:?}"
-            ));
+            self.report(
+                server,
+                format!(
+                    "{own:?} of {server:?} is offered as {name:?}: not every model accepts the name {whole:?}"
+                ),
+            );
             return self.take(owner, name);
         };
         let qualified = self.fitted(&format!("{server}_{own}")).into_owned();
         let other = self.numbered(owner, entry, &qualified);
         match obstacle {
-            Obstacle::Taken(by) => self.reports.push(format!(
-                "{own:?} of {server:?} is offered as {other:?}: the name {name:?} is already used by {by:?}"
-            )),
+            Obstacle::Taken(by) => self.report(
+                server,
+                format!(
+                    "{own:?} of {server:?} is offered as {other:?}: the name {name:?} is already used by {by:?}"
+                ),
+            ),
             // Said once, because it may be about all that the server has.
             Obstacle::Unknown(before) => {
                 if self.waiting.insert(server.to_owned()) {
-                    self.reports.push(format!(
+                    let what = format!(
                         "names of {server:?} begin with \"{server}_\" until {before:?} has answered, which may have the same \
                          names"
-                    ));
+                    );
+                    self.report(server, what);
                 }
             }
         }
         self.take(owner, other)
+    }
+
+    /// Notes something that people should know about a server.
+    pub(crate) fn report(&mut self, server: &str, sentence: String) {
+        self.reports.push(Report::new(server, sentence));
     }
 
     /// The name, or the name with the first number that is free.
@@ -301,10 +326,8 @@ mod tests {
         let mut some = names();
         assert_eq!(give(&mut some, "a", "", &["echo"]), ["echo"]);
         assert_eq!(give(&mut some, "b", "", &["echo", "other"]), ["b_echo", "other"]);
-        assert_eq!(
-            some.reports,
-            [r#""echo" of "b" is offered as "b_echo": the name "echo" is already used by "a""#]
-        );
+        let said = r#""echo" of "b" is offered as "b_echo": the name "echo" is already used by "a""#;
+        assert_eq!(some.reports, [Report::new("b", said.to_owned())]);
         // Somebody has the second name too.
         assert_eq!(give(&mut some, "c", "", &["d_echo", "d_echo_2"]), ["d_echo", "d_echo_2"]);
         assert_eq!(give(&mut some, "d", "", &["echo"]), ["d_echo_3"]);

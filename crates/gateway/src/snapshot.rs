@@ -15,7 +15,7 @@ use crate::catalog::{Catalog, Entry};
 use crate::kind::Kind;
 use crate::links;
 use crate::list::List;
-use crate::names::{Names, Owner, Unnamed};
+use crate::names::{Names, Owner, Report, Unnamed};
 use crate::pins::Pins;
 use crate::search::{self, Index};
 use crate::uris::Uris;
@@ -47,7 +47,7 @@ pub(crate) struct Snapshot {
     /// For searching tools, once somebody does.
     pub(crate) index: OnceLock<Index>,
     /// What had to be changed, in sentences.
-    pub(crate) reports: Vec<String>,
+    pub(crate) reports: Vec<Report>,
     /// What rewritten schemas take, set aside.
     _schemas: Hold,
 }
@@ -158,37 +158,36 @@ fn named(
         }
     }
     let mut named: Vec<Vec<(&Entry, ByteString)>> = vec![Vec::new(); sources.len()];
+    let mut unapproved: Vec<Vec<&Entry>> = vec![Vec::new(); sources.len()];
     // A name belongs to the server whose prefix it has: no other can take it by listing a tool that is called so. Of equal
     // prefixes, the first in the configuration comes first.
     let mut order: Vec<usize> = (0..sources.len()).collect();
     order.sort_by_key(|&server| std::cmp::Reverse(sources[server].settings.prefix.len()));
     for (place, &server) in order.iter().enumerate() {
-        let source = &sources[server];
-        let settings = source.settings;
+        let settings = sources[server].settings;
         let mut seen = std::collections::HashSet::new();
         let (entries, again): (Vec<&Entry>, Vec<&Entry>) =
-            source.entries(kind).partition(|entry| seen.insert(&entry.key));
+            sources[server].entries(kind).partition(|entry| seen.insert(&entry.key));
         for entry in again {
             let what =
                 format!("{:?} lists {:?} more than once; only the first is used", settings.name, entry.key);
-            names.reports.push(what);
+            names.report(&settings.name, what);
         }
-        let unnamed: Vec<Unnamed<'_>> = entries
-            .iter()
-            .map(|entry| {
-                let given = changed(settings, kind, entry).and_then(|change| change.name.as_deref());
-                Unnamed { own: &entry.key, given }
-            })
-            .collect();
-        let before = order[..place].iter().map(|&other| &sources[other]);
-        let unknown = before.filter(|other| other.catalog.part(kind).is_none());
-        let owner = Owner {
-            server: &settings.name,
-            prefix: &settings.prefix,
-            unknown: unknown.map(|other| (&*other.settings.name, &*other.settings.prefix)).collect(),
-        };
-        named[server] = entries.into_iter().zip(names.give(&owner, &unnamed)).collect();
+        let (waiting, entries): (Vec<&Entry>, Vec<&Entry>) = entries
+            .into_iter()
+            .partition(|entry| kind == Kind::Tools && pins.is_unapproved(&settings.name, &entry.key));
+        unapproved[server] = waiting;
+        named[server] = give(names, sources, kind, (&order[..place], server), entries);
     }
+    // What nobody has approved takes no name from what is on offer. What was approved and has changed keeps its own: nobody
+    // else is to be called by it. Nothing is said of these names, because they are not offered.
+    let said = names.reports.len();
+    for (place, &server) in order.iter().enumerate() {
+        let waiting = std::mem::take(&mut unapproved[server]);
+        let more = give(names, sources, kind, (&order[..place], server), waiting);
+        named[server].extend(more);
+    }
+    names.reports.truncate(said);
     for (server, (source, entries)) in sources.iter().zip(named).enumerate() {
         let settings = source.settings;
         for (entry, name) in entries {
@@ -215,13 +214,40 @@ fn named(
                 Kind::Tools => pins.withheld(&settings.name, entry),
                 _ => None,
             };
-            if let Some(why) = &withheld {
-                names.reports.extend(why.message().lines().next().map(str::to_owned));
+            if let Some(line) = withheld.as_ref().and_then(|why| why.message().lines().next()) {
+                names.report(&settings.name, line.to_owned());
             }
             table.add(name, Row { server, own: entry.key.clone(), definition, withheld });
         }
     }
     table
+}
+
+/// Names some of what a server lists, which comes after the servers `before` it.
+fn give<'a>(
+    names: &mut Names,
+    sources: &'a [Source<'_>],
+    kind: Kind,
+    (before, server): (&[usize], usize),
+    entries: Vec<&'a Entry>,
+) -> Vec<(&'a Entry, ByteString)> {
+    let settings = sources[server].settings;
+    let unnamed: Vec<Unnamed<'_>> = entries
+        .iter()
+        .map(|entry| {
+            let given = changed(settings, kind, entry).and_then(|change| change.name.as_deref());
+            Unnamed { own: &entry.key, given }
+        })
+        .collect();
+    let before = before.iter().map(|&other| &sources[other]);
+    let unknown = before.filter(|other| other.catalog.part(kind).is_none());
+    let owner = Owner {
+        server: &settings.name,
+        prefix: &settings.prefix,
+        unknown: unknown.map(|other| (&*other.settings.name, &*other.settings.prefix)).collect(),
+    };
+    let given = names.give(&owner, &unnamed);
+    entries.into_iter().zip(given).collect()
 }
 
 /// Sets aside what rewritten schemas take: with their tool, in its definition as it is offered, and in the list.

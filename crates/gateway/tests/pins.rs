@@ -300,3 +300,39 @@ async fn tools_that_the_configuration_leaves_out_are_not_pinned() {
     folder.has("files", "read").await;
     assert_eq!(folder.lock().tools("files").map(|(name, _)| name).collect::<Vec<_>>(), ["read"]);
 }
+
+#[tokio::test]
+async fn a_tool_that_nobody_approved_takes_no_name_from_another() {
+    let folder = Folder::new();
+    let mine = read("Reads a file.");
+    let bare = |name: &str, tool: Tool| {
+        let mut settings = door(name, Server::new(name, "1").dynamic().tool(tool).build());
+        settings.prefix = String::new();
+        settings.seal()
+    };
+    // What was approved first is "read" of the second server.
+    let first = started(pinning(&folder, PinMode::FirstUse, [bare("second", mine)])).await;
+    folder.has("second", "read").await;
+    first.close().await;
+    let servers = [bare("first", read(INJECTION)), bare("second", read("Reads a file."))];
+    let gateway = started(pinning(&folder, PinMode::Locked, servers)).await;
+    for caller in [modern(), legacy()] {
+        assert_eq!(caller.list(&gateway, "tools/list").await, ["read"]);
+        assert_eq!(caller.call(&gateway, "read").await, ("contents".to_owned(), false));
+        let (said, failed) = caller.call(&gateway, "first_read").await;
+        assert!(failed && said.contains("it is not approved yet"), "{said}");
+    }
+    let reports = gateway.reports();
+    assert!(!reports.iter().any(|report| report.contains("is offered as")), "{reports:?}");
+    gateway.close().await;
+
+    // One that was approved and changed keeps its name: nobody else is called by it.
+    let pin = Pin::of(&Json::trusted(r#"{"name":"read","description":"Was approved"}"#));
+    Lock::update(&folder.file(), |lock| lock.set("first", "read", pin)).unwrap();
+    let servers = [bare("first", read(INJECTION)), bare("second", read("Reads a file."))];
+    let gateway = started(pinning(&folder, PinMode::Locked, servers)).await;
+    let caller = modern();
+    assert_eq!(caller.list(&gateway, "tools/list").await, ["second_read"]);
+    let (said, failed) = caller.call(&gateway, "read").await;
+    assert!(failed && said.contains("has changed since it was approved"), "{said}");
+}

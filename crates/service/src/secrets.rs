@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const HIDDEN: &str = "***";
 /// Shorter values are words and numbers that are found everywhere.
 const SHORTEST: usize = 8;
+/// Parts of a path that are shorter are names.
+const RANDOM: usize = 16;
 /// How many are known at most. The oldest are forgotten first: they are those of configurations that are gone.
 const MOST: usize = 4096;
 
@@ -43,21 +45,37 @@ pub fn keep(value: &str) {
     }
 }
 
-/// Takes the value of a setting for a secret, unless it is seen to be none: a path that exists, or an address, of which
-/// only the password and the query are secret.
+/// Takes the value of a setting for a secret, unless it is seen to be none: a path that exists, or an address without
+/// anything that looks secret.
 pub fn keep_setting(value: &str) {
     match value.split_once("://") {
-        Some((_, rest)) if !value.contains(char::is_whitespace) => {
-            let (before, query) = rest.split_once('?').unwrap_or((rest, ""));
-            let host = before.split('/').next().unwrap_or_default();
-            if let Some((_, password)) = host.rsplit_once('@').and_then(|(user, _)| user.split_once(':')) {
-                keep(password);
-            }
-            query.split('&').filter_map(|pair| pair.split_once('=')).for_each(|(_, value)| keep(value));
-        }
+        Some((_, rest)) if !value.contains(char::is_whitespace) => keep_address(value, rest),
         _ if std::path::Path::new(value.trim()).exists() => {}
         _ => keep(value),
     }
+}
+
+/// Takes what gives access in an address for secrets: who logs in, the query, and whatever in its path nobody would type,
+/// which is how webhooks are written. With any of these, the address as a whole is one, too.
+fn keep_address(whole: &str, rest: &str) {
+    let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
+    let (before, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let mut path = before.split('/');
+    let login = path.next().unwrap_or_default().rsplit_once('@').map(|(login, _)| login);
+    let login = login.map(|login| login.split_once(':').map_or(login, |(_, password)| password));
+    let query = query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
+    let secrets: Vec<&str> =
+        login.into_iter().chain(query).chain(path.chain([fragment]).filter(|part| is_random(part))).collect();
+    secrets.iter().for_each(|secret| keep(secret));
+    if secrets.iter().any(|secret| !secret.is_empty()) {
+        keep(whole);
+    }
+}
+
+/// Whether a part of a path is not a word: long, with letters and digits in it.
+fn is_random(part: &str) -> bool {
+    let has = |kind: fn(&char) -> bool| part.chars().any(|c| kind(&c));
+    part.len() >= RANDOM && has(char::is_ascii_digit) && has(char::is_ascii_alphabetic)
 }
 
 fn add(value: &str) {
@@ -123,5 +141,23 @@ mod tests {
         let text = "db.example:5432/things unit-0004-pw unit-0005-key unit-0006-value";
         assert_eq!(mask(text), "db.example:5432/things *** *** ***");
         assert_eq!(mask(here.to_str().unwrap()), here.to_str().unwrap());
+        for plain in ["https://unit-0007.example/mcp", "http://127.0.0.1:8080/v1/tools"] {
+            keep_setting(plain);
+            assert_eq!(mask(plain), plain);
+        }
+    }
+
+    #[test]
+    fn addresses_with_secrets_are_masked_as_a_whole() {
+        for (address, pieces) in [
+            ("https://hooks.example/services/T0/Xk29dLq8Zw31unit0008", "Xk29dLq8Zw31unit0008"),
+            ("https://api.example/mcp?key=unit9", "https://api.example/mcp?key=unit9"),
+            ("https://unit-0010-token@git.example/", "unit-0010-token"),
+            ("https://u:pw1@example.org/a", "https://u:pw1@example.org/a"),
+        ] {
+            keep_setting(address);
+            assert_eq!(mask(&format!("cannot reach {address}!")), "cannot reach ***!");
+            assert_eq!(mask(&format!("it said {pieces}")), "it said ***", "{address}");
+        }
     }
 }

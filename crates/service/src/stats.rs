@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
 use serde_json::{Value, json};
-use tidegate_protocol::Method;
+use tidegate_protocol::{Method, Symbol};
 
-use crate::events::{Event, Kind, Recorder};
+use crate::events::{Event, Kind, Outcome, Recorder};
 use crate::layers::BreakerState;
 use crate::time::{epoch_ms, rfc3339_ms};
 
@@ -187,7 +187,10 @@ impl Recorder for Statistics {
         }
         self.0.finished();
         // Names that lead nowhere are the caller's choice, and are not kept.
-        if let (Method::ToolsCall, Some(name), Some(_)) = (call.method, &call.name, call.server) {
+        let is_unknown = call.outcome == Outcome::Failed(Symbol::ToolNotFound);
+        if let (Method::ToolsCall, Some(name), Some(_), false) =
+            (call.method, &call.name, call.server, is_unknown)
+        {
             self.0.bounded_tool(name).fetch_add(1, Relaxed);
         }
     }

@@ -1,115 +1,52 @@
-//! [`Circuits`]: what is outside and keeps failing is left alone for a while.
-//!
-//! Three calls in a row that get no answer, or a status from 500 on, open the circuit of a service: for 30 seconds everybody
-//! is told at once that it is unavailable, then one call tries it again. An answer with a status below 500 shows that the
-//! service is there.
+//! Circuits of services outside ([`tidegate_web::Circuits`]), in the words of this server.
 
-use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
-use tidegate_service::layers::{BreakerSettings, Circuit, Pass};
+use tidegate_service::layers::{BreakerState, Circuit, Pass};
 
 use crate::store::{Code, Fault, Result};
-
-/// Who is given less time than this and gives up says nothing about the service.
-const FAIR: Duration = Duration::from_secs(5);
-
-/// A circuit for each of a number of services. The one that was not used for longest makes room for another.
-#[derive(Debug)]
-pub(crate) struct Circuits {
-    most: usize,
-    /// The one that was used last comes first.
-    known: Mutex<VecDeque<Circuit>>,
-}
-
-impl Circuits {
-    pub(crate) fn new(most: usize) -> Circuits {
-        Circuits { most: most.max(1), known: Mutex::default() }
-    }
-
-    fn known(&self) -> MutexGuard<'_, VecDeque<Circuit>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The circuit of a service, by the name that people know it by.
-    pub(crate) fn of(&self, name: &str) -> Circuit {
-        let mut known = self.known();
-        let at = known.iter().position(|circuit| circuit.name() == name);
-        let circuit = at.and_then(|at| known.remove(at)).unwrap_or_else(|| circuit(name));
-        known.truncate(self.most - 1);
-        known.push_front(circuit.clone());
-        circuit
-    }
-
-    /// The state of a service, as [`shown`] has it. Nothing is remembered for having been looked at.
-    pub(crate) fn shown(&self, name: &str) -> Value {
-        let known = self.known().iter().find(|circuit| circuit.name() == name).cloned();
-        shown(&known.unwrap_or_else(|| circuit(name)))
-    }
-}
-
-/// A circuit of its own.
-pub(crate) fn circuit(name: &str) -> Circuit {
-    Circuit::new(name, BreakerSettings::devflow())
-}
 
 /// Leave to call a service, or that it is unavailable. Who stops waiting at `until` had enough of it, if there was enough
 /// time.
 pub(crate) fn begin(circuit: &Circuit, until: Option<Instant>) -> Result<Pass> {
-    let fair = until.filter(|until| until.saturating_duration_since(Instant::now()) >= FAIR);
-    let begun = match fair {
-        Some(until) => circuit.begin_until(Some(until)),
-        None => circuit.begin(),
-    };
-    begun.map_err(|error| Fault::new(Code::Unavailable, error.message().to_owned()))
+    tidegate_web::begin(circuit, until).map_err(|error| {
+        // With what it failed was said to another caller, who may be another tenant's. It is in the log.
+        let then = match error.retry_after().filter(|_| circuit.state() == BreakerState::Open) {
+            Some(time) => format!("is tried again in {} s", time.as_secs_f64().ceil().max(1.0)),
+            None => "is being tried again at this moment".to_owned(),
+        };
+        let (name, failures) = (circuit.name(), circuit.report().failures);
+        let sentence = format!(
+            "Service temporarily unavailable (circuit open): {name} failed {failures} times in a row. It {then}"
+        );
+        Fault::new(Code::Unavailable, sentence)
+    })
 }
 
-/// A circuit as it is shown to people.
+/// A circuit as it is shown to callers: without what it failed with, which may be about another caller's request.
 pub(crate) fn shown(circuit: &Circuit) -> Value {
     let report = circuit.report();
-    let mut shown = json!({"state": report.state.as_str(), "failures": report.failures});
-    if let Some(why) = report.last_failure {
-        shown["lastFailure"] = json!(&*why);
-    }
-    shown
+    json!({"state": report.state.as_str(), "failures": report.failures})
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate_web::Circuits;
 
     #[test]
-    fn three_failures_in_a_row_open_a_circuit() {
+    fn an_open_circuit_is_a_fault_that_says_why() {
         let circuits = Circuits::new(2);
-        for _ in 0..2 {
-            begin(&circuits.of("a"), None).unwrap().failure("it answered 503");
-        }
-        begin(&circuits.of("a"), None).unwrap().success();
         for _ in 0..3 {
             begin(&circuits.of("a"), None).unwrap().failure("it answered 503");
         }
         let fault = begin(&circuits.of("a"), None).unwrap_err();
         assert_eq!(fault.code, Code::Unavailable);
         assert!(fault.message.starts_with("Service temporarily unavailable"), "{fault}");
-        assert!(fault.message.contains("it answered 503"), "{fault}");
-        assert_eq!(circuits.shown("a")["state"], "OPEN");
-        assert!(begin(&circuits.of("b"), None).is_ok());
-    }
-
-    #[test]
-    fn the_circuits_that_were_not_used_are_forgotten() {
-        let circuits = Circuits::new(2);
-        for _ in 0..3 {
-            begin(&circuits.of("a"), None).unwrap().failure("x");
-        }
-        circuits.of("b");
-        assert!(begin(&circuits.of("a"), None).is_err());
-        circuits.of("c");
-        assert_eq!(circuits.shown("a")["state"], "OPEN");
-        circuits.of("d");
-        assert_eq!(circuits.shown("a")["state"], "CLOSED");
-        assert_eq!(circuits.known().len(), 2);
+        assert!(fault.message.contains("a failed 3 times in a row. It is tried again in "), "{fault}");
+        assert!(!fault.message.contains("503"), "that was said to somebody else: {fault}");
+        assert_eq!(shown(&circuits.peek("a")), json!({"state": "OPEN", "failures": 3}));
+        assert_eq!(shown(&circuits.peek("b"))["state"], "CLOSED");
     }
 }

@@ -13,12 +13,10 @@
 //! # Ok(())
 //! # }
 //! ```
-//!
-//! Programs that use reqwest without TLS beside this crate get reqwest with TLS and without a provider for it, because
-//! cargo joins features: such a program calls `rustls::crypto::ring::default_provider().install_default()` first.
 
 mod agents;
 mod circuits;
+mod configuration;
 mod devflow;
 mod documents;
 mod embed;
@@ -37,13 +35,15 @@ mod telling;
 mod tenant;
 mod tools;
 mod touched;
-mod web;
 
 use std::sync::Arc;
 
 use tidegate_server::{Cx, Server, ServerDoor};
 
 pub use agents::models::{Kind as ProviderKind, Models, Provider, Secret};
+pub use configuration::{
+    AgentBounds, ApiKey, Embeddings, MemorySettings, MemoryStore, ModelProvider, builtin, usual_models,
+};
 pub use embed::{Embedder, Endpoint, HUGGING_FACE, MODEL_FILES, download};
 pub use graph::history::{EntityVersion, RelationVersion};
 pub use graph::model::{Entity, Graph, Properties, Relation};
@@ -72,12 +72,9 @@ pub(crate) struct Recall {
     meaning: Option<embed::Meaning>,
     /// The agents that are being asked.
     runs: agents::Runs,
-    /// The hosts that pages are fetched from.
-    hosts: Arc<circuits::Circuits>,
+    /// What pages are fetched with.
+    pages: Arc<documents::Fetcher>,
 }
-
-/// How many hosts that pages were fetched from are remembered.
-const HOSTS: usize = 256;
 
 impl Recall {
     /// The memory of whoever calls: that of their tenant, or their own, or where nobody is known the one that they name.
@@ -109,11 +106,11 @@ pub fn server_with(store: Store, options: Options) -> ServerDoor {
     }
     let meaning = options.embeddings.clone().map(|embedder| embed::Meaning::new(embedder, &store));
     let recall = Recall {
+        pages: Arc::new(documents::Fetcher::new(&options)),
         store,
         options: Arc::new(options),
         meaning,
         runs: agents::Runs::default(),
-        hosts: Arc::new(circuits::Circuits::new(HOSTS)),
     };
     let server = Server::new("tidegate-memory", env!("CARGO_PKG_VERSION")).title("Memory").instructions(
         "A persistent memory: a graph of entities, their observations and properties, and the relations between \

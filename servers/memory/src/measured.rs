@@ -34,11 +34,11 @@ impl Measured {
         let memory = store.of(tenant);
         Measured {
             recall: Recall {
+                pages: Arc::new(crate::documents::Fetcher::new(&options)),
                 store,
                 options,
                 meaning,
                 runs: crate::agents::Runs::default(),
-                hosts: Arc::new(crate::circuits::Circuits::new(1)),
             },
             memory,
         }

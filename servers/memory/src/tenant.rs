@@ -44,6 +44,11 @@ pub(crate) fn chosen(cx: &Cx) -> Option<String> {
     named.next().filter(|name| name != DEFAULT_TENANT)
 }
 
+/// Whether a call names a tenant. The default one counts: who names it means it and no other.
+pub(crate) fn is_named(cx: &Cx) -> bool {
+    named(cx, &NAMES, meta::TENANT).into_iter().flatten().any(|name| !name.is_empty())
+}
+
 /// The user that a call names. It counts only if the caller is not authenticated.
 pub(crate) fn user(cx: &Cx) -> Option<String> {
     named(cx, &USERS, USERS[0]).into_iter().flatten().find(|name| !name.is_empty())

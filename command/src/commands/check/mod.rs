@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::json;
 use tidegate::service::secrets::mask;
-use tidegate_config::{Config, ConfigError, Settings};
+use tidegate_config::{ConfigError, Settings};
 
 use super::display::Display;
 use super::exit::Exit;
@@ -65,7 +65,7 @@ struct Checked {
 
 pub(crate) async fn run(check: Check) -> Result<Exit, Failure> {
     let path = configuration::existing(check.file.as_deref().or(check.config.as_deref()))?;
-    let settings = match Config::load(&path, &configuration::environment) {
+    let settings = match configuration::load(&path) {
         Ok(settings) => settings,
         Err(error) if check.json => {
             output::text(&mask(&broken(&error).to_string()))?;
@@ -116,5 +116,8 @@ fn broken(error: &ConfigError) -> serde_json::Value {
         })
     };
     let problems: Vec<_> = error.problems().iter().map(problem).collect();
-    json!({"file": error.file(), "ok": false, "problems": problems})
+    json!({
+        "file": error.file(), "ok": false, "errors": problems,
+        "servers": [], "disabled": [], "warnings": [], "notes": [],
+    })
 }

@@ -14,14 +14,7 @@ use crate::term::{clean, width};
 /// For people.
 pub(super) fn text(checked: &Checked) -> String {
     let (paint, settings) = (Paint::stdout(), &checked.settings);
-    let count = match settings.servers.len() {
-        1 => "1 server".to_owned(),
-        count => format!("{count} servers"),
-    };
-    let count = match settings.disabled.len() {
-        0 => count,
-        disabled => format!("{count}, {disabled} disabled"),
-    };
+    let count = count(settings);
     let listen = format!("http://{}{}", settings.listen.address, settings.listen.path);
     let path = checked.path.display();
     let mut out = format!("{path} is {}: {count}, listening on {listen}\n", paint.good("valid"));
@@ -52,7 +45,39 @@ pub(super) fn text(checked: &Checked) -> String {
     for note in &settings.notes {
         out.push_str(&format!("{} {}\n", paint.warning("note:"), clean::line(note)));
     }
+    out.push_str(&format!("\n{}\n", summary(checked)));
     out
+}
+
+/// How many servers there are, and how many of them are not used: `6 servers, 1 disabled`.
+fn count(settings: &Settings) -> String {
+    let count = match settings.servers.len() + settings.disabled.len() {
+        1 => "1 server".to_owned(),
+        count => format!("{count} servers"),
+    };
+    match settings.disabled.len() {
+        0 => count,
+        disabled => format!("{count}, {disabled} disabled"),
+    }
+}
+
+/// Everything in one line.
+fn summary(checked: &Checked) -> String {
+    let all = count(&checked.settings);
+    let total = checked.settings.servers.len();
+    match &checked.states {
+        Some(states) => {
+            let works = states.iter().filter(|state| state.is_ok()).count();
+            format!("{all}: {works} of {total} {}", if works == 1 { "works" } else { "work" })
+        }
+        None if checked.problems.is_empty() => {
+            format!("{all}: no problems found. To try them, run tidegate check --connect")
+        }
+        None => {
+            let fail = checked.problems.len();
+            format!("{all}: {fail} of {total} will fail")
+        }
+    }
 }
 
 fn servers(settings: &Settings) -> Table {
@@ -165,6 +190,7 @@ pub(super) fn json(checked: &Checked) -> Value {
     json!({
         "file": checked.path,
         "ok": checked.is_well(),
+        "errors": [],
         "listen": format!("http://{}{}", settings.listen.address, settings.listen.path),
         "stateDir": settings.state_dir,
         "servers": servers,

@@ -109,7 +109,7 @@ async fn look(client: &Client, place: &Place, common: &Common, facts: &ServerFac
     let other = other_era(place, common, facts).await;
     let mut report = known(report);
     report.both_eras = other == Some(true);
-    clients::check(&mut report, &place.target, facts, other);
+    clients::check(&mut report, place, facts, other);
 }
 
 /// The shortest of several: a longer one says more about what else this machine is doing.

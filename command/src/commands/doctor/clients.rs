@@ -7,14 +7,18 @@ use tidegate_client::{ServerFacts, Target};
 use url::Host;
 
 use super::report::{Level, Report};
+use crate::commands::find::Place;
 
 /// Some clients wait no longer than this for a server to start.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What would break. `other_era` says whether the server speaks the other era too, if that is known.
-pub(super) fn check(report: &mut Report, target: &Target, facts: &ServerFacts, other_era: Option<bool>) {
+pub(super) fn check(report: &mut Report, place: &Place, facts: &ServerFacts, other_era: Option<bool>) {
+    let target = &place.target;
     let between = "put Tidegate in between: tidegate connect TARGET supports every version";
-    match (facts.revision.is_modern(), other_era) {
+    // Behind the gateway, where the servers of tidegate.toml are, every client can use it.
+    let is_direct = place.settings.is_none();
+    match (facts.revision.is_modern(), other_era.filter(|_| is_direct)) {
         (true, Some(false)) => report.add(
             Level::Warning,
             "",
@@ -29,7 +33,7 @@ pub(super) fn check(report: &mut Report, target: &Target, facts: &ServerFacts, o
         ),
         _ => {}
     }
-    if facts.transport == "sse" {
+    if facts.transport == "sse" && is_direct {
         let what = "supports only the HTTP+SSE transport of 2024-11-05, which newer clients have dropped";
         report.add(Level::Warning, "", what, between);
     }

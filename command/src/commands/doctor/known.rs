@@ -1,13 +1,15 @@
 //! What is to be checked: the servers that were named, or all that are known here.
 
-use tidegate_client::{ServersFile, ServersFileError, Target, well_known_files};
+use std::path::Path;
 
-use tidegate_config::DisabledCause;
+use tidegate_client::{ServersFile, ServersFileError, Target, is_project_file, well_known_files};
 
 use super::report::Report;
+use crate::commands::elicit;
 use crate::commands::failure::Failure;
 use crate::commands::find::{self, Gateway, Place};
 use crate::commands::target::{Common, Words};
+use crate::term::clean;
 
 /// What is to be checked: a server, or why there is none.
 pub(super) enum Wanted {
@@ -68,15 +70,19 @@ fn configured(gateway: Result<Gateway, Failure>, wanted: &mut Vec<Wanted>) {
             wanted.extend(
                 servers.map(|server| Wanted::of(&server.name, Place::configured(server, &gateway.file))),
             );
-            let disabled =
-                gateway.settings.disabled.iter().filter(|server| server.cause != DisabledCause::Off);
-            wanted.extend(disabled.map(|server| Wanted::of(&server.name, Err(find::unusable(server)))));
+            // As `tidegate check` has it: what is disabled is worth knowing, and no fault.
+            let file = gateway.file.display().to_string();
+            let disabled = gateway.settings.disabled.iter();
+            wanted.extend(disabled.map(|server| {
+                let what = format!("disabled: {}", server.reason);
+                Wanted::Nothing(Box::new(Report::unchecked(&server.name, &file, what, &server.advice)))
+            }));
         }
         Err(failure) => wanted.push(Wanted::Nothing(Box::new(Report::failed("tidegate.toml", &failure)))),
     }
 }
 
-fn entries(path: &std::path::Path, is_given: bool, wanted: &mut Vec<Wanted>) {
+fn entries(path: &Path, is_given: bool, wanted: &mut Vec<Wanted>) {
     let file = match ServersFile::load(path) {
         Ok(file) => file,
         // Files like ~/.claude.json hold much else.
@@ -87,6 +93,15 @@ fn entries(path: &std::path::Path, is_given: bool, wanted: &mut Vec<Wanted>) {
             return;
         }
     };
+    if !is_given && is_project_file(path) && !agreed(&file) {
+        let shown = path.display().to_string();
+        let what = "not checked: the file belongs to this directory, and may not be yours";
+        for name in file.names() {
+            let fix = format!("if you trust it, run tidegate doctor {shown}#{name}");
+            wanted.push(Wanted::Nothing(Box::new(Report::unchecked(name, &shown, what, &fix))));
+        }
+        return;
+    }
     for (name, entry) in file.entries() {
         match entry {
             Ok(entry) if entry.disabled => {}
@@ -99,6 +114,19 @@ fn entries(path: &std::path::Path, is_given: bool, wanted: &mut Vec<Wanted>) {
             Err(error) => wanted.push(Wanted::of(name, Err(Failure::usage(error)))),
         }
     }
+}
+
+/// Whether somebody at the terminal wants the servers of a file to be started that may have come with a repository.
+fn agreed(file: &ServersFile) -> bool {
+    const NAMED: usize = 5;
+    let names: Vec<String> = file.names().map(clean::name).collect();
+    let more = match names.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let (path, named) = (file.origin().display().to_string(), names[..names.len().min(NAMED)].join(", "));
+    let what = format!("{} belongs to this directory, and names {named}{more}.", clean::line(&path));
+    !names.is_empty() && elicit::agrees(&what, "Start them?")
 }
 
 impl Wanted {

@@ -17,6 +17,7 @@ use std::sync::{Arc, Mutex};
 
 use clap::Args;
 use serde_json::json;
+use tidegate::service::secrets::mask;
 
 use self::known::Wanted;
 use self::report::Report;
@@ -32,8 +33,8 @@ use crate::term::style::Paint;
 /// Diagnose servers: what works, what does not, and how to fix it.
 ///
 /// Shows era, latency, capabilities, faults in tools and schemas, and which clients cannot use a server. Without TARGET, checks
-/// the servers of tidegate.toml and those of your editors and assistants. A few servers are started at a time, each for at most
-/// its start_timeout.
+/// the servers of tidegate.toml and those of your editors and assistants; those of files in this directory, such as .mcp.json,
+/// only after you agree. A few servers are started at a time, each for at most its start_timeout.
 #[derive(Args)]
 #[command(
     override_usage = "tidegate doctor [OPTIONS] [TARGET]...\n       tidegate doctor [OPTIONS] -- COMMAND [ARG]...",
@@ -60,11 +61,11 @@ pub(crate) async fn run(doctor: Doctor) -> Result<Exit, Failure> {
     let broken = reports.iter().any(Report::is_broken);
     if common.json {
         let reports: Vec<_> = reports.iter().map(Report::to_json).collect();
-        output::text(&json!({"ok": !broken, "servers": reports}).to_string())?;
+        output::text(&mask(&json!({"ok": !broken, "servers": reports}).to_string()))?;
     } else {
         let (width, paint) = (crate::term::width(), Paint::stdout());
         let shown: Vec<_> = reports.iter().map(|report| report.show(width, paint)).collect();
-        output::text(&shown.join("\n"))?;
+        output::text(&format!("{}\n{}", shown.join("\n"), report::summary(&reports, paint)))?;
     }
     Ok(if broken { Exit::ToolError } else { Exit::Fine })
 }

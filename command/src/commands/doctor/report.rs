@@ -74,6 +74,8 @@ pub(crate) struct Report {
     pub(crate) left_out: usize,
     /// The last lines of its standard error, if it failed.
     pub(crate) stderr: Vec<String>,
+    /// Whether it was not even tried, and that is how it should be.
+    pub(crate) unchecked: bool,
 }
 
 impl Report {
@@ -84,10 +86,18 @@ impl Report {
         report
     }
 
+    /// A server that is not tried, and why.
+    pub(crate) fn unchecked(name: &str, file: &str, what: impl Into<String>, fix: &str) -> Report {
+        let (name, file) = (name.to_owned(), Some(file.to_owned()));
+        let mut report = Report { name, file, unchecked: true, ..Report::default() };
+        report.add(Level::Note, "", what, fix);
+        report
+    }
+
     /// Adds a finding. Those that say the same of several things become one.
     pub(crate) fn add(&mut self, level: Level, about: &str, what: impl Into<String>, fix: impl Into<String>) {
         let (what, fix) = (clean::line(&what.into()), fix.into());
-        let about = clean::line(about);
+        let about = clean::name(about);
         let is_full = self.findings.len() >= MOST_FINDINGS;
         let same =
             self.findings.iter_mut().find(|own| own.level == level && own.what == what && own.fix == fix);
@@ -141,6 +151,7 @@ impl Report {
             .collect();
         json!({
             "name": self.name, "target": self.target, "file": self.file, "ok": !self.is_broken(),
+            "checked": !self.unchecked,
             "server": self.called, "era": self.era, "bothEras": self.both_eras, "revision": self.revision,
             "transport": self.transport, "capabilities": self.capabilities,
             "connectMs": ms(self.connected_in), "pingMs": ms(self.ping),
@@ -156,11 +167,12 @@ impl Report {
         let mark = match worst {
             Some(Level::Broken) => paint.bad("✗"),
             Some(Level::Warning) => paint.warning("!"),
+            _ if self.unchecked => paint.dim("-"),
             _ => paint.good("✓"),
         };
-        let mut out = format!("{mark} {}", paint.bold(clean::line(&self.name)));
+        let mut out = format!("{mark} {}", paint.bold(clean::name(&self.name)));
         if !self.target.is_empty() && self.target != self.name {
-            out.push_str(&paint.dim(format!("  {}", clean::line(&self.target))));
+            out.push_str(&paint.dim(format!("  {}", clean::place(&self.target))));
         }
         if let Some(file) = &self.file {
             out.push_str(&paint.dim(format!("  (from {})", clean::line(file))));
@@ -189,7 +201,8 @@ impl Report {
         let mut lines = Vec::new();
         if let (Some(era), Some(revision), Some(transport)) = (self.era, &self.revision, self.transport) {
             let eras = if self.both_eras { "both eras" } else { era };
-            let called = if self.called.is_empty() { String::new() } else { format!("{}: ", self.called) };
+            let called = clean::name(&self.called);
+            let called = if called.is_empty() { called } else { format!("{called}: ") };
             let over =
                 if transport == "local" { ", built in".to_owned() } else { format!(" over {transport}") };
             lines.push(format!("{called}{revision} ({eras}){over}"));
@@ -220,7 +233,8 @@ impl Report {
             lines.push(counts.join(", "));
         }
         if !self.capabilities.is_empty() {
-            lines.push(format!("capabilities: {}", self.capabilities.join(", ")));
+            let capabilities: Vec<String> = self.capabilities.iter().map(|name| clean::name(name)).collect();
+            lines.push(clean::place(&format!("capabilities: {}", capabilities.join(", "))));
         }
         lines
     }
@@ -250,6 +264,22 @@ impl Finding {
     }
 }
 
+/// All reports in one line.
+pub(super) fn summary(reports: &[Report], paint: Paint) -> String {
+    let count = |is_it: &dyn Fn(&Report) -> bool| reports.iter().filter(|report| is_it(report)).count();
+    let (broken, unchecked) = (count(&Report::is_broken), count(&|report| report.unchecked));
+    let fine = reports.len() - broken - unchecked;
+    let servers = if reports.len() == 1 { "server" } else { "servers" };
+    let mut parts = vec![format!("{fine} {}", if fine == 1 { "works" } else { "work" })];
+    if broken > 0 {
+        parts.push(paint.bad(format!("{broken} {}", if broken == 1 { "does not" } else { "do not" })));
+    }
+    if unchecked > 0 {
+        parts.push(format!("{unchecked} not checked"));
+    }
+    format!("{} {servers}: {}", reports.len(), parts.join(", "))
+}
+
 /// A time as people say it.
 fn short(time: Duration) -> String {
     match time {
@@ -263,6 +293,31 @@ fn short(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_line_counts_them() {
+        let good = || Report { name: "a".to_owned(), ..Report::default() };
+        let bad = || Report::failed("b", &Failure::usage("no"));
+        let off = || Report::unchecked("c", "f", "disabled: x", "");
+        for (reports, said) in [
+            (vec![good()], "1 server: 1 works"),
+            (vec![good(), good(), bad(), off()], "4 servers: 2 work, 1 does not, 1 not checked"),
+            (vec![bad(), bad()], "2 servers: 0 work, 2 do not"),
+        ] {
+            assert_eq!(summary(&reports, Paint::plain()), said);
+        }
+        assert_eq!(off().show(None, Paint::plain()), "- c  (from f)\n    · disabled: x\n");
+    }
+
+    #[test]
+    fn long_names_are_cut() {
+        let mut report = Report { name: "n".repeat(5_000), ..Report::default() };
+        report.target = "t".repeat(50_000);
+        report.called = "c".repeat(5_000);
+        report.add(Level::Warning, &format!("tool {}", "x".repeat(5_000)), "no description", "write one");
+        let shown = report.show(None, Paint::plain());
+        assert!(shown.len() < 1_000 && shown.contains("nnn…") && shown.contains("xxx…:"), "{shown}");
+    }
 
     #[test]
     fn findings_that_say_the_same_are_one() {

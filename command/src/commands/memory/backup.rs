@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use clap::Args;
 use serde_json::json;
 use tidegate::protocol::Json;
-use tidegate_config::MemoryStore;
+use tidegate_memory::MemoryStore;
 
 use super::begun::{Begun, not_the_memory};
 use super::{Which, failure};

@@ -8,7 +8,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tidegate_config::{Config, PinMode};
+use tidegate_config::PinMode;
 use tidegate_gateway::{Lock, LockError};
 
 use super::display::Display;
@@ -57,7 +57,7 @@ pub(crate) async fn run(pin: Pin) -> Result<Exit, Failure> {
 
 async fn work(pin: &Pin) -> Result<Exit, Failure> {
     let path = configuration::existing(pin.config.as_deref())?;
-    let settings = Config::load(&path, &configuration::environment)?;
+    let settings = configuration::load(&path)?;
     let file = &settings.tools.lock_file;
     let lock = Lock::load(file)?;
     let wanted = Wanted::read(&pin.which, &settings, &lock)?;

@@ -15,8 +15,8 @@ use crate::term::style::Paint;
 pub(super) struct Banner<'a> {
     /// The URL of the endpoint.
     pub(super) url: &'a str,
-    /// The URL of the memory's page, if it has one.
-    pub(super) memory: Option<&'a str>,
+    /// What the pages of servers are called, and their URLs.
+    pub(super) pages: Vec<(&'static str, String)>,
     /// The address that is listened on.
     pub(super) address: SocketAddr,
     pub(super) settings: &'a Settings,
@@ -35,7 +35,9 @@ impl Banner<'_> {
         if tidegate::logging::is_json() {
             let file = self.file.map(|file| file.display().to_string());
             let servers = self.settings.servers.len();
-            tracing::info!(endpoint = self.url, memory = self.memory, config = file, servers, "Listening");
+            let pages = self.pages.iter().map(|(_, url)| url.as_str()).collect::<Vec<_>>().join(" ");
+            let pages = (!pages.is_empty()).then_some(pages);
+            tracing::info!(endpoint = self.url, pages, config = file, servers, "Listening");
             if let Some(warning) = self.warning() {
                 tracing::warn!("{warning}");
             }
@@ -51,7 +53,7 @@ impl Banner<'_> {
             String::new(),
             format!("  Connect   claude mcp add --transport http tidegate {url}"),
         ];
-        lines.extend(self.memory.map(|memory| format!("  Memory    {memory}")));
+        lines.extend(self.pages.iter().map(|(title, url)| format!("  {title:<9} {url}")));
         lines.push(format!("  Config    {}", self.config()));
         if is_terminal {
             lines.push("  Stop      Ctrl-C".to_owned());
@@ -85,7 +87,9 @@ impl Banner<'_> {
                 format!("{} (changes apply while running)", clean::line(&file.display().to_string()))
             }
             None if self.demo => "none (--demo)".to_owned(),
-            None => "none yet; tidegate add NAME URL adds a server while this is running".to_owned(),
+            None => "none yet; add a server while this is running: tidegate add NAME URL, or\n            \
+                     tidegate add NAME -- COMMAND"
+                .to_owned(),
         }
     }
 
@@ -106,15 +110,20 @@ const NAME: &str = concat!("Tidegate ", env!("CARGO_PKG_VERSION"));
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tidegate_builtin::Builtins;
     use tidegate_config::Config;
 
     fn banner(servers: &[&str], address: &str, file: Option<&str>, demo: bool) -> String {
         let servers: String =
             servers.iter().map(|name| format!("[servers.{name}]\nurl = \"http://localhost/\"\n")).collect();
-        let settings = Config::parse(&servers, "tidegate.toml", &|_| None).unwrap();
+        let settings = Config::parse(&servers, "tidegate.toml", &Builtins::default(), &|_| None).unwrap();
         let banner = Banner {
             url: "http://127.0.0.1:8765/mcp",
-            memory: file.is_none().then_some("http://127.0.0.1:8765/memory"),
+            pages: file
+                .is_none()
+                .then(|| ("Memory", "http://127.0.0.1:8765/memory".to_owned()))
+                .into_iter()
+                .collect(),
             address: address.parse().unwrap(),
             settings: &settings,
             file: file.map(Path::new),

@@ -71,7 +71,7 @@ mod tests {
     fn the_environment_holds_unless_the_configuration_says_otherwise() {
         let text = "[servers.a]\nurl = \"http://a/mcp\"\n[servers.b]\nurl = \"http://b/mcp\"\nera = \"modern\"\n\
                     [servers.c]\nurl = \"http://c/mcp\"\nera = \"legacy\"\n";
-        let plain = Config::parse(text, "tidegate.toml", &|_| None).unwrap();
+        let plain = Config::parse(text, "tidegate.toml", &Default::default(), &|_| None).unwrap();
         let mut settings = plain.clone();
         with("", " ").unwrap().apply(&mut settings);
         assert_eq!(settings.servers[0].digest, plain.servers[0].digest);

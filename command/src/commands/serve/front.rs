@@ -3,27 +3,45 @@
 use std::fmt::Write;
 
 use tidegate::edge::http::Page;
+use tidegate_config::{DisabledCause, DisabledServer};
 use tidegate_gateway::{Gateway, Health, ServerStatus};
 
+use super::page::Link;
 use crate::term::clean;
 
 /// Where its style is. Pages may have no style of their own, so that nobody can smuggle one in.
 const STYLE_PATH: &str = "/tidegate.css";
 
-/// The page and its style. `url` is where the endpoint is, `memory` the path of the memory's page if that is served.
+/// Who can see the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// Whoever is on this machine.
+    Here,
+    /// Others as well. They are told no more than callers are: where programs are and what they wrote is for the log.
+    Elsewhere,
+}
+
+/// The page and its style. `url` is where the endpoint is, `links` to the pages of servers that are served.
 pub(super) fn pages(
     gateway: Gateway,
     url: String,
-    memory: impl Fn() -> Option<&'static str> + Send + Sync + 'static,
+    seen: Seen,
+    links: impl Fn() -> Vec<Link> + Send + Sync + 'static,
 ) -> [Page; 2] {
-    let make = move || page(&gateway.status(), &url, memory());
+    let make = move || page(&gateway.status(), &gateway.disabled(), &url, seen, &links());
     [
         Page::made("/", "text/html; charset=utf-8", make),
         Page::new(STYLE_PATH, "text/css; charset=utf-8", STYLE),
     ]
 }
 
-fn page(servers: &[ServerStatus], url: &str, memory: Option<&str>) -> String {
+fn page(
+    servers: &[ServerStatus],
+    disabled: &[DisabledServer],
+    url: &str,
+    seen: Seen,
+    links: &[Link],
+) -> String {
     let url = escape(url);
     let is_starting = servers.iter().any(|server| server.health == Health::Starting);
     // Writing to a string does not fail.
@@ -45,26 +63,30 @@ fn page(servers: &[ServerStatus], url: &str, memory: Option<&str>) -> String {
          <dd><code>&quot;tidegate&quot;: {{ &quot;type&quot;: &quot;http&quot;, &quot;url&quot;: &quot;{url}&quot; }}</code></dd>\n\
          </dl>\n<h2>Servers</h2>\n",
     );
-    if servers.is_empty() {
-        html += "<p>No servers yet. Add one with <code>tidegate add NAME URL</code>.</p>\n";
+    if servers.is_empty() && disabled.is_empty() {
+        html += "<p>No servers yet. Add one with <code>tidegate add NAME URL</code> or <code>tidegate add NAME -- \
+                 COMMAND</code>.</p>\n";
     } else {
         html += "<table>\n<thead><tr><th>Server</th><th>State</th><th>Tools</th></tr></thead>\n<tbody>\n";
-        servers.iter().for_each(|server| html += &row(server));
+        servers.iter().for_each(|server| html += &row(server, seen));
+        disabled.iter().for_each(|server| html += &disabled_row(server, seen));
         html += "</tbody>\n</table>\n";
     }
-    if let Some(path) = memory {
-        let _ = writeln!(html, "<p><a href=\"{}\">Browse the memory</a></p>", escape(path));
+    for link in links {
+        let _ = writeln!(html, "<p><a href=\"{}\">{}</a></p>", escape(link.path), escape(link.words));
     }
     html + "</main>\n</body>\n</html>\n"
 }
 
-fn row(server: &ServerStatus) -> String {
+fn row(server: &ServerStatus, seen: Seen) -> String {
     let state = match &server.health {
         Health::Starting => "starting".to_owned(),
         Health::Ready => "ready".to_owned(),
         Health::Resting => "stopped until it is called".to_owned(),
-        // No more than callers are told: where programs are and what they wrote is for the log.
-        Health::Down { told, .. } => format!("not available<br><small>{}</small>", escape(told)),
+        Health::Down { why, told } => {
+            let reason = if seen == Seen::Here { why } else { told };
+            format!("not available<br><small>{}</small>", escape(reason))
+        }
         _ => escape(server.health.as_str()),
     };
     format!(
@@ -72,6 +94,18 @@ fn row(server: &ServerStatus) -> String {
         escape(server.health.as_str()),
         escape(&server.name),
         server.tools
+    )
+}
+
+fn disabled_row(server: &DisabledServer, seen: Seen) -> String {
+    let reason = match (seen, server.cause) {
+        (Seen::Here, _) | (_, DisabledCause::Off) => server.reason.clone(),
+        _ => "its configuration is incomplete".to_owned(),
+    };
+    format!(
+        "<tr class=\"disabled\"><td>{}</td><td>disabled<br><small>{}</small></td><td></td></tr>\n",
+        escape(&server.name),
+        escape(&reason),
     )
 }
 
@@ -135,6 +169,14 @@ mod tests {
         }
     }
 
+    fn disabled() -> Vec<DisabledServer> {
+        let text = "[servers.github]\nurl = \"https://example.com/${GITHUB_TOKEN}\"\n\
+                    [servers.old]\ncommand = \"x\"\nenabled = false\n";
+        tidegate_config::Config::parse(text, "tidegate.toml", &Default::default(), &|_| None)
+            .unwrap()
+            .disabled
+    }
+
     #[test]
     fn it_shows_what_is_mounted_and_how_to_connect() {
         let down = Health::Down { why: "/srv/secret".to_owned(), told: "It cannot be <started>".to_owned() };
@@ -143,7 +185,14 @@ mod tests {
             server("<script>alert('x')</script>", down, 0),
             server("files", Health::Resting, 11),
         ];
-        let html = page(&servers, "http://127.0.0.1:8765/mcp", Some("/memory"));
+        let memory = Link { title: "Memory", words: "Browse the memory", path: "/memory" };
+        let disabled = disabled();
+        let html = page(&servers, &disabled, "http://127.0.0.1:8765/mcp", Seen::Elsewhere, &[memory]);
+        assert!(!html.contains("GITHUB_TOKEN"), "{html}");
+        let here = page(&servers, &disabled, "u", Seen::Here, &[]);
+        for part in ["/srv/secret", "the environment variable GITHUB_TOKEN is not set", "enabled = false"] {
+            assert!(here.contains(part), "{part} is missing in {here}");
+        }
         assert!(
             !html.contains("<script") && !html.contains("/srv/secret") && !html.contains("refresh"),
             "{html}"
@@ -160,8 +209,9 @@ mod tests {
 
     #[test]
     fn it_looks_again_while_a_server_starts() {
-        let html = page(&[server("time", Health::Starting, 0)], "http://127.0.0.1:8765/mcp", None);
+        let starting = [server("time", Health::Starting, 0)];
+        let html = page(&starting, &[], "http://127.0.0.1:8765/mcp", Seen::Here, &[]);
         assert!(html.contains("http-equiv=\"refresh\"") && !html.contains("Browse the memory"), "{html}");
-        assert!(page(&[], "u", None).contains("No servers yet"));
+        assert!(page(&[], &[], "u", Seen::Here, &[]).contains("No servers yet"));
     }
 }

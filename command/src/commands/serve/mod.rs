@@ -34,13 +34,16 @@ use self::ancestry::Ancestry;
 use self::back::Back;
 use self::banner::Banner;
 use self::environment::Environment;
-use self::page::MemoryPage;
+use self::front::Seen;
+use self::page::BuiltinPages;
 use self::ready::Announcer;
 use self::reload::{Following, Origin};
 use self::signals::Ending;
 use self::statistics::Statistics;
+use super::configuration;
 use super::exit::Exit;
 use super::failure::Failure;
+use crate::builtins::registry;
 
 /// Serve all configured MCP servers behind one endpoint
 ///
@@ -190,21 +193,21 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     let mut announcer = Announcer::new(gateway.clone());
     announcer.announce();
     let is_configured = Arc::new(AtomicBool::new(file.is_some()));
-    let memory_page = MemoryPage::of(&settings);
+    let pages = BuiltinPages::of(&settings);
     let following = Following {
         gateway: gateway.clone(),
         announcer,
         environment,
         ancestry,
-        memory_page: memory_page.clone(),
+        pages: pages.clone(),
         listen: settings.listen.clone(),
         is_configured: is_configured.clone(),
     };
     let following = tokio::spawn(following.keep(origin));
     let statistics = Statistics::start();
     let served = match endpoint {
-        None => Ok(over_stdio(&serve, &gateway, &settings, file.is_some()).await),
-        Some(endpoint) => endpoint.serve(&gateway, &memory_page, is_configured).await,
+        None => Ok(over_stdio(&serve, &gateway, &settings, is_configured).await),
+        Some(endpoint) => endpoint.serve(&gateway, &pages, is_configured).await,
     };
     following.abort();
     back.lead_to(None);
@@ -215,7 +218,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
 
 /// Reads a configuration.
 fn load(file: &Path) -> Result<Settings, Failure> {
-    let settings = Config::load(file, &|name| std::env::var(name).ok())?;
+    let settings = configuration::load(file)?;
     for note in &settings.notes {
         tracing::warn!("{note}");
     }
@@ -227,14 +230,26 @@ pub(super) fn unconfigured(builtin: &str) -> Settings {
     let mut settings = Settings::default();
     let mut server = ServerSettings::new(builtin, Source::Builtin(builtin.to_owned()));
     server.prefix = String::new();
-    settings.servers.push(server.with_memory(&Arc::default()));
+    let told = registry().builtins.get(builtin).map(|builtin| builtin.usual_settings());
+    settings.servers.push(match told {
+        Some(told) => server.told(builtin, &told),
+        None => server.seal(),
+    });
     settings
 }
 
-async fn over_stdio(serve: &Serve, gateway: &Gateway, settings: &Settings, configured: bool) -> Exit {
+async fn over_stdio(
+    serve: &Serve,
+    gateway: &Gateway,
+    settings: &Settings,
+    is_configured: Arc<AtomicBool>,
+) -> Exit {
     // Without a file there is nothing to read again.
-    let mut edge =
-        stdio::Settings { drain: settings.drain, hangup_ends: !configured, ..stdio::Settings::default() };
+    let mut edge = stdio::Settings {
+        drain: settings.drain,
+        ignores_hangup: is_configured,
+        ..stdio::Settings::default()
+    };
     edge.edge.eras = serve.era.into();
     edge.edge.lenient_init = serve.lenient_init;
     edge.edge.limits.max_bytes = settings.listen.max_message;
@@ -258,6 +273,8 @@ struct Endpoint {
     edge: http::Settings,
     /// Where it is.
     url: String,
+    /// Who can see its page.
+    seen: Seen,
 }
 
 impl Endpoint {
@@ -297,27 +314,31 @@ impl Endpoint {
             .next("There is no authentication yet: anyone who can reach the port could call every tool."));
         }
         let url = bind::url(address, &edge.hosts, &edge.path);
-        let memory = MemoryPage::of(settings).path(&edge.path);
-        let memory = memory.map(|path| bind::url(address, &edge.hosts, path));
-        let memory = memory.as_deref();
+        let links = BuiltinPages::of(settings).links(&edge.path).into_iter();
+        let pages = links.map(|link| (link.title, bind::url(address, &edge.hosts, link.path))).collect();
         let ending = Ending::listen().map_err(|error| {
             Failure::new(Exit::Unavailable, format!("cannot listen for signals: {error}"))
         })?;
-        Banner { url: &url, memory, address, settings, file, demo: serve.demo }.show()?;
-        Ok(Endpoint { listeners, ending, edge, url })
+        Banner { url: &url, pages, address, settings, file, demo: serve.demo }.show()?;
+        // A name that others use leads here from elsewhere, through a proxy for one.
+        let seen = match address.ip().is_loopback() && edge.hosts.is_empty() {
+            true => Seen::Here,
+            false => Seen::Elsewhere,
+        };
+        Ok(Endpoint { listeners, ending, edge, url, seen })
     }
 
     /// Serves until a signal comes.
     async fn serve(
         self,
         gateway: &Gateway,
-        memory: &MemoryPage,
+        pages: &BuiltinPages,
         is_configured: Arc<AtomicBool>,
     ) -> Result<Exit, Failure> {
-        let Endpoint { listeners, ending, mut edge, url } = self;
-        let (page, path) = (memory.clone(), edge.path.clone());
-        let front = front::pages(gateway.clone(), url.clone(), move || page.path(&path));
-        edge.pages = front.into_iter().chain(memory.files(&edge.path)).collect();
+        let Endpoint { listeners, ending, mut edge, url, seen } = self;
+        let (linked, path) = (pages.clone(), edge.path.clone());
+        let front = front::pages(gateway.clone(), url.clone(), seen, move || linked.links(&path));
+        edge.pages = front.into_iter().chain(pages.files()).collect();
         let ending = {
             let gateway = gateway.clone();
             async move {

@@ -1,48 +1,77 @@
-//! The page of the memory, beside the endpoint.
+//! The pages of servers that are part of the program, beside the endpoint.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tidegate::edge::http::Page;
+use tidegate_builtin::{Builtin, Pages};
 use tidegate_config::{Settings, Source};
 
-/// Whether the page is served: while the memory is among the servers. Clones are handles on the same.
-#[derive(Clone)]
-pub(super) struct MemoryPage(Arc<AtomicBool>);
+use crate::builtins::registry;
 
-impl MemoryPage {
+/// Which of them are served: those of servers that are configured. Clones are handles on the same.
+#[derive(Clone)]
+pub(super) struct BuiltinPages(Arc<[Served]>);
+
+/// The pages of one server.
+struct Served {
+    /// The name of the server.
+    builtin: &'static str,
+    pages: Pages,
+    is_served: AtomicBool,
+}
+
+/// Where somebody finds the pages of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Link {
+    /// What they are called.
+    pub(super) title: &'static str,
+    /// The words of the link.
+    pub(super) words: &'static str,
+    pub(super) path: &'static str,
+}
+
+impl BuiltinPages {
     /// As a configuration has it.
-    pub(super) fn of(settings: &Settings) -> MemoryPage {
-        let page = MemoryPage(Arc::default());
-        page.follow(settings);
-        page
+    pub(super) fn of(settings: &Settings) -> BuiltinPages {
+        let served = |builtin: &Builtin| {
+            let pages = builtin.pages(&settings.listen.path)?;
+            Some(Served { builtin: builtin.name(), pages, is_served: AtomicBool::default() })
+        };
+        let pages = BuiltinPages(registry().builtins.iter().filter_map(served).collect());
+        pages.follow(settings);
+        pages
     }
 
     /// Another configuration is in force.
     pub(super) fn follow(&self, settings: &Settings) {
-        let is_memory = |source: &Source| matches!(source, Source::Builtin(name) if name == "memory");
-        let is_served = settings.servers.iter().any(|server| is_memory(&server.source));
-        self.0.store(is_served, Ordering::Relaxed);
+        for served in self.0.iter() {
+            let is_it = |source: &Source| matches!(source, Source::Builtin(name) if name == served.builtin);
+            let is_served = settings.servers.iter().any(|server| is_it(&server.source));
+            served.is_served.store(is_served, Ordering::Relaxed);
+        }
     }
 
-    /// The path of the page, if it is served.
-    pub(super) fn path(&self, endpoint: &str) -> Option<&'static str> {
-        // An endpoint at the page's own path is what was asked for.
-        (endpoint != tidegate_memory::PAGE && self.is_served()).then_some(tidegate_memory::PAGE)
+    /// Where those are that are served now.
+    pub(super) fn links(&self, endpoint: &str) -> Vec<Link> {
+        let served = self.0.iter().filter(|served| served.is_served.load(Ordering::Relaxed));
+        let link = |served: &Served| {
+            // An endpoint at the page's own path is what was asked for.
+            let path = served.pages.path().filter(|path| *path != endpoint)?;
+            Some(Link { title: served.pages.title, words: served.pages.link, path })
+        };
+        served.filter_map(link).collect()
     }
 
-    /// Its files.
-    pub(super) fn files(&self, endpoint: &str) -> Vec<Page> {
-        let files = tidegate_memory::page(endpoint).into_iter();
-        files
-            .map(|file| {
-                let page = self.clone();
-                Page::new(file.path, file.media_type, file.body).only_while(move || page.is_served())
+    /// Their files.
+    pub(super) fn files(&self) -> Vec<Page> {
+        let all = self.0.iter().enumerate();
+        all.flat_map(|(at, served)| served.pages.files.iter().map(move |file| (at, file)))
+            .map(|(at, file)| {
+                let all = self.clone();
+                let is_served = move || all.0[at].is_served.load(Ordering::Relaxed);
+                Page::new(file.path, file.media_type, file.body.clone()).only_while(is_served)
             })
             .collect()
-    }
-
-    fn is_served(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
     }
 }

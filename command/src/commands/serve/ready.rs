@@ -27,7 +27,8 @@ impl Announcer {
         let gateway = self.gateway.clone();
         self.waiting = Some(tokio::spawn(async move {
             gateway.settled(PATIENCE).await;
-            say(&gateway.status());
+            let disabled: Vec<String> = gateway.disabled().into_iter().map(|server| server.name).collect();
+            say(&gateway.status(), &disabled);
         }));
     }
 
@@ -44,16 +45,17 @@ impl Drop for Announcer {
     }
 }
 
-fn say(servers: &[ServerStatus]) {
-    let Some(sentence) = sentence(servers) else { return };
+fn say(servers: &[ServerStatus], disabled: &[String]) {
+    let Some(sentence) = sentence(servers, disabled) else { return };
     let ready = servers.iter().filter(|server| is_ready(server)).count();
     let tools: usize = servers.iter().map(|server| server.tools).sum();
-    let all = ServersReady { servers: servers.len(), ready, tools, message: &sentence };
+    let (all, disabled) = (servers.len(), disabled.len());
+    let all = ServersReady { servers: all, ready, disabled, tools, message: &sentence };
     events::emit(&Event::ServersReady(all));
 }
 
 /// What is ready, and what is not; nothing without servers.
-fn sentence(servers: &[ServerStatus]) -> Option<String> {
+fn sentence(servers: &[ServerStatus], disabled: &[String]) -> Option<String> {
     let names = |is_it: &dyn Fn(&Health) -> bool| -> Vec<&str> {
         servers.iter().filter(|server| is_it(&server.health)).map(|server| &*server.name).collect()
     };
@@ -65,7 +67,8 @@ fn sentence(servers: &[ServerStatus]) -> Option<String> {
         tools => format!("{tools} tools"),
     };
     let mut sentence = match (ready.len(), servers.len()) {
-        (_, 0) => return None,
+        (_, 0) if disabled.is_empty() => return None,
+        (_, 0) => "No server is enabled".to_owned(),
         (0, 1) => "The server is not ready".to_owned(),
         (0, all) => format!("None of the {all} servers is ready"),
         (1, 1) => format!("1 server ready: {tools}"),
@@ -76,6 +79,9 @@ fn sentence(servers: &[ServerStatus]) -> Option<String> {
         if !names.is_empty() {
             sentence += &format!("; {what}: {}", names.join(", "));
         }
+    }
+    if !disabled.is_empty() {
+        sentence += &format!("; {} disabled: {}", disabled.len(), disabled.join(", "));
     }
     Some(sentence)
 }
@@ -123,8 +129,12 @@ mod tests {
                 "None of the 2 servers is ready; not available: a, b",
             ),
         ] {
-            assert_eq!(sentence(&servers).as_deref(), Some(said));
+            assert_eq!(sentence(&servers, &[]).as_deref(), Some(said));
         }
-        assert_eq!(sentence(&[]), None);
+        assert_eq!(sentence(&[], &[]), None);
+        let off = ["github".to_owned()];
+        let said = sentence(&[time(), time()], &off);
+        assert_eq!(said.as_deref(), Some("2 servers ready: 4 tools; 1 disabled: github"));
+        assert_eq!(sentence(&[], &off).as_deref(), Some("No server is enabled; 1 disabled: github"));
     }
 }

@@ -10,8 +10,9 @@ use tidegate_gateway::{Gateway, LIFECYCLE};
 
 use super::ancestry::Ancestry;
 use super::environment::Environment;
-use super::page::MemoryPage;
+use super::page::BuiltinPages;
 use super::ready::Announcer;
+use crate::commands::configuration;
 
 /// What a gateway serves.
 pub(super) enum Origin {
@@ -42,7 +43,7 @@ pub(super) struct Following {
     pub(super) announcer: Announcer,
     pub(super) environment: Environment,
     pub(super) ancestry: Ancestry,
-    pub(super) memory_page: MemoryPage,
+    pub(super) pages: BuiltinPages,
     /// How the endpoint was opened, which stays as it is.
     pub(super) listen: ListenSettings,
     /// Whether there is a file by now.
@@ -85,7 +86,7 @@ impl Following {
     async fn apply(&mut self, file: &Path, news: &str) -> bool {
         let place = file.to_owned();
         // Files are read for it, which may take a while: not where calls are answered.
-        let load = move || Config::load(&place, &|name| std::env::var(name).ok());
+        let load = move || configuration::load(&place);
         let mut settings = match tokio::task::spawn_blocking(load).await {
             Ok(Ok(settings)) => settings,
             Ok(Err(error)) => {
@@ -106,7 +107,7 @@ impl Following {
             tracing::error!("Configuration not changed: {}", error.message);
             return false;
         }
-        self.memory_page.follow(&settings);
+        self.pages.follow(&settings);
         self.announcer.announce();
         true
     }

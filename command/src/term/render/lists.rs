@@ -21,7 +21,7 @@ pub(crate) fn tools(list: &[Value], width: Option<usize>, paint: Paint) -> Strin
     for tool in list {
         let description = clean::first_line(&text_of(tool, "description"));
         let what = if description.is_empty() { title(tool) } else { description };
-        table.row([text_of(tool, "name"), signature(tool), what]);
+        table.row([clean::name(&text_of(tool, "name")), signature(tool), what]);
     }
     table.show(width, paint)
 }
@@ -31,7 +31,7 @@ fn signature(tool: &Value) -> String {
     const MOST: usize = 28;
     let mut signature = String::new();
     for (name, required) in parameters(tool) {
-        let name = clean::line(name);
+        let name = clean::name(name);
         let word = if required { name } else { format!("[{name}]") };
         if !signature.is_empty() && columns(&signature) + 1 + columns(&word) > MOST {
             signature.push_str(" …");
@@ -81,7 +81,8 @@ pub(crate) fn tool(tool: &Value, width: Option<usize>, paint: Paint) -> String {
     push_parameters(&mut out, parameters, width, paint);
     let hints = hints(tool);
     if !hints.is_empty() {
-        out.push_str(&format!("{INDENT}{}\n", paint.dim(format!("It says that {}.", hints.join(", ")))));
+        let said = indented(&format!("It says that {}.", hints.join(", ")), INDENT, width);
+        said.lines().for_each(|line| out.push_str(&format!("{}\n", paint.dim(line))));
     }
     out
 }
@@ -161,8 +162,8 @@ fn title(entry: &Value) -> String {
 }
 
 fn heading(entry: &Value, paint: Paint) -> String {
-    let name = clean::line(&text_of(entry, "name"));
-    let title = clean::line(&title(entry));
+    let name = clean::name(&text_of(entry, "name"));
+    let title = clean::name(&title(entry));
     if title.is_empty() || title == name {
         format!("{}\n", paint.name(name))
     } else {
@@ -195,7 +196,7 @@ fn push_parameters<'a>(
 ) {
     let mut table = Table::new(&["", "", ""]);
     for (name, kind, description) in parameters {
-        table.row([name, &kind, &clean::first_line(&description)]);
+        table.row([&clean::name(name), &kind, &clean::first_line(&description)]);
     }
     let inner = width.map(|width| width.saturating_sub(INDENT.len()));
     for line in table.show(inner, paint).lines() {

@@ -1,20 +1,19 @@
 //! [`Connector`]: how to get a connection to one origin: directly or through a proxy, plain or with TLS.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::{HeaderValue, Uri};
 use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
-use hyper_util::client::proxy::matcher::Matcher;
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
-use rustls_platform_verifier::BuilderVerifierExt;
 use tidegate_protocol::{Error, Symbol};
+use tidegate_web::{Proxies, Way};
 use tokio::net::TcpStream;
 use tower::ServiceExt;
-use url::{Host, Url};
+use url::Url;
 
 use super::connection::{Connection, Io};
 use super::failure::{self, BoxError};
@@ -24,7 +23,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(60);
 
 /// What the process and the system around it say about connecting.
 pub(super) struct Outside {
-    proxies: Matcher,
+    proxies: Proxies,
     /// The certificates to trust; those of the system if not set.
     tls: Option<Arc<ClientConfig>>,
 }
@@ -32,52 +31,21 @@ pub(super) struct Outside {
 impl Outside {
     /// `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, and the system's certificates.
     pub(super) fn from_env() -> Outside {
-        Outside { proxies: Matcher::from_env(), tls: None }
+        Outside { proxies: Proxies::from_env(), tls: None }
     }
 
     #[cfg(test)]
-    pub(super) fn of(proxies: Matcher, tls: Option<Arc<ClientConfig>>) -> Outside {
-        Outside { proxies, tls }
+    pub(super) fn of(proxies: impl Into<Proxies>, tls: Option<Arc<ClientConfig>>) -> Outside {
+        Outside { proxies: proxies.into(), tls }
     }
 
     fn tls(&self) -> Result<Arc<ClientConfig>, Error> {
-        self.tls.clone().map_or_else(system_tls, Ok)
-    }
-}
-
-/// TLS with the certificates of the system. Reading them takes a while, so all clients share one configuration.
-pub(crate) fn system_tls() -> Result<Arc<ClientConfig>, Error> {
-    static SHARED: OnceLock<Arc<ClientConfig>> = OnceLock::new();
-    if let Some(config) = SHARED.get() {
-        return Ok(config.clone());
-    }
-    // Named here, because a process may have no default provider, or another one.
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .and_then(BuilderVerifierExt::with_platform_verifier)
-        .map_err(|e| {
+        self.tls.clone().map_or_else(tidegate_web::tls, Ok).map_err(|e| {
             Error::new(Symbol::Unavailable, "The server cannot be reached")
-                .with_detail(format!("cannot check the certificates of servers: {e}"))
+                .with_detail(e.to_string())
                 .unexecuted()
-        })?
-        .with_no_client_auth();
-    Ok(SHARED.get_or_init(|| Arc::new(config)).clone())
-}
-
-/// How requests get to the server.
-enum Way {
-    Direct,
-    /// A proxy takes plain requests and passes them on.
-    Forward {
-        proxy: Uri,
-        credentials: Option<HeaderValue>,
-    },
-    /// A proxy passes on bytes, so that TLS reaches the server itself.
-    Tunnel {
-        proxy: Uri,
-        credentials: Option<HeaderValue>,
-    },
+        })
+    }
 }
 
 /// Makes connections to one origin.
@@ -100,7 +68,7 @@ impl Connector {
         outside: &Outside,
         timeout: Duration,
     ) -> Result<Connector, Error> {
-        let way = way(url, uri, outside)?;
+        let way = outside.proxies.way(url).map_err(|e| Error::new(Symbol::InvalidParams, e.to_string()))?;
         let over_tls = |uri: &Uri| uri.scheme_str() == Some("https");
         let needs_tls = match &way {
             Way::Forward { proxy, .. } => over_tls(proxy),
@@ -180,30 +148,4 @@ impl Connector {
             Way::Forward { proxy, .. } | Way::Tunnel { proxy, .. } => proxy.authority().map(|a| a.as_str()),
         }
     }
-}
-
-/// Which way to go to `url`. This machine is never behind a proxy, whatever the environment says: a proxy could not
-/// find it.
-fn way(url: &Url, uri: &Uri, outside: &Outside) -> Result<Way, Error> {
-    let local = match url.host() {
-        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    };
-    let Some(found) = outside.proxies.intercept(uri).filter(|_| !local) else { return Ok(Way::Direct) };
-    let proxy = found.uri().clone();
-    if !matches!(proxy.scheme_str(), Some("http" | "https")) {
-        let what = format!(
-            "the proxy {proxy} cannot be used, only those that start with http:// or https:// can; change the \
-             environment variable that names it, or add {} to NO_PROXY",
-            url.host_str().unwrap_or_default()
-        );
-        return Err(Error::new(Symbol::InvalidParams, what));
-    }
-    let credentials = found.basic_auth().cloned();
-    Ok(match url.scheme() {
-        "https" => Way::Tunnel { proxy, credentials },
-        _ => Way::Forward { proxy, credentials },
-    })
 }

@@ -34,8 +34,6 @@ use crate::auth::{Authorizer, Challenge};
 use crate::target::Remote;
 
 pub(crate) use answer::{Answered, Body};
-#[cfg(feature = "oauth")]
-pub(crate) use connect::system_tls;
 pub(crate) use events::Events;
 pub(crate) use headers::{Headers, METHOD, PROTOCOL_VERSION};
 

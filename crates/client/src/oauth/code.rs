@@ -1,34 +1,21 @@
-//! A login with a browser (the authorization code grant) and what renews it (the refresh grant).
-//!
-//! rmcp does both: PKCE, `state`, the address of the login page, `iss`, and the two token requests. A manager of rmcp
-//! lives for one such step, so that nothing it remembers can get in the way of another.
+//! A login with a browser (the authorization code grant with PKCE) and what renews it (the refresh grant).
 
-use std::sync::Arc;
-
-use oauth2::TokenResponse;
-use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, AuthorizationMetadata, CredentialStore, InMemoryCredentialStore,
-    OAuthClientConfig, OAuthTokenResponse, StoredCredentials,
-};
-use serde_json::json;
-use tracing::instrument::WithSubscriber;
-use tracing::subscriber::NoSubscriber;
+use ring::digest::{SHA256, digest};
 use url::Url;
 
 use super::browser::Visit;
 use super::fault::{Fault, quote};
+use super::http::host;
+use super::jwt::{encode, random_text};
 use super::metadata::ServerMetadata;
 use super::scopes::Scopes;
 use super::secret::Secret;
-use super::settings::Server;
-use super::store::TokenKind;
-use super::token::{Granted, TokenEndpoint};
+use super::token::{Granted, TokenEndpoint, form};
 
 /// Sends a person to the login page, and turns what comes back into tokens.
 pub(super) async fn login(
-    server: &Server,
     metadata: &ServerMetadata,
-    endpoint: Arc<TokenEndpoint>,
+    endpoint: &TokenEndpoint,
     scopes: &Scopes,
     visit: Box<dyn Visit>,
     assume_pkce: bool,
@@ -37,42 +24,26 @@ pub(super) async fn login(
         let issuer = quote(&metadata.issuer);
         return Err(Fault::Metadata(format!("the authorization server {issuer} has no login page")));
     };
-    endpoint.http.reach().check("login page", page)?;
+    let page = endpoint.http.reach().check("login page", page)?;
     check_pkce(metadata, assume_pkce)?;
-    let manager = manager(server, metadata, &endpoint, page, visit.redirect_uri()).await?;
-    let scopes: Vec<&str> = scopes.iter().collect();
-    let url =
-        quiet(manager.get_authorization_url(&scopes)).await.map_err(|error| endpoint.take_trouble(error))?;
-    let url = with_resource(&url, &endpoint.resource)?;
-    let state = parameter(&url, "state")?.unwrap_or_default();
+    let redirect_uri = visit.redirect_uri().to_owned();
+    let attempt = Attempt::new()?;
+    let url = attempt.page(page, endpoint, &redirect_uri, scopes);
     let came_back = visit.visit(url.into()).await.map_err(|error| Fault::Browser(error.to_string()))?;
-    let callback = Callback::read(&came_back, &state, metadata, &endpoint)?;
-    let exchange =
-        manager.exchange_code_for_token_with_issuer(&callback.code, &state, callback.iss.as_deref());
-    let response = quiet(exchange).await.map_err(|error| endpoint.take_trouble(error))?;
-    granted(&response).ok_or_else(|| endpoint.nonsense())
+    let code = read_callback(&came_back, &attempt.state, metadata, endpoint)?;
+    let form = form(&[
+        ("grant_type", "authorization_code"),
+        ("code", &code),
+        ("code_verifier", &attempt.verifier),
+        ("redirect_uri", &redirect_uri),
+    ]);
+    endpoint.ask(form).await
 }
 
-/// Gets new tokens for a refresh token.
-pub(super) async fn refresh(
-    server: &Server,
-    endpoint: Arc<TokenEndpoint>,
-    refresh: &Secret,
-) -> Result<Granted, Fault> {
-    let metadata = ServerMetadata { issuer: endpoint.issuer.clone(), ..ServerMetadata::default() };
-    // Neither page nor redirect is used here, but rmcp wants to see addresses.
-    let here = endpoint.url.to_string();
-    let mut manager = manager(server, &metadata, &endpoint, &here, &here).await?;
-    let had = json!({"access_token": "-", "token_type": "Bearer", "refresh_token": refresh.reveal()});
-    let broken = |error: serde_json::Error| Fault::Metadata(error.to_string());
-    let had: OAuthTokenResponse = serde_json::from_value(had).map_err(broken)?;
-    let store = InMemoryCredentialStore::new();
-    // Without scopes the new tokens have those of the old ones (RFC 6749 section 6).
-    let stored = StoredCredentials::new(endpoint.client_id.clone(), Some(had), Vec::new(), None);
-    store.save(stored).await.map_err(|error| endpoint.take_trouble(error))?;
-    manager.set_credential_store(store);
-    let response = quiet(manager.refresh_token()).await.map_err(|error| endpoint.take_trouble(error))?;
-    granted(&response).ok_or_else(|| endpoint.nonsense())
+/// Gets new tokens for a refresh token. Without scopes in the request they have those of the old ones (RFC 6749
+/// section 6).
+pub(super) async fn refresh(endpoint: &TokenEndpoint, refresh: &Secret) -> Result<Granted, Fault> {
+    endpoint.ask(form(&[("grant_type", "refresh_token"), ("refresh_token", refresh.reveal())])).await
 }
 
 /// 2026-07-28 security-considerations: a server that does not say that it knows PKCE must not be used.
@@ -91,43 +62,76 @@ fn check_pkce(metadata: &ServerMetadata, assume: bool) -> Result<(), Fault> {
     )))
 }
 
-async fn manager(
-    server: &Server,
+/// What ties the answer of a login to its question.
+struct Attempt {
+    state: String,
+    /// RFC 7636: known to nobody until the code is redeemed, so that a stolen code is of no use.
+    verifier: String,
+}
+
+impl Attempt {
+    fn new() -> Result<Attempt, Fault> {
+        Ok(Attempt { state: random_text::<16>()?, verifier: random_text::<32>()? })
+    }
+
+    /// The address of the login page. What it has in its query stays there (RFC 6749 section 3.1), except for what is
+    /// said anew.
+    fn page(&self, mut page: Url, endpoint: &TokenEndpoint, redirect_uri: &str, scopes: &Scopes) -> Url {
+        let challenge = encode(digest(&SHA256, self.verifier.as_bytes()));
+        let scopes = scopes.to_string();
+        let mut ours = vec![
+            ("response_type", "code"),
+            ("client_id", &endpoint.client_id),
+            ("redirect_uri", redirect_uri),
+            ("state", &self.state),
+            ("code_challenge", &challenge),
+            ("code_challenge_method", "S256"),
+        ];
+        if !scopes.is_empty() {
+            ours.push(("scope", &scopes));
+        }
+        ours.extend(endpoint.resource.as_deref().map(|resource| ("resource", resource)));
+        let said = |name: &str| ours.iter().any(|(own, _)| *own == name);
+        let theirs: Vec<(String, String)> = page
+            .query_pairs()
+            .filter(|(name, _)| !said(name))
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        page.set_fragment(None);
+        page.query_pairs_mut().clear().extend_pairs(theirs).extend_pairs(ours);
+        page
+    }
+}
+
+/// The code in the address to which the browser came back. Nothing in it counts, not even an error, before `state` and
+/// `iss` are known to be right (2026-07-28 authorization, Authorization Response Validation).
+fn read_callback(
+    came_back: &str,
+    state: &str,
     metadata: &ServerMetadata,
-    endpoint: &Arc<TokenEndpoint>,
-    page: &str,
-    redirect_uri: &str,
-) -> Result<AuthorizationManager, Fault> {
-    let failed = |error: AuthError| endpoint.take_trouble(error);
-    let made = AuthorizationManager::new_with_oauth_http_client(server.url.as_str(), endpoint.clone());
-    let mut manager = made.await.map_err(failed)?;
-    let mut own = AuthorizationMetadata::default();
-    own.issuer = Some(metadata.issuer.clone());
-    own.authorization_endpoint = page.to_owned();
-    own.token_endpoint = endpoint.url.to_string();
-    own.code_challenge_methods_supported = Some(vec!["S256".to_owned()]);
-    let sends_iss = metadata.authorization_response_iss_parameter_supported == Some(true);
-    own.additional_fields
-        .insert("authorization_response_iss_parameter_supported".to_owned(), sends_iss.into());
-    manager.set_metadata(own);
-    // No secret: the endpoint adds it, and rmcp cannot show it to anybody.
-    manager.configure_client(OAuthClientConfig::new(&endpoint.client_id, redirect_uri)).map_err(failed)?;
-    Ok(manager)
-}
-
-/// rmcp logs authorization codes.
-async fn quiet<T>(step: impl Future<Output = T>) -> T {
-    step.with_subscriber(NoSubscriber::new()).await
-}
-
-/// The resource to the letter: rmcp knows only the address, to which `Url` may have added a slash.
-fn with_resource(url: &str, resource: &str) -> Result<Url, Fault> {
-    let mut url =
-        Url::parse(url).map_err(|_| Fault::Metadata("the login page has no valid address".to_owned()))?;
-    let others: Vec<(String, String)> =
-        url.query_pairs().filter(|(name, _)| name != "resource").map(|(n, v)| (n.into(), v.into())).collect();
-    url.query_pairs_mut().clear().extend_pairs(others).append_pair("resource", resource);
-    Ok(url)
+    endpoint: &TokenEndpoint,
+) -> Result<String, Fault> {
+    let url = Url::parse(came_back).map_err(|_| Fault::Callback("it is not an address"))?;
+    if parameter(&url, "state")?.as_deref() != Some(state) {
+        return Err(Fault::Callback("it does not belong to this login"));
+    }
+    match parameter(&url, "iss")? {
+        Some(iss) if iss != metadata.issuer => {
+            return Err(Fault::Callback("it is from another authorization server"));
+        }
+        None if metadata.authorization_response_iss_parameter_supported == Some(true) => {
+            return Err(Fault::Callback("it does not say which authorization server it is from"));
+        }
+        _ => {}
+    }
+    if let Some(code) = parameter(&url, "error")? {
+        let description = parameter(&url, "error_description")?.unwrap_or_default();
+        return Err(Fault::Denied { host: host(&endpoint.url), code, description });
+    }
+    match parameter(&url, "code")? {
+        Some(code) if !code.is_empty() => Ok(code),
+        _ => Err(Fault::Callback("it holds no code")),
+    }
 }
 
 /// A parameter of an address, which must not be there twice.
@@ -139,51 +143,46 @@ fn parameter(url: &Url, name: &str) -> Result<Option<String>, Fault> {
     }
 }
 
-struct Callback {
-    code: String,
-    iss: Option<String>,
-}
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
 
-impl Callback {
-    /// Reads where the browser came back to. Nothing in it counts, not even an error, before `state` and `iss` are
-    /// known to be right (2026-07-28 authorization, Authorization Response Validation).
-    fn read(
-        came_back: &str,
-        state: &str,
-        metadata: &ServerMetadata,
-        endpoint: &TokenEndpoint,
-    ) -> Result<Callback, Fault> {
-        let url = Url::parse(came_back).map_err(|_| Fault::Callback("it is not an address"))?;
-        if state.is_empty() || parameter(&url, "state")?.as_deref() != Some(state) {
-            return Err(Fault::Callback("it does not belong to this login"));
-        }
-        let iss = parameter(&url, "iss")?;
-        match &iss {
-            Some(iss) if *iss != metadata.issuer => {
-                return Err(Fault::Callback("it is from another authorization server"));
-            }
-            None if metadata.authorization_response_iss_parameter_supported == Some(true) => {
-                return Err(Fault::Callback("it does not say which authorization server it is from"));
-            }
-            _ => {}
-        }
-        if let Some(code) = parameter(&url, "error")? {
-            let description = parameter(&url, "error_description")?.unwrap_or_default();
-            return Err(Fault::Denied { host: super::http::host(&endpoint.url), code, description });
-        }
-        match parameter(&url, "code")? {
-            Some(code) if !code.is_empty() => Ok(Callback { code, iss }),
-            _ => Err(Fault::Callback("it holds no code")),
-        }
+    use super::super::client::Proof;
+    use super::super::http::Http;
+    use super::super::reach::Reach;
+    use super::*;
+
+    #[test]
+    fn a_login_page_keeps_its_query() {
+        let endpoint = TokenEndpoint {
+            http: Arc::new(Http::new(Reach::anywhere())),
+            url: Url::parse("https://as.example/token").unwrap(),
+            issuer: "https://as.example".to_owned(),
+            client_id: "me".to_owned(),
+            proof: Proof::None,
+            resource: Some("https://a.example/mcp".to_owned()),
+            dpop: None,
+        };
+        // RFC 7636 appendix B.
+        let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk".to_owned();
+        let attempt = Attempt { state: "s".to_owned(), verifier };
+        let page = Url::parse("https://as.example/login?tenant=a+b&state=theirs&resource=x#top").unwrap();
+        let url = attempt.page(page, &endpoint, "http://127.0.0.1:1/back", &Scopes::parse("read write"));
+        assert_eq!(
+            url.as_str(),
+            "https://as.example/login?tenant=a+b&response_type=code&client_id=me\
+             &redirect_uri=http%3A%2F%2F127.0.0.1%3A1%2Fback&state=s\
+             &code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256\
+             &scope=read+write&resource=https%3A%2F%2Fa.example%2Fmcp"
+        );
     }
-}
 
-fn granted(response: &OAuthTokenResponse) -> Option<Granted> {
-    Some(Granted {
-        access: response.access_token().secret().as_str().into(),
-        kind: TokenKind::named(response.token_type().as_ref())?,
-        refresh: response.refresh_token().map(|token| token.secret().as_str().into()),
-        expires_in: response.expires_in().map(|life| life.as_secs()),
-        scopes: response.scopes().map(|all| all.iter().map(|scope| scope.to_string()).collect()),
-    })
+    #[test]
+    fn no_two_logins_are_alike() {
+        let (one, other) = (Attempt::new().unwrap(), Attempt::new().unwrap());
+        assert!(one.state != other.state && one.verifier != other.verifier);
+        // RFC 7636 section 4.1: 43 characters, of these kinds.
+        assert_eq!(one.verifier.len(), 43);
+        assert!(one.verifier.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b)));
+    }
 }

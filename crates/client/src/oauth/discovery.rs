@@ -2,10 +2,6 @@
 //!
 //! Nothing here is remembered: a server may move to another authorization server at any time, and only asking again
 //! tells (2026-07-28 client-registration, Authorization Server Binding).
-//!
-//! rmcp has a discovery of its own, which is not used: it asks the MCP endpoint itself, takes the document of another
-//! resource for none at all and then guesses endpoints, refuses private authorization servers of private servers, and
-//! does not hand out the name of the resource.
 
 use url::Url;
 

@@ -68,7 +68,7 @@ impl Dpop {
         target.set_query(None);
         target.set_fragment(None);
         let mut claims = json!({
-            "jti": random_text()?,
+            "jti": random_text::<16>()?,
             "htm": method.as_str(),
             "htu": target.as_str(),
             "iat": now(),

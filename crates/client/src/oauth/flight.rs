@@ -229,7 +229,7 @@ impl Inner {
         let Some(token) = own.tokens.as_ref().and_then(|tokens| tokens.refresh.clone()) else {
             return Err(gone());
         };
-        let mut granted = code::refresh(&self.settings.server, Arc::new(endpoint), &token).await?;
+        let mut granted = code::refresh(&endpoint, &token).await?;
         // RFC 6749 section 6: without a new one the old one stays good.
         granted.refresh.get_or_insert(token);
         let requested = own.granted.clone();
@@ -308,9 +308,8 @@ impl Inner {
             issuer: own.issuer.clone(),
             client_id: identity.registration.client_id.clone(),
             proof: identity.proof.clone(),
-            resource: own.resource.clone(),
+            resource: Some(own.resource.clone()),
             dpop,
-            trouble: Default::default(),
         })
     }
 

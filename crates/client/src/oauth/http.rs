@@ -5,16 +5,12 @@
 
 use std::time::Duration;
 
-use ::http::{HeaderMap, HeaderValue, Request, Response, StatusCode, Uri, header};
+use ::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use bytes::Bytes;
-use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::Incoming;
-use hyper::client::conn::http1;
 use serde_json::{Map, Value};
-use tokio::task::JoinHandle;
+use tidegate_web::{Error, Follow, Redirects, Settings, Stray, Web};
 use url::Url;
 
-use super::dial::{BoxError, Dialer};
 use super::fault::Fault;
 use super::reach::Reach;
 
@@ -27,7 +23,8 @@ const MAX_REDIRECTS: usize = 3;
 
 /// Sends requests within a [`Reach`].
 pub(super) struct Http {
-    dialer: Dialer,
+    reach: Reach,
+    web: Web,
 }
 
 /// A whole answer.
@@ -40,30 +37,39 @@ pub(super) struct Answer {
 impl Http {
     /// Requests go no farther than `reach`.
     pub(super) fn new(reach: Reach) -> Http {
-        Http { dialer: Dialer::new(reach) }
+        let settings = Settings { guard: reach.guard(), connect: TIMEOUT, idle: 0, ..Settings::default() };
+        Http { reach, web: Web::new(settings) }
     }
 
     /// Where requests may go.
     pub(super) fn reach(&self) -> &Reach {
-        &self.dialer.reach
+        &self.reach
     }
 
     /// A description in JSON, or nothing if there is none. Follows redirects within the origin or to https.
     pub(super) async fn document(&self, mut url: Url) -> Result<Option<Map<String, Value>>, Fault> {
-        for _ in 0..=MAX_REDIRECTS {
+        let mut redirects = Redirects::new(Follow::SameOriginOrHttps, MAX_REDIRECTS);
+        loop {
             let answer = self.send(get(&url)?).await?;
-            if answer.status.is_redirection() {
-                let to = answer.headers.get(header::LOCATION).and_then(|to| to.to_str().ok());
-                let Some(next) = to.and_then(|to| url.join(to).ok()) else { return Ok(None) };
-                if next.origin() != url.origin() {
-                    if next.scheme() != "https" {
-                        let why = "another server redirects to it, and it is not https";
-                        return Err(Fault::Address { what: "address", address: next.into(), why });
+            match redirects.next(&url, answer.status, &answer.headers) {
+                Ok(None) => {}
+                Ok(Some(next)) => {
+                    if next.origin() != url.origin() {
+                        self.reach.check("address", next.as_str())?;
                     }
-                    self.reach().check("address", next.as_str())?;
+                    url = next;
+                    continue;
                 }
-                url = next;
-                continue;
+                Err(Stray::NoLocation | Stray::NotAUrl) => return Ok(None),
+                Err(Stray::Unsafe(next)) => {
+                    let why = "another server redirects to it, and it is not https";
+                    return Err(Fault::Address { what: "address", address: next.into(), why });
+                }
+                Err(Stray::TooMany) => {
+                    let host = host(&url);
+                    let what = format!("{host} redirects requests for its description too often");
+                    return Err(Fault::Metadata(what));
+                }
             }
             return match answer.status {
                 StatusCode::OK => Ok(serde_json::from_slice(&answer.body).ok()),
@@ -76,44 +82,35 @@ impl Http {
                 _ => Ok(None),
             };
         }
-        Err(Fault::Metadata(format!("{} redirects requests for its description too often", host(&url))))
     }
 
     /// Sends one request and reads its answer. The address must have gone through [`Reach::check`].
     pub(super) async fn send(&self, request: Request<Bytes>) -> Result<Answer, Fault> {
-        in_time(&request.uri().clone(), async {
-            let (response, _open) = self.start(request).await?;
-            let (head, body) = response.into_parts();
-            let body = Limited::new(body, MAX_BODY).collect().await?.to_bytes();
-            Ok(Answer { status: head.status, headers: head.headers, body })
-        })
-        .await
+        let (host, answer) = self.start(request).await?;
+        let (status, headers) = (answer.status(), answer.headers().clone());
+        let body = answer.whole(MAX_BODY).await.map_err(|error| failed(host, &error))?;
+        Ok(Answer { status, headers, body })
     }
 
     /// Sends one request and reads only the head of the answer, because the body may be endless.
     pub(super) async fn head(&self, request: Request<Bytes>) -> Result<(StatusCode, HeaderMap), Fault> {
-        in_time(&request.uri().clone(), async {
-            let (response, _open) = self.start(request).await?;
-            let (head, _) = response.into_parts();
-            Ok((head.status, head.headers))
-        })
-        .await
+        let (_, answer) = self.start(request).await?;
+        Ok((answer.status(), answer.headers().clone()))
     }
 
-    async fn start(&self, request: Request<Bytes>) -> Result<(Response<Incoming>, Open), BoxError> {
-        let (mut head, body) = request.into_parts();
-        let uri = std::mem::take(&mut head.uri);
-        let io = self.dialer.open(&uri).await?;
-        let (mut sender, connection) = http1::handshake(io).await?;
-        let open = Open(tokio::spawn(async move { _ = connection.await }));
-        let authority = uri.authority().ok_or("the address names no host")?;
-        head.uri = uri.path_and_query().map_or_else(|| Uri::from_static("/"), |path| Uri::from(path.clone()));
-        head.headers.insert(header::HOST, HeaderValue::from_str(authority.as_str())?);
-        head.headers.entry(header::ACCEPT).or_insert(HeaderValue::from_static("application/json"));
-        let agent = HeaderValue::from_static(concat!("tidegate/", env!("CARGO_PKG_VERSION")));
-        head.headers.insert(header::USER_AGENT, agent);
-        let response = sender.send_request(Request::from_parts(head, Full::new(body))).await?;
-        Ok((response, open))
+    /// The host, for error messages, and its answer.
+    async fn start(&self, request: Request<Bytes>) -> Result<(String, tidegate_web::Answer), Fault> {
+        let (head, body) = request.into_parts();
+        let host = head.uri.authority().map_or("the server", |authority| authority.as_str()).to_owned();
+        let unusable = |_| Fault::Network { host: host.clone(), why: "the address is not a URL".to_owned() };
+        let url = Url::parse(&head.uri.to_string()).map_err(unusable)?;
+        let mut headers = head.headers;
+        headers.entry(header::ACCEPT).or_insert(HeaderValue::from_static("application/json"));
+        let asked = tidegate_web::Request::new(head.method, url).headers(headers).body(body).within(TIMEOUT);
+        match self.web.send(asked).await {
+            Ok(answer) => Ok((host, answer)),
+            Err(error) => Err(failed(host, &error)),
+        }
     }
 }
 
@@ -132,37 +129,32 @@ pub(super) fn host(url: &Url) -> String {
     }
 }
 
-async fn in_time<T>(uri: &Uri, exchange: impl Future<Output = Result<T, BoxError>>) -> Result<T, Fault> {
-    let failed = |why| {
-        let host = uri.authority().map_or("the server", |a| a.as_str()).to_owned();
-        Fault::Network { host, why }
-    };
-    match tokio::time::timeout(TIMEOUT, exchange).await {
-        Ok(Ok(done)) => Ok(done),
-        Ok(Err(error)) => Err(failed(causes(&*error))),
-        Err(_) => Err(failed(format!("no answer within {} s", TIMEOUT.as_secs()))),
-    }
-}
-
-/// An error with its causes, the last of which is often the only telling one.
-fn causes(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let more = cause.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
+fn failed(host: String, error: &Error) -> Fault {
+    let why = match error {
+        Error::Forbidden { .. } => {
+            "its name stands for a private address, and the server is not at one".to_owned()
         }
-        next = cause.source();
-    }
-    text
+        error if error.is_timeout() => format!("no answer within {} s", TIMEOUT.as_secs()),
+        error => error.to_string(),
+    };
+    Fault::Network { host, why }
 }
 
-/// A connection that is closed when the answer has been read.
-struct Open(JoinHandle<()>);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.abort();
+    #[tokio::test]
+    async fn names_of_private_addresses_lead_nowhere() {
+        // Any name of this machine will do: nobody listens at this port.
+        let asked = || get(&Url::parse("https://localhost:1/").unwrap()).unwrap();
+        let outcome = async |home: &str| {
+            let reach = Reach::around(&Url::parse(home).unwrap()).await;
+            Http::new(reach).send(asked()).await.map(|_| ()).unwrap_err().to_string()
+        };
+        let far = outcome("https://192.0.2.1/").await;
+        assert!(far.contains("stands for a private address"), "{far}");
+        let near = outcome("http://127.0.0.1:1/").await;
+        assert!(!near.contains("private address"), "{near}");
     }
 }

@@ -116,7 +116,7 @@ impl SigningKey {
             "aud": audience,
             "iat": now,
             "exp": now + ASSERTION_LIFE,
-            "jti": random_text()?,
+            "jti": random_text::<16>()?,
         });
         self.sign(json!({"typ": "JWT"}), &claims)
     }
@@ -142,8 +142,8 @@ pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Text that nobody can guess and that never comes twice.
-pub(super) fn random_text() -> Result<String, Fault> {
-    let mut bytes = [0; 16];
+pub(super) fn random_text<const BYTES: usize>() -> Result<String, Fault> {
+    let mut bytes = [0; BYTES];
     let broken = |_| Fault::Key("this system gives no random numbers".to_owned());
     SystemRandom::new().fill(&mut bytes).map_err(broken)?;
     Ok(encode(bytes))

@@ -11,22 +11,21 @@
 //! `authorizer` and `flight` see to it that one of many refused requests does this and the others wait, `attempts` that
 //! it is not done for ever, `reach` that no server sends us to places that are none of its business.
 //!
-//! rmcp's OAuth client does the authorization code and refresh grants (`code`) and the enterprise one (`grants`), over
-//! our HTTP (`bridge`). What it does not do, or not as the specification wants it, is ours; the modules say why.
+//! `code` is a login with a browser and its renewal, `grants` and `enterprise` are tokens without one. All ask a `token`
+//! endpoint, which adds who we are, over `http`.
 //!
 //! Tokens, codes, keys and secrets appear in no log, no error and no `Debug` output.
 
 mod attempts;
 mod authorizer;
-mod bridge;
 mod browser;
 mod builder;
 mod challenge;
 mod client;
 mod code;
-mod dial;
 mod discovery;
 mod dpop;
+mod enterprise;
 mod fault;
 mod flight;
 mod grants;

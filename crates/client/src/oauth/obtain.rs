@@ -13,7 +13,7 @@ use super::registration::Identity;
 use super::scopes::Scopes;
 use super::settings::Grant;
 use super::store::{Credentials, Origin};
-use super::{code, grants};
+use super::{code, enterprise, grants};
 
 /// What kind of token to get, and from whom.
 pub(super) struct Want {
@@ -91,14 +91,14 @@ impl Inner {
             // So that a login which comes to nothing leaves no heap of clients behind.
             self.save(&mut own).await;
         }
-        let endpoint = Arc::new(self.endpoint(&own, &identity, dpop.clone()).await?);
+        let endpoint = self.endpoint(&own, &identity, dpop.clone()).await?;
         let outcome = match (&self.settings.grant, visit) {
             (Grant::Client, _) => grants::client_credentials(&endpoint, &scopes).await,
             (Grant::Workload(assertion), _) => grants::workload(&endpoint, assertion, &scopes).await,
-            (Grant::Enterprise(enterprise), _) => grants::enterprise(&endpoint, enterprise, &scopes).await,
+            (Grant::Enterprise(own), _) => enterprise::enterprise(&endpoint, own, &scopes).await,
             (Grant::User, Some(visit)) => {
-                let (server, metadata) = (&self.settings.server, &want.found.server);
-                code::login(server, metadata, endpoint, &scopes, visit, self.settings.assume_pkce).await
+                let metadata = &want.found.server;
+                code::login(metadata, &endpoint, &scopes, visit, self.settings.assume_pkce).await
             }
             (Grant::User, None) => Err(Fault::Browser("there is no browser".to_owned())),
         };

@@ -4,62 +4,62 @@
 //! strangers. Requests go over https, or plainly to this very machine, and to private addresses only for a server that
 //! is at one itself.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
+use tidegate_web::{Guard, Zone, is_local};
 use url::{Host, Url};
 
 use super::fault::Fault;
-
-/// Where an address is, from everybody's to nobody's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Class {
-    Public,
-    Private,
-    Loopback,
-    /// Link-local (where clouds keep their secrets), multicast, unspecified and reserved addresses.
-    Never,
-}
 
 /// The addresses that count as near enough to one server.
 #[derive(Debug, Clone)]
 pub(super) struct Reach {
     home: Option<Url>,
-    farthest: Class,
+    farthest: Zone,
 }
 
 impl Reach {
     /// What a server at `home` may send us to. Looks up its name.
     pub(super) async fn around(home: &Url) -> Reach {
         let farthest = match home.host() {
-            Some(Host::Domain(name)) if is_localhost(name) => Class::Loopback,
+            Some(host) if is_local(&host) => Zone::Loopback,
             Some(Host::Domain(name)) => {
                 let found =
                     tokio::net::lookup_host((name, home.port_or_known_default().unwrap_or(443))).await;
                 // A name with one public address counts as public, and no name counts as this machine: who controls
                 // a name chooses what it stands for.
-                let classes = found.map(|all| all.map(|a| class(a.ip())).min()).unwrap_or_default();
-                classes.unwrap_or(Class::Public).min(Class::Private)
+                let zones = found.map(|all| all.map(|a| Zone::of(a.ip())).min()).unwrap_or_default();
+                zones.unwrap_or(Zone::Public).min(Zone::Private)
             }
-            Some(Host::Ipv4(ip)) => class(ip.into()),
-            Some(Host::Ipv6(ip)) => class(ip.into()),
-            None => Class::Public,
+            Some(Host::Ipv4(ip)) => Zone::of(ip.into()),
+            Some(Host::Ipv6(ip)) => Zone::of(ip.into()),
+            None => Zone::Public,
         };
-        let farthest = if farthest == Class::Never { Class::Public } else { farthest };
+        let farthest = if farthest >= Zone::Reserved { Zone::Public } else { farthest };
         Reach { home: Some(home.clone()), farthest }
     }
 
     /// Anywhere: for addresses that the user gave.
     pub(super) fn anywhere() -> Reach {
-        Reach { home: None, farthest: Class::Loopback }
+        Reach { home: None, farthest: Zone::Loopback }
+    }
+
+    /// The same for connections, after names were looked up.
+    pub(super) fn guard(&self) -> Guard {
+        let guard = Guard::up_to(self.farthest).skipping_others();
+        match self.home.as_ref().and_then(Url::host_str) {
+            Some(home) => guard.or_host(home),
+            None => guard,
+        }
     }
 
     /// Whether a connection may go to this address.
-    pub(super) fn allows(&self, ip: IpAddr) -> bool {
-        class(ip) <= self.farthest
+    fn allows(&self, ip: IpAddr) -> bool {
+        Zone::of(ip) <= self.farthest
     }
 
     /// Whether this is the name of the server itself, to which we talk anyway.
-    pub(super) fn is_home(&self, host: &str) -> bool {
+    fn is_home(&self, host: &str) -> bool {
         self.home.as_ref().and_then(Url::host_str).is_some_and(|home| home.eq_ignore_ascii_case(host))
     }
 
@@ -83,7 +83,7 @@ impl Reach {
             _ => return no("it is not https"),
         }
         let near = match host {
-            Host::Domain(_) if local => self.farthest >= Class::Loopback,
+            Host::Domain(_) if local => self.farthest >= Zone::Loopback,
             // Names are looked up when the connection is made, and what they stand for is checked there.
             Host::Domain(_) => true,
             Host::Ipv4(ip) => self.allows(ip.into()),
@@ -102,57 +102,6 @@ impl Reach {
             (Ok(url), Some(home)) if url.origin() == home.origin() => Ok(url),
             _ => self.check(what, address),
         }
-    }
-}
-
-/// Whether the host is this machine by its very name.
-pub(super) fn is_local(host: &Host<&str>) -> bool {
-    match host {
-        Host::Domain(name) => is_localhost(name),
-        Host::Ipv4(ip) => ip.is_loopback(),
-        Host::Ipv6(ip) => ip.is_loopback(),
-    }
-}
-
-fn is_localhost(name: &str) -> bool {
-    let name = name.trim_end_matches('.').to_ascii_lowercase();
-    name == "localhost" || name.ends_with(".localhost")
-}
-
-fn class(ip: IpAddr) -> Class {
-    match ip {
-        IpAddr::V4(ip) => class_v4(ip),
-        IpAddr::V6(ip) => class_v6(ip),
-    }
-}
-
-fn class_v4(ip: Ipv4Addr) -> Class {
-    let [a, b, ..] = ip.octets();
-    if ip.is_loopback() {
-        Class::Loopback
-    } else if ip.is_private() || (a == 100 && (64..128).contains(&b)) {
-        Class::Private
-    } else if a == 0 || a >= 224 || ip.is_link_local() || (a == 198 && matches!(b, 18 | 19)) {
-        Class::Never
-    } else {
-        Class::Public
-    }
-}
-
-fn class_v6(ip: Ipv6Addr) -> Class {
-    let [a, b, c, .., y, z] = ip.segments();
-    let v4 = |high: u16, low: u16| class_v4(Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)));
-    match ip.segments() {
-        _ if ip.is_loopback() => Class::Loopback,
-        _ if ip.is_unspecified() || ip.is_multicast() => Class::Never,
-        // IPv4 in disguise: mapped, compatible, NAT64 and 6to4.
-        [0, 0, 0, 0, 0, 0xffff | 0, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => v4(y, z),
-        [0x2002, ..] => v4(b, c),
-        // Teredo and local NAT64 hide what they lead to.
-        [0x2001, 0, ..] | [0x64, 0xff9b, 1, ..] => Class::Never,
-        _ if a & 0xffc0 == 0xfe80 => Class::Never,
-        _ if a & 0xfe00 == 0xfc00 => Class::Private,
-        _ => Class::Public,
     }
 }
 

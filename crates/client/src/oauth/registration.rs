@@ -1,13 +1,11 @@
 //! [`Identity`]: the client that we are to one authorization server, configured, described or registered.
-//!
-//! rmcp has a registration too, which is not used: it always registers a public client, whatever the server takes,
-//! forgets when secrets expire, and needs fields in the answer that servers may leave out.
 
 use std::sync::Arc;
 
 use ::http::{Request, header};
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
+use tidegate_web::is_local;
 use url::Url;
 
 use super::client::{ClientAuth, Proof};
@@ -15,7 +13,6 @@ use super::discovery::Found;
 use super::fault::{Fault, quote};
 use super::http::{Http, host};
 use super::jwt::now;
-use super::reach::is_local;
 use super::scopes::Scopes;
 use super::secret::Secret;
 use super::settings::Settings;

@@ -1,7 +1,7 @@
 //! [`TokenEndpoint`]: where tokens are asked for. It finishes each request: who we are, for which resource, and the
-//! proof of possession. rmcp sends its requests through it too.
+//! proof of possession.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use ::http::{HeaderValue, Method, Request, header};
 use base64::Engine;
@@ -25,6 +25,11 @@ const ASSERTION_TYPE: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-be
 /// The parameters of a request.
 pub(super) type Form = Vec<(String, String)>;
 
+/// A form of these fields.
+pub(super) fn form(fields: &[(&str, &str)]) -> Form {
+    fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
 /// One token endpoint, for one client and one resource.
 pub(super) struct TokenEndpoint {
     pub(super) http: Arc<Http>,
@@ -33,11 +38,9 @@ pub(super) struct TokenEndpoint {
     pub(super) issuer: String,
     pub(super) client_id: String,
     pub(super) proof: Proof,
-    /// RFC 8707, to the letter as the resource calls itself.
-    pub(super) resource: String,
+    /// RFC 8707, to the letter as the resource calls itself. None where an assertion says it.
+    pub(super) resource: Option<String>,
     pub(super) dpop: Option<Arc<Dpop>>,
-    /// Why the last request failed: rmcp reports only text.
-    pub(super) trouble: Mutex<Option<Fault>>,
 }
 
 /// What the authorization server gave.
@@ -55,11 +58,14 @@ pub(super) struct Granted {
 impl TokenEndpoint {
     /// Asks for a token.
     pub(super) async fn ask(&self, form: Form) -> Result<Granted, Fault> {
+        Granted::read(&self.exchange(form).await?)
+            .ok_or_else(|| Fault::Metadata(format!("{} gave an answer that holds no token", host(&self.url))))
+    }
+
+    /// Asks for a token of any kind, and gives the answer as it came, unless it is a refusal.
+    pub(super) async fn exchange(&self, form: Form) -> Result<Bytes, Fault> {
         let answer = self.post(form).await?;
-        if let Some(fault) = self.denied(&answer) {
-            return Err(fault);
-        }
-        Granted::read(&answer.body).ok_or_else(|| self.nonsense())
+        self.denied(&answer).map_or(Ok(answer.body), Err)
     }
 
     /// Sends a form, finished, and again if the server wants a nonce in the proof (RFC 9449 section 8).
@@ -96,17 +102,13 @@ impl TokenEndpoint {
         self.http.send(request.body(Bytes::from(body)).map_err(address)?).await
     }
 
-    /// Whatever somebody wrote about client and resource is replaced by what is right.
+    /// Adds for which resource it is, and who asks.
     fn finish(&self, mut form: Form) -> Result<Form, Fault> {
-        form.retain(|(name, _)| {
-            !matches!(
-                name.as_str(),
-                "client_id" | "client_secret" | "client_assertion" | "client_assertion_type"
-            ) && name != "resource"
-        });
         let mut add = |name: &str, value: &str| form.push((name.to_owned(), value.to_owned()));
         // 2026-07-28 authorization, Resource Parameter Implementation: in every token request.
-        add("resource", &self.resource);
+        if let Some(resource) = &self.resource {
+            add("resource", resource);
+        }
         match &self.proof {
             Proof::None => add("client_id", &self.client_id),
             Proof::Basic(_) => {}
@@ -142,11 +144,6 @@ impl TokenEndpoint {
             }
             None => Fault::Denied { host, code: format!("HTTP {status}"), description: String::new() },
         })
-    }
-
-    /// The answer is no token and no refusal.
-    pub(super) fn nonsense(&self) -> Fault {
-        Fault::Metadata(format!("{} gave an answer that holds no token", host(&self.url)))
     }
 }
 

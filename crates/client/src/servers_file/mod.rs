@@ -27,7 +27,7 @@ pub use env_file::{parse as parse_env_file, parse_lines as parse_env_lines};
 pub use error::{MissingVariable, ServersFileError};
 pub use expand::fill_in;
 pub use resolve::Found;
-pub use well_known::well_known_files;
+pub use well_known::{is_project_file, well_known_files};
 
 /// A file that names MCP servers, in any of the forms in which today's programs write it.
 ///

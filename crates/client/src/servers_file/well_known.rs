@@ -12,6 +12,31 @@ pub fn well_known_files() -> Vec<(&'static str, PathBuf)> {
     once_each(files)
 }
 
+/// Whether a file belongs to the current directory rather than to the user: it may have come with a repository of somebody
+/// else, so what it names is not started because of a name alone.
+pub fn is_project_file(path: &Path) -> bool {
+    let files = files(Path::new("."), std::env::home_dir().as_deref(), &|name| {
+        std::env::var_os(name).map(PathBuf::from)
+    });
+    is_of_project(&files, path)
+}
+
+fn is_of_project(files: &[(&'static str, PathBuf)], path: &Path) -> bool {
+    let is_it = |known: &Path| real(known) == real(path);
+    let found = |of_project: bool| {
+        files.iter().any(|(label, known)| label.contains(PROJECT) == of_project && is_it(known))
+    };
+    found(true) && !found(false)
+}
+
+/// What the labels of files of the current directory say.
+const PROJECT: &str = "this project";
+
+/// The path without links; as it is written, if there is no such file.
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
+}
+
 fn files(
     here: &Path,
     home: Option<&Path>,
@@ -58,9 +83,7 @@ fn files(
 fn once_each(files: Vec<(&'static str, PathBuf)>) -> Vec<(&'static str, PathBuf)> {
     let mut seen = Vec::new();
     let mut is_new = |path: &Path| {
-        let real = std::fs::canonicalize(path)
-            .or_else(|_| std::path::absolute(path))
-            .unwrap_or_else(|_| path.to_owned());
+        let real = real(path);
         let is_new = !seen.contains(&real);
         seen.push(real);
         is_new
@@ -104,6 +127,25 @@ mod tests {
             (name == "CODEX_HOME").then(|| PathBuf::from("/codex"))
         });
         assert!(shown(&moved).contains(&"/codex/config.toml".to_owned()));
+    }
+
+    #[test]
+    fn servers_file_of_a_project() {
+        let away = files(Path::new("/p"), Some(Path::new("/h")), &|_| None);
+        for (file, expected) in [
+            ("/p/.mcp.json", true),
+            ("/p/.vscode/settings.json", true),
+            ("/p/.cursor/mcp.json", true),
+            ("/h/.cursor/mcp.json", false),
+            ("/h/.claude.json", false),
+            ("/p/other.json", false),
+        ] {
+            assert_eq!(is_of_project(&away, Path::new(file)), expected, "{file}");
+        }
+        // Who is at home finds their own there, and one that only projects have.
+        let home = files(Path::new("/h"), Some(Path::new("/h")), &|_| None);
+        assert!(!is_of_project(&home, Path::new("/h/.cursor/mcp.json")));
+        assert!(is_of_project(&home, Path::new("/h/.mcp.json")));
     }
 
     #[cfg(not(any(windows, target_os = "macos")))]

@@ -2,7 +2,6 @@
 //! is wrong counts as its default until the end.
 
 mod command;
-mod memory;
 mod protocol;
 mod sealing;
 mod server;
@@ -13,6 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use etcetera::BaseStrategy;
+use tidegate_builtin::{Builtins, Findings};
 
 use crate::absent::{self, Absences, Missing};
 use crate::disabled::{DisabledServer, advice};
@@ -22,23 +22,23 @@ use crate::listen::{self, ListenAddress};
 use crate::patterns::Patterns;
 use crate::places::{self, Places};
 use crate::secrets::{Fault, Secrets};
+use crate::section::Section;
 use crate::settings::{
     LONGEST_NAMES, ListenSettings, NameStyle, PinMode, SHORTEST_NAMES, SchemaStyle, Settings, ToolMode,
     ToolSettings,
 };
 use crate::written::{self, File, Place, Time, Tools};
 
-/// The servers that are part of the program.
-pub const BUILTINS: &[&str] = &["demo", "memory"];
-
 /// What a configuration means.
 pub(crate) fn settings(
     document: Document,
     origin: &Path,
+    builtins: &Builtins,
     secrets: &Secrets<'_>,
 ) -> Result<Settings, ConfigError> {
-    let Document { file, places, mut shown, problems, absent, removed, .. } = document;
+    let Document { file, sections, places, mut shown, problems, absent, removed, .. } = document;
     let mut resolver = Resolver {
+        builtins,
         secrets,
         places: &places,
         problems,
@@ -49,7 +49,7 @@ pub(crate) fn settings(
         disabled: Vec::new(),
         origin,
     };
-    let mut settings = resolver.file(file);
+    let mut settings = resolver.file(file, &sections);
     for server in &mut settings.servers {
         if let Some(shown) = shown.remove(&server.name) {
             server.shown = shown;
@@ -69,14 +69,29 @@ pub(crate) fn usual_state_dir() -> Option<std::path::PathBuf> {
     Some(base.state_dir().unwrap_or_else(|| base.data_dir()).join("tidegate"))
 }
 
-/// Where the program keeps what is the user's: `tidegate` in `$XDG_DATA_HOME`, in `~/.local/share`, or where else the
-/// system has such things.
-pub fn usual_data_dir() -> Option<std::path::PathBuf> {
-    Some(etcetera::choose_base_strategy().ok()?.data_dir().join("tidegate"))
+/// Servers of the program say what is wrong with their sections as everybody does.
+impl Findings for Resolver<'_> {
+    fn wrong(&mut self, at: &[&str], sentence: String) {
+        Resolver::wrong(self, at, sentence);
+    }
+
+    fn note(&mut self, at: &[&str], sentence: &str) {
+        Resolver::note(self, at, sentence);
+    }
+
+    fn required(&mut self, at: &[&str], fields: &[&str], sentence: &str) {
+        Resolver::required(self, at, fields, sentence);
+    }
+
+    fn path(&mut self, at: &[&str], text: &str) -> Option<std::path::PathBuf> {
+        Resolver::path(self, at, text)
+    }
 }
 
 /// Finds out what fields mean.
 struct Resolver<'a> {
+    /// The servers of the program.
+    builtins: &'a Builtins,
     secrets: &'a Secrets<'a>,
     places: &'a Places,
     problems: Vec<Problem>,
@@ -97,7 +112,7 @@ struct Resolver<'a> {
 const LEAST_BUFFERED: usize = 16 * 1024 * 1024;
 
 impl Resolver<'_> {
-    fn file(&mut self, file: File) -> Settings {
+    fn file(&mut self, file: File, sections: &[Section]) -> Settings {
         let listen = self.listen(&file);
         let drain = self.time(&["drain"], file.drain.as_ref(), Settings::default().drain);
         let state_dir = match file.state_dir {
@@ -113,8 +128,10 @@ impl Resolver<'_> {
         for (name, server) in file.servers {
             servers.extend(self.server(name, server, tools.names));
         }
-        let memory = std::sync::Arc::new(self.memory(&file.memory));
-        let servers: Vec<_> = servers.into_iter().map(|server| server.with_memory(&memory)).collect();
+        for section in sections {
+            let told = section.builtin.settings(&section.written, self).made_from(section.identity.clone());
+            servers = servers.into_iter().map(|server| server.told(section.builtin.name(), &told)).collect();
+        }
         self.check_exposed_names(&servers);
         let errors = protocol::profile(file.errors).into();
         Settings { servers, tools, listen, errors, drain, state_dir, sealing_keys, ..Settings::default() }
@@ -268,7 +285,7 @@ impl Resolver<'_> {
         usual: std::time::Duration,
     ) -> std::time::Duration {
         let Some(time) = time else { return usual };
-        values::time(&time.0).unwrap_or_else(|sentence| {
+        time.duration().unwrap_or_else(|sentence| {
             self.wrong(at, sentence);
             usual
         })

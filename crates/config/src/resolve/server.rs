@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use http::{HeaderName, HeaderValue};
 use tidegate_client::{Remote, Target, TargetError};
 
-use super::{BUILTINS, Resolver};
+use super::Resolver;
 use crate::disabled::DisabledServer;
 use crate::error::nearest;
 use crate::names;
@@ -158,12 +158,12 @@ impl Resolver<'_> {
     }
 
     fn builtin(&mut self, name: &str, builtin: &str) -> Option<Source> {
-        if BUILTINS.contains(&builtin) {
+        if self.builtins.get(builtin).is_some() {
             return Some(Source::Builtin(builtin.to_owned()));
         }
-        let meant = nearest(builtin, BUILTINS.iter().copied());
+        let meant = nearest(builtin, self.builtins.names());
         let hint = meant.map_or(String::new(), |meant| format!("; did you mean {meant:?}?"));
-        let known = BUILTINS.join(", ");
+        let known = self.builtins.names().collect::<Vec<_>>().join(", ");
         self.wrong(
             &["servers", name, "builtin"],
             format!("Tidegate has no built-in server of this name, only {known}{hint}"),

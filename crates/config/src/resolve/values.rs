@@ -1,20 +1,6 @@
-//! Times and sizes.
-
-use std::time::Duration;
+//! Sizes.
 
 use crate::written::Size;
-
-/// Nobody waits longer, and clocks that are asked to add far more than this give up.
-const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
-
-/// A length of time. The error is a sentence.
-pub(super) fn time(text: &str) -> Result<Duration, String> {
-    match humantime::parse_duration(text.trim()) {
-        Ok(time) if time > LONGEST => Err("must not be longer than a year".to_owned()),
-        Ok(time) => Ok(time),
-        Err(_) => Err("must be a time with a unit, such as \"500ms\", \"30s\" or \"5m\"".to_owned()),
-    }
-}
 
 /// A number of bytes, at least one. The error is a sentence.
 pub(super) fn size(size: &Size) -> Result<usize, String> {
@@ -71,13 +57,5 @@ mod tests {
         }
         assert_eq!(size(&Size::Bytes(0)).ok(), None);
         assert_eq!(size(&Size::Bytes(5)).ok(), Some(5));
-    }
-
-    #[test]
-    fn times() {
-        assert_eq!(time("1m 30s"), Ok(Duration::from_secs(90)));
-        for text in ["", "30", "soon", "-5s", "5 parsecs", "2y", "99999999999999y"] {
-            assert!(time(text).is_err(), "{text}");
-        }
     }
 }

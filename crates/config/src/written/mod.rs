@@ -1,9 +1,8 @@
 //! What was written: a `tidegate.toml` field by field.
 //!
 //! The comments on the fields are what people read: they become the descriptions in the JSON Schema, which editors show.
-//! Texts stay texts here; what they mean is found out in [`resolve`](crate::resolve).
+//! The sections of servers of the program are theirs: see [`section`](crate::section). Texts stay texts here; what they mean is found out in [`resolve`](crate::resolve).
 
-pub(crate) mod memory;
 mod protocol;
 mod server;
 mod values;
@@ -14,7 +13,8 @@ use serde::Deserialize;
 
 pub(crate) use protocol::{Errors, Handshake, Requirement};
 pub(crate) use server::{Breaker, Defaults, Era, Instances, Retry, Server, Tool, Transport};
-pub(crate) use values::{Listen, Place, Size, Switch, Time, Words};
+pub(crate) use tidegate_builtin::Time;
+pub(crate) use values::{Listen, Place, Size, Switch, Words};
 
 /// The configuration of a Tidegate gateway: the servers behind it, and how it offers them.
 ///
@@ -62,8 +62,6 @@ pub(crate) struct File {
     pub(crate) errors: Option<Errors>,
     /// How tools are offered.
     pub(crate) tools: Tools,
-    /// The built-in memory.
-    pub(crate) memory: memory::Memory,
     /// Settings for every server that does not have its own.
     pub(crate) defaults: Defaults,
     /// The servers, by name. A name consists of letters, digits, "-", "_" and ".", at most 64 of them.

@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tidegate_protocol::Capability;
 
+use super::Time;
 use super::protocol::{ClientInfo, Errors, Handshake, Requirement};
-use super::values::{Size, Switch, Time, Words};
+use super::values::{Size, Switch, Words};
 
 /// Writes a struct with the given fields and those that a server and `[defaults]` have in common. `serde(flatten)` would
 /// do it too, but knows no unknown fields and no places in the text.

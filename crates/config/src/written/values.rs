@@ -8,9 +8,6 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// A length of time, such as `"30s"`.
-pub(crate) struct Time(pub(crate) String);
-
 /// An address to listen on, such as `8080` or `"localhost:8080"`.
 pub(crate) struct Listen(pub(crate) String);
 
@@ -71,17 +68,6 @@ macro_rules! written {
         }
     };
 }
-
-written!(
-    Time,
-    "a time with a unit in quotes, such as \"500ms\", \"30s\" or \"5m\"",
-    json_schema!({"type": "string"}),
-    {
-        fn visit_str<E: Error>(self, text: &str) -> Result<Time, E> {
-            Ok(Time(text.to_owned()))
-        }
-    }
-);
 
 written!(
     Size,

@@ -2,6 +2,8 @@
 
 use tidegate_config::{Config, schema};
 
+use crate::builtins;
+
 fn page() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
     std::fs::read_to_string(path).unwrap()
@@ -25,14 +27,14 @@ fn every_example_is_a_good_configuration() {
     folder.write("search.env", "KEY=value");
     for example in examples {
         let path = folder.write("tidegate.toml", example);
-        Config::load(&path, &env).unwrap_or_else(|error| panic!("{example}\n{error}"));
+        Config::load(&path, &builtins(), &env).unwrap_or_else(|error| panic!("{example}\n{error}"));
     }
 }
 
 #[test]
 fn every_field_is_on_the_page() {
     let page = page();
-    let schema = schema();
+    let schema = schema(&builtins());
     let definitions = schema["definitions"].as_object().unwrap();
     let all = definitions.values().chain([&schema]).filter_map(|part| part["properties"].as_object());
     for field in all.flat_map(|fields| fields.keys()) {

@@ -44,7 +44,7 @@ era = "modern"
 headers = { Authorization = "Bearer ${TOKEN}" }
 "##
     );
-    assert_eq!(Config::load(&path, &env).unwrap().servers.len(), 2);
+    assert_eq!(Config::load(&path, &crate::builtins(), &env).unwrap().servers.len(), 2);
 }
 
 #[test]
@@ -137,7 +137,8 @@ fn every_form_of_a_table_can_be_changed() {
         let path = folder.write("t.toml", before);
         add(&path, "new", &program(&["x", "y z"]), false).unwrap();
         let names = |path| {
-            let settings = Config::load(path, &env).unwrap_or_else(|error| panic!("{before}: {error}"));
+            let settings = Config::load(path, &crate::builtins(), &env)
+                .unwrap_or_else(|error| panic!("{before}: {error}"));
             settings.servers.iter().map(|server| server.name.clone()).collect::<Vec<_>>()
         };
         assert_eq!(names(&path), ["a", "new"], "{before}");
@@ -157,7 +158,7 @@ fn what_is_written_means_what_was_meant() {
     entry.prefix = Some(String::new());
     entry.disabled = false;
     add(&path, "odd", &entry, false).unwrap();
-    let settings = Config::load(&path, &env).unwrap();
+    let settings = Config::load(&path, &crate::builtins(), &env).unwrap();
     let command = crate::command(&settings.servers[0]);
     assert_eq!((command.program.as_str(), command.args.len()), ("my tool", 0));
     assert_eq!(command.env["ODD \"name\""], "multi\nline \\ 'quotes'");

@@ -9,7 +9,7 @@ use crate::folder::Folder;
 use crate::{command, env};
 
 fn error(path: &Path) -> String {
-    Config::load(path, &env).unwrap_err().to_string()
+    Config::load(path, &crate::builtins(), &env).unwrap_err().to_string()
 }
 
 #[test]
@@ -40,7 +40,7 @@ fn paths_start_from_the_file() {
         "Tidegate.TOML",
         "[servers.x]\ncommand = \"my tool\"\nenv_file = \".env\"\nenv = { B = \"own\", K = \"${file:secrets/key}\" }",
     );
-    let settings = Config::load(&path, &env).unwrap();
+    let settings = Config::load(&path, &crate::builtins(), &env).unwrap();
     let command = command(&settings.servers[0]);
     assert_eq!((command.program.as_str(), command.args.len()), ("my tool", 0));
     let env: Vec<_> = command.env.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
@@ -68,7 +68,7 @@ fn files_of_other_programs_are_taken_as_they_are() {
             "web": {"type": "sse", "url": "https://example.com/sse", "timeout": 5}
         }}"#,
     );
-    let settings = Config::load(&path, &env).unwrap();
+    let settings = Config::load(&path, &crate::builtins(), &env).unwrap();
     let names: Vec<&str> = settings.servers.iter().map(|server| server.name.as_str()).collect();
     assert_eq!(names, ["Brave-Search", "web"]);
     assert_eq!(command(&settings.servers[0]).env["KEY"], "hush");

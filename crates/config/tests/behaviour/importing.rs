@@ -40,7 +40,7 @@ fn what_is_no_reference_elsewhere_becomes_none_here() {
         let path = folder.path("tidegate.toml");
         let options = Options { replace: true, dry_run: false };
         import(&path, &Origin::File(theirs), options, &env).unwrap();
-        let settings = Config::load(&path, &env).unwrap();
+        let settings = Config::load(&path, &crate::builtins(), &env).unwrap();
         for server in &settings.servers {
             assert!(!remote(server).headers["Z"].contains("TOPSECRETFILE"), "{text}");
         }
@@ -67,7 +67,7 @@ fn servers_are_taken_over_with_their_references() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let settings = Config::load(&path, &|name| match name {
+    let settings = Config::load(&path, &crate::builtins(), &|name| match name {
         "API_KEY" => Some("key".to_owned()),
         name => env(name),
     })
@@ -109,7 +109,7 @@ fn what_is_there_stays_unless_it_is_to_be_replaced() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "a dry run writes nothing");
     import(&path, &from, ADD, &env).unwrap();
     let programs = || {
-        let settings = Config::load(&path, &env).unwrap();
+        let settings = Config::load(&path, &crate::builtins(), &env).unwrap();
         settings.servers.iter().map(|server| command(server).program).collect::<Vec<_>>()
     };
     assert_eq!(programs(), ["old", "b"]);
@@ -169,7 +169,7 @@ fn what_has_an_equivalent_is_carried_over() {
         ["\"docs\": \"required\" is ignored.", "\"gate\" is skipped: it is Tidegate itself."]
     );
     assert!(imported.missing.is_empty(), "what is disabled needs nothing");
-    let settings = Config::load(&path, &env).unwrap();
+    let settings = Config::load(&path, &crate::builtins(), &env).unwrap();
     let docs = &settings.servers[0];
     assert!(docs.offers("read[1]") && !docs.offers("read1") && !docs.offers("drop"));
     assert_eq!(docs.options.init_timeout, std::time::Duration::from_secs(20));

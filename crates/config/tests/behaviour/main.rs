@@ -8,8 +8,10 @@ mod importing;
 mod meaning;
 mod missing;
 mod mistakes;
+mod sections;
 mod watching;
 
+use tidegate_builtin::Builtins;
 use tidegate_client::{Command, Remote, Target};
 use tidegate_config::{Config, ConfigError, ServerSettings, Settings, Source};
 
@@ -25,8 +27,13 @@ fn env(name: &str) -> Option<String> {
     }
 }
 
+/// The servers of the program.
+fn builtins() -> Builtins {
+    Builtins::new([tidegate_demo::builtin(), tidegate_memory::builtin()])
+}
+
 fn parse(text: &str) -> Result<Settings, ConfigError> {
-    Config::parse(text, "/srv/app/tidegate.toml", &env)
+    Config::parse(text, "/srv/app/tidegate.toml", &builtins(), &env)
 }
 
 /// The server `x` of a file that has only this in it.

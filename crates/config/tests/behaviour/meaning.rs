@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use tidegate_client::{EraChoice, ErrorProfile, Instances, ServerCapability};
-use tidegate_config::{Config, Embeddings, MemoryStore, NameStyle, PinMode, SchemaStyle, Source, ToolMode};
+use tidegate_config::{Config, NameStyle, PinMode, SchemaStyle, Source, ToolMode};
+use tidegate_memory::{Embeddings, MemorySettings, MemoryStore};
 use tidegate_protocol::{Capability, Profile, Revision};
 use tidegate_service::layers::{BreakerMode, BreakerSettings};
 
@@ -376,8 +377,9 @@ fn the_memory_is_told_what_it_needs() {
         steps = 20
         "#;
     let settings = parse(text).unwrap();
-    let memory = settings.servers[0].memory.clone().unwrap();
-    assert!(settings.servers[1].memory.is_none());
+    let told = |n: usize| settings.servers[n].builtin.as_ref().unwrap().get::<MemorySettings>();
+    let memory = told(0).unwrap();
+    assert!(told(1).is_none());
     assert!(memory.all_tools && memory.private_addresses);
     assert_eq!(memory.max_tenants, Some(20));
     assert_eq!(memory.folders, [Path::new("/srv/app/notes"), Path::new("/srv/docs")]);
@@ -442,8 +444,13 @@ fn which_revision_is_offered() {
     assert_eq!(options.offer, Revision::V2025_03_26);
     assert_eq!(options.client_info.as_str(), r#"{"name":"ui","version":"2"}"#);
     let of_env = |name: &str| (name == "MCP_PROTOCOL_VERSION").then(|| "2025-06-18".to_owned());
-    let settings =
-        tidegate_config::Config::parse(&format!("[servers.x]\n{three}"), "tidegate.toml", &of_env).unwrap();
+    let settings = tidegate_config::Config::parse(
+        &format!("[servers.x]\n{three}"),
+        "tidegate.toml",
+        &crate::builtins(),
+        &of_env,
+    )
+    .unwrap();
     assert_eq!(settings.servers[0].options.offer, Revision::V2025_06_18);
     for (fields, sentence) in [
         ("protocol_version = \"1999\"", "must be one of 2024-11-05"),
@@ -477,7 +484,7 @@ fn keys_that_seal() {
         _ => None,
     };
     let keys = |text: &str| {
-        let settings = Config::parse(text, "/srv/app/tidegate.toml", &variable).unwrap();
+        let settings = Config::parse(text, "/srv/app/tidegate.toml", &crate::builtins(), &variable).unwrap();
         assert!(!format!("{settings:?}").contains("hush"));
         settings.sealing_keys
     };

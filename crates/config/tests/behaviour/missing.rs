@@ -6,7 +6,7 @@ use crate::folder::Folder;
 use crate::{command, env, parse, remote};
 
 fn load(folder: &Folder) -> Settings {
-    Config::load(&folder.path("tidegate.toml"), &env).unwrap()
+    Config::load(&folder.path("tidegate.toml"), &crate::builtins(), &env).unwrap()
 }
 
 fn names(settings: &Settings) -> Vec<&str> {
@@ -102,7 +102,10 @@ fn a_file_beside_the_configuration_has_variables_for_it() {
     // The same goes for the file of another program.
     let theirs =
         folder.write("mcp.json", r#"{"mcpServers": {"y": {"url": "https://example.com/${LATER}"}}}"#);
-    assert_eq!(remote(&Config::load(&theirs, &env).unwrap().servers[0]).url.path(), "/sk-dotenv-0001");
+    assert_eq!(
+        remote(&Config::load(&theirs, &crate::builtins(), &env).unwrap().servers[0]).url.path(),
+        "/sk-dotenv-0001"
+    );
 }
 
 #[test]
@@ -155,7 +158,7 @@ fn files_with_secrets_that_others_can_read_are_noted() {
     let key = "0123456789abcdef0123456789abcdef";
     folder.write(
         "tidegate.toml",
-        &format!("sealing_keys = [\"${{NONE:-}}\", {key:?}]\n[servers.x]\ncommand = \"run\"\n"),
+        format!("sealing_keys = [\"${{NONE:-}}\", {key:?}]\n[servers.x]\ncommand = \"run\"\n"),
     );
     let notes = load(&folder).notes;
     assert!(notes.iter().any(|note| note.contains("secrets in plain text (sealing_keys)")), "{notes:?}");

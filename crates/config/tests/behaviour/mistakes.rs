@@ -269,6 +269,6 @@ fn keys_that_could_be_guessed() {
     check("sealing_keys = [\"hushhushhushhushhushhushhushhushhush\"]", WANTED);
     check("sealing_keys = \"hush\"", "sealing_keys: must be a list in [brackets], not a string");
     check("sealing_keys = [\"${NOWHERE}\"]", "sealing_keys: the environment variable NOWHERE is not set");
-    let nine = vec!["\"0123456789abcdef0123456789abcdef\""; 9].join(", ");
+    let nine = ["\"0123456789abcdef0123456789abcdef\""; 9].join(", ");
     check(&format!("sealing_keys = [{nine}]"), "sealing_keys: must have at most 8 keys");
 }

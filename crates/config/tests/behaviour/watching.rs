@@ -87,7 +87,9 @@ async fn a_variable_that_comes_is_told() {
     let _guard = ONE_AT_A_TIME.lock().await;
     let folder = Folder::new();
     let path = folder.write("t.toml", "[servers.x]\ncommand = \"a ${TIDEGATE_TEST_COMES_LATER}\"");
-    let load = || tidegate_config::Config::load(&path, &|name| std::env::var(name).ok()).unwrap();
+    let load = || {
+        tidegate_config::Config::load(&path, &crate::builtins(), &|name| std::env::var(name).ok()).unwrap()
+    };
     let mut watcher = Watcher::start(&path);
     assert_eq!(load().disabled.len(), 1);
     folder.write(".env", "TIDEGATE_TEST_COMES_LATER=1");

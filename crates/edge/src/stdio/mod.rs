@@ -9,6 +9,8 @@ mod modern_request;
 mod output;
 mod streams;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tidegate_service::{Door, Principal};
@@ -27,8 +29,9 @@ pub struct Settings {
     pub max_backlog: usize,
     /// Who is at the other end. Default nobody in particular.
     pub principal: Principal,
-    /// Whether SIGHUP ends the connection. Not where it means that the configuration is to be read again. Default yes.
-    pub hangup_ends: bool,
+    /// Whether SIGHUP does not end the connection, because it means that the configuration is to be read again. It is
+    /// looked at when the signal comes. Default no.
+    pub ignores_hangup: Arc<AtomicBool>,
 }
 
 impl Default for Settings {
@@ -38,10 +41,13 @@ impl Default for Settings {
             drain: Duration::from_secs(5),
             max_backlog: 64 * 1024 * 1024,
             principal: Principal::default(),
-            hangup_ends: true,
+            ignores_hangup: Arc::default(),
         }
     }
 }
+
+/// What SIGHUP is called.
+const HANGUP: &str = "SIGHUP";
 
 /// Why a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,9 +79,15 @@ pub async fn serve<D: Door>(door: D, settings: Settings) -> Ended {
     // On a task of its own, because a runtime wakes its tasks more cheaply than whoever waits outside of it.
     let mut task = tokio::task::JoinSet::new();
     task.spawn(async move {
-        let hangup_ends = settings.hangup_ends;
-        let signal =
-            std::pin::pin!(async move { if hangup_ends { signals().await } else { ending_signals().await } });
+        let ignores_hangup = settings.ignores_hangup.clone();
+        let signal = std::pin::pin!(async move {
+            loop {
+                match signals().await {
+                    HANGUP if ignores_hangup.load(Ordering::Relaxed) => {}
+                    signal => return signal,
+                }
+            }
+        });
         connection::run(door, settings, input, output, async { Some(signal.await) }).await
     });
     match task.join_next().await {
@@ -102,7 +114,7 @@ pub async fn serve_streams<D: Door>(
 pub async fn signals() -> &'static str {
     tokio::select! {
         name = ending_signals() => name,
-        name = received(tokio::signal::unix::SignalKind::hangup(), "SIGHUP") => name,
+        name = received(tokio::signal::unix::SignalKind::hangup(), HANGUP) => name,
     }
 }
 

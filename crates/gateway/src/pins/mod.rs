@@ -83,6 +83,11 @@ impl Pins {
         }
     }
 
+    /// Whether a tool is withheld because nobody has ever approved it.
+    pub(crate) fn is_unapproved(&self, server: &str, tool: &str) -> bool {
+        self.mode == PinMode::Locked && self.lock.get(server, tool).is_none()
+    }
+
     /// Why a tool must not be called.
     pub(crate) fn withheld(&self, server: &str, entry: &Entry) -> Option<Error> {
         if self.mode == PinMode::Off {

@@ -42,12 +42,12 @@ impl Differs {
         match self {
             Differs::Envelope => "The envelope",
             Differs::Names => "Names",
-            Differs::WhoAsks => "Who asks",
-            Differs::Ids => "Ids of requests",
+            Differs::WhoAsks => "Who is asking",
+            Differs::Ids => "Request ids",
             Differs::ProgressTokens => "Progress tokens",
             Differs::RequestStates => "Request states",
-            Differs::Terms => "The terms of a request",
-            Differs::ResultType => "The type of a result",
+            Differs::Terms => "Request metadata",
+            Differs::ResultType => "Result type",
             Differs::CacheHints => "Cache hints",
             Differs::Questions => "Questions between the eras",
         }
@@ -370,14 +370,14 @@ fn what_may_differ_is_documented() {
         assert!(page.contains(&format!("**{}.**", differs.title())), "{differs:?}");
     }
     for more in [
-        "Addresses that several servers have",
+        "URIs that several servers have",
         "Cursors",
-        "Ids of tasks",
-        "Codes of errors",
+        "Task ids",
+        "Error codes",
         "Ids of failed calls",
         "Lists",
-        "Changes",
-        "Spaces",
+        "Change notifications",
+        "Whitespace",
     ] {
         assert!(page.contains(&format!("**{more}.**")), "{more}");
     }

@@ -26,7 +26,8 @@ impl Visibility for Guests {
         assert_eq!(view.rules[..], [1]);
         self.0.fetch_add(1, Ordering::Relaxed);
         let name = offer.name.trim_start_matches("s_");
-        !name.starts_with("secret") && !(offer.kind == OfferKind::Method && offer.server == "s")
+        let is_method = offer.kind == OfferKind::Method && offer.server == "s";
+        !name.starts_with("secret") && !is_method
     }
 }
 

@@ -121,6 +121,8 @@ pub struct ServersReady<'a> {
     pub servers: usize,
     /// How many are ready.
     pub ready: usize,
+    /// How many more are disabled.
+    pub disabled: usize,
     /// How many tools they have.
     pub tools: usize,
     /// The same in words.

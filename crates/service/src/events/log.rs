@@ -68,8 +68,8 @@ impl Recorder for LogRecorder {
                 tracing::info!(target: LIFECYCLE, server = it.server, "{what}");
             }
             Event::ServersReady(it) => {
-                let (servers, ready, tools) = (it.servers, it.ready, it.tools);
-                tracing::info!(target: LIFECYCLE, servers, ready, tools, "{}", it.message);
+                let (servers, ready, disabled, tools) = (it.servers, it.ready, it.disabled, it.tools);
+                tracing::info!(target: LIFECYCLE, servers, ready, disabled, tools, "{}", it.message);
             }
             Event::StatisticsDue(it) => {
                 let (what, stats) = (if it.is_final { "Final statistics" } else { "Statistics" }, it.stats);

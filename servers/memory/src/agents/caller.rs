@@ -21,6 +21,8 @@ pub(crate) struct Caller {
     is_authenticated: bool,
     /// The tenant that they named, if they are not authenticated.
     pub(crate) chosen: Option<String>,
+    /// Whether they named a tenant, which may be the default one.
+    names_tenant: bool,
     /// Whether an agent calls, and not somebody directly.
     is_agent: bool,
 }
@@ -36,6 +38,7 @@ impl Caller {
             said: said.filter(|user| check::user("user_id", user).is_ok()),
             is_authenticated: principal.subject.is_some() || principal.tenant.is_some(),
             chosen,
+            names_tenant: tenant::is_named(cx),
             is_agent: super::depth(cx) > 0,
         }
     }
@@ -55,7 +58,7 @@ impl Caller {
 
     /// Whether every tenant could be named and none is.
     pub(crate) fn names_no_tenant(&self) -> bool {
-        self.is_anybody() && self.chosen.is_none() && !self.is_agent
+        self.is_anybody() && !self.names_tenant && !self.is_agent
     }
 
     /// The tenant: that of the caller, or the caller.

@@ -4,24 +4,22 @@
 //! one of these and to nothing else: a name that means something else the next time is not asked a second time. Each
 //! redirect is checked in the same way.
 
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
-use futures_util::future::BoxFuture;
-use reqwest::dns::{Name, Resolve, Resolving};
-use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, LOCATION};
-use reqwest::{Response, StatusCode};
-use url::{Host, Url};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderValue, StatusCode};
+use tidegate_web::{
+    Answer, Circuits, Error, Follow, Guard, Proxies, Rate, Redirects, Request, Settings, Stray, Web, Zone,
+};
+use url::Url;
 
 use super::ingest::Taken;
 use super::kind::{Kind, READABLE};
-use super::model::shown;
-use super::{address, decode, file};
-use crate::circuits::{self, Circuits};
+use super::model::{MAX_BYTES, shown};
+use super::{decode, file};
+use crate::circuits;
+use crate::options::Options;
 use crate::store::{Code, Fault, Result};
-use crate::web;
 
 /// How long all of it may take.
 const WITHIN: Duration = Duration::from_secs(30);
@@ -33,26 +31,34 @@ const MAX_URL: usize = 2_000;
 const WANTED: &str =
     "text/html, text/markdown, text/plain, application/json, text/csv, text/*;q=0.8, */*;q=0.1";
 
-/// What a name stands for.
-type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> + Send + Sync>;
+/// How many pages are asked for at one host: what a person reads is far less, what would be a nuisance far more.
+const RATE: Rate = Rate { burst: 50, per_second: 10.0 };
+
+/// How many hosts are remembered for having failed.
+const HOSTS: usize = 256;
 
 /// What pages are fetched with.
-pub(super) struct Fetcher {
-    lookup: Lookup,
-    /// Whether an address may be connected to.
-    allowed: fn(IpAddr) -> bool,
+pub(crate) struct Fetcher {
+    web: Web,
     /// How large a page may be, in bytes.
     max: usize,
     /// Which hosts keep failing.
-    hosts: Arc<Circuits>,
+    hosts: Circuits,
 }
 
 impl Fetcher {
-    /// Fetches from public addresses; if `private`, also from others, but never from where a cloud keeps keys.
-    pub(super) fn new(private: bool, max: usize, hosts: Arc<Circuits>) -> Fetcher {
-        let allowed: fn(IpAddr) -> bool =
-            if private { |address| !address::never(address) } else { address::public };
-        Fetcher { lookup: Arc::new(|name| Box::pin(system(name))), allowed, max, hosts }
+    /// Fetches from public addresses; if private ones are allowed, also from others, but never from where a cloud keeps
+    /// keys.
+    pub(crate) fn new(options: &Options) -> Fetcher {
+        let guard = if options.allow_private_addresses { Guard::private() } else { Guard::public() };
+        Fetcher::within(guard, options.max_document_bytes.unwrap_or(MAX_BYTES))
+    }
+
+    fn within(guard: Guard, max: usize) -> Fetcher {
+        // No proxy: what a name stands for must be checked here. No connection is kept, as the next page is elsewhere.
+        let settings =
+            Settings { guard, proxies: Proxies::none(), idle: 0, rate: Some(RATE), ..Settings::default() };
+        Fetcher { web: Web::new(settings), max, hosts: Circuits::new(HOSTS) }
     }
 
     /// The text of a page.
@@ -67,7 +73,8 @@ impl Fetcher {
 
     async fn follow(&self, asked: Url, until: Instant) -> Result<Taken> {
         let mut url = asked.clone();
-        for _ in 0..=REDIRECTS {
+        let mut redirects = Redirects::new(Follow::Anywhere, REDIRECTS);
+        loop {
             let pass = circuits::begin(&self.hosts.of(&place(&url)), Some(until))?;
             let response = match self.get(&url).await {
                 Ok(response) => response,
@@ -80,7 +87,8 @@ impl Fetcher {
                 }
             };
             let status = response.status();
-            if !redirects(status) {
+            let next = redirects.next(&url, status, response.headers());
+            let Some(next) = next.transpose() else {
                 let taken = self.take(&asked, &url, response).await;
                 match &taken {
                     // Of a page that is there, only the way can fail.
@@ -93,79 +101,48 @@ impl Fetcher {
                     _ => pass.success(),
                 }
                 return taken;
-            }
+            };
             pass.success();
-            let to = header(&response, LOCATION);
-            if to.is_empty() {
-                let what = format!(
-                    "url: the server answered {} without a Location header",
-                    response.status().as_u16()
-                );
-                return Err(Fault::new(Code::Outside, what));
-            }
-            let next = url.join(&to).map_err(|_| wrong("it redirects to something that is not a URL"))?;
+            let next = next.map_err(|stray| match stray {
+                Stray::NoLocation => {
+                    let what =
+                        format!("url: the server answered {} without a Location header", status.as_u16());
+                    Fault::new(Code::Outside, what)
+                }
+                Stray::TooMany => wrong(format!("it redirects more than {REDIRECTS} times")),
+                Stray::NotAUrl | Stray::Unsafe(_) => wrong("it redirects to something that is not a URL"),
+            })?;
             check(&next).map_err(|fault| {
                 Fault::input("url", format!("it redirects to another URL: {}", fault.message))
             })?;
             url = next;
         }
-        Err(wrong(format!("it redirects more than {REDIRECTS} times")))
     }
 
-    /// Asks once, at an address that was checked.
-    async fn get(&self, url: &Url) -> Result<Response> {
-        let host = url.host().ok_or_else(|| wrong("it has no host"))?;
-        let mut client = web::client(WITHIN)?.no_proxy().dns_resolver(Nothing);
-        let addresses = match host {
-            Host::Ipv4(address) => vec![IpAddr::V4(address)],
-            Host::Ipv6(address) => vec![IpAddr::V6(address)],
-            Host::Domain(name) => {
-                let found = (self.lookup)(name.to_owned()).await.unwrap_or_default();
-                let all: Vec<SocketAddr> = found.iter().map(|ip| SocketAddr::new(*ip, 0)).collect();
-                client = client.resolve_to_addrs(name, &all);
-                found
-            }
-        };
-        if addresses.is_empty() {
-            return Err(Fault::new(
-                Code::Outside,
-                format!("url: there is no host {:?}", shown(&host.to_string())),
-            ));
-        }
-        // One that is not public is enough: which of them is connected to is not known beforehand.
-        if !addresses.iter().all(|address| (self.allowed)(*address)) {
-            if addresses.iter().any(|address| address::never(*address)) {
-                return Err(wrong(format!(
-                    "{:?} is not on the public internet, but the metadata address of a cloud or a network; nothing is ever \
-                     fetched from there",
-                    shown(&host.to_string())
-                )));
-            }
-            return Err(wrong(format!(
-                "{:?} is not on the public internet, so it is not fetched; pass the contents as \"text\"",
-                shown(&host.to_string())
-            )));
-        }
-        let client = client.build().map_err(outside)?;
-        let asked = client.get(url.clone()).header(ACCEPT, WANTED).header(ACCEPT_ENCODING, "identity");
-        asked.send().await.map_err(outside)
+    /// Asks once, at an address that the guard allows.
+    async fn get(&self, url: &Url) -> Result<Answer> {
+        let asked = Request::get(url.clone())
+            .within(WITHIN)
+            .header(ACCEPT, HeaderValue::from_static(WANTED))
+            .header(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        self.web.send(asked).await.map_err(outside)
     }
 
-    async fn take(&self, asked: &Url, url: &Url, response: Response) -> Result<Taken> {
+    async fn take(&self, asked: &Url, url: &Url, response: Answer) -> Result<Taken> {
         let status = response.status();
         if status != StatusCode::OK {
             let what = format!("url: the server answered {} instead of the page", status.as_u16());
             return Err(Fault::new(Code::Outside, what));
         }
-        let packed = header(&response, CONTENT_ENCODING);
+        let packed = response.header(CONTENT_ENCODING);
         if !packed.is_empty() && !packed.eq_ignore_ascii_case("identity") {
             return Err(wrong(format!(
                 "the server sends the page compressed ({:?}) although it was asked not to, which is not supported; pass the \
                  contents as \"text\"",
-                shown(&packed)
+                shown(packed)
             )));
         }
-        let content_type = header(&response, CONTENT_TYPE);
+        let content_type = response.header(CONTENT_TYPE).to_owned();
         let said = Kind::of_type(&content_type).map_err(|()| {
             let what = content_type.split(';').next().unwrap_or_default().trim();
             if what.eq_ignore_ascii_case("application/pdf") {
@@ -173,7 +150,10 @@ impl Fetcher {
             }
             wrong(format!("the page is {:?}; {READABLE} can be read", shown(what)))
         })?;
-        let bytes = self.body(response).await?;
+        let bytes = response.whole(self.max).await.map_err(|error| match error {
+            Error::TooLarge(most) => file::too_large("url", most),
+            other => outside(other),
+        })?;
         let charset = content_type.split(';').skip(1).find_map(|part| {
             let (name, value) = part.split_once('=')?;
             name.trim().eq_ignore_ascii_case("charset").then(|| value.trim())
@@ -195,40 +175,6 @@ impl Fetcher {
             name: Some(name.to_owned()),
             base: Some(url.clone()),
         })
-    }
-
-    /// The bytes of a page, as long as they are not too many.
-    async fn body(&self, response: Response) -> Result<Vec<u8>> {
-        if response.content_length().is_some_and(|length| length > self.max as u64) {
-            return Err(file::too_large("url", self.max));
-        }
-        let mut bytes = Vec::new();
-        let mut parts = response.bytes_stream();
-        while let Some(part) = parts.next().await {
-            bytes.extend_from_slice(&part.map_err(outside)?);
-            if bytes.len() > self.max {
-                return Err(file::too_large("url", self.max));
-            }
-        }
-        Ok(bytes)
-    }
-}
-
-/// The addresses that a name stands for, as the system says.
-async fn system(name: String) -> std::io::Result<Vec<IpAddr>> {
-    let looked = tokio::task::spawn_blocking(move || {
-        Ok((name.as_str(), 0).to_socket_addrs()?.map(|address| address.ip()).collect())
-    });
-    looked.await.unwrap_or_else(|_| Err(std::io::Error::other("the lookup ended")))
-}
-
-/// A resolver that knows nothing: what was not looked up and checked is not connected to.
-struct Nothing;
-
-impl Resolve for Nothing {
-    fn resolve(&self, name: Name) -> Resolving {
-        let why = format!("{} was not checked", name.as_str());
-        Box::pin(std::future::ready(Err(why.into())))
     }
 }
 
@@ -273,25 +219,33 @@ fn check(url: &Url) -> Result<()> {
     Ok(())
 }
 
-fn redirects(status: StatusCode) -> bool {
-    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
-}
-
-fn header(response: &Response, name: HeaderName) -> String {
-    let value = response.headers().get(name).and_then(|value| value.to_str().ok());
-    value.unwrap_or_default().trim().to_owned()
-}
-
 fn wrong(reason: impl std::fmt::Display) -> Fault {
     Fault::input("url", reason)
 }
 
-fn outside(error: reqwest::Error) -> Fault {
+/// Why a page did not come. What is refused here is the caller's mistake, everything else is outside.
+fn outside(error: Error) -> Fault {
     tracing::debug!(%error, "a page did not come");
-    let what = match (error.is_timeout(), error.is_connect()) {
-        (true, _) => "url: the server took too long",
-        (_, true) => "url: the server cannot be reached",
-        _ => "url: the page did not arrive completely",
+    let what = match &error {
+        Error::Forbidden { host, zone: Zone::Metadata } => {
+            return wrong(format!(
+                "{:?} is not on the public internet, but the metadata address of a cloud or a network; nothing is ever \
+                 fetched from there",
+                shown(host)
+            ));
+        }
+        Error::Forbidden { host, .. } => {
+            return wrong(format!(
+                "{:?} is not on the public internet, so it is not fetched; pass the contents as \"text\"",
+                shown(host)
+            ));
+        }
+        Error::NoHost(host) => format!("url: there is no host {:?}", shown(host)),
+        // That we hold back says nothing about the host.
+        Error::Busy(_) => return Fault::new(Code::Unavailable, format!("url: {error}")),
+        _ if error.is_timeout() => "url: the server took too long".to_owned(),
+        _ if error.is_connect() => "url: the server cannot be reached".to_owned(),
+        _ => "url: the page did not arrive completely".to_owned(),
     };
     Fault::new(Code::Outside, what)
 }

@@ -6,7 +6,6 @@ use serde_json::{Map, Value, json};
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 use url::Url;
 
-use super::fetch::Fetcher;
 use super::keep::{self, Given};
 use super::kind::Kind;
 use super::model::{Base, Document, MAX_BYTES, title_of};
@@ -157,8 +156,7 @@ async fn ingest_document(recall: Recall, mut args: IngestDocument, cx: Cx) -> Re
             .await?
         }
         From::Url(url) => {
-            let fetcher = Fetcher::new(options.allow_private_addresses, max, recall.hosts.clone());
-            let page = fetcher.fetch(url.trim()).await?;
+            let page = recall.pages.fetch(url.trim()).await?;
             aside(move || page.readable("url", max)).await?
         }
         From::File(field, path) => {

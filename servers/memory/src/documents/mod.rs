@@ -3,7 +3,6 @@
 //! A document has versions, and a version has chunks: pieces of its text that are found by their words. The text of a
 //! piece is kept once, however many versions have it.
 
-mod address;
 pub(crate) mod archive;
 mod chunk;
 mod decode;
@@ -29,6 +28,7 @@ use tidegate_server::Server;
 
 use crate::Recall;
 
+pub(crate) use fetch::Fetcher;
 pub(crate) use model::MAX_BYTES;
 pub(crate) use read::said;
 pub(crate) use resources::key_at;

@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::time::Duration;
 
-use reqwest::redirect::Policy;
+use tidegate_web::{Error, Follow, Request, Web};
 use tokio::task::spawn_blocking;
 use url::Url;
 
 use super::local::FILES;
 use crate::store::{Code, Fault, Result};
-use crate::web;
 
 /// Where models are.
 pub const HUGGING_FACE: &str = "https://huggingface.co";
@@ -36,27 +35,18 @@ pub async fn download(
     if repo.split('/').count() != 2 || !repo.split('/').all(named) {
         return Err(Fault::input("model", "must be an owner and a name, such as minishlab/potion-base-8M"));
     }
-    let client = web::client(WITHIN)?
-        .read_timeout(SILENCE)
-        .redirect(Policy::custom(|attempt| {
-            // What began with a checked certificate goes on with one.
-            let safe = attempt.previous().iter().all(|url| url.scheme() == "https");
-            match (safe && attempt.url().scheme() != "https") || attempt.previous().len() > ELSEWHERE {
-                true => attempt.stop(),
-                false => attempt.follow(),
-            }
-        }))
-        .build()
-        .map_err(|error| failed(repo, &error.to_string()))?;
+    let web = Web::default();
     std::fs::create_dir_all(folder).map_err(|error| unwritten(folder, &error))?;
     for name in FILES {
         let address = format!("{}/{repo}/resolve/main/{name}", base.trim_end_matches('/'));
         let url = Url::parse(&address).map_err(|_| Fault::input("base", "must be an address"))?;
-        let mut answer = client.get(url).send().await.map_err(|error| failed(name, &said(&error)))?;
+        // What began with a checked certificate goes on with one.
+        let asked = Request::get(url).within(WITHIN).silence(SILENCE).follow(Follow::NoDowngrade, ELSEWHERE);
+        let mut answer = web.send(asked).await.map_err(|error| failed(name, &said(&error)))?;
         if !answer.status().is_success() {
             return Err(failed(&address, &format!("the answer was {}", answer.status())));
         }
-        let (whole, mut there) = (answer.content_length(), 0);
+        let (whole, mut there) = (answer.length(), 0);
         let begun = folder.join(format!("{name}.part"));
         let mut file = std::fs::File::create(&begun).map_err(|error| unwritten(&begun, &error))?;
         progress(name, 0, whole);
@@ -83,7 +73,7 @@ fn plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || "-_.".contains(c)
 }
 
-fn said(error: &reqwest::Error) -> String {
+fn said(error: &Error) -> String {
     match error.is_timeout() {
         true => "it took too long".to_owned(),
         false => "the server cannot be reached, or broke off".to_owned(),

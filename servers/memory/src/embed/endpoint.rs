@@ -1,18 +1,18 @@
 //! [`Endpoint`]: a service that makes vectors of texts, and speaks as OpenAI's does: `POST {base}/embeddings`.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-use reqwest::header::RETRY_AFTER;
-use reqwest::{Client, StatusCode};
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tidegate_service::layers::Circuit;
+use tidegate_web::{Attempts, Backoff, Circuits, Error, Request, Web, retry_after};
 use tokio::time::Instant;
 use url::Url;
 
 use crate::circuits;
 use crate::store::{Code, Fault, Result};
-use crate::web;
 
 /// How long one answer may take.
 const WITHIN: Duration = Duration::from_secs(60);
@@ -56,7 +56,7 @@ impl Endpoint {
 pub(super) struct Service {
     endpoint: Endpoint,
     url: Url,
-    client: Client,
+    web: Web,
     wait: Duration,
     pub(super) circuit: Circuit,
 }
@@ -96,10 +96,9 @@ impl Service {
         if endpoint.dimensions.is_some_and(|count| !(1..=MAX_DIMENSIONS).contains(&count)) {
             return Err(Fault::input("embeddings dimensions", format!("must be 1 to {MAX_DIMENSIONS}")));
         }
-        let client = web::client(WITHIN)?.build().map_err(|error| outside(&error.to_string()))?;
         let circuit =
-            circuits::circuit(&format!("the embedding service at {}", url.host_str().unwrap_or_default()));
-        Ok(Service { endpoint, url, client, wait: WAIT, circuit })
+            Circuits::one(&format!("the embedding service at {}", url.host_str().unwrap_or_default()));
+        Ok(Service { endpoint, url, web: Web::default(), wait: WAIT, circuit })
     }
 
     /// The model, by a name that differs if its vectors do.
@@ -113,7 +112,8 @@ impl Service {
     /// The vectors of these texts, in their order. What fails for a while is tried again, but only until `until`. A fault
     /// with the code of wrong input is about the texts, any other about the service.
     pub(super) async fn embed(&self, texts: &[String], until: Instant) -> Result<Vec<Vec<f32>>> {
-        let mut tries = 0;
+        let backoff = Backoff { retries: RETRIES, first: self.wait, patience: LONGEST_WAIT };
+        let mut attempts = Attempts::new(backoff);
         let pass = circuits::begin(&self.circuit, None)?;
         loop {
             let tried = tokio::time::timeout_at(until, self.call(texts)).await;
@@ -128,13 +128,8 @@ impl Service {
                     return Err(self.fault(TOO_SLOW));
                 }
             };
-            let usual = self.wait * 2_u32.pow(tries);
-            // A little more each time differs, so that not all who wait come back at once.
-            let wait = failed.again.map(|asked| match asked {
-                Some(asked) => asked,
-                None => usual.mul_f64(1.0 + fastrand::f64() / 2.0),
-            });
-            match wait.filter(|wait| tries < RETRIES && Instant::now() + *wait + ENOUGH < until) {
+            let left = until.saturating_duration_since(Instant::now()).saturating_sub(ENOUGH);
+            match failed.again.and_then(|asked| attempts.again(asked, Some(left), fastrand::f64())) {
                 Some(wait) => tokio::time::sleep(wait).await,
                 None => {
                     match failed.down {
@@ -148,7 +143,6 @@ impl Service {
                     });
                 }
             }
-            tries += 1;
         }
     }
 
@@ -157,37 +151,31 @@ impl Service {
         if let Some(count) = self.endpoint.dimensions {
             body["dimensions"] = json!(count);
         }
-        let mut request = self.client.post(self.url.clone()).json(&body);
+        let mut request = Request::post_json(self.url.clone(), body.to_string()).within(WITHIN);
         if let Some(key) = &self.endpoint.key {
-            request = request.bearer_auth(key);
+            let mut value = HeaderValue::try_from(format!("Bearer {key}"))
+                .map_err(|_| lasting("its key contains invalid characters".to_owned()))?;
+            value.set_sensitive(true);
+            request = request.header(AUTHORIZATION, value);
         }
-        let mut answer = request.send().await.map_err(|error| Failed {
-            reason: match error.is_timeout() {
-                true => TOO_SLOW.to_owned(),
-                false => "it cannot be reached".to_owned(),
-            },
+        let passing = |reason: &str| Failed {
+            reason: reason.to_owned(),
             again: Some(None),
             refused: false,
             down: true,
+        };
+        let answer = self.web.send(request).await.map_err(|error| match error.is_timeout() {
+            true => passing(TOO_SLOW),
+            false => passing("it cannot be reached"),
         })?;
         let status = answer.status();
-        let seconds =
-            answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
-        let mut bytes = Vec::new();
-        while let Some(chunk) = answer.chunk().await.map_err(|_| Failed {
-            reason: "its response was cut off".to_owned(),
-            again: Some(None),
-            refused: false,
-            down: true,
-        })? {
-            if bytes.len() + chunk.len() > MAX_ANSWER {
-                return Err(lasting(format!("its response has more than {MAX_ANSWER} bytes")));
-            }
-            bytes.extend_from_slice(&chunk);
-        }
+        let asked = retry_after(answer.headers(), SystemTime::now()).map(|wait| wait.min(LONGEST_WAIT));
+        let bytes = answer.whole(MAX_ANSWER).await.map_err(|error| match error {
+            Error::TooLarge(most) => lasting(format!("its response has more than {most} bytes")),
+            _ => passing("its response was cut off"),
+        })?;
         if !status.is_success() {
             let passing = status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error();
-            let asked = seconds.map(|seconds| Duration::from_secs(seconds).min(LONGEST_WAIT));
             let refused = matches!(status.as_u16(), 400 | 413 | 422);
             return Err(Failed {
                 reason: self.said(status, &bytes),

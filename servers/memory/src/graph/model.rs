@@ -180,7 +180,7 @@ pub(crate) fn entries<T>(field: &str, list: &[T]) -> Result<()> {
 }
 
 /// Most properties in one change, so that taking it back does not hold up everybody else.
-const MAX_PROPERTIES_AT_ONCE: usize = 10_000;
+pub(crate) const MAX_PROPERTIES_AT_ONCE: usize = 10_000;
 
 /// Checks how many properties a call sets in all.
 pub(crate) fn all_properties(field: &str, count: usize) -> Result<()> {
@@ -192,6 +192,27 @@ pub(crate) fn all_properties(field: &str, count: usize) -> Result<()> {
             ),
         )),
         false => Ok(()),
+    }
+}
+
+impl Graph {
+    /// Refuses what is more than one call may bring, so that taking it back does not hold up everybody else.
+    pub(crate) fn fits_one_call(&self, field: &str) -> Result<()> {
+        let properties = self.entities.iter().map(|entity| entity.properties.len()).sum();
+        for (what, count, most) in [
+            ("entities", self.entities.len(), MAX_ENTRIES),
+            ("relations", self.relations.len(), MAX_ENTRIES),
+            ("properties", properties, MAX_PROPERTIES_AT_ONCE),
+        ] {
+            if count > most {
+                let reason = format!(
+                    "must have at most {most} {what} in one call, and has {count}; import it in parts, or use `tidegate \
+                     memory import FILE`"
+                );
+                return Err(Fault::input(field, reason));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -1,4 +1,8 @@
 //! What a change did, row by row, the other way round.
+//!
+//! A change is made under a savepoint. For a statement that may write several rows (`INSERT … SELECT`, anything that has
+//! `RETURNING`) SQLite keeps a journal of its own there, and when the statement ends it walks all that the savepoint has
+//! written down so far. So what is done for each row writes one row, and what writes several is done once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -94,21 +98,23 @@ impl Work {
         // The row itself, or else the one that stands for it.
         let [own, other] = ["id", "origin"].map(|column| {
             format!(
-                "UPDATE {} SET until = ?2, gone = ?3
-                 WHERE tenant = ?1 AND {column} = ?4 AND gone IS NULL RETURNING {more}",
+                "SELECT id, {more} FROM {} WHERE tenant = ?1 AND {column} = ?2 AND gone IS NULL",
                 table.name
             )
         });
+        let end = format!("UPDATE {} SET until = ?2, gone = ?3 WHERE tenant = ?1 AND id = ?4", table.name);
         for line in self.lines(change, table, "made")? {
-            let values = [Value::Int(change.now), Value::Int(change.id), Value::Int(line.root)];
-            let read = |row: &dyn Row| Ok((row.int(0)?, row.int(1)?, [row.text(2)?, row.text(3)?]));
-            let mut ended = change.one(&own, &values, read)?;
-            if ended.is_none() {
-                ended = change.one(&other, &values, read)?;
+            let root = [Value::Int(line.root)];
+            let read =
+                |row: &dyn Row| Ok((row.int(0)?, row.int(1)?, row.int(2)?, [row.text(3)?, row.text(4)?]));
+            let mut live = change.one(&own, &root, read)?;
+            if live.is_none() {
+                live = change.one(&other, &root, read)?;
             }
-            let Some((key, page, names)) = ended else {
+            let Some((id, key, page, names)) = live else {
                 return Err(self.since(change, table, &line)?);
             };
+            change.run(&end, &[Value::Int(change.now), Value::Int(change.id), Value::Int(id)])?;
             match table.name {
                 "entities" => {
                     self.removed.entities += 1;
@@ -147,6 +153,7 @@ impl Work {
                 &[Value::Int(line.id)],
                 |row| row.int(0),
             )?;
+            self.recast.extend(key);
             let key = Value::Int(key.unwrap_or_default());
             for (column, value) in [("name", Value::Text((&*line.called).into())), ("key", key)] {
                 let sql =
@@ -155,18 +162,21 @@ impl Work {
                     return Err(blocked(change, self.undoing, by, &line.called)?);
                 }
             }
-            let values = [Value::Int(change.now), Value::Int(change.id), Value::Int(line.id)];
-            let key = change.one(
-                "INSERT INTO entities (tenant, key, name, type, since, made, origin)
-                 SELECT tenant, key, name, type, ?2, ?3, COALESCE(origin, id) FROM entities
-                 WHERE tenant = ?1 AND id = ?4 RETURNING key",
-                &values,
-                |row| row.int(0),
-            )?;
-            self.recast.extend(key);
             self.restored.entities += 1;
         }
-        Ok(())
+        self.bring(change, &ENTITIES, "key, name, type", "key, name, type")
+    }
+
+    /// Brings back what the change ended in a table, all in one go. It was seen before that nothing is in the way.
+    fn bring(&self, change: &mut Change<'_>, table: &Table, columns: &str, values: &str) -> Result<()> {
+        let name = table.name;
+        let sql = format!(
+            "INSERT INTO {name} (tenant, {columns}, since, made, origin)
+             SELECT tenant, {values}, ?2, ?3, COALESCE(origin, id) FROM {name} r
+             WHERE tenant = ?1 AND gone = ?4 AND made <> gone ORDER BY id"
+        );
+        let values = [Value::Int(change.now), Value::Int(change.id), Value::Int(self.undoing)];
+        change.run(&sql, &values).map(drop)
     }
 
     fn bring_observations(&mut self, change: &mut Change<'_>) -> Result<()> {
@@ -181,13 +191,19 @@ impl Work {
                 return Err(blocked(change, self.undoing, by, &line.called)?);
             }
             let page = pages::place(change, key, &line.called)?;
-            let values =
-                [Value::Int(page), Value::Int(change.now), Value::Int(change.id), Value::Int(line.id)];
+            // Each has a page of its own, so they do not come in one go.
             change.run(
                 "INSERT INTO observations (tenant, entity, page, content, digest, since, made, origin)
-                 SELECT tenant, entity, ?2, content, digest, ?3, ?4, COALESCE(origin, id) FROM observations
-                 WHERE tenant = ?1 AND id = ?5",
-                &values,
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                &[
+                    Value::Int(key),
+                    Value::Int(page),
+                    Value::Text((&*line.called).into()),
+                    Value::Int(digest),
+                    Value::Int(change.now),
+                    Value::Int(change.id),
+                    Value::Int(line.root),
+                ],
             )?;
             self.pages.entry(key).or_default().insert(page);
             self.restored.observations += 1;
@@ -197,28 +213,22 @@ impl Work {
 
     fn bring_properties(&mut self, change: &mut Change<'_>) -> Result<()> {
         for line in self.lines(change, &PROPERTIES, "gone")? {
-            let taken = change.one(
-                "SELECT n.made FROM properties o
-                 JOIN properties n ON n.tenant = ?1 AND n.entity = o.entity AND n.name = o.name AND n.gone IS NULL
+            let found = change.one(
+                "SELECT o.entity, n.made FROM properties o
+                 LEFT JOIN properties n
+                     ON n.tenant = ?1 AND n.entity = o.entity AND n.name = o.name AND n.gone IS NULL
                  WHERE o.tenant = ?1 AND o.id = ?2",
                 &[Value::Int(line.id)],
-                |row| row.int(0),
+                |row| Ok((row.int(0)?, row.maybe_int(1)?)),
             )?;
-            if let Some(by) = taken {
-                return Err(blocked(change, self.undoing, by, &line.called)?);
+            match found {
+                Some((_, Some(by))) => return Err(blocked(change, self.undoing, by, &line.called)?),
+                Some((key, None)) => drop(self.described.insert(key)),
+                None => {}
             }
-            let values = [Value::Int(change.now), Value::Int(change.id), Value::Int(line.id)];
-            let key = change.one(
-                "INSERT INTO properties (tenant, entity, name, value, since, made, origin)
-                 SELECT tenant, entity, name, value, ?2, ?3, COALESCE(origin, id) FROM properties
-                 WHERE tenant = ?1 AND id = ?4 RETURNING entity",
-                &values,
-                |row| row.int(0),
-            )?;
-            self.described.extend(key);
             self.restored.properties += 1;
         }
-        Ok(())
+        self.bring(change, &PROPERTIES, "entity, name, value", "entity, name, value")
     }
 
     fn bring_relations(&mut self, change: &mut Change<'_>) -> Result<()> {
@@ -233,20 +243,17 @@ impl Work {
             for end in [&relation.from, &relation.to] {
                 self.still_there(change, end)?;
             }
-            let values = [Value::Int(change.now), Value::Int(change.id), Value::Int(line.id)];
-            change.run(
-                "INSERT INTO relations (tenant, source, target, type, strength, confidence, metadata, version,
-                     said, since, made, origin)
-                 SELECT tenant, source, target, type, strength, confidence, metadata,
-                     (SELECT max(version) + 1 FROM relations v WHERE v.tenant = r.tenant
-                         AND v.source = r.source AND v.target = r.target AND v.type = r.type),
-                     COALESCE(said, since), ?2, ?3, COALESCE(origin, id)
-                 FROM relations r WHERE tenant = ?1 AND id = ?4",
-                &values,
-            )?;
             self.restored.relations += 1;
         }
-        Ok(())
+        self.bring(
+            change,
+            &RELATIONS,
+            "source, target, type, strength, confidence, metadata, version, said",
+            "source, target, type, strength, confidence, metadata,
+             (SELECT max(version) + 1 FROM relations v WHERE v.tenant = r.tenant
+                 AND v.source = r.source AND v.target = r.target AND v.type = r.type),
+             COALESCE(said, since)",
+        )
     }
 
     /// An end of a relation that comes back may not have gone since, if it was there before.

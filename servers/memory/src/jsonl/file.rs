@@ -4,7 +4,7 @@ use std::io::{BufRead, BufWriter, Error, Read, Write};
 use std::iter::Peekable;
 
 use crate::documents;
-use crate::graph::model::Graph;
+use crate::graph::model::{Graph, MAX_PROPERTIES_AT_ONCE};
 use crate::graph::{entities, properties, relations};
 use crate::store::{Change, Code, Fault, Memory, Result};
 
@@ -14,7 +14,7 @@ use super::whole::{self, Counts};
 
 /// How much is read before it is written.
 const PART: usize = 1024 * 1024;
-/// How many lines, and about how many bytes of them, one change brings.
+/// How many lines, and about how many bytes of them and properties in them, one change brings.
 const LINES: usize = 2_000;
 const BYTES: usize = 4 * 1024 * 1024;
 /// Longest line, in bytes.
@@ -105,11 +105,13 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 /// The next lines that can be kept, if there are any.
 fn batch<R: BufRead>(lines: &mut Peekable<Lines<R>>, reader: &mut Reader) -> Result<Option<Graph>> {
-    let (mut graph, mut count, mut bytes) = (Graph::default(), 0, 0);
-    while count < LINES && bytes < BYTES {
+    let (mut graph, mut count, mut bytes, mut properties) = (Graph::default(), 0, 0, 0);
+    while count < LINES && bytes < BYTES && properties < MAX_PROPERTIES_AT_ONCE {
         let Some(line) = lines.next() else { break };
         let (number, line) = line?;
+        let known = graph.entities.len();
         reader.take(number, &line, &mut graph)?;
+        properties += graph.entities[known..].iter().map(|entity| entity.properties.len()).sum::<usize>();
         (count, bytes) = (count + 1, bytes + line.len());
     }
     Ok((count > 0).then_some(graph))

@@ -4,7 +4,7 @@
 //! told: what is added between two parts is told in a later one, and nothing is told in place of something else.
 
 use crate::graph::entities::Kept;
-use crate::graph::model::{Entity, Properties};
+use crate::graph::model::{Entity, MAX_ENTRIES, MAX_PROPERTIES_AT_ONCE, Properties};
 use crate::graph::{properties, relations};
 use crate::store::{Fault, Result, Value, View};
 
@@ -70,8 +70,8 @@ fn number(text: &str) -> Option<i64> {
     text.parse().ok().filter(|number| *number >= 0)
 }
 
-/// The part that begins at a place and takes about `most` bytes in an answer. With `split`, an entity of which more is
-/// known than a part can tell is told in several, each with its name.
+/// The part that begins at a place and takes about `most` bytes in an answer, and has no more in it than one import may
+/// bring. With `split`, an entity of which more is known than a part can tell is told in several, each with its name.
 pub(crate) fn part(view: &mut View<'_>, from: Place, most: usize, split: bool) -> Result<Part> {
     let mut part = Part::default();
     let after = match from {
@@ -117,7 +117,9 @@ impl Part {
                 };
                 let entity =
                     Entity { name: kept.name, entity_type: kept.entity_type, observations, properties };
-                if !self.push(&Line::Entity(&entity).written()?, most) {
+                let fits = self.entities < MAX_ENTRIES
+                    && self.properties + entity.properties.len() <= MAX_PROPERTIES_AT_ONCE;
+                if !fits || !self.push(&Line::Entity(&entity).written()?, most) {
                     self.next = Some(Place::Entities { after, told: None });
                     return Ok(());
                 }
@@ -145,7 +147,9 @@ impl Part {
             let found = view.all(&sql, &[Value::Int(after), Value::Int(ROWS as i64)], relations::read)?;
             let last = found.len() < ROWS;
             for kept in found {
-                if !self.push(&Line::Relation(&kept.relation).written()?, most) {
+                if self.relations == MAX_ENTRIES
+                    || !self.push(&Line::Relation(&kept.relation).written()?, most)
+                {
                     self.next = Some(Place::Relations { after });
                     return Ok(());
                 }

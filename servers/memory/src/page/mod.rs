@@ -5,21 +5,12 @@
 
 mod timeline;
 
+pub use tidegate_builtin::PageFile;
+
 pub(crate) use timeline::{TIMELINE, add};
 
 /// Where the page is.
 pub const PAGE: &str = "/memory";
-
-/// A file of the page.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PageFile {
-    /// Where it is served.
-    pub path: &'static str,
-    /// What it is.
-    pub media_type: &'static str,
-    /// What is in it.
-    pub body: String,
-}
 
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";

@@ -68,7 +68,9 @@ impl Import {
                     true => whole::read(text).map(Brought::Whole),
                     false => {
                         let mut reader = Reader::new(self.strict.unwrap_or_default());
-                        Ok(Brought::Graph(reader.all(text)?, reader))
+                        let graph = reader.all(text)?;
+                        graph.fits_one_call("jsonl")?;
+                        Ok(Brought::Graph(graph, reader))
                     }
                 }
             }
@@ -76,7 +78,9 @@ impl Import {
                 short("devflow", &text)?;
                 let file = BASE64_STANDARD.decode(text.trim());
                 let file = file.map_err(|_| Fault::input("devflow", "is not valid base64"))?;
-                Ok(Brought::Graph(devflow::read(file)?, Reader::default()))
+                let graph = devflow::read(file)?;
+                graph.fits_one_call("devflow")?;
+                Ok(Brought::Graph(graph, Reader::default()))
             }
             _ => Err(Fault::input("jsonl", "pass either \"jsonl\" or \"devflow\"")),
         }

@@ -364,8 +364,8 @@ async fn a_provider_that_keeps_failing_is_left_alone() {
     for _ in 0..5 {
         assert!(refused(&memory, "ask_agent", question()).await.contains("rejected the request"));
     }
-    let fake = Fake::new([fails(503, "down")]).await;
-    let memory = fake.memory(&folder, fake.claude());
+    let fake = Fake::new([fails(503, "down for ann@example.com")]).await;
+    let memory = fake.memory(&folder, fake.claude().models(["claude-test", "claude-other"]));
     let state = |seen: Value| seen["models"][0]["circuit"]["state"].clone();
     assert_eq!(state(ask(&memory, "debug_embedding_config", json!({})).await), "CLOSED");
     for _ in 0..3 {
@@ -375,7 +375,8 @@ async fn a_provider_that_keeps_failing_is_left_alone() {
     let result = call_as(&memory, None, "ask_agent", question()).await;
     let said = result["content"][0]["text"].as_str().unwrap();
     assert!(said.starts_with("Service temporarily unavailable"), "{said}");
-    assert!(said.contains("anthropic failed 3 times in a row"), "{said}");
+    assert!(said.contains("the provider anthropic (claude-test) failed 3 times in a row"), "{said}");
+    assert!(!said.contains("ann@example.com") && !said.contains("503"), "that was another caller's: {said}");
     let error = &result["_meta"]["dev.tidegate/error"];
     assert_eq!(
         (&error["symbol"], &error["retryable"]),
@@ -383,7 +384,14 @@ async fn a_provider_that_keeps_failing_is_left_alone() {
         "{error}"
     );
     assert_eq!(fake.came().len(), sent, "nothing was sent");
-    assert_eq!(state(ask(&memory, "debug_embedding_config", json!({})).await), "OPEN");
+    let seen = ask(&memory, "debug_embedding_config", json!({})).await;
+    assert!(!seen.to_string().contains("ann@example.com"), "{seen}");
+    assert_eq!(state(seen), "OPEN");
+    // Another model of the same provider is asked all the same.
+    let mut other = question();
+    other["model"] = "claude-other".into();
+    assert!(refused(&memory, "ask_agent", other).await.contains("failed (503)"));
+    assert!(fake.came().len() > sent);
 }
 
 #[tokio::test(flavor = "multi_thread")]

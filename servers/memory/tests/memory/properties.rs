@@ -257,3 +257,69 @@ async fn an_id_stays_whatever_becomes_of_the_name() {
     assert_ne!(id_of(&other, "Ann").await, ann_id);
     assert_eq!(ask(&other, "read_graph", json!({})).await, ask(&memory, "read_graph", json!({})).await);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_call_brings_a_bounded_number_of_properties() {
+    let folder = Folder::new();
+    let memory = folder.server();
+    let entity = |at: usize, count: usize| {
+        let properties: serde_json::Map<_, _> =
+            (0..count).map(|key| (format!("k{key}"), json!(at))).collect();
+        json!({"name": format!("e{at}"), "entityType": "t", "observations": [], "properties": properties})
+    };
+    // 156 entities with 64 each are 9,984.
+    let mut entities: Vec<Value> = (0..156).map(|at| entity(at, 64)).collect();
+    let lines = |entities: &[Value]| {
+        let line = |entity: &Value| {
+            let mut line = entity.clone();
+            line["type"] = "entity".into();
+            line.to_string()
+        };
+        entities.iter().map(line).collect::<Vec<_>>().join("\n")
+    };
+    entities.push(entity(156, 17));
+    let said = refused(&memory, "create_entities", json!({"entities": entities})).await;
+    assert_eq!(said, "entities: must have at most 10000 properties in all, and has 10001: use several calls");
+    let said = refused(&memory, "import_graph", json!({"jsonl": lines(&entities)})).await;
+    assert_eq!(
+        said,
+        "jsonl: must have at most 10000 properties in one call, and has 10001; import it in parts, or use `tidegate \
+         memory import FILE`"
+    );
+    let many: Vec<Value> = (0..10_001).map(|at| entity(at, 0)).collect();
+    let said = refused(&memory, "import_graph", json!({"jsonl": lines(&many)})).await;
+    assert!(
+        said.starts_with("jsonl: must have at most 10000 entities in one call, and has 10001;"),
+        "{said}"
+    );
+
+    // As many as may be can be taken back, and that again.
+    entities.pop();
+    let made = ask(&memory, "import_graph", json!({"jsonl": lines(&entities)})).await;
+    assert_eq!((&made["entities"], &made["properties"]), (&json!(156), &json!(9_984)));
+    let undone = ask(&memory, "undo", json!({})).await;
+    assert_eq!(undone["removed"]["properties"], 9_984);
+    let changes = ask(&memory, "list_changes", json!({"limit": 1})).await;
+    let redone = ask(&memory, "undo", json!({"change": changes["changes"][0]["id"]})).await;
+    assert_eq!(
+        (&redone["restored"]["entities"], &redone["restored"]["properties"]),
+        (&json!(156), &json!(9_984))
+    );
+    assert_eq!(
+        ask(&memory, "open_nodes", json!({"names": ["e7"]})).await["entities"][0]["properties"],
+        entities[7]["properties"]
+    );
+
+    // What is exported can be imported, part by part.
+    ask(&memory, "create_entities", json!({"entities": [entity(156, 64)]})).await;
+    let first = ask(&memory, "export_graph", json!({})).await;
+    assert_eq!((&first["entities"], &first["properties"]), (&json!(156), &json!(9_984)));
+    let second = ask(&memory, "export_graph", json!({"cursor": first["nextCursor"]})).await;
+    assert_eq!((&second["entities"], &second["nextCursor"]), (&json!(1), &Value::Null));
+    let (folder, all) = (Folder::new(), [first, second]);
+    let copy = folder.server();
+    for part in all {
+        ask(&copy, "import_graph", json!({"jsonl": part["jsonl"]})).await;
+    }
+    assert_eq!(ask(&copy, "export_graph", json!({})).await["entities"], 156);
+}

@@ -191,6 +191,14 @@ async fn an_agent_that_was_made_can_be_read() {
         );
     }
     read(&memory, Some("tenant-123"), uri, json!({})).await.unwrap();
+    // Who names the default tenant means that one, and no other.
+    for (uri, more) in [
+        (format!("{uri}?tenant_id=default"), json!({})),
+        (uri.to_owned(), json!({"_meta": {"tenant_id": "default"}})),
+    ] {
+        let error = read(&memory, None, &uri, more).await.unwrap_err();
+        assert!(error.message().contains("Agent not found"), "{uri}: {}", error.message());
+    }
     // Tools take the tenant from the URI, too.
     let found = ask(&memory, "get_agent", json!({"agent_uri": qualified})).await;
     assert_eq!(found["agentlet"]["short_name"], "my-custom-agent");

@@ -97,7 +97,9 @@ async fn a_hub_is_not_looked_at_without_end() {
     let memory = folder.server();
     let line = |n| format!(r#"{{"type":"relation","from":"hub","to":"n{n}","relationType":"r"}}"#);
     let lines: Vec<_> = (0..20_500).map(line).collect();
-    ask(&memory, "import_graph", json!({"jsonl": lines.join("\n")})).await;
+    for part in lines.chunks(10_000) {
+        ask(&memory, "import_graph", json!({"jsonl": part.join("\n")})).await;
+    }
     let ends = ["hub", "n1", "far"].map(|name| json!({"name": name, "entityType": "t", "observations": []}));
     ask(&memory, "create_entities", json!({"entities": ends})).await;
     let walked = ask(&memory, "traverse_graph", json!({"from": "hub"})).await;

@@ -129,6 +129,79 @@ async fn enterprises() {
 }
 
 #[tokio::test]
+async fn an_enterprise_is_asked_as_the_specifications_have_it() {
+    let world = World::new().await;
+    world.plan().challenge = r#"Bearer resource_metadata="{prm}", scope="read write""#.to_owned();
+    world.plan().refreshes = false;
+    let (key, _) = Key::generate().unwrap();
+    let claims = json!({
+        "iss": world.other, "sub": "somebody", "aud": world.issuer, "client_id": "me", "jti": "1",
+        "exp": now() + 60, "iat": now(), "resource": world.mcp, "scope": "read",
+    });
+    let statement = key.sign(json!({"typ": "oauth-id-jag+jwt"}), &claims).unwrap();
+    let answer = json!({
+        "access_token": statement, "scope": "read", "token_type": "N_A",
+        "issued_token_type": "urn:ietf:params:oauth:token-type:id-jag",
+    });
+    world.plan().special.insert("/idp", Special { status: 200, location: None, body: answer.to_string() });
+    let own = SigningKey::from_pem(&es256_pem()).unwrap();
+    let enterprise = Enterprise {
+        idp_issuer: world.other.clone(),
+        idp_token_endpoint: format!("{}/idp", world.other),
+        idp_client: Client::new("at-idp", ClientAuth::PrivateKey(own.clone())),
+        id_token: Assertion::fixed("i.d.t"),
+    };
+    let client = Client::new("me", ClientAuth::PrivateKey(own.clone()));
+    let oauth = world.builder().client(client).grant(Grant::Enterprise(enterprise)).build().unwrap();
+    assert_eq!(world.call(&oauth).await.unwrap(), 200);
+    let exchange = world.last("/idp");
+    for (name, value) in [
+        ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
+        ("requested_token_type", "urn:ietf:params:oauth:token-type:id-jag"),
+        ("subject_token_type", "urn:ietf:params:oauth:token-type:id_token"),
+        ("subject_token", "i.d.t"),
+        ("audience", &world.issuer),
+        ("resource", &world.mcp),
+        ("scope", "read write"),
+        ("client_id", "at-idp"),
+    ] {
+        assert_eq!(exchange.field(name), value, "{name}");
+    }
+    let (_, said) = verify_es256(exchange.field("client_assertion"), &own.public_jwk().unwrap());
+    assert_eq!((&said["sub"], &said["aud"]), (&json!("at-idp"), &json!(world.other)));
+    // Only the statement says what for: the identity provider has left out a scope.
+    let redeemed = world.last("/token");
+    assert_eq!(redeemed.field("grant_type"), "urn:ietf:params:oauth:grant-type:jwt-bearer");
+    assert_eq!((redeemed.field("assertion"), redeemed.field("client_id")), (&*statement, "me"));
+    assert!(!redeemed.fields.contains_key("resource") && !redeemed.fields.contains_key("scope"));
+    let (_, said) = verify_es256(redeemed.field("client_assertion"), &own.public_jwk().unwrap());
+    assert_eq!((&said["sub"], &said["aud"]), (&json!("me"), &json!(world.issuer)));
+}
+
+#[tokio::test]
+async fn an_identity_provider_may_say_no() {
+    for (status, body, said) in [
+        (400, r#"{"error":"invalid_grant"}"#, "invalid_grant"),
+        (400, r#"{"error":"insufficient_user_authentication"}"#, "insufficient_user_authentication"),
+        (200, "{}", "not trusted"),
+        (200, "<html>", "not trusted"),
+    ] {
+        let world = World::new().await;
+        world.plan().special.insert("/idp", Special { status, location: None, body: body.to_owned() });
+        let enterprise = Enterprise {
+            idp_issuer: world.other.clone(),
+            idp_token_endpoint: format!("{}/idp", world.other),
+            idp_client: Client::public("at-idp"),
+            id_token: Assertion::fixed("i.d.t"),
+        };
+        let client = Client::with_secret("me", "s");
+        let oauth = world.builder().client(client).grant(Grant::Enterprise(enterprise)).build().unwrap();
+        says(&world.call(&oauth).await.unwrap_err(), &[said]);
+        assert!(world.seen("/token").is_empty(), "{body}");
+    }
+}
+
+#[tokio::test]
 async fn tokens_bound_to_a_key() {
     for nonces in [false, true] {
         let world = World::new().await;

@@ -1,11 +1,12 @@
 //! Asking a provider: sending, hearing, and asking again when it was busy.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
-use reqwest::{Response, StatusCode};
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::Value;
 use tidegate_service::layers::Pass;
+use tidegate_web::{Answer, Attempts, Backoff, Request as Sent};
 
 use super::sse::Events;
 use super::talk::{Request, Said};
@@ -14,7 +15,7 @@ use crate::circuits;
 use crate::store::{Code, Fault, Result};
 
 /// How long one answer may take at the very most; agents have less.
-const WITHIN: Duration = Duration::from_secs(600);
+pub(super) const WITHIN: Duration = Duration::from_secs(600);
 /// How often a provider that was busy is asked again.
 const AGAIN: u32 = 2;
 /// The longest wait that a provider may ask for.
@@ -67,8 +68,8 @@ pub(super) fn outside(message: String) -> Fault {
     Fault::new(Code::Outside, message)
 }
 
-/// Asks a model. `manner` is what works with it: what it does not take is left out from then on. A provider that failed
-/// three times in a row, each time after all attempts, is not asked for a while.
+/// Asks a model. `manner` is what works with it: what it does not take is left out from then on. A model that failed
+/// three times in a row, each time after all attempts, is not asked for a while; others of its provider are.
 pub(crate) async fn say(
     models: &Models,
     chosen: Chosen<'_>,
@@ -78,8 +79,9 @@ pub(crate) async fn say(
     until: Instant,
     heard: Heard<'_>,
 ) -> Result<Said> {
-    let (mut again, mut newer) = (0, false);
-    let pass = models.leave(chosen.provider, Some(until))?;
+    let mut newer = false;
+    let mut attempts = Attempts::new(Backoff { retries: AGAIN, first: models.pause, patience: PATIENCE });
+    let pass = models.leave(chosen.provider, Some(model), Some(until))?;
     loop {
         let trouble = match attempt(models, chosen.provider, model, request, (*manner, newer), heard).await {
             Ok(said) => {
@@ -102,18 +104,14 @@ pub(crate) async fn say(
                 }
             },
             Trouble::Later { fault, wait, down } => {
-                // A little of chance, so that not everybody who was sent away comes back together.
-                let chance = Duration::from_millis(tidegate_service::epoch_ms() % 97);
-                let wait = wait.unwrap_or_else(|| models.pause * 2u32.pow(again) + chance);
-                if again == AGAIN || wait > PATIENCE {
+                let Some(wait) = attempts.again(wait, None, fastrand::f64()) else {
                     // One that is only busy is there.
                     if down {
                         pass.failure(&fault.message);
                     }
                     return Err(fault);
-                }
+                };
                 tracing::debug!(provider = %chosen.provider.name, ?wait, %fault, "asking a model again");
-                again += 1;
                 heard(Piece::Again);
                 tokio::time::sleep(wait).await;
             }
@@ -122,19 +120,19 @@ pub(crate) async fn say(
 }
 
 impl Models {
-    /// Leave to ask a provider, unless it keeps failing.
-    pub(super) fn leave(&self, provider: &Provider, until: Option<Instant>) -> Result<Pass> {
-        circuits::begin(&self.circuits.of(&provider.known_as()), until)
-    }
-
-    pub(super) fn client(&self) -> Result<&reqwest::Client> {
-        if let Some(client) = self.client.get() {
-            return Ok(client);
-        }
-        let made = crate::web::client(WITHIN)?
-            .build()
-            .map_err(|error| outside(format!("The HTTP client for models cannot be created: {error}")))?;
-        Ok(self.client.get_or_init(|| made))
+    /// Leave to ask a model of a provider, unless that one keeps failing; or for what is about no model.
+    pub(super) fn leave(
+        &self,
+        provider: &Provider,
+        model: Option<&str>,
+        until: Option<Instant>,
+    ) -> Result<Pass> {
+        let name = provider.known_as();
+        let circuit = match model {
+            Some(model) => self.circuits.part(&name, model),
+            None => self.circuits.of(&name),
+        };
+        circuits::begin(&circuit, until)
     }
 }
 
@@ -180,8 +178,12 @@ async fn attempt(
         Kind::Anthropic => ("messages", anthropic::body(request, model, manner)),
         Kind::OpenAi => ("chat/completions", openai::body(request, model, manner, newer)),
     };
-    let asked = models.client()?.post(address(provider, what)?).headers(headers(provider)?).json(&body);
-    let response = asked.send().await.map_err(|error| Trouble::down(unreachable(provider, &error)))?;
+    let asked = Sent::post_json(address(provider, what)?, body.to_string()).headers(headers(provider)?);
+    let response = models
+        .web
+        .send(asked.within(WITHIN))
+        .await
+        .map_err(|error| Trouble::down(unreachable(provider, &error)))?;
     if !response.status().is_success() {
         return Err(refusal(provider, model, newer, response).await);
     }
@@ -214,13 +216,12 @@ impl Reader {
 async fn hear(
     provider: &Provider,
     request: &Request<'_>,
-    mut response: Response,
+    mut response: Answer,
     heard: Heard<'_>,
 ) -> Result<Said, Trouble> {
     let broken =
         |why: &str| Trouble::down(outside(format!("The response of the provider {} {why}", provider.name)));
-    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let in_one_piece = kind.starts_with("application/json");
+    let in_one_piece = response.header(CONTENT_TYPE).starts_with("application/json");
     let mut reader = match provider.kind {
         Kind::Anthropic => Reader::Anthropic(anthropic::Reader::default()),
         Kind::OpenAi => Reader::OpenAi(openai::Reader::default()),
@@ -270,11 +271,10 @@ async fn hear(
 }
 
 /// What is to be done about a status that is no success.
-async fn refusal(provider: &Provider, model: &str, newer: bool, response: Response) -> Trouble {
+async fn refusal(provider: &Provider, model: &str, newer: bool, response: Answer) -> Trouble {
     let (status, name) = (response.status(), &provider.name);
-    let wait = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    let wait = wait.filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0 && *seconds < 1e9);
-    let body = bounded(response, MAX_REFUSAL).await;
+    let wait = tidegate_web::retry_after(response.headers(), SystemTime::now());
+    let body = response.beginning(MAX_REFUSAL).await;
     let code = status.as_u16();
     let why = match serde_json::from_slice::<Value>(&body) {
         Ok(body) => hide(provider, told(body.get("error").unwrap_or(&body))).message,
@@ -291,13 +291,12 @@ async fn refusal(provider: &Provider, model: &str, newer: bool, response: Respon
         400 | 422 | 501 => Trouble::Refused(said(format!("The provider {name} rejected the request"))),
         429 => Trouble::Later {
             fault: said(format!("The provider {name} has received too many requests")),
-            wait: wait.map(Duration::from_secs_f64),
+            wait,
             down: false,
         },
         _ if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT => {
             let what = if code == 529 { "is overloaded" } else { "failed" };
-            let (fault, wait) =
-                (said(format!("The provider {name} {what}")), wait.map(Duration::from_secs_f64));
+            let fault = said(format!("The provider {name} {what}"));
             Trouble::Later { fault, wait, down: status.is_server_error() }
         }
         _ => Trouble::Final(said(format!("The provider {name} returned an unexpected status"))),
@@ -323,31 +322,8 @@ fn hide(provider: &Provider, mut fault: Fault) -> Fault {
     fault
 }
 
-pub(super) fn unreachable(provider: &Provider, error: &reqwest::Error) -> Fault {
-    tracing::warn!(provider = %provider.name, error = %error_text(error), "a provider cannot be reached");
+pub(super) fn unreachable(provider: &Provider, error: &tidegate_web::Error) -> Fault {
+    tracing::warn!(provider = %provider.name, %error, "a provider cannot be reached");
     let why = if error.is_timeout() { "it did not answer in time" } else { "the connection failed" };
     outside(format!("The provider {} cannot be reached: {why}", provider.name))
-}
-
-/// The error and its causes, without the address: it may hold a password.
-fn error_text(error: &reqwest::Error) -> String {
-    let mut text = if error.is_connect() { "no connection".to_owned() } else { "no answer".to_owned() };
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
-}
-
-/// As much of a body as is wanted.
-pub(super) async fn bounded(mut response: Response, most: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while let Ok(Some(piece)) = response.chunk().await {
-        bytes.extend_from_slice(&piece);
-        if bytes.len() > most {
-            break;
-        }
-    }
-    bytes
 }

@@ -15,10 +15,11 @@ mod sse;
 mod talk;
 
 use std::fmt;
-use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::circuits::Circuits;
+use tidegate_web::{Circuits, Web};
+
+use crate::circuits;
 
 pub(crate) use choose::Chosen;
 pub(crate) use choose::check;
@@ -38,9 +39,9 @@ pub struct Models {
     pub default_model: Option<String>,
     /// How long to wait before a provider that was overloaded is asked again; twice as long each further time.
     pub pause: Duration,
-    /// The connections, made when they are first needed.
-    client: OnceLock<reqwest::Client>,
-    /// Which providers keep failing.
+    /// The way out.
+    web: Web,
+    /// Which providers and models keep failing.
     circuits: Circuits,
 }
 
@@ -50,14 +51,14 @@ impl Default for Models {
             providers: Vec::new(),
             default_model: None,
             pause: Duration::from_secs(1),
-            client: OnceLock::new(),
+            web: Web::default(),
             circuits: Circuits::new(PROVIDERS),
         }
     }
 }
 
-/// How many providers are remembered for having failed.
-const PROVIDERS: usize = 64;
+/// How many providers and models are remembered for having failed.
+const PROVIDERS: usize = 256;
 
 impl Models {
     /// These providers.
@@ -65,9 +66,9 @@ impl Models {
         Models { providers: providers.into_iter().collect(), ..Models::default() }
     }
 
-    /// The providers, and the state of their circuits.
+    /// The providers, and the state of their circuits: that of the worst of their models.
     pub(crate) fn circuits(&self) -> Vec<(&str, serde_json::Value)> {
-        let one = |provider: &'_ Provider| self.circuits.shown(&provider.known_as());
+        let one = |provider: &'_ Provider| circuits::shown(&self.circuits.peek(&provider.known_as()));
         self.providers.iter().map(|provider| (provider.name.as_str(), one(provider))).collect()
     }
 }

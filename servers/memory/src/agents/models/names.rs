@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::http::{MAX_ANSWER, address, bounded, headers, outside, unreachable};
+use tidegate_web::Request;
+
+use super::http::{MAX_ANSWER, WITHIN, address, headers, outside, unreachable};
 use super::{Chosen, Models, Provider};
 use crate::store::{Fault, Result};
 
@@ -57,8 +59,8 @@ fn nameless(provider: &Provider, why: &str) -> Fault {
 /// The models that a provider says it has.
 async fn has(models: &Models, provider: &Provider) -> Result<Vec<String>> {
     let at = address(provider, "models")?;
-    let pass = models.leave(provider, None)?;
-    let response = match models.client()?.get(at).headers(headers(provider)?).send().await {
+    let pass = models.leave(provider, None, None)?;
+    let response = match models.web.send(Request::get(at).headers(headers(provider)?).within(WITHIN)).await {
         Ok(response) => response,
         Err(error) => {
             let fault = unreachable(provider, &error);
@@ -73,7 +75,7 @@ async fn has(models: &Models, provider: &Provider) -> Result<Vec<String>> {
     if !response.status().is_success() {
         return Err(nameless(provider, "does not list its models"));
     }
-    let listed = serde_json::from_slice::<Value>(&bounded(response, MAX_ANSWER).await).unwrap_or_default();
+    let listed = serde_json::from_slice::<Value>(&response.beginning(MAX_ANSWER).await).unwrap_or_default();
     let names = |list: &Value, name: &str| -> Vec<String> {
         let items = list.as_array().into_iter().flatten();
         items.filter_map(|item| item[name].as_str().map(str::to_owned)).collect()

@@ -1,8 +1,10 @@
 //! Pages of a server on this machine, under names that a resolver of the test's own knows.
 
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener};
-use std::sync::Mutex;
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::sync::{Arc, Mutex};
+
+use tidegate_web::Lookup;
 
 use super::*;
 
@@ -73,12 +75,8 @@ fn fetcher(names: &[(&str, &[&[IpAddr]])], max: usize) -> (Fetcher, Arc<Mutex<Ve
         asked.lock().unwrap().push(name);
         Box::pin(std::future::ready(answer.ok_or_else(|| std::io::Error::other("no such name"))))
     });
-    let allowed = |address| address == HOME || address::public(address);
-    (Fetcher { lookup, allowed, max, hosts: hosts() }, looked_up)
-}
-
-fn hosts() -> Arc<Circuits> {
-    Arc::new(Circuits::new(8))
+    let allowed = |address| address == HOME || Zone::of(address) == Zone::Public;
+    (Fetcher::within(Guard::new(allowed).with_lookup(lookup), max), looked_up)
 }
 
 async fn refused(fetcher: &Fetcher, url: &str) -> String {
@@ -90,7 +88,7 @@ async fn refused(fetcher: &Fetcher, url: &str) -> String {
 
 #[tokio::test]
 async fn every_spelling_of_a_private_address_is_refused() {
-    let fetcher = Fetcher::new(false, 1_000, hosts());
+    let fetcher = Fetcher::new(&Options::default());
     for host in [
         "127.0.0.1",
         "127.1",
@@ -298,7 +296,7 @@ async fn what_a_cloud_tells_its_machines_is_never_fetched() {
         Some(to) => redirect(to),
         None => page("text/html", "<a href=there>go</a>"),
     });
-    let fetcher = Fetcher::new(true, 1_000, hosts());
+    let fetcher = Fetcher::new(&Options { allow_private_addresses: true, ..Options::default() });
     let base = format!("http://127.0.0.1:{}", site.port);
     let taken = fetcher.fetch(&format!("{base}/here")).await.unwrap().readable("url", 1_000).unwrap();
     assert_eq!(taken.text, format!("go ({base}/there)\n"));
@@ -333,4 +331,26 @@ async fn a_host_that_keeps_failing_is_left_alone() {
     assert_eq!(site.asked().len(), asked, "nothing was sent");
     // Each host has a circuit of its own.
     assert_eq!(fetcher.fetch(&at("b.test", "/fine")).await.unwrap().text, "arrived");
+}
+
+#[tokio::test]
+async fn no_host_is_asked_for_many_pages_at_once() {
+    let site = Site::new(|_| page("text/plain", "arrived"));
+    let (fetcher, _) = fetcher(&[("a.test", &[&[HOME]])], 1_000);
+    let hold = Settings {
+        guard: Guard::anywhere(),
+        proxies: Proxies::none(),
+        rate: Some(Rate { burst: 1, per_second: 0.001 }),
+        ..Settings::default()
+    };
+    let fetcher = Fetcher { web: Web::new(hold), ..fetcher };
+    let url = format!("http://127.0.0.1:{}/", site.port);
+    fetcher.fetch(&url).await.unwrap();
+    // It is we who hold back, so the host is not taken for one that fails.
+    for _ in 0..4 {
+        let fault = fetcher.fetch(&url).await.unwrap_err();
+        assert_eq!(fault.code, Code::Unavailable);
+        assert!(fault.message.contains("too many requests go to 127.0.0.1"), "{fault}");
+    }
+    assert_eq!(site.asked().len(), 1);
 }

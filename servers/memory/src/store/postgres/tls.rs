@@ -11,7 +11,7 @@ use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::TlsConnector;
 
-use super::Result;
+use crate::store::{Code, Fault, Result};
 
 /// Makes encrypted connections.
 #[derive(Clone)]
@@ -19,7 +19,12 @@ pub(super) struct Tls(Arc<ClientConfig>);
 
 impl Tls {
     pub(super) fn new() -> Result<Tls> {
-        crate::web::tls().map(Tls)
+        tidegate_web::tls().map(Tls).map_err(|error| match error {
+            tidegate_web::Error::Certificates(why) => {
+                Fault::new(Code::Outside, format!("Certificates of servers cannot be checked: {why}"))
+            }
+            other => Fault::new(Code::Outside, other.to_string()),
+        })
     }
 }
 

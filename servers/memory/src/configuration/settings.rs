@@ -1,4 +1,4 @@
-//! [`MemorySettings`]: what the memory that is part of the program is told.
+//! [`MemorySettings`]: what `[memory]` of a configuration means.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -94,21 +94,5 @@ pub struct ApiKey(pub String);
 impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ApiKey")
-    }
-}
-
-impl MemorySettings {
-    /// Everything that makes it what it is, secrets included, for the digest.
-    pub(crate) fn parts(&self) -> Vec<String> {
-        let key = |key: &Option<ApiKey>| key.as_ref().map(|key| key.0.clone()).unwrap_or_default();
-        let mut parts = vec![format!("{self:?}")];
-        if let Some(MemoryStore::Postgres(address)) = &self.store {
-            parts.push(address.clone());
-        }
-        if let Some(Embeddings::Endpoint { api_key, .. }) = &self.embeddings {
-            parts.push(key(api_key));
-        }
-        parts.extend(self.models.iter().map(|provider| key(&provider.api_key)));
-        parts
     }
 }

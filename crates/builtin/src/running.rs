@@ -1,19 +1,23 @@
-//! [`Opening`]: the memory as a door behind which it is opened when somebody comes, and not before: one that cannot be
-//! opened is down, and everything else works.
+//! [`Running`]: a server of the program as a door behind which it is opened when somebody comes, and not before: one that
+//! cannot be opened is down, and everything else works.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use futures_util::future::{BoxFuture, Either};
-use tidegate::ServerDoor;
-use tidegate::protocol::{Error, Symbol};
-use tidegate_memory::Store;
+use futures_util::future::BoxFuture;
+use tidegate_protocol::{Error, Symbol};
 use tidegate_service::{Call, Door, Reply};
 use tokio::sync::Mutex;
 use tower::Service;
+
+use crate::erased::Builtin;
+use crate::opened::Opened;
+use crate::server::Host;
+use crate::settings::BuiltinSettings;
 
 /// The pause after the first attempt that failed; each later one is twice as long.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -21,22 +25,17 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// How long the end waits for an attempt that is under way. Nothing can be lost by it.
 const LEAVE: Duration = Duration::from_secs(2);
 
-/// Opens a memory; this may wait.
-type Open = dyn Fn() -> Result<Opened, Error> + Send + Sync;
-
-/// A memory that is open.
-pub(super) struct Opened {
-    pub(super) store: Store,
-    pub(super) door: ServerDoor,
-}
-
-/// A memory that is opened when it is needed. One that cannot be opened is tried again, after pauses that grow. Clones are
+/// A server that is opened when it is needed. One that cannot be opened is tried again, after pauses that grow. Clones are
 /// the same.
 #[derive(Clone)]
-pub(crate) struct Opening(Arc<Inner>);
+pub struct Running(Arc<Inner>);
 
 struct Inner {
-    open: Box<Open>,
+    builtin: Builtin,
+    /// What the configuration calls it.
+    server: String,
+    settings: BuiltinSettings,
+    host: Host,
     opened: OnceLock<Opened>,
     is_closed: AtomicBool,
     /// One attempt at a time.
@@ -50,29 +49,32 @@ struct Failed {
     again: Instant,
 }
 
-impl Opening {
-    pub(super) fn new(open: impl Fn() -> Result<Opened, Error> + Send + Sync + 'static) -> Opening {
-        let open = Box::new(open);
-        Opening(Arc::new(Inner {
-            open,
+impl Running {
+    pub(crate) fn new(builtin: Builtin, server: &str, settings: BuiltinSettings, host: Host) -> Running {
+        Running(Arc::new(Inner {
+            builtin,
+            server: server.to_owned(),
+            settings,
+            host,
             opened: OnceLock::new(),
             is_closed: AtomicBool::default(),
             last: Mutex::default(),
         }))
     }
 
-    /// Opens it, unless that was done, or failed just now. The error is for the operator: it says where the memory is.
-    pub(crate) async fn open(&self) -> Result<(), Error> {
-        let opening = self.clone();
+    /// Opens it, unless that was done, or failed just now. The error is for the operator: it may say where
+    /// something is.
+    pub async fn open(&self) -> Result<(), Error> {
+        let running = self.clone();
         // A task of its own: a caller who gives up does not take it away from the others.
-        let attempt = tokio::spawn(async move { opening.attempt().await });
+        let attempt = tokio::spawn(async move { running.attempt().await });
         attempt.await.unwrap_or_else(|_| Err(Error::internal()))
     }
 
     async fn attempt(self) -> Result<(), Error> {
         let mut last = self.0.last.lock().await;
         if self.0.is_closed.load(Ordering::SeqCst) {
-            return Err(closed());
+            return Err(self.0.closed());
         }
         if self.0.opened.get().is_some() {
             return Ok(());
@@ -81,11 +83,11 @@ impl Opening {
             return Err(failed.why.clone());
         }
         let inner = self.0.clone();
-        let opened = tokio::task::spawn_blocking(move || (inner.open)()).await;
+        let opened = tokio::task::spawn_blocking(move || inner.open()).await;
         match opened.unwrap_or_else(|_| Err(Error::internal())) {
             Ok(opened) if self.0.is_closed.load(Ordering::SeqCst) => {
-                opened.store.close().await;
-                Err(closed())
+                opened.close().await;
+                Err(self.0.closed())
             }
             Ok(opened) => {
                 let _ = self.0.opened.set(opened);
@@ -105,31 +107,44 @@ impl Opening {
     }
 
     /// Ends it for good: whatever was acknowledged is where it belongs afterwards.
-    pub(crate) async fn close(self) {
+    pub async fn close(self) {
         self.0.is_closed.store(true, Ordering::SeqCst);
         // An attempt that ends later sees that it is too late.
         let _ = tokio::time::timeout(LEAVE, self.0.last.lock()).await;
         if let Some(opened) = self.0.opened.get() {
-            opened.store.close().await;
+            opened.close().await;
         }
     }
 }
 
-fn closed() -> Error {
-    Error::new(Symbol::Unavailable, "The memory is closed").unexecuted()
+impl Inner {
+    fn open(&self) -> Result<Opened, Error> {
+        self.builtin.open(&self.settings, self.host.clone()).map_err(|error| {
+            Error::new(error.symbol(), format!("server {:?}: {}", self.server, error.message()))
+        })
+    }
+
+    fn closed(&self) -> Error {
+        Error::new(Symbol::Unavailable, format!("The {} is closed", self.builtin.name())).unexecuted()
+    }
+
+    /// What callers are told: where something is kept is none of their business.
+    fn shut(&self) -> Error {
+        let what = format!("The {} cannot be opened; the log of the gateway says why", self.builtin.name());
+        Error::new(Symbol::Unavailable, what).unexecuted()
+    }
 }
 
-/// What callers are told: where the memory is kept is none of their business.
-fn shut() -> Error {
-    let what = "The memory cannot be opened; the log of the gateway says why";
-    Error::new(Symbol::Unavailable, what).unexecuted()
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Running({})", self.0.builtin.name())
+    }
 }
 
-impl Service<Call> for Opening {
+impl Service<Call> for Running {
     type Response = Reply;
     type Error = Infallible;
-    type Future =
-        Either<<ServerDoor as Service<Call>>::Future, BoxFuture<'static, Result<Reply, Infallible>>>;
+    type Future = BoxFuture<'static, Result<Reply, Infallible>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         Poll::Ready(Ok(()))
@@ -137,15 +152,15 @@ impl Service<Call> for Opening {
 
     fn call(&mut self, call: Call) -> Self::Future {
         if let Some(opened) = self.0.opened.get() {
-            return Either::Left(opened.door.answer(call));
+            return opened.door.answer(call);
         }
-        let opening = self.clone();
-        Either::Right(Box::pin(async move {
-            let tried = opening.open().await;
-            match opening.0.opened.get() {
+        let running = self.clone();
+        Box::pin(async move {
+            let tried = running.open().await;
+            match running.0.opened.get() {
                 Some(opened) if tried.is_ok() => opened.door.answer(call).await,
-                _ => Ok(Reply::Error(shut())),
+                _ => Ok(Reply::Error(running.0.shut())),
             }
-        }))
+        })
     }
 }

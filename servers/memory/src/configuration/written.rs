@@ -1,10 +1,9 @@
-//! What was written about the memory.
+//! `[memory]` of a configuration as it is written. The comments on the fields are what people read in their editors.
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
-
-use super::Time;
+use tidegate_builtin::Time;
 
 /// The built-in memory. It is served if a server has builtin = "memory", or if there is no configuration at all.
 #[derive(Deserialize, JsonSchema, Default)]

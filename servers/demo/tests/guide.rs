@@ -1,0 +1,27 @@
+//! `docs/builtin.md` goes through this server: what it quotes must be there.
+
+use std::path::Path;
+
+fn read(path: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path);
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn the_guide_quotes_the_program() {
+    let sources: String = [
+        "servers/demo/src/lib.rs",
+        "servers/demo/src/tools.rs",
+        "servers/memory/src/configuration/mod.rs",
+        "command/src/builtins.rs",
+    ]
+    .map(read)
+    .join("\n");
+    let guide = read("docs/builtin.md");
+    let quotes: Vec<&str> =
+        guide.split("```rust\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default()).collect();
+    assert!(quotes.len() >= 5);
+    for quote in quotes {
+        assert!(sources.contains(quote), "this is no code of the program any more:\n{quote}");
+    }
+}
