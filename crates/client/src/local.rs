@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use bytestring::ByteString;
 use pin_project_lite::pin_project;
 use tidegate_protocol::seal::Sealer;
@@ -28,7 +29,7 @@ pub(crate) struct LocalDoor {
     /// The client itself among the callers.
     pub(crate) own: CallerId,
     /// What the service seals with, if it has no keys of its own.
-    pub(crate) sealer: Option<Arc<Sealer>>,
+    pub(crate) sealer: Arc<ArcSwapOption<Sealer>>,
 }
 
 impl Service<Call> for LocalDoor {
@@ -45,8 +46,8 @@ impl Service<Call> for LocalDoor {
         // What the service allows itself when nobody says anything is of no account here. A moment later than here, so that
         // the error is the one that names the setting.
         call.context.deadline = Some(allowance.at_most() + MOMENT);
-        if let Some(sealer) = &self.sealer {
-            call.context.extensions.insert(sealer.clone());
+        if let Some(sealer) = self.sealer.load_full() {
+            call.context.extensions.insert(sealer);
         }
         let outbox = call.context.outbox.clone();
         let tool = match self.options.tool_timeouts.is_empty() {

@@ -121,7 +121,7 @@ impl Inner {
         building.pins = pins;
         let drain = settings.drain;
         building.settings = settings;
-        // Clients that stay keep theirs: what it names is in this process and ends with it.
+        mounts.iter().for_each(|mount| mount.client.reseal(sealer.scoped(mount.name())));
         self.sealer.store(sealer);
         self.publish(&mut building, mounts);
         building.leaving.retain(|leaving| !leaving.is_finished());

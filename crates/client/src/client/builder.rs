@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use tidegate_protocol::seal::Sealer;
 use tidegate_protocol::{ClientCapabilities, Error, Json, Level, Method, Object, Revision};
 use tidegate_service::layers::{BreakerLayer, BreakerSettings, RetryLayer, RetryPolicy};
@@ -191,11 +192,12 @@ impl ClientBuilder {
         let to = match self.target {
             Target::Local(door) => {
                 let (bare, caller) = (door.clone(), CallerId::new());
-                let sealer = self.sealer.map(Arc::new);
-                let door = LocalDoor { inner: door, options: options.clone(), own: caller, sealer };
+                let sealer = Arc::new(ArcSwapOption::new(self.sealer.map(Arc::new)));
+                let door =
+                    LocalDoor { inner: door, options: options.clone(), own: caller, sealer: sealer.clone() };
                 let door: Policed<_> = retry.layer(breaker.layer(door));
                 return Ok(Client(Arc::new(Inner {
-                    server: Server::Local { door, bare },
+                    server: Server::Local { door, bare, sealer },
                     options,
                     cache,
                     circuit,

@@ -1,8 +1,10 @@
 //! Whether the server is there, and letting it rest.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tidegate_protocol::seal::Sealer;
 use tidegate_protocol::{Error, Method, Params, Symbol};
 use tidegate_service::layers::BreakerState;
 use tidegate_service::{Call, CallerId, Door, Reply};
@@ -53,6 +55,14 @@ impl Client {
     pub fn forget_failures(&self) {
         if let Server::Remote { upstream, .. } = &self.0.server {
             upstream.forget_failures();
+        }
+    }
+
+    /// Has a service in this process seal with other keys from now on: see [`ClientBuilder::sealer`](super::ClientBuilder::sealer).
+    /// What is sealed for other servers names something in this process that ends with it, and keeps its key.
+    pub fn reseal(&self, with: Sealer) {
+        if let Server::Local { sealer, .. } = &self.0.server {
+            sealer.store(Some(Arc::new(with)));
         }
     }
 

@@ -11,7 +11,9 @@ mod result;
 use std::convert::Infallible;
 use std::sync::Arc;
 
+use arc_swap::ArcSwapOption;
 use futures_util::future::BoxFuture;
+use tidegate_protocol::seal::Sealer;
 use tidegate_protocol::{ClientCapabilities, Error, Json, Level, Limits, Method, Params, Revision};
 use tidegate_service::layers::{Breaker, Circuit, Retry, ToolFailureLayer};
 use tidegate_service::{BoxDoor, Call, CallerId, Context, Door, Principal, Reply};
@@ -80,7 +82,7 @@ type OnClose = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 /// What answers.
 enum Server {
     Remote { upstream: Arc<Upstream>, door: Policed<UpstreamDoor> },
-    Local { door: Policed<LocalDoor>, bare: BoxDoor },
+    Local { door: Policed<LocalDoor>, bare: BoxDoor, sealer: Arc<ArcSwapOption<Sealer>> },
 }
 
 /// How far a client has come with its server.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use tidegate_gateway::{Gateway, Settings};
+use tidegate_gateway::{Gateway, ServerSettings, Settings};
 use tidegate_protocol::seal::Key;
 use tidegate_protocol::{ClientCapabilities, Symbol};
 use tidegate_server::{Cx, Elicit, PageRequest, Resource, ResourcePage, Server, Tool, ToolError};
@@ -101,21 +101,38 @@ async fn a_cursor_outlives_the_process_if_the_list_does() {
     }
 }
 
+/// A server in this process that has three resources, one on each page.
+fn notes(name: &'static str) -> ServerSettings {
+    let source = move |request: PageRequest, _| {
+        let at: usize = request.after.as_deref().map_or(0, |after| after.parse().unwrap());
+        let page = ResourcePage::new([Resource::new(format!("{name}://{at}"), at.to_string())]);
+        std::future::ready(Ok(if at < 2 { page.next((at + 1).to_string()) } else { page }))
+    };
+    local(name, Server::new(name, "1.0").page_size(1).resource_source(source))
+}
+
+#[tokio::test]
+async fn servers_of_the_process_follow_when_keys_are_replaced() {
+    let with = |secrets: &[&str]| {
+        let sealing_keys = secrets.iter().map(|key| Key::derive(key)).collect();
+        Settings { sealing_keys, ..settings([notes("a")]) }
+    };
+    let ann = person("ann");
+    let running = started(with(&["old"])).await;
+    running.reload(with(&["new", "old"])).await.unwrap();
+    let cursor = ann.get(&running, "resources/list", json!({})).await["nextCursor"].clone();
+    let later = started(with(&["new"])).await;
+    let page = ann.get(&later, "resources/list", json!({"cursor": cursor})).await;
+    assert_eq!(keys(&page), ["a://1"], "nothing of the old key is in it");
+    running.close().await;
+    later.close().await;
+}
+
 #[tokio::test]
 async fn servers_of_the_process_seal_with_the_same_keys() {
     let dir = Dir::new("builtin");
     // Made anew each time, with a random key of its own.
-    let start = || {
-        let notes = |name: &'static str| {
-            Server::new(name, "1.0").page_size(1).resource_source(move |request: PageRequest, _| {
-                let at: usize = request.after.as_deref().map_or(0, |after| after.parse().unwrap());
-                let page = ResourcePage::new([Resource::new(format!("{name}://{at}"), at.to_string())]);
-                std::future::ready(Ok(if at < 2 { page.next((at + 1).to_string()) } else { page }))
-            })
-        };
-        let servers = settings([local("a", notes("a")), local("b", notes("b"))]);
-        started(Settings { state_dir: Some(dir.0.clone()), ..servers })
-    };
+    let start = || started(Settings { state_dir: Some(dir.0.clone()), ..settings([notes("a"), notes("b")]) });
     let ann = person("ann");
     let (mut cursor, mut read) = (Value::Null, Vec::new());
     for _ in 0..6 {
