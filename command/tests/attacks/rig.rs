@@ -14,7 +14,7 @@ use crate::http::{self, Answer};
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What somebody else waits at most while an attack is under way. Wide: it tells slow from locked out.
-const OTHERS_WAIT: Duration = Duration::from_secs(5);
+const OTHERS_WAIT: Duration = Duration::from_secs(30);
 
 /// A served configuration, in a directory of its own. Killed and removed at the end.
 pub(crate) struct Gateway {

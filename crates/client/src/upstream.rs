@@ -14,6 +14,7 @@ use std::task::{Context as Poller, Poll};
 
 use tidegate_protocol::seal::Sealer;
 use tidegate_protocol::{Error, Method, Symbol};
+use tidegate_service::events::{self, EraChanged, Event};
 use tidegate_service::{Call, CallerId, HOP_LIMIT, Reply};
 use tokio_util::sync::CancellationToken;
 
@@ -160,7 +161,7 @@ impl Upstream {
 
     /// The server is not what it was.
     fn looks_again(&self, error: &Error) {
-        tracing::info!(server = %self.dialer.name, %error, "the server seems to have changed its protocol era; detecting it again");
+        events::emit(&Event::EraChanged(EraChanged { server: &self.dialer.name, error }));
         self.forget();
     }
 

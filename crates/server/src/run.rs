@@ -8,6 +8,7 @@ use std::task::{Context, Poll, ready};
 use futures_util::future::BoxFuture;
 use tidegate_protocol::{Error, Symbol};
 use tidegate_service::Reply;
+use tidegate_service::events::{self, Event, HandlerFailed};
 use tokio::time::Sleep;
 use tokio_util::sync::WaitForCancellationFutureOwned;
 
@@ -111,7 +112,7 @@ impl Run {
                 Poll::Ready(match outcome {
                     Ok(reply) => (reply, true),
                     Err(error) => {
-                        tracing::warn!(error = error.message(), "a handler failed");
+                        events::emit(&Event::HandlerFailed(HandlerFailed { error: error.message() }));
                         (Reply::Error(error.into_error()), false)
                     }
                 })

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use futures_util::future::FutureExt;
 use tidegate_protocol::{Error, Json, Method, Revision, Symbol};
+use tidegate_service::events::{self, Event, SessionExpired};
 use tidegate_service::{Call, CallerId, Context, Filter, Reply, Subscription};
 
 use super::keep;
@@ -110,7 +111,8 @@ impl Legacy {
                         if std::mem::replace(&mut expired, true) {
                             return reply;
                         }
-                        tracing::info!(server = %lane.peer.desk.name, "the session has expired; opening another");
+                        let expired = SessionExpired { server: &lane.peer.desk.name };
+                        events::emit(&Event::SessionExpired(expired));
                         self.lanes.forget(&lane);
                         self.changes.gap();
                     }

@@ -7,6 +7,7 @@ use bytestring::ByteString;
 use futures_util::future::{BoxFuture, Shared, WeakShared};
 use tidegate_protocol::seal::{Binding, Sealer, digest_of};
 use tidegate_protocol::{Error, Id, Json, Method, Object, Params, Symbol};
+use tidegate_service::events::{self, CallAbandoned, Event};
 use tidegate_service::{InputRequired, Principal, Question, Reply, epoch_ms};
 
 use super::lane::Lane;
@@ -181,7 +182,7 @@ impl Parked {
         Timer::after(self.options.time, move || {
             let Some(parked) = parked.upgrade() else { return };
             if let Some(call) = parked.take(name, round) {
-                tracing::info!(method = %call.ticket.method, "stopped a call whose questions were not answered");
+                events::emit(&Event::CallAbandoned(CallAbandoned { method: &call.ticket.method }));
                 call.lane.peer.cancel(&call.ticket, "the questions were not answered in time");
             }
         })

@@ -60,6 +60,36 @@ pub struct ToolFailed<'a> {
     pub error: &'a str,
 }
 
+/// A handler of a framework server other than a tool failed.
+#[derive(Debug, Clone, Copy)]
+pub struct HandlerFailed<'a> {
+    /// Why.
+    pub error: &'a str,
+}
+
+/// A call was stopped because the questions that it had led to were not answered in time.
+#[derive(Debug, Clone, Copy)]
+pub struct CallAbandoned<'a> {
+    /// What was called.
+    pub method: &'a Method,
+}
+
+/// A server has forgotten a session. Another one is opened.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionExpired<'a> {
+    /// The server.
+    pub server: &'a str,
+}
+
+/// A server does not speak the era any more that it spoke. Which one it speaks is found out again.
+#[derive(Debug, Clone, Copy)]
+pub struct EraChanged<'a> {
+    /// The server.
+    pub server: &'a str,
+    /// What it was noticed by.
+    pub error: &'a Error,
+}
+
 /// A circuit breaker opened, closed, or tries again.
 #[derive(Debug, Clone, Copy)]
 pub struct CircuitChanged<'a> {

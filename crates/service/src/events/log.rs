@@ -47,6 +47,18 @@ impl Recorder for LogRecorder {
             }
             Event::HandlerPanicked(it) => tracing::error!(panic = it.message, "a handler panicked"),
             Event::ToolFailed(it) => tracing::warn!(tool = it.tool, error = it.error, "a tool failed"),
+            Event::HandlerFailed(it) => tracing::warn!(error = it.error, "a handler failed"),
+            Event::CallAbandoned(it) => {
+                tracing::info!(method = %it.method, "stopped a call whose questions were not answered")
+            }
+            Event::SessionExpired(it) => {
+                tracing::info!(server = it.server, "the session has expired; opening another")
+            }
+            Event::EraChanged(it) => tracing::info!(
+                server = it.server,
+                error = %it.error,
+                "the server seems to have changed its protocol era; detecting it again"
+            ),
             Event::CircuitChanged(it) => {
                 let (breaker, from, to) = (it.breaker, it.from, it.to);
                 match to {

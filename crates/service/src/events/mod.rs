@@ -35,8 +35,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub(crate) use call::Observing;
 pub use call::{CallEnded, Outcome};
 pub use kinds::{
-    CallFailed, CallRetried, CallTimedOut, CircuitChanged, HandlerPanicked, ResultTooLarge, ServerConnected,
-    ServerLeft, ServerStateChanged, ServersReady, StatisticsDue, ToolFailed,
+    CallAbandoned, CallFailed, CallRetried, CallTimedOut, CircuitChanged, EraChanged, HandlerFailed,
+    HandlerPanicked, ResultTooLarge, ServerConnected, ServerLeft, ServerStateChanged, ServersReady,
+    SessionExpired, StatisticsDue, ToolFailed,
 };
 pub use log::LogRecorder;
 
@@ -52,10 +53,14 @@ pub enum Event<'a> {
     ResultTooLarge(ResultTooLarge),
     HandlerPanicked(HandlerPanicked<'a>),
     ToolFailed(ToolFailed<'a>),
+    HandlerFailed(HandlerFailed<'a>),
+    CallAbandoned(CallAbandoned<'a>),
     CircuitChanged(CircuitChanged<'a>),
     ServerConnected(ServerConnected<'a>),
     ServerStateChanged(ServerStateChanged<'a>),
     ServerLeft(ServerLeft<'a>),
+    SessionExpired(SessionExpired<'a>),
+    EraChanged(EraChanged<'a>),
     ServersReady(ServersReady<'a>),
     StatisticsDue(StatisticsDue<'a>),
 }
@@ -72,16 +77,20 @@ pub enum Kind {
     ResultTooLarge,
     HandlerPanicked,
     ToolFailed,
+    HandlerFailed,
+    CallAbandoned,
     CircuitChanged,
     ServerConnected,
     ServerStateChanged,
     ServerLeft,
+    SessionExpired,
+    EraChanged,
     ServersReady,
     StatisticsDue,
 }
 
 impl Kind {
-    const ALL: [Kind; 13] = [
+    const ALL: [Kind; 17] = [
         Kind::CallEnded,
         Kind::CallFailed,
         Kind::CallTimedOut,
@@ -89,10 +98,14 @@ impl Kind {
         Kind::ResultTooLarge,
         Kind::HandlerPanicked,
         Kind::ToolFailed,
+        Kind::HandlerFailed,
+        Kind::CallAbandoned,
         Kind::CircuitChanged,
         Kind::ServerConnected,
         Kind::ServerStateChanged,
         Kind::ServerLeft,
+        Kind::SessionExpired,
+        Kind::EraChanged,
         Kind::ServersReady,
         Kind::StatisticsDue,
     ];
@@ -113,10 +126,14 @@ impl Event<'_> {
             Event::ResultTooLarge(_) => Kind::ResultTooLarge,
             Event::HandlerPanicked(_) => Kind::HandlerPanicked,
             Event::ToolFailed(_) => Kind::ToolFailed,
+            Event::HandlerFailed(_) => Kind::HandlerFailed,
+            Event::CallAbandoned(_) => Kind::CallAbandoned,
             Event::CircuitChanged(_) => Kind::CircuitChanged,
             Event::ServerConnected(_) => Kind::ServerConnected,
             Event::ServerStateChanged(_) => Kind::ServerStateChanged,
             Event::ServerLeft(_) => Kind::ServerLeft,
+            Event::SessionExpired(_) => Kind::SessionExpired,
+            Event::EraChanged(_) => Kind::EraChanged,
             Event::ServersReady(_) => Kind::ServersReady,
             Event::StatisticsDue(_) => Kind::StatisticsDue,
         }
