@@ -99,6 +99,11 @@ fn meaning<T: Serialize>(outcome: Result<T, ServiceError>) -> Value {
             result
         }
         Err(ServiceError::McpError(ErrorData { code, message, data, .. })) => {
+            // Each call has an id of its own.
+            let mut data = json!(data);
+            if let Some(data) = data.as_object_mut() {
+                data.remove("correlationId");
+            }
             json!({"error": {"code": code.0, "message": message, "data": data}})
         }
         Err(other) => json!({"failed": other.to_string()}),

@@ -122,19 +122,23 @@ impl Parts {
         });
     }
 
-    /// Says how a call ended: `tools/call echo: ok in 0.8 ms (claude-code)`.
+    /// Says how a call ended: `tools/call echo: ok in 0.8 ms (claude-code)`, and if it failed, under which id.
     fn say_call(&mut self) {
         let rest = std::mem::take(&mut self.rest);
         let field =
             |wanted: &str| rest.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.as_str());
-        let mut called = String::new();
+        let (mut called, mut id) = (String::new(), String::new());
         Current::look(|call| {
             called = call.fields().skip(1).map(|(_, value)| value).collect::<Vec<_>>().join(" ");
+            id = call.correlation().to_string();
         });
-        let outcome = field("error").or(field("outcome")).unwrap_or_default();
+        let outcome = field("outcome").unwrap_or_default();
         self.message = format!("{called}: {outcome} in {} ms", field("duration_ms").unwrap_or_default());
-        if let Some(client) = field("client") {
-            let _ = write!(self.message, " ({client})");
+        // Who asks what went wrong has the id.
+        let id = Some(id.as_str()).filter(|_| matches!(outcome, "error" | "tool_error"));
+        let about: Vec<&str> = field("client").into_iter().chain(id).collect();
+        if !about.is_empty() {
+            let _ = write!(self.message, " ({})", about.join(", "));
         }
     }
 

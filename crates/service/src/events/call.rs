@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use tidegate_protocol::{Json, Method, Object, Revision, Symbol};
+use tidegate_protocol::{Json, Method, Object, Revision, Symbol, meta};
 
 use super::{Event, Kind};
 use crate::call::Call;
@@ -25,6 +25,8 @@ pub struct CallEnded<'a> {
     pub server: Option<&'a str>,
     /// How it ended.
     pub outcome: Outcome,
+    /// What failed, if something did and that is known: the symbol of the error, or of a tool's failure.
+    pub error: Option<Cow<'a, str>>,
     /// How long it took.
     pub duration: Duration,
     /// The revision that the caller speaks.
@@ -99,6 +101,19 @@ fn says_error(result: &Json) -> bool {
             .is_some_and(|result| result.json("isError").is_some_and(|it| it.as_str() == "true"))
 }
 
+/// The symbol of what failed.
+fn failure(outcome: Outcome, reply: &Reply) -> Option<Cow<'static, str>> {
+    match (outcome, reply) {
+        (Outcome::Failed(symbol), _) => Some(symbol.as_str().into()),
+        // What a server of somebody else wrote has none.
+        (Outcome::ToolError, Reply::Complete(result)) => {
+            let machine = Object::of(result)?.object("_meta")?.object(meta::ERROR)?;
+            Some(machine.str("symbol")?.into_owned().into())
+        }
+        _ => None,
+    }
+}
+
 /// What has to be remembered of a call while it runs. Nothing when nobody wants to know how it ends.
 #[derive(Debug)]
 pub(crate) struct Observing(Option<Box<Observed>>);
@@ -130,8 +145,9 @@ impl Observing {
     }
 
     /// Emits the record.
-    pub(crate) fn end(&mut self, current: &Current, outcome: impl FnOnce(&Method) -> Outcome) {
+    pub(crate) fn end(&mut self, current: &Current, reply: Option<&Reply>) {
         let Some(observed) = self.0.take() else { return };
+        let outcome = reply.map_or(Outcome::Cancelled, |reply| Outcome::of(current.method(), reply));
         let client = observed.client_info.as_ref().and_then(Object::of);
         let client = client.and_then(|info| info.str("name").map(|name| name.into_owned()));
         let ended = CallEnded {
@@ -139,7 +155,8 @@ impl Observing {
             method: current.method(),
             name: current.name(),
             server: current.server(),
-            outcome: outcome(current.method()),
+            outcome,
+            error: reply.and_then(|reply| failure(outcome, reply)),
             duration: observed.started.elapsed(),
             revision: observed.revision,
             principal: &observed.principal,

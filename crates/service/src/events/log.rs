@@ -3,7 +3,7 @@
 use tidegate_protocol::Method;
 use tracing::{Level, enabled};
 
-use super::{CallEnded, Event, Kind, Outcome, Recorder, ServerStateChanged};
+use super::{CallEnded, Event, Kind, Recorder, ServerStateChanged};
 use crate::layers::BreakerState;
 
 /// Lines about how servers are doing.
@@ -14,6 +14,9 @@ const CONNECTED: &str = "tidegate::connected";
 const STATISTICS: &str = "tidegate::statistics";
 /// One line for each call.
 const ACCESS: &str = "tidegate::access";
+
+/// From how many answered calls on a low success rate is worth a warning.
+const ENOUGH: u64 = 20;
 
 /// Writes what happens to the log.
 #[derive(Debug, Clone, Copy, Default)]
@@ -86,12 +89,18 @@ impl Recorder for LogRecorder {
             Event::StatisticsDue(it) => {
                 let (what, stats) = (if it.is_final { "Final statistics" } else { "Statistics" }, it.stats);
                 let (calls, failed, rate) = (stats.request_count, stats.error_count, stats.success_rate());
-                tracing::info!(
-                    target: STATISTICS,
-                    statistics = %it.report,
-                    "{what}: {calls} calls, {failed} failed, {rate:.2} % successful"
-                );
-                if it.warn {
+                let answered = stats.success_count + stats.error_count;
+                let words = match calls {
+                    0 => String::new(),
+                    _ if answered < calls => {
+                        let open = calls - answered;
+                        format!(", {failed} failed, {open} cancelled, {rate:.2} % of the others successful")
+                    }
+                    _ => format!(", {failed} failed, {rate:.2} % successful"),
+                };
+                tracing::info!(target: STATISTICS, statistics = %it.report, "{what}: {calls} calls{words}");
+                // A few calls say nothing.
+                if it.warn && answered >= ENOUGH {
                     tracing::warn!(success_rate = format_args!("{rate:.2}%"), "the success rate is low");
                 }
             }
@@ -111,16 +120,12 @@ fn state(it: &ServerStateChanged<'_>) {
 
 /// One line for each call, with what is needed to find it again.
 fn access(call: &CallEnded<'_>) {
-    let error = match call.outcome {
-        Outcome::Failed(symbol) => Some(symbol.as_str()),
-        _ => None,
-    };
     // The correlation id, the method and the tool are those of the current call, and added to each of its lines.
     tracing::info!(
         target: ACCESS,
         server = call.server,
         outcome = call.outcome.as_str(),
-        error,
+        error = call.error.as_deref(),
         duration_ms = (call.duration.as_secs_f64() * 1e6).round() / 1e3,
         tenant = call.principal.tenant.as_deref(),
         subject = call.principal.subject.as_deref(),

@@ -12,7 +12,7 @@ use tower::{Layer, Service};
 use crate::call::Call;
 use crate::current::{Current, Working};
 use crate::door::Door;
-use crate::events::{Observing, Outcome};
+use crate::events::Observing;
 use crate::reply::Reply;
 
 /// Adds [`Events`].
@@ -60,7 +60,7 @@ pin_project! {
         fn drop(this: Pin<&mut Self>) {
             let this = this.project();
             if this.observing.is_open() {
-                this.inner.enter(|current| this.observing.end(current, |_| Outcome::Cancelled));
+                this.inner.enter(|current| this.observing.end(current, None));
             }
         }
     }
@@ -73,7 +73,7 @@ impl<F: Future<Output = Result<Reply, Infallible>>> Future for EventsFuture<F> {
         let mut this = self.project();
         let Ok(reply) = ready!(this.inner.as_mut().poll(cx));
         if this.observing.is_open() {
-            this.inner.enter(|current| this.observing.end(current, |method| Outcome::of(method, &reply)));
+            this.inner.enter(|current| this.observing.end(current, Some(&reply)));
         }
         Poll::Ready(Ok(reply))
     }
@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
     use crate::Context as Terms;
-    use crate::events::{self, Event, Kind, Recorder};
+    use crate::events::{self, Event, Kind, Outcome, Recorder};
 
     /// The calls with a certain tool that have ended.
     #[derive(Default)]
