@@ -117,7 +117,7 @@ fn key(line: &str) -> Option<Key> {
 fn open_to_others(path: &Path) -> Option<u32> {
     use std::os::unix::fs::PermissionsExt;
     let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
-    (mode & 0o044 != 0).then_some(mode)
+    (mode & 0o066 != 0).then_some(mode)
 }
 
 #[cfg(not(unix))]

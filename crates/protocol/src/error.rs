@@ -402,14 +402,14 @@ impl Error {
         self
     }
 
-    /// Adds a member to the data, whoever wrote the error. Data that is not an object, or that has such a member, stays as it
-    /// is.
+    /// Adds a member to the data, whoever wrote the error, in the place of one of that name. Data that is not an object stays as
+    /// it is.
     pub fn with_data_member(mut self, name: &str, value: &Json) -> Error {
         let data = match &self.0.data {
             None => Some(Object::empty()),
             Some(data) => Object::of(data),
         };
-        let Some(data) = data.filter(|data| !data.has(name)) else { return self };
+        let Some(data) = data else { return self };
         let data = data.with(name, value);
         if let Some(original) = &self.0.original {
             let edited = Edit::of(original).and_then(|mut edit| {

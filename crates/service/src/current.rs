@@ -75,7 +75,7 @@ impl Current {
 
     /// The tool, prompt or resource.
     pub fn name(&self) -> Option<Cow<'_, str>> {
-        self.name.as_ref().and_then(|name| name.to::<String>().ok()).map(Cow::from)
+        self.name.as_ref().and_then(|name| name.to::<String>().ok()).map(|name| cut(name.into()))
     }
 
     /// The server that the call was sent to.
@@ -93,9 +93,12 @@ impl Current {
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, Cow<'_, str>)> {
         let label = if self.method == Method::ToolsCall { "tool" } else { "name" };
         let name = self.name();
-        [("correlationId", Cow::from(self.correlation.as_str())), ("method", Cow::from(self.method.as_str()))]
-            .into_iter()
-            .chain(name.map(|name| (label, name)))
+        [
+            ("correlationId", Cow::from(self.correlation.as_str())),
+            ("method", cut(self.method.as_str().into())),
+        ]
+        .into_iter()
+        .chain(name.map(|name| (label, name)))
     }
 
     /// A span that says the same, if anybody wants one.
@@ -123,6 +126,17 @@ impl Current {
             span.in_scope(make)
         };
         Working { inner: inner.instrument(span), current }
+    }
+}
+
+/// How much of a text that others wrote a record has, in characters.
+const LONGEST: usize = 256;
+
+/// A text of others, no longer than a log line should be.
+pub(crate) fn cut(text: Cow<'_, str>) -> Cow<'_, str> {
+    match text.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &text[..at]).into(),
+        None => text,
     }
 }
 

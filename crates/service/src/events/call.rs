@@ -8,7 +8,7 @@ use tidegate_protocol::{Json, Method, Object, Revision, Symbol, meta};
 use super::{Event, Kind};
 use crate::call::Call;
 use crate::correlation::CorrelationId;
-use crate::current::Current;
+use crate::current::{Current, cut};
 use crate::principal::Principal;
 use crate::reply::Reply;
 
@@ -149,7 +149,7 @@ impl Observing {
         let Some(observed) = self.0.take() else { return };
         let outcome = reply.map_or(Outcome::Cancelled, |reply| Outcome::of(current.method(), reply));
         let client = observed.client_info.as_ref().and_then(Object::of);
-        let client = client.and_then(|info| info.str("name").map(|name| name.into_owned()));
+        let client = client.and_then(|info| info.str("name").map(|name| cut(name).into_owned()));
         let ended = CallEnded {
             correlation: current.correlation(),
             method: current.method(),

@@ -1,5 +1,7 @@
 //! [`LogRecorder`]: the first recorder, which writes log lines.
 
+use std::borrow::Cow;
+
 use tidegate_protocol::Method;
 use tracing::{Level, enabled};
 
@@ -118,6 +120,14 @@ fn state(it: &ServerStateChanged<'_>) {
     }
 }
 
+/// What a client calls itself, in quotes if it could be taken for further fields of the line.
+fn unmistakable(client: &str) -> Cow<'_, str> {
+    match client.contains('=') {
+        true => format!("{client:?}").into(),
+        false => client.into(),
+    }
+}
+
 /// One line for each call, with what is needed to find it again.
 fn access(call: &CallEnded<'_>) {
     // The correlation id, the method and the tool are those of the current call, and added to each of its lines.
@@ -129,7 +139,7 @@ fn access(call: &CallEnded<'_>) {
         duration_ms = (call.duration.as_secs_f64() * 1e6).round() / 1e3,
         tenant = call.principal.tenant.as_deref(),
         subject = call.principal.subject.as_deref(),
-        client = call.client.as_deref(),
+        client = call.client.as_deref().map(unmistakable).as_deref(),
         "{}",
         if *call.method == Method::ToolsCall { "MCP tool called" } else { "MCP request" }
     );
