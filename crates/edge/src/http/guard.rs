@@ -59,11 +59,10 @@ impl<S: HttpService> Service<Request<Body>> for Guard<S> {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let page = cors::Page::of(&request, &self.settings.origins);
-        let checked = check(&request, &self.settings);
-        let refusal = || respond::refused(403, &checked.clone().err().unwrap_or_else(Error::internal));
-        match (page, &checked) {
+        let checked = check(&request, &self.settings).map_err(|error| respond::refused(403, &error));
+        match (page, checked) {
             (None, Ok(())) => GuardFuture::Passed { inner: self.inner.call(request) },
-            (None, Err(_)) => GuardFuture::Refused { response: Some(refusal()) },
+            (None, Err(refusal)) => GuardFuture::Refused { response: Some(refusal) },
             (Some(page), Ok(())) => {
                 let mut inner = self.inner.clone();
                 let answer = page.answer(request, async move |request| {
@@ -72,8 +71,7 @@ impl<S: HttpService> Service<Request<Body>> for Guard<S> {
                 });
                 GuardFuture::Page { answer: Box::pin(answer) }
             }
-            (Some(page), Err(_)) => {
-                let refusal = refusal();
+            (Some(page), Err(refusal)) => {
                 GuardFuture::Page { answer: Box::pin(page.answer(request, async move |_| refusal)) }
             }
         }

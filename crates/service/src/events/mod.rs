@@ -143,7 +143,7 @@ impl Event<'_> {
 /// Makes something of what happens. It is called where things happen, so it must not wait: what takes long goes into a
 /// bounded queue.
 pub trait Recorder: Send + Sync {
-    /// Whether events of this kind are of any interest. Asked when the recorder is added, and again by [`refresh`].
+    /// Whether events of this kind are of any interest. If the answer changes, call [`refresh`].
     fn wants(&self, kind: Kind) -> bool;
 
     /// Takes an event.
@@ -153,10 +153,14 @@ pub trait Recorder: Send + Sync {
 /// What any recorder wants, a bit for each kind. Everything at first: the log decides by itself.
 static WANTED: AtomicU32 = AtomicU32::new(u32::MAX);
 
-/// The recorders besides the log.
+/// The recorders besides the log. Nobody holds the lock while one of them is at work.
 static RECORDERS: RwLock<Vec<Arc<dyn Recorder>>> = RwLock::new(Vec::new());
 
-/// Adds a recorder to those of this process, until the last other handle on what it records to is gone: see [`remove`].
+fn recorders() -> Vec<Arc<dyn Recorder>> {
+    RECORDERS.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Adds a recorder to those of this process, until it is [removed](remove).
 pub fn add(recorder: Arc<dyn Recorder>) {
     RECORDERS.write().unwrap_or_else(PoisonError::into_inner).push(recorder);
     refresh();
@@ -170,7 +174,7 @@ pub fn remove(recorder: &Arc<dyn Recorder>) {
 
 /// Asks all recorders again what they want, because that has changed: the log level, for one.
 pub fn refresh() {
-    let recorders = RECORDERS.read().unwrap_or_else(PoisonError::into_inner);
+    let recorders = recorders();
     let is_wanted = |kind: &Kind| LogRecorder.wants(*kind) || recorders.iter().any(|one| one.wants(*kind));
     let wanted = Kind::ALL.iter().filter(|kind| is_wanted(kind)).fold(0, |bits, kind| bits | kind.bit());
     WANTED.store(wanted, Ordering::Relaxed);
@@ -188,8 +192,7 @@ pub fn emit(event: &Event<'_>) {
         return;
     }
     LogRecorder.record(event);
-    let recorders = RECORDERS.read().unwrap_or_else(PoisonError::into_inner);
-    for recorder in recorders.iter().filter(|recorder| recorder.wants(kind)) {
+    for recorder in recorders().iter().filter(|recorder| recorder.wants(kind)) {
         recorder.record(event);
     }
 }
