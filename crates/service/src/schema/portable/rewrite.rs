@@ -223,12 +223,9 @@ impl<'a> Rewriter<'a> {
                 Some(Value::Array(items)) => return at_most(members, items.len(), written),
                 _ => return Some(()),
             },
-            (
-                "additionalItems" | "unevaluatedItems" | "unevaluatedProperties" | "propertyNames",
-                Value::Bool(true),
-            ) => {
-                return Some(());
-            }
+            ("additionalItems" | "propertyNames", Value::Bool(true)) => return Some(()),
+            // It takes everything, and so leaves nothing to what is around it.
+            ("unevaluatedItems" | "unevaluatedProperties", Value::Bool(true)) => json!({}),
             ("additionalProperties", Value::Bool(false)) => Value::Bool(false),
             ("additionalProperties", others) if is_anything(others) => match self.refs.unevaluated_properties
             {
