@@ -57,6 +57,9 @@ impl Recipe {
             Gateway::Ours => {
                 let mut words = vec![binaries.path(Program::OUR_GATEWAY)?.to_owned(), "serve".into()];
                 words.extend(["--listen".into(), "127.0.0.1:0".into()]);
+                if let Some(level) = std::env::var_os("BENCH_LOG") {
+                    words.extend(["--log-level".into(), level]);
+                }
                 if matches!(behind, Behind::Demonstration) {
                     words.push("--demo".into());
                 } else {

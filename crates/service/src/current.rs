@@ -75,7 +75,7 @@ impl Current {
 
     /// The tool, prompt or resource.
     pub fn name(&self) -> Option<Cow<'_, str>> {
-        self.name.as_ref().and_then(|name| name.to::<String>().ok()).map(|name| cut(name.into()))
+        self.name.as_ref().and_then(Json::to_str).map(cut)
     }
 
     /// The server that the call was sent to.
@@ -106,7 +106,7 @@ impl Current {
         if !SPANS.load(Ordering::Relaxed) {
             return tracing::Span::none();
         }
-        let name = self.name.as_ref().and_then(|name| name.to::<String>().ok());
+        let name = self.name.as_ref().and_then(Json::to_str);
         let is_tool = self.method == Method::ToolsCall;
         tracing::info_span!(
             "call",

@@ -1,9 +1,10 @@
 //! Statistics and health: what the server has done, and how well.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use arc_swap::ArcSwap;
 use indexmap::IndexMap;
 use serde_json::{Value, json};
 use tidegate_protocol::{Method, Symbol};
@@ -22,8 +23,11 @@ pub struct Counters {
     requests: AtomicU64,
     finished: AtomicU64,
     succeeded: AtomicU64,
-    tools: Mutex<IndexMap<String, Arc<AtomicU64>>>,
+    tools: ArcSwap<Tools>,
 }
+
+/// The counters of tools, in the order in which they came.
+type Tools = IndexMap<Arc<str>, Arc<AtomicU64>, foldhash::fast::RandomState>;
 
 impl Default for Counters {
     fn default() -> Self {
@@ -33,29 +37,35 @@ impl Default for Counters {
             requests: AtomicU64::new(0),
             finished: AtomicU64::new(0),
             succeeded: AtomicU64::new(0),
-            tools: Mutex::default(),
+            tools: ArcSwap::default(),
         }
     }
 }
 
 impl Counters {
-    fn tools(&self) -> MutexGuard<'_, IndexMap<String, Arc<AtomicU64>>> {
-        self.tools.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
     /// The counter of a tool. It survives the tool's being removed and added again.
     pub fn tool(&self, name: &str) -> Arc<AtomicU64> {
-        self.tools().entry(name.to_owned()).or_default().clone()
-    }
-
-    /// The same, for names of which there may be any number.
-    fn bounded_tool(&self, name: &str) -> Arc<AtomicU64> {
-        let mut tools = self.tools();
-        if let Some(count) = tools.get(name) {
+        if let Some(count) = self.tools.load().get(name) {
             return count.clone();
         }
-        let name = if tools.len() < MAX_TOOLS { name } else { OTHER };
-        tools.entry(name.to_owned()).or_default().clone()
+        let count = Arc::new(AtomicU64::new(0));
+        self.tools.rcu(|tools| {
+            let mut tools = Tools::clone(tools);
+            tools.entry(name.into()).or_insert_with(|| count.clone());
+            tools
+        });
+        // Somebody else may have been quicker.
+        self.tools.load().get(name).cloned().unwrap_or(count)
+    }
+
+    /// Counts a tool among names of which there may be any number.
+    fn count_bounded(&self, name: &str) {
+        let tools = self.tools.load();
+        match tools.get(name) {
+            Some(count) => count.fetch_add(1, Relaxed),
+            None if tools.len() < MAX_TOOLS => self.tool(name).fetch_add(1, Relaxed),
+            None => self.tool(OTHER).fetch_add(1, Relaxed),
+        };
     }
 
     /// A call has come.
@@ -79,9 +89,10 @@ impl Counters {
         let succeeded = self.succeeded.load(Relaxed);
         let finished = self.finished.load(Relaxed).max(succeeded);
         let mut tool_executions: Vec<(String, u64)> = self
-            .tools()
+            .tools
+            .load()
             .iter()
-            .map(|(name, count)| (name.clone(), count.load(Relaxed)))
+            .map(|(name, count)| (name.to_string(), count.load(Relaxed)))
             .filter(|(_, count)| *count > 0)
             .collect();
         // A stable sort: among equals, the order of registration stays.
@@ -188,10 +199,10 @@ impl Recorder for Statistics {
         self.0.finished();
         // Names that lead nowhere are the caller's choice, and are not kept.
         let is_unknown = call.outcome == Outcome::Failed(Symbol::ToolNotFound);
-        if let (Method::ToolsCall, Some(name), Some(_), false) =
-            (call.method, &call.name, call.server, is_unknown)
+        if let (Method::ToolsCall, Some(_), false) = (call.method, call.server, is_unknown)
+            && let Some(name) = call.name()
         {
-            self.0.bounded_tool(name).fetch_add(1, Relaxed);
+            self.0.count_bounded(&name);
         }
     }
 }

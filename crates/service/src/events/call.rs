@@ -19,22 +19,38 @@ pub struct CallEnded<'a> {
     pub correlation: CorrelationId,
     /// The method.
     pub method: &'a Method,
-    /// The tool, prompt or resource, as the caller named it.
-    pub name: Option<Cow<'a, str>>,
     /// The server that it was sent to, if it was sent to one.
     pub server: Option<&'a str>,
     /// How it ended.
     pub outcome: Outcome,
-    /// What failed, if something did and that is known: the symbol of the error, or of a tool's failure.
-    pub error: Option<Cow<'a, str>>,
     /// How long it took.
     pub duration: Duration,
     /// The revision that the caller speaks.
     pub revision: Revision,
     /// Who called.
     pub principal: &'a Principal,
+    // Read only for recorders that ask: most calls are counted and nothing else.
+    current: &'a Current,
+    client_info: Option<&'a Json>,
+    reply: Option<&'a Reply>,
+}
+
+impl CallEnded<'_> {
+    /// The tool, prompt or resource, as the caller named it.
+    pub fn name(&self) -> Option<Cow<'_, str>> {
+        self.current.name()
+    }
+
+    /// What failed, if something did and that is known: the symbol of the error, or of a tool's failure.
+    pub fn error(&self) -> Option<Cow<'static, str>> {
+        failure(self.outcome, self.reply?)
+    }
+
     /// What the client calls itself.
-    pub client: Option<Cow<'a, str>>,
+    pub fn client(&self) -> Option<String> {
+        let info = Object::of(self.client_info?)?;
+        info.str("name").map(|name| cut(name).into_owned())
+    }
 }
 
 /// How a call ended.
@@ -116,7 +132,7 @@ fn failure(outcome: Outcome, reply: &Reply) -> Option<Cow<'static, str>> {
 
 /// What has to be remembered of a call while it runs. Nothing when nobody wants to know how it ends.
 #[derive(Debug)]
-pub(crate) struct Observing(Option<Box<Observed>>);
+pub(crate) struct Observing(Option<Observed>);
 
 #[derive(Debug)]
 struct Observed {
@@ -130,12 +146,12 @@ impl Observing {
     pub(crate) fn start(call: &Call) -> Observing {
         Observing(super::is_wanted(Kind::CallEnded).then(|| {
             let context = &call.context;
-            Box::new(Observed {
+            Observed {
                 started: Instant::now(),
                 revision: context.revision,
                 principal: context.principal.clone(),
                 client_info: context.client_info.clone(),
-            })
+            }
         }))
     }
 
@@ -148,19 +164,17 @@ impl Observing {
     pub(crate) fn end(&mut self, current: &Current, reply: Option<&Reply>) {
         let Some(observed) = self.0.take() else { return };
         let outcome = reply.map_or(Outcome::Cancelled, |reply| Outcome::of(current.method(), reply));
-        let client = observed.client_info.as_ref().and_then(Object::of);
-        let client = client.and_then(|info| info.str("name").map(|name| cut(name).into_owned()));
         let ended = CallEnded {
             correlation: current.correlation(),
             method: current.method(),
-            name: current.name(),
             server: current.server(),
             outcome,
-            error: reply.and_then(|reply| failure(outcome, reply)),
             duration: observed.started.elapsed(),
             revision: observed.revision,
             principal: &observed.principal,
-            client: client.map(Cow::Owned),
+            current,
+            client_info: observed.client_info.as_ref(),
+            reply,
         };
         super::emit(&Event::CallEnded(&ended));
     }

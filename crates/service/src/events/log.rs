@@ -135,11 +135,11 @@ fn access(call: &CallEnded<'_>) {
         target: ACCESS,
         server = call.server,
         outcome = call.outcome.as_str(),
-        error = call.error.as_deref(),
+        error = call.error().as_deref(),
         duration_ms = (call.duration.as_secs_f64() * 1e6).round() / 1e3,
         tenant = call.principal.tenant.as_deref(),
         subject = call.principal.subject.as_deref(),
-        client = call.client.as_deref().map(unmistakable).as_deref(),
+        client = call.client().as_deref().map(unmistakable).as_deref(),
         "{}",
         if *call.method == Method::ToolsCall { "MCP tool called" } else { "MCP request" }
     );

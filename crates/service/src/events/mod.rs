@@ -30,7 +30,9 @@ mod kinds;
 mod log;
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, LazyLock};
+
+use arc_swap::ArcSwap;
 
 pub(crate) use call::Observing;
 pub use call::{CallEnded, Outcome};
@@ -153,28 +155,25 @@ pub trait Recorder: Send + Sync {
 /// What any recorder wants, a bit for each kind. Everything at first: the log decides by itself.
 static WANTED: AtomicU32 = AtomicU32::new(u32::MAX);
 
-/// The recorders besides the log. Nobody holds the lock while one of them is at work.
-static RECORDERS: RwLock<Vec<Arc<dyn Recorder>>> = RwLock::new(Vec::new());
-
-fn recorders() -> Vec<Arc<dyn Recorder>> {
-    RECORDERS.read().unwrap_or_else(PoisonError::into_inner).clone()
-}
+/// The recorders besides the log. Read without a lock: there is an event for each call.
+static RECORDERS: LazyLock<ArcSwap<Vec<Arc<dyn Recorder>>>> = LazyLock::new(ArcSwap::default);
 
 /// Adds a recorder to those of this process, until it is [removed](remove).
 pub fn add(recorder: Arc<dyn Recorder>) {
-    RECORDERS.write().unwrap_or_else(PoisonError::into_inner).push(recorder);
+    RECORDERS.rcu(|all| [&all[..], &[recorder.clone()]].concat());
     refresh();
 }
 
 /// Takes a recorder away again.
 pub fn remove(recorder: &Arc<dyn Recorder>) {
-    RECORDERS.write().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, recorder));
+    let is_other = |other: &&Arc<dyn Recorder>| !Arc::ptr_eq(other, recorder);
+    RECORDERS.rcu(|all| all.iter().filter(is_other).cloned().collect::<Vec<_>>());
     refresh();
 }
 
 /// Asks all recorders again what they want, because that has changed: the log level, for one.
 pub fn refresh() {
-    let recorders = recorders();
+    let recorders = RECORDERS.load();
     let is_wanted = |kind: &Kind| LogRecorder.wants(*kind) || recorders.iter().any(|one| one.wants(*kind));
     let wanted = Kind::ALL.iter().filter(|kind| is_wanted(kind)).fold(0, |bits, kind| bits | kind.bit());
     WANTED.store(wanted, Ordering::Relaxed);
@@ -192,7 +191,7 @@ pub fn emit(event: &Event<'_>) {
         return;
     }
     LogRecorder.record(event);
-    for recorder in recorders().iter().filter(|recorder| recorder.wants(kind)) {
+    for recorder in RECORDERS.load().iter().filter(|recorder| recorder.wants(kind)) {
         recorder.record(event);
     }
 }
