@@ -18,25 +18,25 @@ use tidegate_service::events::{self, EraChanged, Event};
 use tidegate_service::{Call, CallerId, HOP_LIMIT, Reply};
 use tokio_util::sync::CancellationToken;
 
-use crate::allowance::{Allowance, with_setting};
 use crate::cache::ToolCache;
 use crate::dial::Dialer;
-use crate::facts::ServerFacts;
-use crate::legacy::{Lanes, Listening, Parked, Tasks, Terms};
-use crate::modern::{Modern, Trouble};
+use crate::legacy::{Listening, ParkedCalls, SessionPool, SessionSpec, Tasks};
+use crate::modern::{ExchangeError, Modern};
 use crate::rounds;
+use crate::server_info::ServerInfo;
+use crate::time_budget::{TimeBudget, with_setting};
 use crate::upstream_error::passed_task;
 
 use known::Era;
-pub(crate) use known::Known;
+pub(crate) use known::Negotiated;
 use old_callers::spoken_here;
 
 /// One server.
 pub(crate) struct Upstream {
     pub(crate) dialer: Arc<Dialer>,
     pub(crate) cache: Arc<ToolCache>,
-    lanes: Arc<Lanes>,
-    pub(crate) parked: Arc<Parked>,
+    sessions: Arc<SessionPool>,
+    pub(crate) parked: Arc<ParkedCalls>,
     tasks: Arc<Tasks>,
     listening: Listening,
     era: Mutex<Era>,
@@ -45,7 +45,7 @@ pub(crate) struct Upstream {
     /// How many calls are under way.
     in_flight: AtomicUsize,
     /// How many subscriptions with a modern server are open.
-    pub(crate) feeds: Arc<AtomicUsize>,
+    pub(crate) subscriptions: Arc<AtomicUsize>,
     /// Fires when the client is closed.
     pub(crate) over: CancellationToken,
 }
@@ -57,7 +57,7 @@ impl Upstream {
         own: CallerId,
         sealer: Sealer,
     ) -> Arc<Upstream> {
-        let options = dialer.options.clone();
+        let settings = dialer.settings.clone();
         let invalidated = Arc::downgrade(&cache);
         dialer.changes.watch(move |notice| {
             if let (tidegate_service::Notice::ToolsChanged, Some(cache)) = (notice, invalidated.upgrade()) {
@@ -66,14 +66,14 @@ impl Upstream {
         });
         let over = dialer.over.clone();
         Arc::new(Upstream {
-            lanes: Lanes::new(options.lanes.clone(), over.clone()),
-            parked: Arc::new(Parked::new(options.park.clone(), sealer.clone())),
-            tasks: Tasks::new(options.tasks.clone(), sealer),
+            sessions: SessionPool::new(settings.sessions.clone(), over.clone()),
+            parked: Arc::new(ParkedCalls::new(settings.park.clone(), sealer.clone())),
+            tasks: Tasks::new(settings.tasks.clone(), sealer),
             listening: Listening::default(),
             era: Mutex::default(),
             own,
             in_flight: AtomicUsize::new(0),
-            feeds: Arc::default(),
+            subscriptions: Arc::default(),
             over,
             dialer,
             cache,
@@ -81,16 +81,18 @@ impl Upstream {
     }
 
     /// How long a call may take.
-    pub(crate) fn allowance(&self, call: &Call) -> Allowance {
-        Allowance::of(&self.dialer.options, self.own, call)
+    pub(crate) fn budget(&self, call: &Call) -> TimeBudget {
+        TimeBudget::of(&self.dialer.settings, self.own, call)
     }
 
     /// What the server says about itself.
-    pub(crate) async fn facts(self: &Arc<Self>, call: &Call) -> Result<ServerFacts, Error> {
+    pub(crate) async fn server_info(self: &Arc<Self>, call: &Call) -> Result<ServerInfo, Error> {
         let _busy = self.busy();
         match self.known(call).await? {
-            Known::Modern(modern) => Ok(modern.facts.clone()),
-            Known::Legacy(legacy) => legacy.facts(&Terms::of(&call.context, &self.dialer.options)).await,
+            Negotiated::Modern(modern) => Ok(modern.server_info.clone()),
+            Negotiated::Legacy(legacy) => {
+                legacy.server_info(&SessionSpec::of(&call.context, &self.dialer.settings)).await
+            }
         }
     }
 
@@ -105,8 +107,8 @@ impl Upstream {
         let mut answered = std::pin::pin!(async {
             match &self.dialer.handlers {
                 Some(handlers) if call.method.may_ask() => {
-                    let (upstream, options) = (self.clone(), &self.dialer.options);
-                    let done = rounds::until_done(call.clone(), handlers, options, move |call| {
+                    let (upstream, settings) = (self.clone(), &self.dialer.settings);
+                    let done = rounds::until_done(call.clone(), handlers, settings, move |call| {
                         let upstream = upstream.clone();
                         Box::pin(async move { upstream.once(call).await })
                     });
@@ -127,26 +129,26 @@ impl Upstream {
 
     /// Answers one round of a call. A server that turns out to be of the other era is found anew, once.
     async fn once(self: &Arc<Self>, call: &Call) -> Result<Reply, Error> {
-        let allowance = self.allowance(call);
+        let budget = self.budget(call);
         for again in [true, false] {
-            let known = match self.known_already() {
+            let known = match self.negotiated_already() {
                 Some(known) => known,
                 // Boxed like everything rare here, so that the common path stays small.
                 None => {
                     let finding = Box::pin(self.known(call));
-                    match tokio::time::timeout_at(allowance.ends(None).into(), finding).await {
+                    match tokio::time::timeout_at(budget.ends(None).into(), finding).await {
                         Ok(known) => known?,
-                        Err(_) => return Err(allowance.over().unexecuted()),
+                        Err(_) => return Err(budget.over().unexecuted()),
                     }
                 }
             };
             let wrong = match known {
-                Known::Modern(modern) => match self.modern(&modern, call, allowance).await {
+                Negotiated::Modern(modern) => match self.modern(&modern, call, budget).await {
                     Ok(reply) => return Ok(reply),
-                    Err(Trouble::Error(error)) => return Err(error),
-                    Err(Trouble::WrongEra(error)) => error,
+                    Err(ExchangeError::Error(error)) => return Err(error),
+                    Err(ExchangeError::WrongEra(error)) => error,
                 },
-                Known::Legacy(legacy) => match Box::pin(legacy.call(call, allowance)).await {
+                Negotiated::Legacy(legacy) => match Box::pin(legacy.call(call, budget)).await {
                     Err(error) if is_other_era(&error) => error,
                     other => return other,
                 },
@@ -169,23 +171,23 @@ impl Upstream {
         self: &Arc<Self>,
         modern: &Arc<Modern>,
         call: &Call,
-        allowance: Allowance,
-    ) -> Result<Reply, Trouble> {
+        budget: TimeBudget,
+    ) -> Result<Reply, ExchangeError> {
         match call.method {
-            Method::Listen => Box::pin(crate::subscribe::listen(self, modern, call, allowance)).await,
-            Method::Discover => match Box::pin(self.for_old_caller(modern, call, allowance)).await? {
+            Method::Listen => Box::pin(crate::subscribe::listen(self, modern, call, budget)).await,
+            Method::Discover => match Box::pin(self.for_old_caller(modern, call, budget)).await? {
                 Reply::Complete(result) => Ok(Reply::Complete(spoken_here(result))),
                 reply => Ok(reply),
             },
-            _ if self.is_old_caller(call) => Box::pin(self.for_old_caller(modern, call, allowance)).await,
-            _ => modern.call(call, allowance).await,
+            _ if self.is_old_caller(call) => Box::pin(self.for_old_caller(modern, call, budget)).await,
+            _ => modern.call(call, budget).await,
         }
     }
 
     /// Sends a notification to every legacy session.
     pub(crate) fn tell_legacy(&self, method: &str) {
-        for lane in self.lanes.all() {
-            lane.peer.line.tell_soon(crate::wire::notification(method, None));
+        for session in self.sessions.all() {
+            session.connection.channel.tell_soon(crate::wire::notification(method, None));
         }
     }
 }
@@ -219,10 +221,10 @@ impl tower::Service<Call> for UpstreamDoor {
             Ok(match upstream.call(&call).await {
                 Reply::Error(error) => {
                     let tool = call.params.str("name");
-                    Reply::Error(with_setting(error, &upstream.dialer.options, tool.as_deref()))
+                    Reply::Error(with_setting(error, &upstream.dialer.settings, tool.as_deref()))
                 }
                 Reply::Complete(task) if call.method == Method::TasksGet => {
-                    let profile = upstream.dialer.options.profile;
+                    let profile = upstream.dialer.settings.profile;
                     Reply::Complete(passed_task(profile, call.context.revision, task))
                 }
                 reply => reply,

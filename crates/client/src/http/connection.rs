@@ -1,4 +1,4 @@
-//! [`Connection`]: one HTTP/1.1 connection, driven by whoever waits for its answer.
+//! [`HttpConnection`]: one HTTP/1.1 connection, driven by whoever waits for its answer.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -17,17 +17,17 @@ use tokio::net::TcpStream;
 /// What a connection runs over: TCP, perhaps with TLS to a proxy, perhaps with TLS to the server inside of that.
 pub(super) type Io = MaybeHttpsStream<MaybeHttpsStream<TokioIo<TcpStream>>>;
 
-pub(super) struct Connection {
+pub(super) struct HttpConnection {
     sender: SendRequest<Full<Bytes>>,
     /// Does the reading and writing when polled. Gone once it is done: what still waits for it then fails.
     driver: Driver,
 }
 
-impl Connection {
+impl HttpConnection {
     /// A connection over `io`. In a box, because it is large and goes from hand to hand.
-    pub(super) async fn new(io: Io) -> Result<Box<Connection>, hyper::Error> {
+    pub(super) async fn new(io: Io) -> Result<Box<HttpConnection>, hyper::Error> {
         let (sender, driver) = http1::handshake(io).await?;
-        Ok(Box::new(Connection { sender, driver: Some(driver) }))
+        Ok(Box::new(HttpConnection { sender, driver: Some(driver) }))
     }
 
     /// Whether the connection is ready for a request, as far as is known without looking.

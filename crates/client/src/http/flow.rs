@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::body::{Body as _, Incoming};
 
-use super::connection::Connection;
+use super::connection::HttpConnection;
 use super::pool::Pool;
 
 /// A body that nobody wants is read up to here to keep the connection; beyond, a new connection is cheaper.
@@ -20,12 +20,12 @@ pub(super) const DISCARD_TIME: Duration = Duration::from_secs(1);
 /// A body in the making. At its end the connection goes back to the pool; dropped before, the connection is closed.
 pub(super) struct Flow {
     body: Incoming,
-    connection: Option<Box<Connection>>,
+    connection: Option<Box<HttpConnection>>,
     pool: Arc<Pool>,
 }
 
 impl Flow {
-    pub(super) fn new(body: Incoming, connection: Box<Connection>, pool: Arc<Pool>) -> Flow {
+    pub(super) fn new(body: Incoming, connection: Box<HttpConnection>, pool: Arc<Pool>) -> Flow {
         let mut flow = Flow { body, connection: Some(connection), pool };
         flow.release_at_end();
         flow

@@ -11,7 +11,7 @@ use tidegate_protocol::Error;
 use tokio::sync::Notify;
 
 use super::connect::Connector;
-use super::connection::Connection;
+use super::connection::HttpConnection;
 use super::failure;
 use super::flow::Flow;
 
@@ -42,7 +42,7 @@ impl Drop for Pool {
 }
 
 struct Idle {
-    connection: Box<Connection>,
+    connection: Box<HttpConnection>,
     since: Instant,
 }
 
@@ -88,7 +88,7 @@ impl Pool {
     }
 
     /// An idle connection that is still open.
-    fn take(&self) -> Option<Box<Connection>> {
+    fn take(&self) -> Option<Box<HttpConnection>> {
         loop {
             let Idle { connection, since } = self.idle().pop()?;
             // One that the server has closed meanwhile says so before anything is sent over it.
@@ -111,7 +111,7 @@ impl Pool {
     }
 
     /// Takes a connection back, if it is any good.
-    pub(super) fn put(self: &Arc<Self>, mut connection: Box<Connection>) {
+    pub(super) fn put(self: &Arc<Self>, mut connection: Box<HttpConnection>) {
         // Most are ready by now; the others may only have to take note of the end of the answer.
         if !connection.is_ready() && !connection.is_idle() {
             return;

@@ -24,7 +24,7 @@ pub(super) async fn login(
         let issuer = quote(&metadata.issuer);
         return Err(Fault::Metadata(format!("the authorization server {issuer} has no login page")));
     };
-    let page = endpoint.http.reach().check("login page", page)?;
+    let page = endpoint.http.allowed().check("login page", page)?;
     check_pkce(metadata, assume_pkce)?;
     let redirect_uri = visit.redirect_uri().to_owned();
     let attempt = Attempt::new()?;
@@ -147,15 +147,15 @@ fn parameter(url: &Url, name: &str) -> Result<Option<String>, Fault> {
 mod tests {
     use std::sync::Arc;
 
+    use super::super::allowed_addresses::AllowedAddresses;
     use super::super::client::Proof;
     use super::super::http::Http;
-    use super::super::reach::Reach;
     use super::*;
 
     #[test]
     fn a_login_page_keeps_its_query() {
         let endpoint = TokenEndpoint {
-            http: Arc::new(Http::new(Reach::anywhere())),
+            http: Arc::new(Http::new(AllowedAddresses::anywhere())),
             url: Url::parse("https://as.example/token").unwrap(),
             issuer: "https://as.example".to_owned(),
             client_id: "me".to_owned(),

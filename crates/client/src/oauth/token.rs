@@ -73,8 +73,8 @@ impl TokenEndpoint {
         let answer = self.send(form.clone()).await?;
         let Some(dpop) = &self.dpop else { return Ok(answer) };
         let new = dpop.learn(Side::Authorization, &answer.headers);
-        let wanted = self.denied(&answer).is_some_and(|fault| fault.code() == Some("use_dpop_nonce"));
-        if !(new && wanted) {
+        let expected = self.denied(&answer).is_some_and(|fault| fault.code() == Some("use_dpop_nonce"));
+        if !(new && expected) {
             return Ok(answer);
         }
         let answer = self.send(form).await?;

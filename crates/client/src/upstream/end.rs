@@ -4,9 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::join_all;
 
-use super::{Known, Upstream};
-use crate::dial::To;
-use crate::modern::Link;
+use super::{Negotiated, Upstream};
+use crate::modern::Via;
 
 /// Something under way that a server must not be laid to rest under.
 pub(crate) struct Busy<'a>(&'a AtomicUsize);
@@ -33,16 +32,18 @@ impl Upstream {
     /// Whether there is a process or a session.
     pub(crate) fn is_running(&self) -> bool {
         let process = match &self.era().known {
-            Some((Known::Modern(modern), _)) => matches!(modern.link, Link::Pipe(_)) && modern.is_open(),
+            Some((Negotiated::Modern(modern), _)) => {
+                matches!(modern.via, Via::Connection(_)) && modern.is_open()
+            }
             _ => false,
         };
-        process || !self.lanes.all().is_empty()
+        process || !self.sessions.all().is_empty()
     }
 
     /// Whether a legacy server remembers something of somebody who may come back: a client that is connected, or has called
     /// within the time that sessions are kept.
     pub(crate) fn keeps_state(&self) -> bool {
-        self.lanes.keep_state()
+        self.sessions.keep_state()
     }
 
     /// Ends sessions and processes that nobody uses; the next call opens others. Returns false, and ends nothing, while
@@ -50,16 +51,16 @@ impl Upstream {
     pub(crate) async fn rest(&self) -> bool {
         let (process, sessions) = {
             let mut era = self.era();
-            let wanted = self.dialer.changes.is_wanted() || self.feeds.load(Ordering::Acquire) > 0;
+            let wanted = self.dialer.changes.is_wanted() || self.subscriptions.load(Ordering::Acquire) > 0;
             let waits = self.parked.len() > 0 || self.tasks.live() > 0;
             if era.finding.is_some() || wanted || waits || self.in_flight() > 0 {
                 return false;
             }
-            let Some(sessions) = self.lanes.take() else { return false };
+            let Some(sessions) = self.sessions.take() else { return false };
             let process = match &era.known {
-                Some((Known::Modern(modern), _)) => match &modern.link {
-                    Link::Pipe(peer) => Some(peer.clone()),
-                    Link::Http(_) => None,
+                Some((Negotiated::Modern(modern), _)) => match &modern.via {
+                    Via::Connection(connection) => Some(connection.clone()),
+                    Via::Http(_) => None,
                 },
                 _ => None,
             };
@@ -68,11 +69,9 @@ impl Upstream {
             }
             (process, sessions)
         };
-        let peers = sessions.into_iter().map(|lane| lane.peer.clone()).chain(process);
-        join_all(peers.map(|peer| async move { peer.line.close().await })).await;
-        if let To::Http { http, .. } = &self.dialer.to {
-            http.rest();
-        }
+        let connections = sessions.into_iter().map(|session| session.connection.clone()).chain(process);
+        join_all(connections.map(|connection| async move { connection.channel.close().await })).await;
+        self.dialer.transport.rest(false);
         true
     }
 
@@ -87,14 +86,12 @@ impl Upstream {
         self.dialer.changes.close();
         self.parked.close();
         self.tasks.close();
-        if let Some((Known::Modern(modern), _)) = known
-            && let Link::Pipe(peer) = &modern.link
+        if let Some((Negotiated::Modern(modern), _)) = known
+            && let Via::Connection(connection) = &modern.via
         {
-            peer.line.close().await;
+            connection.channel.close().await;
         }
-        self.lanes.close().await;
-        if let To::Http { http, .. } = &self.dialer.to {
-            http.close();
-        }
+        self.sessions.close().await;
+        self.dialer.transport.rest(true);
     }
 }

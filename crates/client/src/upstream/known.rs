@@ -10,19 +10,20 @@ use tidegate_service::Call;
 
 use super::{Upstream, closed};
 use crate::backoff::{Backoff, HEALTHY_AFTER, PATIENCE, not_yet};
-use crate::dial::{Found, Reach, To};
-use crate::legacy::{Legacy, Terms};
-use crate::modern::{Link, Modern};
+use crate::dial::Dialed;
+use crate::legacy::{Legacy, SessionSpec};
+use crate::modern::{Modern, Via};
+use crate::transport::Transport;
 
-type Finding = Shared<BoxFuture<'static, Result<Known, Error>>>;
+type Finding = Shared<BoxFuture<'static, Result<Negotiated, Error>>>;
 
 /// What is known about the server's era.
 #[derive(Default)]
 pub(super) struct Era {
-    pub(super) known: Option<(Known, Instant)>,
+    pub(super) known: Option<(Negotiated, Instant)>,
     pub(super) finding: Option<Finding>,
     /// What it was the last time it was legacy, to be tried first.
-    was: Option<Reach>,
+    was: Option<Transport>,
     pub(super) backoff: Backoff,
     last_failure: Option<Error>,
     pub(super) closed: bool,
@@ -30,28 +31,28 @@ pub(super) struct Era {
 
 /// The server as it is spoken to.
 #[derive(Clone)]
-pub(crate) enum Known {
+pub(crate) enum Negotiated {
     Modern(Arc<Modern>),
     Legacy(Arc<Legacy>),
 }
 
-impl Known {
+impl Negotiated {
     fn is_open(&self) -> bool {
         match self {
-            Known::Modern(modern) => modern.is_open(),
+            Negotiated::Modern(modern) => modern.is_open(),
             // Sessions are opened and closed below.
-            Known::Legacy(_) => true,
+            Negotiated::Legacy(_) => true,
         }
     }
 
     /// Why the connection has ended, as far as that is known.
     fn end(&self) -> Option<Error> {
         match self {
-            Known::Modern(modern) => match &modern.link {
-                Link::Pipe(peer) => peer.desk.tickets.closed(),
-                Link::Http(_) => None,
+            Negotiated::Modern(modern) => match &modern.via {
+                Via::Connection(connection) => connection.router.tickets.closed(),
+                Via::Http(_) => None,
             },
-            Known::Legacy(_) => None,
+            Negotiated::Legacy(_) => None,
         }
     }
 }
@@ -62,12 +63,12 @@ impl Upstream {
     }
 
     /// The server, if it is known and can be reached.
-    pub(super) fn known_already(&self) -> Option<Known> {
+    pub(super) fn negotiated_already(&self) -> Option<Negotiated> {
         self.era().known.as_ref().map(|(known, _)| known).filter(|known| known.is_open()).cloned()
     }
 
     /// The server, found if it is not known. However many ask at once, it is looked for once.
-    pub(crate) async fn known(self: &Arc<Self>, call: &Call) -> Result<Known, Error> {
+    pub(crate) async fn known(self: &Arc<Self>, call: &Call) -> Result<Negotiated, Error> {
         let pause = {
             let mut era = self.era();
             match &era.known {
@@ -96,7 +97,7 @@ impl Upstream {
                 (Some((known, _)), _) if known.is_open() => return Ok(known.clone()),
                 (_, Some(finding)) => finding.clone(),
                 _ => {
-                    let finding = self.find(call, era.was);
+                    let finding = self.find(call, era.was.clone());
                     era.finding = Some(finding.clone());
                     finding
                 }
@@ -117,13 +118,13 @@ impl Upstream {
         Err(not_yet(pause, last.as_ref()))
     }
 
-    fn find(self: &Arc<Self>, call: &Call, was: Option<Reach>) -> Finding {
-        let terms = Terms::of(&call.context, &self.dialer.options);
+    fn find(self: &Arc<Self>, call: &Call, was: Option<Transport>) -> Finding {
+        let spec = SessionSpec::of(&call.context, &self.dialer.settings);
         let (upstream, dialer, cache) = (self.clone(), self.dialer.clone(), self.cache.clone());
         // A task of its own: a caller who gives up does not take the connection away from the others.
         let task = tokio::spawn(async move {
             let found = tokio::select! {
-                found = dialer.find(&cache, &terms, was) => found,
+                found = dialer.find(&cache, &spec, was) => found,
                 () = upstream.over.cancelled() => Err(closed()),
             };
             upstream.found(found)
@@ -136,13 +137,13 @@ impl Upstream {
         finding.boxed().shared()
     }
 
-    fn found(self: &Arc<Self>, found: Result<Found, Error>) -> Result<Known, Error> {
-        let is_process = matches!(self.dialer.to, To::Command(_));
+    fn found(self: &Arc<Self>, found: Result<Dialed, Error>) -> Result<Negotiated, Error> {
+        let is_process = self.dialer.transport.is_process();
         let result = found.map(|found| match found {
-            Found::Modern(modern) => Known::Modern(modern),
-            Found::Legacy(reach, lane) => {
-                self.lanes.adopt(lane);
-                Known::Legacy(Arc::new(self.legacy(reach)))
+            Dialed::Modern(modern) => Negotiated::Modern(modern),
+            Dialed::Legacy(transport, session) => {
+                self.sessions.adopt(session);
+                Negotiated::Legacy(Arc::new(self.legacy(transport)))
             }
         });
         let mut era = self.era();
@@ -150,8 +151,8 @@ impl Upstream {
         match &result {
             Ok(known) => {
                 era.was = match known {
-                    Known::Legacy(legacy) => Some(legacy.reach),
-                    Known::Modern(_) => None,
+                    Negotiated::Legacy(legacy) => Some(legacy.transport.clone()),
+                    Negotiated::Modern(_) => None,
                 };
                 era.backoff.started();
                 era.known = (!era.closed).then(|| (known.clone(), Instant::now()));
@@ -168,17 +169,17 @@ impl Upstream {
         result.map_err(Error::unexecuted)
     }
 
-    fn legacy(&self, reach: Reach) -> Legacy {
+    fn legacy(&self, transport: Transport) -> Legacy {
         Legacy {
             dialer: self.dialer.clone(),
-            reach,
-            lanes: self.lanes.clone(),
+            transport,
+            sessions: self.sessions.clone(),
             parked: self.parked.clone(),
             tasks: self.tasks.clone(),
             cache: self.cache.clone(),
             own: self.own,
             changes: self.dialer.changes.clone(),
-            options: self.dialer.options.clone(),
+            settings: self.dialer.settings.clone(),
             listening: self.listening.clone(),
         }
     }

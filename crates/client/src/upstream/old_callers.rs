@@ -9,9 +9,9 @@ use tidegate_protocol::{
 use tidegate_service::{Call, Reply};
 
 use super::Upstream;
-use crate::allowance::Allowance;
-use crate::facts::{CORE_TASKS, ServerFacts};
-use crate::modern::{Modern, Trouble};
+use crate::modern::{ExchangeError, Modern};
+use crate::server_info::{CORE_TASKS, ServerInfo};
+use crate::time_budget::TimeBudget;
 
 impl Upstream {
     /// Whether a call comes from somebody else, of the era before.
@@ -24,25 +24,23 @@ impl Upstream {
         self: &Arc<Self>,
         modern: &Arc<Modern>,
         call: &Call,
-        allowance: Allowance,
-    ) -> Result<Reply, Trouble> {
-        let offers = || extensions(&modern.facts).is_some_and(|some| some.has(tasks_extension()));
+        budget: TimeBudget,
+    ) -> Result<Reply, ExchangeError> {
+        let offers = || extensions(&modern.server_info).is_some_and(|some| some.has(tasks_extension()));
         let knows_tasks = call.context.revision.allows(Feature::CoreTasks);
         match call.method {
             Method::TasksGet | Method::TasksUpdate | Method::TasksCancel => {
-                modern.call(&with_tasks(call)?, allowance).await
+                modern.call(&with_tasks(call)?, budget).await
             }
             Method::ToolsCall if knows_tasks && call.params.has("task") && offers() => {
-                modern.call(&with_tasks(call)?, allowance).await
+                modern.call(&with_tasks(call)?, budget).await
             }
-            Method::ToolsCall => match modern.call(call, allowance).await? {
+            Method::ToolsCall => match modern.call(call, budget).await? {
                 // The server insists on a task, and says so before it does anything. Whoever asked will wait for it.
-                Reply::Error(error) if wants_tasks(&error) => {
-                    modern.call(&with_tasks(call)?, allowance).await
-                }
+                Reply::Error(error) if wants_tasks(&error) => modern.call(&with_tasks(call)?, budget).await,
                 reply => Ok(reply),
             },
-            Method::Discover => match modern.call(call, allowance).await? {
+            Method::Discover => match modern.call(call, budget).await? {
                 Reply::Complete(result) => {
                     Ok(Reply::Complete(match self.is_old_caller(call) && knows_tasks && offers() {
                         true => with_core_tasks(&result).unwrap_or(result),
@@ -51,17 +49,17 @@ impl Upstream {
                 }
                 reply => Ok(reply),
             },
-            Method::ToolsList if knows_tasks && offers() => match modern.call(call, allowance).await? {
+            Method::ToolsList if knows_tasks && offers() => match modern.call(call, budget).await? {
                 Reply::Complete(result) => Ok(Reply::Complete(with_support(&result).unwrap_or(result))),
                 reply => Ok(reply),
             },
-            _ => modern.call(call, allowance).await,
+            _ => modern.call(call, budget).await,
         }
     }
 }
 
-fn extensions(facts: &ServerFacts) -> Option<Object> {
-    Object::of(&facts.capabilities)?.object("extensions")
+fn extensions(server_info: &ServerInfo) -> Option<Object> {
+    Object::of(&server_info.capabilities)?.object("extensions")
 }
 
 /// The call with the extension declared, which is how a modern client says that it knows tasks. The parameter by which

@@ -5,44 +5,44 @@ use std::sync::Arc;
 use tidegate_protocol::Error;
 use tidegate_service::{Call, Reply};
 
-use super::{Known, Upstream, closed, is_other_era};
-use crate::allowance::Allowance;
-use crate::modern::Trouble;
+use super::{Negotiated, Upstream, closed, is_other_era};
+use crate::modern::ExchangeError;
+use crate::time_budget::TimeBudget;
 
 impl Upstream {
     /// Asks the server whether it is there, and connects for that if need be. `call` is a `ping`.
     ///
     /// It keeps to the pauses between the starts of a program as calls do: in a long one it fails at once.
-    pub(crate) async fn probe(self: &Arc<Self>, call: &Call, allowance: Allowance) -> Result<(), Error> {
+    pub(crate) async fn probe(self: &Arc<Self>, call: &Call, budget: TimeBudget) -> Result<(), Error> {
         let _busy = self.busy();
         let asked = tokio::select! {
-            asked = tokio::time::timeout_at(allowance.ends(None).into(), self.ask(call, allowance)) => asked,
+            asked = tokio::time::timeout_at(budget.ends(None).into(), self.ask(call, budget)) => asked,
             () = self.over.cancelled() => return Err(closed()),
         };
-        asked.unwrap_or_else(|_| Err(allowance.over()))
+        asked.unwrap_or_else(|_| Err(budget.over()))
     }
 
     /// Somebody has set something right: the next start waits for no pause.
     pub(crate) fn forget_failures(&self) {
         self.era().backoff.reset();
-        self.lanes.forget_failures();
+        self.sessions.forget_failures();
     }
 
-    async fn ask(self: &Arc<Self>, call: &Call, allowance: Allowance) -> Result<(), Error> {
+    async fn ask(self: &Arc<Self>, call: &Call, budget: TimeBudget) -> Result<(), Error> {
         for again in [true, false] {
-            let is_new = self.known_already().is_none();
+            let is_new = self.negotiated_already().is_none();
             let known = self.known(call).await?;
             if is_new {
                 // To be connected to is an answer. Those who waited for that together need not ask as well.
                 return Ok(());
             }
             let wrong = match known {
-                Known::Modern(modern) => match modern.call(call, allowance).await {
-                    Ok(Reply::Error(error)) | Err(Trouble::Error(error)) => return Err(error),
+                Negotiated::Modern(modern) => match modern.call(call, budget).await {
+                    Ok(Reply::Error(error)) | Err(ExchangeError::Error(error)) => return Err(error),
                     Ok(_) => return Ok(()),
-                    Err(Trouble::WrongEra(error)) => error,
+                    Err(ExchangeError::WrongEra(error)) => error,
                 },
-                Known::Legacy(legacy) => match legacy.probe(call, &allowance).await {
+                Negotiated::Legacy(legacy) => match legacy.probe(call, &budget).await {
                     Err(error) if is_other_era(&error) => error,
                     answered => return answered,
                 },
