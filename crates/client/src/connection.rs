@@ -39,7 +39,7 @@ impl Connection {
         write: impl FnOnce(&mut Vec<u8>, &Id),
     ) -> Result<Arc<Ticket>, Error> {
         let id = self.ids.next();
-        let body = wire::request(&id, method.as_str(), room, |out| write(out, &id));
+        let body = tidegate_protocol::write::request(&id, method.as_str(), room, |out| write(out, &id));
         let ticket = Arc::new(Ticket::new(id, method, sink));
         self.router.tickets.open(&ticket)?;
         for early in self.router.stray.for_first_call(&ticket) {

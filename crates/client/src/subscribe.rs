@@ -7,6 +7,7 @@ use std::time::Duration;
 use tidegate_protocol::{Error, Revision, Symbol};
 use tidegate_service::{Call, Notice, Outbox, Reply, Subscription};
 
+use crate::backoff::Pause;
 use crate::modern::{ExchangeError, Modern, SubscriptionEvent, SubscriptionStream};
 use crate::notices::{notice_of, other_notice};
 use crate::time_budget::TimeBudget;
@@ -16,8 +17,8 @@ use tidegate_service::Filter;
 
 /// How often to see whether anybody still listens, where nothing tells.
 const LOOK: Duration = Duration::from_millis(500);
-/// The longest pause before a broken stream is opened again.
-const MAX_PAUSE: Duration = Duration::from_secs(30);
+/// The pause before a broken stream is opened again.
+const PAUSE: Pause = Pause::new(Duration::from_millis(250), Duration::from_secs(30));
 
 /// Opens a subscription and keeps it open for as long as somebody listens.
 pub(crate) async fn listen(
@@ -68,7 +69,7 @@ async fn keep_open(
     filter: &Filter,
 ) {
     let mut stream = Some(stream);
-    let mut pause = Duration::from_millis(250);
+    let mut pause = PAUSE;
     loop {
         if let Some(stream) = stream.take() {
             match pump(stream, outbox).await {
@@ -79,18 +80,18 @@ async fn keep_open(
         if unwanted(outbox) {
             return;
         }
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(pause.get()).await;
         let Some(upstream) = upstream.upgrade() else { return };
         match again(&upstream, call).await {
             Ok(opened) => {
                 stream = Some(opened);
-                pause = Duration::from_millis(250);
+                pause.reset();
                 // What happened in the meantime nobody knows.
                 outbox.push_missed(filter.everything());
             }
             Err(error) => {
                 tracing::debug!(server = %upstream.dialer.name, %error, "the subscription is still broken");
-                pause = (pause * 2).min(MAX_PAUSE);
+                pause.failed();
             }
         }
     }
@@ -98,7 +99,7 @@ async fn keep_open(
 
 async fn again(upstream: &Arc<Upstream>, call: &Call) -> Result<SubscriptionStream, Error> {
     let budget = upstream.budget(call);
-    match upstream.known(call).await? {
+    match upstream.negotiated(call).await? {
         Negotiated::Modern(modern) => match modern.open_subscription(call, &budget).await {
             Ok((stream, _)) => Ok(stream),
             Err(ExchangeError::Error(error) | ExchangeError::WrongEra(error)) => Err(error),

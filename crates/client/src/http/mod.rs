@@ -13,7 +13,6 @@ mod connection;
 mod endpoint;
 mod events;
 mod failure;
-mod flow;
 mod headers;
 mod pool;
 #[cfg(test)]

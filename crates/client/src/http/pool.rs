@@ -11,9 +11,8 @@ use tidegate_protocol::Error;
 use tokio::sync::Notify;
 
 use super::connect::Connector;
-use super::connection::HttpConnection;
+use super::connection::{Flow, HttpConnection};
 use super::failure;
-use super::flow::Flow;
 
 /// A connection that nobody used for this long is closed. Many servers (uvicorn, Node.js) close theirs after five seconds,
 /// and a request that is sent just then is lost: nobody knows whether it was read, so it cannot be sent again.

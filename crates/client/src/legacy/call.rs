@@ -163,7 +163,10 @@ impl Legacy {
         if self.settings.list_tools_first && call.method == Method::ToolsCall {
             session.list_first(&budget).await?;
         }
-        let as_task = self.plan(call, &session, &budget, false).await?;
+        let as_task = match session.tasks {
+            true => self.plan(call, &budget, false).await?,
+            false => AsTask::No,
+        };
         let reply = self.run_as(as_task, call, spec, turn.clone(), session.clone(), budget).await;
         if call.method == Method::ToolsList && matches!(reply, Ok(Reply::Complete(_))) {
             session.has_listed();
@@ -178,7 +181,7 @@ impl Legacy {
         if !refused || !session.tasks {
             return reply;
         }
-        match self.plan(call, &session, &budget, true).await? {
+        match self.plan(call, &budget, true).await? {
             same if same == as_task => reply,
             other => self.run_as(other, call, spec, turn, session, budget).await,
         }
@@ -223,7 +226,7 @@ impl Legacy {
             };
             // To a modern caller `task` means nothing, so it has said nothing by it.
             let without = if modern { &RETRY_AND_TASK[..] } else { &RETRY_AND_TASK[..2] };
-            wire::params(out, params, without, wire::is_terms, own);
+            wire::params(out, params, without, wire::is_request_meta, own);
             if as_task != AsTask::No && (modern || !params.has("task")) {
                 out.pop();
                 wire::comma(out);

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use super::call::Legacy;
 use super::owner::{SessionOwner, SessionSpec};
 use super::session::UpstreamSession;
+use crate::backoff::Pause;
 use crate::time_budget::TimeBudget;
 
 /// How often to see whether anything else is wanted.
 const LOOK: Duration = Duration::from_secs(1);
-/// The longest pause before a lost session is opened again.
-const MAX_PAUSE: Duration = Duration::from_secs(30);
+/// The pause before a lost session is opened again.
+const PAUSE: Pause = Pause::new(LOOK, Duration::from_secs(30));
 
 /// The sessions that somebody sees to it are listened to.
 #[derive(Clone, Default)]
@@ -32,11 +33,11 @@ pub(super) fn listening(legacy: &Arc<Legacy>, spec: &SessionSpec) {
     }
     let legacy = legacy.clone();
     tokio::spawn(async move {
-        let (mut last, mut pause, mut bound) = (None, LOOK, legacy.sessions.bound());
+        let (mut last, mut pause, mut bound) = (None, PAUSE, legacy.sessions.bound());
         while let Some(spec) = wanted(&legacy, &owner) {
             match look(&legacy, &spec, &last).await {
                 Some(session) => {
-                    pause = LOOK;
+                    pause.reset();
                     tokio::select! {
                         () = session.connection.router.over.cancelled() => {}
                         () = tokio::time::sleep(LOOK) => {}
@@ -44,8 +45,8 @@ pub(super) fn listening(legacy: &Arc<Legacy>, spec: &SessionSpec) {
                     last = Some(session);
                 }
                 None => {
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(MAX_PAUSE);
+                    tokio::time::sleep(pause.get()).await;
+                    pause.failed();
                 }
             }
             // A session that has become one client's is listened to for that client, and another for the rest.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use tidegate_protocol::json::ObjectWriter;
-use tidegate_protocol::{Error, Json, Level, Method, Symbol};
+use tidegate_protocol::{Error, Json, Level, Method, Symbol, write};
 use tidegate_service::CallerId;
 
 use super::handshake::{hello, welcome};
@@ -20,7 +20,6 @@ use crate::settings::{ClientSettings, SessionSettings};
 use crate::ticket::{Event, Sink};
 use crate::time_budget::TimeBudget;
 use crate::upstream_error::upstream_error;
-use crate::wire;
 
 /// One session.
 pub(crate) struct UpstreamSession {
@@ -65,7 +64,7 @@ impl UpstreamSession {
         let server_info = shake_hands(&connection, spec, settings, &within).await?;
         require(&server_info, &settings.require)?;
         connection.channel.established(server_info.revision);
-        let told = connection.channel.tell(wire::notification("notifications/initialized", None));
+        let told = connection.channel.tell(write::notification("notifications/initialized", None));
         tokio::time::timeout_at(within.ends(None).into(), told)
             .await
             .map_err(|_| within.over().unexecuted())??;

@@ -1,6 +1,7 @@
 //! Modern servers: every request stands alone.
 
 mod exchange;
+mod legacy_callers;
 mod notify;
 mod request;
 mod subscription;
@@ -22,6 +23,7 @@ use crate::time_budget::TimeBudget;
 use crate::upstream_error::{is_modern_error, passed_error, upstream_error};
 
 pub(crate) use exchange::ExchangeError;
+pub(crate) use legacy_callers::is_legacy_caller;
 pub(crate) use request::ModernRequest;
 pub(crate) use subscription::{SubscriptionEvent, SubscriptionStream};
 

@@ -14,7 +14,7 @@ impl Modern {
         let request = self.request(call);
         let mut params = Vec::with_capacity(call.params.as_str().len() + 320);
         request.write_params(&mut params, &Id::from(0));
-        let body = wire::notification_with(call.method.as_str(), &params);
+        let body = wire::notification(call.method.as_str(), &params);
         match &self.via {
             Via::Connection(connection) => connection.channel.tell(body).await,
             Via::Http(http) => {

@@ -34,13 +34,15 @@ impl ModernRequest<'_> {
     /// The whole request.
     pub(crate) fn write(&self, id: &Id) -> Vec<u8> {
         let room = self.call.params.as_str().len() + 320;
-        wire::request(id, self.call.method.as_str(), room, |out| self.write_params(out, id))
+        tidegate_protocol::write::request(id, self.call.method.as_str(), room, |out| {
+            self.write_params(out, id)
+        })
     }
 
     /// Its parameters.
     pub(crate) fn write_params(&self, out: &mut Vec<u8>, id: &Id) {
         let context = &self.call.context;
-        wire::params(out, &self.call.params, &[], wire::is_terms, |out| {
+        wire::params(out, &self.call.params, &[], wire::is_request_meta, |out| {
             let mut member = |name: &str, raw: &str| {
                 wire::comma(out);
                 wire::plain_name(out, name);

@@ -6,8 +6,8 @@ use ::http::HeaderValue;
 
 use super::dpop::Dpop;
 use super::fault::Fault;
-use super::secret::Secret;
 use super::store::{Credentials, TokenKind};
+use tidegate_service::secrets::Secret;
 
 /// What a request needs to carry the current token.
 #[derive(Debug, Clone)]

@@ -18,10 +18,10 @@ use super::fault::Fault;
 use super::http::Http;
 use super::jwt::{decode, now};
 use super::scopes::Scopes;
-use super::secret::Secret;
 use super::settings::Enterprise;
 use super::store::TokenKind;
 use super::token::{Form, Granted, JWT_BEARER, TokenEndpoint, form};
+use tidegate_service::secrets::Secret;
 
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";

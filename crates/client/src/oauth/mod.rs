@@ -38,7 +38,6 @@ mod metadata;
 mod obtain;
 mod registration;
 mod scopes;
-mod secret;
 mod settings;
 mod store;
 #[cfg(test)]
@@ -52,8 +51,8 @@ pub use client::{Client, ClientAuth};
 pub use jwt::SigningKey;
 pub use login::{LoginReport, login, logout};
 pub use scopes::Scopes;
-pub use secret::Secret;
 pub use settings::{Assertion, Enterprise, Grant};
 pub use store::{
     Credentials, FileStore, MemoryStore, Origin, Registration, StoreGuard, TokenKind, TokenStore, Tokens,
 };
+pub use tidegate_service::secrets::Secret;

@@ -14,9 +14,9 @@ use super::fault::{Fault, quote};
 use super::http::{Http, host};
 use super::jwt::now;
 use super::scopes::Scopes;
-use super::secret::Secret;
 use super::settings::Settings;
 use super::store::{Credentials, Origin, Registration};
+use tidegate_service::secrets::Secret;
 
 /// The method of proving with a key.
 const KEY: &str = "private_key_jwt";

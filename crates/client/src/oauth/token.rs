@@ -15,8 +15,8 @@ use super::dpop::{self, Dpop, Side};
 use super::fault::Fault;
 use super::http::{Answer, Http, host};
 use super::scopes::Scopes;
-use super::secret::Secret;
 use super::store::TokenKind;
+use tidegate_service::secrets::Secret;
 
 /// The grant of a signed statement (RFC 7523 section 2.1).
 pub(super) const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";

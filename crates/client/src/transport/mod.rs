@@ -126,10 +126,17 @@ impl Transport {
         }
     }
 
-    /// Closes what is kept open while nobody uses it. For `good`, nothing is kept from now on.
-    pub(crate) fn rest(&self, good: bool) {
+    /// Closes what is kept open while nobody uses it.
+    pub(crate) fn rest(&self) {
         if let Transport::StreamableHttp(http) | Transport::HttpSse(http) = self {
-            if good { http.close() } else { http.rest() }
+            http.rest();
+        }
+    }
+
+    /// The same for good.
+    pub(crate) fn close(&self) {
+        if let Transport::StreamableHttp(http) | Transport::HttpSse(http) = self {
+            http.close();
         }
     }
 }

@@ -16,6 +16,7 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::{Inbox, MessageChannel, send_in_background};
+use crate::backoff::Pause;
 use crate::http::{Answered, Body, Events, Headers, HttpClient};
 use crate::status;
 use crate::ticket::Ticket;
@@ -341,7 +342,7 @@ impl Session {
     async fn keep_listening(&self, opened: tokio::sync::oneshot::Sender<()>) {
         let mut opened = Some(opened);
         let mut last: Option<HeaderValue> = None;
-        let mut pause = COME_BACK;
+        let mut pause = Pause::new(COME_BACK, Duration::from_secs(60));
         let mut before = false;
         loop {
             let mut headers = self.headers();
@@ -352,7 +353,7 @@ impl Session {
             opened.take();
             match answered {
                 Ok(Answered { status, body: Body::Events(mut events), .. }) if status.is_success() => {
-                    pause = COME_BACK;
+                    pause.reset();
                     // Without an event to come back to, what was said in the meantime is lost.
                     if std::mem::replace(&mut before, true) && last.is_none() {
                         self.inbox.missed();
@@ -364,7 +365,9 @@ impl Session {
                     if let Some(id) = events.last_event_id().and_then(|id| HeaderValue::from_str(id).ok()) {
                         last = Some(id);
                     }
-                    pause = events.retry().unwrap_or(pause);
+                    if let Some(asked) = events.retry() {
+                        pause.set(asked);
+                    }
                 }
                 // What was there before is gone, and so is the session (2025-11-25 transports, Session Management).
                 Ok(answered) if before && self.is_forgotten(&answered) => {
@@ -373,9 +376,9 @@ impl Session {
                 // 2025-11-25 transports: a server that has no such stream answers 405. Whatever else it says, it will
                 // say again.
                 Ok(answered) if answered.status.is_client_error() => return,
-                Ok(_) | Err(_) => pause = (pause * 2).min(Duration::from_secs(60)),
+                Ok(_) | Err(_) => pause.failed(),
             }
-            tokio::time::sleep(pause).await;
+            tokio::time::sleep(pause.get()).await;
         }
     }
 

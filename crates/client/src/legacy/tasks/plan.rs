@@ -6,7 +6,6 @@ use tidegate_protocol::{Capability, Error, Feature, Method};
 use tidegate_service::{Call, Reply};
 
 use super::super::call::Legacy;
-use super::super::session::UpstreamSession;
 use crate::cache::Fetch;
 use crate::time_budget::TimeBudget;
 use crate::tool::TaskSupport;
@@ -23,7 +22,7 @@ pub(crate) enum AsTask {
 }
 
 impl Legacy {
-    /// What becomes of a call. The server's list of tools knows; with `anew` it is fetched again.
+    /// What becomes of a call to a server that has tasks. The server's list of tools knows; with `anew` it is fetched again.
     ///
     /// SEP-2663 leaves it to the server whether a call becomes a task, whatever the request says. Here that is us, and
     /// only what cannot be had otherwise does: nobody has to poll for what an ordinary call brings. A legacy caller asks
@@ -31,11 +30,10 @@ impl Legacy {
     pub(in super::super) async fn plan(
         self: &Arc<Self>,
         call: &Call,
-        session: &UpstreamSession,
         budget: &TimeBudget,
         anew: bool,
     ) -> Result<AsTask, Error> {
-        if call.method != Method::ToolsCall || !session.tasks {
+        if call.method != Method::ToolsCall {
             return Ok(AsTask::No);
         }
         let context = &call.context;

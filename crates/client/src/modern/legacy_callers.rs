@@ -1,4 +1,4 @@
-//! Callers of 2025-11-25 in front of a modern server: what they call tasks is an extension there.
+//! Legacy callers in front of a modern server: what 2025-11-25 calls tasks is an extension there.
 
 use std::sync::Arc;
 
@@ -6,60 +6,70 @@ use tidegate_protocol::{
     ClientCapabilities, Error, Feature, Json, Limits, Method, Object, Params, Revision, Symbol,
     tasks_extension,
 };
-use tidegate_service::{Call, Reply};
+use tidegate_service::{Call, CallerId, Reply};
 
-use super::Upstream;
-use crate::modern::{ExchangeError, Modern};
-use crate::server_info::{CORE_TASKS, ServerInfo};
+use super::{ExchangeError, Modern};
+use crate::server_info::CORE_TASKS;
 use crate::time_budget::TimeBudget;
 
-impl Upstream {
-    /// Whether a call comes from somebody else, of the era before.
-    pub(super) fn is_old_caller(&self, call: &Call) -> bool {
-        !call.context.revision.is_modern() && call.context.caller != Some(self.own)
-    }
+/// Whether a call comes from somebody else than the client itself (`own`), of the era before.
+pub(crate) fn is_legacy_caller(call: &Call, own: CallerId) -> bool {
+    !call.context.revision.is_modern() && call.context.caller != Some(own)
+}
 
+impl Modern {
     /// Answers a call of such a caller.
-    pub(super) async fn for_old_caller(
+    pub(crate) async fn call_for_legacy(
         self: &Arc<Self>,
-        modern: &Arc<Modern>,
         call: &Call,
         budget: TimeBudget,
     ) -> Result<Reply, ExchangeError> {
-        let offers = || extensions(&modern.server_info).is_some_and(|some| some.has(tasks_extension()));
         let knows_tasks = call.context.revision.allows(Feature::CoreTasks);
         match call.method {
             Method::TasksGet | Method::TasksUpdate | Method::TasksCancel => {
-                modern.call(&with_tasks(call)?, budget).await
+                self.call(&with_tasks(call)?, budget).await
             }
-            Method::ToolsCall if knows_tasks && call.params.has("task") && offers() => {
-                modern.call(&with_tasks(call)?, budget).await
+            Method::ToolsCall if knows_tasks && call.params.has("task") && self.offers_tasks() => {
+                self.call(&with_tasks(call)?, budget).await
             }
-            Method::ToolsCall => match modern.call(call, budget).await? {
+            Method::ToolsCall => match self.call(call, budget).await? {
                 // The server insists on a task, and says so before it does anything. Whoever asked will wait for it.
-                Reply::Error(error) if wants_tasks(&error) => modern.call(&with_tasks(call)?, budget).await,
+                Reply::Error(error) if wants_tasks(&error) => self.call(&with_tasks(call)?, budget).await,
                 reply => Ok(reply),
             },
-            Method::Discover => match modern.call(call, budget).await? {
-                Reply::Complete(result) => {
-                    Ok(Reply::Complete(match self.is_old_caller(call) && knows_tasks && offers() {
-                        true => with_core_tasks(&result).unwrap_or(result),
-                        false => result,
-                    }))
-                }
-                reply => Ok(reply),
-            },
-            Method::ToolsList if knows_tasks && offers() => match modern.call(call, budget).await? {
+            Method::ToolsList if knows_tasks && self.offers_tasks() => match self.call(call, budget).await? {
                 Reply::Complete(result) => Ok(Reply::Complete(with_support(&result).unwrap_or(result))),
                 reply => Ok(reply),
             },
-            _ => modern.call(call, budget).await,
+            _ => self.call(call, budget).await,
         }
     }
-}
 
-fn extensions(server_info: &ServerInfo) -> Option<Object> {
-    Object::of(&server_info.capabilities)?.object("extensions")
+    /// A discovery as Tidegate in front of this server gives it, in the words of its caller.
+    pub(crate) async fn discover_for(
+        self: &Arc<Self>,
+        call: &Call,
+        own: CallerId,
+        budget: TimeBudget,
+    ) -> Result<Reply, ExchangeError> {
+        let knows_tasks = is_legacy_caller(call, own) && call.context.revision.allows(Feature::CoreTasks);
+        Ok(match self.call(call, budget).await? {
+            Reply::Complete(result) => {
+                Reply::Complete(spoken_here(match knows_tasks && self.offers_tasks() {
+                    true => with_core_tasks(&result).unwrap_or(result),
+                    false => result,
+                }))
+            }
+            reply => reply,
+        })
+    }
+
+    /// Whether the server has the extension for tasks.
+    fn offers_tasks(&self) -> bool {
+        let capabilities = Object::of(&self.server_info.capabilities);
+        let extensions = capabilities.and_then(|capabilities| capabilities.object("extensions"));
+        extensions.is_some_and(|extensions| extensions.has(tasks_extension()))
+    }
 }
 
 /// The call with the extension declared, which is how a modern client says that it knows tasks. The parameter by which
@@ -111,7 +121,7 @@ fn with_support(list: &Json) -> Option<Json> {
 }
 
 /// A discovery that promises what Tidegate speaks: all revisions, whatever the server behind it speaks.
-pub(super) fn spoken_here(discovered: Json) -> Json {
+fn spoken_here(discovered: Json) -> Json {
     let Some(object) = Object::of(&discovered) else { return discovered };
     let all: Vec<_> = Revision::ALL.iter().rev().map(|r| r.as_str()).collect();
     match Json::of(&all) {

@@ -1,10 +1,8 @@
 //! [`Upstream`]: one server behind the door, whichever era it speaks.
+//!
+//! Here are its calls, notifications and probes; how it is found, laid to rest and closed is in `lifecycle`.
 
-mod end;
-mod known;
-mod notify;
-mod old_callers;
-mod probe;
+mod lifecycle;
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -21,15 +19,14 @@ use tokio_util::sync::CancellationToken;
 use crate::cache::ToolCache;
 use crate::dial::Dialer;
 use crate::legacy::{Listening, ParkedCalls, SessionPool, SessionSpec, Tasks};
-use crate::modern::{ExchangeError, Modern};
+use crate::modern::{ExchangeError, Modern, is_legacy_caller};
 use crate::rounds;
 use crate::server_info::ServerInfo;
 use crate::time_budget::{TimeBudget, with_setting};
 use crate::upstream_error::passed_task;
 
-use known::Era;
-pub(crate) use known::Negotiated;
-use old_callers::spoken_here;
+pub(crate) use lifecycle::Negotiated;
+use lifecycle::Negotiation;
 
 /// One server.
 pub(crate) struct Upstream {
@@ -39,7 +36,7 @@ pub(crate) struct Upstream {
     pub(crate) parked: Arc<ParkedCalls>,
     tasks: Arc<Tasks>,
     listening: Listening,
-    era: Mutex<Era>,
+    negotiation: Mutex<Negotiation>,
     /// Whose calls are the client's own, with times of their own.
     own: CallerId,
     /// How many calls are under way.
@@ -70,7 +67,7 @@ impl Upstream {
             parked: Arc::new(ParkedCalls::new(settings.park.clone(), sealer.clone())),
             tasks: Tasks::new(settings.tasks.clone(), sealer),
             listening: Listening::default(),
-            era: Mutex::default(),
+            negotiation: Mutex::default(),
             own,
             in_flight: AtomicUsize::new(0),
             subscriptions: Arc::default(),
@@ -88,7 +85,7 @@ impl Upstream {
     /// What the server says about itself.
     pub(crate) async fn server_info(self: &Arc<Self>, call: &Call) -> Result<ServerInfo, Error> {
         let _busy = self.busy();
-        match self.known(call).await? {
+        match self.negotiated(call).await? {
             Negotiated::Modern(modern) => Ok(modern.server_info.clone()),
             Negotiated::Legacy(legacy) => {
                 legacy.server_info(&SessionSpec::of(&call.context, &self.dialer.settings)).await
@@ -135,7 +132,7 @@ impl Upstream {
                 Some(known) => known,
                 // Boxed like everything rare here, so that the common path stays small.
                 None => {
-                    let finding = Box::pin(self.known(call));
+                    let finding = Box::pin(self.negotiated(call));
                     match tokio::time::timeout_at(budget.ends(None).into(), finding).await {
                         Ok(known) => known?,
                         Err(_) => return Err(budget.over().unexecuted()),
@@ -175,19 +172,81 @@ impl Upstream {
     ) -> Result<Reply, ExchangeError> {
         match call.method {
             Method::Listen => Box::pin(crate::subscribe::listen(self, modern, call, budget)).await,
-            Method::Discover => match Box::pin(self.for_old_caller(modern, call, budget)).await? {
-                Reply::Complete(result) => Ok(Reply::Complete(spoken_here(result))),
-                reply => Ok(reply),
-            },
-            _ if self.is_old_caller(call) => Box::pin(self.for_old_caller(modern, call, budget)).await,
+            Method::Discover => Box::pin(modern.discover_for(call, self.own, budget)).await,
+            _ if is_legacy_caller(call, self.own) => Box::pin(modern.call_for_legacy(call, budget)).await,
             _ => modern.call(call, budget).await,
         }
+    }
+
+    /// Passes a notification of a caller on.
+    pub(crate) async fn notify(self: &Arc<Self>, call: &Call) -> Result<(), Error> {
+        if call.method == Method::RootsChanged {
+            // There are no roots to keep in mind but those of a session, and nothing is told to a modern server.
+            if let Some(Negotiated::Legacy(legacy)) = self.negotiated_already() {
+                legacy.roots_changed(&call.context);
+            }
+            return Ok(());
+        }
+        let _busy = self.busy();
+        let budget = self.budget(call);
+        let telling = async {
+            match self.negotiated(call).await? {
+                Negotiated::Modern(modern) => modern.notify(call).await,
+                Negotiated::Legacy(legacy) => legacy.notify(call, &budget).await,
+            }
+        };
+        tokio::select! {
+            told = tokio::time::timeout_at(budget.ends(None).into(), telling) => {
+                told.unwrap_or_else(|_| Err(budget.over()))
+            }
+            () = call.context.cancel.cancelled() => Ok(()),
+            () = self.over.cancelled() => Err(closed()),
+        }
+    }
+
+    /// Asks the server whether it is there, and connects for that if need be. `call` is a `ping`.
+    ///
+    /// It keeps to the pauses between the starts of a program as calls do: in a long one it fails at once.
+    pub(crate) async fn probe(self: &Arc<Self>, call: &Call, budget: TimeBudget) -> Result<(), Error> {
+        let _busy = self.busy();
+        let asked = tokio::select! {
+            asked = tokio::time::timeout_at(budget.ends(None).into(), self.ask(call, budget)) => asked,
+            () = self.over.cancelled() => return Err(closed()),
+        };
+        asked.unwrap_or_else(|_| Err(budget.over()))
+    }
+
+    async fn ask(self: &Arc<Self>, call: &Call, budget: TimeBudget) -> Result<(), Error> {
+        for again in [true, false] {
+            let is_new = self.negotiated_already().is_none();
+            let known = self.negotiated(call).await?;
+            if is_new {
+                // To be connected to is an answer. Those who waited for that together need not ask as well.
+                return Ok(());
+            }
+            let wrong = match known {
+                Negotiated::Modern(modern) => match modern.call(call, budget).await {
+                    Ok(Reply::Error(error)) | Err(ExchangeError::Error(error)) => return Err(error),
+                    Ok(_) => return Ok(()),
+                    Err(ExchangeError::WrongEra(error)) => error,
+                },
+                Negotiated::Legacy(legacy) => match legacy.probe(call, &budget).await {
+                    Err(error) if is_other_era(&error) => error,
+                    answered => return answered,
+                },
+            };
+            if !again {
+                return Err(wrong);
+            }
+            self.looks_again(&wrong);
+        }
+        Err(Error::internal())
     }
 
     /// Sends a notification to every legacy session.
     pub(crate) fn tell_legacy(&self, method: &str) {
         for session in self.sessions.all() {
-            session.connection.channel.tell_soon(crate::wire::notification(method, None));
+            session.connection.channel.tell_soon(tidegate_protocol::write::notification(method, None));
         }
     }
 }
