@@ -68,10 +68,10 @@ async fn look(client: &Client, facts: ServerInfo) -> Result<Reached, Failure> {
     let (mut resources, mut prompts) = (0, 0);
     // Tools are what matters; where there are none, something else does. `doctor` looks for what is wrong with that.
     if tools.is_empty() && facts.has_capability("resources") {
-        resources = client.resources().await.map_or(0, |all| all.len());
+        resources = client.raw_resources().await.map_or(0, |all| all.len());
     }
     if tools.is_empty() && facts.has_capability("prompts") {
-        prompts = client.prompts().await.map_or(0, |all| all.len());
+        prompts = client.raw_prompts().await.map_or(0, |all| all.len());
     }
     Ok(Reached { facts, tools, resources, prompts })
 }

@@ -50,9 +50,11 @@ mod modern;
 mod notices;
 #[cfg(feature = "oauth")]
 pub mod oauth;
+mod prompt;
 mod questions;
 mod regular_file;
 mod require;
+mod resource;
 mod rounds;
 mod server_info;
 mod servers_file;
@@ -78,8 +80,10 @@ pub use client::{
 };
 pub use handlers::{ElicitAnswer, ElicitKind, Elicitation, Handlers, Root};
 pub use ids::IdStrategy;
+pub use prompt::{Prompt, PromptArgument, PromptMessage, PromptResult, Role};
 pub use regular_file::{read_regular, read_regular_text};
 pub use require::ServerCapability;
+pub use resource::{ReadResult, Resource, ResourceBody, ResourceContents, ResourceTemplate};
 pub use server_info::ServerInfo;
 pub use servers_file::{
     Description, Entry, EntrySettings, MissingVariable, ResolvedTarget, ServersFile, ServersFileError,
