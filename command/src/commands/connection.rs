@@ -7,7 +7,7 @@ use std::time::Duration;
 use tidegate::protocol::{Error, Method, Revision, Symbol};
 use tidegate::service::secrets::mask;
 use tidegate_client::oauth::{FileStore, OAuth};
-use tidegate_client::{AppError, Client, ClientBuilder, Options, ServerFacts, Target};
+use tidegate_client::{AppError, Client, ClientBuilder, ClientSettings, ServerInfo, Target};
 
 use super::display::Display;
 use super::failure::Failure;
@@ -55,13 +55,13 @@ impl LastWords {
 /// The client for a server, not connected yet, and what its process says on standard error.
 pub(crate) fn builder(
     place: &Place,
-    options: Options,
+    options: ClientSettings,
     login: bool,
 ) -> Result<(ClientBuilder, LastWords), Failure> {
     let words = LastWords::default();
     let heard = words.clone();
     let builder =
-        Client::builder(place.target.clone())?.options(options).on_stderr(move |line| heard.push(line));
+        Client::builder(place.target.clone())?.settings(options).on_stderr(move |line| heard.push(line));
     let builder = with_logins(builder, &place.target, login).map_err(|error| Failure::of(&error))?;
     let builder = match &place.builtin {
         Some(builtin) => builtin.clone().ends_with(builder),
@@ -114,7 +114,7 @@ pub(crate) struct StartLimit {
 
 impl StartLimit {
     /// What the command line says, else what the options say.
-    pub(crate) fn new(options: &Options, given: Option<Duration>) -> StartLimit {
+    pub(crate) fn new(options: &ClientSettings, given: Option<Duration>) -> StartLimit {
         StartLimit { time: given.unwrap_or(options.init_timeout), is_given: given.is_some() }
     }
 
@@ -145,7 +145,7 @@ pub(crate) async fn connected(
     client: &Client,
     place: &Place,
     limit: StartLimit,
-) -> Result<ServerFacts, Failure> {
+) -> Result<ServerInfo, Failure> {
     if let Some(builtin) = &place.builtin {
         // The error of this one is for the person who runs it, and not for a model.
         builtin.open().await?;
@@ -164,7 +164,7 @@ pub(crate) struct Session {
     /// The connected client.
     pub(crate) client: Client,
     /// What the server said about itself.
-    pub(crate) facts: ServerFacts,
+    pub(crate) facts: ServerInfo,
 }
 
 /// Connects, does the work, and closes the connection properly, whatever comes of the work. Ctrl-C ends it.

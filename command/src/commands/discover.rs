@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 use tidegate::protocol::Era;
-use tidegate_client::ServerFacts;
+use tidegate_client::ServerInfo;
 
 use super::connection::{Session, with_server};
 use super::display::Display;
@@ -47,7 +47,7 @@ pub(crate) async fn run(discover: Discover) -> Result<(), Failure> {
 }
 
 /// The era as people call it.
-pub(crate) fn era(facts: &ServerFacts) -> &'static str {
+pub(crate) fn era(facts: &ServerInfo) -> &'static str {
     match facts.era() {
         Era::Legacy => "legacy",
         Era::Modern => "modern",
@@ -55,13 +55,13 @@ pub(crate) fn era(facts: &ServerFacts) -> &'static str {
 }
 
 /// What a server is called: its own name and version.
-pub(crate) fn called(facts: &ServerFacts) -> String {
+pub(crate) fn called(facts: &ServerInfo) -> String {
     let parts = [facts.name(), facts.version()];
     clean::line(&parts.into_iter().flatten().collect::<Vec<_>>().join(" "))
 }
 
 /// The capabilities in one line: `tools (listChanged), logging`.
-pub(crate) fn capabilities(facts: &ServerFacts) -> Vec<String> {
+pub(crate) fn capabilities(facts: &ServerInfo) -> Vec<String> {
     let Ok(Value::Object(all)) = facts.capabilities.to::<Value>() else { return Vec::new() };
     let on = |value: &Value| !matches!(value, Value::Bool(false) | Value::Null);
     let named = |(name, value): (&String, &Value)| {
@@ -73,7 +73,7 @@ pub(crate) fn capabilities(facts: &ServerFacts) -> Vec<String> {
     all.iter().filter(|(_, value)| on(value)).map(named).collect()
 }
 
-fn to_json(facts: &ServerFacts) -> Value {
+fn to_json(facts: &ServerInfo) -> Value {
     let value = |json: Option<&tidegate::Json>| json.and_then(|json| json.to::<Value>().ok());
     json!({
         "era": era(facts),
@@ -86,7 +86,7 @@ fn to_json(facts: &ServerFacts) -> Value {
     })
 }
 
-fn shown(facts: &ServerFacts) -> String {
+fn shown(facts: &ServerInfo) -> String {
     let paint = Paint::stdout();
     let mut table = Table::new(&["", ""]);
     let info: Value = facts.info.as_ref().and_then(|info| info.to().ok()).unwrap_or_default();

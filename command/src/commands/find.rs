@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 
 use tidegate::protocol::Profile;
-use tidegate_client::{Command, ServersFile, Target, Terms, is_project_file, well_known_files};
+use tidegate_client::{Command, EntrySettings, ServersFile, Target, is_project_file, well_known_files};
 use tidegate_config::{Config, DisabledServer, ServerSettings, Settings, Source};
 
 use super::builtin::Builtin;
@@ -28,7 +28,7 @@ pub(crate) struct Place {
     /// The file that it is an entry of.
     pub(crate) file: Option<PathBuf>,
     /// How it is to be used, as far as the file of another program says so.
-    pub(crate) terms: Terms,
+    pub(crate) terms: EntrySettings,
     /// What `tidegate.toml` says about it, if it is from there.
     pub(crate) settings: Option<Box<ServerSettings>>,
     /// The server itself, if it is part of the program.
@@ -38,7 +38,7 @@ pub(crate) struct Place {
 impl Place {
     /// A server that no configuration of the gateway knows.
     pub(crate) fn new(name: String, target: Target, file: Option<PathBuf>) -> Place {
-        Place { name, target, file, terms: Terms::default(), settings: None, builtin: None }
+        Place { name, target, file, terms: EntrySettings::default(), settings: None, builtin: None }
     }
 
     /// A server of the gateway's configuration.
@@ -54,7 +54,7 @@ impl Place {
             name: server.name.clone(),
             target,
             file: Some(file.to_owned()),
-            terms: Terms::default(),
+            terms: EntrySettings::default(),
             settings: Some(Box::new(server.clone())),
             builtin,
         })
@@ -240,7 +240,7 @@ fn elsewhere(word: &str, config: Option<&Path>) -> Result<Place, Failure> {
     if found.disabled {
         output::note(&format!("note: {:?} is disabled in its file; using it anyway", found.name));
     }
-    Ok(Place { terms: found.terms, ..Place::new(found.name, found.target, found.file) })
+    Ok(Place { terms: found.settings, ..Place::new(found.name, found.target, found.file) })
 }
 
 /// A server that a command line starts.

@@ -52,7 +52,7 @@ pub(crate) async fn list(prompts: Prompts) -> Result<(), Failure> {
         |builder| builder,
         async |session: &Session| {
             let found = if session.facts.has_capability("prompts") {
-                session.client.prompts().await?
+                session.client.raw_prompts().await?
             } else {
                 none_of("prompts");
                 Vec::new()
@@ -81,19 +81,19 @@ pub(crate) async fn get(prompt: Prompt) -> Result<(), Failure> {
     with_server(&place, &common, &display, prepare, async |session: &Session| {
         let arguments = arguments(session, &name, &rest).await?;
         display.waiting(&format!("Getting {name}"));
-        let result = session.client.prompt(&name, arguments).await?;
+        let result = session.client.get_prompt(&name, arguments).await?;
         display.clear();
         if common.json {
-            return output::text(result.as_str());
+            return output::text(result.json().as_str());
         }
-        output::text(&render::prompt_result(&result.to().unwrap_or_default(), Paint::stdout()))
+        output::text(&render::prompt_result(&result.json().to().unwrap_or_default(), Paint::stdout()))
     })
     .await
 }
 
 /// The arguments as the prompt wants them: all are texts.
 async fn arguments(session: &Session, name: &str, words: &[String]) -> Result<Value, Failure> {
-    let all = values(&session.client.prompts().await?);
+    let all = values(&session.client.raw_prompts().await?);
     let names = || all.iter().filter_map(|prompt| prompt.get("name")?.as_str());
     let Some(prompt) = all.iter().find(|prompt| prompt.get("name").and_then(Value::as_str) == Some(name))
     else {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tidegate::protocol::{Error, Symbol};
 use tidegate::service::layers::RetryPolicy;
-use tidegate_client::{Client, ElicitAnswer, Handlers, Instances, Options, ServerFacts, Tool};
+use tidegate_client::{Client, ClientSettings, ElicitAnswer, Handlers, Instances, ServerInfo, Tool};
 
 use super::connection::{self, StartLimit};
 use super::exit::Exit;
@@ -14,7 +14,7 @@ use super::find::Place;
 /// What a server turned out to be.
 pub(crate) struct Reached {
     /// What it says of itself.
-    pub(crate) facts: ServerFacts,
+    pub(crate) facts: ServerInfo,
     /// Its tools.
     pub(crate) tools: Vec<Arc<Tool>>,
     /// How many resources and prompts it lists, if it has no tools.
@@ -27,9 +27,9 @@ pub(crate) struct Reached {
 pub(crate) async fn reach(place: &Place) -> Result<Reached, Failure> {
     let mut options = match &place.settings {
         Some(settings) => settings.options.clone(),
-        None => Options::from_env(),
+        None => ClientSettings::from_env(),
     };
-    options.lanes.instances = Instances::Own;
+    options.sessions.instances = Instances::Own;
     // Whoever looks for a fault wants to see the first one.
     options.retry = RetryPolicy::never();
     let limit = StartLimit::new(&options, None);
@@ -63,15 +63,15 @@ fn declining() -> Handlers {
         .roots(Vec::new())
 }
 
-async fn look(client: &Client, facts: ServerFacts) -> Result<Reached, Failure> {
+async fn look(client: &Client, facts: ServerInfo) -> Result<Reached, Failure> {
     let tools = if facts.has_capability("tools") { client.tools().await? } else { Vec::new() };
     let (mut resources, mut prompts) = (0, 0);
     // Tools are what matters; where there are none, something else does. `doctor` looks for what is wrong with that.
     if tools.is_empty() && facts.has_capability("resources") {
-        resources = client.resources().await.map_or(0, |all| all.len());
+        resources = client.raw_resources().await.map_or(0, |all| all.len());
     }
     if tools.is_empty() && facts.has_capability("prompts") {
-        prompts = client.prompts().await.map_or(0, |all| all.len());
+        prompts = client.raw_prompts().await.map_or(0, |all| all.len());
     }
     Ok(Reached { facts, tools, resources, prompts })
 }

@@ -65,8 +65,8 @@ pub(crate) async fn list(resources: Resources) -> Result<(), Failure> {
         async |session: &Session| {
             let (mut found, mut templates) = (Vec::new(), Vec::new());
             if session.facts.has_capability("resources") {
-                found = session.client.resources().await?;
-                templates = templates_of(session.client.resource_templates().await)?;
+                found = session.client.raw_resources().await?;
+                templates = templates_of(session.client.raw_resource_templates().await)?;
             } else {
                 none_of("resources");
             }
@@ -112,9 +112,9 @@ pub(crate) async fn read(read: Read) -> Result<(), Failure> {
             let result = session.client.read(&uri).await?;
             display.clear();
             if common.json {
-                return output::text(result.as_str());
+                return output::text(result.json().as_str());
             }
-            let result: Value = result.to().unwrap_or_default();
+            let result: Value = result.json().to().unwrap_or_default();
             if let Some(folder) = &save {
                 return save::contents(&result, folder);
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use tidegate::protocol::Revision;
-use tidegate_client::{EraChoice, Options, Target, Terms};
+use tidegate_client::{ClientSettings, EntrySettings, EraChoice, Target};
 
 use super::exit::Exit;
 use super::failure::Failure;
@@ -85,7 +85,7 @@ fn time(text: &str) -> Result<Duration, String> {
 }
 
 /// What the file of another program says.
-fn with_terms(mut options: Options, terms: &Terms) -> Options {
+fn with_terms(mut options: ClientSettings, terms: &EntrySettings) -> ClientSettings {
     if let Some(timeout) = terms.timeout {
         options.timeout = timeout;
         options.max_timeout = options.max_timeout.max(timeout);
@@ -182,14 +182,14 @@ impl Common {
     }
 
     /// How the client behaves: as the configuration of the server says, and the command line above that.
-    pub(crate) fn options(&self, place: &Place) -> Options {
-        let usual = Options::from_env();
+    pub(crate) fn options(&self, place: &Place) -> ClientSettings {
+        let usual = ClientSettings::from_env();
         let mut options = match &place.settings {
             None => with_terms(usual, &place.terms),
             Some(settings) => {
                 let mut options = settings.options.clone();
                 // This is one client that calls for itself, and no gateway.
-                options.lanes = usual.lanes;
+                options.sessions = usual.sessions;
                 if options.era == EraChoice::Auto {
                     (options.era, options.offer) = (usual.era, usual.offer);
                 }

@@ -97,10 +97,10 @@ pub(crate) async fn confirm(client: &Client) -> Result<()> {
 pub(crate) async fn use_all(client: &Client) -> Result<()> {
     call(client, "test_headers", json!({})).await?;
     for resource in client.resources().await? {
-        client.read(&member(&resource.to()?, "uri")?).await?;
+        client.read(resource.uri()).await?;
     }
     for prompt in client.prompts().await? {
-        client.prompt(&member(&prompt.to()?, "name")?, Value::Null).await?;
+        client.get_prompt(prompt.name(), Value::Null).await?;
     }
     Ok(())
 }

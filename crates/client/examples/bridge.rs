@@ -17,7 +17,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = arguments.next().unwrap_or_else(|| "127.0.0.1:8765".to_owned());
     // Many callers: lists and those who cannot be asked anything share one session.
     let client = Client::builder(target)?
-        .configure(|options| options.lanes.instances = tidegate_client::Instances::PerUser)
+        .configure(|options| options.sessions.instances = tidegate_client::Instances::PerUser)
         .connect()
         .await?;
     let listener = TcpListener::bind(address).await?;

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use tidegate_protocol::Object;
 use tidegate_service::{Context, Filter, Notice, Outbox};
 
-use crate::legacy::{ClientIdentity, LaneKey, Terms};
-use crate::peer::own_log;
+use crate::connection::own_log;
+use crate::legacy::{ClientIdentity, SessionOwner, SessionSpec};
 
 /// Called with every change that the server tells, wanted or not: the caches listen here.
 type Watcher = Box<dyn Fn(&Notice) + Send + Sync>;
@@ -29,27 +29,27 @@ struct Subscriber {
     filter: Filter,
     outbox: Outbox,
     /// Who it is, and in whose session it hears.
-    terms: Terms,
+    spec: SessionSpec,
 }
 
 impl Subscriber {
     /// Whether what is said in a session is for its ears.
-    fn hears(&self, session: &LaneKey) -> bool {
-        session.serves(&self.terms.client)
+    fn hears(&self, owner: &SessionOwner) -> bool {
+        owner.serves(&self.spec.client)
     }
 }
 
 /// Who may hear what a server said in a session outside of any call.
 #[derive(Debug, Clone)]
-pub struct Audience(LaneKey);
+pub struct Audience(SessionOwner);
 
 impl Audience {
     /// Whether whoever makes calls with this context is among them.
     pub fn includes(&self, context: &Context) -> bool {
         // Where all users share a session, nothing says whose it is, unless nobody is known anyway.
         match &self.0 {
-            LaneKey::Everybody => context.principal == Default::default(),
-            session => session.serves(&ClientIdentity::of(context)),
+            SessionOwner::Everybody => context.principal == Default::default(),
+            owner => owner.serves(&ClientIdentity::of(context)),
         }
     }
 }
@@ -72,22 +72,22 @@ impl Changes {
     }
 
     /// Tells everybody who wants to know what a server has said in a session, if it is theirs.
-    pub(crate) fn tell(&self, session: &LaneKey, notice: &Notice) {
+    pub(crate) fn tell(&self, owner: &SessionOwner, notice: &Notice) {
         for watcher in self.watchers.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).iter() {
             watcher(notice);
         }
         let subscribers = self.subscribers();
-        for one in subscribers.iter().filter(|one| one.filter.wants(notice) && one.hears(session)) {
+        for one in subscribers.iter().filter(|one| one.filter.wants(notice) && one.hears(owner)) {
             one.outbox.push(notice.clone());
         }
     }
 
     /// Tells what the one client whose session it is has subscribed with, whatever it wants to know. Returns whether that
     /// was anything.
-    pub(crate) fn tell_client(&self, session: &LaneKey, notice: &Notice) -> bool {
-        let Some(client) = session.client() else { return false };
+    pub(crate) fn tell_client(&self, owner: &SessionOwner, notice: &Notice) -> bool {
+        let Some(client) = owner.client() else { return false };
         let subscribers = self.subscribers();
-        let theirs = subscribers.iter().filter(|one| one.terms.client == *client);
+        let theirs = subscribers.iter().filter(|one| one.spec.client == *client);
         theirs.map(|one| one.outbox.push(notice.clone())).fold(false, |heard, taken| heard | taken)
     }
 
@@ -101,8 +101,8 @@ impl Changes {
     }
 
     /// Tells every subscriber of a session that anything may have changed.
-    pub(crate) fn tell_everything(&self, session: &LaneKey) {
-        for one in self.subscribers().iter().filter(|one| one.hears(session)) {
+    pub(crate) fn tell_everything(&self, owner: &SessionOwner) {
+        for one in self.subscribers().iter().filter(|one| one.hears(owner)) {
             one.outbox.push_missed(one.filter.everything());
         }
     }
@@ -117,8 +117,8 @@ impl Changes {
     }
 
     /// A log message that a server sends in a session outside of any call.
-    pub(crate) fn log_in(&self, server: &str, session: LaneKey, params: &Object) {
-        if !self.on_session_log.get().is_some_and(|heard| heard(&Audience(session), params)) {
+    pub(crate) fn log_in(&self, server: &str, owner: SessionOwner, params: &Object) {
+        if !self.on_session_log.get().is_some_and(|heard| heard(&Audience(owner), params)) {
             self.log(server, params);
         }
     }
@@ -128,22 +128,22 @@ impl Changes {
         _ = self.on_session_log.set(heard);
     }
 
-    pub(crate) fn subscribe(&self, filter: Filter, terms: Terms) -> Outbox {
+    pub(crate) fn subscribe(&self, filter: Filter, spec: SessionSpec) -> Outbox {
         let outbox = Outbox::new(256);
-        self.subscribers().push(Subscriber { filter, outbox: outbox.clone(), terms });
+        self.subscribers().push(Subscriber { filter, outbox: outbox.clone(), spec });
         outbox
     }
 
     /// The resources that somebody wants to know of in the sessions that `in_session` says.
-    pub(crate) fn uris(&self, in_session: impl Fn(&Terms) -> bool) -> HashSet<String> {
+    pub(crate) fn uris(&self, in_session: impl Fn(&SessionSpec) -> bool) -> HashSet<String> {
         let subscribers = self.subscribers();
-        let theirs = subscribers.iter().filter(|one| in_session(&one.terms));
+        let theirs = subscribers.iter().filter(|one| in_session(&one.spec));
         theirs.flat_map(|one| one.filter.uris.iter().cloned()).collect()
     }
 
     /// On which terms subscribers hear.
-    pub(crate) fn terms(&self) -> Vec<Terms> {
-        self.subscribers().iter().map(|one| one.terms.clone()).collect()
+    pub(crate) fn spec(&self) -> Vec<SessionSpec> {
+        self.subscribers().iter().map(|one| one.spec.clone()).collect()
     }
 
     /// Whether anybody listens.

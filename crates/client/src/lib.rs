@@ -34,41 +34,40 @@
 //! help. What a tool says about its own failure is not one of them: that is a result whose
 //! [`is_error`](ToolResult::is_error) is true.
 
-mod allowance;
 mod app_error;
-mod asked;
 mod auth;
 mod backoff;
 mod cache;
 mod changes;
-mod child;
 mod client;
+mod connection;
 mod dial;
-mod facts;
 mod handlers;
 mod http;
 mod ids;
-mod inbox;
 mod legacy;
-mod local;
 mod modern;
 mod notices;
 #[cfg(feature = "oauth")]
 pub mod oauth;
-mod options;
-mod peer;
-mod regular;
-mod related;
+mod prompt;
+mod questions;
+mod regular_file;
 mod require;
+mod resource;
 mod rounds;
+mod server_info;
 mod servers_file;
+mod settings;
 mod status;
-mod streams;
 mod subscribe;
 mod target;
+mod task_routes;
 mod ticket;
+mod time_budget;
 mod timer;
 mod tool;
+mod transport;
 mod upstream;
 mod upstream_error;
 mod wire;
@@ -79,20 +78,22 @@ pub use changes::Audience;
 pub use client::{
     BareClientDoor, CallTool, Change, Client, ClientBuilder, ClientDoor, ClientState, Subscribed, ToolResult,
 };
-pub use facts::ServerFacts;
 pub use handlers::{ElicitAnswer, ElicitKind, Elicitation, Handlers, Root};
 pub use ids::IdStrategy;
-pub use options::{EraChoice, Instances, LaneOptions, Options, ParkOptions, TaskOptions};
-pub use regular::{read_regular, read_regular_text};
+pub use prompt::{Prompt, PromptArgument, PromptMessage, PromptResult, Role};
+pub use regular_file::{read_regular, read_regular_text};
 pub use require::ServerCapability;
+pub use resource::{ReadResult, Resource, ResourceBody, ResourceContents, ResourceTemplate};
+pub use server_info::ServerInfo;
 pub use servers_file::{
-    Description, Entry, Found, MissingVariable, ServersFile, ServersFileError, Terms, fill_in,
-    is_project_file, parse_env_file, parse_env_lines, well_known_files,
+    Description, Entry, EntrySettings, MissingVariable, ResolvedTarget, ServersFile, ServersFileError,
+    fill_in, is_project_file, parse_env_file, parse_env_lines, well_known_files,
 };
-pub use streams::Streams;
+pub use settings::{ClientSettings, EraChoice, Instances, ParkSettings, SessionSettings, TaskSettings};
 pub use target::{Command, ProgramError, Remote, Target, TargetError};
 pub use tidegate_service::Filter;
 pub use tool::Tool;
+pub use transport::Streams;
 
 /// The target of the log lines that say which server a connection or a session was opened to.
 const CONNECTED: &str = "tidegate::connected";

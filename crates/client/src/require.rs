@@ -2,7 +2,7 @@
 
 use tidegate_protocol::{Error, Symbol};
 
-use crate::facts::ServerFacts;
+use crate::server_info::ServerInfo;
 
 /// A capability that a server declares when it is first spoken to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -33,8 +33,8 @@ impl ServerCapability {
 }
 
 /// Refuses a server that lacks one of these.
-pub(crate) fn require(facts: &ServerFacts, required: &[ServerCapability]) -> Result<(), Error> {
-    match required.iter().find(|capability| !facts.has_capability(capability.as_str())) {
+pub(crate) fn require(server_info: &ServerInfo, required: &[ServerCapability]) -> Result<(), Error> {
+    match required.iter().find(|capability| !server_info.has_capability(capability.as_str())) {
         Some(missing) => Err(lacks(missing.as_str())),
         None => Ok(()),
     }

@@ -5,26 +5,26 @@ use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Error, Json, Limits, Object, Params, Symbol};
 use tidegate_service::{Call, InputRequired, Reply};
 
+use crate::connection::needed;
 use crate::handlers::Handlers;
-use crate::options::Options;
-use crate::peer::needed;
+use crate::settings::ClientSettings;
 
 /// Makes a call until it asks nothing any more; `handlers` answer in between.
 pub(crate) async fn until_done(
     mut call: Call,
     handlers: &Handlers,
-    options: &Options,
+    settings: &ClientSettings,
     once: impl for<'a> Fn(&'a Call) -> BoxFuture<'a, Result<Reply, Error>>,
 ) -> Result<Reply, Error> {
     let mut asked = 0;
-    for round in 0..options.max_rounds {
+    for round in 0..settings.max_rounds {
         // The rounds before have done something, even if this one has not.
         let begun = |error: Error| if round == 0 { error } else { error.begun() };
         match once(&call).await.map_err(begun)? {
             Reply::InputRequired(input) => {
                 asked += input.questions.len();
-                if asked > options.max_questions {
-                    return Err(too_many_questions(options.max_questions));
+                if asked > settings.max_questions {
+                    return Err(too_many_questions(settings.max_questions));
                 }
                 call.params = answered(&call, handlers, &input).await?;
             }
@@ -32,7 +32,7 @@ pub(crate) async fn until_done(
             done => return Ok(done),
         }
     }
-    Err(too_many(options.max_rounds))
+    Err(too_many(settings.max_rounds))
 }
 
 /// The error of a call that does not stop asking.
@@ -96,8 +96,8 @@ mod tests {
         let handlers = Handlers::new().on_elicit(false, |_| async { ElicitAnswer::Decline });
         let mut call = Call::new(Method::ToolsCall, Params::empty(), Context::local());
         call.context.capabilities = handlers.capabilities();
-        let options = Options::default();
-        let done = until_done(call, &handlers, &options, |_| {
+        let settings = ClientSettings::default();
+        let done = until_done(call, &handlers, &settings, |_| {
             let reply = once();
             Box::pin(async move { reply })
         });

@@ -7,35 +7,36 @@ use std::time::Duration;
 use tidegate_protocol::{Error, Revision, Symbol};
 use tidegate_service::{Call, Notice, Outbox, Reply, Subscription};
 
-use crate::allowance::Allowance;
-use crate::modern::{Fed, Feed, Modern, Trouble};
+use crate::backoff::Pause;
+use crate::modern::{ExchangeError, Modern, SubscriptionEvent, SubscriptionStream};
 use crate::notices::{notice_of, other_notice};
-use crate::upstream::{Known, Upstream};
+use crate::time_budget::TimeBudget;
+use crate::upstream::{Negotiated, Upstream};
 use crate::upstream_error::passed_task;
 use tidegate_service::Filter;
 
 /// How often to see whether anybody still listens, where nothing tells.
 const LOOK: Duration = Duration::from_millis(500);
-/// The longest pause before a broken stream is opened again.
-const MAX_PAUSE: Duration = Duration::from_secs(30);
+/// The pause before a broken stream is opened again.
+const PAUSE: Pause = Pause::new(Duration::from_millis(250), Duration::from_secs(30));
 
 /// Opens a subscription and keeps it open for as long as somebody listens.
 pub(crate) async fn listen(
     upstream: &Arc<Upstream>,
     modern: &Arc<Modern>,
     call: &Call,
-    allowance: Allowance,
-) -> Result<Reply, Trouble> {
+    budget: TimeBudget,
+) -> Result<Reply, ExchangeError> {
     let filter = Filter::read(call.params.object())?;
-    let (feed, acknowledged) = modern.feed(call, &allowance).await?;
+    let (stream, acknowledged) = modern.open_subscription(call, &budget).await?;
     let events = Outbox::new(256);
-    let (over, open) = (upstream.over.clone(), Open::one_more(&upstream.feeds));
+    let (over, open) = (upstream.over.clone(), Open::one_more(&upstream.subscriptions));
     let (upstream, outbox, mut call) = (Arc::downgrade(upstream), events.clone(), call.clone());
     call.context.outbox = None;
     tokio::spawn(async move {
         let _open = open;
         tokio::select! {
-            () = keep(feed, &outbox, &upstream, &call, &filter) => {}
+            () = keep_open(stream, &outbox, &upstream, &call, &filter) => {}
             () = over.cancelled() => {}
         }
         outbox.close();
@@ -47,9 +48,9 @@ pub(crate) async fn listen(
 struct Open(Arc<AtomicUsize>);
 
 impl Open {
-    fn one_more(feeds: &Arc<AtomicUsize>) -> Open {
-        feeds.fetch_add(1, Ordering::AcqRel);
-        Open(feeds.clone())
+    fn one_more(subscriptions: &Arc<AtomicUsize>) -> Open {
+        subscriptions.fetch_add(1, Ordering::AcqRel);
+        Open(subscriptions.clone())
     }
 }
 
@@ -60,12 +61,18 @@ impl Drop for Open {
 }
 
 /// Passes on what the server tells, and opens the stream again when it breaks, until one side wants no more.
-async fn keep(feed: Feed, outbox: &Outbox, upstream: &Weak<Upstream>, call: &Call, filter: &Filter) {
-    let mut feed = Some(feed);
-    let mut pause = Duration::from_millis(250);
+async fn keep_open(
+    stream: SubscriptionStream,
+    outbox: &Outbox,
+    upstream: &Weak<Upstream>,
+    call: &Call,
+    filter: &Filter,
+) {
+    let mut stream = Some(stream);
+    let mut pause = PAUSE;
     loop {
-        if let Some(feed) = feed.take() {
-            match pump(feed, outbox).await {
+        if let Some(stream) = stream.take() {
+            match pump(stream, outbox).await {
                 Ended::ByServer | Ended::Unwanted => return,
                 Ended::Broken => {}
             }
@@ -73,31 +80,31 @@ async fn keep(feed: Feed, outbox: &Outbox, upstream: &Weak<Upstream>, call: &Cal
         if unwanted(outbox) {
             return;
         }
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(pause.get()).await;
         let Some(upstream) = upstream.upgrade() else { return };
         match again(&upstream, call).await {
             Ok(opened) => {
-                feed = Some(opened);
-                pause = Duration::from_millis(250);
+                stream = Some(opened);
+                pause.reset();
                 // What happened in the meantime nobody knows.
                 outbox.push_missed(filter.everything());
             }
             Err(error) => {
                 tracing::debug!(server = %upstream.dialer.name, %error, "the subscription is still broken");
-                pause = (pause * 2).min(MAX_PAUSE);
+                pause.failed();
             }
         }
     }
 }
 
-async fn again(upstream: &Arc<Upstream>, call: &Call) -> Result<Feed, Error> {
-    let allowance = upstream.allowance(call);
-    match upstream.known(call).await? {
-        Known::Modern(modern) => match modern.feed(call, &allowance).await {
-            Ok((feed, _)) => Ok(feed),
-            Err(Trouble::Error(error) | Trouble::WrongEra(error)) => Err(error),
+async fn again(upstream: &Arc<Upstream>, call: &Call) -> Result<SubscriptionStream, Error> {
+    let budget = upstream.budget(call);
+    match upstream.negotiated(call).await? {
+        Negotiated::Modern(modern) => match modern.open_subscription(call, &budget).await {
+            Ok((stream, _)) => Ok(stream),
+            Err(ExchangeError::Error(error) | ExchangeError::WrongEra(error)) => Err(error),
         },
-        Known::Legacy(_) => Err(Error::new(Symbol::Unavailable, "The server speaks another era now")),
+        Negotiated::Legacy(_) => Err(Error::new(Symbol::Unavailable, "The server speaks another era now")),
     }
 }
 
@@ -107,13 +114,13 @@ enum Ended {
     Broken,
 }
 
-async fn pump(mut feed: Feed, outbox: &Outbox) -> Ended {
-    let profile = feed.modern.dialer.options.profile;
+async fn pump(mut stream: SubscriptionStream, outbox: &Outbox) -> Ended {
+    let profile = stream.modern.dialer.settings.profile;
     let mut look = tokio::time::interval(LOOK);
     loop {
         tokio::select! {
-            told = feed.next() => match told {
-                Ok(Fed::Told(told)) => {
+            told = stream.next() => match told {
+                Ok(SubscriptionEvent::Told(told)) => {
                     if let Some(notice) = notice_of(&told).or_else(|| other_notice(&told)) {
                         outbox.push(match notice {
                             Notice::Task { id, task } => {
@@ -123,7 +130,7 @@ async fn pump(mut feed: Feed, outbox: &Outbox) -> Ended {
                         });
                     }
                 }
-                Ok(Fed::Ended) => return Ended::ByServer,
+                Ok(SubscriptionEvent::Ended) => return Ended::ByServer,
                 Err(_) => return Ended::Broken,
             },
             _ = look.tick() => {

@@ -17,7 +17,7 @@ use url::Url;
 pub use error::TargetError;
 pub use program::ProgramError;
 
-use crate::streams::Streams;
+use crate::transport::Streams;
 
 /// A server to connect to.
 ///

@@ -77,24 +77,15 @@ fn is_missing_resource(method: &Method, code: i64, message: &str, data: Option<&
     code == -32002 || (code == -32602 && names_uri() && message.to_ascii_lowercase().contains("not found"))
 }
 
+/// What a number means that is not of a profile. Numbers of SDKs about their own connections are passed on as they are.
 fn symbol_of(method: &Method, code: i64, message: &str, data: Option<&Json>) -> Symbol {
     let said = data.and_then(Object::of).and_then(|d| d.str("symbol").map(|s| s.into_owned()));
-    match code {
-        -32700 => Symbol::ParseError,
-        -32600 => Symbol::InvalidRequest,
-        -32601 if *method == Method::ToolsCall => Symbol::ToolNotFound,
-        -32601 => Symbol::MethodNotFound,
-        -32602 if said.as_deref() == Some("TOOL_NOT_FOUND") || message.starts_with("Unknown tool") => {
-            Symbol::ToolNotFound
-        }
-        -32602 => Symbol::InvalidParams,
-        -32020 => Symbol::HeaderMismatch,
-        -32021 => Symbol::MissingCapability,
-        -32022 => Symbol::UnsupportedVersion,
-        -32042 => Symbol::UrlElicitationRequired,
-        -32800 => Symbol::Cancelled,
-        -32801 => Symbol::TooLarge,
-        _ => Symbol::Internal,
+    let named_unknown = || said.as_deref() == Some("TOOL_NOT_FOUND") || message.starts_with("Unknown tool");
+    match Symbol::from_code(code).or_else(|| Symbol::from_foreign_code(code)) {
+        Some(Symbol::MethodNotFound) if *method == Method::ToolsCall => Symbol::ToolNotFound,
+        Some(Symbol::InvalidParams) if named_unknown() => Symbol::ToolNotFound,
+        Some(Symbol::Unavailable | Symbol::Timeout | Symbol::ResourceNotFound) | None => Symbol::Internal,
+        Some(symbol) => symbol,
     }
 }
 

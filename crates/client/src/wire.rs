@@ -1,74 +1,28 @@
-//! Writing JSON-RPC messages.
+//! What this client puts into messages beyond JSON-RPC itself: parameters that keep their bytes, and members of `_meta`.
 
 use std::io::Write;
 
-use tidegate_protocol::json::write_str;
-use tidegate_protocol::{Error, Id, Json, Object, Params, Revision, meta};
+use tidegate_protocol::{Error, Id, Json, Object, Params, Revision, meta, write};
 use tidegate_service::Context;
-
-/// A request whose parameters are written by `params`.
-pub(crate) fn request(id: &Id, method: &str, room: usize, params: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut out = Vec::with_capacity(64 + id.as_json().len() + method.len() + room);
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    out.extend_from_slice(id.as_json().as_bytes());
-    out.extend_from_slice(b",\"method\":");
-    write_str(&mut out, method);
-    out.extend_from_slice(b",\"params\":");
-    params(&mut out);
-    out.push(b'}');
-    out
-}
-
-/// A notification.
-pub(crate) fn notification(method: &str, params: Option<&Json>) -> Vec<u8> {
-    let mut out = Vec::with_capacity(64 + params.map_or(0, Json::len));
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
-    write_str(&mut out, method);
-    if let Some(params) = params {
-        out.extend_from_slice(b",\"params\":");
-        out.extend_from_slice(params.as_str().as_bytes());
-    }
-    out.push(b'}');
-    out
-}
-
-/// A notification whose parameters are written already.
-pub(crate) fn notification_with(method: &str, params: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(64 + method.len() + params.len());
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"method\":");
-    write_str(&mut out, method);
-    if params != b"{}" {
-        out.extend_from_slice(b",\"params\":");
-        out.extend_from_slice(params);
-    }
-    out.push(b'}');
-    out
-}
 
 /// `notifications/cancelled` for a request that is no longer wanted.
 pub(crate) fn cancelled(id: &Id, why: &str) -> Vec<u8> {
     let mut params = tidegate_protocol::json::ObjectWriter::new();
     params.json("requestId", &id.to_json()).str("reason", why);
-    notification("notifications/cancelled", Some(&params.finish()))
+    write::notification("notifications/cancelled", Some(params.finish().as_str().as_bytes()))
 }
 
 /// The answer to a question of a legacy server.
 pub(crate) fn answer(id: &Id, answer: &Result<Json, Error>, revision: Revision) -> Vec<u8> {
-    let mut out = Vec::with_capacity(128);
-    out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
-    out.extend_from_slice(id.as_json().as_bytes());
     match answer {
-        Ok(result) => {
-            out.extend_from_slice(b",\"result\":");
-            out.extend_from_slice(result.as_str().as_bytes());
-        }
-        Err(error) => {
-            out.extend_from_slice(b",\"error\":");
-            error.write(&mut out, revision);
-        }
+        Ok(result) => write::result(id, result),
+        Err(error) => write::error(Some(id), error, Some(revision)),
     }
-    out.push(b'}');
-    out
+}
+
+/// A notification whose parameters are written already; there are none if they are empty.
+pub(crate) fn notification(method: &str, params: &[u8]) -> Vec<u8> {
+    write::notification(method, (params != b"{}").then_some(params))
 }
 
 /// Writes parameters as they are but for `_meta` and the members in `without`; `meta` writes members of `_meta`
@@ -160,7 +114,7 @@ pub(crate) fn caller(out: &mut Vec<u8>, context: &Context) {
 
 /// The members of `_meta` that say on which terms a modern request is made. They are the client's own, not what a
 /// caller of another revision sent along.
-pub(crate) fn is_terms(key: &str) -> bool {
+pub(crate) fn is_request_meta(key: &str) -> bool {
     matches!(
         key,
         meta::PROTOCOL_VERSION
@@ -181,7 +135,7 @@ mod tests {
     fn written(text: &'static str, without: &[&str], own: &str) -> String {
         let given = Params::parse(&Json::trusted(text), &Limits::default()).unwrap();
         let mut out = Vec::new();
-        params(&mut out, &given, without, is_terms, |out| {
+        params(&mut out, &given, without, is_request_meta, |out| {
             if !own.is_empty() {
                 comma(out);
                 out.extend_from_slice(own.as_bytes());

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tidegate_client::{Entry, ServersFile, ServersFileError, Terms};
+use tidegate_client::{Entry, EntrySettings, ServersFile, ServersFileError};
 
 use crate::absent::{Absent, Missing};
 use crate::config::Variables;
@@ -78,12 +78,12 @@ impl Settings {
         if let Some(shown) = file.raw(name).and_then(shown::entry) {
             server.shown = shown;
         }
-        self.servers.push(on(server, &entry.terms).seal());
+        self.servers.push(on(server, &entry.settings).seal());
     }
 }
 
 /// The server on the terms that its file names.
-fn on(mut server: ServerSettings, terms: &Terms) -> ServerSettings {
+fn on(mut server: ServerSettings, terms: &EntrySettings) -> ServerSettings {
     let options = &mut server.options;
     if let Some(timeout) = terms.timeout {
         options.timeout = timeout;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tidegate_builtin::BuiltinSettings;
-use tidegate_client::{Instances, Options, Target};
+use tidegate_client::{ClientSettings, Instances, Target};
 use tidegate_protocol::Profile;
 use tidegate_protocol::seal::Key;
 
@@ -170,8 +170,8 @@ pub struct ServerSettings {
     pub allow: Patterns,
     /// Which tools are not offered, even if they are allowed.
     pub deny: Patterns,
-    /// How it is spoken to. A legacy session is a user's (`lanes.instances`).
-    pub options: Options,
+    /// How it is spoken to. A legacy session is a user's (`sessions.instances`).
+    pub options: ClientSettings,
     /// After which time without calls its process is stopped; `None` for never. Default 10 minutes.
     pub idle: Option<Duration>,
     /// If it is part of the program: what its section of the configuration means.
@@ -197,8 +197,9 @@ impl ServerSettings {
     pub fn new(name: impl Into<String>, source: Source) -> ServerSettings {
         let name = name.into();
         let written_at = Some(format!("servers.{name}"));
-        let mut options = Options { name: Some(name.clone()), written_at, ..Options::default() };
-        options.lanes.instances = Instances::PerUser;
+        let mut options =
+            ClientSettings { name: Some(name.clone()), written_at, ..ClientSettings::default() };
+        options.sessions.instances = Instances::PerUser;
         let shown = match &source {
             Source::Target(target) => target.to_string(),
             Source::Builtin(name) => format!("builtin {name}"),

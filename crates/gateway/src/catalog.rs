@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytestring::ByteString;
 use serde_json::Value;
-use tidegate_client::ServerFacts;
+use tidegate_client::ServerInfo;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Error, Json, Limits, Object, Params, Symbol};
 use tidegate_service::budget::{Budget, Hold, MAX_LISTS};
@@ -39,7 +39,7 @@ pub(crate) struct About {
 }
 
 impl About {
-    pub(crate) fn of(facts: &ServerFacts) -> About {
+    pub(crate) fn of(facts: &ServerInfo) -> About {
         About { capabilities: facts.capabilities.clone(), instructions: facts.instructions.clone() }
     }
 }

@@ -241,7 +241,7 @@ impl Drop for Inner {
 /// The usual way to make a client: whatever the settings say, without logins.
 fn dial(settings: &ServerSettings) -> Result<ClientBuilder, AppError> {
     match &settings.source {
-        Source::Target(target) => Ok(Client::builder(target.clone())?.options(settings.options.clone())),
+        Source::Target(target) => Ok(Client::builder(target.clone())?.settings(settings.options.clone())),
         Source::Builtin(name) => Err(configuration_error(format!("No built-in server is named {name:?}"))),
     }
 }

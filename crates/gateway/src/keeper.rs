@@ -220,7 +220,7 @@ async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, mut unread: Unread, on
     let mut events = Events(events);
     let mut look = tokio::time::interval(LOOK);
     look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    let kept = mount.settings.options.lanes.idle;
+    let kept = mount.settings.options.sessions.idle;
     let mut rest_after = mount.settings.idle.filter(|_| is_process).map(|idle| idle.min(kept));
     let mut listened = Instant::now();
     loop {

@@ -1,6 +1,6 @@
 //! [`Kind`]: the four things that servers list.
 
-use tidegate_client::ServerFacts;
+use tidegate_client::ServerInfo;
 use tidegate_protocol::Method;
 use tidegate_service::Notice;
 
@@ -53,7 +53,7 @@ impl Kind {
     }
 
     /// Whether a server has such a list at all.
-    pub(crate) fn offered(self, facts: &ServerFacts) -> bool {
+    pub(crate) fn offered(self, facts: &ServerInfo) -> bool {
         facts.has_capability(match self {
             Kind::Tools => "tools",
             Kind::Prompts => "prompts",
@@ -62,7 +62,7 @@ impl Kind {
     }
 
     /// Whether a server tells when the list has changed.
-    pub(crate) fn announced(self, facts: &ServerFacts) -> bool {
+    pub(crate) fn announced(self, facts: &ServerInfo) -> bool {
         facts.has_capability(match self {
             Kind::Tools => "tools.listChanged",
             Kind::Prompts => "prompts.listChanged",

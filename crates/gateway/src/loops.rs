@@ -1,6 +1,6 @@
 //! Loops of gateways: each says which gateways it leads to, so that none lists itself, however far round.
 
-use tidegate_client::ServerFacts;
+use tidegate_client::ServerInfo;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Error, Json, Object, Symbol};
 
@@ -8,7 +8,7 @@ use tidegate_protocol::{Error, Json, Object, Symbol};
 pub(crate) const GATEWAYS: &str = "dev.tidegate/gateways";
 
 /// The gateways that a server leads to, itself included. None if it is no gateway.
-pub(crate) fn behind(facts: &ServerFacts) -> Vec<String> {
+pub(crate) fn behind(facts: &ServerInfo) -> Vec<String> {
     let said = || Object::of(&facts.capabilities)?.object("experimental")?.object(GATEWAYS)?.json("ids");
     said().and_then(|ids| ids.to().ok()).unwrap_or_default()
 }
@@ -21,7 +21,7 @@ pub(crate) fn said(ids: &[String]) -> Json {
 }
 
 /// Refuses a server that leads back to this gateway.
-pub(crate) fn check(own: &str, facts: &ServerFacts) -> Result<(), Error> {
+pub(crate) fn check(own: &str, facts: &ServerInfo) -> Result<(), Error> {
     match behind(facts).iter().any(|id| id == own) {
         false => Ok(()),
         true => {

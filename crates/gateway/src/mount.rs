@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use tidegate_client::{BareClientDoor, Client, ServerFacts};
+use tidegate_client::{BareClientDoor, Client, ServerInfo};
 use tidegate_config::ServerSettings;
 use tidegate_protocol::{ClientCapabilities, Error, Object, Symbol};
 use tidegate_service::budget::MAX_LISTS;
@@ -34,7 +34,7 @@ pub(crate) struct Mount {
     catalog: ArcSwap<Catalog>,
     /// Which lists were known before the server was first asked, and whether it was known what it says of itself.
     knew: ([bool; 4], bool),
-    pub(crate) facts: ArcSwapOption<ServerFacts>,
+    pub(crate) facts: ArcSwapOption<ServerInfo>,
     health: Mutex<(Health, Instant)>,
     /// Whether the first attempt to read its lists is over, however it ended.
     settled: watch::Sender<bool>,
@@ -411,7 +411,7 @@ fn seconds(time: Duration) -> String {
 }
 
 /// Whether a server says so among its experimental capabilities.
-fn says(facts: &ServerFacts, what: &str) -> bool {
+fn says(facts: &ServerInfo, what: &str) -> bool {
     let said = || Some(Object::of(&facts.capabilities)?.object("experimental")?.has(what));
     said().unwrap_or_default()
 }

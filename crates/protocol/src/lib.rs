@@ -35,6 +35,7 @@ pub mod seal;
 pub mod sse;
 pub mod template;
 pub mod text;
+pub mod write;
 
 pub use capabilities::{Capability, ClientCapabilities, tasks_extension};
 pub use error::{Blame, Error, Profile, Symbol};

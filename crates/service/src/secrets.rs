@@ -1,11 +1,14 @@
 //! Secrets of the configuration, known to the whole process so that none of them gets into a log line or an error.
 //!
-//! Whoever reads a secret says so ([`keep`]); whoever writes a line for people asks for it ([`mask`]). Results of tools are
-//! never looked at: what a server answers is its caller's.
+//! Whoever reads a secret says so ([`keep`]), or holds it as a [`Secret`], which says so by itself; whoever writes a line for
+//! people asks for it ([`mask`]). Results of tools are never looked at: what a server answers is its caller's.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::{Deserialize, Serialize};
 
 /// What stands where a secret was.
 const HIDDEN: &str = "***";
@@ -25,6 +28,52 @@ struct Known {
     value: String,
     /// How many came before it.
     age: u64,
+}
+
+/// A token, a password or a key. Its `Debug` shows nothing of it, and it has no `Display`.
+///
+/// ```
+/// use tidegate_service::secrets::{Secret, mask};
+///
+/// let key = Secret::new("sk-a-key-of-the-docs");
+/// assert_eq!(format!("{key:?}"), "Secret(…)");
+/// assert_eq!(mask("refused: sk-a-key-of-the-docs"), "refused: ***");
+/// assert_eq!(key.reveal(), "sk-a-key-of-the-docs");
+/// ```
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a text, which no log line and no error shows from now on.
+    pub fn new(text: impl Into<String>) -> Secret {
+        let text = text.into();
+        keep(&text);
+        Secret(text)
+    }
+
+    /// The text itself, for where it has to be sent.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+impl From<String> for Secret {
+    fn from(text: String) -> Secret {
+        Secret::new(text)
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(text: &str) -> Secret {
+        Secret::new(text)
+    }
 }
 
 /// Takes a value for a secret from now on, as a whole, line by line, and without the `Bearer` before it: from 8 characters

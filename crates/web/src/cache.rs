@@ -25,7 +25,7 @@ pub struct Document {
 
 /// What is known of a document.
 #[derive(Debug)]
-pub enum Kept {
+pub enum CacheLookup {
     /// It is still good.
     Fresh(Document),
     /// It may have changed: the server says so if it is asked with this `If-None-Match`.
@@ -58,12 +58,12 @@ impl Cache {
     }
 
     /// What is known of the document at `url`.
-    pub fn look(&mut self, url: &str, now: Instant) -> Kept {
-        let Some(entry) = self.take(url) else { return Kept::Nothing };
+    pub fn look(&mut self, url: &str, now: Instant) -> CacheLookup {
+        let Some(entry) = self.take(url) else { return CacheLookup::Nothing };
         let kept = match entry.document.headers.get(header::ETAG) {
-            _ if now < entry.fresh_until => Kept::Fresh(entry.document.clone()),
-            Some(tag) => Kept::Stale(tag.clone()),
-            None => return Kept::Nothing,
+            _ if now < entry.fresh_until => CacheLookup::Fresh(entry.document.clone()),
+            Some(tag) => CacheLookup::Stale(tag.clone()),
+            None => return CacheLookup::Nothing,
         };
         self.put(entry);
         kept
@@ -189,22 +189,24 @@ mod tests {
         let mut cache = Cache::new(4, 1000);
         let now = Instant::now();
         cache.keep("u", &document(&[("cache-control", "max-age=60"), ("etag", "\"1\"")], 10), now);
-        assert!(matches!(cache.look("u", now + 59 * SECOND), Kept::Fresh(own) if own.body.len() == 10));
-        assert!(matches!(cache.look("u", now + 60 * SECOND), Kept::Stale(tag) if tag == "\"1\""));
+        assert!(
+            matches!(cache.look("u", now + 59 * SECOND), CacheLookup::Fresh(own) if own.body.len() == 10)
+        );
+        assert!(matches!(cache.look("u", now + 60 * SECOND), CacheLookup::Stale(tag) if tag == "\"1\""));
         assert!(cache.renew("u", &HeaderMap::new(), now + 60 * SECOND).is_some());
-        assert!(matches!(cache.look("u", now + 119 * SECOND), Kept::Fresh(_)));
+        assert!(matches!(cache.look("u", now + 119 * SECOND), CacheLookup::Fresh(_)));
         // Without a tag there is nothing to ask with.
         cache.keep("v", &document(&[("cache-control", "max-age=60")], 10), now);
-        assert!(matches!(cache.look("v", now), Kept::Fresh(_)));
-        assert!(matches!(cache.look("v", now + 60 * SECOND), Kept::Nothing));
+        assert!(matches!(cache.look("v", now), CacheLookup::Fresh(_)));
+        assert!(matches!(cache.look("v", now + 60 * SECOND), CacheLookup::Nothing));
         assert!(cache.renew("v", &HeaderMap::new(), now).is_none());
         // What must not be kept any more is gone.
         cache.keep("u", &document(&[("cache-control", "no-store")], 10), now);
-        assert!(matches!(cache.look("u", now), Kept::Nothing));
+        assert!(matches!(cache.look("u", now), CacheLookup::Nothing));
         let mut missing = document(&[("cache-control", "max-age=60")], 10);
         missing.status = StatusCode::NOT_FOUND;
         cache.keep("u", &missing, now);
-        assert!(matches!(cache.look("u", now), Kept::Nothing));
+        assert!(matches!(cache.look("u", now), CacheLookup::Nothing));
         assert_eq!(cache.bytes, 0);
     }
 
@@ -216,15 +218,18 @@ mod tests {
         for url in ["a", "b", "c"] {
             cache.keep(url, &document(lines, 10), now);
         }
-        assert!(matches!(cache.look("a", now), Kept::Fresh(_)));
+        assert!(matches!(cache.look("a", now), CacheLookup::Fresh(_)));
         cache.keep("d", &document(lines, 10), now);
-        assert!(matches!(cache.look("b", now), Kept::Nothing), "the one that was not used for longest");
-        assert!(matches!(cache.look("a", now), Kept::Fresh(_)));
+        assert!(
+            matches!(cache.look("b", now), CacheLookup::Nothing),
+            "the one that was not used for longest"
+        );
+        assert!(matches!(cache.look("a", now), CacheLookup::Fresh(_)));
         for n in 0..10 {
             cache.keep(&n.to_string(), &document(lines, 100), now);
         }
         assert!(cache.entries.len() == 3 && cache.bytes == 300);
         cache.keep("huge", &document(lines, 101), now);
-        assert!(matches!(cache.look("huge", now), Kept::Nothing));
+        assert!(matches!(cache.look("huge", now), CacheLookup::Nothing));
     }
 }

@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 use tower::{Service, ServiceExt};
 use url::{Host, Url};
 
-use crate::proxy::Way;
+use crate::proxy::ProxyRoute;
 use crate::{Error, Guard, Proxies, tls};
 
 /// Streams may be quiet for a long time; this finds out when the other side is gone without a word.
@@ -39,22 +39,22 @@ pub(crate) struct Dial {
 impl Dial {
     async fn open(&self, uri: &Uri) -> Result<Io, Error> {
         let url = Url::parse(&uri.to_string()).map_err(|_| Error::Request("the address is not a URL"))?;
-        let way = self.proxies.way(&url)?;
-        match tokio::time::timeout(self.within, self.stream(uri, &url, &way)).await {
-            Ok(stream) => Ok(Io { stream: stream?, forwarded: matches!(way, Way::Forward { .. }) }),
+        let route = self.proxies.route(&url)?;
+        match tokio::time::timeout(self.within, self.stream(uri, &url, &route)).await {
+            Ok(stream) => Ok(Io { stream: stream?, forwarded: matches!(route, ProxyRoute::Forward { .. }) }),
             Err(_) => Err(Error::ConnectTimeout(self.within)),
         }
     }
 
-    async fn stream(&self, uri: &Uri, url: &Url, way: &Way) -> Result<Stream, Error> {
+    async fn stream(&self, uri: &Uri, url: &Url, route: &ProxyRoute) -> Result<Stream, Error> {
         let failed = |error: Box<dyn std::error::Error + Send + Sync>| Error::connect(&*error);
         let host = url.host().ok_or(Error::Request("the address names no host"))?;
         // What a name stands for is the business of a proxy. An address is not.
-        if *way != Way::Direct && !matches!(host, Host::Domain(_)) {
+        if *route != ProxyRoute::Direct && !matches!(host, Host::Domain(_)) {
             self.guard.addresses(&host).await?;
         }
-        match way {
-            Way::Direct => {
+        match route {
+            ProxyRoute::Direct => {
                 let checked = Checked(self.guard.addresses(&host).await?);
                 let mut http = HttpConnector::new_with_resolver(checked);
                 self.set_up(&mut http);
@@ -65,11 +65,11 @@ impl Dial {
                 let stream = http.oneshot(uri.clone()).await.map_err(|error| Error::connect(&error))?;
                 Ok(Stream::Http(MaybeHttpsStream::Http(stream)))
             }
-            Way::Forward { proxy, .. } => {
+            ProxyRoute::Forward { proxy, .. } => {
                 let stream = HttpsConnector::from((self.plain(), tls()?)).oneshot(proxy.clone()).await;
                 stream.map(Stream::Http).map_err(failed)
             }
-            Way::Tunnel { proxy, credentials } => {
+            ProxyRoute::Tunnel { proxy, credentials } => {
                 let tls = tls()?;
                 let mut tunnel =
                     Tunnel::new(proxy.clone(), HttpsConnector::from((self.plain(), tls.clone())));

@@ -43,13 +43,13 @@ mod web;
 
 pub use address::Zone;
 pub use answer::Answer;
-pub use cache::{Cache, Document, Kept};
+pub use cache::{Cache, CacheLookup, Document};
 pub use circuits::{Circuits, begin};
 pub use error::Error;
 pub use governor::{Governor, Rate};
 pub use guard::{Guard, Lookup};
-pub use proxy::{Proxies, Way, is_local};
-pub use redirect::{Follow, Redirects, Stray};
+pub use proxy::{Proxies, ProxyRoute, is_local};
+pub use redirect::{Follow, RedirectRefused, Redirects};
 pub use request::Request;
 pub use retry::{Attempts, Backoff, retry_after};
 pub use tls::tls;

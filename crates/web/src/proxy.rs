@@ -15,7 +15,7 @@ pub struct Proxies(Option<Arc<Matcher>>);
 
 /// How requests get to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Way {
+pub enum ProxyRoute {
     /// Straight there.
     Direct,
     /// A proxy takes plain requests and passes them on.
@@ -46,13 +46,13 @@ impl Proxies {
     }
 
     /// The way to `url`. This machine is never behind a proxy: a proxy could not find it.
-    pub fn way(&self, url: &Url) -> Result<Way, Error> {
+    pub fn route(&self, url: &Url) -> Result<ProxyRoute, Error> {
         let Some(matcher) = self.0.as_ref().filter(|_| !url.host().is_some_and(|host| is_local(&host)))
         else {
-            return Ok(Way::Direct);
+            return Ok(ProxyRoute::Direct);
         };
         let uri: Uri = url.as_str().parse().map_err(|_| Error::Request("the address is not a valid URI"))?;
-        let Some(found) = matcher.intercept(&uri) else { return Ok(Way::Direct) };
+        let Some(found) = matcher.intercept(&uri) else { return Ok(ProxyRoute::Direct) };
         let proxy = found.uri().clone();
         if !matches!(proxy.scheme_str(), Some("http" | "https")) {
             let host = url.host_str().unwrap_or_default().to_owned();
@@ -60,8 +60,8 @@ impl Proxies {
         }
         let credentials = found.basic_auth().cloned();
         Ok(match url.scheme() {
-            "https" => Way::Tunnel { proxy, credentials },
-            _ => Way::Forward { proxy, credentials },
+            "https" => ProxyRoute::Tunnel { proxy, credentials },
+            _ => ProxyRoute::Forward { proxy, credentials },
         })
     }
 }
@@ -99,13 +99,13 @@ mod tests {
         let proxies =
             Matcher::builder().http("http://u:p@plain:1").https("https://secure:2").no("spared.test");
         let proxies = Proxies::from(proxies.build());
-        let way = |url: &str| proxies.way(&Url::parse(url).unwrap()).unwrap();
-        let Way::Forward { proxy, credentials } = way("http://a.test/x") else { panic!() };
+        let route = |url: &str| proxies.route(&Url::parse(url).unwrap()).unwrap();
+        let ProxyRoute::Forward { proxy, credentials } = route("http://a.test/x") else { panic!() };
         assert_eq!(
             (proxy.to_string().as_str(), credentials.unwrap().as_bytes()),
             ("http://plain:1/", &b"Basic dTpw"[..])
         );
-        assert!(matches!(way("https://a.test/"), Way::Tunnel { credentials: None, .. }));
+        assert!(matches!(route("https://a.test/"), ProxyRoute::Tunnel { credentials: None, .. }));
         for direct in [
             "https://spared.test/",
             "http://x.spared.test/",
@@ -113,15 +113,18 @@ mod tests {
             "https://127.0.0.9/",
             "http://[::1]/",
         ] {
-            assert_eq!(way(direct), Way::Direct, "{direct}");
+            assert_eq!(route(direct), ProxyRoute::Direct, "{direct}");
         }
-        assert_eq!(Proxies::none().way(&Url::parse("http://a.test/").unwrap()).unwrap(), Way::Direct);
+        assert_eq!(
+            Proxies::none().route(&Url::parse("http://a.test/").unwrap()).unwrap(),
+            ProxyRoute::Direct
+        );
     }
 
     #[test]
     fn other_kinds_of_proxies_are_refused_with_advice() {
         let proxies = Proxies::from(Matcher::builder().all("socks5://p:1").build());
-        let error = proxies.way(&Url::parse("https://a.test/").unwrap()).unwrap_err();
+        let error = proxies.route(&Url::parse("https://a.test/").unwrap()).unwrap_err();
         assert!(error.to_string().contains("add a.test to NO_PROXY"), "{error}");
     }
 }

@@ -19,7 +19,7 @@ pub enum Follow {
 
 /// Why a redirect is not followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stray {
+pub enum RedirectRefused {
     /// It does not say where to.
     NoLocation,
     /// It leads to something that is no address.
@@ -49,16 +49,16 @@ impl Redirects {
         from: &Url,
         status: StatusCode,
         headers: &HeaderMap,
-    ) -> Result<Option<Url>, Stray> {
+    ) -> Result<Option<Url>, RedirectRefused> {
         if self.follow == Follow::Never || !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308) {
             return Ok(None);
         }
         let location =
             headers.get(header::LOCATION).and_then(|to| to.to_str().ok()).unwrap_or_default().trim();
         if location.is_empty() {
-            return Err(Stray::NoLocation);
+            return Err(RedirectRefused::NoLocation);
         }
-        let to = from.join(location).map_err(|_| Stray::NotAUrl)?;
+        let to = from.join(location).map_err(|_| RedirectRefused::NotAUrl)?;
         let goes = match self.follow {
             Follow::Never => false,
             Follow::SameOriginOrHttps => to.origin() == from.origin() || to.scheme() == "https",
@@ -66,9 +66,9 @@ impl Redirects {
             Follow::Anywhere => true,
         };
         if !goes {
-            return Err(Stray::Unsafe(to));
+            return Err(RedirectRefused::Unsafe(to));
         }
-        self.left = self.left.checked_sub(1).ok_or(Stray::TooMany)?;
+        self.left = self.left.checked_sub(1).ok_or(RedirectRefused::TooMany)?;
         Ok(Some(to))
     }
 }
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
     use http::HeaderValue;
 
-    fn next(follow: Follow, from: &str, to: &str) -> Result<Option<Url>, Stray> {
+    fn next(follow: Follow, from: &str, to: &str) -> Result<Option<Url>, RedirectRefused> {
         let headers = HeaderMap::from_iter([(header::LOCATION, HeaderValue::from_str(to).unwrap())]);
         Redirects::new(follow, 1).next(&Url::parse(from).unwrap(), StatusCode::FOUND, &headers)
     }
@@ -136,11 +136,14 @@ mod tests {
         for _ in 0..2 {
             assert!(redirects.next(&url, StatusCode::FOUND, &headers).unwrap().is_some());
         }
-        assert_eq!(redirects.next(&url, StatusCode::FOUND, &headers), Err(Stray::TooMany));
+        assert_eq!(redirects.next(&url, StatusCode::FOUND, &headers), Err(RedirectRefused::TooMany));
         assert_eq!(redirects.next(&url, StatusCode::OK, &headers), Ok(None));
         assert_eq!(redirects.next(&url, StatusCode::NOT_MODIFIED, &headers), Ok(None));
-        assert_eq!(redirects.next(&url, StatusCode::FOUND, &HeaderMap::new()), Err(Stray::NoLocation));
-        assert_eq!(next(Follow::Anywhere, "http://a.test/", "http://["), Err(Stray::NotAUrl));
+        assert_eq!(
+            redirects.next(&url, StatusCode::FOUND, &HeaderMap::new()),
+            Err(RedirectRefused::NoLocation)
+        );
+        assert_eq!(next(Follow::Anywhere, "http://a.test/", "http://["), Err(RedirectRefused::NotAUrl));
     }
 
     #[test]

@@ -12,10 +12,10 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use crate::cache::{Cache, Document, Kept};
+use crate::cache::{Cache, CacheLookup, Document};
 use crate::dial::Dial;
 use crate::error::causes;
-use crate::{Answer, Error, Governor, Guard, Proxies, Rate, Redirects, Request, Way};
+use crate::{Answer, Error, Governor, Guard, Proxies, ProxyRoute, Rate, Redirects, Request};
 
 /// How many hosts the rates of are remembered.
 const HOSTS: usize = 1024;
@@ -106,9 +106,9 @@ impl Web {
         let url = request.url.to_string();
         let mut asked = request.clone();
         match self.cache().look(&url, now()) {
-            Kept::Fresh(document) => return Ok(document),
-            Kept::Stale(tag) => asked = asked.header(header::IF_NONE_MATCH, tag),
-            Kept::Nothing => {}
+            CacheLookup::Fresh(document) => return Ok(document),
+            CacheLookup::Stale(tag) => asked = asked.header(header::IF_NONE_MATCH, tag),
+            CacheLookup::Nothing => {}
         }
         let mut answer = self.send(asked).await?;
         if answer.status() == StatusCode::NOT_MODIFIED {
@@ -151,7 +151,9 @@ impl Web {
         let agent = HeaderValue::from_static(concat!("tidegate/", env!("CARGO_PKG_VERSION")));
         headers.entry(header::USER_AGENT).or_insert(agent);
         headers.entry(header::ACCEPT).or_insert(HeaderValue::from_static("*/*"));
-        if let Way::Forward { credentials: Some(credentials), .. } = self.0.proxies.way(&request.url)? {
+        if let ProxyRoute::Forward { credentials: Some(credentials), .. } =
+            self.0.proxies.route(&request.url)?
+        {
             headers.insert(header::PROXY_AUTHORIZATION, credentials);
         }
         let response = self.0.client.request(sent).await.map_err(|error| failed(&error))?;

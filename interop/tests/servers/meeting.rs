@@ -9,7 +9,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Value, json};
 use tidegate_client::{
-    Client, ClientBuilder, ElicitAnswer, ElicitKind, EraChoice, Handlers, Options, Root, Target,
+    Client, ClientBuilder, ClientSettings, ElicitAnswer, ElicitKind, EraChoice, Handlers, Root, Target,
 };
 use tidegate_protocol::{Json, Level};
 use tidegate_service::Door as _;
@@ -120,7 +120,7 @@ async fn start(program: &Program, over: Over, path: &str) -> (Target, Option<Str
 }
 
 /// A machine that is busy with other tests may start a server slowly; the tests are about what it speaks.
-fn patient(options: &mut Options, era: EraChoice) {
+fn patient(options: &mut ClientSettings, era: EraChoice) {
     options.era = era;
     options.probe_timeout = PATIENCE;
 }

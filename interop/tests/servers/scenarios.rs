@@ -67,17 +67,12 @@ async fn lists(talk: &Talk) {
     let echo = client.get_tool_schema("echo").await.expect("echo");
     assert_eq!(echo.description().as_deref(), Some("Says back what it is told"));
     assert_eq!(echo.input_schema()["properties"]["message"]["type"], "string");
-    let one = |list: Vec<tidegate_protocol::Json>, member: &str| {
-        let list: Vec<Value> = list.iter().map(|item| item.to().expect("JSON")).collect();
-        assert_eq!(list.len(), 1, "{list:?}");
-        list[0][member].clone()
-    };
-    assert_eq!(one(client.resources().await.expect("resources"), "uri"), "memo://about");
-    assert_eq!(
-        one(client.resource_templates().await.expect("templates"), "uriTemplate"),
-        "memo://city/{city}"
-    );
-    assert_eq!(one(client.prompts().await.expect("prompts"), "name"), "explain");
+    let resources = client.resources().await.expect("resources");
+    assert_eq!(resources.iter().map(|one| one.uri()).collect::<Vec<_>>(), ["memo://about"]);
+    let templates = client.resource_templates().await.expect("templates");
+    assert_eq!(templates.iter().map(|one| one.uri_template()).collect::<Vec<_>>(), ["memo://city/{city}"]);
+    let prompts = client.prompts().await.expect("prompts");
+    assert_eq!(prompts.iter().map(|one| one.name()).collect::<Vec<_>>(), ["explain"]);
 }
 
 async fn call(talk: &Talk) {
@@ -128,9 +123,9 @@ async fn unknown_tool(talk: &Talk) {
 
 async fn read(talk: &Talk) {
     for (uri, text) in [("memo://about", "A fixture."), ("memo://city/Bergen", "Mild in Bergen.")] {
-        let read: Value = talk.meeting.client.read(uri).await.expect(uri).to().expect("JSON");
-        assert_eq!(read["contents"][0]["text"], text, "{read}");
-        assert_eq!(read["contents"][0]["mimeType"], "text/plain", "{read}");
+        let read = talk.meeting.client.read(uri).await.expect(uri);
+        assert_eq!(read.text(), text, "{}", read.json());
+        assert_eq!(read.contents()[0].mime_type.as_deref(), Some("text/plain"), "{}", read.json());
     }
 }
 
@@ -141,10 +136,9 @@ async fn unknown_resource(talk: &Talk) {
 
 async fn prompt(talk: &Talk) {
     let client = &talk.meeting.client;
-    let prompt: Value =
-        client.prompt("explain", json!({"topic": "tides"})).await.expect("a prompt").to().expect("JSON");
-    assert_eq!(prompt["messages"][0]["content"]["text"], "Explain tides.", "{prompt}");
-    let error = client.prompt("explain", Value::Null).await.expect_err("an argument is missing");
+    let prompt = client.get_prompt("explain", json!({"topic": "tides"})).await.expect("a prompt");
+    assert_eq!(prompt.messages()[0].text(), Some("Explain tides."), "{}", prompt.json());
+    let error = client.get_prompt("explain", Value::Null).await.expect_err("an argument is missing");
     assert!(matches!(error.code, "E203" | "E201"), "{error}");
 }
 

@@ -104,7 +104,7 @@ const USUAL_INSTANCES: &str = "per-user";
 
 /// `instances` as it is written.
 fn instances(server: &ServerSettings) -> &'static str {
-    match server.options.lanes.instances {
+    match server.options.sessions.instances {
         Instances::PerClient => "per-client",
         Instances::One => "one",
         Instances::PerUser | Instances::Own => USUAL_INSTANCES,

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use tidegate_client::{Client, EraChoice, ServerFacts, Target};
+use tidegate_client::{Client, EraChoice, ServerInfo, Target};
 
 use super::Shared;
 use super::report::{Level, Report};
@@ -86,7 +86,7 @@ async fn start(
     limit: StartLimit,
     starts: &Starts,
     report: &Shared,
-) -> Result<ServerFacts, Failure> {
+) -> Result<ServerInfo, Failure> {
     let (started, start) = (Instant::now(), starts.begin());
     let facts = connected(client, place, limit).await?;
     let mut report = known(report);
@@ -100,7 +100,7 @@ async fn start(
     Ok(facts)
 }
 
-async fn look(client: &Client, place: &Place, common: &Common, facts: &ServerFacts, report: &Shared) {
+async fn look(client: &Client, place: &Place, common: &Common, facts: &ServerInfo, report: &Shared) {
     everything(client, facts, report).await;
     match ping(client).await {
         Ok(time) => known(report).ping = Some(time),
@@ -124,7 +124,7 @@ async fn ping(client: &Client) -> Result<Duration, Failure> {
 }
 
 /// Lists what the server declares.
-async fn everything(client: &Client, facts: &ServerFacts, report: &Shared) {
+async fn everything(client: &Client, facts: &ServerInfo, report: &Shared) {
     let (tools, resources, prompts) =
         (facts.has_capability("tools"), facts.has_capability("resources"), facts.has_capability("prompts"));
     if tools {
@@ -166,7 +166,7 @@ async fn everything(client: &Client, facts: &ServerFacts, report: &Shared) {
 }
 
 /// Whether the server speaks the other era too. Modern was tried first, so that only legacy is left to try.
-async fn other_era(place: &Place, common: &Common, facts: &ServerFacts) -> Option<bool> {
+async fn other_era(place: &Place, common: &Common, facts: &ServerInfo) -> Option<bool> {
     if let Target::Local(_) = place.target {
         // It is part of this program, which speaks both.
         return None;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tidegate::protocol::Feature;
-use tidegate_client::{ServerFacts, Target};
+use tidegate_client::{ServerInfo, Target};
 use url::Host;
 
 use super::report::{Level, Report};
@@ -13,7 +13,7 @@ use crate::commands::find::Place;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What would break. `other_era` says whether the server speaks the other era too, if that is known.
-pub(super) fn check(report: &mut Report, place: &Place, facts: &ServerFacts, other_era: Option<bool>) {
+pub(super) fn check(report: &mut Report, place: &Place, facts: &ServerInfo, other_era: Option<bool>) {
     let target = &place.target;
     let between = "put Tidegate in between: tidegate connect TARGET supports every version";
     // Behind the gateway, where the servers of tidegate.toml are, every client can use it.

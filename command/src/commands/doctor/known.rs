@@ -108,7 +108,7 @@ fn entries(path: &Path, is_given: bool, wanted: &mut Vec<Wanted>) {
             Ok(entry) if wanted.iter().any(|known| known.is(&entry.target)) => {}
             Ok(entry) => {
                 let place = Place::new(name.to_owned(), entry.target, Some(path.to_owned()));
-                let place = Place { terms: entry.terms, ..place };
+                let place = Place { terms: entry.settings, ..place };
                 wanted.push(Wanted::Server(Box::new(place)));
             }
             Err(error) => wanted.push(Wanted::of(name, Err(Failure::usage(error)))),

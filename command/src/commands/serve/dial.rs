@@ -23,11 +23,11 @@ pub(super) fn with(
             Source::Target(target) => target.clone(),
             Source::Builtin(name) => {
                 let builtin = Builtin::new(name, settings, errors, Some(back.clone().boxed()))?;
-                let builder = Client::builder(builtin.target.clone())?.options(options);
+                let builder = Client::builder(builtin.target.clone())?.settings(options);
                 return Ok(builtin.ends_with(builder));
             }
         };
-        let builder = Client::builder(target.clone())?.options(options);
+        let builder = Client::builder(target.clone())?.settings(options);
         connection::with_logins(builder, &target, false).map_err(|error| connection::app_error(&error))
     }
 }

@@ -3,7 +3,7 @@
 //! The same number means different things to different servers, so a map belongs to a server and is never global. All
 //! maps lead to a [`Row`]: a code of the catalogue, the symbol, and where they differ from the catalogue the words.
 
-use tidegate_protocol::{Json, Method, Object, Symbol};
+use tidegate_protocol::{Json, Method, Object, Profile, Symbol};
 
 use super::ErrorProfile;
 
@@ -54,50 +54,42 @@ pub(super) struct Wire<'a> {
 }
 
 impl ErrorProfile {
-    /// The numbers that such servers have beside those of the specification.
-    const fn numbers(self) -> &'static [(i64, Symbol)] {
-        match self {
-            ErrorProfile::Standard => &[],
-            ErrorProfile::Gbif => GBIF,
-            ErrorProfile::Percolate => PERCOLATE,
-            ErrorProfile::Docling => DOCLING_NUMBERS,
-            ErrorProfile::DevFlow => DEVFLOW,
-        }
-    }
-
     /// What a number means, if it is one that only such servers have.
     pub(crate) fn symbol_of(self, code: i64, data: Option<&Json>) -> Option<Symbol> {
-        let (_, symbol) = self.numbers().iter().find(|(number, _)| *number == code)?;
-        Some(data.and_then(named_symbol).unwrap_or(*symbol))
+        let symbol = match self {
+            // -32800 to -32802, which others send too.
+            ErrorProfile::DevFlow if matches!(code, -32802..=-32800) => Symbol::from_foreign_code(code),
+            profile => Profile::from(profile).symbol_of(code),
+        }?;
+        Some(data.and_then(named_symbol).unwrap_or(symbol))
     }
 }
 
 /// What a number means under a profile; `None` if the profile does not know it.
 pub(super) fn by_code(profile: ErrorProfile, wire: Wire<'_>) -> Option<Row> {
     if profile == ErrorProfile::Docling {
-        return DOCLING.iter().find(|(code, _)| *code == wire.code).map(|(_, row)| *row);
+        let symbol = profile.symbol_of(wire.code, None).or_else(|| Symbol::from_code(wire.code))?;
+        return DOCLING.iter().find(|row| row.symbol == symbol).copied();
     }
-    let numbers = profile.numbers();
-    let named = || named_symbol(wire.data?);
-    let numbered = || numbers.iter().find(|(code, _)| *code == wire.code).map(|(_, symbol)| *symbol);
-    match named().or_else(numbered) {
+    let named = wire.data.and_then(named_symbol);
+    match named.or_else(|| profile.symbol_of(wire.code, None)) {
         Some(symbol) => Some(by_symbol(profile, symbol, wire.method, false)),
         None => standard(profile, wire),
     }
 }
 
-/// The numbers of the Docling client's own table, word for word.
+/// What the Docling client's own table says of its numbers, word for word.
 #[rustfmt::skip] // a table
-const DOCLING: &[(i64, Row)] = &[
-    (-32700, docling("E203", Symbol::ParseError, "Invalid request format", false)),
-    (-32600, docling("E203", Symbol::InvalidRequest, "Invalid request format", false)),
-    (-32601, docling("E204", Symbol::MethodNotFound, "Requested tool not available", false)),
-    (-32602, docling("E203", Symbol::InvalidParams, "Invalid parameters", false)),
-    (-32603, docling("E201", Symbol::Internal, "Processing service error", true)),
-    (-32000, docling("E201", Symbol::Unavailable, "Processing service unavailable", true)),
-    (-32001, docling("E202", Symbol::Timeout, "Request timeout", true)),
-    (-32002, docling("E302", Symbol::ConversionFailed, "Document conversion failed", true)),
-    (-32003, docling("E303", Symbol::ExportFailed, "Export generation failed", true)),
+const DOCLING: &[Row] = &[
+    docling("E203", Symbol::ParseError, "Invalid request format", false),
+    docling("E203", Symbol::InvalidRequest, "Invalid request format", false),
+    docling("E204", Symbol::MethodNotFound, "Requested tool not available", false),
+    docling("E203", Symbol::InvalidParams, "Invalid parameters", false),
+    docling("E201", Symbol::Internal, "Processing service error", true),
+    docling("E201", Symbol::Unavailable, "Processing service unavailable", true),
+    docling("E202", Symbol::Timeout, "Request timeout", true),
+    docling("E302", Symbol::ConversionFailed, "Document conversion failed", true),
+    docling("E303", Symbol::ExportFailed, "Export generation failed", true),
 ];
 
 const fn docling(code: &'static str, symbol: Symbol, user: &'static str, retryable: bool) -> Row {
@@ -105,64 +97,17 @@ const fn docling(code: &'static str, symbol: Symbol, user: &'static str, retryab
     row(code, symbol).user(user).action(action).retryable(retryable)
 }
 
-/// Those of them that are in no specification.
-const DOCLING_NUMBERS: &[(i64, Symbol)] = &[
-    (-32000, Symbol::Unavailable),
-    (-32001, Symbol::Timeout),
-    (-32002, Symbol::ConversionFailed),
-    (-32003, Symbol::ExportFailed),
-];
-
-/// What DevFlow sends beyond the specification.
-const DEVFLOW: &[(i64, Symbol)] =
-    &[(-32800, Symbol::Cancelled), (-32801, Symbol::TooLarge), (-32802, Symbol::Unavailable)];
-
-/// The numbers of the GBIF server.
-const GBIF: &[(i64, Symbol)] = &[
-    (-32000, Symbol::ToolNotFound),
-    (-32001, Symbol::ToolExecution),
-    (-32002, Symbol::Validation),
-    (-32003, Symbol::RateLimited),
-    (-32004, Symbol::Unavailable),
-    (-32005, Symbol::CircuitOpen),
-    (-32006, Symbol::Timeout),
-];
-
-/// The numbers of the Percolate server.
-const PERCOLATE: &[(i64, Symbol)] = &[
-    (-32000, Symbol::TenantNotFound),
-    (-32001, Symbol::AgentNotFound),
-    (-32002, Symbol::RateLimited),
-    (-32003, Symbol::Timeout),
-];
-
 /// The numbers as the specification and the SDKs use them.
 fn standard(profile: ErrorProfile, wire: Wire<'_>) -> Option<Row> {
-    let symbol = match wire.code {
-        -32700 => Symbol::ParseError,
-        -32600 => Symbol::InvalidRequest,
-        -32601 => Symbol::MethodNotFound,
-        -32602 => missing(wire).unwrap_or(Symbol::InvalidParams),
-        -32603 => Symbol::Internal,
-        // The TypeScript SDK says that the connection was closed; FastMCP says that a tool timed out.
-        -32000 if says_timeout(wire.message) => Symbol::Timeout,
-        -32000 => Symbol::Unavailable,
-        // The TypeScript SDK.
-        -32001 => Symbol::Timeout,
-        // ≤ 2025-11-25 server/resources; 2026-07-28 still lets clients read it so.
-        -32002 => Symbol::ResourceNotFound,
-        -32020 => Symbol::HeaderMismatch,
-        -32021 => {
+    let symbol = match Symbol::from_code(wire.code).or_else(|| Symbol::from_foreign_code(wire.code))? {
+        Symbol::InvalidParams => missing(wire).unwrap_or(Symbol::InvalidParams),
+        // To the TypeScript SDK -32000 is a connection that was closed; FastMCP says so of a tool that timed out.
+        Symbol::Unavailable if wire.code == -32000 && says_timeout(wire.message) => Symbol::Timeout,
+        Symbol::MissingCapability => {
             let user = "This client lacks a capability that the server needs";
             return Some(row("E205", Symbol::MissingCapability).user(user));
         }
-        -32022 => Symbol::UnsupportedVersion,
-        -32042 => Symbol::UrlElicitationRequired,
-        // In no revision, but some servers send them.
-        -32800 => Symbol::Cancelled,
-        -32801 => Symbol::TooLarge,
-        -32802 => Symbol::Unavailable,
-        _ => return None,
+        symbol => symbol,
     };
     Some(by_symbol(profile, symbol, wire.method, false))
 }
@@ -180,7 +125,7 @@ pub(super) fn by_symbol(
         if symbol == Symbol::Timeout && tool && !unexecuted {
             return row("E301", symbol);
         }
-        if let Some((_, row)) = DOCLING.iter().find(|(_, row)| row.symbol == symbol) {
+        if let Some(row) = DOCLING.iter().find(|row| row.symbol == symbol) {
             return *row;
         }
     }
@@ -276,44 +221,5 @@ fn says_timeout(message: &str) -> bool {
 fn named_symbol(data: &Json) -> Option<Symbol> {
     let data = Object::of(data)?;
     let name = data.str("symbol")?;
-    SYMBOLS.iter().copied().find(|symbol| symbol.as_str() == name)
+    Symbol::from_name(&name)
 }
-
-/// Every symbol that can be named.
-pub(super) const SYMBOLS: &[Symbol] = &[
-    Symbol::ParseError,
-    Symbol::InvalidRequest,
-    Symbol::NotInitialized,
-    Symbol::DuplicateId,
-    Symbol::MethodNotFound,
-    Symbol::InvalidParams,
-    Symbol::MissingMeta,
-    Symbol::InvalidCursor,
-    Symbol::StateRefused,
-    Symbol::Internal,
-    Symbol::HeaderMismatch,
-    Symbol::MissingCapability,
-    Symbol::UnsupportedVersion,
-    Symbol::ToolNotFound,
-    Symbol::PromptNotFound,
-    Symbol::ResourceNotFound,
-    Symbol::TaskNotFound,
-    Symbol::SessionNotFound,
-    Symbol::ToolExecution,
-    Symbol::Validation,
-    Symbol::Unauthorized,
-    Symbol::RateLimited,
-    Symbol::Overloaded,
-    Symbol::Unavailable,
-    Symbol::CircuitOpen,
-    Symbol::Timeout,
-    Symbol::Cancelled,
-    Symbol::TooLarge,
-    Symbol::LoopDetected,
-    Symbol::UrlElicitationRequired,
-    Symbol::TenantNotFound,
-    Symbol::AgentNotFound,
-    Symbol::ConversionFailed,
-    Symbol::ExportFailed,
-    Symbol::ServerCapabilityMissing,
-];

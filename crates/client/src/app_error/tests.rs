@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use tidegate_protocol::{Error, Json, Method, Revision, Symbol};
 
-use super::{AppError, CATALOGUE, ErrorProfile, catalogue_entry, map, map_mcp_error};
+use super::{AppError, CATALOGUE, ErrorProfile, catalogue_entry, map_mcp_error};
 use ErrorProfile::{DevFlow, Docling, Gbif, Percolate, Standard};
 
 const PROFILES: [ErrorProfile; 5] = [Standard, Gbif, Percolate, Docling, DevFlow];
@@ -135,10 +135,10 @@ fn a_symbol_in_the_data_says_it_best() {
             assert_eq!(map_mcp_error(-32603, "no", Some(&data), None, profile).code, code, "{data}");
         }
     }
-    for symbol in map::SYMBOLS {
+    for symbol in Symbol::all() {
         let data = Json::trusted(format!(r#"{{"symbol":"{}"}}"#, symbol.as_str()));
         let error = map_mcp_error(12_345, "no", Some(&data), None, Standard);
-        assert_eq!(error.symbol, *symbol);
+        assert_eq!(error.symbol, symbol);
     }
 }
 
@@ -244,9 +244,9 @@ fn every_code_is_in_the_catalogue() {
                     seen.insert(map_mcp_error(number, message, None, Some(method), profile).code);
                 }
             }
-            for symbol in map::SYMBOLS {
-                seen.insert(of(profile, &local(*symbol), method.clone()).code);
-                seen.insert(of(profile, &local(*symbol).unexecuted().with_code(-32003), method.clone()).code);
+            for symbol in Symbol::all() {
+                seen.insert(of(profile, &local(symbol), method.clone()).code);
+                seen.insert(of(profile, &local(symbol).unexecuted().with_code(-32003), method.clone()).code);
             }
         }
     }

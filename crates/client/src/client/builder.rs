@@ -11,27 +11,26 @@ use tidegate_service::{Call, CallerId, Door, Notice, Principal};
 use tokio_util::sync::CancellationToken;
 use tower::Layer;
 
-use super::{Client, Inner, OnClose, OnLog, Policed, Server};
+use super::{Client, ClientInner, OnClose, OnLog, Policed, Server};
 use crate::app_error::AppError;
 use crate::auth::Authorizer;
 use crate::cache::ToolCache;
 use crate::changes::{Audience, Changes, OnSessionLog};
-use crate::child::{OnStderr, StderrLog};
-use crate::dial::{Dialer, To};
+use crate::dial::Dialer;
 use crate::handlers::Handlers;
 use crate::http::{HttpClient, HttpSettings};
 use crate::ids::Ids;
 use crate::legacy::own_sealer;
-use crate::local::LocalDoor;
-use crate::options::Options;
+use crate::settings::ClientSettings;
 use crate::target::Target;
+use crate::transport::{ChannelSettings, InProcessDoor, OnStderr, StderrLog, Transport};
 use crate::upstream::{Upstream, UpstreamDoor};
 
 /// Builds a [`Client`].
 #[must_use = "a builder does nothing until it connects"]
 pub struct ClientBuilder {
     target: Target,
-    options: Options,
+    settings: ClientSettings,
     handlers: Option<Handlers>,
     auth: Option<Arc<dyn Authorizer>>,
     log_level: Option<Level>,
@@ -50,7 +49,7 @@ impl ClientBuilder {
     pub(super) fn new(target: Target) -> ClientBuilder {
         ClientBuilder {
             target,
-            options: Options::from_env(),
+            settings: ClientSettings::from_env(),
             handlers: None,
             auth: None,
             log_level: None,
@@ -63,21 +62,21 @@ impl ClientBuilder {
         }
     }
 
-    /// Other options than the defaults.
-    pub fn options(mut self, options: Options) -> Self {
-        self.options = options;
+    /// Other settings than the defaults.
+    pub fn settings(mut self, settings: ClientSettings) -> Self {
+        self.settings = settings;
         self
     }
 
-    /// Changes some options.
-    pub fn configure(mut self, change: impl FnOnce(&mut Options)) -> Self {
-        change(&mut self.options);
+    /// Changes some settings.
+    pub fn configure(mut self, change: impl FnOnce(&mut ClientSettings)) -> Self {
+        change(&mut self.settings);
         self
     }
 
     /// How long a call may take.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.options.timeout = timeout;
+        self.settings.timeout = timeout;
         self
     }
 
@@ -144,7 +143,7 @@ impl ClientBuilder {
 
     /// The client, without connecting yet: the first call does.
     pub fn lazy(self) -> Result<Client, AppError> {
-        let profile = self.options.profile;
+        let profile = self.settings.profile;
         self.build()
             .map_err(|error| AppError::from_error(&error, &Method::Initialize, profile, Revision::INTERNAL))
     }
@@ -163,10 +162,10 @@ impl ClientBuilder {
 
     fn build(self) -> Result<Client, Error> {
         self.target.keep_secrets();
-        let options = Arc::new(self.options);
-        let name: Arc<str> = options.name.clone().unwrap_or_else(|| self.target.name()).into();
-        let cache = ToolCache::new(options.cache_ttl);
-        let breaker = options.breaker.clone();
+        let settings = Arc::new(self.settings);
+        let name: Arc<str> = settings.name.clone().unwrap_or_else(|| self.target.name()).into();
+        let cache = ToolCache::new(settings.cache_ttl);
+        let breaker = settings.breaker.clone();
         let breaker = breaker.unwrap_or_else(|| BreakerSettings::consecutive(u32::MAX, Duration::ZERO));
         let breaker = BreakerLayer::new(name.to_string(), breaker);
         let circuit = breaker.circuit().clone();
@@ -183,22 +182,26 @@ impl ClientBuilder {
         let handlers = self.handlers.map(Arc::new);
         let capabilities = handlers.as_ref().map_or_else(ClientCapabilities::none, |h| h.capabilities());
         let retry = {
-            let (cache, trusted) = (cache.clone(), options.trust_annotations);
+            let (cache, trusted) = (cache.clone(), settings.trust_annotations);
             // However often it is made again, a call ends when its time is over.
-            let overall = options.retry.overall.map_or(options.timeout, |most| most.min(options.timeout));
-            RetryLayer::new(RetryPolicy { overall: Some(overall), ..options.retry.clone() })
+            let overall = settings.retry.overall.map_or(settings.timeout, |most| most.min(settings.timeout));
+            RetryLayer::new(RetryPolicy { overall: Some(overall), ..settings.retry.clone() })
                 .idempotent(move |call| trusted && is_idempotent(&cache, call))
         };
-        let to = match self.target {
+        let transport = match self.target {
             Target::Local(door) => {
                 let (bare, caller) = (door.clone(), CallerId::new());
                 let sealer = Arc::new(ArcSwapOption::new(self.sealer.map(Arc::new)));
-                let door =
-                    LocalDoor { inner: door, options: options.clone(), own: caller, sealer: sealer.clone() };
+                let door = InProcessDoor {
+                    inner: door,
+                    settings: settings.clone(),
+                    own: caller,
+                    sealer: sealer.clone(),
+                };
                 let door: Policed<_> = retry.layer(breaker.layer(door));
-                return Ok(Client(Arc::new(Inner {
+                return Ok(Client(Arc::new(ClientInner {
                     server: Server::Local { door, bare, sealer },
-                    options,
+                    settings,
                     cache,
                     circuit,
                     handlers,
@@ -209,40 +212,45 @@ impl ClientBuilder {
                     on_close: self.on_close,
                 })));
             }
-            Target::Command(command) => To::Command(command),
-            Target::Streams(streams) => To::Streams(streams),
+            Target::Command(command) => Transport::Stdio(command),
+            Target::Streams(streams) => Transport::Streams(streams),
             Target::Url(remote) => {
-                let settings = HttpSettings {
+                let http_settings = HttpSettings {
                     name: name.clone(),
-                    connect_timeout: options.connect_timeout,
-                    max_body: options.limits.max_bytes,
+                    connect_timeout: settings.connect_timeout,
+                    max_body: settings.limits.max_bytes,
                     ..HttpSettings::default()
                 };
-                To::Http { http: HttpClient::new(&remote, self.auth, &settings)?, sse: remote.sse }
+                let http = HttpClient::new(&remote, self.auth, &http_settings)?;
+                if remote.sse { Transport::HttpSse(http) } else { Transport::StreamableHttp(http) }
             }
         };
-        let ids = Arc::new(Ids::new(options.ids));
+        let ids = Arc::new(Ids::new(settings.ids));
         let dialer = Dialer {
-            stderr_log: StderrLog::new(name.clone()),
+            channels: ChannelSettings {
+                name: name.clone(),
+                limits: settings.limits,
+                on_stderr: self.on_stderr,
+                stderr_log: StderrLog::new(name.clone()),
+                broadcasts: Arc::default(),
+            },
             name,
-            to,
-            options: options.clone(),
+            transport,
+            settings: settings.clone(),
             ids,
             changes,
             handlers: handlers.clone(),
             over: CancellationToken::new(),
-            on_stderr: self.on_stderr,
             ambiguous: Arc::default(),
-            bridge: Arc::default(),
         };
         let caller = CallerId::new();
         let sealer = self.sealer.unwrap_or_else(own_sealer);
         let upstream = Upstream::new(Arc::new(dialer), cache.clone(), caller, sealer);
         let door = retry.layer(breaker.layer(UpstreamDoor(upstream.clone())));
         assert_door(&door);
-        Ok(Client(Arc::new(Inner {
+        Ok(Client(Arc::new(ClientInner {
             server: Server::Remote { upstream, door },
-            options,
+            settings,
             cache,
             circuit,
             handlers,

@@ -41,7 +41,7 @@ impl Client {
             on_progress: None,
             log_level: self.0.log_level,
             cancel: None,
-            validate: self.0.options.validate_output,
+            validate: self.0.settings.validate_output,
             meta: None,
         }
     }

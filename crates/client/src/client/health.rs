@@ -10,8 +10,8 @@ use tidegate_service::layers::BreakerState;
 use tidegate_service::{Call, CallerId, Door, Reply};
 
 use super::{Client, Server};
-use crate::allowance::Allowance;
 use crate::app_error::AppError;
+use crate::time_budget::TimeBudget;
 
 impl Client {
     /// Asks the server whether it is there, now, and waits at most this long: `ping` for a legacy server,
@@ -23,9 +23,9 @@ impl Client {
     pub async fn probe(&self, within: Duration) -> Result<(), AppError> {
         let answered = match &self.0.server {
             Server::Remote { upstream, .. } => {
-                let allowance = Allowance::new(Instant::now(), within, false, None);
+                let budget = TimeBudget::new(Instant::now(), within, false, None);
                 let call = self.own_call(Method::Ping, Params::empty());
-                upstream.probe(&call, allowance).await
+                upstream.probe(&call, budget).await
             }
             Server::Local { bare, .. } => {
                 let call = self.own_call(Method::Discover, Params::empty());
@@ -86,7 +86,7 @@ impl Client {
     }
 
     /// Whether a legacy server remembers something of somebody who may come back: a client that is still connected, or one
-    /// that has called within the time for which sessions are kept ([`LaneOptions::idle`](crate::LaneOptions)). Whoever
+    /// that has called within the time for which sessions are kept ([`SessionSettings::idle`](crate::LaneOptions)). Whoever
     /// lets it [rest](Client::rest) makes it forget.
     pub fn keeps_state(&self) -> bool {
         match &self.0.server {

@@ -9,6 +9,8 @@ use tidegate_service::Principal;
 
 use super::Client;
 use crate::app_error::AppError;
+use crate::prompt::{Prompt, PromptResult};
+use crate::resource::{ReadResult, Resource, ResourceTemplate};
 use crate::tool::Tool;
 
 /// Most pages of one list.
@@ -47,33 +49,81 @@ impl Client {
         self.0.cache.invalidate();
     }
 
-    /// The server's resources, as it describes them.
-    pub async fn resources(&self) -> Result<Vec<Json>, AppError> {
-        self.all(Method::ResourcesList, "resources").await
+    /// The server's resources. One that has no address is left out.
+    ///
+    /// ```
+    /// # use tidegate_client::{Client, Target};
+    /// # use tidegate_server::{Resource, Server};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tidegate_client::AppError> {
+    /// # let about = Resource::text("memo://about", "about", "Tides.");
+    /// # let server = Server::new("here", "1.0").resource(about).build();
+    /// let client = Client::connect(Target::from_door(server)).await?;
+    /// for resource in client.resources().await? {
+    ///     let read = client.read(resource.uri()).await?;
+    ///     assert_eq!((resource.uri(), read.text().as_str()), ("memo://about", "Tides."));
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn resources(&self) -> Result<Vec<Resource>, AppError> {
+        let all = self.raw_resources().await?;
+        Ok(all.into_iter().filter_map(Resource::read).collect())
     }
 
-    /// The server's resource templates.
-    pub async fn resource_templates(&self) -> Result<Vec<Json>, AppError> {
-        self.all(Method::ResourcesTemplatesList, "resourceTemplates").await
+    /// The server's resource templates. One that has no template is left out.
+    pub async fn resource_templates(&self) -> Result<Vec<ResourceTemplate>, AppError> {
+        let all = self.raw_resource_templates().await?;
+        Ok(all.into_iter().filter_map(ResourceTemplate::read).collect())
     }
 
-    /// The server's prompts.
-    pub async fn prompts(&self) -> Result<Vec<Json>, AppError> {
-        self.all(Method::PromptsList, "prompts").await
+    /// Reads a resource.
+    pub async fn read(&self, uri: &str) -> Result<ReadResult, AppError> {
+        self.request(Method::ResourcesRead.as_str(), json!({"uri": uri})).await.map(ReadResult::new)
     }
 
-    /// Reads a resource: the result of `resources/read`.
-    pub async fn read(&self, uri: &str) -> Result<Json, AppError> {
-        self.request(Method::ResourcesRead.as_str(), json!({"uri": uri})).await
+    /// The server's prompts. One that has no name is left out.
+    ///
+    /// ```
+    /// # use serde_json::json;
+    /// # use tidegate_client::{Client, Target};
+    /// # use tidegate_server::{Cx, Prompt, PromptArgs, Server, ToolError};
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), tidegate_client::AppError> {
+    /// # let explain = Prompt::new("explain").handler(|_: PromptArgs, _: Cx| async { Ok::<_, ToolError>("Explain tides.") });
+    /// # let server = Server::new("here", "1.0").prompt(explain).build();
+    /// let client = Client::connect(Target::from_door(server)).await?;
+    /// assert_eq!(client.prompts().await?[0].name(), "explain");
+    /// let explained = client.get_prompt("explain", json!({})).await?;
+    /// assert_eq!(explained.messages()[0].text(), Some("Explain tides."));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn prompts(&self) -> Result<Vec<Prompt>, AppError> {
+        let all = self.raw_prompts().await?;
+        Ok(all.into_iter().filter_map(Prompt::read).collect())
     }
 
-    /// Gets a prompt: the result of `prompts/get`.
-    pub async fn prompt(&self, name: &str, arguments: Value) -> Result<Json, AppError> {
+    /// Gets a prompt, filled in with arguments: an object, or null for none.
+    pub async fn get_prompt(&self, name: &str, arguments: Value) -> Result<PromptResult, AppError> {
         let params = match arguments {
             Value::Null => json!({"name": name}),
             arguments => json!({"name": name, "arguments": arguments}),
         };
-        self.request(Method::PromptsGet.as_str(), params).await
+        self.request(Method::PromptsGet.as_str(), params).await.map(PromptResult::new)
+    }
+
+    /// The server's resources as it describes them, whether they can be used or not.
+    pub async fn raw_resources(&self) -> Result<Vec<Json>, AppError> {
+        self.all(Method::ResourcesList, "resources").await
+    }
+
+    /// The server's resource templates as it describes them, whether they can be used or not.
+    pub async fn raw_resource_templates(&self) -> Result<Vec<Json>, AppError> {
+        self.all(Method::ResourcesTemplatesList, "resourceTemplates").await
+    }
+
+    /// The server's prompts as it describes them, whether they can be used or not.
+    pub async fn raw_prompts(&self) -> Result<Vec<Json>, AppError> {
+        self.all(Method::PromptsList, "prompts").await
     }
 
     /// Completes an argument: `reference` names a prompt or a resource template, `argument` has a name and a value.

@@ -27,13 +27,13 @@ pub use result::ToolResult;
 
 use crate::app_error::AppError;
 use crate::cache::{Fetch, ToolCache};
-use crate::facts::ServerFacts;
 use crate::handlers::Handlers;
-use crate::local::LocalDoor;
-use crate::options::Options;
 use crate::require::require;
 use crate::rounds;
+use crate::server_info::ServerInfo;
+use crate::settings::ClientSettings;
 use crate::target::Target;
+use crate::transport::InProcessDoor;
 use crate::upstream::{Upstream, UpstreamDoor};
 
 /// What the calls of a client go through: retries around the breaker around the server.
@@ -58,11 +58,11 @@ type Policed<S> = Retry<Breaker<S>>;
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Client(Arc<Inner>);
+pub struct Client(Arc<ClientInner>);
 
-struct Inner {
+struct ClientInner {
     server: Server,
-    options: Arc<Options>,
+    settings: Arc<ClientSettings>,
     cache: Arc<ToolCache>,
     circuit: Circuit,
     handlers: Option<Arc<Handlers>>,
@@ -82,7 +82,7 @@ type OnClose = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 /// What answers.
 enum Server {
     Remote { upstream: Arc<Upstream>, door: Policed<UpstreamDoor> },
-    Local { door: Policed<LocalDoor>, bare: BoxDoor, sealer: Arc<ArcSwapOption<Sealer>> },
+    Local { door: Policed<InProcessDoor>, bare: BoxDoor, sealer: Arc<ArcSwapOption<Sealer>> },
 }
 
 /// How far a client has come with its server.
@@ -120,7 +120,7 @@ impl Client {
     /// The context of this client's own calls.
     fn context(&self) -> Context {
         let mut context = Context::local();
-        context.client_info = Some(self.0.options.client_info.clone());
+        context.client_info = Some(self.0.settings.client_info.clone());
         context.capabilities = self.0.capabilities.clone();
         context.caller = Some(self.0.caller);
         if let Server::Remote { .. } = &self.0.server {
@@ -140,7 +140,7 @@ impl Client {
             Server::Remote { door, .. } => door.answer(call).await,
             Server::Local { door, .. } => match &self.0.handlers {
                 Some(handlers) if call.method.may_ask() => {
-                    let done = rounds::until_done(call, handlers, &self.0.options, |call| {
+                    let done = rounds::until_done(call, handlers, &self.0.settings, |call| {
                         let reply = door.answer(call.clone());
                         Box::pin(async move {
                             let Ok(reply) = reply.await;
@@ -163,7 +163,8 @@ impl Client {
             Reply::Complete(result) | Reply::Task(result) => Ok(result),
             Reply::Error(error) => Err(self.app_error(&error, &method)),
             Reply::InputRequired(input) => {
-                let needed = input.questions.iter().filter_map(|q| crate::peer::needed(&q.method, &q.params));
+                let needed =
+                    input.questions.iter().filter_map(|q| crate::connection::needed(&q.method, &q.params));
                 let error = Error::missing_capabilities(&needed.collect::<Vec<_>>());
                 Err(self.app_error(&error, &method))
             }
@@ -172,7 +173,7 @@ impl Client {
     }
 
     fn app_error(&self, error: &Error, method: &Method) -> AppError {
-        AppError::from_error(error, method, self.0.options.profile, Revision::INTERNAL)
+        AppError::from_error(error, method, self.0.settings.profile, Revision::INTERNAL)
     }
 
     /// Any request: the method's result as it came.
@@ -189,20 +190,20 @@ impl Client {
     }
 
     /// What the server says about itself.
-    pub async fn server(&self) -> Result<ServerFacts, AppError> {
+    pub async fn server(&self) -> Result<ServerInfo, AppError> {
         let call = self.own_call(Method::Discover, Params::empty());
         match &self.0.server {
             Server::Remote { upstream, .. } => {
-                upstream.facts(&call).await.map_err(|error| self.app_error(&error, &Method::Discover))
+                upstream.server_info(&call).await.map_err(|error| self.app_error(&error, &Method::Discover))
             }
             Server::Local { .. } => {
                 let result = self.result(call).await?;
                 let result = tidegate_protocol::Object::of(&result);
                 let result = result.ok_or_else(|| self.app_error(&Error::internal(), &Method::Discover))?;
-                let facts = ServerFacts::discovered(&result, Revision::INTERNAL, "local");
-                let required = require(&facts, &self.0.options.require);
+                let server_info = ServerInfo::discovered(&result, Revision::INTERNAL, "local");
+                let required = require(&server_info, &self.0.settings.require);
                 required.map_err(|error| self.app_error(&error, &Method::Discover))?;
-                Ok(facts)
+                Ok(server_info)
             }
         }
     }

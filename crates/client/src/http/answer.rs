@@ -9,9 +9,9 @@ use tidegate_service::budget::{Budget, FREE, Purpose};
 use tidegate_service::wire_trace;
 
 use super::HttpSettings;
+use super::connection::{DISCARD_TIME, Flow};
 use super::events::Events;
 use super::failure;
-use super::flow::{DISCARD_TIME, Flow};
 
 const SESSION_ID: HeaderName = HeaderName::from_static(headers::SESSION_ID);
 /// Nobody is made to wait longer than this.

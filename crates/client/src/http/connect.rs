@@ -10,12 +10,12 @@ use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use tidegate_protocol::{Error, Symbol};
-use tidegate_web::{Proxies, Way};
+use tidegate_web::{Proxies, ProxyRoute};
 use tokio::net::TcpStream;
 use tower::ServiceExt;
 use url::Url;
 
-use super::connection::{Connection, Io};
+use super::connection::{HttpConnection, Io};
 use super::failure::{self, BoxError};
 
 /// Quiet streams may last for hours; this finds out when the other side is gone without a word.
@@ -53,7 +53,7 @@ pub(super) struct Connector {
     /// The server, for error messages: the host, with the port where that is not the usual one.
     host: Arc<str>,
     uri: Uri,
-    way: Way,
+    route: ProxyRoute,
     http: HttpConnector,
     /// Only where there is TLS to do.
     tls: Option<Arc<ClientConfig>>,
@@ -68,11 +68,12 @@ impl Connector {
         outside: &Outside,
         timeout: Duration,
     ) -> Result<Connector, Error> {
-        let way = outside.proxies.way(url).map_err(|e| Error::new(Symbol::InvalidParams, e.to_string()))?;
+        let route =
+            outside.proxies.route(url).map_err(|e| Error::new(Symbol::InvalidParams, e.to_string()))?;
         let over_tls = |uri: &Uri| uri.scheme_str() == Some("https");
-        let needs_tls = match &way {
-            Way::Forward { proxy, .. } => over_tls(proxy),
-            Way::Direct | Way::Tunnel { .. } => over_tls(uri),
+        let needs_tls = match &route {
+            ProxyRoute::Forward { proxy, .. } => over_tls(proxy),
+            ProxyRoute::Direct | ProxyRoute::Tunnel { .. } => over_tls(uri),
         };
         let mut http = HttpConnector::new();
         http.enforce_http(false);
@@ -84,7 +85,7 @@ impl Connector {
         Ok(Connector {
             host: uri.authority().map_or("", |a| a.as_str()).into(),
             uri: uri.clone(),
-            way,
+            route,
             http,
             tls: if needs_tls { Some(outside.tls()?) } else { None },
             timeout,
@@ -98,34 +99,34 @@ impl Connector {
 
     /// Whether requests go to a proxy that forwards them, and with which credentials for it.
     pub(super) fn forwards(&self) -> Option<Option<&HeaderValue>> {
-        match &self.way {
-            Way::Forward { credentials, .. } => Some(credentials.as_ref()),
-            Way::Direct | Way::Tunnel { .. } => None,
+        match &self.route {
+            ProxyRoute::Forward { credentials, .. } => Some(credentials.as_ref()),
+            ProxyRoute::Direct | ProxyRoute::Tunnel { .. } => None,
         }
     }
 
     /// A new connection. Whatever goes wrong here, no request was sent.
-    pub(super) async fn open(&self) -> Result<Box<Connection>, Error> {
+    pub(super) async fn open(&self) -> Result<Box<HttpConnection>, Error> {
         let failed = |e: BoxError| failure::connect(&self.host, self.proxy(), &*e);
         let io = match tokio::time::timeout(self.timeout, self.stream()).await {
             Ok(stream) => stream.map_err(failed)?,
             Err(_) => return Err(failure::connect_timeout(&self.host, self.proxy(), self.timeout)),
         };
-        Connection::new(io).await.map_err(|e| failed(e.into()))
+        HttpConnection::new(io).await.map_err(|e| failed(e.into()))
     }
 
     async fn stream(&self) -> Result<Io, BoxError> {
-        match (&self.way, &self.tls) {
-            (Way::Direct, _) => self.near(&self.uri).await.map(MaybeHttpsStream::Http),
-            (Way::Forward { proxy, .. }, _) => self.near(proxy).await.map(MaybeHttpsStream::Http),
-            (Way::Tunnel { proxy, credentials }, Some(tls)) => {
+        match (&self.route, &self.tls) {
+            (ProxyRoute::Direct, _) => self.near(&self.uri).await.map(MaybeHttpsStream::Http),
+            (ProxyRoute::Forward { proxy, .. }, _) => self.near(proxy).await.map(MaybeHttpsStream::Http),
+            (ProxyRoute::Tunnel { proxy, credentials }, Some(tls)) => {
                 let mut tunnel = Tunnel::new(proxy.clone(), self.over(tls));
                 if let Some(credentials) = credentials {
                     tunnel = tunnel.with_auth(credentials.clone());
                 }
                 HttpsConnector::from((tunnel, tls.clone())).oneshot(self.uri.clone()).await
             }
-            (Way::Tunnel { .. }, None) => Err("a tunnel without TLS".into()),
+            (ProxyRoute::Tunnel { .. }, None) => Err("a tunnel without TLS".into()),
         }
     }
 
@@ -143,9 +144,11 @@ impl Connector {
 
     /// The proxy on the way, for error messages.
     fn proxy(&self) -> Option<&str> {
-        match &self.way {
-            Way::Direct => None,
-            Way::Forward { proxy, .. } | Way::Tunnel { proxy, .. } => proxy.authority().map(|a| a.as_str()),
+        match &self.route {
+            ProxyRoute::Direct => None,
+            ProxyRoute::Forward { proxy, .. } | ProxyRoute::Tunnel { proxy, .. } => {
+                proxy.authority().map(|a| a.as_str())
+            }
         }
     }
 }

@@ -9,8 +9,8 @@ use tidegate_protocol::{Error, Symbol};
 use tidegate_service::budget::{Budget, FREE, Hold, Purpose};
 use tidegate_service::wire_trace;
 
+use super::connection::Flow;
 use super::failure;
-use super::flow::Flow;
 
 /// An event stream. Dropping it closes its connection, unless the stream has ended.
 pub(crate) struct Events {

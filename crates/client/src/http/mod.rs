@@ -10,11 +10,10 @@
 mod answer;
 mod connect;
 mod connection;
+mod endpoint;
 mod events;
 mod failure;
-mod flow;
 mod headers;
-mod place;
 mod pool;
 #[cfg(test)]
 mod tests;
@@ -38,8 +37,8 @@ pub(crate) use events::Events;
 pub(crate) use headers::{Headers, METHOD, PROTOCOL_VERSION};
 
 use connect::Outside;
+use endpoint::{Endpoint, Verb, same_origin};
 use headers::Configured;
-use place::{Place, Verb, same_origin};
 
 const DPOP: HeaderName = HeaderName::from_static("dpop");
 /// How often one request follows a redirect.
@@ -82,9 +81,9 @@ struct Inner {
     shared: Arc<Shared>,
     auth: Option<Arc<dyn Authorizer>>,
     /// The address as it was given.
-    home: Arc<Place>,
+    home: Arc<Endpoint>,
     /// Where requests go: home, or where the server sent us from there.
-    place: ArcSwap<Place>,
+    endpoint: ArcSwap<Endpoint>,
 }
 
 /// What all addresses of one server have in common.
@@ -119,19 +118,19 @@ impl HttpClient {
     ) -> Result<HttpClient, Error> {
         let configured = Configured::read(&remote.headers)?;
         let shared = Shared { settings: settings.clone(), configured, outside };
-        let home = shared.place(remote.url.clone(), None)?;
+        let home = shared.endpoint(remote.url.clone(), None)?;
         Ok(HttpClient::of(Arc::new(shared), auth, home))
     }
 
-    fn of(shared: Arc<Shared>, auth: Option<Arc<dyn Authorizer>>, home: Place) -> HttpClient {
+    fn of(shared: Arc<Shared>, auth: Option<Arc<dyn Authorizer>>, home: Endpoint) -> HttpClient {
         let home = Arc::new(home);
-        HttpClient(Arc::new(Inner { shared, auth, place: ArcSwap::new(home.clone()), home }))
+        HttpClient(Arc::new(Inner { shared, auth, endpoint: ArcSwap::new(home.clone()), home }))
     }
 
     /// The same client for another address of the same server, for example the `endpoint` of HTTP+SSE. It shares
     /// connections and credentials, and therefore refuses another origin.
     pub(crate) fn at(&self, url: &Url) -> Result<HttpClient, Error> {
-        let here = self.0.place.load_full();
+        let here = self.0.endpoint.load_full();
         let mut url = url.clone();
         if !same_origin(&here.url, &url) {
             // After an upgrade to https the server's addresses may still be given with http.
@@ -148,8 +147,8 @@ impl HttpClient {
                 return Err(Error::new(Symbol::Unavailable, told).with_detail(what));
             }
         }
-        let place = self.0.shared.place(url, Some(&here))?;
-        Ok(HttpClient::of(self.0.shared.clone(), self.0.auth.clone(), place))
+        let endpoint = self.0.shared.endpoint(url, Some(&here))?;
+        Ok(HttpClient::of(self.0.shared.clone(), self.0.auth.clone(), endpoint))
     }
 
     /// The address as it was given, whatever redirects said since.
@@ -160,7 +159,7 @@ impl HttpClient {
     /// Closes the connections that nobody uses, and keeps none from now on.
     pub(crate) fn close(&self) {
         self.0.home.pool.close();
-        self.0.place.load().pool.close();
+        self.0.endpoint.load().pool.close();
     }
 
     /// The same client with the credentials of one caller.
@@ -168,14 +167,14 @@ impl HttpClient {
         let Some(auth) = self.0.auth.as_ref().and_then(|auth| auth.of_caller(caller)) else {
             return self.clone();
         };
-        let (home, place) = (self.0.home.clone(), ArcSwap::new(self.0.place.load_full()));
-        HttpClient(Arc::new(Inner { shared: self.0.shared.clone(), auth: Some(auth), home, place }))
+        let (home, endpoint) = (self.0.home.clone(), ArcSwap::new(self.0.endpoint.load_full()));
+        HttpClient(Arc::new(Inner { shared: self.0.shared.clone(), auth: Some(auth), home, endpoint }))
     }
 
     /// Closes the connections that nobody uses.
     pub(crate) fn rest(&self) {
         self.0.home.pool.rest();
-        self.0.place.load().pool.rest();
+        self.0.endpoint.load().pool.rest();
     }
 
     /// Posts a JSON message.
@@ -201,7 +200,7 @@ impl HttpClient {
             Verb::Get => wire_trace::asked(name, "GET"),
             Verb::Delete => wire_trace::asked(name, "DELETE"),
         }
-        let mut place = self.0.place.load_full();
+        let mut endpoint = self.0.endpoint.load_full();
         let (mut hops, mut challenges) = (0, 0);
         loop {
             let authorization = match &self.0.auth {
@@ -211,26 +210,26 @@ impl HttpClient {
                 },
                 None => None,
             };
-            let mut request = place.request(verb, &body, &headers, authorization.as_ref());
+            let mut request = endpoint.request(verb, &body, &headers, authorization.as_ref());
             let own = self.0.auth.as_ref().zip(authorization.as_ref());
             if let Some((auth, own)) = own
-                && let Some(proof) = auth.proof(request.method(), &place.url, own)
+                && let Some(proof) = auth.proof(request.method(), &endpoint.url, own)
             {
                 request.headers_mut().insert(DPOP, proof);
             }
-            let (head, flow) = place.pool.exchange(request).await?;
+            let (head, flow) = endpoint.pool.exchange(request).await?;
             if let Some((auth, own)) = own {
                 auth.answered(own, head.status, &head.headers);
             }
             if hops < MAX_HOPS
-                && let Some(next) = shared.redirected(&place, &head)
+                && let Some(next) = shared.redirected(&endpoint, &head)
             {
                 hops += 1;
                 flow.discard().await;
-                place = Arc::new(next);
+                endpoint = Arc::new(next);
                 continue;
             }
-            self.remember(&place, head.status);
+            self.remember(&endpoint, head.status);
             if challenges < MAX_CHALLENGES
                 && let Some(auth) = &self.0.auth
                 && answer::is_challenge(&head)
@@ -251,27 +250,27 @@ impl HttpClient {
     }
 
     /// Later requests go straight to where this one was answered. A place that knows nothing (any more) is forgotten.
-    fn remember(&self, place: &Arc<Place>, status: StatusCode) {
-        let best = if status == StatusCode::NOT_FOUND { &self.0.home } else { place };
-        if !Arc::ptr_eq(&self.0.place.load(), best) {
-            self.0.place.store(best.clone());
+    fn remember(&self, endpoint: &Arc<Endpoint>, status: StatusCode) {
+        let best = if status == StatusCode::NOT_FOUND { &self.0.home } else { endpoint };
+        if !Arc::ptr_eq(&self.0.endpoint.load(), best) {
+            self.0.endpoint.store(best.clone());
         }
     }
 }
 
 impl Shared {
     /// A place at `url`, with the connections of `beside` if that is at the same origin.
-    fn place(&self, url: Url, beside: Option<&Place>) -> Result<Place, Error> {
-        Place::new(url, beside, &self.configured, &self.outside, &self.settings)
+    fn endpoint(&self, url: Url, beside: Option<&Endpoint>) -> Result<Endpoint, Error> {
+        Endpoint::new(url, beside, &self.configured, &self.outside, &self.settings)
     }
 
     /// Where the server sends us, if that is somewhere to go: the same server, with body and method kept.
-    fn redirected(&self, from: &Place, head: &response::Parts) -> Option<Place> {
+    fn redirected(&self, from: &Endpoint, head: &response::Parts) -> Option<Endpoint> {
         if !matches!(head.status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
             return None;
         }
         let location = head.headers.get(header::LOCATION)?.to_str().ok()?;
-        let to = place::redirect(&from.url, location)?;
-        self.place(to, Some(from)).ok()
+        let to = endpoint::redirect(&from.url, location)?;
+        self.endpoint(to, Some(from)).ok()
     }
 }

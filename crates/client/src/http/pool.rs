@@ -11,9 +11,8 @@ use tidegate_protocol::Error;
 use tokio::sync::Notify;
 
 use super::connect::Connector;
-use super::connection::Connection;
+use super::connection::{Flow, HttpConnection};
 use super::failure;
-use super::flow::Flow;
 
 /// A connection that nobody used for this long is closed. Many servers (uvicorn, Node.js) close theirs after five seconds,
 /// and a request that is sent just then is lost: nobody knows whether it was read, so it cannot be sent again.
@@ -42,7 +41,7 @@ impl Drop for Pool {
 }
 
 struct Idle {
-    connection: Box<Connection>,
+    connection: Box<HttpConnection>,
     since: Instant,
 }
 
@@ -88,7 +87,7 @@ impl Pool {
     }
 
     /// An idle connection that is still open.
-    fn take(&self) -> Option<Box<Connection>> {
+    fn take(&self) -> Option<Box<HttpConnection>> {
         loop {
             let Idle { connection, since } = self.idle().pop()?;
             // One that the server has closed meanwhile says so before anything is sent over it.
@@ -111,7 +110,7 @@ impl Pool {
     }
 
     /// Takes a connection back, if it is any good.
-    pub(super) fn put(self: &Arc<Self>, mut connection: Box<Connection>) {
+    pub(super) fn put(self: &Arc<Self>, mut connection: Box<HttpConnection>) {
         // Most are ready by now; the others may only have to take note of the end of the answer.
         if !connection.is_ready() && !connection.is_idle() {
             return;

@@ -9,22 +9,23 @@ use tidegate_protocol::{Error, Json, Method, Revision, Symbol};
 use tidegate_service::events::{self, Event, SessionExpired};
 use tidegate_service::{Call, CallerId, Context, Filter, Reply, Subscription};
 
-use super::keep;
-use super::keep::Listening;
-use super::lane::Lane;
-use super::lanes::Lanes;
-use super::parked::{self, Bound, Found, Outcome, Parked, check_shape};
-use super::run::{Guard, Run, answer_about, held};
+use super::listening;
+use super::listening::Listening;
+use super::owner::{ClientIdentity, SessionOwner, SessionSpec};
+use super::parked::{Bound, Outcome, ParkedCall, ParkedCalls, Resumable, check_shape};
+use super::pool::SessionPool;
+use super::round::{CallRound, Guard, answer_about, answers_in};
+use super::session::UpstreamSession;
 use super::tasks::{AsTask, Tasks};
 use super::turns::{Holder, Turn};
-use super::whose::{ClientIdentity, LaneKey, Terms};
-use crate::allowance::Allowance;
 use crate::cache::ToolCache;
 use crate::changes::Changes;
-use crate::dial::{Dialer, Reach};
-use crate::facts::ServerFacts;
-use crate::options::Options;
+use crate::dial::Dialer;
+use crate::server_info::ServerInfo;
+use crate::settings::ClientSettings;
 use crate::ticket::{Caller, Sink};
+use crate::time_budget::TimeBudget;
+use crate::transport::Transport;
 use crate::wire;
 
 /// Parameters that a legacy server does not get: those of a retry, and of modern callers what they may not say.
@@ -36,57 +37,61 @@ const MAX_MOVES: usize = 16;
 /// A legacy server.
 pub(crate) struct Legacy {
     pub(crate) dialer: Arc<Dialer>,
-    pub(crate) reach: Reach,
-    pub(crate) lanes: Arc<Lanes>,
-    pub(crate) parked: Arc<Parked>,
+    pub(crate) transport: Transport,
+    pub(crate) sessions: Arc<SessionPool>,
+    pub(crate) parked: Arc<ParkedCalls>,
     pub(crate) tasks: Arc<Tasks>,
     pub(crate) cache: Arc<ToolCache>,
     /// The client itself among the callers.
     pub(crate) own: CallerId,
     pub(crate) changes: Arc<Changes>,
-    pub(crate) options: Arc<Options>,
+    pub(crate) settings: Arc<ClientSettings>,
     /// Which sessions are listened to.
     pub(crate) listening: Listening,
 }
 
 impl Legacy {
-    /// A lane for a call.
-    pub(crate) async fn lane(&self, terms: &Terms) -> Result<Arc<Lane>, Error> {
-        self.lanes.get(&self.dialer, self.reach, terms).await
+    /// A session for a call.
+    pub(crate) async fn session(&self, spec: &SessionSpec) -> Result<Arc<UpstreamSession>, Error> {
+        self.sessions.get(&self.dialer, &self.transport, spec).await
     }
 
     /// The same for a call that has only so much time.
-    pub(super) async fn lane_within(&self, terms: &Terms, allowance: &Allowance) -> Result<Arc<Lane>, Error> {
-        let lane = tokio::time::timeout_at(allowance.ends(None).into(), self.lane(terms)).await;
-        lane.unwrap_or_else(|_| Err(allowance.over().unexecuted()))
+    pub(super) async fn session_within(
+        &self,
+        spec: &SessionSpec,
+        budget: &TimeBudget,
+    ) -> Result<Arc<UpstreamSession>, Error> {
+        let session = tokio::time::timeout_at(budget.ends(None).into(), self.session(spec)).await;
+        session.unwrap_or_else(|_| Err(budget.over().unexecuted()))
     }
 
     /// What the server says about itself.
-    pub(crate) async fn facts(&self, terms: &Terms) -> Result<ServerFacts, Error> {
-        Ok(self.lane(terms).await?.facts.clone())
+    pub(crate) async fn server_info(&self, spec: &SessionSpec) -> Result<ServerInfo, Error> {
+        Ok(self.session(spec).await?.server_info.clone())
     }
 
     /// Answers a call.
-    pub(crate) async fn call(self: &Arc<Self>, call: &Call, allowance: Allowance) -> Result<Reply, Error> {
-        let terms = Terms::of(&call.context, &self.options);
+    pub(crate) async fn call(self: &Arc<Self>, call: &Call, budget: TimeBudget) -> Result<Reply, Error> {
+        let spec = SessionSpec::of(&call.context, &self.settings);
         match call.method {
             Method::Discover => {
-                let lane = self.lane_within(&terms, &allowance).await?;
-                Ok(Reply::Complete(lane.facts.to_discovery(call.context.revision)))
+                let session = self.session_within(&spec, &budget).await?;
+                Ok(Reply::Complete(session.server_info.to_discovery(call.context.revision)))
             }
-            Method::Listen => self.listen(call, &terms, &allowance).await,
+            Method::Listen => self.listen(call, &spec, &budget).await,
             Method::TasksGet | Method::TasksUpdate | Method::TasksCancel
                 if call.context.caller != Some(self.own) =>
             {
-                self.task(call, allowance).await
+                self.task(call, budget).await
             }
             _ if call.method.may_ask()
                 && self.dialer.handlers.is_none()
                 && call.params.str("requestState").is_some() =>
             {
-                self.resume(call, allowance).await
+                self.resume(call, budget).await
             }
-            _ => self.start(call, &terms, allowance).await,
+            _ => self.start(call, &spec, budget).await,
         }
     }
 
@@ -94,26 +99,26 @@ impl Legacy {
     async fn start(
         self: &Arc<Self>,
         call: &Call,
-        terms: &Terms,
-        allowance: Allowance,
+        spec: &SessionSpec,
+        budget: TimeBudget,
     ) -> Result<Reply, Error> {
         let mut expired = false;
         for _ in 0..MAX_MOVES {
-            let lane = self.lane_within(terms, &allowance).await?;
-            let turn = self.turn(call, terms, &lane, &allowance).await?;
-            let reply = self.run(call, terms, turn, lane.clone(), allowance).await;
+            let session = self.session_within(spec, &budget).await?;
+            let turn = self.turn(call, spec, &session, &budget).await?;
+            let reply = self.run(call, spec, turn, session.clone(), budget).await;
             match &reply {
                 Err(error) | Ok(Reply::Error(error))
                     if error.symbol() == Symbol::SessionNotFound && error.is_unexecuted() =>
                 {
                     // Else it has become another client's, and there is another for this one.
-                    if lane.key().serves(&terms.client) {
+                    if session.owner().serves(&spec.client) {
                         if std::mem::replace(&mut expired, true) {
                             return reply;
                         }
-                        let expired = SessionExpired { server: &lane.peer.desk.name };
+                        let expired = SessionExpired { server: &session.connection.router.name };
                         events::emit(&Event::SessionExpired(expired));
-                        self.lanes.forget(&lane);
+                        self.sessions.forget(&session);
                         self.changes.gap();
                     }
                 }
@@ -128,20 +133,20 @@ impl Legacy {
     async fn turn(
         &self,
         call: &Call,
-        terms: &Terms,
-        lane: &Lane,
-        allowance: &Allowance,
+        spec: &SessionSpec,
+        session: &UpstreamSession,
+        budget: &TimeBudget,
     ) -> Result<Option<Arc<Turn>>, Error> {
         if !call.method.may_ask() {
             return Ok(None);
         }
-        let key = lane.key();
-        let ambiguous = self.dialer.ambiguous.load(Ordering::Relaxed) && key.is_shared();
-        if !(ambiguous || key == LaneKey::Everybody) || !call.context.capabilities.can_be_asked() {
+        let owner = session.owner();
+        let ambiguous = self.dialer.ambiguous.load(Ordering::Relaxed) && owner.is_shared();
+        if !(ambiguous || owner == SessionOwner::Everybody) || !call.context.capabilities.can_be_asked() {
             return Ok(None);
         }
-        let holder = if ambiguous { Holder::client(&terms.client) } else { Holder::user(&terms.client) };
-        let turn = tokio::time::timeout_at(allowance.ends(None).into(), lane.turns.take(holder)).await;
+        let holder = if ambiguous { Holder::client(&spec.client) } else { Holder::user(&spec.client) };
+        let turn = tokio::time::timeout_at(budget.ends(None).into(), session.turns.take(holder)).await;
         turn.map_err(|_| not_its_turn())?.map(|turn| Some(Arc::new(turn)))
     }
 
@@ -150,18 +155,21 @@ impl Legacy {
     async fn run(
         self: &Arc<Self>,
         call: &Call,
-        terms: &Terms,
+        spec: &SessionSpec,
         turn: Option<Arc<Turn>>,
-        lane: Arc<Lane>,
-        allowance: Allowance,
+        session: Arc<UpstreamSession>,
+        budget: TimeBudget,
     ) -> Result<Reply, Error> {
-        if self.options.list_tools_first && call.method == Method::ToolsCall {
-            lane.list_first(&allowance).await?;
+        if self.settings.list_tools_first && call.method == Method::ToolsCall {
+            session.list_first(&budget).await?;
         }
-        let as_task = self.plan(call, &lane, &allowance, false).await?;
-        let reply = self.run_as(as_task, call, terms, turn.clone(), lane.clone(), allowance).await;
+        let as_task = match session.tasks {
+            true => self.plan(call, &budget, false).await?,
+            false => AsTask::No,
+        };
+        let reply = self.run_as(as_task, call, spec, turn.clone(), session.clone(), budget).await;
         if call.method == Method::ToolsList && matches!(reply, Ok(Reply::Complete(_))) {
-            lane.has_listed();
+            session.has_listed();
         }
         let refused = match &reply {
             // 2025-11-25 basic/utilities/tasks, Tool-Level Negotiation and Protocol Errors.
@@ -170,12 +178,12 @@ impl Legacy {
             }
             Ok(_) => false,
         };
-        if !refused || !lane.tasks {
+        if !refused || !session.tasks {
             return reply;
         }
-        match self.plan(call, &lane, &allowance, true).await? {
+        match self.plan(call, &budget, true).await? {
             same if same == as_task => reply,
-            other => self.run_as(other, call, terms, turn, lane, allowance).await,
+            other => self.run_as(other, call, spec, turn, session, budget).await,
         }
     }
 
@@ -183,62 +191,63 @@ impl Legacy {
         &self,
         as_task: AsTask,
         call: &Call,
-        terms: &Terms,
+        spec: &SessionSpec,
         turn: Option<Arc<Turn>>,
-        lane: Arc<Lane>,
-        allowance: Allowance,
+        session: Arc<UpstreamSession>,
+        budget: TimeBudget,
     ) -> Result<Reply, Error> {
         if as_task == AsTask::PassedOn {
             self.tasks.room_for(&call.context.principal)?;
         }
         let interactive = call.method.may_ask();
-        lane.want_logs(call.context.log_level, &allowance).await;
-        if !lane.key().serves(&terms.client) {
+        session.want_logs(call.context.log_level, &budget).await;
+        if !session.owner().serves(&spec.client) {
             // It has become another client's in the meantime: the call is made in another.
             return Err(
                 Error::new(Symbol::SessionNotFound, "The session now belongs to another client").unexecuted()
             );
         }
         let sink = sink(&call.context, &call.method);
-        let wants_progress = sink.outbox.is_some() && sink.token.is_some() || self.options.extend_on_progress;
+        let wants_progress =
+            sink.outbox.is_some() && sink.token.is_some() || self.settings.extend_on_progress;
         let params = &call.params;
         let room = params.as_str().len() + 96;
         let modern = call.context.revision.is_modern();
-        let ticket = lane.peer.send(call.method.clone(), sink.clone(), room, |out, id| {
+        let ticket = session.connection.send(call.method.clone(), sink.clone(), room, |out, id| {
             let own = |out: &mut Vec<u8>| {
                 if wants_progress {
                     out.extend_from_slice(b"\"progressToken\":");
                     out.extend_from_slice(id.as_json().as_bytes());
                 }
-                if !matches!(terms.key, LaneKey::Own { .. }) {
+                if !matches!(spec.owner, SessionOwner::Own { .. }) {
                     wire::caller(out, &call.context);
                 }
                 wire::hops(out, call.context.hops);
             };
             // To a modern caller `task` means nothing, so it has said nothing by it.
             let without = if modern { &RETRY_AND_TASK[..] } else { &RETRY_AND_TASK[..2] };
-            wire::params(out, params, without, wire::is_terms, own);
+            wire::params(out, params, without, wire::is_request_meta, own);
             if as_task != AsTask::No && (modern || !params.has("task")) {
                 out.pop();
                 wire::comma(out);
-                let ttl = self.options.tasks.ttl.as_millis();
+                let ttl = self.settings.tasks.ttl.as_millis();
                 out.extend_from_slice(format!("\"task\":{{\"ttl\":{ttl}}}}}").as_bytes());
             }
         })?;
         match interactive {
-            true => lane.called_by(&terms.client),
-            false => lane.touch(),
+            true => session.called_by(&spec.client),
+            false => session.touch(),
         }
-        let mut run = Run {
-            held: if interactive { held(params) } else { HashMap::new() },
-            guard: Guard { lane, ticket, armed: true, task: None },
+        let mut run = CallRound {
+            early_answers: if interactive { answers_in(params) } else { HashMap::new() },
+            guard: Guard { session, ticket, armed: true, task: None },
             capabilities: call.context.capabilities.clone(),
             revision: call.context.revision,
             method: call.method.clone(),
-            profile: self.options.profile,
+            profile: self.settings.profile,
             params: params.clone(),
             bound: Bound::new(&call.context.principal, &call.method, params),
-            allowance,
+            budget,
             round: 0,
             asked: 0,
             name: None,
@@ -250,8 +259,8 @@ impl Legacy {
             unwanted: (!modern).then(|| call.context.cancel.clone()),
         };
         match &self.dialer.handlers {
-            Some(handlers) => run.answered_by_handlers(handlers, self.options.max_rounds).await,
-            None => match run.until_parked(&self.parked, &self.options).await {
+            Some(handlers) => run.answered_by_handlers(handlers, self.settings.max_rounds).await,
+            None => match run.until_parked(&self.parked, &self.settings).await {
                 Outcome::Failed(error) => Err(error),
                 outcome => Ok(outcome.into()),
             },
@@ -259,15 +268,15 @@ impl Legacy {
     }
 
     /// A retry with answers: delivers them and goes on with the call.
-    async fn resume(&self, call: &Call, allowance: Allowance) -> Result<Reply, Error> {
+    async fn resume(&self, call: &Call, budget: TimeBudget) -> Result<Reply, Error> {
         let context = &call.context;
         let bound = Bound::new(&context.principal, &call.method, &call.params);
         let state = call.params.str("requestState").unwrap_or_default();
         let (name, parked) = match self.parked.find(&state, &bound)? {
-            (_, Found::Running(round)) => return Ok(round.await.into()),
-            (name, Found::Waiting(parked)) => (name, parked),
+            (_, Resumable::Running(round)) => return Ok(round.await.into()),
+            (name, Resumable::Waiting(parked)) => (name, parked),
         };
-        let mut given = held(&call.params);
+        let mut given = answers_in(&call.params);
         for question in &parked.open {
             if let Some(answer) = given.get(&*question.key)
                 && let Err(error) = check_shape(&question.method, &question.key, answer)
@@ -276,24 +285,24 @@ impl Legacy {
                 return Err(error);
             }
         }
-        let parked::Call { lane, ticket, round, asked, open, turn, owner, as_task, task, unwanted, .. } =
+        let ParkedCall { session, ticket, round, asked, open, turn, owner, as_task, task, unwanted, .. } =
             *parked;
         let (answered, missing): (Vec<_>, Vec<_>) =
             open.into_iter().partition(|q| given.contains_key(&*q.key));
         let client = ClientIdentity::of(context);
         ticket.redirect(sink(context, &call.method));
-        lane.called_by(&client);
+        session.called_by(&client);
         for question in &answered {
             // It answers this question and no other that has the same key.
             let answer = given.remove(&*question.key).unwrap_or_else(Json::null);
-            answer_about(&lane, task.as_ref(), question, answer, Some(&client));
+            answer_about(&session, task.as_ref(), question, answer, Some(&client));
             ticket.was_answered();
         }
         if !missing.is_empty() {
             // What was not answered is asked again.
             let (round, open, timer, watch) = (round + 1, missing, None, None);
-            let call = parked::Call {
-                lane,
+            let call = ParkedCall {
+                session,
                 ticket,
                 round,
                 asked,
@@ -308,16 +317,16 @@ impl Legacy {
             };
             return Ok(Reply::InputRequired(self.parked.park(Some(name), call, &bound)?));
         }
-        let mut run = Run {
-            held: given,
-            guard: Guard { lane, ticket, armed: true, task },
+        let mut run = CallRound {
+            early_answers: given,
+            guard: Guard { session, ticket, armed: true, task },
             capabilities: context.capabilities.clone(),
             revision: context.revision,
             method: call.method.clone(),
-            profile: self.options.profile,
+            profile: self.settings.profile,
             params: call.params.clone(),
             bound,
-            allowance,
+            budget,
             round,
             asked,
             name: Some(name),
@@ -328,10 +337,10 @@ impl Legacy {
             undeclared: Vec::new(),
             unwanted,
         };
-        let (all, options, owner) = (self.parked.clone(), self.options.clone(), context.principal.clone());
+        let (all, settings, owner) = (self.parked.clone(), self.settings.clone(), context.principal.clone());
         let parked = self.parked.clone();
         let going_on = async move {
-            let outcome = run.until_parked(&parked, &options).await;
+            let outcome = run.until_parked(&parked, &settings).await;
             parked.ended(name);
             outcome
         };
@@ -344,30 +353,30 @@ impl Legacy {
     async fn listen(
         self: &Arc<Self>,
         call: &Call,
-        terms: &Terms,
-        within: &Allowance,
+        spec: &SessionSpec,
+        within: &TimeBudget,
     ) -> Result<Reply, Error> {
         let mut filter = Filter::read(call.params.object())?;
-        let lane = self.lane_within(terms, within).await?;
-        let facts = &lane.facts;
-        filter.tools &= facts.has_capability("tools");
-        filter.prompts &= facts.has_capability("prompts");
-        filter.resources &= facts.has_capability("resources");
-        if !facts.has_capability("resources.subscribe") {
+        let session = self.session_within(spec, within).await?;
+        let server_info = &session.server_info;
+        filter.tools &= server_info.has_capability("tools");
+        filter.prompts &= server_info.has_capability("prompts");
+        filter.resources &= server_info.has_capability("resources");
+        if !server_info.has_capability("resources.subscribe") {
             filter.uris.clear();
         }
         filter.tasks.clear();
         let acknowledged = filter.to_json();
-        let wanted: HashSet<String> = self.wanted_in(&lane.key()).union(&filter.uris).cloned().collect();
-        lane.subscribe(wanted, within).await?;
-        let events = self.changes.subscribe(filter, terms.clone());
-        keep::listening(self, terms);
+        let wanted: HashSet<String> = self.wanted_in(&session.owner()).union(&filter.uris).cloned().collect();
+        session.subscribe(wanted, within).await?;
+        let events = self.changes.subscribe(filter, spec.clone());
+        listening::listening(self, spec);
         Ok(Reply::Subscription(Subscription { acknowledged, events }))
     }
 
     /// The resources that the subscribers of a session want to know of.
-    pub(super) fn wanted_in(&self, session: &LaneKey) -> HashSet<String> {
-        self.changes.uris(|terms| self.lanes.key_for(terms) == *session)
+    pub(super) fn wanted_in(&self, owner: &SessionOwner) -> HashSet<String> {
+        self.changes.uris(|spec| self.sessions.owner_for(spec) == *owner)
     }
 }
 

@@ -3,7 +3,7 @@
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{ClientCapabilities, Error, Json, Object, Revision, Symbol};
 
-use crate::facts::ServerFacts;
+use crate::server_info::ServerInfo;
 use tidegate_service::events::{self, Event, ServerConnected};
 
 /// The parameters of `initialize`.
@@ -21,7 +21,7 @@ pub(crate) fn welcome(
     offered: Revision,
     result: &Json,
     transport: &'static str,
-) -> Result<ServerFacts, Error> {
+) -> Result<ServerInfo, Error> {
     let broken = |what: &str| {
         let what = format!("{server} answered initialize with {what}");
         Error::new(Symbol::Unavailable, what).unexecuted()
@@ -46,11 +46,11 @@ pub(crate) fn welcome(
             "the server chose another protocol version than the one offered"
         );
     }
-    let facts = ServerFacts::initialized(&result, revision, transport);
-    let (name, version) = (facts.name().unwrap_or_default(), facts.version().unwrap_or_default());
+    let server_info = ServerInfo::initialized(&result, revision, transport);
+    let (name, version) = (server_info.name().unwrap_or_default(), server_info.version().unwrap_or_default());
     let connected = ServerConnected { server, revision, name: &name, version: &version };
     events::emit(&Event::ServerConnected(connected));
-    Ok(facts)
+    Ok(server_info)
 }
 
 #[cfg(test)]
@@ -59,7 +59,7 @@ mod tests {
 
     fn read(text: &'static str) -> Result<Revision, Symbol> {
         welcome("s", Revision::V2025_11_25, &Json::trusted(text), "stdio")
-            .map(|facts| facts.revision)
+            .map(|server_info| server_info.revision)
             .map_err(|e| e.symbol())
     }
 

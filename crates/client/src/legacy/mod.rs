@@ -1,34 +1,26 @@
 //! Legacy servers: sessions, and calls that stop in the middle to ask something.
 
-mod bridge;
 mod call;
 mod handshake;
-mod keep;
-mod lane;
-mod lanes;
-mod line;
+mod listening;
 mod notify;
-mod old_sse;
+mod owner;
 mod parked;
+mod pool;
 mod probe;
 mod raise;
-mod run;
+mod round;
 mod seal;
 mod session;
 mod tasks;
 mod turns;
-mod whose;
 
-pub(crate) use bridge::Bridge;
 pub(crate) use call::Legacy;
-pub(crate) use keep::Listening;
-pub(crate) use lane::Lane;
-pub(crate) use lanes::Lanes;
-pub(crate) use line::Line;
-pub(crate) use old_sse::OldSse;
-pub(crate) use parked::Parked;
+pub(crate) use listening::Listening;
+pub(crate) use owner::{ClientIdentity, SessionOwner, SessionSpec};
+pub(crate) use parked::ParkedCalls;
+pub(crate) use pool::SessionPool;
 pub(crate) use raise::result;
 pub(crate) use seal::own_sealer;
-pub(crate) use session::{Session, cut_off, garbled};
+pub(crate) use session::UpstreamSession;
 pub(crate) use tasks::Tasks;
-pub(crate) use whose::{ClientIdentity, LaneKey, Terms};

@@ -1,28 +1,28 @@
 //! What callers tell a legacy server.
 
-use tidegate_protocol::{Error, Method};
+use tidegate_protocol::{Error, Method, write};
 use tidegate_service::{Call, Context};
 
 use super::call::Legacy;
-use super::whose::{ClientIdentity, Terms};
-use crate::allowance::Allowance;
+use super::owner::{ClientIdentity, SessionSpec};
+use crate::time_budget::TimeBudget;
 use crate::wire;
 
 impl Legacy {
     /// Passes a notification on, in the session that the caller's calls are made in.
-    pub(crate) async fn notify(&self, call: &Call, within: &Allowance) -> Result<(), Error> {
-        let lane = self.lane_within(&Terms::of(&call.context, &self.options), within).await?;
-        lane.touch();
+    pub(crate) async fn notify(&self, call: &Call, within: &TimeBudget) -> Result<(), Error> {
+        let session = self.session_within(&SessionSpec::of(&call.context, &self.settings), within).await?;
+        session.touch();
         let mut params = Vec::with_capacity(call.params.as_str().len());
-        wire::params(&mut params, &call.params, &[], wire::is_terms, |_| {});
-        lane.peer.line.tell(wire::notification_with(call.method.as_str(), &params)).await
+        wire::params(&mut params, &call.params, &[], wire::is_request_meta, |_| {});
+        session.connection.channel.tell(wire::notification(call.method.as_str(), &params)).await
     }
 
     /// The roots of a client have changed: the sessions hear of it in which the server was told them, and no others.
     pub(crate) fn roots_changed(&self, whose: &Context) {
         let client = ClientIdentity::of(whose);
-        for lane in self.lanes.all().iter().filter(|lane| lane.has_roots_of(&client)) {
-            lane.peer.line.tell_soon(wire::notification(Method::RootsChanged.as_str(), None));
+        for session in self.sessions.all().iter().filter(|session| session.has_roots_of(&client)) {
+            session.connection.channel.tell_soon(write::notification(Method::RootsChanged.as_str(), None));
         }
     }
 }

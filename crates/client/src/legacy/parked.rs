@@ -1,4 +1,4 @@
-//! [`Parked`]: calls to legacy servers that wait for their caller to answer a question.
+//! [`ParkedCalls`]: calls to legacy servers that wait for their caller to answer a question.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -10,11 +10,11 @@ use tidegate_protocol::{Error, Id, Json, Method, Object, Params, Symbol};
 use tidegate_service::events::{self, CallAbandoned, Event};
 use tidegate_service::{InputRequired, Principal, Question, Reply, epoch_ms};
 
-use super::lane::Lane;
 use super::seal::seal;
+use super::session::UpstreamSession;
 use super::tasks::{AsTask, Awaited};
 use super::turns::Turn;
-use crate::options::ParkOptions;
+use crate::settings::ParkSettings;
 use crate::ticket::Ticket;
 use crate::timer::Timer;
 use tokio::task::JoinHandle;
@@ -42,11 +42,11 @@ impl From<Outcome> for Reply {
 }
 
 /// A round that runs. Whoever makes the same retry again joins it.
-pub(crate) type Round = Shared<BoxFuture<'static, Outcome>>;
+pub(crate) type RunningRound = Shared<BoxFuture<'static, Outcome>>;
 
 /// A question that the server has asked and nobody has answered yet.
 #[derive(Debug, Clone)]
-pub(crate) struct Open {
+pub(crate) struct OpenQuestion {
     /// The key under which the caller answers.
     pub(crate) key: ByteString,
     /// The id under which the server asked.
@@ -58,14 +58,14 @@ pub(crate) struct Open {
 }
 
 /// A call that waits for answers.
-pub(crate) struct Call {
-    pub(crate) lane: Arc<Lane>,
+pub(crate) struct ParkedCall {
+    pub(crate) session: Arc<UpstreamSession>,
     pub(crate) ticket: Arc<Ticket>,
     /// Counts how often the call has asked.
     pub(crate) round: u32,
     /// Counts what it has asked.
     pub(crate) asked: usize,
-    pub(crate) open: Vec<Open>,
+    pub(crate) open: Vec<OpenQuestion>,
     /// The call's turn on a session that callers share.
     pub(crate) turn: Option<Arc<Turn>>,
     pub(crate) owner: Principal,
@@ -91,29 +91,29 @@ impl Drop for Watch {
 
 enum Entry {
     /// Waits for its caller.
-    Waiting(Box<Call>),
+    Waiting(Box<ParkedCall>),
     /// Its caller has answered this round, and it goes on.
     Running { round: u32, outcome: WeakShared<BoxFuture<'static, Outcome>>, owner: Principal },
 }
 
 /// What a retry finds.
-pub(crate) enum Found {
+pub(crate) enum Resumable {
     /// The call, to be resumed.
-    Waiting(Box<Call>),
+    Waiting(Box<ParkedCall>),
     /// The same retry is under way already.
-    Running(Round),
+    Running(RunningRound),
 }
 
 /// The calls that wait, and the seal on what names them.
-pub(crate) struct Parked {
-    options: ParkOptions,
+pub(crate) struct ParkedCalls {
+    settings: ParkSettings,
     sealer: Sealer,
     calls: Mutex<HashMap<u64, Entry>>,
 }
 
-impl Parked {
-    pub(crate) fn new(options: ParkOptions, sealer: Sealer) -> Parked {
-        Parked { options, sealer, calls: Mutex::default() }
+impl ParkedCalls {
+    pub(crate) fn new(settings: ParkSettings, sealer: Sealer) -> ParkedCalls {
+        ParkedCalls { settings, sealer, calls: Mutex::default() }
     }
 
     fn calls(&self) -> MutexGuard<'_, HashMap<u64, Entry>> {
@@ -134,7 +134,7 @@ impl Parked {
             Entry::Waiting(call) => call.owner == *owner,
             Entry::Running { owner: other, .. } => other == owner,
         });
-        if theirs.count() >= self.options.per_caller || calls.len() >= self.options.total {
+        if theirs.count() >= self.settings.per_caller || calls.len() >= self.settings.total {
             let what =
                 "Too many calls wait for an answer to their questions. Answer or give up some of them first";
             return Err(Error::new(Symbol::RateLimited, what));
@@ -147,7 +147,7 @@ impl Parked {
     pub(crate) fn park(
         self: &Arc<Self>,
         name: Option<u64>,
-        mut call: Call,
+        mut call: ParkedCall,
         bound: &Bound,
     ) -> Result<InputRequired, Error> {
         let name = name.unwrap_or_else(|| u64::from_le_bytes(tidegate_service::random()));
@@ -155,13 +155,16 @@ impl Parked {
         let state = match room.and_then(|()| self.seal(name, call.round, bound)) {
             Ok(state) => state,
             Err(error) => {
-                call.lane.peer.cancel(&call.ticket, "too many calls wait");
+                call.session.connection.cancel(&call.ticket, "too many calls wait");
                 self.calls().remove(&name);
                 return Err(error);
             }
         };
-        let asked =
-            |q: &Open| Question { key: q.key.clone(), method: q.method.clone(), params: q.params.clone() };
+        let asked = |q: &OpenQuestion| Question {
+            key: q.key.clone(),
+            method: q.method.clone(),
+            params: q.params.clone(),
+        };
         let questions = call.open.iter().map(asked).collect();
         call.ticket.keep_for_retry();
         call.timer = Some(self.give_up_later(name, call.round));
@@ -171,7 +174,7 @@ impl Parked {
     }
 
     fn seal(&self, name: u64, round: u32, bound: &Bound) -> Result<String, Error> {
-        let expires = epoch_ms() + self.options.time.as_millis() as u64;
+        let expires = epoch_ms() + self.settings.time.as_millis() as u64;
         let content = [&name.to_le_bytes()[..], &round.to_le_bytes()].concat();
         seal(&self.sealer, &content, &bound.binding(), expires)
     }
@@ -179,11 +182,11 @@ impl Parked {
     /// A parked call that nobody resumes in time is cancelled upstream.
     fn give_up_later(self: &Arc<Self>, name: u64, round: u32) -> Timer {
         let parked = Arc::downgrade(self);
-        Timer::after(self.options.time, move || {
+        Timer::after(self.settings.time, move || {
             let Some(parked) = parked.upgrade() else { return };
             if let Some(call) = parked.take(name, round) {
                 events::emit(&Event::CallAbandoned(CallAbandoned { method: &call.ticket.method }));
-                call.lane.peer.cancel(&call.ticket, "the questions were not answered in time");
+                call.session.connection.cancel(&call.ticket, "the questions were not answered in time");
             }
         })
     }
@@ -195,13 +198,13 @@ impl Parked {
             unwanted.cancelled().await;
             let Some(parked) = parked.upgrade() else { return };
             if let Some(call) = parked.take(name, round) {
-                call.lane.peer.cancel(&call.ticket, "the caller no longer waits");
+                call.session.connection.cancel(&call.ticket, "the caller no longer waits");
             }
         }))
     }
 
     /// Takes a call off the list that waits in this round.
-    fn take(&self, name: u64, round: u32) -> Option<Box<Call>> {
+    fn take(&self, name: u64, round: u32) -> Option<Box<ParkedCall>> {
         let mut calls = self.calls();
         match calls.get(&name) {
             Some(Entry::Waiting(call)) if call.round == round => {}
@@ -221,19 +224,19 @@ impl Parked {
         Ok((name, u32::from_le_bytes(round.try_into().map_err(|_| Error::internal())?)))
     }
 
-    /// The call that a retry is about. A waiting one is taken off the list: [`Parked::resumed`] puts it back.
-    pub(crate) fn find(&self, state: &str, bound: &Bound) -> Result<(u64, Found), Error> {
+    /// The call that a retry is about. A waiting one is taken off the list: [`ParkedCalls::resumed`] puts it back.
+    pub(crate) fn find(&self, state: &str, bound: &Bound) -> Result<(u64, Resumable), Error> {
         let (name, round) = self.open(state, bound)?;
         let mut calls = self.calls();
         match calls.get(&name) {
             Some(Entry::Running { round: now, outcome, .. }) if *now == round => {
                 if let Some(running) = outcome.upgrade() {
-                    return Ok((name, Found::Running(running)));
+                    return Ok((name, Resumable::Running(running)));
                 }
             }
             Some(Entry::Waiting(call)) if call.round == round => {
                 if let Some(Entry::Waiting(call)) = calls.remove(&name) {
-                    return Ok((name, Found::Waiting(call)));
+                    return Ok((name, Resumable::Waiting(call)));
                 }
             }
             Some(_) => {
@@ -247,13 +250,13 @@ impl Parked {
         Err(Error::new(Symbol::StateRefused, what))
     }
 
-    /// Puts back what [`Parked::find`] has taken, as it was.
-    pub(crate) fn put_back(&self, name: u64, call: Box<Call>) {
+    /// Puts back what [`ParkedCalls::find`] has taken, as it was.
+    pub(crate) fn put_back(&self, name: u64, call: Box<ParkedCall>) {
         self.calls().insert(name, Entry::Waiting(call));
     }
 
     /// A retry goes on under this name.
-    pub(crate) fn resumed(&self, name: u64, round: u32, outcome: &Round, owner: Principal) {
+    pub(crate) fn resumed(&self, name: u64, round: u32, outcome: &RunningRound, owner: Principal) {
         if let Some(outcome) = outcome.downgrade() {
             self.calls().insert(name, Entry::Running { round, outcome, owner });
         }
@@ -277,7 +280,7 @@ impl Parked {
         let all = std::mem::take(&mut *self.calls());
         for (_, entry) in all {
             if let Entry::Waiting(call) = entry {
-                call.lane.peer.cancel(&call.ticket, "the client is closing");
+                call.session.connection.cancel(&call.ticket, "the client is closing");
             }
         }
     }

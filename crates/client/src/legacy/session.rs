@@ -1,429 +1,263 @@
-//! A legacy session over Streamable HTTP (2025-03-26 to 2025-11-25).
+//! [`UpstreamSession`]: one session with a legacy server, and whose it is.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
+use std::time::{Duration, Instant};
 
-use bytes::Bytes;
-use http::{HeaderValue, StatusCode};
-use tidegate_protocol::{
-    Error, Feature, Id, Incoming, Json, Limits, Message, Method, Revision, Symbol, headers, meta,
-};
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::AbortHandle;
-use tokio_util::sync::CancellationToken;
+use tidegate_protocol::json::ObjectWriter;
+use tidegate_protocol::{Error, Json, Level, Method, Symbol, write};
+use tidegate_service::CallerId;
 
-use crate::http::{Answered, Body, Events, Headers, HttpClient};
-use crate::inbox::Inbox;
-use crate::status;
-use crate::upstream_error::{is_modern_error, upstream_error};
+use super::handshake::{hello, welcome};
+use super::owner::{ClientIdentity, SessionOwner, SessionSpec};
+use super::pool::SessionPool;
+use super::turns::Turns;
+use crate::connection::{CancelOnDrop, Connection};
+use crate::require::require;
+use crate::server_info::ServerInfo;
+use crate::settings::{ClientSettings, SessionSettings};
+use crate::ticket::{Event, Sink};
+use crate::time_budget::TimeBudget;
+use crate::upstream_error::upstream_error;
 
-/// How often a broken stream is taken up again before the request on it is given up.
-const MAX_RESUMES: usize = 8;
-/// How long to wait before coming back to a stream when the server does not say.
-const COME_BACK: Duration = Duration::from_secs(1);
-/// How long the stream of the session may take to open before the first request goes out all the same.
-const STREAM_OPENS: Duration = Duration::from_millis(300);
-/// How long an answer waits at most for what was said before it on the stream of the session.
-const CAUGHT_UP: Duration = Duration::from_millis(50);
-/// How many answers may wait for that at once.
-const MAX_CATCHING_UP: usize = 256;
-
-/// One session. Everything that comes from the server goes to the inbox.
-pub(crate) struct Session {
-    http: HttpClient,
-    inbox: Arc<dyn Inbox>,
-    limits: Limits,
-    id: OnceLock<HeaderValue>,
-    revision: OnceLock<Revision>,
-    ended: CancellationToken,
-    /// Requests under way, so that none goes on when nobody waits for it any more.
-    running: Mutex<HashMap<Id, AbortHandle>>,
-    /// Whether anybody wants log messages.
-    hears_logs: AtomicBool,
-    /// Whoever reads the stream of the session answers here once there is nothing left to read.
-    reader: Mutex<Option<mpsc::Sender<oneshot::Sender<()>>>>,
+/// One session.
+pub(crate) struct UpstreamSession {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) server_info: ServerInfo,
+    /// Whether tools can be called as tasks.
+    pub(crate) tasks: bool,
+    /// Where it would not be clear who is asked, clients go one after the other.
+    pub(super) turns: Arc<Turns>,
+    /// All sessions with the server, this one among them.
+    pub(super) sessions: OnceLock<Weak<SessionPool>>,
+    /// Whether its tools were listed in it.
+    listed: AtomicBool,
+    state: Mutex<State>,
 }
 
-impl Session {
-    pub(crate) fn new(http: HttpClient, inbox: Arc<dyn Inbox>, limits: Limits) -> Arc<Session> {
-        let ended = CancellationToken::new();
-        let (id, revision) = (OnceLock::new(), OnceLock::new());
-        let (running, reader) = (Mutex::default(), Mutex::default());
-        let hears_logs = AtomicBool::new(false);
-        Arc::new(Session { http, inbox, limits, id, revision, ended, running, hears_logs, reader })
+struct State {
+    used: Instant,
+    /// When somebody called last. Before that there is nothing that the server could remember of anybody.
+    called: Option<Instant>,
+    /// The connections that calls came over, as far as they are still open.
+    connections: BTreeSet<CallerId>,
+    level: Option<Level>,
+    subscribed: HashSet<String>,
+    /// Whose roots the server was told.
+    roots: Option<ClientIdentity>,
+}
+
+/// Most connections that are remembered of one session.
+const MAX_CONNECTIONS: usize = 4096;
+
+impl UpstreamSession {
+    /// Shakes hands over a connection: `initialize`, a look at the answer, `notifications/initialized`, and only then
+    /// anything else.
+    pub(crate) async fn open(
+        connection: Arc<Connection>,
+        spec: &SessionSpec,
+        settings: &ClientSettings,
+    ) -> Result<Arc<UpstreamSession>, Error> {
+        let within =
+            TimeBudget::new(Instant::now(), settings.init_timeout, false, None).granted_by("start_timeout");
+        let server_info = shake_hands(&connection, spec, settings, &within).await?;
+        require(&server_info, &settings.require)?;
+        connection.channel.established(server_info.revision);
+        let told = connection.channel.tell(write::notification("notifications/initialized", None));
+        tokio::time::timeout_at(within.ends(None).into(), told)
+            .await
+            .map_err(|_| within.over().unexecuted())??;
+        connection.channel.listen().await;
+        let state = State {
+            used: Instant::now(),
+            called: None,
+            connections: BTreeSet::new(),
+            level: None,
+            subscribed: HashSet::new(),
+            roots: None,
+        };
+        let tasks = server_info.offers_tasks();
+        let (turns, sessions, listed) = (Arc::default(), OnceLock::new(), AtomicBool::new(false));
+        Ok(Arc::new(UpstreamSession {
+            connection,
+            server_info,
+            tasks,
+            turns,
+            sessions,
+            listed,
+            state: Mutex::new(state),
+        }))
     }
 
-    /// From now on what the stream of the session holds is read before an answer is delivered.
-    pub(crate) fn hears_logs(&self) {
-        self.hears_logs.store(true, Ordering::Relaxed);
+    /// The tools were listed.
+    pub(crate) fn has_listed(&self) {
+        self.listed.store(true, Ordering::Relaxed);
     }
 
-    fn reader(&self) -> MutexGuard<'_, Option<mpsc::Sender<oneshot::Sender<()>>>> {
-        self.reader.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    /// Lists the tools, unless that was done before, for servers that want it so before any call.
+    pub(crate) async fn list_first(&self, within: &TimeBudget) -> Result<(), Error> {
+        if !self.listed.load(Ordering::Relaxed) {
+            let listed = self.ask(Method::ToolsList, &Json::empty_object(), within).await;
+            listed.map_err(Error::unexecuted)?;
+            self.has_listed();
+        }
+        Ok(())
     }
 
-    /// An answer has come: what the server said on the stream of the session before that is read first.
-    async fn read_what_came_before(&self) {
-        if !self.hears_logs.load(Ordering::Relaxed) {
+    /// Whose it is.
+    pub(crate) fn owner(&self) -> SessionOwner {
+        self.connection.router.owner()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Notes that the session is in use.
+    pub(crate) fn touch(&self) {
+        self.state().used = Instant::now();
+    }
+
+    /// Notes that somebody calls.
+    pub(crate) fn called_by(&self, client: &ClientIdentity) {
+        let now = Instant::now();
+        let mut state = self.state();
+        (state.used, state.called) = (now, Some(now));
+        if let Some(connection) = client.connection()
+            && state.connections.len() < MAX_CONNECTIONS
+        {
+            state.connections.insert(connection);
+        }
+    }
+
+    /// Whether the server may remember something of somebody who may come back: a client that is still connected, or left
+    /// or called not longer ago than sessions are kept.
+    pub(crate) fn keeps_state(&self, settings: &SessionSettings) -> bool {
+        let mut state = self.state();
+        let Some(called) = state.called else { return false };
+        state.connections.retain(|connection| connection.is_connected());
+        if settings.while_connected && !state.connections.is_empty() {
+            state.called = Some(Instant::now());
+            return true;
+        }
+        called.elapsed() < settings.idle
+    }
+
+    /// The server was told the roots of this client: from now on the session is that client's alone, unless it was made to
+    /// be everybody's.
+    pub(crate) fn told_roots_of(self: &Arc<Self>, client: &ClientIdentity) {
+        self.state().roots = Some(client.clone());
+        if let Some(sessions) = self.sessions.get().and_then(Weak::upgrade) {
+            sessions.bind(self, client);
+        }
+    }
+
+    /// Whether this client's roots are what the server works with.
+    pub(super) fn has_roots_of(&self, client: &ClientIdentity) -> bool {
+        matches!(self.owner(), SessionOwner::Own { client: own, .. } if own == *client)
+            || self.state().roots.as_ref() == Some(client)
+    }
+
+    /// Whether a client is connected that has called.
+    pub(super) fn has_connected_clients(&self) -> bool {
+        self.state().connections.iter().any(|connection| connection.is_connected())
+    }
+
+    /// How long it has not been in use.
+    pub(crate) fn idle(&self, now: Instant) -> Duration {
+        if self.connection.router.tickets.len() > 0 {
+            return Duration::ZERO;
+        }
+        now.saturating_duration_since(self.state().used)
+    }
+
+    /// Makes the server say at least what a caller wants to hear. Which caller hears what is decided when it comes.
+    pub(crate) async fn want_logs(&self, level: Option<Level>, within: &TimeBudget) {
+        let Some(level) = level else { return };
+        if !self.server_info.has_capability("logging") {
             return;
         }
-        let Some(reader) = self.reader().clone() else { return };
-        let (read, all_read) = oneshot::channel();
-        if reader.try_send(read).is_ok() {
-            _ = tokio::time::timeout(CAUGHT_UP, all_read).await;
-        }
-    }
-
-    /// The handshake is over: from now on every request names the revision.
-    pub(crate) fn speaks(&self, revision: Revision) {
-        _ = self.revision.set(revision);
-    }
-
-    fn headers(&self) -> Headers {
-        let mut headers = Headers::new();
-        if let Some(id) = self.id.get() {
-            headers.push(http::HeaderName::from_static(headers::SESSION_ID), id.clone());
-        }
-        if let Some(revision) = self.revision.get().filter(|r| r.allows(Feature::VersionHeader)) {
-            let name = http::HeaderName::from_static(headers::PROTOCOL_VERSION);
-            headers.push(name, HeaderValue::from_static(revision.as_str()));
-        }
-        headers
-    }
-
-    /// Sends a request; its answer comes to the inbox.
-    pub(crate) fn request(self: &Arc<Self>, id: &Id, body: Vec<u8>) {
-        let (session, own) = (self.clone(), id.clone());
-        let mut running = self.running();
-        let task = tokio::spawn(async move {
-            let ended = session.ended.clone();
-            tokio::select! {
-                () = session.exchange(&own, body) => {}
-                () = ended.cancelled() => session.inbox.spoiled(Some(&own), session_over()),
-            }
-            session.running().remove(&own);
-        });
-        running.insert(id.clone(), task.abort_handle());
-    }
-
-    /// Nobody waits for the answer to this request any more.
-    pub(crate) fn give_up(&self, id: &Id) {
-        if let Some(task) = self.running().remove(id) {
-            task.abort();
-        }
-    }
-
-    fn running(&self) -> MutexGuard<'_, HashMap<Id, AbortHandle>> {
-        self.running.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    async fn exchange(&self, id: &Id, body: Vec<u8>) {
-        let answered = match self.http.post(Bytes::from(body), self.headers()).await {
-            Ok(answered) => answered,
-            Err(error) => return self.inbox.spoiled(Some(id), error),
-        };
-        if let Some(session) = &answered.session {
-            _ = self.id.set(session.clone());
-        }
-        if let Err(error) = self.take_answer(id, answered).await {
-            self.inbox.spoiled(Some(id), error);
-        }
-    }
-
-    async fn take_answer(&self, id: &Id, answered: Answered) -> Result<(), Error> {
-        if !answered.status.is_success() {
-            return self.refused(id, answered);
-        }
-        match answered.body {
-            Body::Json(bytes) => {
-                self.read_what_came_before().await;
-                self.deliver(bytes, id)
-            }
-            Body::Events(events) => self.follow(id, events).await,
-            Body::Empty => Err(Error::new(
-                Symbol::Unavailable,
-                format!(
-                    "The server took the request without answering it (HTTP {})",
-                    answered.status.as_u16()
-                ),
-            )),
-            Body::Other { content_type, excerpt } => Err(status::not_mcp(&content_type, &excerpt)),
-        }
-    }
-
-    /// A status that says no. A JSON-RPC error in its body is the answer; else the status speaks for itself.
-    fn refused(&self, id: &Id, answered: Answered) -> Result<(), Error> {
-        if self.is_forgotten(&answered) {
-            return Err(forgotten(answered.status).unexecuted());
-        }
-        let error = status::error_in(&answered.body, &self.limits);
-        if let Some(error) = error.as_ref().filter(|error| is_modern(error)) {
-            // It misses what only modern requests have, so it is not the server that this session was opened with.
-            let error = upstream_error(&Method::Initialize, None, error);
-            return Err(Error::new(Symbol::UnsupportedVersion, error.message().to_owned()).unexecuted());
-        }
-        if let Some(error) = error
-            && answered.status.is_client_error()
-            && !matches!(answered.status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
         {
-            let failure = tidegate_protocol::Failure { id: Some(id.clone()), error };
-            self.inbox.message(Message::Failure(failure), Some(id));
-            return Ok(());
-        }
-        Err(status::error(self.http.url(), &answered, &self.limits))
-    }
-
-    /// Whether this answer says that the server does not know the session (any more). 2025-11-25 transports, Session
-    /// Management: that is a 404. The reference servers and servers on old SDKs answer 400 and say it in words.
-    fn is_forgotten(&self, answered: &Answered) -> bool {
-        self.id.get().is_some()
-            && match answered.status {
-                StatusCode::NOT_FOUND => true,
-                StatusCode::BAD_REQUEST => status::speaks_of_a_session(&answered.body, &self.limits),
-                _ => false,
+            let mut state = self.state();
+            if state.level.is_some_and(|now| now <= level) {
+                return;
             }
+            state.level = Some(level);
+        }
+        self.connection.channel.hears_logs();
+        let mut params = ObjectWriter::new();
+        params.str("level", level.as_str());
+        if let Err(error) = self.ask(Method::SetLevel, &params.finish(), within).await {
+            tracing::debug!(server = %self.connection.router.name, %error, "the server rejected the log level");
+        }
     }
 
-    /// A whole body: one message, or (2025-03-26) several.
-    fn deliver(&self, bytes: Bytes, id: &Id) -> Result<(), Error> {
-        let incoming = Incoming::parse_bytes(bytes, &self.limits).map_err(|bad| garbled(&bad.error))?;
-        let mut answered = false;
-        let mut take = |message: Message| {
-            answered |= is_answer_to(&message, id);
-            self.inbox.message(message, Some(id));
+    /// Subscribes to exactly these resources.
+    pub(crate) async fn subscribe(&self, wanted: HashSet<String>, within: &TimeBudget) -> Result<(), Error> {
+        let (more, less): (Vec<_>, Vec<_>) = {
+            let state = self.state();
+            let more = wanted.difference(&state.subscribed).cloned().collect();
+            (more, state.subscribed.difference(&wanted).cloned().collect())
         };
-        match incoming {
-            Incoming::One(message) => take(message),
-            Incoming::Batch(batch) => batch.into_iter().filter_map(Result::ok).for_each(take),
-        }
-        if answered { Ok(()) } else { Err(wrong_answer()) }
-    }
-
-    /// Reads the stream of a request up to its answer, and takes it up again where it breaks.
-    async fn follow(&self, id: &Id, mut events: Events) -> Result<(), Error> {
-        let mut last = None;
-        for _ in 0..MAX_RESUMES {
-            let broken = match self.read_until_answer(id, &mut events).await {
-                Ok(true) => return Ok(()),
-                Ok(false) => None,
-                // It would be as large the next time.
-                Err(error) if error.symbol() == Symbol::TooLarge => return Err(error),
-                Err(error) => Some(error),
-            };
-            // 2025-11-25 transports, Resumability: only an event with an id can be come back to.
-            last = events.last_event_id().and_then(|id| HeaderValue::from_str(id).ok()).or(last);
-            let Some(last) = last.clone() else { return Err(broken.unwrap_or_else(cut_off)) };
-            tokio::time::sleep(events.retry().unwrap_or(COME_BACK)).await;
-            events = match self.resume(last).await? {
-                Some(events) => events,
-                None => return Err(broken.unwrap_or_else(cut_off)),
-            };
-        }
-        Err(cut_off())
-    }
-
-    async fn resume(&self, last: HeaderValue) -> Result<Option<Events>, Error> {
-        let mut headers = self.headers();
-        headers.push(http::HeaderName::from_static(headers::LAST_EVENT_ID), last);
-        let answered = self.http.get(headers).await?;
-        Ok(match answered.body {
-            Body::Events(events) if answered.status.is_success() => Some(events),
-            _ => None,
-        })
-    }
-
-    /// Whether the answer came before the stream ended.
-    async fn read_until_answer(&self, id: &Id, events: &mut Events) -> Result<bool, Error> {
-        while let Some(event) = events.next().await? {
-            if event.data.is_empty() {
-                continue;
-            }
-            match Incoming::parse(event.data, &self.limits) {
-                Ok(Incoming::One(message)) => {
-                    let answer = is_answer_to(&message, id);
-                    if answer {
-                        self.read_what_came_before().await;
-                    }
-                    self.inbox.message(message, Some(id));
-                    if answer {
-                        return Ok(true);
-                    }
-                }
-                Ok(Incoming::Batch(batch)) => {
-                    let mut answer = false;
-                    for message in batch.into_iter().filter_map(Result::ok) {
-                        answer |= is_answer_to(&message, id);
-                        self.inbox.message(message, Some(id));
-                    }
-                    if answer {
-                        return Ok(true);
-                    }
-                }
-                Err(bad) if bad.id.as_ref() == Some(id) => return Err(garbled(&bad.error)),
-                Err(bad) => {
-                    tracing::warn!(error = %bad.error, "the server sent an invalid message")
+        for (uris, method) in [(more, Method::ResourcesSubscribe), (less, Method::ResourcesUnsubscribe)] {
+            for uri in uris {
+                let mut params = ObjectWriter::new();
+                params.str("uri", &uri);
+                self.ask(method.clone(), &params.finish(), within).await?;
+                let mut state = self.state();
+                match method {
+                    Method::ResourcesSubscribe => _ = state.subscribed.insert(uri),
+                    _ => _ = state.subscribed.remove(&uri),
                 }
             }
         }
-        Ok(false)
+        Ok(())
     }
 
-    /// Sends a notification or an answer and waits until the server has taken it.
-    pub(crate) async fn tell(&self, body: Vec<u8>) -> Result<(), Error> {
-        let answered = tokio::select! {
-            answered = self.http.post(Bytes::from(body), self.headers()) => answered?,
-            () = self.ended.cancelled() => return Err(session_over()),
-        };
-        if answered.status.is_success() {
-            return Ok(());
-        }
-        Err(status::error(self.http.url(), &answered, &self.limits))
+    /// One request of our own.
+    pub(crate) async fn ask(
+        &self,
+        method: Method,
+        params: &Json,
+        within: &TimeBudget,
+    ) -> Result<Json, Error> {
+        ask(&self.connection, method, params, within).await
     }
+}
 
-    /// Opens the stream on which the server speaks without being asked, and keeps it open. Waits a moment for it,
-    /// because a server may ask its questions there.
-    pub(crate) async fn listen(self: &Arc<Self>) {
-        let (opened, open) = tokio::sync::oneshot::channel();
-        let session = self.clone();
-        tokio::spawn(async move {
-            let ended = session.ended.clone();
-            tokio::select! {
-                () = session.keep_listening(opened) => {}
-                () = ended.cancelled() => {}
+/// One request of our own on a connection, and its result.
+pub(crate) async fn ask(
+    connection: &Connection,
+    method: Method,
+    params: &Json,
+    within: &TimeBudget,
+) -> Result<Json, Error> {
+    let write = |out: &mut Vec<u8>, _: &_| out.extend_from_slice(params.as_str().as_bytes());
+    let ticket = connection.send(method.clone(), Sink::default(), params.len(), write)?;
+    let waiting = CancelOnDrop::new(connection, ticket);
+    loop {
+        match within.next(&waiting.ticket).await? {
+            Event::Answer(Ok(result)) => return Ok(result),
+            Event::Answer(Err(error)) => return Err(upstream_error(&method, None, &error)),
+            Event::Lost(error) => return Err(error),
+            Event::Question(question) => {
+                let what = "This request may not ask anything";
+                let refusal = Err(Error::new(Symbol::InvalidRequest, what));
+                connection.router.answer(&question.id, &refusal);
             }
-        });
-        _ = tokio::time::timeout(STREAM_OPENS, open).await;
-    }
-
-    async fn keep_listening(&self, opened: tokio::sync::oneshot::Sender<()>) {
-        let mut opened = Some(opened);
-        let mut last: Option<HeaderValue> = None;
-        let mut pause = COME_BACK;
-        let mut before = false;
-        loop {
-            let mut headers = self.headers();
-            if let Some(last) = last.clone() {
-                headers.push(http::HeaderName::from_static(headers::LAST_EVENT_ID), last);
-            }
-            let answered = self.http.get(headers).await;
-            opened.take();
-            match answered {
-                Ok(Answered { status, body: Body::Events(mut events), .. }) if status.is_success() => {
-                    pause = COME_BACK;
-                    // Without an event to come back to, what was said in the meantime is lost.
-                    if std::mem::replace(&mut before, true) && last.is_none() {
-                        self.inbox.missed();
-                    }
-                    let (reader, mut asked) = mpsc::channel(MAX_CATCHING_UP);
-                    *self.reader() = Some(reader);
-                    self.read_all(&mut events, &mut asked).await;
-                    *self.reader() = None;
-                    if let Some(id) = events.last_event_id().and_then(|id| HeaderValue::from_str(id).ok()) {
-                        last = Some(id);
-                    }
-                    pause = events.retry().unwrap_or(pause);
-                }
-                // What was there before is gone, and so is the session (2025-11-25 transports, Session Management).
-                Ok(answered) if before && self.is_forgotten(&answered) => {
-                    return self.inbox.closed(forgotten(answered.status), None);
-                }
-                // 2025-11-25 transports: a server that has no such stream answers 405. Whatever else it says, it will
-                // say again.
-                Ok(answered) if answered.status.is_client_error() => return,
-                Ok(_) | Err(_) => pause = (pause * 2).min(Duration::from_secs(60)),
-            }
-            tokio::time::sleep(pause).await;
-        }
-    }
-
-    /// Reads the stream to its end. Who asks whether everything was read is answered when there is nothing to read.
-    async fn read_all(&self, events: &mut Events, asked: &mut mpsc::Receiver<oneshot::Sender<()>>) {
-        loop {
-            let event = {
-                let mut next = std::pin::pin!(events.next());
-                loop {
-                    tokio::select! {
-                        biased;
-                        event = &mut next => break event,
-                        Some(read) = asked.recv() => drop(read.send(())),
-                    }
-                }
-            };
-            match event {
-                Ok(Some(event)) if event.data.is_empty() => {}
-                Ok(Some(event)) => match Incoming::parse(event.data, &self.limits) {
-                    Ok(Incoming::One(message)) => self.inbox.message(message, None),
-                    Ok(Incoming::Batch(batch)) => {
-                        for message in batch.into_iter().filter_map(Result::ok) {
-                            self.inbox.message(message, None);
-                        }
-                    }
-                    Err(bad) => self.inbox.spoiled(bad.id.as_ref(), garbled(&bad.error)),
-                },
-                Ok(None) => return,
-                Err(error) if error.symbol() == Symbol::TooLarge => self.inbox.spoiled(None, error),
-                Err(_) => return,
-            }
-        }
-    }
-
-    /// Ends the session: the server may forget it.
-    pub(crate) async fn close(&self) {
-        self.ended.cancel();
-        if self.id.get().is_some() {
-            _ = tokio::time::timeout(Duration::from_secs(2), self.http.delete(self.headers())).await;
-        }
-    }
-
-    /// Ends what runs, without waiting for anything.
-    pub(crate) fn abandon(self: &Arc<Self>) {
-        if self.ended.is_cancelled() {
-            return;
-        }
-        self.ended.cancel();
-        if self.id.get().is_some()
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            let session = self.clone();
-            runtime.spawn(async move { session.close().await });
+            Event::Notified(_) => {}
         }
     }
 }
 
-/// Whether an error is one of a server that expects modern requests.
-fn is_modern(error: &Json) -> bool {
-    is_modern_error(error) || error.as_str().contains(meta::PROTOCOL_VERSION)
-}
-
-fn is_answer_to(message: &Message, id: &Id) -> bool {
-    match message {
-        Message::Response(response) => response.id == *id,
-        Message::Failure(failure) => failure.id.as_ref().is_none_or(|f| f == id),
-        _ => false,
-    }
-}
-
-pub(crate) fn garbled(error: &Error) -> Error {
-    let symbol = if error.symbol() == Symbol::TooLarge { Symbol::TooLarge } else { Symbol::Unavailable };
-    Error::new(symbol, format!("The server's answer cannot be read: {}", error.message()))
-        .with_detail(format!("The server's answer cannot be read: {error}"))
-}
-
-fn wrong_answer() -> Error {
-    Error::new(Symbol::Unavailable, "The server answered another request than the one it was asked")
-}
-
-pub(crate) fn cut_off() -> Error {
-    Error::new(Symbol::Unavailable, "The server's stream ended before the answer")
-}
-
-fn forgotten(status: StatusCode) -> Error {
-    let what = format!("The server no longer knows the session (HTTP {})", status.as_u16());
-    Error::new(Symbol::SessionNotFound, what)
-}
-
-fn session_over() -> Error {
-    Error::new(Symbol::Unavailable, "The session was closed")
+async fn shake_hands(
+    connection: &Connection,
+    spec: &SessionSpec,
+    settings: &ClientSettings,
+    within: &TimeBudget,
+) -> Result<ServerInfo, Error> {
+    let params = hello(settings.offer, &spec.capabilities(settings), &spec.info(settings));
+    let result = ask(connection, Method::Initialize, &params, within).await?;
+    welcome(&connection.router.name, settings.offer, &result, connection.transport)
 }

@@ -10,7 +10,7 @@ use tidegate_protocol::{Error, Symbol};
 use tidegate_service::Principal;
 use tokio::sync::oneshot;
 
-use super::whose::ClientIdentity;
+use super::owner::ClientIdentity;
 
 /// Most calls that wait for their turn.
 const MAX_WAITING: usize = 1024;

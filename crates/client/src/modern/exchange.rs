@@ -6,30 +6,30 @@ use bytes::Bytes;
 use tidegate_protocol::{Error, Id, Incoming, Json, Message, Method, Notification, Symbol};
 use tidegate_service::Call;
 
-use super::{Link, Modern, Terms};
-use crate::allowance::Allowance;
+use super::{Modern, ModernRequest, Via};
 use crate::cache::ToolTable;
+use crate::connection::CancelOnDrop;
 use crate::http::{Answered, Body, Events, HttpClient};
-use crate::legacy::{cut_off, garbled};
 use crate::notices::other_notice;
-use crate::peer::Waiting;
 use crate::status;
 use crate::ticket::{Event, Sink, Ticket};
+use crate::time_budget::TimeBudget;
 use crate::tool::Tool;
+use crate::transport::{cut_off, garbled};
 use crate::upstream_error::upstream_error;
 
 /// Why a request has no answer.
 #[derive(Debug)]
-pub(crate) enum Trouble {
+pub(crate) enum ExchangeError {
     /// It failed.
     Error(Error),
     /// The server does not seem to be a modern one any more. Nothing was executed.
     WrongEra(Error),
 }
 
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Trouble {
-        Trouble::Error(error)
+impl From<Error> for ExchangeError {
+    fn from(error: Error) -> ExchangeError {
+        ExchangeError::Error(error)
     }
 }
 
@@ -38,30 +38,30 @@ impl Modern {
     pub(crate) async fn exchange(
         self: &Arc<Self>,
         call: &Call,
-        allowance: Allowance,
-    ) -> Result<Result<Json, Json>, Trouble> {
-        match &self.link {
-            Link::Pipe(_) => Ok(self.over_pipe(call, allowance).await?),
-            Link::Http(http) => {
+        budget: TimeBudget,
+    ) -> Result<Result<Json, Json>, ExchangeError> {
+        match &self.via {
+            Via::Connection(_) => Ok(self.over_pipe(call, budget).await?),
+            Via::Http(http) => {
                 let ticket = Ticket::new(self.dialer.ids.next(), call.method.clone(), sink(call));
-                let tool = self.tool_for_headers(call, &allowance).await?;
+                let tool = self.tool_for_headers(call, &budget).await?;
                 // Pinned here, because it is large and would otherwise be moved on the way.
                 let http = http.for_caller(&call.context.principal);
                 let work = std::pin::pin!(self.over_http(&http, call, tool.as_deref(), &ticket));
-                allowance.within(&ticket, work).await.map_err(Trouble::Error)?
+                budget.within(&ticket, work).await.map_err(ExchangeError::Error)?
             }
         }
     }
 
-    async fn over_pipe(&self, call: &Call, allowance: Allowance) -> Result<Result<Json, Json>, Error> {
-        let Link::Pipe(peer) = &self.link else { return Err(Error::internal()) };
-        let terms = self.terms(call);
+    async fn over_pipe(&self, call: &Call, budget: TimeBudget) -> Result<Result<Json, Json>, Error> {
+        let Via::Connection(connection) = &self.via else { return Err(Error::internal()) };
+        let request = self.request(call);
         let room = call.params.as_str().len() + 320;
-        let ticket =
-            peer.send(call.method.clone(), sink(call), room, |out, id| terms.write_params(out, id))?;
-        let waiting = Waiting::new(peer, ticket);
+        let ticket = connection
+            .send(call.method.clone(), sink(call), room, |out, id| request.write_params(out, id))?;
+        let waiting = CancelOnDrop::new(connection, ticket);
         loop {
-            match allowance.next(&waiting.ticket).await? {
+            match budget.next(&waiting.ticket).await? {
                 Event::Answer(answer) => return Ok(answer),
                 Event::Lost(error) => return Err(error),
                 Event::Notified(_) => {}
@@ -73,8 +73,8 @@ impl Modern {
         }
     }
 
-    pub(super) fn terms<'a>(&'a self, call: &'a Call) -> Terms<'a> {
-        Terms { call, options: &self.dialer.options, revision: self.facts.revision }
+    pub(super) fn request<'a>(&'a self, call: &'a Call) -> ModernRequest<'a> {
+        ModernRequest { call, settings: &self.dialer.settings, revision: self.server_info.revision }
     }
 
     /// The definition of the tool that is called, to know which arguments are mirrored into headers. An old one will
@@ -82,7 +82,7 @@ impl Modern {
     async fn tool_for_headers(
         self: &Arc<Self>,
         call: &Call,
-        allowance: &Allowance,
+        budget: &TimeBudget,
     ) -> Result<Option<Arc<Tool>>, Error> {
         if call.method != Method::ToolsCall {
             return Ok(None);
@@ -91,7 +91,7 @@ impl Modern {
         let principal = &call.context.principal;
         let table = match self.cache.stale(principal) {
             Some(table) => table,
-            None => match self.list_within(call, allowance).await {
+            None => match self.list_within(call, budget).await {
                 Ok(table) => table,
                 // A server whose tools cannot be listed may still let them be called.
                 Err(error) if error.symbol() == Symbol::MethodNotFound => return Ok(None),
@@ -113,11 +113,11 @@ impl Modern {
     pub(super) async fn list_within(
         self: &Arc<Self>,
         call: &Call,
-        allowance: &Allowance,
+        budget: &TimeBudget,
     ) -> Result<Arc<ToolTable>, Error> {
         let listed = Box::pin(self.cache.refresh(&call.context.principal, self.fetch(call)));
-        let listed = tokio::time::timeout_at(allowance.ends(None).into(), listed).await;
-        listed.unwrap_or_else(|_| Err(allowance.over().unexecuted()))
+        let listed = tokio::time::timeout_at(budget.ends(None).into(), listed).await;
+        listed.unwrap_or_else(|_| Err(budget.over().unexecuted()))
     }
 
     async fn over_http(
@@ -126,10 +126,10 @@ impl Modern {
         call: &Call,
         tool: Option<&Tool>,
         ticket: &Ticket,
-    ) -> Result<Result<Json, Json>, Trouble> {
-        let terms = self.terms(call);
-        let body = Bytes::from(terms.write(&ticket.id));
-        let answered = http.post(body, terms.headers(tool)).await?;
+    ) -> Result<Result<Json, Json>, ExchangeError> {
+        let request = self.request(call);
+        let body = Bytes::from(request.write(&ticket.id));
+        let answered = http.post(body, request.headers(tool)).await?;
         if !answered.status.is_success() {
             return self.refused(http, answered);
         }
@@ -153,8 +153,8 @@ impl Modern {
         &self,
         http: &HttpClient,
         answered: Answered,
-    ) -> Result<Result<Json, Json>, Trouble> {
-        let limits = &self.dialer.options.limits;
+    ) -> Result<Result<Json, Json>, ExchangeError> {
+        let limits = &self.dialer.settings.limits;
         let code = answered.status.as_u16();
         let talks = answered.status.is_client_error() && !matches!(code, 401 | 403 | 429);
         if talks && let Some(error) = status::error_in(&answered.body, limits) {
@@ -162,20 +162,22 @@ impl Modern {
             // which miss a session or do not know the version.
             let bare = matches!(status::code_of(&error), Some(-32600 | -32000));
             if code == 400 && bare {
-                return Err(Trouble::WrongEra(upstream_error(&Method::Discover, None, &error).unexecuted()));
+                return Err(ExchangeError::WrongEra(
+                    upstream_error(&Method::Discover, None, &error).unexecuted(),
+                ));
             }
             return Ok(Err(error));
         }
         let error = status::error(http.url(), &answered, limits);
         Err(if matches!(code, 400 | 404 | 405 | 406 | 410 | 415) {
-            Trouble::WrongEra(error)
+            ExchangeError::WrongEra(error)
         } else {
             error.into()
         })
     }
 
     fn answer_in(&self, bytes: Bytes, ticket: &Ticket) -> Result<Result<Json, Json>, Error> {
-        match Incoming::parse_bytes(bytes, &self.dialer.options.limits) {
+        match Incoming::parse_bytes(bytes, &self.dialer.settings.limits) {
             Ok(Incoming::One(message)) => answer(message, &ticket.id)
                 .map_err(|_| wrong_answer())
                 .and_then(|a| a.ok_or_else(wrong_answer)),
@@ -189,7 +191,7 @@ impl Modern {
             if event.data.is_empty() {
                 continue;
             }
-            match Incoming::parse(event.data, &self.dialer.options.limits) {
+            match Incoming::parse(event.data, &self.dialer.settings.limits) {
                 Ok(Incoming::One(message)) => match answer(message, &ticket.id) {
                     Ok(Some(answer)) => return Ok(answer),
                     Ok(None) => {}

@@ -1,43 +1,45 @@
 //! Modern servers: every request stands alone.
 
 mod exchange;
-mod feed;
+mod legacy_callers;
 mod notify;
 mod request;
+mod subscription;
 
 use std::sync::Arc;
 
 use tidegate_protocol::{Error, Json, Method, Object, Revision, Symbol};
 use tidegate_service::{Call, InputRequired, Question, Reply};
 
-use crate::allowance::Allowance;
 use crate::app_error::ErrorProfile;
 use crate::cache::{Fetch, ToolCache};
+use crate::connection::Connection;
 use crate::dial::Dialer;
-use crate::facts::ServerFacts;
 use crate::http::HttpClient;
 use crate::legacy::result as raised;
-use crate::peer::Peer;
 use crate::rounds::too_many_questions;
+use crate::server_info::ServerInfo;
+use crate::time_budget::TimeBudget;
 use crate::upstream_error::{is_modern_error, passed_error, upstream_error};
 
-pub(crate) use exchange::Trouble;
-pub(crate) use feed::{Fed, Feed};
-pub(crate) use request::Terms;
+pub(crate) use exchange::ExchangeError;
+pub(crate) use legacy_callers::is_legacy_caller;
+pub(crate) use request::ModernRequest;
+pub(crate) use subscription::{SubscriptionEvent, SubscriptionStream};
 
 /// A modern server.
 pub(crate) struct Modern {
-    pub(crate) link: Link,
-    pub(crate) facts: ServerFacts,
+    pub(crate) via: Via,
+    pub(crate) server_info: ServerInfo,
     pub(crate) dialer: Arc<Dialer>,
     pub(crate) cache: Arc<ToolCache>,
 }
 
 /// How it is reached.
 #[derive(Clone)]
-pub(crate) enum Link {
+pub(crate) enum Via {
     /// A process: one connection for everything.
-    Pipe(Arc<Peer>),
+    Connection(Arc<Connection>),
     /// HTTP: each request has a connection to itself.
     Http(HttpClient),
 }
@@ -45,38 +47,42 @@ pub(crate) enum Link {
 impl Modern {
     /// The same server, spoken to in another revision.
     pub(crate) fn speaking(&self, revision: Revision) -> Arc<Modern> {
-        let facts = ServerFacts { revision, ..self.facts.clone() };
-        let (link, dialer, cache) = (self.link.clone(), self.dialer.clone(), self.cache.clone());
-        Arc::new(Modern { link, facts, dialer, cache })
+        let server_info = ServerInfo { revision, ..self.server_info.clone() };
+        let (via, dialer, cache) = (self.via.clone(), self.dialer.clone(), self.cache.clone());
+        Arc::new(Modern { via, server_info, dialer, cache })
     }
 
     /// Whether it can still be reached over this link.
     pub(crate) fn is_open(&self) -> bool {
-        match &self.link {
-            Link::Pipe(peer) => peer.is_open(),
-            Link::Http(_) => true,
+        match &self.via {
+            Via::Connection(connection) => connection.is_open(),
+            Via::Http(_) => true,
         }
     }
 
     /// Answers a call.
-    pub(crate) async fn call(self: &Arc<Self>, call: &Call, allowance: Allowance) -> Result<Reply, Trouble> {
+    pub(crate) async fn call(
+        self: &Arc<Self>,
+        call: &Call,
+        budget: TimeBudget,
+    ) -> Result<Reply, ExchangeError> {
         if call.method == Method::Ping {
             // There is no `ping` any more; what was asked is whether the server answers.
             let discover = Call { method: Method::Discover, ..call.clone() };
-            return Ok(match Box::pin(self.exchange(&discover, allowance)).await? {
+            return Ok(match Box::pin(self.exchange(&discover, budget)).await? {
                 Ok(_) => Reply::complete(call.context.revision, ""),
-                Err(error) => Reply::Error(passed_on(self.dialer.options.profile, call, &error)),
+                Err(error) => Reply::Error(passed_on(self.dialer.settings.profile, call, &error)),
             });
         }
-        let result = match self.exchange(call, allowance).await? {
+        let result = match self.exchange(call, budget).await? {
             Ok(result) => result,
-            Err(error) => match Box::pin(self.second_try(call, &error, allowance)).await? {
+            Err(error) => match Box::pin(self.second_try(call, &error, budget)).await? {
                 Some(result) => result,
-                None => return Ok(Reply::Error(passed_on(self.dialer.options.profile, call, &error))),
+                None => return Ok(Reply::Error(passed_on(self.dialer.settings.profile, call, &error))),
             },
         };
         let result = self.edited(&call.method, result);
-        reply(call, result, self.dialer.options.max_questions).map_err(Trouble::Error)
+        reply(call, result, self.dialer.settings.max_questions).map_err(ExchangeError::Error)
     }
 
     /// What can be mended and tried once more: nothing was executed.
@@ -84,51 +90,55 @@ impl Modern {
         self: &Arc<Self>,
         call: &Call,
         error: &Json,
-        allowance: Allowance,
-    ) -> Result<Option<Json>, Trouble> {
+        budget: TimeBudget,
+    ) -> Result<Option<Json>, ExchangeError> {
         match crate::status::code_of(error) {
             // 2026-07-28 streamable-http, Client Behavior: the tool's schema may have changed.
             Some(-32020) if call.method == Method::ToolsCall => {
                 tracing::info!(server = %self.dialer.name, "headers did not match; fetching the tools again");
-                self.list_within(call, &allowance).await?;
+                self.list_within(call, &budget).await?;
             }
             // 2026-07-28 versioning: choose from the versions that the server supports and try again.
             Some(-32022) => {
                 let supported =
                     Object::of(error).and_then(|e| e.object("data")).and_then(|d| d.json("supported"));
                 let supported: Vec<String> = supported.and_then(|s| s.to().ok()).unwrap_or_default();
-                if !supported.iter().any(|version| version == self.facts.revision.as_str()) {
-                    return Err(Trouble::WrongEra(passed_on(self.dialer.options.profile, call, error)));
+                if !supported.iter().any(|version| version == self.server_info.revision.as_str()) {
+                    return Err(ExchangeError::WrongEra(passed_on(
+                        self.dialer.settings.profile,
+                        call,
+                        error,
+                    )));
                 }
             }
             _ => return Ok(None),
         }
-        match self.exchange(call, allowance).await? {
+        match self.exchange(call, budget).await? {
             Ok(result) => Ok(Some(result)),
-            Err(again) => Err(Trouble::Error(passed_on(self.dialer.options.profile, call, &again))),
+            Err(again) => Err(ExchangeError::Error(passed_on(self.dialer.settings.profile, call, &again))),
         }
     }
 
     /// Fetches pages of the list of tools for whoever made this call.
     pub(crate) fn fetch(self: &Arc<Self>, call: &Call) -> Fetch {
         let (modern, context) = (self.clone(), call.context.clone());
-        let options = self.dialer.options.clone();
+        let settings = self.dialer.settings.clone();
         Arc::new(move |cursor| {
             let (modern, mut context) = (modern.clone(), context.clone());
-            let allowance =
-                Allowance::new(std::time::Instant::now(), options.timeout, false, None).granted_by("timeout");
+            let budget = TimeBudget::new(std::time::Instant::now(), settings.timeout, false, None)
+                .granted_by("timeout");
             context.outbox = None;
             Box::pin(async move {
                 let params = crate::page_params(cursor)?;
                 let call = Call::new(Method::ToolsList, params, context);
                 let exchange = tokio::select! {
-                    exchange = modern.exchange(&call, allowance) => exchange,
+                    exchange = modern.exchange(&call, budget) => exchange,
                     () = modern.dialer.over.cancelled() => return Err(crate::upstream::closed()),
                 };
                 match exchange {
                     Ok(Ok(result)) => Ok(modern.edited(&Method::ToolsList, result)),
                     Ok(Err(error)) => Err(upstream_error(&Method::ToolsList, None, &error)),
-                    Err(Trouble::Error(error) | Trouble::WrongEra(error)) => Err(error),
+                    Err(ExchangeError::Error(error) | ExchangeError::WrongEra(error)) => Err(error),
                 }
             })
         })
@@ -137,7 +147,7 @@ impl Modern {
     /// A list of tools without those that may not be offered over HTTP. Everything else is left as it came.
     fn edited(&self, method: &Method, result: Json) -> Json {
         let marked = || memchr::memmem::find(result.as_str().as_bytes(), b"x-mcp-header").is_some();
-        let as_it_came = self.dialer.options.list_faulty_tools || !matches!(self.link, Link::Http(_));
+        let as_it_came = self.dialer.settings.list_faulty_tools || !matches!(self.via, Via::Http(_));
         if *method != Method::ToolsList || as_it_came || !marked() {
             return result;
         }

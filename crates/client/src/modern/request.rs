@@ -7,7 +7,7 @@ use tidegate_protocol::{Id, Method, Revision, headers, meta};
 use tidegate_service::Call;
 
 use crate::http::{Headers, METHOD, PROTOCOL_VERSION};
-use crate::options::Options;
+use crate::settings::ClientSettings;
 use crate::tool::Tool;
 use crate::wire;
 
@@ -15,18 +15,18 @@ use crate::wire;
 const NAME: HeaderName = HeaderName::from_static(headers::NAME);
 
 /// On which terms a request is made: what its `_meta` says.
-pub(crate) struct Terms<'a> {
+pub(crate) struct ModernRequest<'a> {
     pub(crate) call: &'a Call,
-    pub(crate) options: &'a Options,
+    pub(crate) settings: &'a ClientSettings,
     pub(crate) revision: Revision,
 }
 
-impl Terms<'_> {
+impl ModernRequest<'_> {
     /// Whether progress is wanted: by the caller, or to know that the server is alive.
     fn wants_progress(&self) -> bool {
         let context = &self.call.context;
         (context.outbox.is_some() && context.progress_token.is_some())
-            || (self.options.extend_on_progress
+            || (self.settings.extend_on_progress
                 && self.call.method != Method::Listen
                 && !self.call.method.is_notification())
     }
@@ -34,20 +34,22 @@ impl Terms<'_> {
     /// The whole request.
     pub(crate) fn write(&self, id: &Id) -> Vec<u8> {
         let room = self.call.params.as_str().len() + 320;
-        wire::request(id, self.call.method.as_str(), room, |out| self.write_params(out, id))
+        tidegate_protocol::write::request(id, self.call.method.as_str(), room, |out| {
+            self.write_params(out, id)
+        })
     }
 
     /// Its parameters.
     pub(crate) fn write_params(&self, out: &mut Vec<u8>, id: &Id) {
         let context = &self.call.context;
-        wire::params(out, &self.call.params, &[], wire::is_terms, |out| {
+        wire::params(out, &self.call.params, &[], wire::is_request_meta, |out| {
             let mut member = |name: &str, raw: &str| {
                 wire::comma(out);
                 wire::plain_name(out, name);
                 out.extend_from_slice(raw.as_bytes());
             };
             member(meta::PROTOCOL_VERSION, self.revision.as_json());
-            let info = context.client_info.as_ref().unwrap_or(&self.options.client_info);
+            let info = context.client_info.as_ref().unwrap_or(&self.settings.client_info);
             member(meta::CLIENT_INFO, info.as_str());
             member(meta::CLIENT_CAPABILITIES, context.capabilities.as_json().as_str());
             if let Some(level) = context.log_level {

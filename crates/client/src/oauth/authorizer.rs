@@ -11,14 +11,14 @@ use tidegate_protocol::Error;
 use tokio::sync::OnceCell;
 use url::Url;
 
+use super::allowed_addresses::AllowedAddresses;
 use super::attempts::Attempts;
 use super::builder::OAuthBuilder;
+use super::current_token::CurrentToken;
 use super::dpop::Side;
 use super::flight::Flight;
-use super::held::Held;
 use super::http::Http;
 use super::jwt::now;
-use super::reach::Reach;
 use super::settings::Settings;
 use crate::auth::{Authorizer, Challenge};
 
@@ -28,13 +28,13 @@ use crate::auth::{Authorizer, Challenge};
 /// wait for it, across all processes that share the [`TokenStore`](super::TokenStore). Work that has begun is finished even if nobody waits
 /// for it any longer: a refresh token is often good for one use only, and its successor must not get lost.
 #[derive(Clone)]
-pub struct OAuth(pub(super) Arc<Inner>);
+pub struct OAuth(pub(super) Arc<OAuthInner>);
 
-pub(super) struct Inner {
+pub(super) struct OAuthInner {
     pub(super) settings: Settings,
     http: OnceCell<Arc<Http>>,
     /// The token in use. Reading it is all that most requests do.
-    pub(super) held: ArcSwapOption<Held>,
+    pub(super) current: ArcSwapOption<CurrentToken>,
     /// The store has been read.
     pub(super) looked: AtomicBool,
     /// Held by whoever is getting a token.
@@ -53,10 +53,10 @@ impl OAuth {
     }
 
     pub(super) fn of(settings: Settings) -> OAuth {
-        OAuth(Arc::new(Inner {
+        OAuth(Arc::new(OAuthInner {
             settings,
             http: OnceCell::new(),
-            held: ArcSwapOption::empty(),
+            current: ArcSwapOption::empty(),
             looked: AtomicBool::new(false),
             flight: tokio::sync::Mutex::default(),
             ended: AtomicU64::new(0),
@@ -69,7 +69,7 @@ impl OAuth {
     pub async fn logout(&self) -> Result<usize, Error> {
         let mut flight = self.0.flight.lock().await;
         *flight = Flight::default();
-        self.0.held.store(None);
+        self.0.current.store(None);
         self.0.settings.store.remove(self.0.settings.server.key()).await
     }
 }
@@ -97,16 +97,18 @@ impl Authorizer for OAuth {
     }
 
     fn proof(&self, method: &Method, url: &Url, authorization: &HeaderValue) -> Option<HeaderValue> {
-        let held = self.0.held.load();
-        let held = held.as_ref().filter(|held| held.header == *authorization)?;
-        let token = Some(held.access.reveal());
-        held.dpop.as_ref()?.proof(Side::Resource, method, url, token).ok()
+        let current = self.0.current.load();
+        let current = current.as_ref().filter(|current| current.header == *authorization)?;
+        let token = Some(current.access.reveal());
+        current.dpop.as_ref()?.proof(Side::Resource, method, url, token).ok()
     }
 
     fn answered(&self, authorization: &HeaderValue, status: StatusCode, headers: &HeaderMap) {
-        let held = self.0.held.load();
-        let Some(held) = held.as_ref().filter(|held| held.header == *authorization) else { return };
-        if let Some(dpop) = &held.dpop {
+        let current = self.0.current.load();
+        let Some(current) = current.as_ref().filter(|current| current.header == *authorization) else {
+            return;
+        };
+        if let Some(dpop) = &current.dpop {
             dpop.learn(Side::Resource, headers);
         }
         let accepted = status.is_success();
@@ -125,25 +127,25 @@ impl fmt::Debug for OAuth {
     }
 }
 
-impl Inner {
+impl OAuthInner {
     /// What can be said without waiting for anybody: a token that is good, or that there is none.
     fn ready(&self) -> Option<Option<HeaderValue>> {
-        let held = self.held.load();
-        let Some(held) = held.as_ref() else {
+        let current = self.current.load();
+        let Some(current) = current.as_ref() else {
             // The server's refusal leads to a login, if it wants one.
             return self.looked.load(Ordering::Acquire).then_some(None);
         };
         let now = now();
-        let good = !held.is_due(now)
+        let good = !current.is_due(now)
             // Somebody is getting a new one; this one will do until then.
-            || (!held.is_expired(now) && self.flight.try_lock().is_err());
-        good.then(|| Some(held.header.clone()))
+            || (!current.is_expired(now) && self.flight.try_lock().is_err());
+        good.then(|| Some(current.header.clone()))
     }
 
     async fn renewed(&self, seen: u64) -> Result<Option<HeaderValue>, Error> {
         let mut flight = self.flight.lock().await;
-        let header = || self.held.load().as_ref().map(|held| held.header.clone());
-        if self.held.load().as_ref().is_some_and(|held| !held.is_due(now())) {
+        let header = || self.current.load().as_ref().map(|current| current.header.clone());
+        if self.current.load().as_ref().is_some_and(|current| !current.is_due(now())) {
             return Ok(header());
         }
         if let Some(error) = flight.failed_since(seen, None) {
@@ -182,7 +184,7 @@ impl Inner {
 
     /// Our way out. Made when it is first needed, because it looks up where the server is.
     pub(super) async fn http(&self) -> &Arc<Http> {
-        let make = async || Arc::new(Http::new(Reach::around(&self.settings.server.url).await));
+        let make = async || Arc::new(Http::new(AllowedAddresses::around(&self.settings.server.url).await));
         self.http.get_or_init(make).await
     }
 }

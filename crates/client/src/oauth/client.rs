@@ -1,7 +1,7 @@
 //! [`Client`]: who we are to an authorization server, and how we prove it.
 
 use super::jwt::SigningKey;
-use super::secret::Secret;
+use tidegate_service::secrets::Secret;
 
 /// A client that was registered with an authorization server beforehand.
 #[derive(Debug, Clone)]

@@ -9,8 +9,8 @@ use super::http::host;
 use super::jwt::{encode, random_text};
 use super::metadata::ServerMetadata;
 use super::scopes::Scopes;
-use super::secret::Secret;
 use super::token::{Granted, TokenEndpoint, form};
+use tidegate_service::secrets::Secret;
 
 /// Sends a person to the login page, and turns what comes back into tokens.
 pub(super) async fn login(
@@ -24,10 +24,10 @@ pub(super) async fn login(
         let issuer = quote(&metadata.issuer);
         return Err(Fault::Metadata(format!("the authorization server {issuer} has no login page")));
     };
-    let page = endpoint.http.reach().check("login page", page)?;
+    let page = endpoint.http.allowed().check("login page", page)?;
     check_pkce(metadata, assume_pkce)?;
     let redirect_uri = visit.redirect_uri().to_owned();
-    let attempt = Attempt::new()?;
+    let attempt = Attempt::new();
     let url = attempt.page(page, endpoint, &redirect_uri, scopes);
     let came_back = visit.visit(url.into()).await.map_err(|error| Fault::Browser(error.to_string()))?;
     let code = read_callback(&came_back, &attempt.state, metadata, endpoint)?;
@@ -70,8 +70,8 @@ struct Attempt {
 }
 
 impl Attempt {
-    fn new() -> Result<Attempt, Fault> {
-        Ok(Attempt { state: random_text::<16>()?, verifier: random_text::<32>()? })
+    fn new() -> Attempt {
+        Attempt { state: random_text::<16>(), verifier: random_text::<32>() }
     }
 
     /// The address of the login page. What it has in its query stays there (RFC 6749 section 3.1), except for what is
@@ -147,15 +147,15 @@ fn parameter(url: &Url, name: &str) -> Result<Option<String>, Fault> {
 mod tests {
     use std::sync::Arc;
 
+    use super::super::allowed_addresses::AllowedAddresses;
     use super::super::client::Proof;
     use super::super::http::Http;
-    use super::super::reach::Reach;
     use super::*;
 
     #[test]
     fn a_login_page_keeps_its_query() {
         let endpoint = TokenEndpoint {
-            http: Arc::new(Http::new(Reach::anywhere())),
+            http: Arc::new(Http::new(AllowedAddresses::anywhere())),
             url: Url::parse("https://as.example/token").unwrap(),
             issuer: "https://as.example".to_owned(),
             client_id: "me".to_owned(),
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn no_two_logins_are_alike() {
-        let (one, other) = (Attempt::new().unwrap(), Attempt::new().unwrap());
+        let (one, other) = (Attempt::new(), Attempt::new());
         assert!(one.state != other.state && one.verifier != other.verifier);
         // RFC 7636 section 4.1: 43 characters, of these kinds.
         assert_eq!(one.verifier.len(), 43);

@@ -16,7 +16,7 @@ const MAX_SERVERS: usize = 5;
 
 /// Whom to ask for a token, and what for.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct DiscoveredServer {
     pub(super) resource: ResourceMetadata,
     pub(super) server: ServerMetadata,
     /// The resource described itself. If not, this is as 2025-03-26 has it.
@@ -29,21 +29,21 @@ pub(super) async fn discover(
     server: &Server,
     asked: &Asked,
     known: &[&str],
-) -> Result<Found, Fault> {
+) -> Result<DiscoveredServer, Fault> {
     let Some(resource) = resource_metadata(http, server, asked).await? else {
         let resource = ResourceMetadata { resource: server.text.clone(), ..ResourceMetadata::default() };
-        return Ok(Found { resource, server: legacy(http, server).await?, described: false });
+        return Ok(DiscoveredServer { resource, server: legacy(http, server).await?, described: false });
     };
     if resource.servers.is_empty() {
         let server = legacy(http, server).await?;
-        return Ok(Found { resource, server, described: true });
+        return Ok(DiscoveredServer { resource, server, described: true });
     }
     let is_known = |issuer: &&String| known.contains(&issuer.as_str());
     let (first, then): (Vec<_>, Vec<_>) = resource.servers.iter().partition(is_known);
     let mut trouble = None;
     for issuer in first.into_iter().chain(then).take(MAX_SERVERS) {
         match server_metadata(http, issuer).await {
-            Ok(server) => return Ok(Found { resource, server, described: true }),
+            Ok(server) => return Ok(DiscoveredServer { resource, server, described: true }),
             // The first one is the one that is meant; that the others fail too says less.
             Err(fault) => trouble = trouble.or(Some(fault)),
         }
@@ -60,7 +60,7 @@ async fn resource_metadata(
 ) -> Result<Option<ResourceMetadata>, Fault> {
     let mut places = Vec::new();
     if let Some(place) = &asked.resource_metadata {
-        match http.reach().check_own("address of the server's description", place) {
+        match http.allowed().check_own("address of the server's description", place) {
             Ok(place) => places.push(place),
             // Servers behind a proxy often get their own address wrong. The usual places are safe to try.
             Err(fault) => tracing::warn!(%fault),
@@ -91,7 +91,7 @@ fn well_known(server: &Url) -> Vec<Url> {
 
 /// The metadata of an issuer, at the places where it may be (2026-07-28 authorization-server-discovery).
 pub(super) async fn server_metadata(http: &Http, issuer: &str) -> Result<ServerMetadata, Fault> {
-    let url = http.reach().check("authorization server", issuer)?;
+    let url = http.allowed().check("authorization server", issuer)?;
     if url.query().is_some() || url.fragment().is_some() {
         let why = "the name of an authorization server has no query and no fragment";
         return Err(Fault::Address { what: "authorization server", address: issuer.to_owned(), why });
@@ -104,7 +104,7 @@ pub(super) async fn server_metadata(http: &Http, issuer: &str) -> Result<ServerM
 /// Servers of 2025-03-26 are their own authorization servers.
 async fn legacy(http: &Http, server: &Server) -> Result<ServerMetadata, Fault> {
     let origin = server.url.origin().ascii_serialization();
-    let url = http.reach().check("server, which would be its own authorization server,", &origin)?;
+    let url = http.allowed().check("server, which would be its own authorization server,", &origin)?;
     // Nobody wrote this issuer down, we made it from the address; so the slash may be there or not.
     let found = read_first(http, &url, &[&origin, &format!("{origin}/")]).await?;
     Ok(found.unwrap_or_else(|| ServerMetadata::assumed(&origin)))

@@ -9,7 +9,7 @@ use url::Url;
 
 use super::fault::Fault;
 use super::jwt::{SigningKey, decode, encode, now, random_text};
-use super::secret::Secret;
+use tidegate_service::secrets::Secret;
 
 /// The header of a proof.
 pub(super) const PROOF: &str = "dpop";
@@ -68,7 +68,7 @@ impl Dpop {
         target.set_query(None);
         target.set_fragment(None);
         let mut claims = json!({
-            "jti": random_text::<16>()?,
+            "jti": random_text::<16>(),
             "htm": method.as_str(),
             "htu": target.as_str(),
             "iat": now(),

@@ -12,16 +12,16 @@ use serde_json::Value;
 use tidegate_web::is_local;
 use url::Url;
 
+use super::allowed_addresses::AllowedAddresses;
 use super::client::Proof;
 use super::fault::Fault;
 use super::http::Http;
 use super::jwt::{decode, now};
-use super::reach::Reach;
 use super::scopes::Scopes;
-use super::secret::Secret;
 use super::settings::Enterprise;
 use super::store::TokenKind;
 use super::token::{Form, Granted, JWT_BEARER, TokenEndpoint, form};
+use tidegate_service::secrets::Secret;
 
 const TOKEN_EXCHANGE: &str = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ID_TOKEN: &str = "urn:ietf:params:oauth:token-type:id_token";
@@ -37,7 +37,7 @@ pub(super) async fn enterprise(
 ) -> Result<Granted, Fault> {
     let resource = endpoint.resource.as_deref().unwrap_or_default();
     // Its address is from the configuration, not from a server.
-    let anywhere = Reach::anywhere();
+    let anywhere = AllowedAddresses::anywhere();
     let url =
         anywhere.check("token endpoint of the identity provider", enterprise.idp_token_endpoint.as_str())?;
     let id_token = enterprise.id_token.get().await?;
@@ -74,9 +74,14 @@ pub(super) async fn enterprise(
         exchange.push(("scope".to_owned(), scopes.to_string()));
     }
     let given: Exchanged = ask(&idp, exchange).await?;
-    let wanted =
-        Wanted { idp: &idp.issuer, server: &server.issuer, client: &server.client_id, resource, scopes };
-    let granted = given.check(&wanted, now()).map_err(|why| untrusted(&idp, why))?;
+    let expected = ExpectedClaims {
+        idp: &idp.issuer,
+        server: &server.issuer,
+        client: &server.client_id,
+        resource,
+        scopes,
+    };
+    let granted = given.check(&expected, now()).map_err(|why| untrusted(&idp, why))?;
 
     let redemption = form(&[("grant_type", JWT_BEARER), ("assertion", &given.access_token)]);
     let token: Redeemed = ask(&server, redemption).await?;
@@ -139,7 +144,7 @@ fn untrusted(endpoint: &TokenEndpoint, why: &str) -> Fault {
 }
 
 /// What the statement must be about.
-struct Wanted<'a> {
+struct ExpectedClaims<'a> {
     idp: &'a str,
     server: &'a str,
     client: &'a str,
@@ -199,7 +204,7 @@ struct Claims {
 
 impl Exchanged {
     /// The scopes that the statement is for, if it is one that was asked for.
-    fn check(&self, wanted: &Wanted<'_>, now: u64) -> Result<Scopes, &'static str> {
+    fn check(&self, expected: &ExpectedClaims<'_>, now: u64) -> Result<Scopes, &'static str> {
         if self.issued_token_type != ID_JAG || self.token_type != "N_A" || self.refresh_token.is_some() {
             return Err("it is not an ID-JAG alone");
         }
@@ -219,12 +224,12 @@ impl Exchanged {
         }
         let same = [
             (header.typ.as_deref() == Some("oauth-id-jag+jwt"), "the JWT is not an ID-JAG"),
-            (claims.iss == wanted.idp, "the ID-JAG is from another identity provider"),
-            (claims.aud.is_only(wanted.server), "the ID-JAG is for another authorization server"),
-            (claims.client_id == wanted.client, "the ID-JAG is for another client"),
-            (claims.resource.is_only(wanted.resource), "the ID-JAG is for another resource"),
+            (claims.iss == expected.idp, "the ID-JAG is from another identity provider"),
+            (claims.aud.is_only(expected.server), "the ID-JAG is for another authorization server"),
+            (claims.client_id == expected.client, "the ID-JAG is for another client"),
+            (claims.resource.is_only(expected.resource), "the ID-JAG is for another resource"),
             (
-                self.resource.as_ref().is_none_or(|own| own.is_only(wanted.resource)),
+                self.resource.as_ref().is_none_or(|own| own.is_only(expected.resource)),
                 "the ID-JAG is for another resource",
             ),
             (!claims.sub.trim().is_empty(), "the ID-JAG names nobody"),
@@ -239,10 +244,10 @@ impl Exchanged {
         }
         let granted = match &claims.scope {
             Some(scope) => parse_scope(scope)?,
-            None if wanted.scopes.is_empty() => Scopes::default(),
+            None if expected.scopes.is_empty() => Scopes::default(),
             None => return Err("the ID-JAG does not say for which scopes it is"),
         };
-        if !wanted.scopes.is_empty() && !wanted.scopes.covers(&granted) {
+        if !expected.scopes.is_empty() && !expected.scopes.covers(&granted) {
             return Err("the ID-JAG is for more scopes than were asked for");
         }
         let equal = |one: &Scopes, other: &Scopes| one.covers(other) && other.covers(one);
@@ -250,7 +255,7 @@ impl Exchanged {
             Some(scope) if !equal(&parse_scope(scope)?, &granted) => {
                 Err("the answer names other scopes than the ID-JAG")
             }
-            None if !wanted.scopes.is_empty() && !equal(&granted, wanted.scopes) => {
+            None if !expected.scopes.is_empty() && !equal(&granted, expected.scopes) => {
                 Err("the answer does not say that there are fewer scopes")
             }
             _ => Ok(granted),

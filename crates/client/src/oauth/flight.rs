@@ -1,6 +1,6 @@
 //! [`Flight`]: getting one token, from the refusal or the expiry that calls for it to the token in the store.
 //!
-//! Whoever flies holds the lock of the [`Inner`] and, from where others could get in the way, the lock of the store.
+//! Whoever flies holds the lock of the [`OAuthInner`] and, from where others could get in the way, the lock of the store.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,15 +9,15 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ::http::HeaderValue;
 use tidegate_protocol::Error;
 
-use super::authorizer::Inner;
+use super::authorizer::OAuthInner;
 use super::challenge::Asked;
 use super::code;
-use super::discovery::{Found, discover};
+use super::current_token::CurrentToken;
+use super::discovery::{DiscoveredServer, discover};
 use super::dpop::{Dpop, Side};
 use super::fault::Fault;
-use super::held::Held;
 use super::jwt::now;
-use super::obtain::Want;
+use super::obtain::TokenRequest;
 use super::registration::Identity;
 use super::scopes::Scopes;
 use super::settings::Grant;
@@ -41,7 +41,7 @@ pub(super) struct Flight {
     /// What the token in use came with.
     pub(super) credentials: Option<Credentials>,
     /// Whom the server named last.
-    pub(super) found: Option<Found>,
+    pub(super) found: Option<DiscoveredServer>,
     failure: Option<(u64, Question, Error)>,
 }
 
@@ -62,18 +62,18 @@ impl Flight {
     }
 }
 
-impl Inner {
+impl OAuthInner {
     /// Answers a refusal: with the token that somebody else got meanwhile, a renewed one, or a new one.
     pub(super) async fn respond(&self, flight: &mut Flight, challenge: &Challenge) -> Result<(), Fault> {
         self.look(flight).await;
         let asked = Asked::read(&challenge.www_authenticate);
-        if let Some(held) = self.held.load_full() {
-            if challenge.refused.as_ref() != Some(&held.header) {
+        if let Some(current) = self.current.load_full() {
+            if challenge.refused.as_ref() != Some(&current.header) {
                 return Ok(());
             }
             if asked.says("use_dpop_nonce") {
                 // The answer has brought the nonce, and nothing is wrong with the token.
-                let known = held.dpop.as_ref().is_some_and(|dpop| dpop.nonce(Side::Resource).is_some());
+                let known = current.dpop.as_ref().is_some_and(|dpop| dpop.nonce(Side::Resource).is_some());
                 let fault = || Fault::Refused { host: self.settings.server.host(), status: challenge.status };
                 return known.then_some(()).ok_or_else(fault);
             }
@@ -109,7 +109,7 @@ impl Inner {
                 }
             }
         }
-        let want = Want { found, asked, more: scopes, mine, interactive: self.settings.interactive };
+        let want = TokenRequest { found, asked, more: scopes, mine, interactive: self.settings.interactive };
         self.obtain(flight, want, &kept).await
     }
 
@@ -130,7 +130,9 @@ impl Inner {
     /// Renews the token in use before it expires, as far as that goes without anybody's help.
     pub(super) async fn renew(&self, flight: &mut Flight) -> Result<(), Fault> {
         self.look(flight).await;
-        let Some(held) = self.held.load_full().filter(|held| held.is_due(now())) else { return Ok(()) };
+        let Some(current) = self.current.load_full().filter(|current| current.is_due(now())) else {
+            return Ok(());
+        };
         let _guard = self.lock(false).await?;
         let kept = self.kept().await?;
         if self.adopt_newer(flight, &kept)? {
@@ -139,11 +141,11 @@ impl Inner {
         let Some(own) = flight.credentials.clone() else { return Ok(()) };
         let outcome = match (&self.settings.grant, &flight.found) {
             (Grant::User, _) if self.refreshes(&own) => self.refresh(flight, &own).await,
-            (Grant::User, _) | (_, None) => return self.use_up(&held),
+            (Grant::User, _) | (_, None) => return self.use_up(&current),
             (_, Some(found)) => {
-                let want = Want {
+                let want = TokenRequest {
                     found: found.clone(),
-                    asked: Asked { dpop: held.dpop.is_some(), ..Asked::default() },
+                    asked: Asked { dpop: current.dpop.is_some(), ..Asked::default() },
                     more: Scopes::default(),
                     mine: Some(own.clone()),
                     interactive: false,
@@ -153,10 +155,10 @@ impl Inner {
         };
         match outcome {
             Ok(()) => Ok(()),
-            Err(fault) if fault.is_passing() && !held.is_expired(now()) => {
+            Err(fault) if fault.is_passing() && !current.is_expired(now()) => {
                 tracing::warn!(%fault, "the token could not be renewed yet");
-                let later = Held { renew_at: Some(now() + AGAIN), ..(*held).clone() };
-                self.held.store(Some(Arc::new(later)));
+                let later = CurrentToken { renew_at: Some(now() + AGAIN), ..(*current).clone() };
+                self.current.store(Some(Arc::new(later)));
                 Ok(())
             }
             Err(fault) if fault.is_passing() => Err(fault),
@@ -165,16 +167,17 @@ impl Inner {
                 let mut own = own;
                 self.forget(&mut own, &fault).await;
                 flight.credentials = Some(own);
-                self.held.store(None);
+                self.current.store(None);
                 Ok(())
             }
         }
     }
 
     /// Nothing renews this token: it is used as long as it lasts. The refusal of a request without one leads on.
-    fn use_up(&self, held: &Arc<Held>) -> Result<(), Fault> {
-        let rest = (!held.is_expired(now())).then(|| Held { renew_at: held.expires_at, ..(**held).clone() });
-        self.held.store(rest.map(Arc::new));
+    fn use_up(&self, current: &Arc<CurrentToken>) -> Result<(), Fault> {
+        let rest = (!current.is_expired(now()))
+            .then(|| CurrentToken { renew_at: current.expires_at, ..(**current).clone() });
+        self.current.store(rest.map(Arc::new));
         Ok(())
     }
 
@@ -212,7 +215,7 @@ impl Inner {
 
     /// Uses these from now on.
     fn adopt(&self, flight: &mut Flight, own: Credentials, dpop: Option<Arc<Dpop>>) -> Result<(), Fault> {
-        self.held.store(Held::of(&own, dpop)?.map(Arc::new));
+        self.current.store(CurrentToken::of(&own, dpop)?.map(Arc::new));
         flight.credentials = Some(own);
         Ok(())
     }
@@ -287,7 +290,7 @@ impl Inner {
         flight: &mut Flight,
         asked: &Asked,
         kept: &[Credentials],
-    ) -> Result<Found, Fault> {
+    ) -> Result<DiscoveredServer, Fault> {
         let known: Vec<_> = kept.iter().map(|own| own.issuer.as_str()).collect();
         let found = discover(self.http().await, &self.settings.server, asked, &known).await?;
         flight.found = Some(found.clone());
@@ -303,7 +306,7 @@ impl Inner {
     ) -> Result<TokenEndpoint, Fault> {
         let http = self.http().await.clone();
         Ok(TokenEndpoint {
-            url: http.reach().check("token endpoint", &own.token_endpoint)?,
+            url: http.allowed().check("token endpoint", &own.token_endpoint)?,
             http,
             issuer: own.issuer.clone(),
             client_id: identity.registration.client_id.clone(),
@@ -315,7 +318,7 @@ impl Inner {
 
     /// The key in use, which knows the nonces, if it is this one.
     pub(super) fn same_key(&self, stored: &super::Secret) -> Option<Arc<Dpop>> {
-        self.held.load().as_ref()?.dpop.clone().filter(|dpop| dpop.stored() == stored)
+        self.current.load().as_ref()?.dpop.clone().filter(|dpop| dpop.stored() == stored)
     }
 
     pub(super) async fn kept(&self) -> Result<Vec<Credentials>, Fault> {

@@ -8,11 +8,11 @@ use std::time::Duration;
 use ::http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use bytes::Bytes;
 use serde_json::{Map, Value};
-use tidegate_web::{Error, Follow, Redirects, Settings, Stray, Web};
+use tidegate_web::{Error, Follow, RedirectRefused, Redirects, Settings, Web};
 use url::Url;
 
+use super::allowed_addresses::AllowedAddresses;
 use super::fault::Fault;
-use super::reach::Reach;
 
 /// How long one request may take, from connecting to the last byte.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -21,9 +21,9 @@ const MAX_BODY: usize = 1024 * 1024;
 /// How many redirects a description may be behind.
 const MAX_REDIRECTS: usize = 3;
 
-/// Sends requests within a [`Reach`].
+/// Sends requests within a [`AllowedAddresses`].
 pub(super) struct Http {
-    reach: Reach,
+    allowed: AllowedAddresses,
     web: Web,
 }
 
@@ -35,15 +35,15 @@ pub(super) struct Answer {
 }
 
 impl Http {
-    /// Requests go no farther than `reach`.
-    pub(super) fn new(reach: Reach) -> Http {
-        let settings = Settings { guard: reach.guard(), connect: TIMEOUT, idle: 0, ..Settings::default() };
-        Http { reach, web: Web::new(settings) }
+    /// Requests go no farther than `allowed`.
+    pub(super) fn new(allowed: AllowedAddresses) -> Http {
+        let settings = Settings { guard: allowed.guard(), connect: TIMEOUT, idle: 0, ..Settings::default() };
+        Http { allowed, web: Web::new(settings) }
     }
 
     /// Where requests may go.
-    pub(super) fn reach(&self) -> &Reach {
-        &self.reach
+    pub(super) fn allowed(&self) -> &AllowedAddresses {
+        &self.allowed
     }
 
     /// A description in JSON, or nothing if there is none. Follows redirects within the origin or to https.
@@ -55,17 +55,17 @@ impl Http {
                 Ok(None) => {}
                 Ok(Some(next)) => {
                     if next.origin() != url.origin() {
-                        self.reach.check("address", next.as_str())?;
+                        self.allowed.check("address", next.as_str())?;
                     }
                     url = next;
                     continue;
                 }
-                Err(Stray::NoLocation | Stray::NotAUrl) => return Ok(None),
-                Err(Stray::Unsafe(next)) => {
+                Err(RedirectRefused::NoLocation | RedirectRefused::NotAUrl) => return Ok(None),
+                Err(RedirectRefused::Unsafe(next)) => {
                     let why = "another server redirects to it, and it is not https";
                     return Err(Fault::Address { what: "address", address: next.into(), why });
                 }
-                Err(Stray::TooMany) => {
+                Err(RedirectRefused::TooMany) => {
                     let host = host(&url);
                     let what = format!("{host} redirects requests for its description too often");
                     return Err(Fault::Metadata(what));
@@ -84,7 +84,7 @@ impl Http {
         }
     }
 
-    /// Sends one request and reads its answer. The address must have gone through [`Reach::check`].
+    /// Sends one request and reads its answer. The address must have gone through [`AllowedAddresses::check`].
     pub(super) async fn send(&self, request: Request<Bytes>) -> Result<Answer, Fault> {
         let (host, answer) = self.start(request).await?;
         let (status, headers) = (answer.status(), answer.headers().clone());
@@ -149,8 +149,8 @@ mod tests {
         // Any name of this machine will do: nobody listens at this port.
         let asked = || get(&Url::parse("https://localhost:1/").unwrap()).unwrap();
         let outcome = async |home: &str| {
-            let reach = Reach::around(&Url::parse(home).unwrap()).await;
-            Http::new(reach).send(asked()).await.map(|_| ()).unwrap_err().to_string()
+            let allowed = AllowedAddresses::around(&Url::parse(home).unwrap()).await;
+            Http::new(allowed).send(asked()).await.map(|_| ()).unwrap_err().to_string()
         };
         let far = outcome("https://192.0.2.1/").await;
         assert!(far.contains("stands for a private address"), "{far}");

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use ring::rand::{SecureRandom, SystemRandom};
+use ring::rand::SystemRandom;
 use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair, RSA_PKCS1_SHA256, RsaKeyPair};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject;
@@ -116,7 +116,7 @@ impl SigningKey {
             "aud": audience,
             "iat": now,
             "exp": now + ASSERTION_LIFE,
-            "jti": random_text::<16>()?,
+            "jti": random_text::<16>(),
         });
         self.sign(json!({"typ": "JWT"}), &claims)
     }
@@ -142,11 +142,8 @@ pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
 }
 
 /// Text that nobody can guess and that never comes twice.
-pub(super) fn random_text<const BYTES: usize>() -> Result<String, Fault> {
-    let mut bytes = [0; BYTES];
-    let broken = |_| Fault::Key("this system gives no random numbers".to_owned());
-    SystemRandom::new().fill(&mut bytes).map_err(broken)?;
-    Ok(encode(bytes))
+pub(super) fn random_text<const BYTES: usize>() -> String {
+    encode(tidegate_service::random::<BYTES>())
 }
 
 /// Seconds since 1970.

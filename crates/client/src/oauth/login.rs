@@ -8,12 +8,12 @@ use tidegate_protocol::Error;
 
 use super::OAuth;
 use super::attempts::Attempts;
-use super::authorizer::Inner;
+use super::authorizer::OAuthInner;
 use super::builder::OAuthBuilder;
 use super::challenge::Asked;
 use super::discovery::discover;
 use super::fault::Fault;
-use super::obtain::Want;
+use super::obtain::TokenRequest;
 use super::scopes::Scopes;
 use super::store::{Credentials, FileStore};
 
@@ -57,7 +57,7 @@ impl OAuth {
     }
 }
 
-impl Inner {
+impl OAuthInner {
     async fn log_in(&self) -> Result<LoginReport, Fault> {
         let server = &self.settings.server;
         let (status, asked) = self.probe().await?;
@@ -75,7 +75,7 @@ impl Inner {
         let mine = kept.iter().find(|own| own.issuer == found.server.issuer).cloned();
         // Whoever asks for it by hand starts anew.
         *self.attempts() = Attempts::default();
-        let want = Want { found, asked, more: Scopes::default(), mine, interactive: true };
+        let want = TokenRequest { found, asked, more: Scopes::default(), mine, interactive: true };
         self.obtain(&mut flight, want, &kept).await?;
         let own = flight.credentials.as_ref().ok_or_else(|| Fault::Store("the token is gone".to_owned()))?;
         Ok(self.report(own))

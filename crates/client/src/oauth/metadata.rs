@@ -58,7 +58,7 @@ fn describes(resource: &str, server: &Url) -> bool {
     server.path().strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// What an authorization server says about itself. Endpoints are wishes: see [`Reach`](super::reach::Reach).
+/// What an authorization server says about itself. Endpoints are wishes: see [`AllowedAddresses`](super::allowed_addresses::AllowedAddresses).
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ServerMetadata {

@@ -9,13 +9,14 @@
 //! ```
 //!
 //! `authorizer` and `flight` see to it that one of many refused requests does this and the others wait, `attempts` that
-//! it is not done for ever, `reach` that no server sends us to places that are none of its business.
+//! it is not done for ever, `allowed` that no server sends us to places that are none of its business.
 //!
 //! `code` is a login with a browser and its renewal, `grants` and `enterprise` are tokens without one. All ask a `token`
 //! endpoint, which adds who we are, over `http`.
 //!
 //! Tokens, codes, keys and secrets appear in no log, no error and no `Debug` output.
 
+mod allowed_addresses;
 mod attempts;
 mod authorizer;
 mod browser;
@@ -23,22 +24,20 @@ mod builder;
 mod challenge;
 mod client;
 mod code;
+mod current_token;
 mod discovery;
 mod dpop;
 mod enterprise;
 mod fault;
 mod flight;
 mod grants;
-mod held;
 mod http;
 mod jwt;
 mod login;
 mod metadata;
 mod obtain;
-mod reach;
 mod registration;
 mod scopes;
-mod secret;
 mod settings;
 mod store;
 #[cfg(test)]
@@ -52,8 +51,8 @@ pub use client::{Client, ClientAuth};
 pub use jwt::SigningKey;
 pub use login::{LoginReport, login, logout};
 pub use scopes::Scopes;
-pub use secret::Secret;
 pub use settings::{Assertion, Enterprise, Grant};
 pub use store::{
     Credentials, FileStore, MemoryStore, Origin, Registration, StoreGuard, TokenKind, TokenStore, Tokens,
 };
+pub use tidegate_service::secrets::Secret;

@@ -1,11 +1,11 @@
-//! [`Want`]: a new token, from the authorization server that was found, by whichever grant was chosen.
+//! [`TokenRequest`]: a new token, from the authorization server that was found, by whichever grant was chosen.
 
 use std::sync::Arc;
 
-use super::authorizer::Inner;
+use super::authorizer::OAuthInner;
 use super::browser::Visit;
 use super::challenge::Asked;
-use super::discovery::Found;
+use super::discovery::DiscoveredServer;
 use super::dpop::Dpop;
 use super::fault::{Fault, quote};
 use super::flight::Flight;
@@ -16,8 +16,8 @@ use super::store::{Credentials, Origin};
 use super::{code, enterprise, grants};
 
 /// What kind of token to get, and from whom.
-pub(super) struct Want {
-    pub(super) found: Found,
+pub(super) struct TokenRequest {
+    pub(super) found: DiscoveredServer,
     pub(super) asked: Asked,
     /// Scopes that a refused request needs.
     pub(super) more: Scopes,
@@ -27,12 +27,12 @@ pub(super) struct Want {
     pub(super) interactive: bool,
 }
 
-impl Inner {
+impl OAuthInner {
     /// Gets a token, unless that has been tried often enough.
     pub(super) async fn obtain(
         &self,
         flight: &mut Flight,
-        want: Want,
+        want: TokenRequest,
         kept: &[Credentials],
     ) -> Result<(), Fault> {
         if !self.may_ask(want.interactive) {
@@ -67,7 +67,7 @@ impl Inner {
     pub(super) async fn mint(
         &self,
         flight: &mut Flight,
-        want: Want,
+        want: TokenRequest,
         kept: &[Credentials],
     ) -> Result<(), Fault> {
         let scopes = self.scopes(&want);
@@ -117,7 +117,7 @@ impl Inner {
         }
     }
 
-    async fn prepare(&self, want: &Want, kept: &[Credentials]) -> Result<Box<dyn Visit>, Fault> {
+    async fn prepare(&self, want: &TokenRequest, kept: &[Credentials]) -> Result<Box<dyn Visit>, Fault> {
         let issuer = &want.found.server.issuer;
         let registered = kept.iter().find(|own| own.issuer == *issuer).map(|own| &own.registration);
         let redirect_uri = registered.and_then(|own| own.redirect_uri.as_deref());
@@ -127,7 +127,7 @@ impl Inner {
 
     /// 2026-07-28 authorization, Scope Selection Strategy: what the challenge says, else what the server describes; and
     /// what was asked for before, so that a new token can do all that the old one could.
-    fn scopes(&self, want: &Want) -> Scopes {
+    fn scopes(&self, want: &TokenRequest) -> Scopes {
         let chosen = match &want.asked.scopes {
             Some(asked) => asked.clone(),
             None if !self.settings.scopes.is_empty() => Scopes::default(),
@@ -146,7 +146,7 @@ impl Inner {
     }
 
     /// The key for proofs, if the token is to be bound to one.
-    fn dpop(&self, want: &Want) -> Result<Option<Arc<Dpop>>, Fault> {
+    fn dpop(&self, want: &TokenRequest) -> Result<Option<Arc<Dpop>>, Fault> {
         let server = &want.found.server;
         let needed = want.asked.dpop || want.found.resource.needs_dpop;
         if !(needed || self.settings.dpop && server.takes_dpop()) {
@@ -168,7 +168,7 @@ impl Inner {
     }
 
     /// What is to be stored, without tokens yet.
-    fn entry(&self, want: &Want, identity: &Identity, scopes: &Scopes) -> Result<Credentials, Fault> {
+    fn entry(&self, want: &TokenRequest, identity: &Identity, scopes: &Scopes) -> Result<Credentials, Fault> {
         Ok(Credentials {
             server: self.settings.server.key().to_owned(),
             issuer: want.found.server.issuer.clone(),

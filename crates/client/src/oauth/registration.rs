@@ -9,14 +9,14 @@ use tidegate_web::is_local;
 use url::Url;
 
 use super::client::{ClientAuth, Proof};
-use super::discovery::Found;
+use super::discovery::DiscoveredServer;
 use super::fault::{Fault, quote};
 use super::http::{Http, host};
 use super::jwt::now;
 use super::scopes::Scopes;
-use super::secret::Secret;
 use super::settings::Settings;
 use super::store::{Credentials, Origin, Registration};
+use tidegate_service::secrets::Secret;
 
 /// The method of proving with a key.
 const KEY: &str = "private_key_jwt";
@@ -32,7 +32,7 @@ impl Identity {
     /// The client for a grant that needs one which is known beforehand.
     pub(super) fn configured(
         settings: &Settings,
-        found: &Found,
+        found: &DiscoveredServer,
         kept: &[Credentials],
     ) -> Result<Identity, Fault> {
         let Some(client) = &settings.client else {
@@ -102,7 +102,7 @@ impl Identity {
     pub(super) async fn for_user(
         http: &Arc<Http>,
         settings: &Settings,
-        found: &Found,
+        found: &DiscoveredServer,
         kept: &[Credentials],
         redirect_uri: &str,
         scopes: &Scopes,
@@ -152,7 +152,7 @@ impl Identity {
 async fn register(
     http: &Arc<Http>,
     settings: &Settings,
-    found: &Found,
+    found: &DiscoveredServer,
     redirect_uri: &str,
     scopes: &Scopes,
 ) -> Result<Registration, Fault> {
@@ -162,7 +162,7 @@ async fn register(
             quote(&found.server.issuer)
         )));
     };
-    let url = http.reach().check("registration endpoint", endpoint)?;
+    let url = http.allowed().check("registration endpoint", endpoint)?;
     let asked = auth_method(found.server.token_endpoint_auth_methods_supported.as_deref());
     let local = Url::parse(redirect_uri).is_ok_and(|uri| uri.host().is_none_or(|host| is_local(&host)));
     let mut body = json!({

@@ -12,8 +12,8 @@ use super::browser::Browser;
 use super::client::Client;
 use super::fault::Fault;
 use super::scopes::Scopes;
-use super::secret::Secret;
 use super::store::TokenStore;
+use tidegate_service::secrets::Secret;
 
 /// All that was decided when the [`OAuth`](super::OAuth) was made.
 pub(super) struct Settings {

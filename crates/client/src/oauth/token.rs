@@ -15,8 +15,8 @@ use super::dpop::{self, Dpop, Side};
 use super::fault::Fault;
 use super::http::{Answer, Http, host};
 use super::scopes::Scopes;
-use super::secret::Secret;
 use super::store::TokenKind;
+use tidegate_service::secrets::Secret;
 
 /// The grant of a signed statement (RFC 7523 section 2.1).
 pub(super) const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -73,8 +73,8 @@ impl TokenEndpoint {
         let answer = self.send(form.clone()).await?;
         let Some(dpop) = &self.dpop else { return Ok(answer) };
         let new = dpop.learn(Side::Authorization, &answer.headers);
-        let wanted = self.denied(&answer).is_some_and(|fault| fault.code() == Some("use_dpop_nonce"));
-        if !(new && wanted) {
+        let expected = self.denied(&answer).is_some_and(|fault| fault.code() == Some("use_dpop_nonce"));
+        if !(new && expected) {
             return Ok(answer);
         }
         let answer = self.send(form).await?;

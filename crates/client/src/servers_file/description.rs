@@ -35,7 +35,7 @@ pub struct Description {
     /// Whether the file says not to use it.
     pub disabled: bool,
     /// What else the file says about it that has a meaning here.
-    pub terms: Terms,
+    pub settings: EntrySettings,
     /// What the file says about it that has no effect here, one sentence each.
     pub notes: Vec<String>,
 }
@@ -43,7 +43,7 @@ pub struct Description {
 /// How a server is to be used, as far as its file says so.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Terms {
+pub struct EntrySettings {
     /// How long a call may take.
     pub timeout: Option<Duration>,
     /// How long it may take to start.
@@ -77,7 +77,7 @@ impl Description {
             ..Description::default()
         };
         reader.source(&mut description)?;
-        description.terms = Terms {
+        description.settings = EntrySettings {
             timeout: reader.time("timeoutMs"),
             start_timeout: reader.time("startTimeoutMs"),
             include: reader.texts("includeTools")?,

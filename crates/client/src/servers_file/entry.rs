@@ -20,8 +20,8 @@ pub(super) fn read(
     let entry = || {
         let description = Description::read(value)?;
         let target = target(&description, &expand)?;
-        let Description { disabled, terms, notes, .. } = description;
-        Ok(Entry { name: name.to_owned(), target, disabled, terms, notes })
+        let Description { disabled, settings, notes, .. } = description;
+        Ok(Entry { name: name.to_owned(), target, disabled, settings, notes })
     };
     let read = entry();
     // What is missing is said before anything that may only be wrong because of it.

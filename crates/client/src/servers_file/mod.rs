@@ -22,11 +22,11 @@ use serde_json::Value;
 use crate::target::Target;
 use expand::Surroundings;
 
-pub use description::{Description, Terms};
+pub use description::{Description, EntrySettings};
 pub use env_file::{parse as parse_env_file, parse_lines as parse_env_lines};
 pub use error::{MissingVariable, ServersFileError};
 pub use expand::fill_in;
-pub use resolve::Found;
+pub use resolve::ResolvedTarget;
 pub use well_known::{is_project_file, well_known_files};
 
 /// A file that names MCP servers, in any of the forms in which today's programs write it.
@@ -79,7 +79,7 @@ pub struct Entry {
     /// Whether the file says not to use it.
     pub disabled: bool,
     /// How it is to be used, as far as the file says so.
-    pub terms: Terms,
+    pub settings: EntrySettings,
     /// What the file says about it that has no effect here, one sentence each.
     pub notes: Vec<String>,
 }

@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Entry, ServersFile, Terms, nearest, well_known_files};
+use super::{Entry, EntrySettings, ServersFile, nearest, well_known_files};
 use crate::target::{Target, TargetError};
 
 /// A server that was found by [`Target::find`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Found {
+pub struct ResolvedTarget {
     /// Its name: that of the entry, or [`Target::name`].
     pub name: String,
     /// What to connect to.
@@ -18,7 +18,7 @@ pub struct Found {
     /// Whether that file says not to use it.
     pub disabled: bool,
     /// How it is to be used, as far as that file says so.
-    pub terms: Terms,
+    pub settings: EntrySettings,
     /// What that file says about it that has no effect here.
     pub notes: Vec<String>,
 }
@@ -49,7 +49,7 @@ impl Target {
     }
 
     /// The same as [`Target::resolve`], with everything that is known about it.
-    pub fn find(text: &str, file: Option<&Path>) -> Result<Found, TargetError> {
+    pub fn find(text: &str, file: Option<&Path>) -> Result<ResolvedTarget, TargetError> {
         find(text, file, &well_known_files(), &is_program)
     }
 }
@@ -59,7 +59,7 @@ fn find(
     file: Option<&Path>,
     well_known: &[(&str, PathBuf)],
     is_program: &dyn Fn(&str) -> bool,
-) -> Result<Found, TargetError> {
+) -> Result<ResolvedTarget, TargetError> {
     let text = text.trim();
     if let Some(file) = file {
         return entry_of(file, text);
@@ -73,34 +73,34 @@ fn find(
     if is_word {
         let files = readable(well_known);
         if let Some(file) = files.iter().find(|file| file.servers.contains_key(text)) {
-            return Ok(Found::new(file.get(text)?, file.origin()));
+            return Ok(ResolvedTarget::new(file.get(text)?, file.origin()));
         }
         if !is_program(text) {
             near_miss(text, &files)?;
         }
     }
     let target = Target::parse(text)?;
-    Ok(Found {
+    Ok(ResolvedTarget {
         name: target.name(),
         target,
         file: None,
         disabled: false,
-        terms: Terms::default(),
+        settings: EntrySettings::default(),
         notes: Vec::new(),
     })
 }
 
-impl Found {
-    fn new(entry: Entry, file: &Path) -> Found {
-        let Entry { name, target, disabled, terms, notes } = entry;
-        Found { name, target, file: Some(file.to_owned()), disabled, terms, notes }
+impl ResolvedTarget {
+    fn new(entry: Entry, file: &Path) -> ResolvedTarget {
+        let Entry { name, target, disabled, settings, notes } = entry;
+        ResolvedTarget { name, target, file: Some(file.to_owned()), disabled, settings, notes }
     }
 }
 
-fn entry_of(path: &Path, name: &str) -> Result<Found, TargetError> {
+fn entry_of(path: &Path, name: &str) -> Result<ResolvedTarget, TargetError> {
     let file = ServersFile::load(path)?;
     let entry = if name.is_empty() { file.only()? } else { file.get(name)? };
-    Ok(Found::new(entry, path))
+    Ok(ResolvedTarget::new(entry, path))
 }
 
 /// Splits `servers.json#github`. A file that does not exist is one still, if the text cannot be a command line.

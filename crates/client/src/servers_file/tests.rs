@@ -265,10 +265,10 @@ fn codex_keeps_its_servers_in_toml() {
         "#,
     );
     let docs = file.get_in("docs", &around()).unwrap();
-    assert_eq!(docs.terms.timeout, Some(std::time::Duration::from_millis(1500)));
-    assert_eq!(docs.terms.start_timeout, Some(std::time::Duration::from_secs(20)));
+    assert_eq!(docs.settings.timeout, Some(std::time::Duration::from_millis(1500)));
+    assert_eq!(docs.settings.start_timeout, Some(std::time::Duration::from_secs(20)));
     assert_eq!(
-        (docs.terms.include.as_slice(), docs.terms.exclude.as_slice()),
+        (docs.settings.include.as_slice(), docs.settings.exclude.as_slice()),
         (&["search".to_owned()][..], &["drop".to_owned()][..])
     );
     assert_eq!(docs.notes, ["\"required\" is ignored"]);
@@ -327,14 +327,14 @@ fn gemini_and_windsurf_say_which_tools() {
         "never": {"command": "x", "env": {"T": "$TOKEN"}, "timeout": -1}}}"#;
     let file = parse::parse(text, Path::new("/home/me/.gemini/settings.json"), &around()).unwrap();
     let entry = file.get_in("g", &around()).unwrap();
-    assert_eq!(entry.terms.timeout, Some(std::time::Duration::from_secs(30)));
-    assert_eq!((entry.terms.include[0].as_str(), entry.terms.exclude[0].as_str()), ("a", "b"));
+    assert_eq!(entry.settings.timeout, Some(std::time::Duration::from_secs(30)));
+    assert_eq!((entry.settings.include[0].as_str(), entry.settings.exclude[0].as_str()), ("a", "b"));
     assert_eq!(entry.notes, ["\"trust\" is ignored"]);
     let never = file.get_in("never", &around()).unwrap();
     assert_eq!(never.notes, ["\"timeout\" is ignored: it is not a sensible time"]);
     assert_eq!(command(never).env["T"], "hush");
     let surf = entry_of_windsurf();
-    assert_eq!(surf.terms.exclude, ["x"]);
+    assert_eq!(surf.settings.exclude, ["x"]);
     assert_eq!(remote(surf).url.as_str(), "https://a.example/mcp");
 }
 

@@ -1,6 +1,6 @@
 //! Which era is spoken.
 
-use tidegate_client::{Client, EraChoice, Options};
+use tidegate_client::{Client, ClientSettings, EraChoice};
 use tidegate_edge::Eras;
 use tidegate_protocol::{Era, Revision};
 
@@ -85,7 +85,8 @@ async fn a_probe_of_a_server_in_this_process_asks_it() {
 async fn a_server_in_this_process() {
     let door = tidegate_server::Server::new("here", "1").tool(crate::world::plain("plain")).build();
     let target = tidegate_client::Target::from_door(door);
-    let client = Client::builder(target).unwrap().options(Options::default()).connect().await.unwrap();
+    let client =
+        Client::builder(target).unwrap().settings(ClientSettings::default()).connect().await.unwrap();
     assert_eq!(client.server().await.unwrap().transport, "local");
     assert_eq!(said(&client, "plain").await, "plain");
     assert_eq!(client.tools().await.unwrap().len(), 1);

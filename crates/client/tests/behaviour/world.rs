@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_client::{Client, Options};
+use tidegate_client::{Client, ClientSettings};
 use tidegate_edge::{Eras, http};
 use tidegate_protocol::Method;
 use tidegate_server::{Cx, Server, ServerDoor, ServerHandle, Structured, Tool, ToolError};
@@ -108,8 +108,8 @@ impl World {
         format!("http://{}/mcp", self.address)
     }
 
-    pub(crate) fn client(&self, change: impl FnOnce(&mut Options)) -> Client {
-        let builder = Client::builder(self.url()).unwrap().options(Options::default());
+    pub(crate) fn client(&self, change: impl FnOnce(&mut ClientSettings)) -> Client {
+        let builder = Client::builder(self.url()).unwrap().settings(ClientSettings::default());
         builder.configure(change).lazy().unwrap()
     }
 

@@ -12,7 +12,7 @@ use axum::http::{Response, StatusCode};
 use axum::routing::{get, post};
 use futures_util::stream::unfold;
 use serde_json::{Value, json};
-use tidegate_client::{Client, ClientDoor, Instances, Options};
+use tidegate_client::{Client, ClientDoor, ClientSettings, Instances};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::rig::{Got, call, make, named, person, until};
@@ -37,8 +37,8 @@ impl Bridge {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/sse", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, router).await });
-        let builder = Client::builder(url.as_str()).unwrap().options(Options::default());
-        let per_user = |options: &mut Options| options.lanes.instances = Instances::PerUser;
+        let builder = Client::builder(url.as_str()).unwrap().settings(ClientSettings::default());
+        let per_user = |options: &mut ClientSettings| options.sessions.instances = Instances::PerUser;
         (bridge, builder.configure(per_user).lazy().unwrap().door())
     }
 

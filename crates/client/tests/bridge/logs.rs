@@ -11,7 +11,7 @@ use axum::serve::ListenerExt;
 use axum::{Router, http::header};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
-use tidegate_client::{Client, Instances, Options};
+use tidegate_client::{Client, ClientSettings, Instances};
 use tidegate_protocol::Level;
 use tidegate_service::{Call, Door, Notice, Outbox, Reply};
 use tokio::sync::mpsc;
@@ -89,11 +89,12 @@ async fn logs_on_the_stream_of_the_session() -> String {
 #[tokio::test]
 async fn what_the_stream_of_the_session_holds_is_told_before_the_reply() {
     let url = logs_on_the_stream_of_the_session().await;
-    let options = |options: &mut Options| {
+    let options = |options: &mut ClientSettings| {
         options.era = tidegate_client::EraChoice::Legacy;
-        options.lanes.instances = Instances::PerUser;
+        options.sessions.instances = Instances::PerUser;
     };
-    let client = Client::builder(url.as_str()).unwrap().options(Options::default()).configure(options);
+    let client =
+        Client::builder(url.as_str()).unwrap().settings(ClientSettings::default()).configure(options);
     let door = client.lazy().unwrap().door();
     for _ in 0..20 {
         let (call, outbox) = listening(&Who::default(), Some(Level::Debug));

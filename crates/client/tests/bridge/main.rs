@@ -2,7 +2,6 @@
 //! is whose.
 
 mod broadcast;
-mod lanes;
 mod logs;
 mod mixed;
 mod notices;
@@ -10,6 +9,7 @@ mod parked;
 mod pipe;
 mod questions;
 mod rig;
+mod sessions;
 mod tasks;
 
 /// Not a test: what the server processes of the tests run. They are this very program, started again.

@@ -51,7 +51,7 @@ async fn what_belongs_to_a_session_goes_no_further() {
 #[tokio::test]
 async fn it_goes_to_the_session_that_the_callers_calls_are_made_in() {
     let world = World::start(Over::Http, Eras::Legacy).await;
-    let door = world.client(|options| options.lanes.instances = Instances::PerUser).door();
+    let door = world.client(|options| options.sessions.instances = Instances::PerUser).door();
     let (ann, bob, eve) = (session(), session(), person("eve"));
     say(&door, tool(&ann, "heard")).await;
     for who in [&ann, &bob, &eve] {
@@ -116,7 +116,7 @@ async fn what_may_be_somebody_elses_reaches_nobody() {
     // Over one pipe nothing says whose it is.
     for eras in [Eras::Legacy, Eras::Modern] {
         let world = World::start(Over::Stdio, eras).await;
-        let door = world.client(|options| options.lanes.instances = Instances::One).door();
+        let door = world.client(|options| options.sessions.instances = Instances::One).door();
         let mut call = telling(&session());
         call.context.capabilities = tidegate_protocol::ClientCapabilities::none();
         assert_eq!(tells(&door, call).await, [], "{eras:?}");

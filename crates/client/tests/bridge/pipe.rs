@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_client::{Client, ClientBuilder, Instances, Options, Streams, Target};
+use tidegate_client::{Client, ClientBuilder, ClientSettings, Instances, Streams, Target};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 
@@ -18,7 +18,7 @@ pub(crate) struct Pipe {
 pub(crate) struct Pipes(mpsc::UnboundedReceiver<Pipe>);
 
 /// A client of such a server.
-pub(crate) fn client(instances: Instances, change: impl FnOnce(&mut Options)) -> (Client, Pipes) {
+pub(crate) fn client(instances: Instances, change: impl FnOnce(&mut ClientSettings)) -> (Client, Pipes) {
     client_with(instances, |builder| builder.configure(change))
 }
 
@@ -36,10 +36,10 @@ pub(crate) fn client_with(
         let _ = opened.lock().unwrap().send(pipe);
         Ok(tokio::io::split(ours))
     });
-    let builder = Client::builder(Target::Streams(streams)).unwrap().options(Options::default());
+    let builder = Client::builder(Target::Streams(streams)).unwrap().settings(ClientSettings::default());
     let builder = builder.configure(|options| {
         options.era = tidegate_client::EraChoice::Legacy;
-        options.lanes.instances = instances;
+        options.sessions.instances = instances;
     });
     (build(builder).lazy().unwrap(), Pipes(pipes))
 }

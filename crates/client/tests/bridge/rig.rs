@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_client::{Client, ClientDoor, Options};
+use tidegate_client::{Client, ClientDoor, ClientSettings};
 use tidegate_edge::{Eras, http};
 use tidegate_protocol::{ClientCapabilities, Json, Limits, Method, Params};
 use tidegate_server::{Cx, Elicit, Server, Tool, ToolError, schemars};
@@ -99,13 +99,13 @@ impl Rig {
         Rig { address, ..rig }
     }
 
-    pub(crate) fn client(&self, change: impl FnOnce(&mut Options)) -> Client {
+    pub(crate) fn client(&self, change: impl FnOnce(&mut ClientSettings)) -> Client {
         let url = format!("http://{}/mcp", self.address);
-        let builder = Client::builder(url.as_str()).unwrap().options(Options::default());
+        let builder = Client::builder(url.as_str()).unwrap().settings(ClientSettings::default());
         builder.configure(change).lazy().unwrap()
     }
 
-    pub(crate) fn door(&self, change: impl FnOnce(&mut Options)) -> ClientDoor {
+    pub(crate) fn door(&self, change: impl FnOnce(&mut ClientSettings)) -> ClientDoor {
         self.client(change).door()
     }
 }

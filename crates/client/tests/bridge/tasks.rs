@@ -160,7 +160,7 @@ async fn the_questions_of_a_task_are_in_it() {
 async fn a_caller_is_asked_only_what_it_can_answer() {
     let world = World::start(Over::Http).await;
     // In a session that all share everything was declared, whoever calls; each call says who can do what.
-    let door = world.client(|options| options.lanes.instances = Instances::One).door();
+    let door = world.client(|options| options.sessions.instances = Instances::One).door();
     let ann = person("ann");
     let mut unable = call(&ann, "asks");
     let only_tasks = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
@@ -226,7 +226,7 @@ async fn what_need_not_be_a_task_is_none() {
 #[tokio::test]
 async fn tasks_are_bounded_and_keep_their_session() {
     let world = World::start(Over::Http).await;
-    let client = world.client(|options| (options.tasks.per_caller, options.lanes.max) = (1, 2));
+    let client = world.client(|options| (options.tasks.per_caller, options.sessions.max) = (1, 2));
     let (door, ann, bob) = (client.door(), person("ann"), person("bob"));
     let id = start(&door, &ann, "gated").await["taskId"].as_str().unwrap().to_owned();
     let full = make(&door, call(&ann, "gated")).await.failure();

@@ -6,7 +6,7 @@ use std::sync::{Mutex, RwLock};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_client::{AppError, Client, ClientBuilder, Command, Options, Target, ToolResult};
+use tidegate_client::{AppError, Client, ClientBuilder, ClientSettings, Command, Target, ToolResult};
 use tidegate_protocol::Symbol;
 use tidegate_service::layers::RetryPolicy;
 use tokio::time::timeout;
@@ -145,8 +145,8 @@ impl Rig {
     }
 
     /// A client in the making, with short times, and neither retries nor a breaker.
-    pub(crate) fn builder(&self, change: impl FnOnce(&mut Options)) -> ClientBuilder {
-        let mut options = Options {
+    pub(crate) fn builder(&self, change: impl FnOnce(&mut ClientSettings)) -> ClientBuilder {
+        let mut options = ClientSettings {
             timeout: PATIENCE,
             probe_timeout: Duration::from_secs(2),
             init_timeout: Duration::from_secs(8),
@@ -154,10 +154,10 @@ impl Rig {
             retry: RetryPolicy::never(),
             breaker: None,
             name: Some("misbehaving".into()),
-            ..Options::default()
+            ..ClientSettings::default()
         };
         change(&mut options);
-        Client::builder(self.target()).expect("a target").options(options)
+        Client::builder(self.target()).expect("a target").settings(options)
     }
 
     /// Remembers a client, so that it is closed at the end.
@@ -167,7 +167,7 @@ impl Rig {
     }
 
     /// A client that is connected when it is first used.
-    pub(crate) fn lazy(&self, change: impl FnOnce(&mut Options)) -> Client {
+    pub(crate) fn lazy(&self, change: impl FnOnce(&mut ClientSettings)) -> Client {
         self.keep(self.builder(change).lazy().expect("a client"))
     }
 
@@ -176,7 +176,7 @@ impl Rig {
         self.client_with(|_| {}).await
     }
 
-    pub(crate) async fn client_with(&self, change: impl FnOnce(&mut Options)) -> Client {
+    pub(crate) async fn client_with(&self, change: impl FnOnce(&mut ClientSettings)) -> Client {
         let connecting = self.builder(change).connect();
         let client = timeout(Duration::from_secs(30), connecting).await.expect("connecting came to an end");
         self.keep(client.expect("a connection"))

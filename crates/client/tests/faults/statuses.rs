@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use serde_json::json;
-use tidegate_client::Options;
+use tidegate_client::ClientSettings;
 use tidegate_protocol::Symbol;
 use tidegate_service::layers::{BreakerSettings, BreakerState, RetryPolicy};
 
 use crate::rig::*;
 
-fn quick_retries(options: &mut Options) {
+fn quick_retries(options: &mut ClientSettings) {
     let base = Duration::from_millis(20);
     options.retry = RetryPolicy { base, max: base, ..RetryPolicy::default() };
 }

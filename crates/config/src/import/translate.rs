@@ -28,10 +28,10 @@ pub(super) fn entry(file: &ServersFile, server: &Description) -> ServerEntry {
         url: server.url.as_ref().map(text),
         headers: map(&server.headers),
         sse: server.sse,
-        allow: exact(&server.terms.include),
-        deny: exact(&server.terms.exclude),
-        timeout: server.terms.timeout,
-        start_timeout: server.terms.start_timeout,
+        allow: exact(&server.settings.include),
+        deny: exact(&server.settings.exclude),
+        timeout: server.settings.timeout,
+        start_timeout: server.settings.start_timeout,
         disabled: server.disabled,
         ..ServerEntry::default()
     }

@@ -1,6 +1,6 @@
 //! Which protocol is spoken with a server: revision, handshake, what it must have, and what its error numbers mean.
 
-use tidegate_client::{EraChoice, ErrorProfile, Options, ServerCapability};
+use tidegate_client::{ClientSettings, EraChoice, ErrorProfile, ServerCapability};
 use tidegate_protocol::Revision;
 use tidegate_protocol::json::ObjectWriter;
 
@@ -12,7 +12,7 @@ const THREE_STEPS: Revision = Revision::V2024_11_05;
 
 impl Resolver<'_> {
     /// Changes the usual options to what the server says.
-    pub(super) fn protocol(&mut self, name: &str, server: &Server, options: &mut Options) {
+    pub(super) fn protocol(&mut self, name: &str, server: &Server, options: &mut ClientSettings) {
         let at = |field: &'static str| ["servers", name, field];
         options.profile = profile(server.errors);
         options.require = server.require.iter().map(|required| required.capability()).collect();

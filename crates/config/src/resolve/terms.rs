@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tidegate_client::{EraChoice, Instances, Options};
+use tidegate_client::{ClientSettings, EraChoice, Instances};
 use tidegate_service::layers::{BreakerMode, BreakerSettings, RetryPolicy};
 
 use super::Resolver;
@@ -14,7 +14,7 @@ const NEVER: &str = "never";
 
 impl Resolver<'_> {
     /// Changes the usual options to what the server says.
-    pub(super) fn terms(&mut self, name: &str, server: &Server, options: &mut Options) {
+    pub(super) fn terms(&mut self, name: &str, server: &Server, options: &mut ClientSettings) {
         let at = |field: &'static str| ["servers", name, field];
         if let Some(era) = server.era {
             options.era = match era {
@@ -27,7 +27,7 @@ impl Resolver<'_> {
             ("timeout", &server.timeout, &mut options.timeout),
             ("start_timeout", &server.start_timeout, &mut options.init_timeout),
             ("connect_timeout", &server.connect_timeout, &mut options.connect_timeout),
-            ("session_idle", &server.session_idle, &mut options.lanes.idle),
+            ("session_idle", &server.session_idle, &mut options.sessions.idle),
             ("park_time", &server.park_time, &mut options.park.time),
         ] {
             *meant = self.some_time(&at(field), written.as_ref(), *meant);
@@ -42,7 +42,7 @@ impl Resolver<'_> {
             self.wrong(&at("max_timeout"), "must not be shorter than timeout");
         }
         if let Some(instances) = server.instances {
-            options.lanes.instances = match instances {
+            options.sessions.instances = match instances {
                 written::Instances::PerUser => Instances::PerUser,
                 written::Instances::PerClient => Instances::PerClient,
                 written::Instances::One => Instances::One,
@@ -50,17 +50,17 @@ impl Resolver<'_> {
         }
         if let Some(capabilities) = &server.capabilities {
             let declared = capabilities.iter().flat_map(|capability| capability.means());
-            options.lanes.capabilities = declared.copied().collect();
+            options.sessions.capabilities = declared.copied().collect();
         }
         if let Some(idle) = &server.idle {
             // Whoever says when a process is stopped does not want it kept for anybody.
-            options.lanes.while_connected = idle.0.trim() == NEVER;
+            options.sessions.while_connected = idle.0.trim() == NEVER;
             if server.session_idle.is_none() && idle.0.trim() != NEVER {
-                options.lanes.idle = self.some_time(&at("idle"), Some(idle), options.lanes.idle);
+                options.sessions.idle = self.some_time(&at("idle"), Some(idle), options.sessions.idle);
             }
         }
         for (field, written, meant) in [
-            ("max_sessions", server.max_sessions, &mut options.lanes.max),
+            ("max_sessions", server.max_sessions, &mut options.sessions.max),
             ("max_in_flight", server.max_in_flight, &mut options.max_in_flight),
         ] {
             match written {

@@ -88,9 +88,9 @@ fn a_server_has_the_defaults_of_a_gateway() {
     let server = server("command = \"a\"");
     assert_eq!((server.name.as_str(), server.prefix.as_str()), ("x", "x_"));
     assert_eq!(server.idle, Some(600 * SECOND));
-    assert_eq!(server.options.lanes.instances, Instances::PerUser);
-    assert!(server.options.lanes.while_connected);
-    assert_eq!(server.options.lanes.idle, 3600 * SECOND);
+    assert_eq!(server.options.sessions.instances, Instances::PerUser);
+    assert!(server.options.sessions.while_connected);
+    assert_eq!(server.options.sessions.idle, 3600 * SECOND);
     assert_eq!(server.options.timeout, 60 * SECOND);
     assert_eq!(server.options.breaker, Some(BreakerSettings::default()));
     assert_eq!(server.options.name.as_deref(), Some("x"));
@@ -208,8 +208,8 @@ fn terms() {
     assert!(options.probe_timeout <= options.init_timeout);
     assert!(options.extend_on_progress && options.trust_annotations);
     assert_eq!(server.idle, None);
-    assert_eq!((options.lanes.instances, options.lanes.max), (Instances::One, 3));
-    assert_eq!((options.lanes.idle, options.park.time), (6 * SECOND, 8 * SECOND));
+    assert_eq!((options.sessions.instances, options.sessions.max), (Instances::One, 3));
+    assert_eq!((options.sessions.idle, options.park.time), (6 * SECOND, 8 * SECOND));
     assert_eq!((options.max_in_flight, options.limits.max_bytes), (7, 1000));
     let breaker = options.breaker.unwrap();
     assert_eq!(breaker.mode, BreakerMode::Rate { window: 20, percent: 25 });
@@ -220,7 +220,7 @@ fn terms() {
 
 #[test]
 fn whose_sessions_are_and_how_long_they_are_kept() {
-    let lanes = |text: &str| server(&format!("command = \"a\"\n{text}")).options.lanes;
+    let lanes = |text: &str| server(&format!("command = \"a\"\n{text}")).options.sessions;
     for (written, meant) in [
         ("per-user", Instances::PerUser),
         ("per-client", Instances::PerClient),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use tidegate_client::{AppError, Client, ElicitAnswer, EraChoice, Handlers, Options, ToolResult};
+use tidegate_client::{AppError, Client, ClientSettings, ElicitAnswer, EraChoice, Handlers, ToolResult};
 use tidegate_edge::http;
 use tidegate_gateway::Gateway;
 use tidegate_service::layers::RetryPolicy;
@@ -110,13 +110,13 @@ async fn client(name: &str, modern: bool, url: &str) -> Client {
         let name = answer.clone();
         async move { ElicitAnswer::Accept([("name".to_owned(), name.into())].into_iter().collect()) }
     });
-    let options = Options {
+    let options = ClientSettings {
         era: if modern { EraChoice::Modern } else { EraChoice::Legacy },
         retry: RetryPolicy::never(),
         breaker: None,
-        ..Options::default()
+        ..ClientSettings::default()
     };
-    Client::builder(url).unwrap().options(options).handlers(handlers).connect().await.unwrap()
+    Client::builder(url).unwrap().settings(options).handlers(handlers).connect().await.unwrap()
 }
 
 /// Every tool of every server works, for a caller of either era.

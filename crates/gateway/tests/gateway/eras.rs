@@ -57,7 +57,7 @@ impl Rig {
             serving.push(served);
         }
         let mut old = child("pipe-old", Eras::Legacy);
-        old.options.lanes.instances = instances;
+        old.options.sessions.instances = instances;
         servers.extend([old.seal(), child("pipe-new", Eras::Modern)]);
         let gateway = gateway(servers).await;
         for status in gateway.status() {

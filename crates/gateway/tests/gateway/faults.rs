@@ -345,7 +345,7 @@ async fn a_process_that_nobody_uses_rests_until_it_is_called() {
     let mut servers = [child("new", Eras::Modern), child("old", Eras::Legacy)];
     for server in &mut servers {
         server.idle = Some(Duration::from_millis(1));
-        server.options.lanes.idle = Duration::from_millis(1);
+        server.options.sessions.idle = Duration::from_millis(1);
     }
     let gateway = gateway(servers.map(|server| server.seal())).await;
     let caller = modern();

@@ -144,7 +144,7 @@ async fn the_end_waits_for_what_servers_of_this_process_end_with() {
     let dial = move |settings: &tidegate_gateway::ServerSettings| {
         let (told, name) = (told.clone(), settings.name.clone());
         let target = tidegate_client::Target::from_door(Server::new("local", "1.0").build());
-        let builder = tidegate_client::Client::builder(target)?.options(settings.options.clone());
+        let builder = tidegate_client::Client::builder(target)?.settings(settings.options.clone());
         Ok(builder.on_close(move || {
             let (told, name) = (told.clone(), name.clone());
             async move {

@@ -135,6 +135,24 @@ impl SseDecoder {
         }
     }
 
+    /// The stream has ended: the event that its end has cut off, for those who take what has come of it. Some servers end
+    /// theirs without the empty line after the last event.
+    ///
+    /// ```
+    /// use tidegate_protocol::sse::SseDecoder;
+    ///
+    /// let mut decoder = SseDecoder::new(1024);
+    /// decoder.push(b"data: last");
+    /// assert!(decoder.next_event().is_none());
+    /// assert_eq!(decoder.finish().unwrap().unwrap().data, "last");
+    /// assert!(decoder.finish().is_none());
+    /// ```
+    pub fn finish(&mut self) -> Option<Result<SseEvent, SseFault>> {
+        // The end of the line, if there is one, and an empty line.
+        self.push(b"\n\n");
+        self.next_event()
+    }
+
     /// The id of the last event, to be sent as `Last-Event-ID` when the stream is resumed.
     pub fn last_event_id(&self) -> Option<&str> {
         self.last_id.as_deref()

@@ -161,27 +161,22 @@ async fn errors(meeting: &Meeting) {
     assert_eq!(missing.code, "E204", "{missing}");
     let missing = client.read("demo://nowhere").await.expect_err("there is none");
     assert_eq!(missing.code, "E204", "{missing}");
-    let missing = client.prompt("nothing", Value::Null).await.expect_err("there is none");
+    let missing = client.get_prompt("nothing", Value::Null).await.expect_err("there is none");
     assert_eq!(missing.code, "E204", "{missing}");
-    let invalid = client.prompt("args-prompt", Value::Null).await.expect_err("an argument is missing");
+    let invalid = client.get_prompt("args-prompt", Value::Null).await.expect_err("an argument is missing");
     assert_eq!(invalid.code, "E203", "{invalid}");
     let strange = client.request("no/such/method", json!({})).await.expect_err("there is none");
     assert_eq!(strange.code, "E203", "{strange}");
 }
 
 async fn read(meeting: &Meeting) {
-    let read: Value =
-        meeting.client.read("demo://resource/dynamic/text/7").await.expect("text").to().expect("JSON");
-    assert!(
-        read["contents"][0]["text"].as_str().is_some_and(|text| text.starts_with("Resource 7")),
-        "{read}"
-    );
+    let read = meeting.client.read("demo://resource/dynamic/text/7").await.expect("text");
+    assert!(read.text().starts_with("Resource 7"), "{}", read.json());
 }
 
 async fn prompt(meeting: &Meeting) {
-    let prompt = meeting.client.prompt("args-prompt", json!({"city": "Bergen"})).await.expect("a prompt");
-    let prompt: Value = prompt.to().expect("JSON");
-    assert_eq!(prompt["messages"][0]["content"]["text"], "What's weather in Bergen?", "{prompt}");
+    let prompt = meeting.client.get_prompt("args-prompt", json!({"city": "Bergen"})).await.expect("a prompt");
+    assert_eq!(prompt.messages()[0].text(), Some("What's weather in Bergen?"), "{}", prompt.json());
 }
 
 async fn completion(meeting: &Meeting) {

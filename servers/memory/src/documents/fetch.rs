@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
 use tidegate_web::{
-    Answer, Circuits, Error, Follow, Guard, Proxies, Rate, Redirects, Request, Settings, Stray, Web, Zone,
+    Answer, Circuits, Error, Follow, Guard, Proxies, Rate, RedirectRefused, Redirects, Request, Settings,
+    Web, Zone,
 };
 use url::Url;
 
@@ -104,13 +105,15 @@ impl Fetcher {
             };
             pass.success();
             let next = next.map_err(|stray| match stray {
-                Stray::NoLocation => {
+                RedirectRefused::NoLocation => {
                     let what =
                         format!("url: the server answered {} without a Location header", status.as_u16());
                     Fault::new(Code::Outside, what)
                 }
-                Stray::TooMany => wrong(format!("it redirects more than {REDIRECTS} times")),
-                Stray::NotAUrl | Stray::Unsafe(_) => wrong("it redirects to something that is not a URL"),
+                RedirectRefused::TooMany => wrong(format!("it redirects more than {REDIRECTS} times")),
+                RedirectRefused::NotAUrl | RedirectRefused::Unsafe(_) => {
+                    wrong("it redirects to something that is not a URL")
+                }
             })?;
             check(&next).map_err(|fault| {
                 Fault::input("url", format!("it redirects to another URL: {}", fault.message))

@@ -91,8 +91,8 @@ async fn addresses_follow_an_upgrade_to_https() {
     let outside = Outside::of(Matcher::builder().build(), Some(network::trusting()));
     let plain = remote("http://tools.example/sse");
     let client = HttpClient::with(&plain, None, &HttpSettings::default(), outside).unwrap();
-    let secure = client.0.shared.place(Url::parse("https://tools.example/sse").unwrap(), None).unwrap();
-    client.0.place.store(Arc::new(secure));
+    let secure = client.0.shared.endpoint(Url::parse("https://tools.example/sse").unwrap(), None).unwrap();
+    client.0.endpoint.store(Arc::new(secure));
     for (url, expected) in [
         ("http://tools.example/messages?x=1", Some("https://tools.example/messages?x=1")),
         ("https://tools.example/messages", Some("https://tools.example/messages")),

@@ -10,16 +10,16 @@ use futures_util::FutureExt;
 use tidegate_protocol::{ClientCapabilities, Error, Id, Json, Method, Object, Request, Symbol};
 use tidegate_service::Question;
 
-use super::super::lane::Lane;
-use super::super::parked::{Open, check_shape};
-use super::super::run::{hint, may_ask, opened};
-use super::super::whose::ClientIdentity;
+use super::super::owner::ClientIdentity;
+use super::super::parked::{OpenQuestion, check_shape};
+use super::super::round::{hint, may_ask, opened};
+use super::super::session::UpstreamSession;
 use super::awaited::{ask_for_result, cancel_soon};
 use super::shape::{Detail, Shown, id_params, related, unrelated};
 use super::store::not_found;
-use crate::allowance::Allowance;
-use crate::options::Options;
+use crate::settings::ClientSettings;
 use crate::ticket::{Event, Sink, Ticket};
+use crate::time_budget::TimeBudget;
 
 /// How long to wait for the questions of a task that says it has some.
 const QUESTIONS: Duration = Duration::from_millis(500);
@@ -39,7 +39,7 @@ pub(crate) struct Live {
     ttl: Duration,
     /// What its caller can be asked.
     capabilities: ClientCapabilities,
-    lane: Mutex<Held>,
+    session: Mutex<SessionRef>,
     /// What the server asks about the task.
     questions: Arc<Ticket>,
     /// One request about a task at a time.
@@ -47,16 +47,16 @@ pub(crate) struct Live {
 }
 
 /// The session of a task.
-enum Held {
+enum SessionRef {
     /// Kept open for it.
-    Living(Arc<Lane>),
+    Living(Arc<UpstreamSession>),
     /// The task has ended and its caller knows how; the session is kept by whoever else uses it.
-    Ended(Weak<Lane>),
+    Ended(Weak<UpstreamSession>),
 }
 
 #[derive(Default)]
 struct Work {
-    open: Vec<Open>,
+    open: Vec<OpenQuestion>,
     /// Every key ever used: none is used twice (SEP-2663, Task Update Requests).
     keys: HashSet<ByteString>,
     /// `tasks/result`, which waits for the end of the task. Servers ask on its stream.
@@ -69,44 +69,44 @@ struct Work {
 
 impl Live {
     pub(super) fn new(
-        lane: &Arc<Lane>,
+        session: &Arc<UpstreamSession>,
         id: String,
         token: &Id,
         ttl: Duration,
         capabilities: ClientCapabilities,
     ) -> Arc<Live> {
         let questions = Arc::new(Ticket::new(token.clone(), Method::ToolsCall, Sink::default()));
-        lane.peer.desk.related.follow(&id, token, &questions);
-        let lane = Mutex::new(Held::Living(lane.clone()));
-        Arc::new(Live { id, ttl, capabilities, lane, questions, work: Default::default() })
+        session.connection.router.related.follow(&id, token, &questions);
+        let session = Mutex::new(SessionRef::Living(session.clone()));
+        Arc::new(Live { id, ttl, capabilities, session, questions, work: Default::default() })
     }
 
-    fn held(&self) -> MutexGuard<'_, Held> {
-        self.lane.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    fn session_ref(&self) -> MutexGuard<'_, SessionRef> {
+        self.session.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn lane(&self) -> Option<Arc<Lane>> {
-        let lane = match &*self.held() {
-            Held::Living(lane) => Some(lane.clone()),
-            Held::Ended(lane) => lane.upgrade(),
+    fn session(&self) -> Option<Arc<UpstreamSession>> {
+        let session = match &*self.session_ref() {
+            SessionRef::Living(session) => Some(session.clone()),
+            SessionRef::Ended(session) => session.upgrade(),
         };
-        lane.filter(|lane| lane.peer.is_open())
+        session.filter(|session| session.connection.is_open())
     }
 
     /// Whether it has not ended, as far as anybody knows.
     pub(super) fn is_live(&self) -> bool {
-        matches!(&*self.held(), Held::Living(lane) if lane.peer.is_open())
+        matches!(&*self.session_ref(), SessionRef::Living(session) if session.connection.is_open())
     }
 
     /// Whether nobody can reach it any more.
     pub(super) fn is_gone(&self) -> bool {
-        self.lane().is_none()
+        self.session().is_none()
     }
 
     /// Its time is over, and nobody can ask for it any more.
     pub(super) fn give_up(&self) {
-        if let Held::Living(lane) = &*self.held() {
-            cancel_soon(lane, &self.id);
+        if let SessionRef::Living(session) = &*self.session_ref() {
+            cancel_soon(session, &self.id);
         }
     }
 
@@ -114,27 +114,27 @@ impl Live {
     pub(super) async fn get(
         &self,
         handle: &str,
-        within: &Allowance,
-        options: &Options,
+        within: &TimeBudget,
+        settings: &ClientSettings,
     ) -> Result<Json, Error> {
-        let lane = self.lane().ok_or_else(not_found)?;
+        let session = self.session().ok_or_else(not_found)?;
         let mut work = self.work.lock().await;
-        let task = lane.ask(Method::TasksGet, &id_params(&self.id), within).await?;
-        lane.touch();
+        let task = session.ask(Method::TasksGet, &id_params(&self.id), within).await?;
+        session.touch();
         let broken = || Error::new(Symbol::Unavailable, "The server answered tasks/get with no task");
         let task = Object::of(&task).ok_or_else(broken)?;
         let status = task.str("status").ok_or_else(broken)?;
         let (status, detail) = match &*status {
             // The words do not mean the same: a tool that failed is `failed` in the one, and `completed` in the other.
-            "completed" | "failed" => match self.result(&mut work, &lane, within).await? {
+            "completed" | "failed" => match self.result(&mut work, &session, within).await? {
                 Ok(result) => ("completed", Detail::Result(unrelated(result))),
                 Err(error) => ("failed", Detail::Error(error)),
             },
             "cancelled" => ("cancelled", Detail::Nothing),
             status => {
-                self.gather(&mut work, &lane);
+                self.gather(&mut work, &session);
                 if status == "input_required" && work.open.is_empty() {
-                    self.wait_for_questions(&mut work, &lane, options.park.settle).await?;
+                    self.wait_for_questions(&mut work, &session, settings.park.settle).await?;
                 }
                 match work.open.is_empty() {
                     true => ("working", Detail::Nothing),
@@ -143,42 +143,42 @@ impl Live {
             }
         };
         if !matches!(detail, Detail::Questions(_)) && status != "working" {
-            self.ended(&mut work, &lane);
+            self.ended(&mut work, &session);
         }
         Ok(Shown { kind: "complete", handle, status, ttl: self.ttl, detail }.write(&task))
     }
 
     /// Its caller knows how it ended: nothing has to be kept for it.
-    fn ended(&self, work: &mut Work, lane: &Arc<Lane>) {
-        lane.peer.desk.related.forget(&self.id);
+    fn ended(&self, work: &mut Work, session: &Arc<UpstreamSession>) {
+        session.connection.router.related.forget(&self.id);
         work.open.clear();
         if let Some(result) = work.result.take() {
-            lane.peer.cancel(&result, "the task has ended");
+            session.connection.cancel(&result, "the task has ended");
         }
-        *self.held() = Held::Ended(Arc::downgrade(lane));
+        *self.session_ref() = SessionRef::Ended(Arc::downgrade(session));
     }
 
     /// Waits for the result of a task that has ended: what the call would have been answered with.
     async fn result(
         &self,
         work: &mut Work,
-        lane: &Arc<Lane>,
-        within: &Allowance,
+        session: &Arc<UpstreamSession>,
+        within: &TimeBudget,
     ) -> Result<Result<Json, Json>, Error> {
         for _ in 0..MAX_ASKED {
-            let ticket = self.asked_for_result(work, lane)?;
+            let ticket = self.asked_for_result(work, session)?;
             loop {
                 if let Some(answer) = work.answer.take() {
                     return Ok(answer);
                 }
                 match within.within(&self.questions, self.event(Some(&ticket))).await? {
-                    Event::Lost(error) if !lane.peer.is_open() => return Err(error),
+                    Event::Lost(error) if !session.connection.is_open() => return Err(error),
                     Event::Lost(error) if error.symbol() == Symbol::SessionNotFound => return Err(error),
                     Event::Lost(_) => {
                         work.result = None;
                         break;
                     }
-                    event => self.take(work, lane, event),
+                    event => self.take(work, session, event),
                 }
             }
         }
@@ -187,11 +187,11 @@ impl Live {
     }
 
     /// `tasks/result`, sent if it is not under way.
-    fn asked_for_result(&self, work: &mut Work, lane: &Lane) -> Result<Arc<Ticket>, Error> {
+    fn asked_for_result(&self, work: &mut Work, session: &UpstreamSession) -> Result<Arc<Ticket>, Error> {
         if let Some(ticket) = &work.result {
             return Ok(ticket.clone());
         }
-        let ticket = ask_for_result(lane, &self.id, Sink::default())?;
+        let ticket = ask_for_result(session, &self.id, Sink::default())?;
         Ok(work.result.insert(ticket).clone())
     }
 
@@ -199,10 +199,10 @@ impl Live {
     async fn wait_for_questions(
         &self,
         work: &mut Work,
-        lane: &Arc<Lane>,
+        session: &Arc<UpstreamSession>,
         settle: Duration,
     ) -> Result<(), Error> {
-        let ticket = self.asked_for_result(work, lane)?;
+        let ticket = self.asked_for_result(work, session)?;
         for _ in 0..MAX_EVENTS {
             if work.answer.is_some() || work.expected.is_some_and(|expected| work.open.len() >= expected) {
                 break;
@@ -214,7 +214,7 @@ impl Live {
                     // The next who asks tries again, if there is anything left to try.
                     return if error.symbol() == Symbol::SessionNotFound { Err(error) } else { Ok(()) };
                 }
-                Ok(event) => self.take(work, lane, event),
+                Ok(event) => self.take(work, session, event),
                 Err(_) => break,
             }
         }
@@ -222,12 +222,12 @@ impl Live {
     }
 
     /// Takes whatever has come so far.
-    fn gather(&self, work: &mut Work, lane: &Arc<Lane>) {
+    fn gather(&self, work: &mut Work, session: &Arc<UpstreamSession>) {
         let result = work.result.clone();
         while let Some(event) = self.event(result.as_ref()).now_or_never() {
             match event {
                 Event::Lost(_) => work.result = None,
-                event => self.take(work, lane, event),
+                event => self.take(work, session, event),
             }
         }
     }
@@ -240,15 +240,15 @@ impl Live {
         .await
     }
 
-    fn take(&self, work: &mut Work, lane: &Lane, event: Event) {
+    fn take(&self, work: &mut Work, session: &UpstreamSession, event: Event) {
         match event {
-            Event::Question(question) if may_ask(lane, &self.capabilities, &question).is_err() => {}
+            Event::Question(question) if may_ask(session, &self.capabilities, &question).is_err() => {}
             Event::Question(question) if work.open.len() < MAX_OPEN && work.keys.len() < MAX_KEYS => {
                 work.asked(question)
             }
             Event::Question(question) => {
                 let refusal = Error::new(Symbol::RateLimited, "The task asks too much");
-                lane.peer.desk.answer(&question.id, &Err(refusal));
+                session.connection.router.answer(&question.id, &Err(refusal));
             }
             Event::Answer(answer) => {
                 work.result = None;
@@ -265,9 +265,9 @@ impl Live {
         mut given: HashMap<String, Json>,
         client: &ClientIdentity,
     ) -> Result<(), Error> {
-        let lane = self.lane().ok_or_else(not_found)?;
+        let session = self.session().ok_or_else(not_found)?;
         let mut work = self.work.lock().await;
-        self.gather(&mut work, &lane);
+        self.gather(&mut work, &session);
         for question in &work.open {
             if let Some(answer) = given.get(&*question.key) {
                 check_shape(&question.method, &question.key, answer)?;
@@ -276,26 +276,26 @@ impl Live {
         work.open.retain(|question| match given.remove(&*question.key) {
             Some(answer) => {
                 if question.method == Method::RootsList {
-                    lane.told_roots_of(client);
+                    session.told_roots_of(client);
                 }
-                lane.peer.desk.answer(&question.id, &Ok(related(&answer, &self.id)));
+                session.connection.router.answer(&question.id, &Ok(related(&answer, &self.id)));
                 false
             }
             None => true,
         });
         work.expected = None;
-        lane.touch();
+        session.touch();
         Ok(())
     }
 
     /// `tasks/cancel`. SEP-2663 leaves it to the server whether it stops the work; what is asked for is only to be heard.
-    pub(super) async fn cancel(&self, within: &Allowance) -> Result<(), Error> {
-        let lane = self.lane().ok_or_else(not_found)?;
-        if !lane.facts.has_capability("tasks.cancel") {
-            tracing::debug!(server = %lane.peer.desk.name, "the server cannot cancel tasks");
+    pub(super) async fn cancel(&self, within: &TimeBudget) -> Result<(), Error> {
+        let session = self.session().ok_or_else(not_found)?;
+        if !session.server_info.has_capability("tasks.cancel") {
+            tracing::debug!(server = %session.connection.router.name, "the server cannot cancel tasks");
             return Ok(());
         }
-        match lane.ask(Method::TasksCancel, &id_params(&self.id), within).await {
+        match session.ask(Method::TasksCancel, &id_params(&self.id), within).await {
             // It has ended already.
             Err(error) if error.symbol() == Symbol::InvalidParams => Ok(()),
             cancelled => cancelled.map(drop),
@@ -305,12 +305,12 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        let Some(lane) = self.lane() else { return };
-        lane.peer.desk.related.forget(&self.id);
+        let Some(session) = self.session() else { return };
+        session.connection.router.related.forget(&self.id);
         if let Some(result) = &self.work.get_mut().result {
-            lane.peer.cancel(result, "nobody asks for the task any more");
+            session.connection.cancel(result, "nobody asks for the task any more");
         }
-        lane.touch();
+        session.touch();
     }
 }
 
@@ -333,8 +333,11 @@ impl Work {
     }
 
     fn questions(&self) -> Json {
-        let asked =
-            |q: &Open| Question { key: q.key.clone(), method: q.method.clone(), params: q.params.clone() };
+        let asked = |q: &OpenQuestion| Question {
+            key: q.key.clone(),
+            method: q.method.clone(),
+            params: q.params.clone(),
+        };
         let questions: Vec<_> = self.open.iter().map(asked).collect();
         let mut out = Vec::with_capacity(256);
         Question::write_map(&questions, &mut out);

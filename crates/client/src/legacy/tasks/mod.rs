@@ -18,13 +18,13 @@ use tidegate_protocol::{Capability, Error, Method, Symbol};
 use tidegate_service::{Call, Reply};
 
 use super::call::Legacy;
-use super::run::held;
-use super::whose::ClientIdentity;
-use crate::allowance::Allowance;
+use super::owner::ClientIdentity;
+use super::round::answers_in;
+use crate::time_budget::TimeBudget;
 
 impl Legacy {
     /// Answers `tasks/get`, `tasks/update` and `tasks/cancel` for a task that was given out.
-    pub(super) async fn task(self: &Arc<Self>, call: &Call, allowance: Allowance) -> Result<Reply, Error> {
+    pub(super) async fn task(self: &Arc<Self>, call: &Call, budget: TimeBudget) -> Result<Reply, Error> {
         let context = &call.context;
         // SEP-2663, Capability Negotiation. Tasks of 2025-11-25 are part of its core.
         if context.revision.is_modern() && !context.capabilities.has(Capability::Tasks) {
@@ -35,22 +35,22 @@ impl Legacy {
         let live = self.tasks.find(&handle, &context.principal)?;
         let answer = async {
             match call.method {
-                Method::TasksGet => live.get(&handle, &allowance, &self.options).await.map(Reply::Complete),
+                Method::TasksGet => live.get(&handle, &budget, &self.settings).await.map(Reply::Complete),
                 Method::TasksUpdate => {
                     if call.params.object().object("inputResponses").is_none() {
                         return Err(Error::invalid_params("\"inputResponses\" must be an object"));
                     }
-                    live.update(held(&call.params), &ClientIdentity::of(context)).await?;
+                    live.update(answers_in(&call.params), &ClientIdentity::of(context)).await?;
                     Ok(Reply::complete(context.revision, ""))
                 }
                 _ => {
-                    live.cancel(&allowance).await?;
+                    live.cancel(&budget).await?;
                     Ok(Reply::complete(context.revision, ""))
                 }
             }
         };
-        let answer = tokio::time::timeout_at(allowance.ends(None).into(), answer).await;
-        let answer = answer.unwrap_or_else(|_| Err(allowance.over()));
+        let answer = tokio::time::timeout_at(budget.ends(None).into(), answer).await;
+        let answer = answer.unwrap_or_else(|_| Err(budget.over()));
         match answer {
             Err(error) if error.symbol() == Symbol::SessionNotFound => {
                 // The server has forgotten the session, and its tasks with it.

@@ -6,9 +6,8 @@ use tidegate_protocol::{Capability, Error, Feature, Method};
 use tidegate_service::{Call, Reply};
 
 use super::super::call::Legacy;
-use super::super::lane::Lane;
-use crate::allowance::Allowance;
 use crate::cache::Fetch;
+use crate::time_budget::TimeBudget;
 use crate::tool::TaskSupport;
 
 /// What a call is to the server, and what its caller gets.
@@ -23,7 +22,7 @@ pub(crate) enum AsTask {
 }
 
 impl Legacy {
-    /// What becomes of a call. The server's list of tools knows; with `anew` it is fetched again.
+    /// What becomes of a call to a server that has tasks. The server's list of tools knows; with `anew` it is fetched again.
     ///
     /// SEP-2663 leaves it to the server whether a call becomes a task, whatever the request says. Here that is us, and
     /// only what cannot be had otherwise does: nobody has to poll for what an ordinary call brings. A legacy caller asks
@@ -31,11 +30,10 @@ impl Legacy {
     pub(in super::super) async fn plan(
         self: &Arc<Self>,
         call: &Call,
-        lane: &Lane,
-        allowance: &Allowance,
+        budget: &TimeBudget,
         anew: bool,
     ) -> Result<AsTask, Error> {
-        if call.method != Method::ToolsCall || !lane.tasks {
+        if call.method != Method::ToolsCall {
             return Ok(AsTask::No);
         }
         let context = &call.context;
@@ -50,11 +48,11 @@ impl Legacy {
             Some(table) => table,
             None => {
                 let listed = self.cache.refresh(&context.principal, self.fetch(call));
-                match tokio::time::timeout_at(allowance.ends(None).into(), listed).await {
+                match tokio::time::timeout_at(budget.ends(None).into(), listed).await {
                     Ok(Ok(table)) => table,
                     // A server whose tools cannot be listed may still let them be called.
                     Ok(Err(_)) => return Ok(AsTask::No),
-                    Err(_) => return Err(allowance.over().unexecuted()),
+                    Err(_) => return Err(budget.over().unexecuted()),
                 }
             }
         };
@@ -81,9 +79,9 @@ impl Legacy {
             Box::pin(async move {
                 let call = Call::new(Method::ToolsList, crate::page_params(cursor)?, context);
                 let now = std::time::Instant::now();
-                let allowance = Allowance::new(now, legacy.options.timeout, false, None);
+                let budget = TimeBudget::new(now, legacy.settings.timeout, false, None);
                 let answered = tokio::select! {
-                    answered = legacy.call(&call, allowance) => answered?,
+                    answered = legacy.call(&call, budget) => answered?,
                     () = legacy.dialer.over.cancelled() => return Err(crate::upstream::closed()),
                 };
                 match answered {

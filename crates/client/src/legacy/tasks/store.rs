@@ -8,16 +8,16 @@ use tidegate_protocol::seal::{Binding, Sealer, digest};
 use tidegate_protocol::{ClientCapabilities, Error, Id, Json, Object, Symbol};
 use tidegate_service::{Principal, epoch_ms};
 
-use super::super::lane::Lane;
 use super::super::seal::seal;
+use super::super::session::UpstreamSession;
 use super::live::Live;
 use super::shape::{Detail, Shown};
-use crate::options::TaskOptions;
+use crate::settings::TaskSettings;
 use crate::timer::Timer;
 
 /// The tasks, by a name that only their sealed handle knows.
 pub(crate) struct Tasks {
-    options: TaskOptions,
+    settings: TaskSettings,
     sealer: Sealer,
     table: Mutex<HashMap<u64, Entry>>,
 }
@@ -30,8 +30,8 @@ struct Entry {
 }
 
 impl Tasks {
-    pub(crate) fn new(options: TaskOptions, sealer: Sealer) -> Arc<Tasks> {
-        Arc::new(Tasks { options, sealer, table: Mutex::default() })
+    pub(crate) fn new(settings: TaskSettings, sealer: Sealer) -> Arc<Tasks> {
+        Arc::new(Tasks { settings, sealer, table: Mutex::default() })
     }
 
     fn table(&self) -> MutexGuard<'_, HashMap<u64, Entry>> {
@@ -50,7 +50,7 @@ impl Tasks {
         drop(gone);
         let table = self.table();
         let theirs = table.values().filter(|entry| entry.owner == *owner).count();
-        if theirs >= self.options.per_caller || table.len() >= self.options.total {
+        if theirs >= self.settings.per_caller || table.len() >= self.settings.total {
             let what = "Too many tasks are under way. Wait until some of them have ended, or cancel them";
             return Err(Error::new(Symbol::RateLimited, what).unexecuted());
         }
@@ -61,21 +61,21 @@ impl Tasks {
     /// us, may well be `1`.
     pub(crate) fn give_out(
         self: &Arc<Self>,
-        lane: &Arc<Lane>,
+        session: &Arc<UpstreamSession>,
         (task, id): (&Object, String),
         token: &Id,
         (owner, capabilities): (&Principal, &ClientCapabilities),
     ) -> Result<Json, Error> {
         let ttl = task.get("ttl").and_then(|ms| ms.parse::<f64>().ok()).filter(|ms| *ms >= 0.0);
-        let ttl = ttl.map_or(self.options.max_ttl, |ms| Duration::from_millis(ms.min(1e12) as u64));
-        let ttl = ttl.min(self.options.max_ttl);
+        let ttl = ttl.map_or(self.settings.max_ttl, |ms| Duration::from_millis(ms.min(1e12) as u64));
+        let ttl = ttl.min(self.settings.max_ttl);
         let name = u64::from_le_bytes(tidegate_service::random());
         let expires = epoch_ms() + ttl.as_millis() as u64;
         let handle = seal(&self.sealer, &name.to_le_bytes(), &binding(owner), expires)?;
         let status = task.str("status").unwrap_or_else(|| "working".into());
         let shown = Shown { kind: "task", handle: &handle, status: &status, ttl, detail: Detail::Nothing };
         let json = shown.write(task);
-        let live = Live::new(lane, id, token, ttl, capabilities.clone());
+        let live = Live::new(session, id, token, ttl, capabilities.clone());
         let all = Arc::downgrade(self);
         let timer = Timer::after(ttl, move || {
             let expired = all.upgrade().and_then(|all| all.table().remove(&name));

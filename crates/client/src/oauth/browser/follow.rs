@@ -6,9 +6,9 @@ use tidegate_protocol::Error;
 use url::Url;
 
 use super::{Browser, Visit};
+use crate::oauth::allowed_addresses::AllowedAddresses;
 use crate::oauth::fault::Fault;
 use crate::oauth::http::{Http, get};
-use crate::oauth::reach::Reach;
 
 /// Asks for the login page and takes the redirect that it answers with. Tests and the conformance suite have
 /// authorization servers that work so; nobody has to listen at the redirect URI.
@@ -39,7 +39,7 @@ impl Visit for FollowRedirect {
         Box::pin(async move {
             let url =
                 Url::parse(&url).map_err(|_| Fault::Browser("the login page has no valid address".into()))?;
-            let answer = Http::new(Reach::anywhere()).send(get(&url)?).await?;
+            let answer = Http::new(AllowedAddresses::anywhere()).send(get(&url)?).await?;
             let location = answer.headers.get(header::LOCATION).and_then(|to| to.to_str().ok());
             match location.filter(|_| answer.status.is_redirection()) {
                 Some(location) => Ok(location.to_owned()),

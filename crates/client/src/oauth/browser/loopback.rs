@@ -148,16 +148,16 @@ async fn receive(
     state: Option<String>,
 ) -> Result<String, Fault> {
     let (found, mut answers) = mpsc::channel(1);
-    let wanted = Arc::new((redirect_uri, state));
+    let expected = Arc::new((redirect_uri, state));
     // Dropped with this future, and all connections with it.
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => {
                 let Ok((stream, _)) = accepted else { continue };
-                let (wanted, found) = (wanted.clone(), found.clone());
+                let (expected, found) = (expected.clone(), found.clone());
                 connections.spawn(async move {
-                    let service = service_fn(|request| answer(request, wanted.clone(), found.clone()));
+                    let service = service_fn(|request| answer(request, expected.clone(), found.clone()));
                     let mut server = http1::Builder::new();
                     server.timer(TokioTimer::new()).header_read_timeout(Duration::from_secs(10)).keep_alive(false);
                     _ = server.serve_connection(TokioIo::new(stream), service).await;
@@ -175,10 +175,10 @@ async fn receive(
 
 async fn answer(
     request: Request<Incoming>,
-    wanted: Arc<(String, Option<String>)>,
+    expected: Arc<(String, Option<String>)>,
     found: mpsc::Sender<String>,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
-    let (redirect_uri, state) = &*wanted;
+    let (redirect_uri, state) = &*expected;
     if request.uri().path() != PATH || request.method() != Method::GET {
         return Ok(page(StatusCode::NOT_FOUND, STRANGE));
     }

@@ -109,7 +109,7 @@ impl FileStore {
         let path = self.path(&credentials.server, &credentials.issuer);
         let text = serde_json::to_vec_pretty(credentials)
             .map_err(|error| Fault::Store(format!("tokens cannot be written as JSON: {error}")))?;
-        let fresh = self.directory.join(format!(".{}.tmp", random_text::<16>()?));
+        let fresh = self.directory.join(format!(".{}.tmp", random_text::<16>()));
         let written = create_private(&fresh)
             .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()))
             .and_then(|()| fs::rename(&fresh, &path));

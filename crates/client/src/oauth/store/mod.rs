@@ -15,7 +15,7 @@ pub use file::FileStore;
 pub use memory::MemoryStore;
 
 use super::scopes::Scopes;
-use super::secret::Secret;
+use tidegate_service::secrets::Secret;
 
 /// Keeps what was given out for each server, apart for each authorization server: what one of them gave must never be
 /// shown to another.

@@ -8,13 +8,13 @@ use url::Url;
 
 use super::world::World;
 use super::{Counter, says};
+use crate::oauth::allowed_addresses::AllowedAddresses;
 use crate::oauth::http::{Answer, Http};
-use crate::oauth::reach::Reach;
 use crate::oauth::{Browser, BrowserFn, LoopbackBrowser, MemoryStore, OAuth};
 
 async fn get(url: &str) -> Answer {
     let request = Request::get(url).body(Bytes::new()).unwrap();
-    Http::new(Reach::anywhere()).send(request).await.unwrap()
+    Http::new(AllowedAddresses::anywhere()).send(request).await.unwrap()
 }
 
 /// Does what a browser does: opens the page and goes where that leads.

@@ -11,7 +11,7 @@ const SERVER: &str = "https://mcp.example/mcp?key=k";
 
 /// A directory that is not there yet.
 pub(super) fn scratch(name: &str) -> PathBuf {
-    let number = crate::oauth::jwt::random_text::<16>().unwrap();
+    let number = crate::oauth::jwt::random_text::<16>();
     std::env::temp_dir().join(format!("tidegate-{name}-{}-{number}", std::process::id())).join("tokens")
 }
 

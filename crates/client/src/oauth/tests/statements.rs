@@ -37,7 +37,7 @@ fn changed(mut value: Value, changes: &Value) -> Value {
 }
 
 fn check(answer: &Value, scopes: &str) -> Result<String, &'static str> {
-    let wanted = Wanted {
+    let expected = ExpectedClaims {
         idp: "https://idp.example",
         server: "https://as.example",
         client: "me",
@@ -45,7 +45,7 @@ fn check(answer: &Value, scopes: &str) -> Result<String, &'static str> {
         scopes: &Scopes::parse(scopes),
     };
     let given: Exchanged = serde_json::from_value(answer.clone()).map_err(|_| "malformed")?;
-    given.check(&wanted, NOW).map(|scopes| scopes.to_string())
+    given.check(&expected, NOW).map(|scopes| scopes.to_string())
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn a_token_allows_no_more_than_the_statement() {
 #[test]
 fn settings_make_sense() {
     let endpoint = |issuer: &str, client: &str, proof: Proof| TokenEndpoint {
-        http: Arc::new(Http::new(Reach::anywhere())),
+        http: Arc::new(Http::new(AllowedAddresses::anywhere())),
         url: Url::parse(&format!("{issuer}/token")).unwrap(),
         issuer: issuer.to_owned(),
         client_id: client.to_owned(),

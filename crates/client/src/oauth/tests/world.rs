@@ -14,9 +14,9 @@ use tidegate_protocol::Error;
 use tokio::net::TcpListener;
 use url::form_urlencoded;
 
+use crate::oauth::allowed_addresses::AllowedAddresses;
 use crate::oauth::http::Http;
 use crate::oauth::jwt::encode;
-use crate::oauth::reach::Reach;
 use crate::oauth::{FollowRedirect, OAuth, OAuthBuilder, Scopes};
 use crate::{Authorizer, Challenge};
 
@@ -175,7 +175,7 @@ impl World {
 
     /// One MCP request, as the transport makes it.
     pub(super) async fn call(&self, oauth: &OAuth) -> Result<u16, Error> {
-        let http = Http::new(Reach::anywhere());
+        let http = Http::new(AllowedAddresses::anywhere());
         let url = self.mcp.parse().unwrap();
         for _ in 0..4 {
             let refused = oauth.authorization().await?;

@@ -8,7 +8,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use serde_json::{Value, json};
-use tidegate_client::{Client, ClientDoor, Options};
+use tidegate_client::{Client, ClientDoor, ClientSettings};
 use tidegate_protocol::Json;
 use tidegate_service::{Notice, Outbox};
 use tokio::sync::Notify;
@@ -48,9 +48,9 @@ impl Foreign {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/mcp", listener.local_addr().unwrap());
         tokio::spawn(async move { axum::serve(listener, router).await });
-        let mut options = Options::default();
+        let mut options = ClientSettings::default();
         options.offer_revision(tidegate_protocol::Revision::V2025_11_25);
-        let client = Client::builder(url.as_str()).unwrap().options(options).lazy().unwrap();
+        let client = Client::builder(url.as_str()).unwrap().settings(options).lazy().unwrap();
         (foreign, client.door())
     }
 

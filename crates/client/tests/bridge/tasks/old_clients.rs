@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_client::{Client, ElicitAnswer, Handlers, Options};
+use tidegate_client::{Client, ClientSettings, ElicitAnswer, Handlers};
 use tidegate_edge::Eras;
 
 use super::world::{World, listen};
@@ -11,14 +11,14 @@ use super::world::{World, listen};
 /// A client of 2025-11-25, which speaks to the server through the door of another client.
 async fn client(world: &World) -> Client {
     let url = listen(world.client(|_| {}).door(), Eras::Both).await;
-    let mut options = Options::default();
+    let mut options = ClientSettings::default();
     options.offer_revision(tidegate_protocol::Revision::V2025_11_25);
     let handlers = Handlers::new().on_elicit(false, |question| async move {
         assert!(question.message.ends_with('?'));
         let answer = json!({"name": question.message.trim_end_matches('?')});
         ElicitAnswer::Accept(answer.as_object().unwrap().clone())
     });
-    Client::builder(url.as_str()).unwrap().options(options).handlers(handlers).lazy().unwrap()
+    Client::builder(url.as_str()).unwrap().settings(options).handlers(handlers).lazy().unwrap()
 }
 
 async fn ask(client: &Client, method: &str, params: Value) -> Value {

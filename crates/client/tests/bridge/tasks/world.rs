@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_client::{Client, ClientDoor, Command, Options, Target};
+use tidegate_client::{Client, ClientDoor, ClientSettings, Command, Target};
 use tidegate_edge::{Eras, http, stdio};
 use tidegate_protocol::{ClientCapabilities, Error, Json, Limits, Method, Params, Symbol};
 use tidegate_server::{Cx, Elicit, Server, TaskSupport, Tool, ToolError, schemars};
@@ -176,8 +176,8 @@ impl World {
         World { target: Target::url(&url).unwrap(), acted, gate }
     }
 
-    pub(crate) fn client(&self, change: impl FnOnce(&mut Options)) -> Client {
-        let builder = Client::builder(self.target.clone()).unwrap().options(Options::default());
+    pub(crate) fn client(&self, change: impl FnOnce(&mut ClientSettings)) -> Client {
+        let builder = Client::builder(self.target.clone()).unwrap().settings(ClientSettings::default());
         builder.configure(change).lazy().unwrap()
     }
 
