@@ -4,11 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::models::{Turn, Usage};
-use crate::store::{Change, Code, Fault, Result, Value, View};
+use crate::error::{Code, Fault, Result};
+use crate::models::{Turn, Usage};
+use crate::store::{Change, Value, View};
 
 /// The tables of sessions.
-pub(super) const TABLES: [&str; 4] = [
+pub(crate) const TABLES: [&str; 4] = [
     // `owner` is who talks: people of one tenant do not see what the others say.
     "CREATE TABLE sessions (
         id INTEGER PRIMARY KEY,

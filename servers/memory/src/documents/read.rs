@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::graph::entities;
-use crate::store::{Code, Fault, Result, Row, Value, View};
-
-use super::kind::Kind;
 use super::model::{self, Base, Document};
+use crate::error::{Code, Fault, Result};
+use crate::pages::PageText;
+use crate::store::{Row, Value, View, prefix_range};
+use crate::texts::kind::Kind;
 
 /// The columns of [`Kept::read`].
 const COLUMNS: &str = "key, version, title, base, origin, source, kind, bytes, characters, chunks, tags, metadata, created, since, \
@@ -17,14 +17,14 @@ const WIDTH: usize = 16;
 
 /// A version of a document as it is kept.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
-    pub(super) key: i64,
-    pub(super) origin: Option<String>,
-    pub(super) kind: Kind,
+pub(crate) struct Kept {
+    pub(crate) key: i64,
+    pub(crate) origin: Option<String>,
+    pub(crate) kind: Kind,
     /// The change that made this version.
-    pub(super) made: i64,
-    pub(super) gone: Option<i64>,
-    pub(super) document: Document,
+    pub(crate) made: i64,
+    pub(crate) gone: Option<i64>,
+    pub(crate) document: Document,
 }
 
 impl Kept {
@@ -57,25 +57,25 @@ impl Kept {
 }
 
 /// The document with this number, if it is there.
-pub(super) fn find(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
+pub(crate) fn find(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
     let sql = format!("SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND key = ?2 AND gone IS NULL");
     view.one(&sql, &[Value::Int(key)], Kept::read)
 }
 
 /// A version by the number of its row.
-pub(super) fn row(view: &mut View<'_>, id: i64) -> Result<Kept> {
+pub(crate) fn row(view: &mut View<'_>, id: i64) -> Result<Kept> {
     let sql = format!("SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND id = ?2");
     let found = view.one(&sql, &[Value::Int(id)], Kept::read)?;
     found.ok_or_else(|| Fault::new(Code::Database, "The version is not there any more"))
 }
 
 /// The document with this number, or a sentence.
-pub(super) fn known(view: &mut View<'_>, key: i64) -> Result<Kept> {
+pub(crate) fn known(view: &mut View<'_>, key: i64) -> Result<Kept> {
     find(view, key)?.ok_or_else(|| model::none(key))
 }
 
 /// One version of a document, whatever became of it.
-pub(super) fn version(view: &mut View<'_>, key: i64, version: i64) -> Result<Option<Kept>> {
+pub(crate) fn version(view: &mut View<'_>, key: i64, version: i64) -> Result<Option<Kept>> {
     let sql = format!("SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND key = ?2 AND version = ?3");
     view.one(&sql, &[Value::Int(key), Value::Int(version)], Kept::read)
 }
@@ -83,7 +83,7 @@ pub(super) fn version(view: &mut View<'_>, key: i64, version: i64) -> Result<Opt
 /// A version of a document, and when it held.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Version {
+pub(crate) struct Version {
     /// What the document was then, without its text.
     #[serde(flatten)]
     document: Document,
@@ -99,7 +99,7 @@ pub(super) struct Version {
 
 /// The last versions of a document before one, at most `limit`, oldest first, whatever became of it; and how many there
 /// are in all.
-pub(super) fn history(
+pub(crate) fn history(
     view: &mut View<'_>,
     key: i64,
     limit: usize,
@@ -127,7 +127,7 @@ pub(super) fn history(
 }
 
 /// The last version of a document, whatever became of it.
-pub(super) fn last(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
+pub(crate) fn last(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND key = ?2 ORDER BY version DESC LIMIT 1"
     );
@@ -135,13 +135,13 @@ pub(super) fn last(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
 }
 
 /// The document that was read from there.
-pub(super) fn from(view: &mut View<'_>, origin: &str) -> Result<Option<Kept>> {
+pub(crate) fn from(view: &mut View<'_>, origin: &str) -> Result<Option<Kept>> {
     let sql = format!("SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND origin = ?2 AND gone IS NULL");
     view.one(&sql, &[Value::Text(origin.into())], Kept::read)
 }
 
 /// The documents of this digest that were given as text, under this title and on this shelf.
-pub(super) fn alike(view: &mut View<'_>, digest: i64, title: &str, base: Base) -> Result<Vec<Kept>> {
+pub(crate) fn alike(view: &mut View<'_>, digest: i64, title: &str, base: Base) -> Result<Vec<Kept>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND digest = ?2 AND title = ?3 AND base = ?4
          AND origin IS NULL AND gone IS NULL ORDER BY key"
@@ -151,7 +151,7 @@ pub(super) fn alike(view: &mut View<'_>, digest: i64, title: &str, base: Base) -
 }
 
 /// Documents, the newest first, from those older than the one with the number `before`.
-pub(super) fn list(
+pub(crate) fn list(
     view: &mut View<'_>,
     base: Option<Base>,
     before: Option<i64>,
@@ -167,7 +167,7 @@ pub(super) fn list(
 }
 
 /// The document of this id, address or title.
-pub(super) fn named(view: &mut View<'_>, name: &str) -> Result<Option<Kept>> {
+pub(crate) fn named(view: &mut View<'_>, name: &str) -> Result<Option<Kept>> {
     if let Ok(key) = model::key("id", name)
         && let Some(kept) = find(view, key)?
     {
@@ -180,8 +180,8 @@ pub(super) fn named(view: &mut View<'_>, name: &str) -> Result<Option<Kept>> {
 }
 
 /// Documents whose title begins so, in capitals or not: their numbers and titles.
-pub(super) fn titled(view: &mut View<'_>, typed: &str, limit: usize) -> Result<Vec<(i64, String)>> {
-    let [from, to] = entities::beginning(typed);
+pub(crate) fn titled(view: &mut View<'_>, typed: &str, limit: usize) -> Result<Vec<(i64, String)>> {
+    let [from, to] = prefix_range(typed);
     view.all(
         "SELECT key, title FROM documents
          WHERE tenant = ?1 AND gone IS NULL AND LOWER(title) >= ?2 AND LOWER(title) < ?3
@@ -192,7 +192,7 @@ pub(super) fn titled(view: &mut View<'_>, typed: &str, limit: usize) -> Result<V
 }
 
 /// The numbers of documents whose number begins with these digits.
-pub(super) fn numbered(view: &mut View<'_>, digits: &str, limit: usize) -> Result<Vec<i64>> {
+pub(crate) fn numbered(view: &mut View<'_>, digits: &str, limit: usize) -> Result<Vec<i64>> {
     let mut found = Vec::new();
     let Some(first) = digits.parse::<i64>().ok().filter(|first| *first > 0) else { return Ok(found) };
     // 12, then 120 to 129, then 1200 to 1299, …
@@ -211,7 +211,7 @@ pub(super) fn numbered(view: &mut View<'_>, digits: &str, limit: usize) -> Resul
 }
 
 /// Part of the text of a version: `limit` characters from `offset`.
-pub(super) fn part(view: &mut View<'_>, kept: &Kept, offset: i64, limit: i64) -> Result<String> {
+pub(crate) fn part(view: &mut View<'_>, kept: &Kept, offset: i64, limit: i64) -> Result<String> {
     let mut text = String::new();
     let end = offset.saturating_add(limit);
     // The pieces that this version had: those that were there after the change that made it.
@@ -232,31 +232,31 @@ pub(super) fn part(view: &mut View<'_>, kept: &Kept, offset: i64, limit: i64) ->
 }
 
 /// The whole text of a version.
-pub(super) fn text(view: &mut View<'_>, kept: &Kept) -> Result<String> {
+pub(crate) fn text(view: &mut View<'_>, kept: &Kept) -> Result<String> {
     part(view, kept, 0, i64::MAX)
 }
 
 /// A piece of a document, found by its page.
-pub(super) struct Piece {
-    pub(super) key: i64,
-    pub(super) title: String,
-    pub(super) base: String,
-    pub(super) source: String,
-    pub(super) place: i64,
-    pub(super) heading: String,
-    pub(super) first_line: i64,
-    pub(super) last_line: i64,
-    pub(super) content: String,
+pub(crate) struct Piece {
+    pub(crate) key: i64,
+    pub(crate) title: String,
+    pub(crate) base: String,
+    pub(crate) source: String,
+    pub(crate) place: i64,
+    pub(crate) heading: String,
+    pub(crate) first_line: i64,
+    pub(crate) last_line: i64,
+    pub(crate) content: String,
 }
 
 /// What the page of a piece says, with the title of its document and the heading that it stands under.
-pub(crate) fn said(view: &mut View<'_>, page: i64) -> Result<Option<String>> {
+pub(crate) fn page_text(view: &mut View<'_>, page: i64) -> Result<Option<PageText>> {
     let piece = piece(view, page)?;
-    Ok(piece.map(|piece| format!("{} {}\n{}", piece.title, piece.heading, piece.content)))
+    Ok(piece.map(|piece| PageText { name: piece.title, about: piece.heading, body: piece.content }))
 }
 
 /// The piece whose page this is, unless its document does not have it any more.
-pub(super) fn piece(view: &mut View<'_>, page: i64) -> Result<Option<Piece>> {
+pub(crate) fn piece(view: &mut View<'_>, page: i64) -> Result<Option<Piece>> {
     view.one(
         "SELECT d.key, d.title, d.base, d.source, c.place, c.heading, c.first_line, c.last_line, t.content
          FROM document_texts t

@@ -1,19 +1,19 @@
 //! Taking back what a change did to documents: what it made ends, and the version before it comes back as a new one.
 
-use crate::graph::revert;
-use crate::graph::single::{self, Table, Undone};
-use crate::store::{Change, Result, Value};
-
-use super::chunk::chunks;
-use super::pieces::lay;
-use super::{keep, read};
+use super::chunks::lay;
+use super::{read, write};
+use crate::changes::blocked;
+use crate::changes::versioned::{self, Table, Undone};
+use crate::error::Result;
+use crate::store::{Change, Value};
+use crate::texts::chunk::chunks;
 
 const DOCUMENTS: Table = Table { name: "documents", called: "title" };
 
 /// Takes back what a change did to documents. Refused if later changes are about the same.
 pub(crate) fn undo(change: &mut Change<'_>, undoing: i64) -> Result<Undone> {
     let mut undone = Undone::default();
-    for ended in single::end(change, &DOCUMENTS, undoing)? {
+    for ended in versioned::end(change, &DOCUMENTS, undoing)? {
         undone.removed += i64::from(ended.called.is_some());
         match ended.before {
             Some(before) => {
@@ -33,7 +33,7 @@ fn bring(change: &mut Change<'_>, undoing: i64, row: i64, called: Option<&str>) 
     if let Some(origin) = &kept.origin
         && let Some(other) = read::from(change, origin)?
     {
-        return Err(revert::blocked(change, undoing, other.made, title)?);
+        return Err(blocked(change, undoing, other.made, title)?);
     }
     let values = [Value::Int(change.now), Value::Int(change.id), Value::Int(row)];
     change.run(
@@ -49,5 +49,5 @@ fn bring(change: &mut Change<'_>, undoing: i64, row: i64, called: Option<&str>) 
     let text = read::text(change, &kept)?;
     let afresh = called != Some(title);
     let count = lay(change, kept.key, title, &chunks(&text, kept.kind), afresh)?;
-    keep::counted(change, kept.key, count)
+    write::counted(change, kept.key, count)
 }

@@ -1,9 +1,9 @@
 //! Forgetting that can be taken back: how sure relations still are, the longer ago they were said.
 
-use crate::store::{Fault, Result, View};
-
 use super::model::{Graph, Relation};
 use super::relations;
+use crate::error::{Fault, Result};
+use crate::store::View;
 
 /// How fast, and down to what.
 #[derive(Debug, Clone, Copy)]

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::store::{Change, Code, Fault, Result, Row, Value, View};
-
 use super::model::{self, Entity};
 use super::pages::{self, Open};
 use super::{ids, properties};
+use crate::error::{Code, Fault, Result};
+use crate::pages::{digest, touch};
+use crate::store::{Change, Row, Value, View, prefix_range};
 
 /// An entity as it is kept.
 #[derive(Debug, Clone)]
@@ -51,18 +52,9 @@ pub(crate) fn pattern(typed: &str) -> String {
     pattern
 }
 
-/// Between which texts everything stands that begins so, among what LOWER has made small.
-pub(crate) fn beginning(typed: &str) -> [Value<'static>; 2] {
-    // The letters that LOWER knows in every database.
-    let from = typed.to_ascii_lowercase();
-    // No character comes after this one.
-    let to = format!("{from}\u{10FFFF}");
-    [Value::Text(from.into()), Value::Text(to.into())]
-}
-
 /// Names of entities that begin so, in capitals or not.
 pub(crate) fn starting(view: &mut View<'_>, typed: &str, limit: usize) -> Result<Vec<String>> {
-    let [from, to] = beginning(typed);
+    let [from, to] = prefix_range(typed);
     view.all(
         "SELECT name FROM entities WHERE tenant = ?1 AND gone IS NULL AND LOWER(name) >= ?2 AND LOWER(name) < ?3
          ORDER BY LOWER(name), name LIMIT ?4",
@@ -236,7 +228,7 @@ pub(crate) fn unobserve(change: &mut Change<'_>, entity: &Kept, contents: &[Stri
         touched.extend(pages);
     }
     for page in touched {
-        pages::touch(change, page)?;
+        touch(change, page)?;
     }
     Ok(count)
 }
@@ -303,13 +295,6 @@ pub(crate) fn whole(view: &mut View<'_>, kept: Kept) -> Result<Entity> {
     let observations = observations(view, kept.key)?;
     let properties = properties::of(view, kept.key)?;
     Ok(Entity { name: kept.name, entity_type: kept.entity_type, observations, properties })
-}
-
-/// A number by which equal observations are found. It is kept in the file, so it may never change.
-pub(super) fn digest(content: &str) -> i64 {
-    // FNV-1a.
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    content.bytes().fold(0xcbf2_9ce4_8422_2325, step) as i64
 }
 
 /// Checks names that are only looked for.

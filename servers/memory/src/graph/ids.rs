@@ -1,9 +1,9 @@
 //! Ids of entities. An id stays the same when an entity gets another name or type, is deleted and restored, or moves to
 //! another store with its history.
 
-use crate::store::{Code, Fault, Result, Value, View};
-
 use super::entities::{self, Kept};
+use crate::error::{Code, Fault, Result};
+use crate::store::{Value, View};
 
 /// What the id of an entity begins with that was made before entities had ids: the number of its first row follows.
 const OLD: char = 'e';

@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::store::{Result, Value, View};
-
 use super::entities::{self, Kept};
-use super::{history, ids, pages};
+use super::{history, ids};
+use crate::error::Result;
+use crate::pages;
+use crate::store::{Value, View};
 
 /// An entity in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

@@ -1,10 +1,10 @@
 //! Two entities that turn out to be one.
 
-use crate::store::{Change, Fault, Result};
-
 use super::entities::{self, Kept};
 use super::properties;
 use super::relations::{self, Moved};
+use crate::error::{Fault, Result};
+use crate::store::Change;
 
 /// What came over.
 pub(crate) struct Merged {

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::store::{Fault, Result, View};
-
 use super::entities;
 use super::model::Relation;
 use super::relations::{self, Direction};
+use crate::error::{Fault, Result};
+use crate::store::View;
 
 /// How many relations are looked at for one path.
 const LOOKED_AT: usize = 50_000;

@@ -1,10 +1,10 @@
 //! Properties of entities: facts by key, each with when it held and by which changes.
 
-use crate::store::{Change, Fault, Result, Row, Value, View};
-
 use super::entities::Kept;
 use super::model::{MAX_PROPERTIES, Properties};
 use super::pages;
+use crate::error::{Fault, Result};
+use crate::store::{Change, Row, Value, View};
 
 /// How much was changed.
 #[derive(Debug, Clone, Copy, Default)]

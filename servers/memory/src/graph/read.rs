@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::store::{Result, Value, View};
-
 use super::entities::{self, Kept};
 use super::model::{Entity, Graph, Properties, Relation};
 use super::{properties, relations};
+use crate::error::Result;
+use crate::store::{Value, View};
 
 /// Everything that is known, oldest first.
 pub(crate) fn whole(view: &mut View<'_>) -> Result<Graph> {

@@ -1,8 +1,8 @@
 //! Relations: making, changing, forgetting.
 
-use crate::store::{Change, Fault, Result, Row, Value, View};
-
 use super::model::{self, Relation};
+use crate::error::{Fault, Result};
+use crate::store::{Change, Row, Value, View};
 
 /// The columns of [`read`].
 pub(crate) const COLUMNS: &str =
@@ -67,7 +67,7 @@ pub(crate) fn create(change: &mut Change<'_>, relations: Vec<Relation>) -> Resul
 }
 
 /// What a relation says: its source, target, type, strength, confidence and metadata.
-pub(super) fn values(relation: &Relation) -> [Value<'_>; 6] {
+pub(crate) fn values(relation: &Relation) -> [Value<'_>; 6] {
     let metadata = relation.metadata.as_ref().map(|map| serde_json::Value::from(map.clone()).to_string());
     let number = |n: Option<f64>| n.map_or(Value::Null, Value::Real);
     [

@@ -1,10 +1,9 @@
 //! Another name or type for an entity, which stays the same.
 
-use crate::store::{Change, Code, Fault, Result, View};
-
 use super::entities::{self, Kept};
-use super::history;
-use super::relations;
+use super::{history, relations};
+use crate::error::{Code, Fault, Result};
+use crate::store::{Change, View};
 
 /// What is to be another.
 #[derive(Debug, Default)]

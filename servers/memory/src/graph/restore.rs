@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use crate::store::{Change, Code, Fault, Result};
-
 use super::entities::{self, Kept};
 use super::history::{self, EntityVersion};
 use super::properties;
+use crate::error::{Code, Fault, Result};
+use crate::store::Change;
 
 /// Which of its versions.
 #[derive(Debug, Clone, Copy)]

@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::store::{Change, Code, Fault, Result, Row, Value};
-
-use super::changes::{self, Counts};
 use super::{entities, pages, relations};
+use crate::changes::{Counts, blocked};
+use crate::error::{Fault, Result};
+use crate::pages::touch;
+use crate::store::{Change, Row, Value};
 
 /// A table, and how a row of it is called.
 struct Table {
@@ -42,18 +43,6 @@ pub(crate) fn revert(change: &mut Change<'_>, undoing: i64) -> Result<Work> {
     work.bring_relations(change)?;
     work.settle(change)?;
     Ok(work)
-}
-
-pub(crate) fn conflict(id: i64, reason: String) -> Fault {
-    Fault::new(Code::Conflict, format!("Change {id} cannot be undone: {reason}"))
-}
-
-/// Why a change cannot be undone: another one has to be undone first.
-pub(crate) fn blocked(change: &mut Change<'_>, undoing: i64, by: i64, what: &str) -> Result<Fault> {
-    let other = changes::find(change, by)?;
-    let what: String = what.chars().take(80).collect();
-    let reason = format!("change {by} ({}) also changed {what:?}; undo change {by} first", other.what);
-    Ok(conflict(undoing, reason))
 }
 
 /// An undoing that is under way.
@@ -310,7 +299,7 @@ impl Work {
                 pages::touch_first(change, key)?;
             }
             for page in self.pages.get(&key).into_iter().flatten() {
-                pages::touch(change, *page)?;
+                touch(change, *page)?;
             }
         }
         self.nothing_dangles(change)

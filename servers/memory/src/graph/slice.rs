@@ -1,11 +1,11 @@
 //! The graph in parts: entities first, then relations, each of them once.
 
-use crate::store::{Fault, Result, Value, View};
-
 use super::decay::Decay;
 use super::entities::Kept;
 use super::model::{Entity, Graph};
 use super::{properties, relations};
+use crate::error::{Fault, Result};
+use crate::store::{Value, View};
 
 /// How many entities and relations one part has at most.
 pub(crate) const MOST: usize = 1_000;

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::store::{Fault, Result, View};
-
 use super::entities::{self, Kept};
 use super::ids;
 use super::model::{Entity, Relation};
 use super::relations::{self, Direction};
+use crate::error::{Fault, Result};
+use crate::store::View;
 
 /// How many relations are looked at in one walk.
 const LOOKED_AT: usize = 20_000;

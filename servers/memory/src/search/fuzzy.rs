@@ -2,8 +2,10 @@
 
 use super::names::Names;
 use super::terms::{Terms, WORDS};
-use super::{Hit, rank, spelling, words};
-use crate::store::{Dialect, Result, View};
+use super::{rank, spelling, words};
+use crate::error::Result;
+use crate::pages::Hit;
+use crate::store::{Dialect, View};
 
 /// A word that so many pages have is not misspelt.
 const USUAL: usize = 20;

@@ -6,10 +6,10 @@
 //! [`super::rank`] ranks these by their words. For that it needs no positions (`detail=none`), which makes it smaller and
 //! faster to write.
 
-use crate::store::{Change, Dialect, Result, Value, View};
-
 use super::words::{self, Tally};
 use super::{names, spelling};
+use crate::error::Result;
+use crate::store::{Change, Dialect, Value, View};
 
 /// The tables of search. The `name` of a page is written by [`names::key`].
 pub(crate) const TABLES: &[&str] = &[
@@ -27,15 +27,10 @@ pub(crate) const TABLES: &[&str] = &[
     "CREATE TABLE trigrams (
         tenant INTEGER NOT NULL, gram TEXT NOT NULL, size INTEGER NOT NULL, word INTEGER NOT NULL,
         PRIMARY KEY (tenant, gram, size, word)) WITHOUT ROWID",
-    // A page is indexed anew by what is on it, however much else is known of its entity.
-    "CREATE INDEX observations_paged ON observations (tenant, page) WHERE gone IS NULL",
-    // What held at a time is found without looking at all that came later.
-    "CREATE INDEX observations_since ON observations (tenant, since)",
-    "CREATE INDEX relations_since ON relations (tenant, since)",
 ];
 
 /// What came to the tables later: names are kept as they are written, too, so all entities are indexed anew.
-pub(crate) const LATER: &[&str] = &[
+pub(crate) const NAMES_AS_WRITTEN: &[&str] = &[
     "DROP INDEX page_words_named",
     "CREATE INDEX page_words_named ON page_words (tenant, kind, name)",
     "INSERT INTO touched (tenant, page) SELECT tenant, id FROM pages WHERE kind = 0",

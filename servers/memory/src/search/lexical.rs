@@ -3,8 +3,10 @@
 use super::names::Names;
 use super::rank::{self, Ranked};
 use super::terms::{Terms, WORDS};
-use super::{Hit, words};
-use crate::store::{Dialect, Result, View};
+use super::words;
+use crate::error::Result;
+use crate::pages::Hit;
+use crate::store::{Dialect, View};
 
 /// The pages of these kinds that fit the words best, at most `limit`: first those whose name is the query, then those
 /// whose name begins so, then by BM25.

@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::store::{Result, Value, View};
-
-use super::{Hit, words};
+use super::words;
+use crate::error::Result;
+use crate::pages::Hit;
+use crate::store::{Value, View};
 
 /// Between the words of a name, by which it is looked up, and the name as it is written.
 const AS_WRITTEN: char = '\u{1}';

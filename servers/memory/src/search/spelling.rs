@@ -6,7 +6,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::store::{Change, Result, Value, View};
+use crate::error::Result;
+use crate::store::{Change, Value, View};
 
 /// Only words of so many letters are kept: shorter ones are too near to each other, longer ones are no words.
 const LETTERS: std::ops::RangeInclusive<usize> = 4..=24;

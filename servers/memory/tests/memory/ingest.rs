@@ -4,14 +4,14 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 
 use serde_json::json;
-use tidegate_memory::{Options, server_with};
+use tidegate_memory::{MemoryServerSettings, server_with};
 use tidegate_server::ServerDoor;
 
 use crate::rig::{Folder, ask, call_as, refused};
 
 /// A server with these options.
-fn with(folder: &Folder, set: impl FnOnce(&mut Options)) -> ServerDoor {
-    let mut options = Options::default();
+fn with(folder: &Folder, set: impl FnOnce(&mut MemoryServerSettings)) -> ServerDoor {
+    let mut options = MemoryServerSettings::default();
     set(&mut options);
     server_with(folder.store(), options)
 }

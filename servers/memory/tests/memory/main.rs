@@ -14,7 +14,7 @@ mod ingest;
 mod kill;
 mod knowledge;
 mod lending;
-#[path = "../../src/embed/loopback.rs"]
+#[path = "../../src/embeddings/loopback.rs"]
 mod loopback;
 mod meaning;
 #[cfg(feature = "postgres")]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_memory::{Embedder, Endpoint, Options, server_with};
+use tidegate_memory::{Embedder, Endpoint, MemoryServerSettings, server_with};
 use tidegate_server::ServerDoor;
 
 use crate::loopback::serve;
@@ -49,7 +49,7 @@ pub(crate) fn model(folder: &Folder, name: &str, words: &[(&str, [f32; 4])]) -> 
 }
 
 fn server(folder: &Folder, embedder: Embedder) -> ServerDoor {
-    let mut options = Options::default();
+    let mut options = MemoryServerSettings::default();
     options.embeddings = Some(embedder);
     server_with(folder.store(), options)
 }

@@ -174,7 +174,7 @@ async fn a_document_comes_back_with_its_versions() {
 async fn what_somebody_changed_afterwards_is_not_undone() {
     let folder = Folder::new();
     std::fs::create_dir_all(&folder.0).unwrap();
-    let mut options = tidegate_memory::Options::default();
+    let mut options = tidegate_memory::MemoryServerSettings::default();
     options.folders = vec![folder.0.clone()];
     let memory = tidegate_memory::server_with(folder.store(), options);
     let last = async || ask(&memory, "list_changes", json!({"limit": 1})).await["changes"][0]["id"].clone();

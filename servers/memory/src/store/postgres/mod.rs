@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use ::postgres::fallible_iterator::FallibleIterator;
 use ::postgres::{Client, Error, Statement};
 
-use super::error::{Fault, Result};
 use super::sql::{self, Dialect, Row, Session, Sql, Value};
+use crate::error::{Fault, Result};
 pub(super) use server::Server;
 use values::Param;
 
