@@ -17,6 +17,7 @@ mod lending;
 #[path = "../../src/embeddings/loopback.rs"]
 mod loopback;
 mod meaning;
+mod modules;
 #[cfg(feature = "postgres")]
 mod pgvector;
 mod portable;
