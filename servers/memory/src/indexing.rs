@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::pages::PageText;
-use crate::search::{Entries, Said};
+use crate::search::{Entries, IndexText};
 use crate::store::{Change, Value, View};
 use crate::{agents, documents, embeddings, graph, pages};
 
@@ -18,7 +18,7 @@ pub(crate) fn index_touched(change: &mut Change<'_>) -> Result<()> {
 /// Indexes a page anew.
 fn index(change: &mut Change<'_>, entries: &mut Entries, page: i64) -> Result<()> {
     let put = |change: &mut Change<'_>, entries: &mut Entries, text: &PageText| {
-        entries.put(change, page, &Said { name: &text.name, about: &text.about, body: &text.body })
+        entries.put(change, page, &IndexText { name: &text.name, about: &text.about, body: &text.body })
     };
     if let Some(text) = graph::pages::text(change, page)? {
         embeddings::queue(change, page)?;

@@ -4,7 +4,7 @@
 //! A row that comes back is a new one that names its `origin`. A change is undone by its rows or by those that stand for
 //! them, so that changes can be undone one after the other, and an undoing itself, too.
 
-use crate::changes::{self, Counts, Noted, TABLES, conflict};
+use crate::changes::{self, ChangeCounts, ChangeRecord, TABLES, conflict};
 use crate::error::{Code, Fault, Result};
 use crate::graph::revert;
 use crate::store::{Change, Value};
@@ -13,11 +13,11 @@ use crate::{agents, documents};
 /// What was undone.
 pub(crate) struct Undone {
     /// The change that was undone, as it was before.
-    pub(crate) change: Noted,
+    pub(crate) change: ChangeRecord,
     /// What has come back.
-    pub(crate) restored: Counts,
+    pub(crate) restored: ChangeCounts,
     /// What has ended.
-    pub(crate) removed: Counts,
+    pub(crate) removed: ChangeCounts,
 }
 
 /// Undoes a change, or the last one that is not undone.
@@ -30,7 +30,7 @@ pub(crate) fn undo(change: &mut Change<'_>, wanted: Option<i64>) -> Result<Undon
     if let Some(by) = noted.undone_by {
         return Err(conflict(id, format!("change {by} already undid it")));
     }
-    if noted.added == Counts::default() && noted.removed == Counts::default() {
+    if noted.added == ChangeCounts::default() && noted.removed == ChangeCounts::default() {
         return Err(conflict(id, "it changed nothing".to_owned()));
     }
     let reverted = revert::revert(change, id)?;
@@ -39,8 +39,12 @@ pub(crate) fn undo(change: &mut Change<'_>, wanted: Option<i64>) -> Result<Undon
     note(change, id)?;
     Ok(Undone {
         change: noted,
-        restored: Counts { documents: documents.restored, agents: agents.restored, ..reverted.restored },
-        removed: Counts { documents: documents.removed, agents: agents.removed, ..reverted.removed },
+        restored: ChangeCounts {
+            documents: documents.restored,
+            agents: agents.restored,
+            ..reverted.restored
+        },
+        removed: ChangeCounts { documents: documents.removed, agents: agents.removed, ..reverted.removed },
     })
 }
 

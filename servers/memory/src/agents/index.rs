@@ -1,7 +1,7 @@
 //! Agents in the index of words: each has one page that says its names, what it is told to do, its tags and its tools.
 
 use super::agentlet::Agent;
-use super::repository::{self, Kept};
+use super::repository::{self, AgentRow};
 use super::system;
 use crate::error::Result;
 use crate::pages::{self, PageText};
@@ -47,7 +47,7 @@ pub(crate) fn page_text(view: &mut View<'_>, page: i64) -> Result<Option<PageTex
         |row| row.int(0),
     )?;
     let Some(key) = key else { return Ok(None) };
-    Ok(repository::keyed(view, key)?.map(|Kept { agent, .. }| {
+    Ok(repository::keyed(view, key)?.map(|AgentRow { agent, .. }| {
         let about = format!("{} {}", agent.title.as_deref().unwrap_or_default(), agent.tags.join(" "));
         let mut body = agent.description;
         for tool in agent.tools {
@@ -58,7 +58,7 @@ pub(crate) fn page_text(view: &mut View<'_>, page: i64) -> Result<Option<PageTex
 }
 
 /// The agents of a tenant that fit a query, the best first.
-pub(crate) async fn find(search: &SearchEngine, memory: &Memory, query: &str) -> Result<Vec<Kept>> {
+pub(crate) async fn find(search: &SearchEngine, memory: &Memory, query: &str) -> Result<Vec<AgentRow>> {
     let found = search.find(memory, query, &[pages::AGENT], MOST).await?;
     memory
         .view(move |view| {

@@ -32,26 +32,26 @@ pub(crate) const OWNERS: [&str; 3] = [
 
 /// An agent as it is kept.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub(crate) struct AgentRow {
     key: i64,
     /// Who made it.
     pub(crate) owner: String,
     pub(crate) agent: Agent,
 }
 
-impl Kept {
-    fn read(row: &dyn Row) -> Result<Kept> {
+impl AgentRow {
+    fn read(row: &dyn Row) -> Result<AgentRow> {
         let document: Json = serde_json::from_str(&row.text(2)?).unwrap_or_default();
-        Ok(Kept { key: row.int(0)?, owner: row.text(1)?, agent: Agent::trusted(&document)? })
+        Ok(AgentRow { key: row.int(0)?, owner: row.text(1)?, agent: Agent::trusted(&document)? })
     }
 }
 
 /// Somebody's agent of this name, in capitals or not.
-pub(crate) fn find(view: &mut View<'_>, owner: &str, name: &str) -> Result<Option<Kept>> {
+pub(crate) fn find(view: &mut View<'_>, owner: &str, name: &str) -> Result<Option<AgentRow>> {
     view.one(
         "SELECT key, owner, document FROM agents WHERE tenant = ?1 AND owner = ?2 AND name = ?3 AND gone IS NULL",
         &[Value::Text(owner.into()), Value::Text(name.to_lowercase().into())],
-        Kept::read,
+        AgentRow::read,
     )
 }
 
@@ -75,30 +75,30 @@ pub(crate) fn knows(view: &mut View<'_>, owner: &str) -> Result<bool> {
 }
 
 /// The agent with this key, if it is there.
-pub(crate) fn keyed(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
+pub(crate) fn keyed(view: &mut View<'_>, key: i64) -> Result<Option<AgentRow>> {
     view.one(
         "SELECT key, owner, document FROM agents WHERE tenant = ?1 AND key = ?2 AND gone IS NULL",
         &[Value::Int(key)],
-        Kept::read,
+        AgentRow::read,
     )
 }
 
 /// All agents, by name.
-pub(crate) fn all(view: &mut View<'_>) -> Result<Vec<Kept>> {
+pub(crate) fn all(view: &mut View<'_>) -> Result<Vec<AgentRow>> {
     view.all(
         "SELECT key, owner, document FROM agents WHERE tenant = ?1 AND gone IS NULL ORDER BY name, owner LIMIT ?2",
         &[Value::Int(MOST)],
-        Kept::read,
+        AgentRow::read,
     )
 }
 
 /// The agents of one user, by name, from those after one.
-pub(crate) fn owned(view: &mut View<'_>, owner: &str, after: &str, limit: i64) -> Result<Vec<Kept>> {
+pub(crate) fn owned(view: &mut View<'_>, owner: &str, after: &str, limit: i64) -> Result<Vec<AgentRow>> {
     view.all(
         "SELECT key, owner, document FROM agents WHERE tenant = ?1 AND owner = ?2 AND name > ?3 AND gone IS NULL
          ORDER BY name LIMIT ?4",
         &[Value::Text(owner.into()), Value::Text(after.to_lowercase().into()), Value::Int(limit)],
-        Kept::read,
+        AgentRow::read,
     )
 }
 
@@ -147,7 +147,7 @@ fn insert(change: &mut Change<'_>, key: i64, owner: &str, agent: &Agent) -> Resu
 }
 
 /// Ends the present version of an agent.
-fn end(change: &mut Change<'_>, kept: &Kept) -> Result<()> {
+fn end(change: &mut Change<'_>, kept: &AgentRow) -> Result<()> {
     let (now, id) = (Value::Int(change.now), Value::Int(change.id));
     change.run(
         "UPDATE agents SET until = ?2, gone = ?3 WHERE tenant = ?1 AND key = ?4 AND gone IS NULL",
@@ -157,13 +157,13 @@ fn end(change: &mut Change<'_>, kept: &Kept) -> Result<()> {
 }
 
 /// Puts another version of an agent in the place of the present one.
-pub(crate) fn update(change: &mut Change<'_>, kept: &Kept, agent: &Agent) -> Result<()> {
+pub(crate) fn update(change: &mut Change<'_>, kept: &AgentRow, agent: &Agent) -> Result<()> {
     end(change, kept)?;
     insert(change, kept.key, &kept.owner, agent)
 }
 
 /// Forgets an agent. Its versions stay.
-pub(crate) fn delete(change: &mut Change<'_>, kept: &Kept) -> Result<()> {
+pub(crate) fn delete(change: &mut Change<'_>, kept: &AgentRow) -> Result<()> {
     end(change, kept)?;
     index::touch(change, kept.key)
 }

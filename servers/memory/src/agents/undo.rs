@@ -2,15 +2,15 @@
 
 use super::{index, repository};
 use crate::changes::blocked;
-use crate::changes::versioned::{self, Table, Undone};
+use crate::changes::versioned::{self, Table, UndoCounts};
 use crate::error::{Code, Fault, Result};
 use crate::store::{Change, Value};
 
 const AGENTS: Table = Table { name: "agents", called: "name" };
 
 /// Takes back what a change did to agents. Refused if later changes are about the same.
-pub(crate) fn undo(change: &mut Change<'_>, undoing: i64) -> Result<Undone> {
-    let mut undone = Undone::default();
+pub(crate) fn undo(change: &mut Change<'_>, undoing: i64) -> Result<UndoCounts> {
+    let mut undone = UndoCounts::default();
     for ended in versioned::end(change, &AGENTS, undoing)? {
         undone.removed += i64::from(ended.called.is_some());
         if let Some(before) = ended.before {

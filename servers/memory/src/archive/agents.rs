@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::history::{Line, Writer};
-use super::numbers::{COLUMNS, Numbers, Of, Row};
+use super::history::{ArchiveLine, ArchiveWriter};
+use super::numbers::{COLUMNS, RowKind, RowNumbers, VersionedRow};
 use crate::agents::agentlet::Agent;
 use crate::agents::{check, index, repository};
 use crate::error::Result;
@@ -14,7 +14,7 @@ use crate::store::{Change, Value, View};
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct AgentVersion {
     #[serde(flatten)]
-    pub(crate) row: Row,
+    pub(crate) row: VersionedRow,
     /// The first row of the agent.
     key: i64,
     owner: String,
@@ -22,12 +22,12 @@ pub(crate) struct AgentVersion {
 }
 
 /// Writes agents.
-pub(crate) fn write(view: &mut View<'_>, to: &mut Writer) -> Result<()> {
+pub(crate) fn write(view: &mut View<'_>, to: &mut ArchiveWriter) -> Result<()> {
     let sql =
         format!("SELECT {COLUMNS}, root, key, owner, document FROM agents WHERE tenant = ?1 ORDER BY id");
     view.each(&sql, &[], |row| {
-        to.line(&Line::AgentVersion(AgentVersion {
-            row: Row::read(row, Some(5))?,
+        to.line(&ArchiveLine::AgentVersion(AgentVersion {
+            row: VersionedRow::read(row, Some(5))?,
             key: row.int(6)?,
             owner: row.text(7)?,
             agentlet: serde_json::from_str(&row.text(8)?).unwrap_or_default(),
@@ -36,7 +36,7 @@ pub(crate) fn write(view: &mut View<'_>, to: &mut Writer) -> Result<()> {
 }
 
 impl AgentVersion {
-    pub(crate) fn put(self, change: &mut Change<'_>, numbers: &mut Numbers) -> Result<()> {
+    pub(crate) fn put(self, change: &mut Change<'_>, numbers: &mut RowNumbers) -> Result<()> {
         let agent = Agent::read(&self.agentlet)?;
         check::user("owner", &self.owner)?;
         let name = agent.name.to_lowercase();
@@ -47,9 +47,9 @@ impl AgentVersion {
         }
         let known = match self.key == self.row.id {
             true => 0,
-            false => numbers.of(Of::Agent, "key", self.key)?,
+            false => numbers.of(RowKind::Agent, "key", self.key)?,
         };
-        let [since, until, made, gone, root] = numbers.span(&self.row, Of::Agent)?;
+        let [since, until, made, gone, root] = numbers.span(&self.row, RowKind::Agent)?;
         let document = Value::Text(agent.document().to_string().into());
         let new = change.one(
             "INSERT INTO agents (tenant, key, name, owner, document, since, until, made, gone, root)
@@ -67,7 +67,7 @@ impl AgentVersion {
             ],
             |row| row.int(0),
         )?;
-        let new = numbers.add(Of::Agent, self.row.id, new)?;
+        let new = numbers.add(RowKind::Agent, self.row.id, new)?;
         if known == 0 {
             change.run("UPDATE agents SET key = id WHERE tenant = ?1 AND id = ?2", &[Value::Int(new)])?;
         }

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::history::{Line, Writer};
-use super::numbers::{COLUMNS, Numbers, Of, Row, number};
+use super::history::{ArchiveLine, ArchiveWriter};
+use super::numbers::{COLUMNS, RowKind, RowNumbers, VersionedRow, number};
 use crate::documents::chunks;
 use crate::documents::model::{self, Base};
 use crate::documents::write::MAX_ORIGIN;
@@ -22,7 +22,7 @@ const MAX_TEXT: usize = 100_000;
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DocumentVersion {
     #[serde(flatten)]
-    pub(crate) row: Row,
+    pub(crate) row: VersionedRow,
     /// The number of the document: 7 is `doc-7`. It stays the same.
     key: i64,
     version: i64,
@@ -55,7 +55,7 @@ pub(crate) struct DocumentText {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DocumentPiece {
     #[serde(flatten)]
-    row: Row,
+    row: VersionedRow,
     document: i64,
     text: i64,
     place: i64,
@@ -68,15 +68,15 @@ pub(crate) struct DocumentPiece {
 }
 
 /// Writes documents, the texts of their pieces, and the pieces.
-pub(crate) fn write(view: &mut View<'_>, to: &mut Writer) -> Result<()> {
+pub(crate) fn write(view: &mut View<'_>, to: &mut ArchiveWriter) -> Result<()> {
     let sql = format!(
         "SELECT {COLUMNS}, root, key, version, title, base, origin, source, kind, bytes, characters, chunks, digest,
              tags, metadata, created
          FROM documents WHERE tenant = ?1 ORDER BY id"
     );
     view.each(&sql, &[], |row| {
-        to.line(&Line::DocumentVersion(DocumentVersion {
-            row: Row::read(row, Some(5))?,
+        to.line(&ArchiveLine::DocumentVersion(DocumentVersion {
+            row: VersionedRow::read(row, Some(5))?,
             key: row.int(6)?,
             version: row.int(7)?,
             title: row.text(8)?,
@@ -95,7 +95,7 @@ pub(crate) fn write(view: &mut View<'_>, to: &mut Writer) -> Result<()> {
     })?;
     let sql = "SELECT id, document, content FROM document_texts WHERE tenant = ?1 ORDER BY id";
     view.each(sql, &[], |row| {
-        to.line(&Line::DocumentText(DocumentText {
+        to.line(&ArchiveLine::DocumentText(DocumentText {
             id: row.int(0)?,
             document: row.int(1)?,
             content: row.text(2)?,
@@ -106,8 +106,8 @@ pub(crate) fn write(view: &mut View<'_>, to: &mut Writer) -> Result<()> {
          FROM chunks WHERE tenant = ?1 ORDER BY id"
     );
     view.each(&sql, &[], |row| {
-        to.line(&Line::DocumentPiece(DocumentPiece {
-            row: Row::read(row, None)?,
+        to.line(&ArchiveLine::DocumentPiece(DocumentPiece {
+            row: VersionedRow::read(row, None)?,
             document: row.int(5)?,
             text: row.int(6)?,
             place: row.int(7)?,
@@ -122,17 +122,17 @@ pub(crate) fn write(view: &mut View<'_>, to: &mut Writer) -> Result<()> {
 }
 
 /// Documents that are being brought.
-pub(crate) struct Pieces {
+pub(crate) struct DocumentImport {
     /// How long a document may be, in characters.
     max: usize,
-    documents: BTreeMap<i64, Brought>,
+    documents: BTreeMap<i64, ImportedDocument>,
     /// What pieces say, by the numbers that they had.
     texts: HashMap<i64, DocumentText>,
 }
 
 /// A document that is being brought.
 #[derive(Default)]
-struct Brought {
+struct ImportedDocument {
     /// Its title, if it is there now.
     title: Option<String>,
     /// How long it was after a change.
@@ -142,7 +142,12 @@ struct Brought {
 }
 
 impl DocumentVersion {
-    pub(crate) fn put(self, change: &mut Change<'_>, numbers: &mut Numbers, all: &mut Pieces) -> Result<()> {
+    pub(crate) fn put(
+        self,
+        change: &mut Change<'_>,
+        numbers: &mut RowNumbers,
+        all: &mut DocumentImport,
+    ) -> Result<()> {
         model::title(&self.title)?;
         model::tags(&self.tags)?;
         model::metadata(&self.metadata)?;
@@ -158,7 +163,7 @@ impl DocumentVersion {
         if let Some(origin) = &self.read_from {
             numbers.alone(&self.row, || format!("a document that was read from {origin:?}"))?;
         }
-        let [since, until, made, gone, root] = numbers.span(&self.row, Of::Document)?;
+        let [since, until, made, gone, root] = numbers.span(&self.row, RowKind::Document)?;
         let brought = all.documents.entry(self.key).or_default();
         brought.versions.push((self.row.made, self.characters));
         if self.row.is_live() {
@@ -193,26 +198,36 @@ impl DocumentVersion {
             ],
             |row| row.int(0),
         )?;
-        numbers.add(Of::Document, self.row.id, new).map(drop)
+        numbers.add(RowKind::Document, self.row.id, new).map(drop)
     }
 }
 
 impl DocumentText {
-    pub(crate) fn put(self, change: &mut Change<'_>, numbers: &mut Numbers, all: &mut Pieces) -> Result<()> {
+    pub(crate) fn put(
+        self,
+        change: &mut Change<'_>,
+        numbers: &mut RowNumbers,
+        all: &mut DocumentImport,
+    ) -> Result<()> {
         short("content", &self.content, MAX_TEXT)?;
         all.document(self.document)?;
         let (new, _) = chunks::write_text(change, self.document, &self.content)?;
-        numbers.add(Of::Text, self.id, Some(new))?;
+        numbers.add(RowKind::Text, self.id, Some(new))?;
         all.texts.insert(self.id, self);
         Ok(())
     }
 }
 
 impl DocumentPiece {
-    pub(crate) fn put(self, change: &mut Change<'_>, numbers: &mut Numbers, all: &mut Pieces) -> Result<()> {
+    pub(crate) fn put(
+        self,
+        change: &mut Change<'_>,
+        numbers: &mut RowNumbers,
+        all: &mut DocumentImport,
+    ) -> Result<()> {
         short("heading", &self.heading, MAX_TEXT)?;
         numbers.alone(&self.row, || format!("the piece {} of the document {}", self.place, self.document))?;
-        let text = numbers.of(Of::Text, "text", self.text)?;
+        let text = numbers.of(RowKind::Text, "text", self.text)?;
         let said = all.texts.get(&self.text).filter(|text| text.document == self.document);
         let said = said.ok_or_else(|| Fault::input("text", "is not one of this document"))?;
         let fresh = usize::try_from(self.lead).ok().and_then(|lead| said.content.get(lead..));
@@ -224,7 +239,7 @@ impl DocumentPiece {
         if let Some(gone) = self.row.gone {
             *brought.lengths.entry(gone).or_default() -= self.length;
         }
-        let [since, until, made, gone, _] = numbers.span(&self.row, Of::Piece)?;
+        let [since, until, made, gone, _] = numbers.span(&self.row, RowKind::Piece)?;
         change.run(
             "INSERT INTO chunks (tenant, document, text, place, heading, lead, start, length, first_line, last_line,
                  since, until, made, gone)
@@ -249,12 +264,12 @@ impl DocumentPiece {
     }
 }
 
-impl Pieces {
-    pub(crate) fn new(max: usize) -> Pieces {
-        Pieces { max, documents: BTreeMap::new(), texts: HashMap::new() }
+impl DocumentImport {
+    pub(crate) fn new(max: usize) -> DocumentImport {
+        DocumentImport { max, documents: BTreeMap::new(), texts: HashMap::new() }
     }
 
-    fn document(&mut self, key: i64) -> Result<&mut Brought> {
+    fn document(&mut self, key: i64) -> Result<&mut ImportedDocument> {
         let known = self.documents.get_mut(&key);
         known.ok_or_else(|| Fault::input("document", format!("{key} does not stand before this line")))
     }

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufWriter, Error, Read, Write};
 use std::iter::Peekable;
 
 use super::history::{self, Counts};
-use super::page::{Place, part};
+use super::page::{ExportCursor, part};
 use super::read::{Problem, Reader};
 use crate::error::{Code, Fault, Result};
 use crate::graph::model::{Graph, MAX_PROPERTIES_AT_ONCE};
@@ -43,7 +43,7 @@ impl Memory {
             if history {
                 return history::write_to(view, Box::new(to));
             }
-            let (mut counts, mut place) = (Counts::default(), Some(Place::FIRST));
+            let (mut counts, mut place) = (Counts::default(), Some(ExportCursor::FIRST));
             while let Some(from) = place {
                 let part = part(view, from, PART, false)?;
                 counts.entities += part.entities;

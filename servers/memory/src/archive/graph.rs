@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::history::{Line, Writer};
-use super::numbers::{COLUMNS, Numbers, Of, Row, number};
+use super::history::{ArchiveLine, ArchiveWriter};
+use super::numbers::{COLUMNS, RowKind, RowNumbers, VersionedRow, number};
 use crate::error::{Fault, Result};
 use crate::graph::{ids, model, properties, relations};
 use crate::pages;
@@ -31,7 +31,7 @@ pub(crate) struct Change {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct EntityVersion {
     #[serde(flatten)]
-    pub(crate) row: Row,
+    pub(crate) row: VersionedRow,
     /// The first row of the entity.
     key: i64,
     name: String,
@@ -45,7 +45,7 @@ pub(crate) struct EntityVersion {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Observation {
     #[serde(flatten)]
-    pub(crate) row: Row,
+    pub(crate) row: VersionedRow,
     /// The key of the entity.
     entity: i64,
     content: String,
@@ -55,7 +55,7 @@ pub(crate) struct Observation {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Property {
     #[serde(flatten)]
-    pub(crate) row: Row,
+    pub(crate) row: VersionedRow,
     /// The key of the entity.
     entity: i64,
     name: String,
@@ -66,7 +66,7 @@ pub(crate) struct Property {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RelationVersion {
     #[serde(flatten)]
-    pub(crate) row: Row,
+    pub(crate) row: VersionedRow,
     #[serde(flatten)]
     relation: model::Relation,
     version: i64,
@@ -76,10 +76,10 @@ pub(crate) struct RelationVersion {
 }
 
 /// Writes changes, entities, observations, properties and relations.
-pub(crate) fn write(view: &mut View<'_>, to: &mut Writer) -> Result<()> {
+pub(crate) fn write(view: &mut View<'_>, to: &mut ArchiveWriter) -> Result<()> {
     let sql = "SELECT id, at, who, what, undoes, undone FROM changes WHERE tenant = ?1 ORDER BY id";
     view.each(sql, &[], |row| {
-        to.line(&Line::Change(Change {
+        to.line(&ArchiveLine::Change(Change {
             id: row.int(0)?,
             at: row.int(1)?,
             who: row.maybe_text(2)?,
@@ -94,8 +94,8 @@ pub(crate) fn write(view: &mut View<'_>, to: &mut Writer) -> Result<()> {
     view.each(&all("entities", "key, name, type, uid"), &[], |row| {
         let (id, key) = (row.int(0)?, row.int(6)?);
         let uid = row.maybe_text(9)?.or_else(|| (id == key).then(|| ids::old(key)));
-        to.line(&Line::EntityVersion(EntityVersion {
-            row: Row::read(row, Some(5))?,
+        to.line(&ArchiveLine::EntityVersion(EntityVersion {
+            row: VersionedRow::read(row, Some(5))?,
             key,
             name: row.text(7)?,
             entity_type: row.text(8)?,
@@ -103,15 +103,15 @@ pub(crate) fn write(view: &mut View<'_>, to: &mut Writer) -> Result<()> {
         }))
     })?;
     view.each(&all("observations", "entity, content"), &[], |row| {
-        to.line(&Line::Observation(Observation {
-            row: Row::read(row, Some(5))?,
+        to.line(&ArchiveLine::Observation(Observation {
+            row: VersionedRow::read(row, Some(5))?,
             entity: row.int(6)?,
             content: row.text(7)?,
         }))
     })?;
     view.each(&all("properties", "entity, name, value"), &[], |row| {
-        to.line(&Line::Property(Property {
-            row: Row::read(row, Some(5))?,
+        to.line(&ArchiveLine::Property(Property {
+            row: VersionedRow::read(row, Some(5))?,
             entity: row.int(6)?,
             name: row.text(7)?,
             value: properties::value(row, 8)?,
@@ -128,8 +128,8 @@ pub(crate) fn write(view: &mut View<'_>, to: &mut Writer) -> Result<()> {
             metadata: row.maybe_text(11)?.and_then(|text| serde_json::from_str(&text).ok()),
         };
         let (version, said) = (row.int(12)?, row.maybe_int(13)?);
-        to.line(&Line::RelationVersion(RelationVersion {
-            row: Row::read(row, Some(5))?,
+        to.line(&ArchiveLine::RelationVersion(RelationVersion {
+            row: VersionedRow::read(row, Some(5))?,
             relation,
             version,
             said,
@@ -138,7 +138,7 @@ pub(crate) fn write(view: &mut View<'_>, to: &mut Writer) -> Result<()> {
 }
 
 impl Change {
-    pub(crate) fn put(self, change: &mut store::Change<'_>, numbers: &mut Numbers) -> Result<()> {
+    pub(crate) fn put(self, change: &mut store::Change<'_>, numbers: &mut RowNumbers) -> Result<()> {
         numbers.next_change(self.id)?;
         for (field, text) in [("what", Some(&self.what)), ("who", self.who.as_ref())] {
             if text.is_some_and(|text| text.chars().count() > MAX_WORD) {
@@ -151,7 +151,7 @@ impl Change {
             &[number("at", self.at)?, who, Value::Text(self.what.into())],
             |row| row.int(0),
         )?;
-        numbers.add(Of::Change, self.id, new)?;
+        numbers.add(RowKind::Change, self.id, new)?;
         if self.undoes.is_some() || self.undone.is_some() {
             numbers.undone.push((self.id, self.undoes, self.undone));
         }
@@ -160,28 +160,31 @@ impl Change {
 }
 
 /// Says of changes which they undo and by which they are undone, once all of them are there.
-pub(crate) fn connect(change: &mut store::Change<'_>, numbers: &Numbers) -> Result<()> {
+pub(crate) fn connect(change: &mut store::Change<'_>, numbers: &RowNumbers) -> Result<()> {
     for (id, undoes, undone) in &numbers.undone {
         let of = |field: &str, other: &Option<i64>| match other {
-            Some(other) => numbers.of(Of::Change, field, *other).map(Value::Int),
+            Some(other) => numbers.of(RowKind::Change, field, *other).map(Value::Int),
             None => Ok(Value::Null),
         };
-        let values =
-            [of("undoes", undoes)?, of("undone", undone)?, Value::Int(numbers.of(Of::Change, "id", *id)?)];
+        let values = [
+            of("undoes", undoes)?,
+            of("undone", undone)?,
+            Value::Int(numbers.of(RowKind::Change, "id", *id)?),
+        ];
         change.run("UPDATE changes SET undoes = ?2, undone = ?3 WHERE tenant = ?1 AND id = ?4", &values)?;
     }
     Ok(())
 }
 
 impl EntityVersion {
-    pub(crate) fn put(self, change: &mut store::Change<'_>, numbers: &mut Numbers) -> Result<()> {
+    pub(crate) fn put(self, change: &mut store::Change<'_>, numbers: &mut RowNumbers) -> Result<()> {
         model::name("name", &self.name)?;
         model::name("entityType", &self.entity_type)?;
         numbers.alone(&self.row, || format!("the entity {:?}", self.name))?;
         numbers.alone(&self.row, || format!("the entity with the key {}", self.key))?;
         let known = match self.key == self.row.id {
             true => 0,
-            false => numbers.of(Of::Entity, "key", self.key)?,
+            false => numbers.of(RowKind::Entity, "key", self.key)?,
         };
         let uid = match (known, self.uid) {
             (0, None) => Value::Text(ids::new()?.into()),
@@ -199,7 +202,7 @@ impl EntityVersion {
             // It is on the first row.
             _ => Value::Null,
         };
-        let [since, until, made, gone, origin] = numbers.span(&self.row, Of::Entity)?;
+        let [since, until, made, gone, origin] = numbers.span(&self.row, RowKind::Entity)?;
         let (name, entity_type) = (Value::Text(self.name.into()), Value::Text(self.entity_type.into()));
         let new = change.one(
             "INSERT INTO entities (tenant, key, name, type, since, until, made, gone, origin, uid)
@@ -207,7 +210,7 @@ impl EntityVersion {
             &[Value::Int(known), name, entity_type, since, until, made, gone, origin, uid],
             |row| row.int(0),
         )?;
-        let new = numbers.add(Of::Entity, self.row.id, new)?;
+        let new = numbers.add(RowKind::Entity, self.row.id, new)?;
         if known == 0 {
             change.run("UPDATE entities SET key = id WHERE tenant = ?1 AND id = ?2", &[Value::Int(new)])?;
         }
@@ -219,11 +222,11 @@ impl EntityVersion {
 }
 
 impl Observation {
-    pub(crate) fn put(self, change: &mut store::Change<'_>, numbers: &mut Numbers) -> Result<()> {
+    pub(crate) fn put(self, change: &mut store::Change<'_>, numbers: &mut RowNumbers) -> Result<()> {
         model::observation("content", &self.content)?;
         numbers.alone(&self.row, || format!("{:?} of the entity {}", self.content, self.entity))?;
-        let entity = numbers.of(Of::Entity, "entity", self.entity)?;
-        let [since, until, made, gone, origin] = numbers.span(&self.row, Of::Observation)?;
+        let entity = numbers.of(RowKind::Entity, "entity", self.entity)?;
+        let [since, until, made, gone, origin] = numbers.span(&self.row, RowKind::Observation)?;
         // What does not hold is on no page.
         let page = match self.row.is_live() {
             true => numbers.place(change, entity, &self.content)?,
@@ -246,19 +249,19 @@ impl Observation {
             ],
             |row| row.int(0),
         )?;
-        numbers.add(Of::Observation, self.row.id, new).map(drop)
+        numbers.add(RowKind::Observation, self.row.id, new).map(drop)
     }
 }
 
 impl Property {
-    pub(crate) fn put(self, change: &mut store::Change<'_>, numbers: &mut Numbers) -> Result<()> {
+    pub(crate) fn put(self, change: &mut store::Change<'_>, numbers: &mut RowNumbers) -> Result<()> {
         model::property("value", &self.name, &self.value)?;
         if self.value.is_null() {
             return Err(Fault::input("value", "must not be null"));
         }
         numbers.alone(&self.row, || format!("the property {:?} of the entity {}", self.name, self.entity))?;
-        let entity = numbers.of(Of::Entity, "entity", self.entity)?;
-        let [since, until, made, gone, origin] = numbers.span(&self.row, Of::Property)?;
+        let entity = numbers.of(RowKind::Entity, "entity", self.entity)?;
+        let [since, until, made, gone, origin] = numbers.span(&self.row, RowKind::Property)?;
         let (name, value) = (Value::Text(self.name.into()), Value::Text(self.value.to_string().into()));
         let new = change.one(
             "INSERT INTO properties (tenant, entity, name, value, since, until, made, gone, origin)
@@ -266,18 +269,18 @@ impl Property {
             &[Value::Int(entity), name, value, since, until, made, gone, origin],
             |row| row.int(0),
         )?;
-        numbers.add(Of::Property, self.row.id, new).map(drop)
+        numbers.add(RowKind::Property, self.row.id, new).map(drop)
     }
 }
 
 impl RelationVersion {
-    pub(crate) fn put(self, change: &mut store::Change<'_>, numbers: &mut Numbers) -> Result<()> {
+    pub(crate) fn put(self, change: &mut store::Change<'_>, numbers: &mut RowNumbers) -> Result<()> {
         let relation = self.relation;
         relation.check("relation")?;
         numbers.alone(&self.row, || {
             format!("the relation {:?} {:?} {:?}", relation.from, relation.relation_type, relation.to)
         })?;
-        let span = numbers.span(&self.row, Of::Relation)?;
+        let span = numbers.span(&self.row, RowKind::Relation)?;
         let mut values = relations::values(&relation).to_vec();
         values.push(number("version", self.version)?);
         values.push(self.said.map_or(Ok(Value::Null), |said| number("said", said))?);
@@ -289,6 +292,6 @@ impl RelationVersion {
             &values,
             |row| row.int(0),
         )?;
-        numbers.add(Of::Relation, self.row.id, new).map(drop)
+        numbers.add(RowKind::Relation, self.row.id, new).map(drop)
     }
 }

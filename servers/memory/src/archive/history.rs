@@ -14,7 +14,7 @@ use super::cost;
 use super::documents::{DocumentPiece, DocumentText, DocumentVersion};
 use super::file::unwritable;
 use super::graph::{Change as Noted, EntityVersion, Observation, Property, RelationVersion};
-use super::numbers::Numbers;
+use super::numbers::RowNumbers;
 use super::{agents, documents, graph};
 use crate::changes;
 use crate::error::{Code, Fault, Result};
@@ -29,7 +29,7 @@ const VERSION: i64 = 2;
 /// A line of the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "camelCase")]
-pub(crate) enum Line {
+pub(crate) enum ArchiveLine {
     Memory { format: String, version: i64 },
     Change(Noted),
     EntityVersion(EntityVersion),
@@ -80,22 +80,22 @@ impl Counts {
         told
     }
 
-    fn add(&mut self, line: &Line) {
+    fn add(&mut self, line: &ArchiveLine) {
         match line {
-            Line::Change(_) => self.changes += 1,
-            Line::EntityVersion(row) => self.entities += usize::from(row.row.gone.is_none()),
-            Line::Observation(row) => self.observations += usize::from(row.row.gone.is_none()),
-            Line::Property(row) => self.properties += usize::from(row.row.gone.is_none()),
-            Line::RelationVersion(row) => self.relations += usize::from(row.row.gone.is_none()),
-            Line::DocumentVersion(row) => self.documents += usize::from(row.row.gone.is_none()),
-            Line::AgentVersion(row) => self.agents += usize::from(row.row.gone.is_none()),
+            ArchiveLine::Change(_) => self.changes += 1,
+            ArchiveLine::EntityVersion(row) => self.entities += usize::from(row.row.gone.is_none()),
+            ArchiveLine::Observation(row) => self.observations += usize::from(row.row.gone.is_none()),
+            ArchiveLine::Property(row) => self.properties += usize::from(row.row.gone.is_none()),
+            ArchiveLine::RelationVersion(row) => self.relations += usize::from(row.row.gone.is_none()),
+            ArchiveLine::DocumentVersion(row) => self.documents += usize::from(row.row.gone.is_none()),
+            ArchiveLine::AgentVersion(row) => self.agents += usize::from(row.row.gone.is_none()),
             _ => {}
         }
     }
 }
 
 /// Where lines go.
-enum To {
+enum Output {
     /// Into an answer, which has at most so many bytes.
     Answer(String, usize),
     /// Anywhere.
@@ -103,23 +103,23 @@ enum To {
 }
 
 /// Lines that are being written.
-pub(crate) struct Writer {
-    to: To,
+pub(crate) struct ArchiveWriter {
+    to: Output,
     lines: usize,
     used: usize,
     counts: Counts,
 }
 
-impl Writer {
-    fn new(to: To) -> Writer {
-        Writer { to, lines: 0, used: 0, counts: Counts::default() }
+impl ArchiveWriter {
+    fn new(to: Output) -> ArchiveWriter {
+        ArchiveWriter { to, lines: 0, used: 0, counts: Counts::default() }
     }
 
-    pub(crate) fn line(&mut self, line: &Line) -> Result<()> {
+    pub(crate) fn line(&mut self, line: &ArchiveLine) -> Result<()> {
         let mut written = serde_json::to_string(line)
             .map_err(|error| Fault::input("history", format!("cannot be written as JSON: {error}")))?;
         match &mut self.to {
-            To::Answer(text, most) => {
+            Output::Answer(text, most) => {
                 self.used += cost(&written);
                 if self.used > *most {
                     let why = format!(
@@ -133,7 +133,7 @@ impl Writer {
                 }
                 text.push_str(&written);
             }
-            To::File(file) => {
+            Output::File(file) => {
                 written.push('\n');
                 file.write_all(written.as_bytes()).map_err(|error| unwritable(&error))?;
             }
@@ -145,28 +145,28 @@ impl Writer {
 
     /// Everything of a tenant but what was said to agents, which is not everybody's.
     fn all(&mut self, view: &mut View<'_>) -> Result<()> {
-        self.line(&Line::Memory { format: FORMAT.to_owned(), version: VERSION })?;
+        self.line(&ArchiveLine::Memory { format: FORMAT.to_owned(), version: VERSION })?;
         graph::write(view, self)?;
         documents::write(view, self)?;
         agents::write(view, self)?;
         let lines = self.lines + 1;
-        self.line(&Line::End { lines })
+        self.line(&ArchiveLine::End { lines })
     }
 }
 
 /// Everything as one text, which takes at most `most` bytes in an answer.
 pub(crate) fn write(view: &mut View<'_>, most: usize) -> Result<(String, Counts)> {
-    let mut writer = Writer::new(To::Answer(String::new(), most));
+    let mut writer = ArchiveWriter::new(Output::Answer(String::new(), most));
     writer.all(view)?;
-    let To::Answer(text, _) = writer.to else { return Err(Fault::input("history", "is not a text")) };
+    let Output::Answer(text, _) = writer.to else { return Err(Fault::input("history", "is not a text")) };
     Ok((text, writer.counts))
 }
 
 /// Writes everything to a file.
 pub(crate) fn write_to(view: &mut View<'_>, file: Box<dyn Write>) -> Result<Counts> {
-    let mut writer = Writer::new(To::File(file));
+    let mut writer = ArchiveWriter::new(Output::File(file));
     writer.all(view)?;
-    if let To::File(file) = &mut writer.to {
+    if let Output::File(file) = &mut writer.to {
         file.flush().map_err(|error| unwritable(&error))?;
     }
     Ok(writer.counts)
@@ -174,7 +174,7 @@ pub(crate) fn write_to(view: &mut View<'_>, file: Box<dyn Write>) -> Result<Coun
 
 /// Whether a file with this first line is such a file.
 pub(crate) fn begins(first: &[u8]) -> bool {
-    matches!(serde_json::from_slice(first), Ok(Line::Memory { .. }))
+    matches!(serde_json::from_slice(first), Ok(ArchiveLine::Memory { .. }))
 }
 
 /// Whether a text is such a file.
@@ -183,7 +183,7 @@ pub(crate) fn is(text: &str) -> bool {
 }
 
 /// A line with its number.
-pub(crate) type Numbered = (usize, Line);
+pub(crate) type Numbered = (usize, ArchiveLine);
 
 /// Reads the lines of a text, all of which must be there.
 pub(crate) fn read(text: &str) -> Result<Vec<Numbered>> {
@@ -195,7 +195,7 @@ pub(crate) fn read(text: &str) -> Result<Vec<Numbered>> {
 pub(crate) fn checked(
     lines: impl Iterator<Item = Result<(usize, impl AsRef<[u8]>)>>,
 ) -> impl Iterator<Item = Result<Numbered>> {
-    let mut seen = Seen::default();
+    let mut seen = LineChecker::default();
     let mut lines = lines.fuse();
     std::iter::from_fn(move || match lines.next() {
         Some(line) => Some(line.and_then(|(number, line)| seen.line(number, line.as_ref()))),
@@ -205,7 +205,7 @@ pub(crate) fn checked(
 
 /// How far a file was read.
 #[derive(Default)]
-struct Seen {
+struct LineChecker {
     lines: usize,
     /// How many lines the last one says there are.
     said: Option<usize>,
@@ -213,7 +213,7 @@ struct Seen {
     over: bool,
 }
 
-impl Seen {
+impl LineChecker {
     fn line(&mut self, number: usize, line: &[u8]) -> Result<Numbered> {
         let read = self.read(number, line);
         self.over = read.is_err();
@@ -221,23 +221,24 @@ impl Seen {
     }
 
     fn read(&mut self, number: usize, line: &[u8]) -> Result<Numbered> {
-        let line: Line = serde_json::from_slice(line).map_err(|error| wrong(number, &error.to_string()))?;
+        let line: ArchiveLine =
+            serde_json::from_slice(line).map_err(|error| wrong(number, &error.to_string()))?;
         self.lines += 1;
         match &line {
             _ if self.said.is_some() => {
                 return Err(wrong(number, "comes after the last line, {\"type\":\"end\",…}"));
             }
-            Line::Memory { .. } if self.lines > 1 => {
+            ArchiveLine::Memory { .. } if self.lines > 1 => {
                 return Err(wrong(number, "type: must be on the first line only"));
             }
-            Line::Memory { format, .. } if format != FORMAT => {
+            ArchiveLine::Memory { format, .. } if format != FORMAT => {
                 return Err(wrong(number, &format!("the format must be {FORMAT:?}")));
             }
-            Line::Memory { version, .. } if !(1..=VERSION).contains(version) => {
+            ArchiveLine::Memory { version, .. } if !(1..=VERSION).contains(version) => {
                 let why = format!("the version is {version}; this version of Tidegate reads 1 to {VERSION}");
                 return Err(wrong(number, &why));
             }
-            Line::End { lines } => self.said = Some(*lines),
+            ArchiveLine::End { lines } => self.said = Some(*lines),
             _ => {}
         }
         Ok((number, line))
@@ -272,23 +273,23 @@ pub(crate) fn bring(
     max_document: usize,
 ) -> Result<Counts> {
     refuse_others(change)?;
-    let mut numbers = Numbers::default();
-    let mut pieces = documents::Pieces::new(max_document);
+    let mut numbers = RowNumbers::default();
+    let mut pieces = documents::DocumentImport::new(max_document);
     let mut counts = Counts::default();
     for line in lines {
         let (number, line) = line?;
         counts.add(&line);
         let put = match line {
-            Line::Change(row) => row.put(change, &mut numbers),
-            Line::EntityVersion(row) => row.put(change, &mut numbers),
-            Line::Observation(row) => row.put(change, &mut numbers),
-            Line::Property(row) => row.put(change, &mut numbers),
-            Line::RelationVersion(row) => row.put(change, &mut numbers),
-            Line::DocumentVersion(row) => row.put(change, &mut numbers, &mut pieces),
-            Line::DocumentText(row) => row.put(change, &mut numbers, &mut pieces),
-            Line::DocumentPiece(row) => row.put(change, &mut numbers, &mut pieces),
-            Line::AgentVersion(row) => row.put(change, &mut numbers),
-            Line::Memory { .. } | Line::End { .. } => Ok(()),
+            ArchiveLine::Change(row) => row.put(change, &mut numbers),
+            ArchiveLine::EntityVersion(row) => row.put(change, &mut numbers),
+            ArchiveLine::Observation(row) => row.put(change, &mut numbers),
+            ArchiveLine::Property(row) => row.put(change, &mut numbers),
+            ArchiveLine::RelationVersion(row) => row.put(change, &mut numbers),
+            ArchiveLine::DocumentVersion(row) => row.put(change, &mut numbers, &mut pieces),
+            ArchiveLine::DocumentText(row) => row.put(change, &mut numbers, &mut pieces),
+            ArchiveLine::DocumentPiece(row) => row.put(change, &mut numbers, &mut pieces),
+            ArchiveLine::AgentVersion(row) => row.put(change, &mut numbers),
+            ArchiveLine::Memory { .. } | ArchiveLine::End { .. } => Ok(()),
         };
         put.map_err(|fault| match fault.code {
             Code::InvalidInput | Code::InvalidEntityName => wrong(number, &fault.message),
@@ -333,8 +334,8 @@ mod tests {
 
     #[test]
     fn what_is_too_long_is_not_written() {
-        let mut writer = Writer::new(To::Answer(String::new(), 100));
-        let line = || Line::Memory { format: FORMAT.to_owned(), version: VERSION };
+        let mut writer = ArchiveWriter::new(Output::Answer(String::new(), 100));
+        let line = || ArchiveLine::Memory { format: FORMAT.to_owned(), version: VERSION };
         writer.line(&line()).unwrap();
         let why = writer.line(&line()).unwrap_err();
         assert!(why.message.starts_with("history: is larger than 100 bytes"), "{why}");

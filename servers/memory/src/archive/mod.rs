@@ -18,12 +18,12 @@ use crate::graph::model::{Entity, Relation};
 /// A line of the file.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-enum Line<'a> {
+enum GraphLine<'a> {
     Entity(&'a Entity),
     Relation(&'a Relation),
 }
 
-impl Line<'_> {
+impl GraphLine<'_> {
     fn written(&self) -> Result<String> {
         serde_json::to_string(self)
             .map_err(|error| Fault::input("graph", format!("cannot be written as JSON: {error}")))

@@ -1,4 +1,4 @@
-//! [`Row`]: what every row of a file with history has. [`Numbers`]: which numbers rows get where they are brought to.
+//! [`VersionedRow`]: what every row of a file with history has. [`RowNumbers`]: which numbers rows get where they are brought to.
 
 use std::collections::HashSet;
 use std::collections::hash_map::{Entry, HashMap};
@@ -6,12 +6,12 @@ use std::collections::hash_map::{Entry, HashMap};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Fault, Result};
-use crate::graph::pages::Open;
+use crate::graph::pages::OpenPage;
 use crate::store::{Change, Value};
 
 /// The number of a row, when it held, and by which changes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Row {
+pub(crate) struct VersionedRow {
     pub(crate) id: i64,
     pub(crate) since: i64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -24,13 +24,13 @@ pub(crate) struct Row {
     pub(crate) origin: Option<i64>,
 }
 
-/// The columns of [`Row::read`].
+/// The columns of [`VersionedRow::read`].
 pub(crate) const COLUMNS: &str = "id, since, until, made, gone";
 
-impl Row {
+impl VersionedRow {
     /// Reads [`COLUMNS`], the first five, and the column of the origin.
-    pub(crate) fn read(row: &dyn crate::store::Row, origin: Option<usize>) -> Result<Row> {
-        Ok(Row {
+    pub(crate) fn read(row: &dyn crate::store::Row, origin: Option<usize>) -> Result<VersionedRow> {
+        Ok(VersionedRow {
             id: row.int(0)?,
             since: row.int(1)?,
             until: row.maybe_int(2)?,
@@ -47,7 +47,7 @@ impl Row {
 
 /// What a number is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Of {
+pub(crate) enum RowKind {
     Change,
     Entity,
     Observation,
@@ -64,8 +64,8 @@ const LARGEST: i64 = 1 << 53;
 
 /// The numbers that rows got, by those that they had.
 #[derive(Default)]
-pub(crate) struct Numbers {
-    known: HashMap<(Of, i64), i64>,
+pub(crate) struct RowNumbers {
+    known: HashMap<(RowKind, i64), i64>,
     /// The number that the last change had.
     last: i64,
     /// Changes that undo others, or are undone: both as they were numbered.
@@ -73,7 +73,7 @@ pub(crate) struct Numbers {
     /// What holds, of which there may be only one.
     live: HashSet<String>,
     /// The pages of entities that take more observations.
-    pages: HashMap<i64, Open>,
+    pages: HashMap<i64, OpenPage>,
 }
 
 /// A number that can be one.
@@ -84,9 +84,9 @@ pub(crate) fn number(field: &str, given: i64) -> Result<Value<'static>> {
     }
 }
 
-impl Numbers {
+impl RowNumbers {
     /// Remembers which number a row got.
-    pub(crate) fn add(&mut self, of: Of, old: i64, new: Option<i64>) -> Result<i64> {
+    pub(crate) fn add(&mut self, of: RowKind, old: i64, new: Option<i64>) -> Result<i64> {
         let new = new.ok_or_else(|| Fault::new(crate::error::Code::Database, "The row has no number"))?;
         match self.known.insert((of, old), new) {
             Some(_) => Err(Fault::input("id", format!("{old} is not unique"))),
@@ -104,18 +104,18 @@ impl Numbers {
     }
 
     /// The number of a row that is there.
-    pub(crate) fn of(&self, of: Of, field: &str, old: i64) -> Result<i64> {
+    pub(crate) fn of(&self, of: RowKind, field: &str, old: i64) -> Result<i64> {
         let known = self.known.get(&(of, old)).copied();
         known.ok_or_else(|| Fault::input(field, format!("no earlier line has the id {old}")))
     }
 
     /// The values of `since`, `until`, `made`, `gone` and `origin`.
-    pub(crate) fn span(&self, row: &Row, of: Of) -> Result<[Value<'static>; 5]> {
+    pub(crate) fn span(&self, row: &VersionedRow, of: RowKind) -> Result<[Value<'static>; 5]> {
         if row.until.is_some() != row.gone.is_some() {
             return Err(Fault::input("until", "must be present if and only if \"gone\" is"));
         }
-        let made = self.of(Of::Change, "made", row.made)?;
-        let gone = row.gone.map(|gone| self.of(Of::Change, "gone", gone)).transpose()?;
+        let made = self.of(RowKind::Change, "made", row.made)?;
+        let gone = row.gone.map(|gone| self.of(RowKind::Change, "gone", gone)).transpose()?;
         if gone.is_some_and(|gone| gone < made) {
             return Err(Fault::input("gone", "must not be before \"made\""));
         }
@@ -126,7 +126,7 @@ impl Numbers {
     }
 
     /// Refuses a second one of what there may be only one of, if the row holds.
-    pub(crate) fn alone(&mut self, row: &Row, what: impl FnOnce() -> String) -> Result<()> {
+    pub(crate) fn alone(&mut self, row: &VersionedRow, what: impl FnOnce() -> String) -> Result<()> {
         if !row.is_live() {
             return Ok(());
         }
@@ -151,7 +151,7 @@ impl Numbers {
     /// A page for an entity that holds.
     pub(crate) fn open_page(&mut self, change: &mut Change<'_>, entity: i64) -> Result<()> {
         if let Entry::Vacant(none) = self.pages.entry(entity) {
-            none.insert(Open::add(change, entity)?);
+            none.insert(OpenPage::add(change, entity)?);
         }
         Ok(())
     }
@@ -162,7 +162,7 @@ impl Numbers {
             Some(page) if page.has_room() => page,
             full => {
                 full.map_or(Ok(()), |full| full.close(change))?;
-                Open::add(change, entity)?
+                OpenPage::add(change, entity)?
             }
         };
         let page = open.page;

@@ -3,9 +3,9 @@
 //! Entities come first, in the order in which they were made, then relations. A cursor names the last thing that was
 //! told: what is added between two parts is told in a later one, and nothing is told in place of something else.
 
-use super::{Line, cost};
+use super::{GraphLine, cost};
 use crate::error::{Fault, Result};
-use crate::graph::entities::Kept;
+use crate::graph::entities::EntityRow;
 use crate::graph::model::{Entity, MAX_ENTRIES, MAX_PROPERTIES_AT_ONCE, Properties};
 use crate::graph::{properties, relations};
 use crate::store::{Value, View};
@@ -15,7 +15,7 @@ const ROWS: usize = 1_000;
 
 /// A part of the graph.
 #[derive(Debug, Default)]
-pub(crate) struct Part {
+pub(crate) struct ExportPage {
     /// Its lines.
     pub(crate) text: String,
     pub(crate) entities: usize,
@@ -23,35 +23,35 @@ pub(crate) struct Part {
     pub(crate) properties: usize,
     pub(crate) relations: usize,
     /// Where the next part begins, if there is one.
-    pub(crate) next: Option<Place>,
+    pub(crate) next: Option<ExportCursor>,
     used: usize,
 }
 
 /// Where a part begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ExportCursor {
     /// After this entity; `told` is the last of its observations that was told if some are left.
     Entities { after: i64, told: Option<i64> },
     /// After this relation.
     Relations { after: i64 },
 }
 
-impl Place {
+impl ExportCursor {
     /// The beginning.
-    pub(crate) const FIRST: Place = Place::Entities { after: 0, told: None };
+    pub(crate) const FIRST: ExportCursor = ExportCursor::Entities { after: 0, told: None };
 
     /// The place that a cursor names.
-    pub(crate) fn parse(cursor: &str) -> Result<Place> {
+    pub(crate) fn parse(cursor: &str) -> Result<ExportCursor> {
         let read = |cursor: &str| {
             if let Some(after) = cursor.strip_prefix('r') {
-                return Some(Place::Relations { after: number(after)? });
+                return Some(ExportCursor::Relations { after: number(after)? });
             }
             let rest = cursor.strip_prefix('e')?;
             let (after, told) = match rest.split_once('.') {
                 Some((after, told)) => (after, Some(number(told)?)),
                 None => (rest, None),
             };
-            Some(Place::Entities { after: number(after)?, told })
+            Some(ExportCursor::Entities { after: number(after)?, told })
         };
         read(cursor).ok_or_else(|| Fault::input("cursor", "is not a cursor that this tool returned"))
     }
@@ -59,9 +59,9 @@ impl Place {
     /// The cursor that names it.
     pub(crate) fn cursor(self) -> String {
         match self {
-            Place::Entities { after, told: None } => format!("e{after}"),
-            Place::Entities { after, told: Some(told) } => format!("e{after}.{told}"),
-            Place::Relations { after } => format!("r{after}"),
+            ExportCursor::Entities { after, told: None } => format!("e{after}"),
+            ExportCursor::Entities { after, told: Some(told) } => format!("e{after}.{told}"),
+            ExportCursor::Relations { after } => format!("r{after}"),
         }
     }
 }
@@ -72,11 +72,11 @@ fn number(text: &str) -> Option<i64> {
 
 /// The part that begins at a place and takes about `most` bytes in an answer, and has no more in it than one import may
 /// bring. With `split`, an entity of which more is known than a part can tell is told in several, each with its name.
-pub(crate) fn part(view: &mut View<'_>, from: Place, most: usize, split: bool) -> Result<Part> {
-    let mut part = Part::default();
+pub(crate) fn part(view: &mut View<'_>, from: ExportCursor, most: usize, split: bool) -> Result<ExportPage> {
+    let mut part = ExportPage::default();
     let after = match from {
-        Place::Relations { after } => after,
-        Place::Entities { after, told } => {
+        ExportCursor::Relations { after } => after,
+        ExportCursor::Entities { after, told } => {
             part.entities(view, (after, told), most, split)?;
             if part.next.is_some() {
                 return Ok(part);
@@ -88,7 +88,7 @@ pub(crate) fn part(view: &mut View<'_>, from: Place, most: usize, split: bool) -
     Ok(part)
 }
 
-impl Part {
+impl ExportPage {
     fn entities(
         &mut self,
         view: &mut View<'_>,
@@ -103,7 +103,7 @@ impl Part {
                 "SELECT key, name, type FROM entities WHERE tenant = ?1 AND key >= ?2 AND gone IS NULL
                  ORDER BY key LIMIT ?3",
                 &[Value::Int(from), Value::Int(ROWS as i64)],
-                Kept::read,
+                EntityRow::read,
             )?;
             let last = kept.len() < ROWS;
             for kept in kept {
@@ -119,8 +119,8 @@ impl Part {
                     Entity { name: kept.name, entity_type: kept.entity_type, observations, properties };
                 let fits = self.entities < MAX_ENTRIES
                     && self.properties + entity.properties.len() <= MAX_PROPERTIES_AT_ONCE;
-                if !fits || !self.push(&Line::Entity(&entity).written()?, most) {
-                    self.next = Some(Place::Entities { after, told: None });
+                if !fits || !self.push(&GraphLine::Entity(&entity).written()?, most) {
+                    self.next = Some(ExportCursor::Entities { after, told: None });
                     return Ok(());
                 }
                 self.entities += usize::from(begun.is_none());
@@ -128,7 +128,7 @@ impl Part {
                 self.properties += entity.properties.len();
                 after = key;
                 if left.is_some() {
-                    self.next = Some(Place::Entities { after, told: left });
+                    self.next = Some(ExportCursor::Entities { after, told: left });
                     return Ok(());
                 }
             }
@@ -148,9 +148,9 @@ impl Part {
             let last = found.len() < ROWS;
             for kept in found {
                 if self.relations == MAX_ENTRIES
-                    || !self.push(&Line::Relation(&kept.relation).written()?, most)
+                    || !self.push(&GraphLine::Relation(&kept.relation).written()?, most)
                 {
-                    self.next = Some(Place::Relations { after });
+                    self.next = Some(ExportCursor::Relations { after });
                     return Ok(());
                 }
                 self.relations += 1;
@@ -215,13 +215,15 @@ mod tests {
 
     #[test]
     fn cursors_are_read_as_they_are_written() {
-        for place in
-            [Place::FIRST, Place::Entities { after: 7, told: Some(12) }, Place::Relations { after: 3 }]
-        {
-            assert_eq!(Place::parse(&place.cursor()).unwrap(), place);
+        for place in [
+            ExportCursor::FIRST,
+            ExportCursor::Entities { after: 7, told: Some(12) },
+            ExportCursor::Relations { after: 3 },
+        ] {
+            assert_eq!(ExportCursor::parse(&place.cursor()).unwrap(), place);
         }
         for other in ["", "bad", "e", "r", "e1.", "e-1", "r1.2", "x1", "e1.2.3", "r99999999999999999999"] {
-            assert!(Place::parse(other).is_err(), "{other:?}");
+            assert!(ExportCursor::parse(other).is_err(), "{other:?}");
         }
     }
 }

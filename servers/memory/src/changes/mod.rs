@@ -10,7 +10,7 @@ use crate::store::{Change, Row, Value, View};
 
 /// How many of what.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Counts {
+pub(crate) struct ChangeCounts {
     /// Entities.
     pub(crate) entities: i64,
     /// Observations.
@@ -47,7 +47,7 @@ const LOOKED_AT: i64 = 200;
 /// A change.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Noted {
+pub(crate) struct ChangeRecord {
     /// Its number.
     pub(crate) id: i64,
     /// When it was made, in milliseconds since 1970.
@@ -64,31 +64,31 @@ pub(crate) struct Noted {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) undone_by: Option<i64>,
     /// How much it added.
-    pub(crate) added: Counts,
+    pub(crate) added: ChangeCounts,
     /// How much it removed.
-    pub(crate) removed: Counts,
+    pub(crate) removed: ChangeCounts,
     /// The names of the entities and agents and the titles of the documents that it changed, at most ten.
     pub(crate) about: Vec<String>,
 }
 
 const COLUMNS: &str = "id, at, who, what, undoes, undone";
 
-fn read(row: &dyn Row) -> Result<Noted> {
-    Ok(Noted {
+fn read(row: &dyn Row) -> Result<ChangeRecord> {
+    Ok(ChangeRecord {
         id: row.int(0)?,
         at: row.int(1)?,
         who: row.maybe_text(2)?,
         what: row.text(3)?,
         undoes: row.maybe_int(4)?,
         undone_by: row.maybe_int(5)?,
-        added: Counts::default(),
-        removed: Counts::default(),
+        added: ChangeCounts::default(),
+        removed: ChangeCounts::default(),
         about: Vec::new(),
     })
 }
 
 /// One change.
-pub(crate) fn find(view: &mut View<'_>, id: i64) -> Result<Noted> {
+pub(crate) fn find(view: &mut View<'_>, id: i64) -> Result<ChangeRecord> {
     let sql = format!("SELECT {COLUMNS} FROM changes WHERE tenant = ?1 AND id = ?2");
     let noted = view.one(&sql, &[Value::Int(id)], read)?;
     let noted = noted.ok_or_else(|| {
@@ -98,7 +98,7 @@ pub(crate) fn find(view: &mut View<'_>, id: i64) -> Result<Noted> {
 }
 
 /// The last changes that are before one, newest first, at most `limit`.
-pub(crate) fn last(view: &mut View<'_>, limit: usize, before: Option<i64>) -> Result<Vec<Noted>> {
+pub(crate) fn last(view: &mut View<'_>, limit: usize, before: Option<i64>) -> Result<Vec<ChangeRecord>> {
     let sql =
         format!("SELECT {COLUMNS} FROM changes WHERE tenant = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3");
     let values = [Value::Int(before.unwrap_or(i64::MAX)), Value::Int(limit as i64)];
@@ -120,14 +120,14 @@ pub(crate) fn blocked(change: &mut Change<'_>, undoing: i64, by: i64, what: &str
 }
 
 /// The change with what it touched, and how much.
-fn counted(view: &mut View<'_>, mut noted: Noted) -> Result<Noted> {
+fn counted(view: &mut View<'_>, mut noted: ChangeRecord) -> Result<ChangeRecord> {
     let id = noted.id;
     let mut count = |table: &str, column: &str| {
         let sql = format!("SELECT count(*) FROM {table} WHERE tenant = ?1 AND {column} = ?2");
         Ok::<i64, Fault>(view.one(&sql, &[Value::Int(id)], |row| row.int(0))?.unwrap_or_default())
     };
     for (counts, column) in [(&mut noted.added, "made"), (&mut noted.removed, "gone")] {
-        *counts = Counts {
+        *counts = ChangeCounts {
             entities: count("entities", column)?,
             observations: count("observations", column)?,
             relations: count("relations", column)?,
@@ -141,7 +141,7 @@ fn counted(view: &mut View<'_>, mut noted: Noted) -> Result<Noted> {
 }
 
 /// What a change was about.
-fn about(view: &mut View<'_>, noted: &Noted) -> Result<Vec<String>> {
+fn about(view: &mut View<'_>, noted: &ChangeRecord) -> Result<Vec<String>> {
     const ENTITIES: &str = "SELECT name FROM entities t WHERE";
     const OBSERVED: &str = "SELECT e.name FROM observations t
          JOIN entities e ON e.tenant = ?1 AND e.key = t.entity AND e.made <= ?2 AND (e.gone IS NULL OR e.gone >= ?2)

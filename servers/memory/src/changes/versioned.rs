@@ -13,7 +13,7 @@ pub(crate) struct Table {
 }
 
 /// A row of such a table.
-struct Line {
+struct VersionRow {
     id: i64,
     /// The first of those that stand for each other.
     root: i64,
@@ -23,7 +23,7 @@ struct Line {
 
 /// What was ended of one thing, and what is to come back.
 #[derive(Default)]
-pub(crate) struct Ended {
+pub(crate) struct EndedVersion {
     pub(crate) key: i64,
     /// How the thing was called until now, if it was there.
     pub(crate) called: Option<String>,
@@ -33,7 +33,7 @@ pub(crate) struct Ended {
 
 /// How much was undone.
 #[derive(Default)]
-pub(crate) struct Undone {
+pub(crate) struct UndoCounts {
     /// How many things have come back, in the version that they had.
     pub(crate) restored: i64,
     /// How many have ended, in the version that they had until now.
@@ -41,10 +41,10 @@ pub(crate) struct Undone {
 }
 
 /// Ends what a change made of each thing that it was about. Refused if later changes are about the same.
-pub(crate) fn end(change: &mut Change<'_>, table: &Table, undoing: i64) -> Result<Vec<Ended>> {
+pub(crate) fn end(change: &mut Change<'_>, table: &Table, undoing: i64) -> Result<Vec<EndedVersion>> {
     let after = lines(change, table, "made", undoing)?;
     let before = lines(change, table, "gone", undoing)?;
-    let mut about: BTreeMap<i64, [Option<Line>; 2]> = BTreeMap::new();
+    let mut about: BTreeMap<i64, [Option<VersionRow>; 2]> = BTreeMap::new();
     for (side, lines) in [before, after].into_iter().enumerate() {
         for (key, line) in lines {
             about.entry(key).or_default()[side] = Some(line);
@@ -67,32 +67,37 @@ pub(crate) fn end(change: &mut Change<'_>, table: &Table, undoing: i64) -> Resul
         );
         change.run(&sql, &[Value::Int(change.now), Value::Int(change.id), Value::Int(key)])?;
         let (called, before) = (now.map(|line| line.called), before.map(|line| line.id));
-        ended.push(Ended { key, called, before });
+        ended.push(EndedVersion { key, called, before });
     }
     Ok(ended)
 }
 
 /// The rows that a change made or ended, and that it did not both make and end, with their keys.
-fn lines(change: &mut Change<'_>, table: &Table, column: &str, undoing: i64) -> Result<Vec<(i64, Line)>> {
+fn lines(
+    change: &mut Change<'_>,
+    table: &Table,
+    column: &str,
+    undoing: i64,
+) -> Result<Vec<(i64, VersionRow)>> {
     let sql = format!(
         "SELECT key, id, COALESCE(root, id), {}, made FROM {} WHERE tenant = ?1 AND {column} = ?2
          AND (gone IS NULL OR made <> gone) ORDER BY id",
         table.called, table.name
     );
     change.all(&sql, &[Value::Int(undoing)], |row| {
-        let line = Line { id: row.int(1)?, root: row.int(2)?, called: row.text(3)?, made: row.int(4)? };
+        let line = VersionRow { id: row.int(1)?, root: row.int(2)?, called: row.text(3)?, made: row.int(4)? };
         Ok((row.int(0)?, line))
     })
 }
 
 /// The row that holds now.
-fn present(change: &mut Change<'_>, table: &Table, key: i64) -> Result<Option<Line>> {
+fn present(change: &mut Change<'_>, table: &Table, key: i64) -> Result<Option<VersionRow>> {
     let sql = format!(
         "SELECT id, COALESCE(root, id), {}, made FROM {} WHERE tenant = ?1 AND key = ?2 AND gone IS NULL",
         table.called, table.name
     );
     change.one(&sql, &[Value::Int(key)], |row| {
-        Ok(Line { id: row.int(0)?, root: row.int(1)?, called: row.text(2)?, made: row.int(3)? })
+        Ok(VersionRow { id: row.int(0)?, root: row.int(1)?, called: row.text(2)?, made: row.int(3)? })
     })
 }
 

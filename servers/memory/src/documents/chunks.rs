@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::embeddings;
 use crate::error::{Code, Fault, Result};
 use crate::pages;
-use crate::search::{self, Said};
+use crate::search::{self, IndexText};
 use crate::store::{Change, Value};
 use crate::texts::chunk::Chunk;
 
 /// Where a piece stands, and which text it has.
 #[derive(PartialEq, Eq, Clone)]
-struct Placed {
+struct ChunkRow {
     text: i64,
     heading: String,
     lead: i64,
@@ -38,7 +38,7 @@ pub(crate) fn lay(
          WHERE tenant = ?1 AND document = ?2 AND gone IS NULL ORDER BY place",
         &[Value::Int(key)],
         |row| {
-            Ok(Placed {
+            Ok(ChunkRow {
                 text: row.int(0)?,
                 heading: row.text(1)?,
                 lead: row.int(2)?,
@@ -54,7 +54,7 @@ pub(crate) fn lay(
     for chunk in chunks {
         let (text, page) = text_of(change, key, chunk.text)?;
         contents.entry(text).or_insert((page, chunk.text));
-        after.push(Placed {
+        after.push(ChunkRow {
             text,
             heading: chunk.heading.clone(),
             lead: chunk.lead as i64,
@@ -89,7 +89,7 @@ pub(crate) fn lay(
 }
 
 /// The texts of pieces, each with the heading where it stands first.
-fn headed(placed: &[Placed]) -> BTreeMap<i64, &str> {
+fn headed(placed: &[ChunkRow]) -> BTreeMap<i64, &str> {
     placed.iter().rev().map(|placed| (placed.text, placed.heading.as_str())).collect()
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn index_all(change: &mut Change<'_>, key: i64, title: &str) -> Resul
 }
 
 /// Puts a piece in its place, or leaves the place empty.
-fn put(change: &mut Change<'_>, key: i64, place: i64, piece: Option<&Placed>) -> Result<()> {
+fn put(change: &mut Change<'_>, key: i64, place: i64, piece: Option<&ChunkRow>) -> Result<()> {
     let (now, id) = (Value::Int(change.now), Value::Int(change.id));
     change.run(
         "UPDATE chunks SET until = ?2, gone = ?3 WHERE tenant = ?1 AND document = ?4 AND place = ?5 AND gone IS NULL",
@@ -168,7 +168,7 @@ fn put(change: &mut Change<'_>, key: i64, place: i64, piece: Option<&Placed>) ->
 /// Indexes the page of a piece anew: the title of its document, the heading that it stands under, and what it says.
 fn index(change: &mut Change<'_>, page: i64, title: &str, heading: &str, body: &str) -> Result<()> {
     embeddings::queue(change, page)?;
-    search::put(change, page, &Said { name: title, about: heading, body })
+    search::put(change, page, &IndexText { name: title, about: heading, body })
 }
 
 /// Takes a page out of the index.

@@ -9,7 +9,7 @@ use crate::pages::PageText;
 use crate::store::{Row, Value, View, prefix_range};
 use crate::texts::kind::Kind;
 
-/// The columns of [`Kept::read`].
+/// The columns of [`DocumentRow::read`].
 const COLUMNS: &str = "key, version, title, base, origin, source, kind, bytes, characters, chunks, tags, metadata, created, since, \
                        made, gone";
 /// How many columns those are.
@@ -17,7 +17,7 @@ const WIDTH: usize = 16;
 
 /// A version of a document as it is kept.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub(crate) struct DocumentRow {
     pub(crate) key: i64,
     pub(crate) origin: Option<String>,
     pub(crate) kind: Kind,
@@ -27,10 +27,10 @@ pub(crate) struct Kept {
     pub(crate) document: Document,
 }
 
-impl Kept {
-    fn read(row: &dyn Row) -> Result<Kept> {
+impl DocumentRow {
+    fn read(row: &dyn Row) -> Result<DocumentRow> {
         let (key, kind) = (row.int(0)?, Kind::named(&row.text(6)?));
-        Ok(Kept {
+        Ok(DocumentRow {
             key,
             origin: row.maybe_text(4)?,
             kind,
@@ -57,27 +57,27 @@ impl Kept {
 }
 
 /// The document with this number, if it is there.
-pub(crate) fn find(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
+pub(crate) fn find(view: &mut View<'_>, key: i64) -> Result<Option<DocumentRow>> {
     let sql = format!("SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND key = ?2 AND gone IS NULL");
-    view.one(&sql, &[Value::Int(key)], Kept::read)
+    view.one(&sql, &[Value::Int(key)], DocumentRow::read)
 }
 
 /// A version by the number of its row.
-pub(crate) fn row(view: &mut View<'_>, id: i64) -> Result<Kept> {
+pub(crate) fn row(view: &mut View<'_>, id: i64) -> Result<DocumentRow> {
     let sql = format!("SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND id = ?2");
-    let found = view.one(&sql, &[Value::Int(id)], Kept::read)?;
+    let found = view.one(&sql, &[Value::Int(id)], DocumentRow::read)?;
     found.ok_or_else(|| Fault::new(Code::Database, "The version is not there any more"))
 }
 
 /// The document with this number, or a sentence.
-pub(crate) fn known(view: &mut View<'_>, key: i64) -> Result<Kept> {
+pub(crate) fn known(view: &mut View<'_>, key: i64) -> Result<DocumentRow> {
     find(view, key)?.ok_or_else(|| model::none(key))
 }
 
 /// One version of a document, whatever became of it.
-pub(crate) fn version(view: &mut View<'_>, key: i64, version: i64) -> Result<Option<Kept>> {
+pub(crate) fn version(view: &mut View<'_>, key: i64, version: i64) -> Result<Option<DocumentRow>> {
     let sql = format!("SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND key = ?2 AND version = ?3");
-    view.one(&sql, &[Value::Int(key), Value::Int(version)], Kept::read)
+    view.one(&sql, &[Value::Int(key), Value::Int(version)], DocumentRow::read)
 }
 
 /// A version of a document, and when it held.
@@ -113,7 +113,7 @@ pub(crate) fn history(
     );
     let values = [Value::Int(key), Value::Int(before.unwrap_or(i64::MAX)), Value::Int(limit as i64)];
     let mut versions = view.all(&sql, &values, |row| {
-        let document = Kept::read(row)?.document;
+        let document = DocumentRow::read(row)?.document;
         let (valid_to, changed_by) = (row.maybe_int(WIDTH)?, row.maybe_text(WIDTH + 1)?);
         Ok(Version { valid_from: document.updated_at, document, valid_to, changed_by })
     })?;
@@ -127,27 +127,27 @@ pub(crate) fn history(
 }
 
 /// The last version of a document, whatever became of it.
-pub(crate) fn last(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
+pub(crate) fn last(view: &mut View<'_>, key: i64) -> Result<Option<DocumentRow>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND key = ?2 ORDER BY version DESC LIMIT 1"
     );
-    view.one(&sql, &[Value::Int(key)], Kept::read)
+    view.one(&sql, &[Value::Int(key)], DocumentRow::read)
 }
 
 /// The document that was read from there.
-pub(crate) fn from(view: &mut View<'_>, origin: &str) -> Result<Option<Kept>> {
+pub(crate) fn from(view: &mut View<'_>, origin: &str) -> Result<Option<DocumentRow>> {
     let sql = format!("SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND origin = ?2 AND gone IS NULL");
-    view.one(&sql, &[Value::Text(origin.into())], Kept::read)
+    view.one(&sql, &[Value::Text(origin.into())], DocumentRow::read)
 }
 
 /// The documents of this digest that were given as text, under this title and on this shelf.
-pub(crate) fn alike(view: &mut View<'_>, digest: i64, title: &str, base: Base) -> Result<Vec<Kept>> {
+pub(crate) fn alike(view: &mut View<'_>, digest: i64, title: &str, base: Base) -> Result<Vec<DocumentRow>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND digest = ?2 AND title = ?3 AND base = ?4
          AND origin IS NULL AND gone IS NULL ORDER BY key"
     );
     let values = [Value::Int(digest), Value::Text(title.into()), Value::Text(base.as_str().into())];
-    view.all(&sql, &values, Kept::read)
+    view.all(&sql, &values, DocumentRow::read)
 }
 
 /// Documents, the newest first, from those older than the one with the number `before`.
@@ -156,18 +156,18 @@ pub(crate) fn list(
     base: Option<Base>,
     before: Option<i64>,
     limit: usize,
-) -> Result<Vec<Kept>> {
+) -> Result<Vec<DocumentRow>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND gone IS NULL AND key < ?2
          AND (?3 = '' OR base = ?3) ORDER BY key DESC LIMIT ?4"
     );
     let base = base.map_or("", Base::as_str);
     let values = [Value::Int(before.unwrap_or(i64::MAX)), Value::Text(base.into()), Value::Int(limit as i64)];
-    view.all(&sql, &values, Kept::read)
+    view.all(&sql, &values, DocumentRow::read)
 }
 
 /// The document of this id, address or title.
-pub(crate) fn named(view: &mut View<'_>, name: &str) -> Result<Option<Kept>> {
+pub(crate) fn named(view: &mut View<'_>, name: &str) -> Result<Option<DocumentRow>> {
     if let Ok(key) = model::key("id", name)
         && let Some(kept) = find(view, key)?
     {
@@ -176,7 +176,7 @@ pub(crate) fn named(view: &mut View<'_>, name: &str) -> Result<Option<Kept>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND title = ?2 AND gone IS NULL ORDER BY key DESC LIMIT 1"
     );
-    view.one(&sql, &[Value::Text(name.trim().into())], Kept::read)
+    view.one(&sql, &[Value::Text(name.trim().into())], DocumentRow::read)
 }
 
 /// Documents whose title begins so, in capitals or not: their numbers and titles.
@@ -211,7 +211,7 @@ pub(crate) fn numbered(view: &mut View<'_>, digits: &str, limit: usize) -> Resul
 }
 
 /// Part of the text of a version: `limit` characters from `offset`.
-pub(crate) fn part(view: &mut View<'_>, kept: &Kept, offset: i64, limit: i64) -> Result<String> {
+pub(crate) fn part(view: &mut View<'_>, kept: &DocumentRow, offset: i64, limit: i64) -> Result<String> {
     let mut text = String::new();
     let end = offset.saturating_add(limit);
     // The pieces that this version had: those that were there after the change that made it.
@@ -232,12 +232,12 @@ pub(crate) fn part(view: &mut View<'_>, kept: &Kept, offset: i64, limit: i64) ->
 }
 
 /// The whole text of a version.
-pub(crate) fn text(view: &mut View<'_>, kept: &Kept) -> Result<String> {
+pub(crate) fn text(view: &mut View<'_>, kept: &DocumentRow) -> Result<String> {
     part(view, kept, 0, i64::MAX)
 }
 
 /// A piece of a document, found by its page.
-pub(crate) struct Piece {
+pub(crate) struct FoundChunk {
     pub(crate) key: i64,
     pub(crate) title: String,
     pub(crate) base: String,
@@ -256,7 +256,7 @@ pub(crate) fn page_text(view: &mut View<'_>, page: i64) -> Result<Option<PageTex
 }
 
 /// The piece whose page this is, unless its document does not have it any more.
-pub(crate) fn piece(view: &mut View<'_>, page: i64) -> Result<Option<Piece>> {
+pub(crate) fn piece(view: &mut View<'_>, page: i64) -> Result<Option<FoundChunk>> {
     view.one(
         "SELECT d.key, d.title, d.base, d.source, c.place, c.heading, c.first_line, c.last_line, t.content
          FROM document_texts t
@@ -265,7 +265,7 @@ pub(crate) fn piece(view: &mut View<'_>, page: i64) -> Result<Option<Piece>> {
          WHERE t.tenant = ?1 AND t.page = ?2 ORDER BY c.place LIMIT 1",
         &[Value::Int(page)],
         |row| {
-            Ok(Piece {
+            Ok(FoundChunk {
                 key: row.int(0)?,
                 title: row.text(1)?,
                 base: row.text(2)?,

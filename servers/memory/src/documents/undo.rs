@@ -3,7 +3,7 @@
 use super::chunks::lay;
 use super::{read, write};
 use crate::changes::blocked;
-use crate::changes::versioned::{self, Table, Undone};
+use crate::changes::versioned::{self, Table, UndoCounts};
 use crate::error::Result;
 use crate::store::{Change, Value};
 use crate::texts::chunk::chunks;
@@ -11,8 +11,8 @@ use crate::texts::chunk::chunks;
 const DOCUMENTS: Table = Table { name: "documents", called: "title" };
 
 /// Takes back what a change did to documents. Refused if later changes are about the same.
-pub(crate) fn undo(change: &mut Change<'_>, undoing: i64) -> Result<Undone> {
-    let mut undone = Undone::default();
+pub(crate) fn undo(change: &mut Change<'_>, undoing: i64) -> Result<UndoCounts> {
+    let mut undone = UndoCounts::default();
     for ended in versioned::end(change, &DOCUMENTS, undoing)? {
         undone.removed += i64::from(ended.called.is_some());
         match ended.before {

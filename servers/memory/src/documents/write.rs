@@ -4,7 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::chunks::{lay, numbered};
 use super::model::{self, Base, Document};
-use super::read::{self, Kept};
+use super::read::{self, DocumentRow};
 use crate::error::{Fault, Result};
 use crate::pages;
 use crate::store::{Change, Value};
@@ -17,7 +17,7 @@ pub(crate) const MAX_ORIGIN: usize = 2_500;
 
 /// A document as it should be.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct NewVersion {
     pub(crate) title: String,
     pub(crate) base: Base,
     pub(crate) origin: Option<String>,
@@ -31,32 +31,32 @@ pub(crate) struct Wanted {
 
 /// What became of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Done {
+pub(crate) enum WriteOutcome {
     Created,
     Updated,
     Unchanged,
 }
 
-impl Done {
+impl WriteOutcome {
     pub(crate) fn as_str(self) -> &'static str {
         match self {
-            Done::Created => "created",
-            Done::Updated => "updated",
-            Done::Unchanged => "unchanged",
+            WriteOutcome::Created => "created",
+            WriteOutcome::Updated => "updated",
+            WriteOutcome::Unchanged => "unchanged",
         }
     }
 }
 
 /// What a caller says of a document besides its text.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Given {
+pub(crate) struct DocumentFields {
     pub(crate) title: Option<String>,
     pub(crate) base: Option<Base>,
     pub(crate) tags: Option<Vec<String>>,
     pub(crate) metadata: Option<Map<String, Json>>,
 }
 
-impl Given {
+impl DocumentFields {
     pub(crate) fn check(&self) -> Result<()> {
         self.title.as_deref().map_or(Ok(()), model::title)?;
         self.tags.as_deref().map_or(Ok(()), model::tags)?;
@@ -66,7 +66,11 @@ impl Given {
 
 /// Keeps a text: as a new version of the document that came from the same place or says the same, or as a new one.
 /// What is not given stays as it was.
-pub(crate) fn ingest(change: &mut Change<'_>, given: Given, taken: SourceText) -> Result<(Document, Done)> {
+pub(crate) fn ingest(
+    change: &mut Change<'_>,
+    given: DocumentFields,
+    taken: SourceText,
+) -> Result<(Document, WriteOutcome)> {
     if let Some(origin) = taken.origin.as_ref().filter(|origin| origin.len() > MAX_ORIGIN) {
         let field = if origin.starts_with("file:") { "file_path" } else { "url" };
         let reason = format!("must have at most {MAX_ORIGIN} bytes in full, and has {}", origin.len());
@@ -88,7 +92,7 @@ pub(crate) fn ingest(change: &mut Change<'_>, given: Given, taken: SourceText) -
     };
     if let Some(kept) = known {
         let old = as_it_is(&kept);
-        let wanted = Wanted {
+        let wanted = NewVersion {
             title: given.title.unwrap_or(old.title),
             base: given.base.unwrap_or(old.base),
             tags: given.tags.unwrap_or(old.tags),
@@ -100,7 +104,7 @@ pub(crate) fn ingest(change: &mut Change<'_>, given: Given, taken: SourceText) -
         };
         return replace(change, kept, wanted);
     }
-    let wanted = Wanted {
+    let wanted = NewVersion {
         title,
         base,
         tags: given.tags.unwrap_or_default(),
@@ -113,11 +117,15 @@ pub(crate) fn ingest(change: &mut Change<'_>, given: Given, taken: SourceText) -
     let key = row(change, None, &wanted, &Measures::of(&taken.text), 1)?;
     let count = lay(change, key, &wanted.title, &chunks(&taken.text, wanted.kind), true)?;
     counted(change, key, count)?;
-    Ok((read::known(change, key)?.document, Done::Created))
+    Ok((read::known(change, key)?.document, WriteOutcome::Created))
 }
 
 /// Makes a new version of a document, unless it is as wanted already.
-pub(crate) fn replace(change: &mut Change<'_>, kept: Kept, wanted: Wanted) -> Result<(Document, Done)> {
+pub(crate) fn replace(
+    change: &mut Change<'_>,
+    kept: DocumentRow,
+    wanted: NewVersion,
+) -> Result<(Document, WriteOutcome)> {
     let before = read::text(change, &kept)?;
     let text = wanted.text.as_deref().unwrap_or(&before);
     let old = &kept.document;
@@ -126,14 +134,14 @@ pub(crate) fn replace(change: &mut Change<'_>, kept: Kept, wanted: Wanted) -> Re
         && (&wanted.title, wanted.base.as_str(), &wanted.tags, &wanted.metadata, &wanted.source)
             == (&old.title, &*old.knowledge_base, &old.tags, &old.metadata, &old.source);
     if same {
-        return Ok((kept.document, Done::Unchanged));
+        return Ok((kept.document, WriteOutcome::Unchanged));
     }
     close(change, kept.key)?;
     row(change, Some(&kept), &wanted, &Measures::of(text), kept.document.version + 1)?;
     let retitled = wanted.title != kept.document.title;
     let count = lay(change, kept.key, &wanted.title, &chunks(text, wanted.kind), retitled)?;
     counted(change, kept.key, count)?;
-    Ok((read::known(change, kept.key)?.document, Done::Updated))
+    Ok((read::known(change, kept.key)?.document, WriteOutcome::Updated))
 }
 
 /// Forgets a document. Its history stays.
@@ -164,8 +172,8 @@ impl Measures {
 /// Writes a version. Returns the number of its document.
 fn row(
     change: &mut Change<'_>,
-    before: Option<&Kept>,
-    wanted: &Wanted,
+    before: Option<&DocumentRow>,
+    wanted: &NewVersion,
     measures: &Measures,
     version: i64,
 ) -> Result<i64> {
@@ -219,9 +227,9 @@ fn close(change: &mut Change<'_>, key: i64) -> Result<()> {
 }
 
 /// What a document is now, as what it should be.
-pub(crate) fn as_it_is(kept: &Kept) -> Wanted {
+pub(crate) fn as_it_is(kept: &DocumentRow) -> NewVersion {
     let document = &kept.document;
-    Wanted {
+    NewVersion {
         title: document.title.clone(),
         base: Base::named(&document.knowledge_base),
         origin: kept.origin.clone(),

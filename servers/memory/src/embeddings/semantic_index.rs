@@ -8,8 +8,8 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::embedder::Embedder;
-use super::vector_index::{self, Index};
-use super::vectors::{self, Made, Pending, TextOfPage};
+use super::vector_index::{self, VectorIndex};
+use super::vectors::{self, PageVector, PendingPage, TextOfPage};
 use super::{pgvector, worker};
 use crate::error::{Code, Fault, Result};
 use crate::pages::Hit;
@@ -30,28 +30,28 @@ const LONG: usize = 10_000;
 
 /// Finds by meaning. Clones are the same.
 #[derive(Clone)]
-pub(crate) struct SemanticIndex(Arc<Inner>);
+pub(crate) struct SemanticIndex(Arc<SemanticState>);
 
-struct Inner {
+struct SemanticState {
     embedder: Embedder,
     model: Arc<str>,
     store: Store,
     text_of: TextOfPage,
-    indexes: Mutex<HashMap<Arc<str>, Used>>,
+    indexes: Mutex<HashMap<Arc<str>, CachedIndex>>,
     asked: Mutex<VecDeque<(String, Arc<[f32]>)>>,
     failed: Mutex<Option<(Instant, Fault)>>,
     worker: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// An index, and when it was last used.
-struct Used {
-    index: Arc<RwLock<Index>>,
+struct CachedIndex {
+    index: Arc<RwLock<VectorIndex>>,
     at: Instant,
 }
 
 impl SemanticIndex {
     pub(crate) fn new(embedder: Embedder, store: &Store, text_of: TextOfPage) -> SemanticIndex {
-        let index = SemanticIndex(Arc::new(Inner {
+        let index = SemanticIndex(Arc::new(SemanticState {
             model: embedder.model().into(),
             embedder,
             store: store.clone(),
@@ -218,21 +218,21 @@ impl SemanticIndex {
         Ok(vector)
     }
 
-    fn index(&self, tenant: &Arc<str>) -> Arc<RwLock<Index>> {
+    fn index(&self, tenant: &Arc<str>) -> Arc<RwLock<VectorIndex>> {
         let mut indexes = lock(&self.0.indexes);
         let used = indexes
             .entry(tenant.clone())
-            .or_insert_with(|| Used { index: Arc::default(), at: Instant::now() });
+            .or_insert_with(|| CachedIndex { index: Arc::default(), at: Instant::now() });
         used.at = Instant::now();
         used.index.clone()
     }
 
     /// Drops the indexes that were not used for longest, until all others have room.
-    fn make_room(&self, keep: &Arc<RwLock<Index>>) {
+    fn make_room(&self, keep: &Arc<RwLock<VectorIndex>>) {
         let mut indexes = lock(&self.0.indexes);
         loop {
             // One that is being read in right now counts the next time.
-            let bytes = |used: &Used| used.index.try_read().map_or(0, |index| index.bytes());
+            let bytes = |used: &CachedIndex| used.index.try_read().map_or(0, |index| index.bytes());
             let all: usize = indexes.values().map(bytes).sum();
             let others = indexes.iter().filter(|(_, used)| !Arc::ptr_eq(&used.index, keep));
             let oldest = others.min_by_key(|(_, used)| used.at).map(|(tenant, _)| tenant.clone());
@@ -262,7 +262,7 @@ impl SemanticIndex {
     }
 
     /// The vectors of these texts, now.
-    pub(crate) async fn make(&self, texts: Vec<Pending>, within: Duration) -> Result<Vec<Made>> {
+    pub(crate) async fn make(&self, texts: Vec<PendingPage>, within: Duration) -> Result<Vec<PageVector>> {
         worker::embed(&self.0.embedder, texts, within).await
     }
 
@@ -274,7 +274,7 @@ impl SemanticIndex {
     /// How many vectors are in memory for this tenant, and how many bytes they take.
     pub(crate) fn loaded(&self, memory: &Memory) -> (usize, usize) {
         let index = lock(&self.0.indexes).get(memory.tenant()).map(|used| used.index.clone());
-        let size = |index: Arc<RwLock<Index>>| {
+        let size = |index: Arc<RwLock<VectorIndex>>| {
             let index = index.read().unwrap_or_else(PoisonError::into_inner);
             (index.len(), index.bytes())
         };
@@ -282,7 +282,7 @@ impl SemanticIndex {
     }
 }
 
-impl Drop for Inner {
+impl Drop for SemanticState {
     fn drop(&mut self) {
         if let Some(worker) = lock(&self.worker).take() {
             worker.abort();

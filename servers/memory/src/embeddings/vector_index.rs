@@ -1,10 +1,10 @@
-//! [`Index`]: the vectors of one tenant in memory, one byte for each number, all of which are compared.
+//! [`VectorIndex`]: the vectors of one tenant in memory, one byte for each number, all of which are compared.
 //!
 //! It takes `dimensions + 64` bytes for each page or so: 30 MB for 100,000 pages and 256 dimensions, 160 MB for 1536.
 
 use std::collections::HashMap;
 
-use super::vectors::{self, News};
+use super::vectors::{self, VectorChange};
 use crate::error::Result;
 use crate::pages::Hit;
 use crate::store::View;
@@ -14,7 +14,7 @@ const OVERHEAD: usize = 64;
 
 /// The vectors of one tenant.
 #[derive(Default)]
-pub(super) struct Index {
+pub(super) struct VectorIndex {
     pub(super) dimensions: usize,
     hits: Vec<Hit>,
     scales: Vec<f32>,
@@ -41,7 +41,7 @@ impl Short {
     }
 }
 
-impl Index {
+impl VectorIndex {
     pub(super) fn len(&self) -> usize {
         self.hits.len()
     }
@@ -59,7 +59,7 @@ impl Index {
         }
         if last < self.seen {
             // Somebody removed them all.
-            *self = Index::default();
+            *self = VectorIndex::default();
         }
         if self.is_full {
             return Ok(());
@@ -70,12 +70,17 @@ impl Index {
         })?;
         self.seen = last;
         if self.is_full {
-            *self = Index { is_full: true, dimensions: self.dimensions, seen: last, ..Index::default() };
+            *self = VectorIndex {
+                is_full: true,
+                dimensions: self.dimensions,
+                seen: last,
+                ..VectorIndex::default()
+            };
         }
         Ok(())
     }
 
-    fn take(&mut self, news: News, room: usize) {
+    fn take(&mut self, news: VectorChange, room: usize) {
         self.remove(news.hit.page);
         self.seen = self.seen.max(news.stamp);
         let Some(vector) = news.vector.filter(|vector| says_something(vector)) else { return };
@@ -176,17 +181,17 @@ fn dot(a: &[i8], b: &[i8]) -> i32 {
 mod tests {
     use super::*;
 
-    fn news(stamp: i64, page: i64, vector: Option<Vec<f32>>) -> News {
-        News { stamp, hit: Hit { kind: page % 2, owner: page, page, score: 0.0 }, vector }
+    fn news(stamp: i64, page: i64, vector: Option<Vec<f32>>) -> VectorChange {
+        VectorChange { stamp, hit: Hit { kind: page % 2, owner: page, page, score: 0.0 }, vector }
     }
 
-    fn pages(index: &Index, query: &[f32], kinds: &[i64], limit: usize) -> Vec<i64> {
+    fn pages(index: &VectorIndex, query: &[f32], kinds: &[i64], limit: usize) -> Vec<i64> {
         index.nearest(query, kinds, limit).iter().map(|hit| hit.page).collect()
     }
 
     #[test]
     fn what_is_near_is_found_and_what_is_gone_is_not() {
-        let mut index = Index::default();
+        let mut index = VectorIndex::default();
         for (page, angle) in [(1, 0.0_f32), (2, 0.5), (3, 1.0), (4, 3.0)] {
             index.take(news(page, page, Some(vec![angle.cos(), angle.sin()])), 10_000);
         }
@@ -204,7 +209,7 @@ mod tests {
         index.take(news(9, 4, None), 10_000);
         assert_eq!((index.len(), index.numbers.len(), index.places.len()), (0, 0, 0));
         assert_eq!(pages(&index, &[1.0], &[0, 1], 9), [0; 0]);
-        assert_eq!(pages(&Index::default(), &[], &[0, 1], 9), [0; 0]);
+        assert_eq!(pages(&VectorIndex::default(), &[], &[0, 1], 9), [0; 0]);
     }
 
     #[test]
@@ -213,7 +218,7 @@ mod tests {
         let vector =
             |_| crate::embeddings::embedder::normalised((0..256).map(|_| fastrand::f32() - 0.5).collect());
         let all: Vec<Vec<f32>> = (0..200).map(vector).collect();
-        let mut index = Index::default();
+        let mut index = VectorIndex::default();
         for (page, vector) in all.iter().enumerate() {
             index.take(news(page as i64, page as i64, Some(vector.clone())), usize::MAX);
         }
@@ -225,7 +230,7 @@ mod tests {
 
     #[test]
     fn there_is_a_bound() {
-        let mut index = Index::default();
+        let mut index = VectorIndex::default();
         for page in 0..10 {
             index.take(news(page, page, Some(vec![1.0; 16])), 400);
         }

@@ -70,7 +70,7 @@ fn next_stamp(view: &mut View<'_>) -> Result<i64> {
 }
 
 /// A text that is to be embedded.
-pub(crate) struct Pending {
+pub(crate) struct PendingPage {
     pub(crate) page: i64,
     pub(crate) made: i64,
     pub(crate) text: String,
@@ -83,7 +83,7 @@ pub(crate) fn pending(
     model: &str,
     after: i64,
     limit: usize,
-) -> Result<Vec<Pending>> {
+) -> Result<Vec<PendingPage>> {
     let found = view.all(
         "SELECT t.page, t.made FROM page_states t
          LEFT JOIN vectors v ON v.page = t.page AND v.model = ?2 AND v.made = t.made
@@ -95,9 +95,9 @@ pub(crate) fn pending(
 }
 
 /// Looks up what pages say.
-fn with_texts(view: &mut View<'_>, text_of: TextOfPage, pages: Vec<(i64, i64)>) -> Result<Vec<Pending>> {
+fn with_texts(view: &mut View<'_>, text_of: TextOfPage, pages: Vec<(i64, i64)>) -> Result<Vec<PendingPage>> {
     let read =
-        |(page, made)| Ok(Pending { page, made, text: text(view, text_of, page)?.unwrap_or_default() });
+        |(page, made)| Ok(PendingPage { page, made, text: text(view, text_of, page)?.unwrap_or_default() });
     pages.into_iter().map(read).collect()
 }
 
@@ -114,14 +114,14 @@ pub(crate) fn count_pending(view: &mut View<'_>, model: &str) -> Result<i64> {
 }
 
 /// A vector that was made.
-pub(crate) struct Made {
+pub(crate) struct PageVector {
     pub(crate) page: i64,
     pub(crate) made: i64,
     pub(crate) vector: Vec<f32>,
 }
 
 /// Keeps vectors. Those of texts that were changed or forgotten meanwhile are passed over.
-pub(crate) fn save(change: &mut Change<'_>, model: &str, vectors: &[Made]) -> Result<()> {
+pub(crate) fn save(change: &mut Change<'_>, model: &str, vectors: &[PageVector]) -> Result<()> {
     let stamp = next_stamp(change)?;
     for made in vectors {
         change.run(
@@ -170,7 +170,7 @@ pub(crate) fn remove(change: &mut Change<'_>, model: &str) -> Result<usize> {
 }
 
 /// A vector that is kept, or that none is kept any more.
-pub(crate) struct News {
+pub(crate) struct VectorChange {
     pub(crate) stamp: i64,
     /// The page as it would be found.
     pub(crate) hit: Hit,
@@ -182,7 +182,7 @@ pub(crate) fn news(
     view: &mut View<'_>,
     model: &str,
     after: i64,
-    mut each: impl FnMut(News) -> Result<()>,
+    mut each: impl FnMut(VectorChange) -> Result<()>,
 ) -> Result<()> {
     view.each(
         "SELECT v.stamp, v.page, p.kind, p.owner, v.vector FROM vectors v
@@ -198,7 +198,7 @@ pub(crate) fn news(
                 page: row.int(1)?,
                 score: 0.0,
             };
-            each(News { stamp: row.int(0)?, hit, vector })
+            each(VectorChange { stamp: row.int(0)?, hit, vector })
         },
     )
 }
@@ -231,7 +231,7 @@ pub(crate) fn texts_of(
     text_of: TextOfPage,
     kind: i64,
     owner: i64,
-) -> Result<Vec<Pending>> {
+) -> Result<Vec<PendingPage>> {
     let found = view.all(
         "SELECT t.page, t.made FROM pages p JOIN page_states t ON t.page = p.id AND t.tenant = ?1 AND t.said = 1
          WHERE p.tenant = ?1 AND p.kind = ?2 AND p.owner = ?3 ORDER BY p.id",

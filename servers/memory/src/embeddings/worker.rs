@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::embedder::{BATCH, Embedder};
 use super::pgvector;
-use super::vectors::{self, Made, Pending, TextOfPage};
+use super::vectors::{self, PageVector, PendingPage, TextOfPage};
 use crate::error::{Code, Result};
 use crate::store::{Memory, Store};
 
@@ -146,13 +146,17 @@ async fn step(
 }
 
 /// The vectors of these texts. If the service refuses some of them, those of the others.
-pub(super) async fn embed(embedder: &Embedder, pending: Vec<Pending>, within: Duration) -> Result<Vec<Made>> {
+pub(super) async fn embed(
+    embedder: &Embedder,
+    pending: Vec<PendingPage>,
+    within: Duration,
+) -> Result<Vec<PageVector>> {
     let texts = pending.iter().map(|pending| pending.text.clone()).collect();
     match embedder.embed(texts, within).await {
         Ok(vectors) => {
             let made = pending.into_iter().zip(vectors);
             return Ok(made
-                .map(|(text, vector)| Made { page: text.page, made: text.made, vector })
+                .map(|(text, vector)| PageVector { page: text.page, made: text.made, vector })
                 .collect());
         }
         Err(fault) if fault.code == Code::InvalidInput => (),
@@ -160,9 +164,11 @@ pub(super) async fn embed(embedder: &Embedder, pending: Vec<Pending>, within: Du
     }
     // Each goes alone, and what is refused then stays without a vector.
     let (mut made, mut refused, count) = (Vec::new(), None, pending.len());
-    for Pending { page, made: change, text } in pending {
+    for PendingPage { page, made: change, text } in pending {
         match embedder.embed(vec![text], within).await {
-            Ok(mut vectors) => made.extend(vectors.pop().map(|vector| Made { page, made: change, vector })),
+            Ok(mut vectors) => {
+                made.extend(vectors.pop().map(|vector| PageVector { page, made: change, vector }))
+            }
             Err(fault) if fault.code == Code::InvalidInput => {
                 tracing::warn!(%fault, page, "a page has no vector");
                 refused = Some(fault);

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::history;
-use crate::changes::{Noted, find};
+use crate::changes::{ChangeRecord, find};
 use crate::error::{Fault, Result};
 use crate::store::{Value, View};
 
@@ -13,7 +13,7 @@ pub(crate) fn last_of(
     name: &str,
     limit: usize,
     before: Option<i64>,
-) -> Result<Vec<Noted>> {
+) -> Result<Vec<ChangeRecord>> {
     let keys = history::lives(view, name)?;
     if keys.is_empty() {
         return Err(Fault::no_entity(name));

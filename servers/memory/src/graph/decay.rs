@@ -33,7 +33,7 @@ impl Decay {
     }
 
     /// The relation with what is left of its confidence.
-    pub(crate) fn faded(&self, kept: relations::Kept) -> Relation {
+    pub(crate) fn faded(&self, kept: relations::RelationRow) -> Relation {
         let left = self.left(kept.relation.confidence.unwrap_or(1.0), kept.said);
         Relation { confidence: Some(left), ..kept.relation }
     }

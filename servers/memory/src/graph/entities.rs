@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::model::{self, Entity};
-use super::pages::{self, Open};
+use super::pages::{self, OpenPage};
 use super::{ids, properties};
 use crate::error::{Code, Fault, Result};
 use crate::pages::{digest, touch};
@@ -11,33 +11,33 @@ use crate::store::{Change, Row, Value, View, prefix_range};
 
 /// An entity as it is kept.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub(crate) struct EntityRow {
     pub(crate) key: i64,
     pub(crate) name: String,
     pub(crate) entity_type: String,
 }
 
-impl Kept {
-    pub(crate) fn read(row: &dyn Row) -> Result<Kept> {
-        Ok(Kept { key: row.int(0)?, name: row.text(1)?, entity_type: row.text(2)? })
+impl EntityRow {
+    pub(crate) fn read(row: &dyn Row) -> Result<EntityRow> {
+        Ok(EntityRow { key: row.int(0)?, name: row.text(1)?, entity_type: row.text(2)? })
     }
 }
 
 /// The entity of this name, if it is known.
-pub(crate) fn find(view: &mut View<'_>, name: &str) -> Result<Option<Kept>> {
+pub(crate) fn find(view: &mut View<'_>, name: &str) -> Result<Option<EntityRow>> {
     view.one(
         "SELECT key, name, type FROM entities WHERE tenant = ?1 AND name = ?2 AND gone IS NULL",
         &[Value::Text(name.into())],
-        Kept::read,
+        EntityRow::read,
     )
 }
 
 /// The entity with this key, if it is still known.
-pub(crate) fn keyed(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
+pub(crate) fn keyed(view: &mut View<'_>, key: i64) -> Result<Option<EntityRow>> {
     view.one(
         "SELECT key, name, type FROM entities WHERE tenant = ?1 AND key = ?2 AND gone IS NULL",
         &[Value::Int(key)],
-        Kept::read,
+        EntityRow::read,
     )
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn create(change: &mut Change<'_>, entities: Vec<Entity>) -> Result<V
             continue;
         }
         let key = insert(change, &entity)?;
-        let kept = Kept { key, name: entity.name.clone(), entity_type: entity.entity_type.clone() };
+        let kept = EntityRow { key, name: entity.name.clone(), entity_type: entity.entity_type.clone() };
         entity.observations = observe(change, &kept, std::mem::take(&mut entity.observations), true)?;
         entity.properties.retain(|_, value| !value.is_null());
         if !entity.properties.is_empty() {
@@ -121,15 +121,15 @@ fn insert(change: &mut Change<'_>, entity: &Entity) -> Result<i64> {
 /// Adds what is not known of the entity yet, and returns it.
 pub(crate) fn observe(
     change: &mut Change<'_>,
-    entity: &Kept,
+    entity: &EntityRow,
     contents: Vec<String>,
     new: bool,
 ) -> Result<Vec<String>> {
     let mut added: Vec<String> = Vec::new();
     let mut open = match new {
         // What nothing is known of can still be found by its name.
-        true => Some(Open::add(change, entity.key)?),
-        false => Open::of(change, entity.key)?,
+        true => Some(OpenPage::add(change, entity.key)?),
+        false => OpenPage::of(change, entity.key)?,
     };
     for content in contents {
         let digest = digest(&content);
@@ -142,7 +142,7 @@ pub(crate) fn observe(
                 if let Some(full) = full {
                     full.close(change)?;
                 }
-                Open::add(change, entity.key)?
+                OpenPage::add(change, entity.key)?
             }
         };
         page.take(&content);
@@ -213,7 +213,7 @@ pub(crate) fn end(change: &mut Change<'_>, key: i64) -> Result<()> {
 }
 
 /// Forgets observations of an entity. Returns how many were known.
-pub(crate) fn unobserve(change: &mut Change<'_>, entity: &Kept, contents: &[String]) -> Result<usize> {
+pub(crate) fn unobserve(change: &mut Change<'_>, entity: &EntityRow, contents: &[String]) -> Result<usize> {
     let mut touched = BTreeSet::new();
     let mut count = 0;
     for content in contents {
@@ -234,7 +234,7 @@ pub(crate) fn unobserve(change: &mut Change<'_>, entity: &Kept, contents: &[Stri
 }
 
 /// Puts another text in the place of an observation. If that one is known already, the old one only goes.
-pub(crate) fn reword(change: &mut Change<'_>, entity: &Kept, old: &str, new: String) -> Result<()> {
+pub(crate) fn reword(change: &mut Change<'_>, entity: &EntityRow, old: &str, new: String) -> Result<()> {
     if unobserve(change, entity, &[old.to_owned()])? == 0 {
         let shown: String = old.chars().take(80).collect();
         let reason = format!("{:?} has no observation {shown:?} (any more)", entity.name);
@@ -254,7 +254,7 @@ pub(crate) fn count(view: &mut View<'_>, key: i64) -> Result<usize> {
 }
 
 /// Gives an entity another name or type; it stays the same entity.
-pub(crate) fn recast(change: &mut Change<'_>, entity: &Kept) -> Result<()> {
+pub(crate) fn recast(change: &mut Change<'_>, entity: &EntityRow) -> Result<()> {
     let (now, id) = (Value::Int(change.now), Value::Int(change.id));
     change.run(
         "UPDATE entities SET until = ?2, gone = ?3 WHERE tenant = ?1 AND key = ?4 AND gone IS NULL",
@@ -274,9 +274,9 @@ pub(crate) fn recast(change: &mut Change<'_>, entity: &Kept) -> Result<()> {
 }
 
 /// Indexes all pages of an entity anew.
-pub(crate) fn reindex(change: &mut Change<'_>, entity: &Kept) -> Result<()> {
-    if Open::of(change, entity.key)?.is_none() {
-        Open::add(change, entity.key)?;
+pub(crate) fn reindex(change: &mut Change<'_>, entity: &EntityRow) -> Result<()> {
+    if OpenPage::of(change, entity.key)?.is_none() {
+        OpenPage::add(change, entity.key)?;
     }
     pages::touch_all(change, entity.key)
 }
@@ -291,7 +291,7 @@ pub(crate) fn observations(view: &mut View<'_>, key: i64) -> Result<Vec<String>>
 }
 
 /// The entity with all that is known of it.
-pub(crate) fn whole(view: &mut View<'_>, kept: Kept) -> Result<Entity> {
+pub(crate) fn whole(view: &mut View<'_>, kept: EntityRow) -> Result<Entity> {
     let observations = observations(view, kept.key)?;
     let properties = properties::of(view, kept.key)?;
     Ok(Entity { name: kept.name, entity_type: kept.entity_type, observations, properties })

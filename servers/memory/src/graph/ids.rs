@@ -1,7 +1,7 @@
 //! Ids of entities. An id stays the same when an entity gets another name or type, is deleted and restored, or moves to
 //! another store with its history.
 
-use super::entities::{self, Kept};
+use super::entities::{self, EntityRow};
 use crate::error::{Code, Fault, Result};
 use crate::store::{Value, View};
 
@@ -43,7 +43,7 @@ pub(crate) fn of(view: &mut View<'_>, key: i64) -> Result<String> {
 }
 
 /// The entity with this id, if it still exists.
-pub(crate) fn find(view: &mut View<'_>, id: &str) -> Result<Option<Kept>> {
+pub(crate) fn find(view: &mut View<'_>, id: &str) -> Result<Option<EntityRow>> {
     let mut key = view.one(
         "SELECT key FROM entities WHERE tenant = ?1 AND uid = ?2",
         &[Value::Text(id.into())],

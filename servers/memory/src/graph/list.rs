@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::entities::{self, Kept};
+use super::entities::{self, EntityRow};
 use super::{history, ids};
 use crate::error::Result;
 use crate::pages;
@@ -39,7 +39,7 @@ pub(crate) struct Counted {
 
 /// Which entities to list.
 #[derive(Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct ListQuery {
     pub(crate) entity_type: Option<String>,
     /// How their names begin, in capitals or not.
     pub(crate) prefix: Option<String>,
@@ -58,7 +58,7 @@ pub(crate) struct Part {
 }
 
 /// Entities by name.
-pub(crate) fn entities(view: &mut View<'_>, wanted: &Wanted) -> Result<Part> {
+pub(crate) fn entities(view: &mut View<'_>, wanted: &ListQuery) -> Result<Part> {
     let text = |text: &str| Value::Text(text.to_owned().into());
     let mut filter = String::from("tenant = ?1 AND gone IS NULL");
     let mut values = Vec::new();
@@ -83,7 +83,7 @@ pub(crate) fn entities(view: &mut View<'_>, wanted: &Wanted) -> Result<Part> {
         "SELECT key, name, type FROM entities WHERE {filter} ORDER BY name LIMIT ?{}",
         values.len() + 1
     );
-    let mut kept = view.all(&sql, &values, Kept::read)?;
+    let mut kept = view.all(&sql, &values, EntityRow::read)?;
     let more = kept.len() > wanted.limit;
     kept.truncate(wanted.limit);
     let mut entities = Vec::with_capacity(kept.len());
@@ -94,7 +94,7 @@ pub(crate) fn entities(view: &mut View<'_>, wanted: &Wanted) -> Result<Part> {
 }
 
 /// The entity as it stands in a list.
-pub(crate) fn listed(view: &mut View<'_>, kept: Kept) -> Result<Listed> {
+pub(crate) fn listed(view: &mut View<'_>, kept: EntityRow) -> Result<Listed> {
     let (version, updated_at) = history::version(view, &kept.name)?;
     let observations = entities::count(view, kept.key)?;
     let id = ids::of(view, kept.key)?;

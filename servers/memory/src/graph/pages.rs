@@ -16,28 +16,28 @@ const BYTES: usize = 500;
 const PROPERTIES: usize = 16_000;
 
 /// The page of an entity that takes more observations.
-pub(crate) struct Open {
+pub(crate) struct OpenPage {
     pub(crate) page: i64,
     entries: i64,
     /// How much room was taken, and not been counted yet.
     more: i64,
 }
 
-impl Open {
+impl OpenPage {
     /// The newest page of an entity, if it has one.
-    pub(crate) fn of(change: &mut Change<'_>, entity: i64) -> Result<Option<Open>> {
+    pub(crate) fn of(change: &mut Change<'_>, entity: i64) -> Result<Option<OpenPage>> {
         change.one(
             "SELECT id, entries FROM pages WHERE tenant = ?1 AND kind = ?2 AND owner = ?3 ORDER BY id DESC LIMIT 1",
             &[Value::Int(ENTITY), Value::Int(entity)],
-            |row| Ok(Open { page: row.int(0)?, entries: row.int(1)?, more: 0 }),
+            |row| Ok(OpenPage { page: row.int(0)?, entries: row.int(1)?, more: 0 }),
         )
     }
 
     /// Another page of the entity.
-    pub(crate) fn add(change: &mut Change<'_>, entity: i64) -> Result<Open> {
+    pub(crate) fn add(change: &mut Change<'_>, entity: i64) -> Result<OpenPage> {
         let page = create(change, ENTITY, entity, 0)?;
         touch(change, page)?;
-        Ok(Open { page, entries: 0, more: 0 })
+        Ok(OpenPage { page, entries: 0, more: 0 })
     }
 
     /// Whether there is room for another observation.
@@ -65,9 +65,9 @@ impl Open {
 
 /// A page of the entity for one more observation.
 pub(crate) fn place(change: &mut Change<'_>, entity: i64, observation: &str) -> Result<i64> {
-    let mut open = match Open::of(change, entity)? {
+    let mut open = match OpenPage::of(change, entity)? {
         Some(page) if page.has_room() => page,
-        _ => Open::add(change, entity)?,
+        _ => OpenPage::add(change, entity)?,
     };
     let page = open.page;
     open.take(observation);

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{entities, pages, relations};
-use crate::changes::{Counts, blocked};
+use crate::changes::{ChangeCounts, blocked};
 use crate::error::{Fault, Result};
 use crate::pages::touch;
 use crate::store::{Change, Row, Value};
@@ -24,7 +24,7 @@ const PROPERTIES: Table = Table { name: "properties", called: "name" };
 const RELATIONS: Table = Table { name: "relations", called: "source || ' ' || type || ' ' || target" };
 
 /// A row that is to end or to come back.
-struct Line {
+struct RevertedRow {
     id: i64,
     /// The first of those that stand for each other.
     root: i64,
@@ -32,8 +32,8 @@ struct Line {
 }
 
 /// Ends what a change made and brings back what it ended. Refused if later changes are about the same.
-pub(crate) fn revert(change: &mut Change<'_>, undoing: i64) -> Result<Work> {
-    let mut work = Work { undoing, ..Work::default() };
+pub(crate) fn revert(change: &mut Change<'_>, undoing: i64) -> Result<Reversal> {
+    let mut work = Reversal { undoing, ..Reversal::default() };
     for table in [&RELATIONS, &OBSERVATIONS, &PROPERTIES, &ENTITIES] {
         work.end(change, table)?;
     }
@@ -47,12 +47,12 @@ pub(crate) fn revert(change: &mut Change<'_>, undoing: i64) -> Result<Work> {
 
 /// An undoing that is under way.
 #[derive(Default)]
-pub(crate) struct Work {
+pub(crate) struct Reversal {
     undoing: i64,
     /// What has come back.
-    pub(crate) restored: Counts,
+    pub(crate) restored: ChangeCounts,
     /// What has ended.
-    pub(crate) removed: Counts,
+    pub(crate) removed: ChangeCounts,
     /// The names of entities that have ended, and may have come back.
     ended: BTreeSet<String>,
     /// The entities whose name, type or being there has changed.
@@ -63,16 +63,16 @@ pub(crate) struct Work {
     described: BTreeSet<i64>,
 }
 
-impl Work {
+impl Reversal {
     /// The rows of a table that the change made or ended, and that it did not both make and end.
-    fn lines(&self, change: &mut Change<'_>, table: &Table, column: &str) -> Result<Vec<Line>> {
+    fn lines(&self, change: &mut Change<'_>, table: &Table, column: &str) -> Result<Vec<RevertedRow>> {
         let Table { name, called } = table;
         let sql = format!(
             "SELECT id, COALESCE(origin, id), {called} FROM {name} WHERE tenant = ?1 AND {column} = ?2
              AND (gone IS NULL OR made <> gone) ORDER BY id"
         );
         change.all(&sql, &[Value::Int(self.undoing)], |row| {
-            Ok(Line { id: row.int(0)?, root: row.int(1)?, called: row.text(2)? })
+            Ok(RevertedRow { id: row.int(0)?, root: row.int(1)?, called: row.text(2)? })
         })
     }
 
@@ -125,7 +125,7 @@ impl Work {
     }
 
     /// Why a row that the change made cannot end: another change has ended it.
-    fn since(&self, change: &mut Change<'_>, table: &Table, line: &Line) -> Result<Fault> {
+    fn since(&self, change: &mut Change<'_>, table: &Table, line: &RevertedRow) -> Result<Fault> {
         let mut by = 0;
         for column in ["id", "origin"] {
             let sql = format!("SELECT max(gone) FROM {} WHERE tenant = ?1 AND {column} = ?2", table.name);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::entities::{self, Kept};
+use super::entities::{self, EntityRow};
 use super::ids;
 use super::model::{Entity, Relation};
 use super::relations::{self, Direction};
@@ -55,7 +55,7 @@ pub(crate) struct Walked {
 
 /// Walks as far as is wanted.
 pub(crate) fn walk(view: &mut View<'_>, walk: &Walk) -> Result<Walked> {
-    let mut reached: Vec<(Kept, usize)> = Vec::new();
+    let mut reached: Vec<(EntityRow, usize)> = Vec::new();
     // Also those that are not wanted, so that they are looked up once.
     let mut seen: HashMap<String, bool> = HashMap::new();
     let mut along: BTreeMap<i64, Relation> = BTreeMap::new();
@@ -106,7 +106,7 @@ pub(crate) fn walk(view: &mut View<'_>, walk: &Walk) -> Result<Walked> {
 /// What was reached, with what is known of it, as far as it can be carried.
 fn carry(
     view: &mut View<'_>,
-    reached: Vec<(Kept, usize)>,
+    reached: Vec<(EntityRow, usize)>,
     along: BTreeMap<i64, Relation>,
     truncated: bool,
 ) -> Result<Walked> {

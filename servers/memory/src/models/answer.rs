@@ -12,12 +12,14 @@ const TOLD: usize = 5;
 const LENGTH: usize = 200;
 
 /// What answers of an agent must fit.
-pub(crate) struct Shape(Arc<Schema>);
+pub(crate) struct AnswerSchema(Arc<Schema>);
 
-impl Shape {
+impl AnswerSchema {
     /// The shape that a schema gives.
-    pub(crate) fn new(schema: &Value) -> Result<Shape, String> {
-        Schema::compile(schema).map(|schema| Shape(Arc::new(schema))).map_err(|error| error.to_string())
+    pub(crate) fn new(schema: &Value) -> Result<AnswerSchema, String> {
+        Schema::compile(schema)
+            .map(|schema| AnswerSchema(Arc::new(schema)))
+            .map_err(|error| error.to_string())
     }
 
     /// The value, or what is wrong with it.
@@ -116,7 +118,7 @@ mod tests {
     #[tokio::test]
     async fn answers_are_found_in_prose() {
         let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]});
-        let shape = Shape::new(&schema).unwrap();
+        let shape = AnswerSchema::new(&schema).unwrap();
         for text in [
             "{\"a\": 1}",
             "Sure! {not json} Here it is:\n```json\n{\"a\": 1}\n```\nAnything else?",

@@ -2,22 +2,22 @@
 
 use serde_json::{Value, json};
 
-use super::conversation::{ANSWER, Asked, Request, Said, Turn, Usage};
-use super::http::{Heard, Piece};
-use super::plain::{self, Manner, Speaker};
+use super::conversation::{ANSWER, ModelReply, Request, ToolCall, Turn, Usage};
+use super::http::{Delta, OnDelta};
+use super::plain::{self, RequestStyle, Speaker};
 use crate::error::{Code, Fault, Result};
 
 /// What is sent.
-pub(super) fn body(request: &Request<'_>, model: &str, manner: Manner) -> Value {
+pub(super) fn body(request: &Request<'_>, model: &str, manner: RequestStyle) -> Value {
     let mut body = json!({"model": model, "max_tokens": request.max_tokens, "stream": true});
-    if manner == Manner::Plain {
+    if manner == RequestStyle::Plain {
         body["system"] = plain::system(request).into();
         body["messages"] = plain::messages(request.turns).into_iter().map(said).collect();
         return body;
     }
     body["system"] = request.system.into();
     body["messages"] = request.turns.iter().map(message).collect();
-    let tool = |tool: &super::Offer| json!({"name": tool.name, "description": tool.description, "input_schema": tool.input_schema});
+    let tool = |tool: &super::ToolOffer| json!({"name": tool.name, "description": tool.description, "input_schema": tool.input_schema});
     let mut tools: Vec<Value> = request.tools.iter().map(tool).collect();
     tools.push(json!({
         "name": ANSWER,
@@ -27,7 +27,7 @@ pub(super) fn body(request: &Request<'_>, model: &str, manner: Manner) -> Value 
     body["tools"] = tools.into();
     // A tool in any case; which of them is the model's choice for as long as there is one.
     body["tool_choice"] = match (manner, request.tools.is_empty() || request.answer_now) {
-        (Manner::Loose, _) => json!({"type": "auto"}),
+        (RequestStyle::Loose, _) => json!({"type": "auto"}),
         (_, true) => json!({"type": "tool", "name": ANSWER}),
         (_, false) => json!({"type": "any"}),
     };
@@ -60,7 +60,7 @@ fn message(turn: &Turn) -> Value {
             json!({"role": "assistant", "content": blocks})
         }
         Turn::Results(results) => {
-            let block = |result: &super::Returned| {
+            let block = |result: &super::ToolReply| {
                 json!({
                     "type": "tool_result", "tool_use_id": result.id, "content": filled(&result.text),
                     "is_error": result.failed,
@@ -74,7 +74,7 @@ fn message(turn: &Turn) -> Value {
 /// What came so far of an answer.
 #[derive(Default)]
 pub(super) struct Reader {
-    said: Said,
+    said: ModelReply,
     blocks: Vec<Block>,
     usage: Usage,
     ended: bool,
@@ -90,7 +90,7 @@ struct Block {
 
 impl Reader {
     /// Takes one event. What it brings of the answer is heard at once.
-    pub(super) fn event(&mut self, data: &str, heard: Heard<'_>) -> Result<()> {
+    pub(super) fn event(&mut self, data: &str, heard: OnDelta<'_>) -> Result<()> {
         let Ok(event) = serde_json::from_str::<Value>(data) else {
             return Err(Fault::new(Code::Outside, "The model sent an event that is not valid JSON"));
         };
@@ -113,8 +113,8 @@ impl Reader {
                 if let (Some(block), Some(piece)) = (block, piece) {
                     block.text.push_str(piece);
                     match &block.tool {
-                        None => heard(Piece::Text(piece)),
-                        Some((_, name)) if name == ANSWER => heard(Piece::Answer(piece)),
+                        None => heard(Delta::Text(piece)),
+                        Some((_, name)) if name == ANSWER => heard(Delta::Answer(piece)),
                         Some(_) => {}
                     }
                 }
@@ -173,13 +173,13 @@ impl Reader {
     }
 
     /// The answer, once the stream is over.
-    pub(super) fn finish(mut self) -> Option<Said> {
+    pub(super) fn finish(mut self) -> Option<ModelReply> {
         if !self.ended {
             return None;
         }
         for block in self.blocks {
             match block.tool {
-                Some((id, name)) => self.said.calls.push(Asked::new(id, name, &block.text)),
+                Some((id, name)) => self.said.calls.push(ToolCall::new(id, name, &block.text)),
                 None => self.said.text.push_str(&block.text),
             }
         }

@@ -8,7 +8,7 @@ const MAX_NAME: usize = 200;
 
 /// Who is asked, and for which model.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Chosen<'a> {
+pub(crate) struct ModelChoice<'a> {
     pub(crate) provider: &'a Provider,
     /// The model; `None` if the provider is to be asked what it has.
     pub(crate) model: Option<&'a str>,
@@ -29,7 +29,7 @@ pub(crate) fn check(field: &str, model: Option<&str>) -> Result<()> {
 
 impl Models {
     /// Who is asked for this model, or for the usual one. `None` if there is no provider at all.
-    pub(crate) fn choose<'a>(&'a self, wanted: Option<&'a str>) -> Result<Option<Chosen<'a>>> {
+    pub(crate) fn choose<'a>(&'a self, wanted: Option<&'a str>) -> Result<Option<ModelChoice<'a>>> {
         let Some(first) = self.providers.first() else { return Ok(None) };
         let Some(wanted) = wanted.or(self.default_model.as_deref()) else {
             return Ok(Some(self.usual(first)));
@@ -56,7 +56,7 @@ impl Models {
             ));
         }
         let doubtful = of_provider.is_none() && !is_listed && wanted.contains('/');
-        Ok(Some(Chosen { provider, model: Some(model), doubtful }))
+        Ok(Some(ModelChoice { provider, model: Some(model), doubtful }))
     }
 
     fn provider(&self, name: &str) -> Option<&Provider> {
@@ -64,13 +64,13 @@ impl Models {
     }
 
     /// The model that is used of a provider where nobody names one.
-    fn usual<'a>(&'a self, provider: &'a Provider) -> Chosen<'a> {
+    fn usual<'a>(&'a self, provider: &'a Provider) -> ModelChoice<'a> {
         let of_default = || {
             let (name, model) = self.default_model.as_deref()?.split_once(['/', ':'])?;
             Some(model).filter(|model| name.eq_ignore_ascii_case(&provider.name) && !model.is_empty())
         };
         let model = provider.models.first().map(String::as_str).or_else(of_default);
-        Chosen { provider, model, doubtful: false }
+        ModelChoice { provider, model, doubtful: false }
     }
 
     /// A sentence about a model whose provider is not known.

@@ -8,7 +8,7 @@ pub(crate) const ANSWER: &str = "answer";
 
 /// A tool that a model may use.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Offer {
+pub(crate) struct ToolOffer {
     /// The name as models know it: letters, digits, `_` and `-`.
     pub(crate) name: String,
     pub(crate) description: String,
@@ -19,35 +19,35 @@ pub(crate) struct Offer {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) enum Turn {
     User(String),
-    Model { text: String, calls: Vec<Asked> },
-    Results(Vec<Returned>),
+    Model { text: String, calls: Vec<ToolCall> },
+    Results(Vec<ToolReply>),
 }
 
 /// A model asks for a tool.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Asked {
+pub(crate) struct ToolCall {
     pub(crate) id: String,
     pub(crate) name: String,
     /// The arguments, or the text that was to be some and is no JSON object.
     pub(crate) arguments: Result<Value, String>,
 }
 
-impl Asked {
+impl ToolCall {
     /// The call with its arguments as they were written.
-    pub(super) fn new(id: String, name: String, written: &str) -> Asked {
+    pub(super) fn new(id: String, name: String, written: &str) -> ToolCall {
         let arguments = match serde_json::from_str(written) {
             Ok(value @ Value::Object(_)) => Ok(value),
             // No arguments at all is how some write an empty object.
             _ if matches!(written.trim(), "" | "null") => Ok(Value::Object(serde_json::Map::new())),
             _ => Err(written.to_owned()),
         };
-        Asked { id, name, arguments }
+        ToolCall { id, name, arguments }
     }
 }
 
 /// What a tool gave back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Returned {
+pub(crate) struct ToolReply {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) text: String,
@@ -76,7 +76,7 @@ impl Usage {
 pub(crate) struct Request<'a> {
     pub(crate) system: &'a str,
     pub(crate) turns: &'a [Turn],
-    pub(crate) tools: &'a [Offer],
+    pub(crate) tools: &'a [ToolOffer],
     /// What the answer must fit.
     pub(crate) schema: &'a Value,
     /// No tools any more: the answer.
@@ -106,10 +106,10 @@ impl Request<'_> {
 
 /// What a model said.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Said {
+pub(crate) struct ModelReply {
     pub(crate) text: String,
     /// The tools that it asks for, and [`ANSWER`] among them if that is how it answers.
-    pub(crate) calls: Vec<Asked>,
+    pub(crate) calls: Vec<ToolCall>,
     /// As the provider counts; `None` if it does not tell.
     pub(crate) usage: Option<Usage>,
     /// The model that spoke, as it calls itself.
@@ -120,7 +120,7 @@ pub(crate) struct Said {
     pub(crate) refused: bool,
 }
 
-impl Said {
+impl ModelReply {
     /// About how many tokens it has.
     pub(crate) fn about(&self) -> u64 {
         let calls = self.calls.iter().map(|call| match &call.arguments {

@@ -8,9 +8,9 @@ use serde_json::Value;
 use tidegate_service::layers::Pass;
 use tidegate_web::{Answer, Attempts, Backoff, Request as Sent};
 
-use super::conversation::{Request, Said};
+use super::conversation::{ModelReply, Request};
 use super::sse::Events;
-use super::{Chosen, Kind, Manner, Models, Provider, anthropic, openai, plain};
+use super::{Kind, ModelChoice, Models, Provider, RequestStyle, anthropic, openai, plain};
 use crate::circuits;
 use crate::error::{Code, Fault, Result};
 
@@ -27,7 +27,7 @@ const MAX_REFUSAL: usize = 64 * 1024;
 const TOLD: usize = 300;
 
 /// A piece of what a model writes.
-pub(crate) enum Piece<'a> {
+pub(crate) enum Delta<'a> {
     /// Text, which may have the answer in it.
     Text(&'a str),
     /// The JSON of the answer, given by the tool for that.
@@ -37,10 +37,10 @@ pub(crate) enum Piece<'a> {
 }
 
 /// Hears what a model writes while it does.
-pub(crate) type Heard<'a> = &'a mut (dyn FnMut(Piece<'_>) + Send);
+pub(crate) type OnDelta<'a> = &'a mut (dyn FnMut(Delta<'_>) + Send);
 
 /// Why there is no answer.
-enum Trouble {
+enum ProviderFailure {
     /// It will not be better next time.
     Final(Fault),
     /// It may be better with less asked of the endpoint.
@@ -51,16 +51,16 @@ enum Trouble {
     Later { fault: Fault, wait: Option<Duration>, down: bool },
 }
 
-impl From<Fault> for Trouble {
-    fn from(fault: Fault) -> Trouble {
-        Trouble::Final(fault)
+impl From<Fault> for ProviderFailure {
+    fn from(fault: Fault) -> ProviderFailure {
+        ProviderFailure::Final(fault)
     }
 }
 
-impl Trouble {
+impl ProviderFailure {
     /// The provider does not answer as it should.
-    fn down(fault: Fault) -> Trouble {
-        Trouble::Later { fault, wait: None, down: true }
+    fn down(fault: Fault) -> ProviderFailure {
+        ProviderFailure::Later { fault, wait: None, down: true }
     }
 }
 
@@ -72,13 +72,13 @@ pub(super) fn outside(message: String) -> Fault {
 /// three times in a row, each time after all attempts, is not asked for a while; others of its provider are.
 pub(crate) async fn say(
     models: &Models,
-    chosen: Chosen<'_>,
+    chosen: ModelChoice<'_>,
     model: &str,
     request: &Request<'_>,
-    manner: &mut Manner,
+    manner: &mut RequestStyle,
     until: Instant,
-    heard: Heard<'_>,
-) -> Result<Said> {
+    heard: OnDelta<'_>,
+) -> Result<ModelReply> {
     let mut newer = false;
     let mut attempts = Attempts::new(Backoff { retries: AGAIN, first: models.pause, patience: PATIENCE });
     let pass = models.leave(chosen.provider, Some(model), Some(until))?;
@@ -91,19 +91,19 @@ pub(crate) async fn say(
             Err(trouble) => trouble,
         };
         match trouble {
-            Trouble::Final(fault) => {
+            ProviderFailure::Final(fault) => {
                 pass.success();
                 return Err(fault);
             }
-            Trouble::OtherLimit => newer = true,
-            Trouble::Refused(fault) => match manner.less() {
+            ProviderFailure::OtherLimit => newer = true,
+            ProviderFailure::Refused(fault) => match manner.less() {
                 Some(less) => *manner = less,
                 None => {
                     pass.success();
                     return Err(fault);
                 }
             },
-            Trouble::Later { fault, wait, down } => {
+            ProviderFailure::Later { fault, wait, down } => {
                 let Some(wait) = attempts.again(wait, None, fastrand::f64()) else {
                     // One that is only busy is there.
                     if down {
@@ -112,7 +112,7 @@ pub(crate) async fn say(
                     return Err(fault);
                 };
                 tracing::debug!(provider = %chosen.provider.name, ?wait, %fault, "asking a model again");
-                heard(Piece::Again);
+                heard(Delta::Again);
                 tokio::time::sleep(wait).await;
             }
         }
@@ -171,9 +171,9 @@ async fn attempt(
     provider: &Provider,
     model: &str,
     request: &Request<'_>,
-    (manner, newer): (Manner, bool),
-    heard: Heard<'_>,
-) -> Result<Said, Trouble> {
+    (manner, newer): (RequestStyle, bool),
+    heard: OnDelta<'_>,
+) -> Result<ModelReply, ProviderFailure> {
     let (what, body) = match provider.kind {
         Kind::Anthropic => ("messages", anthropic::body(request, model, manner)),
         Kind::OpenAi => ("chat/completions", openai::body(request, model, manner, newer)),
@@ -183,7 +183,7 @@ async fn attempt(
         .web
         .send(asked.within(WITHIN))
         .await
-        .map_err(|error| Trouble::down(unreachable(provider, &error)))?;
+        .map_err(|error| ProviderFailure::down(unreachable(provider, &error)))?;
     if !response.status().is_success() {
         return Err(refusal(provider, model, newer, response).await);
     }
@@ -191,7 +191,7 @@ async fn attempt(
     if said.model.is_empty() {
         said.model = model.to_owned();
     }
-    if manner == Manner::Plain {
+    if manner == RequestStyle::Plain {
         plain::read(&mut said, request);
     }
     Ok(said)
@@ -204,7 +204,7 @@ enum Reader {
 }
 
 impl Reader {
-    fn event(&mut self, data: &str, heard: Heard<'_>) -> Result<()> {
+    fn event(&mut self, data: &str, heard: OnDelta<'_>) -> Result<()> {
         match self {
             Reader::Anthropic(reader) => reader.event(data, heard),
             Reader::OpenAi(reader) => reader.event(data, heard),
@@ -217,10 +217,11 @@ async fn hear(
     provider: &Provider,
     request: &Request<'_>,
     mut response: Answer,
-    heard: Heard<'_>,
-) -> Result<Said, Trouble> {
-    let broken =
-        |why: &str| Trouble::down(outside(format!("The response of the provider {} {why}", provider.name)));
+    heard: OnDelta<'_>,
+) -> Result<ModelReply, ProviderFailure> {
+    let broken = |why: &str| {
+        ProviderFailure::down(outside(format!("The response of the provider {} {why}", provider.name)))
+    };
     let in_one_piece = response.header(CONTENT_TYPE).starts_with("application/json");
     let mut reader = match provider.kind {
         Kind::Anthropic => Reader::Anthropic(anthropic::Reader::default()),
@@ -231,7 +232,7 @@ async fn hear(
     // What a provider says about itself in the middle of its answer may be over in a moment.
     let later = |fault: Fault| {
         let what = hide(provider, fault).message;
-        Trouble::down(outside(format!(
+        ProviderFailure::down(outside(format!(
             "The provider {} failed while it was answering: {what}",
             provider.name
         )))
@@ -244,7 +245,7 @@ async fn hear(
         };
         bytes += piece.len();
         if bytes > MAX_ANSWER {
-            return Err(Trouble::Final(outside(format!(
+            return Err(ProviderFailure::Final(outside(format!(
                 "The response of the provider {} is too long",
                 provider.name
             ))));
@@ -271,7 +272,7 @@ async fn hear(
 }
 
 /// What is to be done about a status that is no success.
-async fn refusal(provider: &Provider, model: &str, newer: bool, response: Answer) -> Trouble {
+async fn refusal(provider: &Provider, model: &str, newer: bool, response: Answer) -> ProviderFailure {
     let (status, name) = (response.status(), &provider.name);
     let wait = tidegate_web::retry_after(response.headers(), SystemTime::now());
     let body = response.beginning(MAX_REFUSAL).await;
@@ -283,13 +284,15 @@ async fn refusal(provider: &Provider, model: &str, newer: bool, response: Answer
     let said = |what: String| outside(format!("{what} ({code}): {why}"));
     match code {
         // Not even a part of what it says about the key is told.
-        401 | 403 => Trouble::Final(outside(format!(
+        401 | 403 => ProviderFailure::Final(outside(format!(
             "The provider {name} rejected the API key ({code}): check the key, and that it may use the model {model}"
         ))),
-        404 => Trouble::Final(said(format!("The provider {name} does not know the model {model}"))),
-        400 | 422 if !newer && why.contains("max_completion_tokens") => Trouble::OtherLimit,
-        400 | 422 | 501 => Trouble::Refused(said(format!("The provider {name} rejected the request"))),
-        429 => Trouble::Later {
+        404 => ProviderFailure::Final(said(format!("The provider {name} does not know the model {model}"))),
+        400 | 422 if !newer && why.contains("max_completion_tokens") => ProviderFailure::OtherLimit,
+        400 | 422 | 501 => {
+            ProviderFailure::Refused(said(format!("The provider {name} rejected the request")))
+        }
+        429 => ProviderFailure::Later {
             fault: said(format!("The provider {name} has received too many requests")),
             wait,
             down: false,
@@ -297,9 +300,9 @@ async fn refusal(provider: &Provider, model: &str, newer: bool, response: Answer
         _ if status.is_server_error() || status == StatusCode::REQUEST_TIMEOUT => {
             let what = if code == 529 { "is overloaded" } else { "failed" };
             let fault = said(format!("The provider {name} {what}"));
-            Trouble::Later { fault, wait, down: status.is_server_error() }
+            ProviderFailure::Later { fault, wait, down: status.is_server_error() }
         }
-        _ => Trouble::Final(said(format!("The provider {name} returned an unexpected status"))),
+        _ => ProviderFailure::Final(said(format!("The provider {name} returned an unexpected status"))),
     }
 }
 

@@ -22,12 +22,12 @@ use tidegate_web::{Circuits, Web};
 
 use crate::circuits;
 
-pub(crate) use choose::Chosen;
+pub(crate) use choose::ModelChoice;
 pub(crate) use choose::check;
-pub(crate) use conversation::{ANSWER, Asked, Offer, Request, Returned, Said, Turn, Usage};
-pub(crate) use http::{Piece, say};
+pub(crate) use conversation::{ANSWER, ModelReply, Request, ToolCall, ToolOffer, ToolReply, Turn, Usage};
+pub(crate) use http::{Delta, say};
 pub(crate) use names::name_of;
-pub(crate) use plain::Manner;
+pub(crate) use plain::RequestStyle;
 pub(crate) use sampling::say as sample;
 
 /// Which models agents are run by. With no provider, the client's own model is asked.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use tidegate_web::Request;
 
 use super::http::{MAX_ANSWER, WITHIN, address, headers, outside, unreachable};
-use super::{Chosen, Models, Provider};
+use super::{ModelChoice, Models, Provider};
 use crate::error::{Fault, Result};
 
 /// Words that only models have in their names which do not talk: they compare, hear, speak, draw or judge.
@@ -31,7 +31,7 @@ const PARTS: [&str; 13] = [
 ];
 
 /// The model to ask for: the chosen one, or the first that the provider has and that can talk.
-pub(crate) async fn name_of(models: &Models, chosen: Chosen<'_>) -> Result<String> {
+pub(crate) async fn name_of(models: &Models, chosen: ModelChoice<'_>) -> Result<String> {
     if let Some(name) = chosen.model {
         let listed = if chosen.doubtful { has(models, chosen.provider).await.ok() } else { None };
         return match listed {

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::conversation::{ANSWER, Asked, Request, Said, Turn, Usage};
-use super::http::{Heard, Piece};
-use super::plain::{self, Manner, Speaker};
+use super::conversation::{ANSWER, ModelReply, Request, ToolCall, Turn, Usage};
+use super::http::{Delta, OnDelta};
+use super::plain::{self, RequestStyle, Speaker};
 use crate::error::{Code, Fault, Result};
 
 /// What is sent. `newer` says how the limit of tokens is called there.
-pub(super) fn body(request: &Request<'_>, model: &str, manner: Manner, newer: bool) -> Value {
+pub(super) fn body(request: &Request<'_>, model: &str, manner: RequestStyle, newer: bool) -> Value {
     let limit = if newer { "max_completion_tokens" } else { "max_tokens" };
     let mut body = json!({"model": model, limit: request.max_tokens, "stream": true});
-    if manner == Manner::Plain {
+    if manner == RequestStyle::Plain {
         let mut messages = vec![json!({"role": "system", "content": plain::system(request)})];
         messages.extend(plain::messages(request.turns).into_iter().map(|(who, text)| said(who, &text)));
         body["messages"] = messages.into();
@@ -22,7 +22,7 @@ pub(super) fn body(request: &Request<'_>, model: &str, manner: Manner, newer: bo
     body["messages"] = messages.into();
     body["stream_options"] = json!({"include_usage": true});
     if !request.tools.is_empty() {
-        let tool = |tool: &super::Offer| {
+        let tool = |tool: &super::ToolOffer| {
             let function =
                 json!({"name": tool.name, "description": tool.description, "parameters": tool.input_schema});
             json!({"type": "function", "function": function})
@@ -30,7 +30,7 @@ pub(super) fn body(request: &Request<'_>, model: &str, manner: Manner, newer: bo
         body["tools"] = request.tools.iter().map(tool).collect();
         body["tool_choice"] = if request.answer_now { "none" } else { "auto" }.into();
     }
-    if manner == Manner::Full {
+    if manner == RequestStyle::Full {
         body["response_format"] =
             json!({"type": "json_schema", "json_schema": {"name": ANSWER, "schema": request.schema}});
     }
@@ -47,7 +47,7 @@ fn message(turn: &Turn) -> Vec<Value> {
         Turn::User(text) => vec![said(Speaker::User, text)],
         Turn::Model { text, calls } if calls.is_empty() => vec![said(Speaker::Model, text)],
         Turn::Model { text, calls } => {
-            let call = |call: &Asked| {
+            let call = |call: &ToolCall| {
                 // What was no JSON is not said back: there are endpoints that fail on it.
                 let arguments = call.arguments.as_ref().map_or_else(|_| "{}".to_owned(), Value::to_string);
                 let function = json!({"name": call.name, "arguments": arguments});
@@ -71,7 +71,7 @@ fn message(turn: &Turn) -> Vec<Value> {
 /// What came so far of an answer.
 #[derive(Default)]
 pub(super) struct Reader {
-    said: Said,
+    said: ModelReply,
     calls: Vec<Call>,
     ended: bool,
 }
@@ -86,7 +86,7 @@ struct Call {
 
 impl Reader {
     /// Takes one event. What it brings of the answer is heard at once.
-    pub(super) fn event(&mut self, data: &str, heard: Heard<'_>) -> Result<()> {
+    pub(super) fn event(&mut self, data: &str, heard: OnDelta<'_>) -> Result<()> {
         if data.trim() == "[DONE]" {
             self.ended = true;
             return Ok(());
@@ -107,7 +107,7 @@ impl Reader {
         self.ended = true;
     }
 
-    fn take(&mut self, event: &Value, member: &str, heard: Heard<'_>) {
+    fn take(&mut self, event: &Value, member: &str, heard: OnDelta<'_>) {
         if let Some(model) = event["model"].as_str().filter(|model| !model.is_empty()) {
             self.said.model = model.to_owned();
         }
@@ -127,7 +127,7 @@ impl Reader {
         self.said.refused |= choice[member]["refusal"].as_str().is_some_and(|why| !why.is_empty());
         if let Some(text) = choice[member]["content"].as_str() {
             self.said.text.push_str(text);
-            heard(Piece::Text(text));
+            heard(Delta::Text(text));
         }
         for piece in choice[member]["tool_calls"].as_array().into_iter().flatten() {
             self.call(piece);
@@ -162,13 +162,13 @@ impl Reader {
     }
 
     /// The answer, once the stream is over. `turn` is part of the ids of calls that have none.
-    pub(super) fn finish(mut self, turn: usize) -> Option<Said> {
+    pub(super) fn finish(mut self, turn: usize) -> Option<ModelReply> {
         if !self.ended {
             return None;
         }
         for (at, call) in self.calls.into_iter().enumerate() {
             let id = if call.id.is_empty() { format!("call_{turn}_{at}") } else { call.id };
-            self.said.calls.push(Asked::new(id, call.name, &call.arguments));
+            self.said.calls.push(ToolCall::new(id, call.name, &call.arguments));
         }
         Some(self.said)
     }

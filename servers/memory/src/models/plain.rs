@@ -3,11 +3,11 @@
 use serde_json::{Value, json};
 
 use super::answer;
-use super::conversation::{ANSWER, Asked, Request, Said, Turn};
+use super::conversation::{ANSWER, ModelReply, Request, ToolCall, Turn};
 
 /// How much of what an endpoint offers is used. Some refuse parts of it: then less is asked of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub(crate) enum Manner {
+pub(crate) enum RequestStyle {
     /// Tools, and the schema of the answer as the endpoint takes it.
     #[default]
     Full,
@@ -17,13 +17,13 @@ pub(crate) enum Manner {
     Plain,
 }
 
-impl Manner {
+impl RequestStyle {
     /// The next that asks for less.
-    pub(super) fn less(self) -> Option<Manner> {
+    pub(super) fn less(self) -> Option<RequestStyle> {
         match self {
-            Manner::Full => Some(Manner::Loose),
-            Manner::Loose => Some(Manner::Plain),
-            Manner::Plain => None,
+            RequestStyle::Full => Some(RequestStyle::Loose),
+            RequestStyle::Loose => Some(RequestStyle::Plain),
+            RequestStyle::Plain => None,
         }
     }
 }
@@ -74,7 +74,7 @@ fn message(turn: &Turn) -> (Speaker, String) {
         Turn::User(text) => (Speaker::User, text.clone()),
         Turn::Model { text, calls } if !text.is_empty() || calls.is_empty() => (Speaker::Model, text.clone()),
         Turn::Model { calls, .. } => {
-            let written = |call: &Asked| {
+            let written = |call: &ToolCall| {
                 let arguments = call.arguments.as_ref().cloned().unwrap_or_else(|_| json!({}));
                 match call.name.as_str() {
                     ANSWER => json!({"answer": arguments}).to_string(),
@@ -84,7 +84,7 @@ fn message(turn: &Turn) -> (Speaker, String) {
             (Speaker::Model, calls.iter().map(written).collect::<Vec<_>>().join("\n"))
         }
         Turn::Results(results) => {
-            let told = |result: &super::Returned| match (result.name.as_str(), result.failed) {
+            let told = |result: &super::ToolReply| match (result.name.as_str(), result.failed) {
                 (ANSWER, _) => result.text.clone(),
                 (name, true) => format!("The tool {name} failed:\n{}", result.text),
                 (name, false) => format!("The tool {name} gave:\n{}", result.text),
@@ -95,7 +95,7 @@ fn message(turn: &Turn) -> (Speaker, String) {
 }
 
 /// Finds the call of a tool, or the answer, in what was said.
-pub(super) fn read(said: &mut Said, request: &Request<'_>) {
+pub(super) fn read(said: &mut ModelReply, request: &Request<'_>) {
     if request.tools.is_empty() {
         return;
     }
@@ -111,13 +111,13 @@ pub(super) fn read(said: &mut Said, request: &Request<'_>) {
         if let (Some(name), Some(arguments)) = (name, arguments)
             && !request.answer_now
         {
-            said.calls.push(Asked { id, name, arguments: Ok(arguments) });
+            said.calls.push(ToolCall { id, name, arguments: Ok(arguments) });
             return;
         }
         if members.len() == 1
             && let Some(given @ Value::Object(_)) = members.remove(ANSWER)
         {
-            said.calls.push(Asked { id, name: ANSWER.to_owned(), arguments: Ok(given) });
+            said.calls.push(ToolCall { id, name: ANSWER.to_owned(), arguments: Ok(given) });
             return;
         }
     }

@@ -2,7 +2,7 @@
 
 use tidegate_server::{Cx, Sample};
 
-use super::conversation::{Request, Said};
+use super::conversation::{ModelReply, Request};
 use super::plain::{self, Speaker};
 use crate::error::{Code, Fault, Result};
 
@@ -10,7 +10,12 @@ use crate::error::{Code, Fault, Result};
 ///
 /// Nothing is waited for: the call ends with the question, and when it comes back with the answer everything before
 /// this runs again. So what the request is made of must be the same then.
-pub(crate) async fn say(cx: &Cx, key: &str, model: Option<&str>, request: &Request<'_>) -> Result<Said> {
+pub(crate) async fn say(
+    cx: &Cx,
+    key: &str,
+    model: Option<&str>,
+    request: &Request<'_>,
+) -> Result<ModelReply> {
     let mut sample = Sample::new().key(key).system(plain::system(request)).max_tokens(request.max_tokens);
     if let Some(model) = model {
         sample = sample.model_hint(model);
@@ -24,11 +29,11 @@ pub(crate) async fn say(cx: &Cx, key: &str, model: Option<&str>, request: &Reque
     let sampled = cx.try_sample(sample).await.map_err(|problem| {
         Fault::new(Code::Outside, format!("The client gave no answer of its model: what it gave {problem}"))
     })?;
-    let mut said = Said {
+    let mut said = ModelReply {
         text: sampled.text(),
         model: sampled.model,
         cut: sampled.stop_reason.as_deref() == Some("maxTokens"),
-        ..Said::default()
+        ..ModelReply::default()
     };
     plain::read(&mut said, request);
     Ok(said)

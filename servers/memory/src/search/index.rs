@@ -48,7 +48,7 @@ pub(crate) fn own_table(tenant: i64, dialect: Dialect) -> String {
 }
 
 /// What a page says.
-pub(crate) struct Said<'a> {
+pub(crate) struct IndexText<'a> {
     /// The name of the entity or agent, or the title of the document: who searches for that wants this.
     pub(crate) name: &'a str,
     /// What else belongs to the title, such as the type of an entity.
@@ -58,7 +58,7 @@ pub(crate) struct Said<'a> {
 }
 
 /// Puts a page into the index, in place of what it said before.
-pub(crate) fn put(change: &mut Change<'_>, page: i64, said: &Said<'_>) -> Result<()> {
+pub(crate) fn put(change: &mut Change<'_>, page: i64, said: &IndexText<'_>) -> Result<()> {
     let mut entries = Entries::default();
     entries.put(change, page, said)?;
     entries.write(change)
@@ -81,7 +81,7 @@ pub(crate) struct Entries {
 
 impl Entries {
     /// Puts a page into the index, in place of what it said before.
-    pub(crate) fn put(&mut self, change: &mut Change<'_>, page: i64, said: &Said<'_>) -> Result<()> {
+    pub(crate) fn put(&mut self, change: &mut Change<'_>, page: i64, said: &IndexText<'_>) -> Result<()> {
         if change.dialect() == Dialect::Postgres {
             return super::postgres::put(change, page, said);
         }
@@ -92,7 +92,7 @@ impl Entries {
         )?;
         let Some((kind, owner)) = of else { return self.forget(change, page) };
         let (name, tally) = (names::key(said.name), Tally::of([said.name, said.about], said.body));
-        let before = Before::of(change, page)?;
+        let before = IndexedPage::of(change, page)?;
         learn(change, &tally, before.as_ref().map_or("", |before| &before.words))?;
         let mut text = mark(kind);
         for word in tally.words() {
@@ -129,7 +129,7 @@ impl Entries {
         if change.dialect() == Dialect::Postgres {
             return super::postgres::forget(change, page);
         }
-        if let Some(before) = Before::of(change, page)? {
+        if let Some(before) = IndexedPage::of(change, page)? {
             change.run("DELETE FROM page_words WHERE tenant = ?1 AND page = ?2", &[Value::Int(page)])?;
             total(change, before.kind, page, -1, -before.size)?;
             self.gone.push(page);
@@ -155,18 +155,18 @@ impl Entries {
 }
 
 /// What the index knew of a page.
-struct Before {
+struct IndexedPage {
     kind: i64,
     size: i64,
     words: String,
 }
 
-impl Before {
-    fn of(view: &mut View<'_>, page: i64) -> Result<Option<Before>> {
+impl IndexedPage {
+    fn of(view: &mut View<'_>, page: i64) -> Result<Option<IndexedPage>> {
         view.one(
             "SELECT kind, size, words FROM page_words WHERE tenant = ?1 AND page = ?2",
             &[Value::Int(page)],
-            |row| Ok(Before { kind: row.int(0)?, size: row.int(1)?, words: row.text(2)? }),
+            |row| Ok(IndexedPage { kind: row.int(0)?, size: row.int(1)?, words: row.text(2)? }),
         )
     }
 }

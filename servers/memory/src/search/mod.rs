@@ -4,18 +4,18 @@
 //! have near the top comes first. Before all others comes what has the query for its name, and then whose name begins so.
 //!
 //! [`words`] makes words of texts and queries, [`index`] keeps which words are on which pages, [`terms`] looks up which
-//! pages may fit a query, [`rank`] says how well they do, [`names`] whose name it is, [`alike`] how much of it a
+//! pages may fit a query, [`rank`] says how well they do, [`names`] whose name it is, [`query`] how much of it a
 //! text has, and [`spelling`] knows all words that were ever used.
 
-mod alike;
+mod characters;
 mod fuse;
 mod fuzzy;
 mod index;
 mod lexical;
 mod names;
 pub(crate) mod postgres;
+mod query;
 mod rank;
-mod signs;
 mod snippet;
 mod spelling;
 mod terms;
@@ -28,19 +28,19 @@ use crate::error::Result;
 use crate::pages::Hit;
 use crate::store::{Memory, Store};
 
-pub(crate) use alike::Question;
 use fuse::fuse;
 pub(crate) use fuzzy::fuzzy;
-pub(crate) use index::{Entries, NAMES_AS_WRITTEN, Said, TABLES, forget, own_table, page_count, put};
+pub(crate) use index::{Entries, IndexText, NAMES_AS_WRITTEN, TABLES, forget, own_table, page_count, put};
 pub(crate) use lexical::{by_words, lexical, with_all_words};
-pub(crate) use names::Names;
+pub(crate) use names::NameMatches;
+pub(crate) use query::Query;
 pub(crate) use snippet::snippet;
 
 /// What meaning counts beside words: a small model is often near what is meant, and seldom nearest.
 const MEANING: f64 = 0.4;
 
 /// What was found.
-pub(crate) struct Found {
+pub(crate) struct SearchResult {
     pub(crate) hits: Vec<Hit>,
     /// Whether meaning was compared, too, and not words alone.
     pub(crate) by_meaning: bool,
@@ -75,12 +75,12 @@ impl SearchEngine {
         text: &str,
         kinds: &[i64],
         limit: usize,
-    ) -> Result<Found> {
+    ) -> Result<SearchResult> {
         // More than wanted of each, because what only one of them likes may be liked by none other.
         let wide = (limit * 4).max(50);
         let (query, of) = (text.to_owned(), kinds.to_vec());
         let worded = memory.view(move |view| {
-            let names = Names::like(view, &query, &of)?;
+            let names = NameMatches::like(view, &query, &of)?;
             let words = names.first(by_words(view, &query, &names, &of, wide)?);
             Ok((names, words, fuzzy(view, &query, &of, wide)?))
         });
@@ -91,7 +91,7 @@ impl SearchEngine {
         let cosines = meaning.iter().map(|hit| (hit.page, hit.score)).collect();
         let mut hits = names.first(fuse(&[(1.0, words), (1.0, nearly), (MEANING, meaning)]));
         hits.truncate(limit);
-        Ok(Found { hits, by_meaning, cosines })
+        Ok(SearchResult { hits, by_meaning, cosines })
     }
 
     /// The pages of these kinds whose meaning is nearest, at most `limit`, with the cosine as score. `None` if there is no

@@ -3,7 +3,7 @@
 //! The index of words is a table with a column `tsv` for whole words. Both what is indexed and what is searched goes
 //! through [`words`], so that the same words are found as in a file, and without the accents that only the server knows.
 
-use super::{Said, names, signs, words};
+use super::{IndexText, characters, names, words};
 use crate::error::Result;
 use crate::pages::Hit;
 use crate::store::{Change, Row, Value, View, unaccented};
@@ -20,7 +20,7 @@ pub(super) fn own_table(tenant: i64) -> String {
 }
 
 /// Puts a page into the index, in place of what it said before.
-pub(super) fn put(change: &mut Change<'_>, page: i64, said: &Said<'_>) -> Result<()> {
+pub(super) fn put(change: &mut Change<'_>, page: i64, said: &IndexText<'_>) -> Result<()> {
     forget(change, page)?;
     let sql = format!("INSERT INTO {} (rowid, title, body) VALUES (?1, ?2, ?3)", change.own_table("words"));
     let title = format!("{} {}", indexed(said.name), indexed(said.about));
@@ -50,7 +50,7 @@ fn indexed(text: &str) -> String {
         if !all.is_empty() {
             all.push(' ');
         }
-        signs::spelt_out(word, &mut all);
+        characters::spelt_out(word, &mut all);
     });
     all
 }
@@ -59,7 +59,7 @@ fn indexed(text: &str) -> String {
 fn asked(text: &str) -> impl Iterator<Item = String> {
     words::distinct(text).into_iter().map(|word| {
         let mut spelt = String::new();
-        signs::spelt_out(&word, &mut spelt);
+        characters::spelt_out(&word, &mut spelt);
         spelt
     })
 }

@@ -1,12 +1,12 @@
 //! [`snippet`]: the part of a text that has most of the words that were asked for.
 
-use super::Question;
+use super::Query;
 
 /// How long a snippet is at most, in characters, without the marks that it was cut.
 const ROOM: usize = 500;
 
 /// The part of `text`, of at most [`ROOM`] characters, that has most of the words of the question, or of words like these.
-pub(crate) fn snippet(text: &str, question: &Question) -> String {
+pub(crate) fn snippet(text: &str, question: &Query) -> String {
     let text = text.trim();
     if text.chars().count() <= ROOM {
         return text.to_owned();
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     fn snippet(text: &str, query: &str) -> String {
-        super::snippet(text, &Question::new(query))
+        super::snippet(text, &Query::new(query))
     }
 
     #[test]

@@ -70,7 +70,7 @@ pub(super) fn near(view: &mut View<'_>, word: &str) -> Result<Vec<(String, f64)>
     for (_, id) in candidates.into_iter().take(COMPARED) {
         let sql = "SELECT word FROM vocabulary WHERE tenant = ?1 AND id = ?2";
         let Some(other) = view.one(sql, &[Value::Int(id)], |row| row.text(0))? else { continue };
-        if let Some(alike) = alike(word, &other) {
+        if let Some(alike) = similarity(word, &other) {
             found.push((other, alike));
         }
     }
@@ -81,7 +81,7 @@ pub(super) fn near(view: &mut View<'_>, word: &str) -> Result<Vec<(String, f64)>
 }
 
 /// How alike two words are, if one is nearly the other: 1 would be the same.
-pub(super) fn alike(word: &str, other: &str) -> Option<f64> {
+pub(super) fn similarity(word: &str, other: &str) -> Option<f64> {
     let (size, other_size) = (letters(word)?, letters(other)?);
     let slips = slips(size);
     // A slip takes one letter away and brings one at most.

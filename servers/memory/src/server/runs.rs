@@ -79,7 +79,7 @@ impl Budget {
 }
 
 /// A place in a [`Budget`]: one agent at work, whose answer is paid for.
-pub(crate) struct Share {
+pub(crate) struct BudgetShare {
     budget: Arc<Budget>,
     /// What the calls of this question are known by.
     pub(crate) run: String,
@@ -91,7 +91,7 @@ pub(crate) struct Share {
 
 impl Runs {
     /// A place in the budget of the question that a call belongs to, or in one of its own.
-    pub(crate) fn share(&self, cx: &Cx, bounds: &Bounds) -> Result<Share> {
+    pub(crate) fn share(&self, cx: &Cx, bounds: &Bounds) -> Result<BudgetShare> {
         let said = cx.meta().and_then(|meta| Some(meta.str(RUN_META)?.into_owned()));
         let known = said.and_then(|run| Some((locked(&self.0).get(&run)?.clone(), run)));
         match known {
@@ -100,7 +100,7 @@ impl Runs {
         }
     }
 
-    fn joined(&self, budget: Arc<Budget>, run: String) -> Result<Share> {
+    fn joined(&self, budget: Arc<Budget>, run: String) -> Result<BudgetShare> {
         {
             let mut spent = locked(&budget.spent);
             if spent.steps + spent.kept >= budget.steps {
@@ -112,19 +112,19 @@ impl Runs {
             }
             spent.kept += 1;
         }
-        Ok(Share { budget, run, kept: AtomicBool::new(true), runs: None })
+        Ok(BudgetShare { budget, run, kept: AtomicBool::new(true), runs: None })
     }
 
-    fn own(&self, bounds: &Bounds) -> Share {
+    fn own(&self, bounds: &Bounds) -> BudgetShare {
         let budget = Arc::new(Budget::new(bounds));
         locked(&budget.spent).kept = 1;
         let run = CorrelationId::new().to_string();
         locked(&self.0).insert(run.clone(), budget.clone());
-        Share { budget, run, kept: AtomicBool::new(true), runs: Some(self.clone()) }
+        BudgetShare { budget, run, kept: AtomicBool::new(true), runs: Some(self.clone()) }
     }
 }
 
-impl Share {
+impl BudgetShare {
     /// Takes one step, and says whether the agent may go on after it. If not, the step is what was kept for its answer.
     pub(crate) fn step(&self) -> bool {
         let mut spent = locked(&self.budget.spent);
@@ -147,7 +147,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for BudgetShare {
     fn drop(&mut self) {
         if self.kept.swap(false, Ordering::Relaxed) {
             locked(&self.budget.spent).kept -= 1;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::sql::Value;
 use super::view::View;
-use super::{Inner, Store};
+use super::{Store, StoreState};
 use crate::error::Result;
 
 /// How often to look for changes of other processes, if anybody watches.
@@ -169,7 +169,7 @@ impl Store {
         if !self.0.feed.is_heard_of(tenant) {
             return Ok(());
         }
-        let (inner, whose): (Arc<Inner>, Arc<str>) = (self.0.clone(), tenant.into());
+        let (inner, whose): (Arc<StoreState>, Arc<str>) = (self.0.clone(), tenant.into());
         let notices = self.of(tenant).view(move |view| inner.feed.notices(view, &whose, change)).await?;
         tell(tenant, &notices);
         Ok(())

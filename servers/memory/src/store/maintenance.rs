@@ -10,7 +10,7 @@ use super::{Memory, Store};
 use crate::error::Result;
 
 /// What was changed since some moment, by any process.
-pub(crate) struct News {
+pub(crate) struct ChangedTenants {
     /// The names of the tenants whose memory was changed.
     pub(crate) tenants: Vec<String>,
     /// The number of the last change.
@@ -24,9 +24,9 @@ impl Store {
     }
 
     /// Whose memory was changed after the change with this number.
-    pub(crate) async fn news(&self, after: i64) -> Result<News> {
+    pub(crate) async fn news(&self, after: i64) -> Result<ChangedTenants> {
         self.read(move |sql| {
-            let mut news = News { tenants: Vec::new(), last: after };
+            let mut news = ChangedTenants { tenants: Vec::new(), last: after };
             sql.each(
                 "SELECT t.name, MAX(c.id) FROM changes c JOIN tenants t ON t.id = c.tenant WHERE c.id > ?1
                  GROUP BY t.name ORDER BY t.name",

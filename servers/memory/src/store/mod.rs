@@ -56,9 +56,9 @@ const REMEMBERED: usize = 1_024;
 
 /// Where everything is kept. Clones are handles on the same.
 #[derive(Clone)]
-pub struct Store(Arc<Inner>);
+pub struct Store(Arc<StoreState>);
 
-struct Inner {
+struct StoreState {
     location: Location,
     /// What leads to the thread that writes; nothing does once the store is closed.
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
@@ -88,7 +88,7 @@ impl Store {
     fn start(location: Location) -> Result<Store> {
         let (jobs, waiting) = mpsc::channel(WAITING);
         let writer = writer::start(location.clone(), waiting)?;
-        Ok(Store(Arc::new(Inner {
+        Ok(Store(Arc::new(StoreState {
             location,
             jobs: Mutex::new(Some(jobs)),
             writer,
@@ -187,7 +187,7 @@ impl Store {
     }
 }
 
-impl Inner {
+impl StoreState {
     fn jobs(&self) -> MutexGuard<'_, Option<mpsc::Sender<Job>>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -14,8 +14,8 @@ use crate::error::{Fault, Result};
 const TOGETHER: usize = 256;
 
 /// Makes a change, if there is a transaction for it, and returns what to do once that is on the disk, or is not.
-pub(super) type Job = Box<dyn FnOnce(Option<&mut dyn Session>) -> Answer + Send>;
-pub(super) type Answer = Box<dyn FnOnce(Result<()>) + Send>;
+pub(super) type Job = Box<dyn FnOnce(Option<&mut dyn Session>) -> Completion + Send>;
+pub(super) type Completion = Box<dyn FnOnce(Result<()>) + Send>;
 
 /// Starts the thread, which opens the location and brings it up to date first. What it returns has no sender any more once
 /// the thread has closed its connection and ended.
@@ -99,7 +99,7 @@ fn settle(sql: &mut dyn Sql, schema: &Schema) -> Result<()> {
     tenants.into_iter().try_for_each(|tenant| (schema.settle)(&mut Change::rest(sql, tenant, now)))
 }
 
-fn finish(answers: Vec<Answer>, committed: &Result<()>) {
+fn finish(answers: Vec<Completion>, committed: &Result<()>) {
     for answer in answers {
         answer(committed.clone());
     }

@@ -21,7 +21,7 @@ pub(crate) fn read(field: &str, path: &str, folders: &[PathBuf], max: usize) -> 
         return Err(Fault::input(field, "must be the path of a file"));
     }
     let found = folders.iter().find_map(|folder| inside(folder, Path::new(path)));
-    let Some(Found { folder, file: real }) = found else {
+    let Some(FileLocation { folder, file: real }) = found else {
         // The same sentence whether it exists or not: what is elsewhere is nobody's business.
         return Err(Fault::input(
             field,
@@ -31,8 +31,8 @@ pub(crate) fn read(field: &str, path: &str, folders: &[PathBuf], max: usize) -> 
     let bytes =
         open(field, path, &real).and_then(|file| bytes(field, file, max)).map_err(
             |trouble| match trouble {
-                Trouble::Refused(fault) => fault,
-                Trouble::Io(error) => {
+                ReadFailure::Refused(fault) => fault,
+                ReadFailure::Io(error) => {
                     tracing::warn!(%error, path = %real.display(), "a file cannot be read");
                     Fault::new(
                         Code::Outside,
@@ -57,38 +57,38 @@ pub(crate) fn read(field: &str, path: &str, folders: &[PathBuf], max: usize) -> 
 }
 
 /// A file, and the folder that it is below, both without links.
-struct Found {
+struct FileLocation {
     folder: PathBuf,
     file: PathBuf,
 }
 
 /// The real path, if it is below the folder once all links are followed.
-fn inside(folder: &Path, path: &Path) -> Option<Found> {
+fn inside(folder: &Path, path: &Path) -> Option<FileLocation> {
     let folder = folder.canonicalize().ok()?;
     let file = folder.join(path).canonicalize().ok()?;
-    file.starts_with(&folder).then_some(Found { folder, file })
+    file.starts_with(&folder).then_some(FileLocation { folder, file })
 }
 
-enum Trouble {
+enum ReadFailure {
     Refused(Fault),
     Io(std::io::Error),
 }
 
-impl From<std::io::Error> for Trouble {
-    fn from(error: std::io::Error) -> Trouble {
-        Trouble::Io(error)
+impl From<std::io::Error> for ReadFailure {
+    fn from(error: std::io::Error) -> ReadFailure {
+        ReadFailure::Io(error)
     }
 }
 
 /// Opens a file that is one, and no device or pipe, and that is still the one that was looked at.
-fn open(field: &str, given: &str, path: &Path) -> Result<File, Trouble> {
+fn open(field: &str, given: &str, path: &Path) -> Result<File, ReadFailure> {
     let plain = |what: &Metadata| {
         let why = match (what.is_file(), what.is_dir()) {
             (true, _) => return Ok(()),
             (_, true) => "is a folder: give the files in it one by one",
             _ => "is no file, but a device or a pipe",
         };
-        Err(Trouble::Refused(Fault::input(field, format!("{:?} {why}", shown(given)))))
+        Err(ReadFailure::Refused(Fault::input(field, format!("{:?} {why}", shown(given)))))
     };
     plain(&std::fs::symlink_metadata(path)?)?;
     let file = File::open(path)?;
@@ -97,7 +97,7 @@ fn open(field: &str, given: &str, path: &Path) -> Result<File, Trouble> {
     // Somebody may have put a link in its place in between.
     match path.canonicalize()? == path && same(&opened, &std::fs::symlink_metadata(path)?) {
         true => Ok(file),
-        false => Err(Trouble::Refused(Fault::input(
+        false => Err(ReadFailure::Refused(Fault::input(
             field,
             format!("{:?} changed while it was opened", shown(given)),
         ))),
@@ -115,12 +115,12 @@ fn same(a: &Metadata, b: &Metadata) -> bool {
     a.file_type() == b.file_type() && a.len() == b.len()
 }
 
-fn bytes(field: &str, file: File, max: usize) -> Result<Vec<u8>, Trouble> {
+fn bytes(field: &str, file: File, max: usize) -> Result<Vec<u8>, ReadFailure> {
     let mut bytes = Vec::new();
     // One more than may be, to see whether there is more.
     file.take(max as u64 + 1).read_to_end(&mut bytes)?;
     match bytes.len() > max {
-        true => Err(Trouble::Refused(too_large(field, max))),
+        true => Err(ReadFailure::Refused(too_large(field, max))),
         false => Ok(bytes),
     }
 }

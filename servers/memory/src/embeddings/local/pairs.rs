@@ -17,7 +17,7 @@ pub(super) struct Pairs {
 
 /// A token in the row of those of a word.
 #[derive(Clone, Copy)]
-struct Link {
+struct LinkedToken {
     /// None once it was joined with the one before.
     token: Option<usize>,
     before: usize,
@@ -76,14 +76,15 @@ impl Pairs {
     /// Joins what can be joined, and empties `part`.
     fn join(&self, part: &mut Vec<usize>, tokens: &mut Vec<usize>) {
         let count = part.len();
-        let link = |(at, token): (usize, usize)| Link { token: Some(token), before: at - 1, after: at + 1 };
+        let link =
+            |(at, token): (usize, usize)| LinkedToken { token: Some(token), before: at - 1, after: at + 1 };
         // One place more at either end, so that every token has neighbours.
-        let ends = Link { token: None, before: 0, after: 1 };
-        let mut row: Vec<Link> = vec![ends];
+        let ends = LinkedToken { token: None, before: 0, after: 1 };
+        let mut row: Vec<LinkedToken> = vec![ends];
         row.extend((1..).zip(part.drain(..)).map(link));
-        row.push(Link { before: count, after: count + 1, ..ends });
+        row.push(LinkedToken { before: count, after: count + 1, ..ends });
         let mut next = BinaryHeap::new();
-        let possible = |row: &[Link], at: usize| {
+        let possible = |row: &[LinkedToken], at: usize| {
             let pair = row[at].token.zip(row[row[at].after].token)?;
             self.joined.get(&pair).map(|(rank, both)| Reverse((*rank, at, pair, *both)))
         };
@@ -94,7 +95,7 @@ impl Pairs {
             if row[at].token.zip(row[after].token) != Some(pair) {
                 continue;
             }
-            row[at] = Link { token: Some(both), after: row[after].after, ..row[at] };
+            row[at] = LinkedToken { token: Some(both), after: row[after].after, ..row[at] };
             row[after].token = None;
             let beyond = row[at].after;
             row[beyond].before = at;

@@ -5,7 +5,7 @@ use super::tables::{HALVES, MOST};
 use super::*;
 use crate::embeddings::embedder::normalised;
 use crate::embeddings::vector_index::nearest_in_store;
-use crate::embeddings::vectors::{self, Made};
+use crate::embeddings::vectors::{self, PageVector};
 use crate::pages::Hit;
 use crate::store::tests::on_server;
 use crate::store::{Memory, Store};
@@ -45,7 +45,7 @@ async fn make(memory: &Memory, kinds: &'static [i64], vectors: Vec<Vec<f32>>) ->
                 let state = "SELECT made FROM page_states WHERE tenant = ?1 AND page = ?2";
                 let number = change.one(state, &[Value::Int(page)], |row| row.int(0))?.unwrap();
                 pages.push(page);
-                made.push(Made { page, made: number, vector });
+                made.push(PageVector { page, made: number, vector });
             }
             vectors::save(change, MODEL, &made)?;
             Ok(pages)

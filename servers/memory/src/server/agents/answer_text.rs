@@ -1,4 +1,4 @@
-//! [`Spoken`]: finds the text of an answer while a model writes the JSON around it.
+//! [`AnswerText`]: finds the text of an answer while a model writes the JSON around it.
 //!
 //! An answer is a JSON object. What people want to read while it is written is the value of its main text field, without
 //! quotes and escapes. An answer without one is shown as the JSON that it is.
@@ -34,7 +34,7 @@ pub(super) fn main_text(schema: &Value) -> Option<String> {
 }
 
 /// Finds the text in what is written, character by character.
-pub(super) struct Spoken {
+pub(super) struct AnswerText {
     /// The member that is wanted; all of the JSON if there is none.
     wanted: Option<String>,
     /// What was read last outside of an object: it may be a mark of thoughts, which are no answer.
@@ -46,14 +46,14 @@ pub(super) struct Spoken {
     keys: [String; 2],
     /// Whether the next text in an object is the name of a member.
     names: bool,
-    text: Option<Text>,
+    text: Option<JsonText>,
     /// Whether the answer is complete: what follows it is something else.
     is_done: bool,
 }
 
 /// A JSON text that is being read.
 #[derive(Default)]
-struct Text {
+struct JsonText {
     is_name: bool,
     is_wanted: bool,
     escape: Option<Escape>,
@@ -66,9 +66,9 @@ enum Escape {
     Hex(String),
 }
 
-impl Spoken {
-    pub(super) fn new(wanted: Option<String>) -> Spoken {
-        Spoken {
+impl AnswerText {
+    pub(super) fn new(wanted: Option<String>) -> AnswerText {
+        AnswerText {
             wanted,
             prose: String::new(),
             is_thinking: false,
@@ -123,7 +123,7 @@ impl Spoken {
                     key.clear();
                 }
                 let is_wanted = !is_name && in_object && self.is_wanted();
-                self.text = Some(Text { is_name, is_wanted, ..Text::default() });
+                self.text = Some(JsonText { is_name, is_wanted, ..JsonText::default() });
             }
             '{' | '[' if self.open.len() < DEEPEST => {
                 self.open.push(c == '{');
@@ -220,9 +220,9 @@ mod tests {
 
     fn spoken(wanted: Option<&str>, written: &str) -> String {
         let mut whole = String::new();
-        Spoken::new(wanted.map(str::to_owned)).take(written, &mut whole);
+        AnswerText::new(wanted.map(str::to_owned)).take(written, &mut whole);
         // However it is cut, it is the same.
-        let (mut spoken, mut pieces) = (Spoken::new(wanted.map(str::to_owned)), String::new());
+        let (mut spoken, mut pieces) = (AnswerText::new(wanted.map(str::to_owned)), String::new());
         written.chars().for_each(|c| spoken.take(c.encode_utf8(&mut [0; 4]), &mut pieces));
         assert_eq!(whole, pieces, "{written}");
         whole

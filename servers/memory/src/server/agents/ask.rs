@@ -12,7 +12,7 @@ use tracing::Instrument as _;
 
 use super::caller::Caller;
 use super::find;
-use super::run::{Outcome, Run, Start, Voice};
+use super::run::{ModelSource, Run, RunInput, RunOutcome};
 use super::toolbox::Toolbox;
 use crate::agents::sessions::{self, Exchange};
 use crate::error::{Code, Fault, Result};
@@ -21,7 +21,7 @@ use crate::server::runs::{MAX_DEPTH, depth};
 use crate::server::state::ServerState;
 use crate::server::tenant;
 use crate::server::tools::arguments::closed;
-use crate::server::tools::told;
+use crate::server::tools::json_result;
 
 /// Longest question, in characters.
 const MAX_PROMPT: usize = 100_000;
@@ -112,10 +112,10 @@ async fn ask_agent(toolbox: Toolbox, args: AskAgent, cx: Cx) -> Result<ToolResul
     if !start.missing.is_empty() {
         answer["unavailable_tools"] = start.missing.into();
     }
-    told(&answer, answer.clone())
+    json_result(answer)
 }
 
-async fn asked(toolbox: &Toolbox, args: &AskAgent, cx: &Cx) -> Result<(Start, Outcome)> {
+async fn asked(toolbox: &Toolbox, args: &AskAgent, cx: &Cx) -> Result<(RunInput, RunOutcome)> {
     if depth(cx) >= MAX_DEPTH {
         let what = format!("Agents may ask agents at most {} levels deep: this one was not asked", MAX_DEPTH);
         return Err(Fault::new(Code::Outside, what));
@@ -138,7 +138,7 @@ async fn asked(toolbox: &Toolbox, args: &AskAgent, cx: &Cx) -> Result<(Start, Ou
             // The call comes back with each answer of the client's model, and finds what it began with.
             let mut fault = None;
             let begun = async { begin.await.map_err(|why| fault = Some(why)).ok() };
-            let start: Option<Start> = cx.keep("start", begun).await;
+            let start: Option<RunInput> = cx.keep("start", begun).await;
             let nothing = || Fault::new(Code::Outside, "The agent could not be started");
             start.ok_or_else(|| fault.unwrap_or_else(nothing))?
         }
@@ -208,7 +208,7 @@ async fn begin(
     args: &AskAgent,
     cx: &Cx,
     until: Instant,
-) -> Result<Start> {
+) -> Result<RunInput> {
     let found = find::agent(caller, "agent_uri", &args.agent_uri).await?;
     let trace = cx.correlation_id().to_string();
     let earlier = match &args.session_id {
@@ -224,14 +224,14 @@ async fn begin(
     }
     let session = args.session_id.clone().unwrap_or_else(|| trace.clone());
     let (run, owner) = (CorrelationId::new().to_string(), owner.to_owned());
-    Ok(Start { uri: found.uri, agent: found.agent, session, trace, run, owner, earlier, tools, missing })
+    Ok(RunInput { uri: found.uri, agent: found.agent, session, trace, run, owner, earlier, tools, missing })
 }
 
 /// Whose model answers: that of a provider, or the client's own if there is no provider.
-async fn voice<'a>(models: &'a models::Models, cx: &Cx, wanted: Option<&'a str>) -> Result<Voice<'a>> {
+async fn voice<'a>(models: &'a models::Models, cx: &Cx, wanted: Option<&'a str>) -> Result<ModelSource<'a>> {
     if let Some(chosen) = models.choose(wanted)? {
         let model = models::name_of(models, chosen).await?;
-        return Ok(Voice::Provider { models, chosen, model, manner: models::Manner::default() });
+        return Ok(ModelSource::Provider { models, chosen, model, manner: models::RequestStyle::default() });
     }
     if !cx.can(Capability::Sampling) {
         let what = match depth(cx) {
@@ -244,5 +244,5 @@ async fn voice<'a>(models: &'a models::Models, cx: &Cx, wanted: Option<&'a str>)
         };
         return Err(Fault::new(Code::Outside, what));
     }
-    Ok(Voice::Client { hint: wanted.map(str::to_owned) })
+    Ok(ModelSource::Client { hint: wanted.map(str::to_owned) })
 }

@@ -3,7 +3,7 @@
 use super::caller::{Caller, denied};
 use crate::agents::address::{self, Address};
 use crate::agents::agentlet::Agent;
-use crate::agents::repository::{self, Kept};
+use crate::agents::repository::{self, AgentRow};
 use crate::agents::system;
 use crate::error::{Code, Fault, Result};
 use crate::server::state::ServerState;
@@ -17,21 +17,21 @@ const PREFIX: &str = "percolate-";
 
 /// An agent that was found.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundAgent {
     pub(crate) uri: String,
     pub(crate) agent: Agent,
     /// As it is kept; `None` if it comes with the server.
-    pub(crate) kept: Option<Kept>,
+    pub(crate) kept: Option<AgentRow>,
 }
 
-impl Found {
-    fn system(agent: &Agent) -> Found {
-        Found { uri: address::system(&agent.name), agent: agent.clone(), kept: None }
+impl FoundAgent {
+    fn system(agent: &Agent) -> FoundAgent {
+        FoundAgent { uri: address::system(&agent.name), agent: agent.clone(), kept: None }
     }
 
-    fn own(kept: Kept) -> Found {
+    fn own(kept: AgentRow) -> FoundAgent {
         let uri = address::user(&kept.owner, &kept.agent.name);
-        Found { uri, agent: kept.agent.clone(), kept: Some(kept) }
+        FoundAgent { uri, agent: kept.agent.clone(), kept: Some(kept) }
     }
 }
 
@@ -45,8 +45,8 @@ enum Standing {
 }
 
 /// What was found in a memory.
-enum Outcome {
-    Kept(Box<Kept>),
+enum Lookup {
+    Found(Box<AgentRow>),
     /// None that was made: perhaps one comes with the server. These are the names of all.
     None(Vec<String>),
     /// Several people have one of this name, and the caller has none.
@@ -55,7 +55,7 @@ enum Outcome {
 }
 
 /// The agent at an address. `field` is what the address was given as.
-pub(crate) async fn agent(caller: &Caller, field: &'static str, text: &str) -> Result<Found> {
+pub(crate) async fn agent(caller: &Caller, field: &'static str, text: &str) -> Result<FoundAgent> {
     let address = Address::parse(field, text)?;
     let (wanted, owner) = (address.clone(), caller.owner());
     let standing = match &address {
@@ -65,16 +65,16 @@ pub(crate) async fn agent(caller: &Caller, field: &'static str, text: &str) -> R
     };
     let outcome = caller.memory.view(move |view| look(view, &wanted, &owner, standing)).await?;
     let (name, known) = match outcome {
-        Outcome::Kept(kept) => return Ok(Found::own(*kept)),
+        Lookup::Found(kept) => return Ok(FoundAgent::own(*kept)),
         // Whether there is one of that name is not said, unless anybody could ask for it in any tenant.
-        Outcome::Denied if !caller.is_anybody() => return Err(denied()),
-        Outcome::Denied => (address.name(), Vec::new()),
-        Outcome::Several(owners) => {
+        Lookup::Denied if !caller.is_anybody() => return Err(denied()),
+        Lookup::Denied => (address.name(), Vec::new()),
+        Lookup::Several(owners) => {
             let all: Vec<_> = owners.iter().map(|owner| address::user(owner, address.name())).collect();
             let reason = format!("several users have an agent of this name, say which: {}", all.join(", "));
             return Err(Fault::input(field, reason));
         }
-        Outcome::None(known) => (address.name(), known),
+        Lookup::None(known) => (address.name(), known),
     };
     let found = match &address {
         Address::User { .. } => None,
@@ -84,7 +84,7 @@ pub(crate) async fn agent(caller: &Caller, field: &'static str, text: &str) -> R
         }
     };
     match found {
-        Some(agent) => Ok(Found::system(agent)),
+        Some(agent) => Ok(FoundAgent::system(agent)),
         None => {
             caller.memory.exists().await?;
             Err(unknown(field, text, name, known))
@@ -93,7 +93,7 @@ pub(crate) async fn agent(caller: &Caller, field: &'static str, text: &str) -> R
 }
 
 /// The agent at a URI that is read. If nobody is authenticated, its tenant need not be named where only one has it.
-pub(crate) async fn to_read(state: &ServerState, caller: &Caller, uri: &str) -> Result<Found> {
+pub(crate) async fn to_read(state: &ServerState, caller: &Caller, uri: &str) -> Result<FoundAgent> {
     let missing = match agent(caller, "uri", uri).await {
         Err(fault) if fault.code == Code::AgentNotFound && caller.names_no_tenant() => fault,
         found => return found,
@@ -103,7 +103,7 @@ pub(crate) async fn to_read(state: &ServerState, caller: &Caller, uri: &str) -> 
         [] => Err(missing),
         [only] => {
             let kept = state.store.of(only).view(move |view| repository::find(view, &owner, &name)).await?;
-            kept.map(Found::own).ok_or(missing)
+            kept.map(FoundAgent::own).ok_or(missing)
         }
         _ => {
             let what = "several tenants have this agent: add ?tenant_id=<tenant> to say which";
@@ -132,7 +132,7 @@ fn bare(name: &str) -> Option<&str> {
 }
 
 /// Looks in a memory: for the caller's own first, then, if the server has none of that name, for the only one.
-fn look(view: &mut View<'_>, address: &Address, caller: &str, standing: Standing) -> Result<Outcome> {
+fn look(view: &mut View<'_>, address: &Address, caller: &str, standing: Standing) -> Result<Lookup> {
     let found = match address {
         Address::System(_) => None,
         Address::Plain(name) => match repository::find(view, caller, name)? {
@@ -140,13 +140,13 @@ fn look(view: &mut View<'_>, address: &Address, caller: &str, standing: Standing
             None => match repository::holders(view, name)?.as_slice() {
                 [] => None,
                 [only] => repository::find(view, only, name)?,
-                several => return Ok(Outcome::Several(several.to_vec())),
+                several => return Ok(Lookup::Several(several.to_vec())),
             },
             own => own,
         },
         Address::Full(full) => {
-            let fits = |kept: &Kept| kept.agent.fully_qualified_name().eq_ignore_ascii_case(full);
-            let mut all: Vec<Kept> = match system::called(full) {
+            let fits = |kept: &AgentRow| kept.agent.fully_qualified_name().eq_ignore_ascii_case(full);
+            let mut all: Vec<AgentRow> = match system::called(full) {
                 Some(_) => Vec::new(),
                 None => repository::all(view)?.into_iter().filter(fits).collect(),
             };
@@ -162,14 +162,14 @@ fn look(view: &mut View<'_>, address: &Address, caller: &str, standing: Standing
                 own => own,
             },
             None if standing == Standing::Other && !repository::knows(view, owner)? => {
-                return Ok(Outcome::Denied);
+                return Ok(Lookup::Denied);
             }
             found => found,
         },
     };
     Ok(match found {
-        Some(kept) => Outcome::Kept(Box::new(kept)),
-        None => Outcome::None(names(view)?),
+        Some(kept) => Lookup::Found(Box::new(kept)),
+        None => Lookup::None(names(view)?),
     })
 }
 

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
 use super::caller::{Caller, denied};
-use super::manage::{Asking, OneAgent, one};
+use super::manage::{AgentArgs, CallerArgs, one};
 use super::resources::item;
 use crate::agents::address::{self, Address};
 use crate::agents::{index, repository, system};
 use crate::error::{Code, Fault};
 use crate::server::state::ServerState;
-use crate::server::tools::{object, of, on, reading, told};
+use crate::server::tools::{json_result, object_schema, read_tool, schema_of, with_handler};
 
 /// Longest query, in characters.
 const MAX_QUERY: usize = 1_000;
@@ -22,46 +22,46 @@ struct ListAgents {
     /// Only agents that match these words, best first: by name, description, tags and tools.
     query: Option<String>,
     #[serde(flatten)]
-    asking: Asking,
+    asking: CallerArgs,
 }
 
 pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
     let text = || json!({"type": "string"});
-    let listed = object(json!({
+    let listed = object_schema(json!({
         "uri": text(), "name": text(), "description": text(), "version": text(), "fully_qualified_name": text(),
         "system": {"type": "boolean"},
     }));
-    let versions = || json!({"type": "array", "items": of::<repository::Version>()});
+    let versions = || json!({"type": "array", "items": schema_of::<repository::Version>()});
     vec![
-        on(
+        with_handler(
             state,
             list_agents,
-            reading(
+            read_tool(
                 "list_agents",
                 "List Agents",
                 "List the agents that can be asked, your own and those of the server, or only those that match a query",
             )
-            .output_schema(object(
+            .output_schema(object_schema(
                 json!({"agents": {"type": "array", "items": listed}, "count": {"type": "integer"}}),
             )),
         ),
-        on(
+        with_handler(
             state,
             get_agent,
-            reading("get_agent", "Get Agent", "Get an agent as a document, with all its versions")
-                .output_schema(object(
+            read_tool("get_agent", "Get Agent", "Get an agent as a document, with all its versions")
+                .output_schema(object_schema(
                     json!({"agent_uri": text(), "agentlet": {"type": "object"}, "history": versions()}),
                 )),
         ),
-        on(
+        with_handler(
             state,
             get_agent_history,
-            reading(
+            read_tool(
                 "get_agent_history",
                 "Get Agent History",
                 "Get the versions of an agent, oldest first, up to the last 200. Also works for a deleted agent",
             )
-            .output_schema(object(
+            .output_schema(object_schema(
                 json!({
                     "agent_name": text(), "history": versions(), "totalVersions": {"type": "integer"},
                     "truncated": {"type": "boolean"},
@@ -90,10 +90,10 @@ async fn list_agents(state: ServerState, args: ListAgents, cx: Cx) -> Result<Too
         .collect();
     agents.extend(system.into_iter().map(|agent| item(&address::system(&agent.name), agent, true)));
     let answer = json!({"agents": agents, "count": agents.len()});
-    told(&answer, answer.clone())
+    json_result(answer)
 }
 
-async fn get_agent(state: ServerState, args: OneAgent, cx: Cx) -> Result<ToolResult, ToolError> {
+async fn get_agent(state: ServerState, args: AgentArgs, cx: Cx) -> Result<ToolResult, ToolError> {
     let (caller, found) = one(&state, &cx, &args).await?;
     let history = match found.kept {
         Some(kept) => {
@@ -103,10 +103,10 @@ async fn get_agent(state: ServerState, args: OneAgent, cx: Cx) -> Result<ToolRes
         None => Vec::new(),
     };
     let answer = json!({"agent_uri": found.uri, "agentlet": found.agent.document(), "history": history});
-    told(&answer, answer.clone())
+    json_result(answer)
 }
 
-async fn get_agent_history(state: ServerState, args: OneAgent, cx: Cx) -> Result<ToolResult, ToolError> {
+async fn get_agent_history(state: ServerState, args: AgentArgs, cx: Cx) -> Result<ToolResult, ToolError> {
     let caller = Caller::new(&state, &cx);
     args.asking.user(&caller)?;
     let address = Address::parse("agent_uri", args.uri()?)?;
@@ -128,7 +128,7 @@ async fn get_agent_history(state: ServerState, args: OneAgent, cx: Cx) -> Result
     let answer = json!({
         "agent_name": name, "totalVersions": total, "truncated": (history.len() as i64) < total, "history": history,
     });
-    told(&answer, answer.clone())
+    json_result(answer)
 }
 
 /// Whose agent is meant, of those who ever had one of its name, and how many versions that has had.

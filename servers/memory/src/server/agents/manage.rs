@@ -17,7 +17,7 @@ use crate::agents::{address, check, repository};
 use crate::error::{Code, Fault};
 use crate::models;
 use crate::server::state::ServerState;
-use crate::server::tools::{changing, object, on, told};
+use crate::server::tools::{json_result, object_schema, with_handler, write_tool};
 use crate::store::Change;
 use crate::uri::qualified;
 
@@ -70,7 +70,7 @@ impl JsonSchema for Document {
 
 /// Who asks, if they say.
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Asking {
+pub(super) struct CallerArgs {
     /// The tenant. Optional: your own, or the default one.
     #[expect(dead_code, reason = "whose memory it is, is read where all tools are told")]
     tenant_id: Option<String>,
@@ -78,7 +78,7 @@ pub(super) struct Asking {
     user_id: Option<String>,
 }
 
-impl Asking {
+impl CallerArgs {
     /// Who that is, if it is true.
     pub(super) fn user(&self, caller: &Caller) -> Result<String, Fault> {
         caller.user(self.user_id.as_deref())
@@ -87,16 +87,16 @@ impl Asking {
 
 /// Which agent, by its address or its name.
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct OneAgent {
+pub(super) struct AgentArgs {
     /// The agent: its name or its URI.
     agent_uri: Option<String>,
     /// Instead of `agent_uri`: its name.
     agent_name: Option<String>,
     #[serde(flatten)]
-    pub(super) asking: Asking,
+    pub(super) asking: CallerArgs,
 }
 
-impl OneAgent {
+impl AgentArgs {
     pub(super) fn uri(&self) -> Result<&str, Fault> {
         let given = self.agent_uri.as_deref().or(self.agent_name.as_deref());
         given.ok_or_else(|| Fault::input("agent_uri", "is required: name the agent or give its URI"))
@@ -106,7 +106,7 @@ impl OneAgent {
 #[derive(Deserialize, JsonSchema)]
 struct UpdateAgent {
     #[serde(flatten)]
-    which: OneAgent,
+    which: AgentArgs,
     /// The new system prompt.
     description: Option<String>,
     /// The new JSON Schema of answers.
@@ -125,16 +125,16 @@ struct UpdateAgent {
 
 pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
     let done = || {
-        object(json!({
+        object_schema(json!({
             "status": {"const": "success"}, "agent_uri": {"type": "string"}, "message": {"type": "string"},
             "version": {"type": "string"},
         }))
     };
     vec![
-        on(
+        with_handler(
             state,
             create_agent,
-            changing(
+            write_tool(
                 "create_agent",
                 "Create Agent",
                 "Create an agent from a system prompt, a schema for its answers, and the tools that it may use. Ask it with \
@@ -142,16 +142,16 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
             )
             .output_schema(done()),
         ),
-        on(
+        with_handler(
             state,
             update_agent,
-            changing("update_agent", "Update Agent", "Change an agent. Fields that are not given stay as they are, and its history is kept")
+            write_tool("update_agent", "Update Agent", "Change an agent. Fields that are not given stay as they are, and its history is kept")
                 .output_schema(done()),
         ),
-        on(
+        with_handler(
             state,
             delete_agent,
-            changing("delete_agent", "Delete Agent", "Delete an agent. Its history is kept")
+            write_tool("delete_agent", "Delete Agent", "Delete an agent. Its history is kept")
                 .destructive(true)
                 .output_schema(done()),
         ),
@@ -257,7 +257,7 @@ fn put(
 
 fn done(uri: &str, message: &str, version: &str) -> Result<ToolResult, ToolError> {
     let answer = json!({"status": "success", "agent_uri": uri, "message": message, "version": version});
-    told(&answer, answer.clone())
+    json_result(answer)
 }
 
 async fn create_agent(state: ServerState, args: CreateAgent, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -276,8 +276,8 @@ async fn create_agent(state: ServerState, args: CreateAgent, cx: Cx) -> Result<T
 pub(super) async fn one(
     state: &ServerState,
     cx: &Cx,
-    which: &OneAgent,
-) -> Result<(Caller, find::Found), Fault> {
+    which: &AgentArgs,
+) -> Result<(Caller, find::FoundAgent), Fault> {
     let caller = Caller::new(state, cx);
     which.asking.user(&caller)?;
     let found = find::agent(&caller, "agent_uri", which.uri()?).await?;
@@ -285,7 +285,7 @@ pub(super) async fn one(
 }
 
 /// The agent that is to be changed, which must be one that was made.
-async fn own(state: &ServerState, cx: &Cx, which: &OneAgent) -> Result<(Caller, find::Found), Fault> {
+async fn own(state: &ServerState, cx: &Cx, which: &AgentArgs) -> Result<(Caller, find::FoundAgent), Fault> {
     let (caller, found) = one(state, cx, which).await?;
     match (&found.kept, caller.named()) {
         (Some(kept), Some(who)) if kept.owner != who => {
@@ -356,14 +356,14 @@ impl UpdateAgent {
 }
 
 /// The agent as it is now, if it is still there.
-fn still(change: &mut Change<'_>, kept: &repository::Kept) -> Result<repository::Kept, Fault> {
+fn still(change: &mut Change<'_>, kept: &repository::AgentRow) -> Result<repository::AgentRow, Fault> {
     let (owner, name) = (&kept.owner, &kept.agent.name);
     repository::find(change, owner, name)?.ok_or_else(|| {
         Fault::new(Code::AgentNotFound, format!("agent_uri: Agent not found: {name:?} was deleted"))
     })
 }
 
-async fn delete_agent(state: ServerState, args: OneAgent, cx: Cx) -> Result<ToolResult, ToolError> {
+async fn delete_agent(state: ServerState, args: AgentArgs, cx: Cx) -> Result<ToolResult, ToolError> {
     let (caller, found) = own(&state, &cx, &args).await?;
     let Some(kept) = found.kept else { return Err(denied().into()) };
     let delete = caller.memory.change("delete_agent", move |change| {

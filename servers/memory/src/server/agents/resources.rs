@@ -10,7 +10,7 @@ use super::caller::Caller;
 use super::find;
 use crate::agents::address::{self, OWN};
 use crate::agents::agentlet::Agent;
-use crate::agents::repository::{self, Kept};
+use crate::agents::repository::{self, AgentRow};
 use crate::agents::system;
 use crate::error::{Code, Fault, Result as Stored};
 use crate::models::answer;
@@ -127,7 +127,7 @@ async fn own_agents(
     let kept =
         caller.memory.view(move |view| repository::owned(view, &whose, &after, repository::MOST)).await?;
     let (mut items, mut bytes, mut last, count) = (Vec::new(), 0, None, kept.len());
-    for Kept { agent, owner, .. } in kept {
+    for AgentRow { agent, owner, .. } in kept {
         let item = schema(&qualified(&address::user(&owner, &agent.name), chosen), &agent, false);
         bytes += pretty(&item).len();
         if bytes > MAX_LIST && !items.is_empty() {

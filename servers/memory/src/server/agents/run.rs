@@ -8,16 +8,17 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tidegate_server::Cx;
 
-use super::streaming::Writing;
-use super::tool_output::Given;
-use super::toolbox::{By, Tool, Toolbox};
+use super::streaming::AnswerStream;
+use super::tool_output::ToolOutput;
+use super::toolbox::{AgentTool, ToolCaller, Toolbox};
 use crate::agents::agentlet::Agent;
 use crate::error::{Code, Fault, Result};
-use crate::models::answer::Shape;
+use crate::models::answer::AnswerSchema;
 use crate::models::{
-    self, ANSWER, Asked, Chosen, Manner, Models, Offer, Piece, Request, Returned, Said, Turn, Usage,
+    self, ANSWER, Delta, ModelChoice, ModelReply, Models, Request, RequestStyle, ToolCall, ToolOffer,
+    ToolReply, Turn, Usage,
 };
-use crate::server::runs::Share;
+use crate::server::runs::BudgetShare;
 use crate::server::settings::Bounds;
 
 /// How often an answer that does not fit is asked for again.
@@ -30,7 +31,7 @@ const KEPT: usize = 500;
 
 /// What a run starts from. Where the client's model is asked it is the same in each round of the call.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Start {
+pub(crate) struct RunInput {
     pub(crate) uri: String,
     pub(crate) agent: Agent,
     pub(crate) session: String,
@@ -41,19 +42,19 @@ pub(crate) struct Start {
     pub(crate) owner: String,
     /// What was said before.
     pub(crate) earlier: Vec<Turn>,
-    pub(crate) tools: Vec<Tool>,
+    pub(crate) tools: Vec<AgentTool>,
     /// Tools that the agent names and that are not there.
     pub(crate) missing: Vec<String>,
 }
 
 /// Whose model is asked.
-pub(crate) enum Voice<'a> {
-    Provider { models: &'a Models, chosen: Chosen<'a>, model: String, manner: Manner },
+pub(crate) enum ModelSource<'a> {
+    Provider { models: &'a Models, chosen: ModelChoice<'a>, model: String, manner: RequestStyle },
     Client { hint: Option<String> },
 }
 
 /// What came of it.
-pub(crate) struct Outcome {
+pub(crate) struct RunOutcome {
     pub(crate) response: Value,
     pub(crate) model: String,
     pub(crate) usage: Usage,
@@ -68,11 +69,11 @@ pub(crate) struct Outcome {
 pub(crate) struct Run<'a> {
     pub(crate) cx: &'a Cx,
     pub(crate) toolbox: &'a Toolbox,
-    pub(crate) start: &'a Start,
-    pub(crate) voice: Voice<'a>,
+    pub(crate) start: &'a RunInput,
+    pub(crate) voice: ModelSource<'a>,
     pub(crate) bounds: &'a Bounds,
     /// What it has left, with whoever asked for it.
-    pub(super) share: &'a Share,
+    pub(super) share: &'a BudgetShare,
     pub(crate) until: Instant,
     /// How often progress was told.
     pub(crate) told: AtomicU32,
@@ -80,13 +81,13 @@ pub(crate) struct Run<'a> {
 
 impl Run<'_> {
     /// Goes on until there is an answer that fits, or one of the bounds is met.
-    pub(crate) async fn go(mut self, prompt: &str) -> Result<Outcome> {
+    pub(crate) async fn go(mut self, prompt: &str) -> Result<RunOutcome> {
         let agent = &self.start.agent;
-        let shape = Shape::new(&agent.schema).map_err(|why| Fault::input("output_schema", why))?;
-        let offers: Vec<Offer> = self.start.tools.iter().map(|tool| tool.offer.clone()).collect();
+        let shape = AnswerSchema::new(&agent.schema).map_err(|why| Fault::input("output_schema", why))?;
+        let offers: Vec<ToolOffer> = self.start.tools.iter().map(|tool| tool.offer.clone()).collect();
         let mut turns = self.start.earlier.clone();
         turns.push(Turn::User(prompt.to_owned()));
-        let mut outcome = Outcome {
+        let mut outcome = RunOutcome {
             response: Value::Null,
             model: String::new(),
             usage: Usage::default(),
@@ -122,12 +123,12 @@ impl Run<'_> {
                 return Err(outside(format!("The model {} refused to answer", said.model)));
             }
             let problems = match reading(&said, &shape).await {
-                Reading::Fits(answer) => {
+                ReplyKind::Fits(answer) => {
                     outcome.response = answer;
                     return Ok(outcome);
                 }
-                Reading::Acts if !may_act => return Err(self.endless(acted)),
-                Reading::Acts => {
+                ReplyKind::Acts if !may_act => return Err(self.endless(acted)),
+                ReplyKind::Acts => {
                     acted += 1;
                     goes_on = None;
                     let results = self.act(&said.calls, outcome.steps, &mut outcome.calls).await;
@@ -135,7 +136,7 @@ impl Run<'_> {
                     turns.push(Turn::Results(results));
                     continue;
                 }
-                Reading::Misfits(problems) => problems.join("; "),
+                ReplyKind::Misfits(problems) => problems.join("; "),
             };
             misfits += 1;
             if misfits > AGAIN {
@@ -155,16 +156,16 @@ impl Run<'_> {
         outside(format!("The agent called tools {times} without reaching an answer and was stopped"))
     }
 
-    async fn say(&mut self, request: &Request<'_>, step: usize) -> Result<Said> {
+    async fn say(&mut self, request: &Request<'_>, step: usize) -> Result<ModelReply> {
         let (told, cx, until) = (&self.told, self.cx, self.until);
         match &mut self.voice {
-            Voice::Client { hint } => {
+            ModelSource::Client { hint } => {
                 models::sample(cx, &format!("step-{step}"), hint.as_deref(), request).await
             }
-            Voice::Provider { models, chosen, model, manner } => {
-                let mut writing = Writing::new(request.schema);
-                let mut heard = |piece: Piece<'_>| {
-                    if matches!(piece, Piece::Again) {
+            ModelSource::Provider { models, chosen, model, manner } => {
+                let mut writing = AnswerStream::new(request.schema);
+                let mut heard = |piece: Delta<'_>| {
+                    if matches!(piece, Delta::Again) {
                         tell(cx, told, &format!("Step {step}: asking the model again"));
                     }
                     if let Some(text) = writing.take(piece, Instant::now()) {
@@ -181,11 +182,13 @@ impl Run<'_> {
     }
 
     /// Calls the tools that the model asks for.
-    async fn act(&self, calls: &[Asked], step: usize, log: &mut Vec<Value>) -> Vec<Returned> {
+    async fn act(&self, calls: &[ToolCall], step: usize, log: &mut Vec<Value>) -> Vec<ToolReply> {
         let work = calls.iter().enumerate().map(|(at, asked)| async move {
             let given = match at < CALLS {
                 true => self.call(asked, &format!("step-{step}-call-{at}")).await,
-                false => Given::failed(format!("Not called: at most {CALLS} tools can be called at once")),
+                false => {
+                    ToolOutput::failed(format!("Not called: at most {CALLS} tools can be called at once"))
+                }
             };
             (asked, given)
         });
@@ -198,7 +201,7 @@ impl Run<'_> {
             log.push(json!({
                 "name": asked.name, "arguments": asked.arguments.as_ref().ok(), "result": shown, "failed": given.failed,
             }));
-            results.push(Returned {
+            results.push(ToolReply {
                 id: asked.id.clone(),
                 name: asked.name.clone(),
                 text: given.text,
@@ -208,29 +211,32 @@ impl Run<'_> {
         results
     }
 
-    async fn call(&self, asked: &Asked, key: &str) -> Given {
+    async fn call(&self, asked: &ToolCall, key: &str) -> ToolOutput {
         let Some(tool) = self.start.tools.iter().find(|tool| tool.offer.name == asked.name) else {
             let known: Vec<_> = self.start.tools.iter().map(|tool| tool.offer.name.as_str()).collect();
             let there_are = match known.is_empty() {
                 true => "There are none: give the answer".to_owned(),
                 false => format!("There are: {}", known.join(", ")),
             };
-            return Given::failed(format!("There is no tool {:?}. {there_are}", asked.name));
+            return ToolOutput::failed(format!("There is no tool {:?}. {there_are}", asked.name));
         };
         let arguments = match &asked.arguments {
             Ok(arguments) => arguments.clone(),
             Err(text) => {
                 let text: String = text.chars().take(200).collect();
-                return Given::failed(format!("The arguments must be a JSON object, and are not: {text}"));
+                return ToolOutput::failed(format!(
+                    "The arguments must be a JSON object, and are not: {text}"
+                ));
             }
         };
         self.tell(&doing(&tool.offer.name));
-        let by = By { cx: self.cx, until: self.until, run: &self.share.run, owner: &self.start.owner };
+        let by =
+            ToolCaller { cx: self.cx, until: self.until, run: &self.share.run, owner: &self.start.owner };
         let work = self.toolbox.call(by, tool, arguments);
         match self.voice {
             // The call comes back with each answer of the client's model; the tool is called once all the same.
-            Voice::Client { .. } => self.cx.keep(key, work).await,
-            Voice::Provider { .. } => work.await,
+            ModelSource::Client { .. } => self.cx.keep(key, work).await,
+            ModelSource::Provider { .. } => work.await,
         }
     }
 
@@ -265,38 +271,38 @@ fn doing(tool: &str) -> String {
 }
 
 /// What a model's words come to.
-enum Reading {
+enum ReplyKind {
     Fits(Value),
     /// It wants tools.
     Acts,
     Misfits(Vec<String>),
 }
 
-async fn reading(said: &Said, shape: &Shape) -> Reading {
+async fn reading(said: &ModelReply, shape: &AnswerSchema) -> ReplyKind {
     if let Some(given) = said.calls.iter().find(|call| call.name == ANSWER) {
         let answer = match &given.arguments {
             Ok(answer) => answer,
-            Err(_) => return Reading::Misfits(vec!["the answer is no JSON object".to_owned()]),
+            Err(_) => return ReplyKind::Misfits(vec!["the answer is no JSON object".to_owned()]),
         };
-        return shape.check(answer.clone()).await.map_or_else(Reading::Misfits, Reading::Fits);
+        return shape.check(answer.clone()).await.map_or_else(ReplyKind::Misfits, ReplyKind::Fits);
     }
     if !said.calls.is_empty() {
-        return Reading::Acts;
+        return ReplyKind::Acts;
     }
-    shape.in_text(&said.text).await.map_or_else(Reading::Misfits, Reading::Fits)
+    shape.in_text(&said.text).await.map_or_else(ReplyKind::Misfits, ReplyKind::Fits)
 }
 
 /// Says what is wrong with an answer, and asks for another.
-fn correct(turns: &mut Vec<Turn>, said: Said, problems: &str) {
+fn correct(turns: &mut Vec<Turn>, said: ModelReply, problems: &str) {
     let cut = if said.cut { " It was cut off: be brief." } else { "" };
     let what =
         format!("This answer does not fit: {problems}.{cut} Give the whole answer again so that it fits.");
-    let results: Vec<Returned> = said
+    let results: Vec<ToolReply> = said
         .calls
         .iter()
         .map(|call| {
             let text = if call.name == ANSWER { what.clone() } else { "Not called.".to_owned() };
-            Returned { id: call.id.clone(), name: call.name.clone(), text, failed: true }
+            ToolReply { id: call.id.clone(), name: call.name.clone(), text, failed: true }
         })
         .collect();
     turns.push(Turn::Model { text: said.text, calls: said.calls });

@@ -1,4 +1,4 @@
-//! [`Given`]: what a tool or a resource gave, in words.
+//! [`ToolOutput`]: what a tool or a resource gave, in words.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,19 +9,19 @@ const SHOWN: usize = 16 * 1024;
 
 /// What a tool gave.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Given {
+pub(crate) struct ToolOutput {
     pub(crate) text: String,
     pub(crate) failed: bool,
 }
 
-impl Given {
-    pub(crate) fn failed(text: impl Into<String>) -> Given {
-        Given { text: text.into(), failed: true }
+impl ToolOutput {
+    pub(crate) fn failed(text: impl Into<String>) -> ToolOutput {
+        ToolOutput { text: text.into(), failed: true }
     }
 }
 
 /// What a result says, in words.
-pub(super) fn given(result: &Json) -> Given {
+pub(super) fn given(result: &Json) -> ToolOutput {
     let result: Value = result.to().unwrap_or_default();
     let blocks = result["content"].as_array().into_iter().flatten();
     let texts: Vec<&str> = blocks.filter_map(|block| block["text"].as_str()).collect();
@@ -30,17 +30,17 @@ pub(super) fn given(result: &Json) -> Given {
         (true, None) => "(nothing that can be read)".to_owned(),
         (false, _) => texts.join("\n"),
     };
-    Given { text: cut(text), failed: result["isError"] == true }
+    ToolOutput { text: cut(text), failed: result["isError"] == true }
 }
 
 /// What a resource says.
-pub(super) fn contents(result: &Json) -> Given {
+pub(super) fn contents(result: &Json) -> ToolOutput {
     let result: Value = result.to().unwrap_or_default();
     let parts = result["contents"].as_array().into_iter().flatten();
     let texts: Vec<&str> = parts.filter_map(|part| part["text"].as_str()).collect();
     match texts.is_empty() {
-        true => Given::failed("The resource has no text"),
-        false => Given { text: cut(texts.join("\n")), failed: false },
+        true => ToolOutput::failed("The resource has no text"),
+        false => ToolOutput { text: cut(texts.join("\n")), failed: false },
     }
 }
 

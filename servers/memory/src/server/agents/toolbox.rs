@@ -14,9 +14,9 @@ use tidegate_server::{Cx, Principal, Server, ServerDoor};
 use tidegate_service::{Call, Context, Door, Reply};
 
 use super::tool_names::{alias, is_here, names, own_names};
-use super::tool_output::{Given, contents, given};
+use super::tool_output::{ToolOutput, contents, given};
 use crate::agents::agentlet::{Agent, Named};
-use crate::models::{ANSWER, Offer};
+use crate::models::{ANSWER, ToolOffer};
 use crate::server::runs::{DEPTH_META, RUN_META, depth};
 use crate::server::state::ServerState;
 use crate::server::tenant;
@@ -36,19 +36,19 @@ pub(crate) struct Toolbox {
 
 /// A tool that an agent gets at.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Tool {
+pub(crate) struct AgentTool {
     /// As it is offered to the model.
-    pub(crate) offer: Offer,
+    pub(crate) offer: ToolOffer,
     /// What it is called where it is.
     name: String,
-    place: Place,
+    place: ToolLocation,
     /// Whether it only reads.
     reads: bool,
 }
 
 /// Where a tool is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum Place {
+enum ToolLocation {
     /// It is one of the memory's own.
     Here,
     /// Behind the door that the memory was given.
@@ -59,7 +59,7 @@ enum Place {
 
 /// In whose name a tool is called, and for how long.
 #[derive(Clone, Copy)]
-pub(crate) struct By<'a> {
+pub(crate) struct ToolCaller<'a> {
     pub(crate) cx: &'a Cx,
     pub(crate) until: Instant,
     /// What the call belongs to.
@@ -83,7 +83,12 @@ impl Toolbox {
     }
 
     /// The tools that an agent names, and the names of those that are not there.
-    pub(crate) async fn tools(&self, cx: &Cx, until: Instant, agent: &Agent) -> (Vec<Tool>, Vec<String>) {
+    pub(crate) async fn tools(
+        &self,
+        cx: &Cx,
+        until: Instant,
+        agent: &Agent,
+    ) -> (Vec<AgentTool>, Vec<String>) {
         let (mut tools, mut missing, mut taken) =
             (Vec::new(), Vec::new(), HashSet::from([ANSWER.to_owned()]));
         for (wanted, found) in agent.tools.iter().zip(self.find(cx, until, &agent.tools).await) {
@@ -92,10 +97,10 @@ impl Toolbox {
                 continue;
             };
             let name = tool["name"].as_str().unwrap_or_default().to_owned();
-            if tools.iter().any(|known: &Tool| known.name == name && known.place == place) {
+            if tools.iter().any(|known: &AgentTool| known.name == name && known.place == place) {
                 continue;
             }
-            if place == Place::Here
+            if place == ToolLocation::Here
                 && let Some(properties) = tool["inputSchema"]["properties"].as_object_mut()
             {
                 // Whose memory it is, is not for the model to say.
@@ -105,13 +110,13 @@ impl Toolbox {
             if let Some(usage) = &wanted.usage {
                 description.push_str(&format!("\nUse it {usage}"));
             }
-            let offer = Offer {
+            let offer = ToolOffer {
                 name: alias(&name, &mut taken),
                 description,
                 input_schema: tool.get("inputSchema").cloned().unwrap_or_else(|| json!({"type": "object"})),
             };
             let reads = tool["annotations"]["readOnlyHint"] == true;
-            tools.push(Tool { offer, name, place, reads });
+            tools.push(AgentTool { offer, name, place, reads });
         }
         tools.extend(reading(agent, &mut taken));
         (tools, missing)
@@ -131,7 +136,7 @@ impl Toolbox {
     }
 
     /// Where each of the named tools is.
-    async fn find(&self, cx: &Cx, until: Instant, named: &[Named]) -> Vec<Option<(Value, Place)>> {
+    async fn find(&self, cx: &Cx, until: Instant, named: &[Named]) -> Vec<Option<(Value, ToolLocation)>> {
         if named.is_empty() {
             return Vec::new();
         }
@@ -144,17 +149,22 @@ impl Toolbox {
             names.iter().find_map(|name| listed.iter().find(|tool| tool["name"] == **name).cloned())
         };
         let place = |wanted: &Named| {
-            let here = || Some((find(&inside, &own_names(wanted))?, Place::Here));
-            here().or_else(|| Some((find(&outside, &names(wanted))?, Place::Outside)))
+            let here = || Some((find(&inside, &own_names(wanted))?, ToolLocation::Here));
+            here().or_else(|| Some((find(&outside, &names(wanted))?, ToolLocation::Outside)))
         };
         named.iter().map(place).collect()
     }
 
     /// Calls a tool. Whatever goes wrong is told to the model, which may know what to do about it.
-    pub(crate) async fn call(&self, by: By<'_>, tool: &Tool, mut arguments: Value) -> Given {
-        let By { cx, until, .. } = by;
+    pub(crate) async fn call(
+        &self,
+        by: ToolCaller<'_>,
+        tool: &AgentTool,
+        mut arguments: Value,
+    ) -> ToolOutput {
+        let ToolCaller { cx, until, .. } = by;
         let meta = json!({DEPTH_META: depth(cx) + 1, RUN_META: by.run});
-        if let (Place::Here, Some(members)) = (tool.place, arguments.as_object_mut()) {
+        if let (ToolLocation::Here, Some(members)) = (tool.place, arguments.as_object_mut()) {
             TENANT_NAMES.iter().chain(&["user_id"]).for_each(|name| drop(members.remove(*name)));
             if cx.principal().subject.is_none() && AS_USER.contains(&tool.name.as_str()) {
                 members.insert("user_id".to_owned(), by.owner.into());
@@ -162,25 +172,27 @@ impl Toolbox {
         }
         let params = json!({"name": tool.name, "arguments": arguments, "_meta": meta});
         let reply = match (&self.state.settings.tools, tool.place) {
-            (_, Place::Resources) => return self.read(cx, until, tool, &arguments).await,
-            (Some(door), Place::Outside) => answer(door, Method::ToolsCall, params, whose(cx), until).await,
+            (_, ToolLocation::Resources) => return self.read(cx, until, tool, &arguments).await,
+            (Some(door), ToolLocation::Outside) => {
+                answer(door, Method::ToolsCall, params, whose(cx), until).await
+            }
             _ => answer(self.own(), Method::ToolsCall, params, here(cx), until).await,
         };
         match reply {
             Reply::Complete(result) => given(&result),
-            Reply::Error(error) if error.symbol() == Symbol::MissingCapability => Given::failed(ASKS),
-            Reply::Error(error) => Given::failed(error.message().to_owned()),
-            Reply::InputRequired(_) => Given::failed(ASKS),
-            Reply::Task(_) => Given::failed("The tool goes on as a task, which agents cannot wait for"),
-            Reply::Subscription(_) => Given::failed("The tool gave no result"),
+            Reply::Error(error) if error.symbol() == Symbol::MissingCapability => ToolOutput::failed(ASKS),
+            Reply::Error(error) => ToolOutput::failed(error.message().to_owned()),
+            Reply::InputRequired(_) => ToolOutput::failed(ASKS),
+            Reply::Task(_) => ToolOutput::failed("The tool goes on as a task, which agents cannot wait for"),
+            Reply::Subscription(_) => ToolOutput::failed("The tool gave no result"),
         }
     }
 
     /// Reads one of the resources that an agent is about.
-    async fn read(&self, cx: &Cx, until: Instant, tool: &Tool, arguments: &Value) -> Given {
+    async fn read(&self, cx: &Cx, until: Instant, tool: &AgentTool, arguments: &Value) -> ToolOutput {
         let uris = &tool.offer.input_schema["properties"]["uri"]["enum"];
         let wanted = uris.as_array().into_iter().flatten().find(|uri| **uri == arguments["uri"]);
-        let Some(uri) = wanted else { return Given::failed(format!("uri: must be one of {uris}")) };
+        let Some(uri) = wanted else { return ToolOutput::failed(format!("uri: must be one of {uris}")) };
         let params = json!({"uri": uri, "_meta": {DEPTH_META: depth(cx) + 1}});
         let mut reply = answer(self.own(), Method::ResourcesRead, params.clone(), here(cx), until).await;
         if let (Reply::Error(_), Some(door)) = (&reply, &self.state.settings.tools) {
@@ -188,8 +200,8 @@ impl Toolbox {
         }
         match reply {
             Reply::Complete(result) => contents(&result),
-            Reply::Error(error) => Given::failed(error.message().to_owned()),
-            _ => Given::failed("The resource cannot be read"),
+            Reply::Error(error) => ToolOutput::failed(error.message().to_owned()),
+            _ => ToolOutput::failed("The resource cannot be read"),
         }
     }
 }
@@ -211,7 +223,7 @@ const AS_USER: [&str; 9] = [
 ];
 
 /// The tool by which an agent reads its resources, if it has any.
-fn reading(agent: &Agent, taken: &mut HashSet<String>) -> Option<Tool> {
+fn reading(agent: &Agent, taken: &mut HashSet<String>) -> Option<AgentTool> {
     let mut uris: Vec<&str> = Vec::new();
     let mut description = "Read one of these resources:".to_owned();
     for resource in &agent.resources {
@@ -226,33 +238,39 @@ fn reading(agent: &Agent, taken: &mut HashSet<String>) -> Option<Tool> {
     let input_schema = json!({
         "type": "object", "properties": {"uri": {"type": "string", "enum": uris}}, "required": ["uri"],
     });
-    (!uris.is_empty()).then(|| Tool {
-        offer: Offer { name: alias(READ, taken), description, input_schema },
+    (!uris.is_empty()).then(|| AgentTool {
+        offer: ToolOffer { name: alias(READ, taken), description, input_schema },
         name: READ.to_owned(),
-        place: Place::Resources,
+        place: ToolLocation::Resources,
         reads: true,
     })
 }
 
 /// Who calls the tools of other servers.
-fn whose(cx: &Cx) -> Whose<'_> {
-    Whose(cx, cx.principal().clone())
+fn whose(cx: &Cx) -> CallAs<'_> {
+    CallAs(cx, cx.principal().clone())
 }
 
 /// Who calls the memory's own tools. A tenant that was chosen is known by then: there is no other for the model.
-fn here(cx: &Cx) -> Whose<'_> {
+fn here(cx: &Cx) -> CallAs<'_> {
     let mut principal = cx.principal().clone();
     if let Some(chosen) = tenant::chosen(cx) {
         principal.tenant = Some(chosen.into());
     }
-    Whose(cx, principal)
+    CallAs(cx, principal)
 }
 
 /// Who calls, and in which of their calls.
-struct Whose<'a>(&'a Cx, Principal);
+struct CallAs<'a>(&'a Cx, Principal);
 
-async fn answer<D: Door>(door: &D, method: Method, params: Value, whose: Whose<'_>, until: Instant) -> Reply {
-    let Whose(cx, principal) = whose;
+async fn answer<D: Door>(
+    door: &D,
+    method: Method,
+    params: Value,
+    whose: CallAs<'_>,
+    until: Instant,
+) -> Reply {
+    let CallAs(cx, principal) = whose;
     let mut context = Context::local();
     context.correlation = cx.correlation_id();
     context.principal = principal;

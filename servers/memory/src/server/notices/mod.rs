@@ -11,7 +11,7 @@ use crate::agents::address::is_of_user;
 use crate::error::Result;
 use crate::store::{ChangeListener, ChangeNotice, DEFAULT_TENANT, Store, View, tenant_key};
 use crate::uri::{TENANT_NAMES, in_query, without_query};
-use touched::{Interest, Thing};
+use touched::{Interest, WatchedResource};
 
 /// Lets the clients of a server know of every change of the store.
 pub(crate) fn begin(store: &Store, server: &ServerHandle) {
@@ -64,7 +64,7 @@ impl Clients {
             let watched = server.watched_by(&group.principal);
             interest.list |= watched.list && group.lists;
             for uri in watched.uris.into_iter().filter(|uri| group.may_read(uri, tenant)) {
-                let Some(thing) = Thing::at(without_query(&uri)) else { continue };
+                let Some(thing) = WatchedResource::at(without_query(&uri)) else { continue };
                 let uris = interest.things.entry(thing).or_default();
                 if !uris.contains(&uri) {
                     uris.push(uri);

@@ -11,7 +11,7 @@ use crate::store::{ChangeNotice, Value, View};
 
 /// Something that changes can be about, and that can be watched.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Thing {
+pub(crate) enum WatchedResource {
     /// The whole graph.
     Graph,
     /// When the memory changed.
@@ -26,17 +26,17 @@ pub(crate) enum Thing {
     Entity(String),
 }
 
-impl Thing {
+impl WatchedResource {
     /// What is at an address, if it is one of ours and can change.
-    pub(crate) fn at(uri: &str) -> Option<Thing> {
+    pub(crate) fn at(uri: &str) -> Option<WatchedResource> {
         match uri {
-            GRAPH => Some(Thing::Graph),
-            TIMELINE => Some(Thing::Timeline),
-            OWN => Some(Thing::Agents),
+            GRAPH => Some(WatchedResource::Graph),
+            TIMELINE => Some(WatchedResource::Timeline),
+            OWN => Some(WatchedResource::Agents),
             _ => key_at(uri)
-                .map(Thing::Document)
-                .or_else(|| name_at(uri).map(Thing::Agent))
-                .or_else(|| entity_at(uri).map(Thing::Entity)),
+                .map(WatchedResource::Document)
+                .or_else(|| name_at(uri).map(WatchedResource::Agent))
+                .or_else(|| entity_at(uri).map(WatchedResource::Entity)),
         }
     }
 }
@@ -45,7 +45,7 @@ impl Thing {
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Interest {
     /// Things, and the addresses under which they are watched: one thing may have several.
-    pub(crate) things: BTreeMap<Thing, Vec<String>>,
+    pub(crate) things: BTreeMap<WatchedResource, Vec<String>>,
     /// Whether things have come or gone.
     pub(crate) list: bool,
 }
@@ -58,7 +58,7 @@ impl Interest {
 
 /// What the changes from number `first` to number `last` were about.
 pub(crate) fn by(view: &mut View<'_>, first: i64, last: i64, interest: &Interest) -> Result<ChangeNotice> {
-    let mut look = Look { view, span: [Value::Int(first), Value::Int(last)] };
+    let mut look = ChangeReader { view, span: [Value::Int(first), Value::Int(last)] };
     let entities = look.any("entities")?;
     let graph = entities || look.any("observations")? || look.any("relations")? || look.any("properties")?;
     let (agents, documents) = (look.any("agents")?, look.any("documents")?);
@@ -74,25 +74,25 @@ pub(crate) fn by(view: &mut View<'_>, first: i64, last: i64, interest: &Interest
         true => look.each("key", "documents", |row| row.int(0))?,
         false => BTreeSet::new(),
     };
-    let touched = |thing: &Thing| match thing {
-        Thing::Graph => graph,
-        Thing::Timeline => true,
-        Thing::Agents => agents,
-        Thing::Document(key) => documents_touched.contains(key),
-        Thing::Agent(name) => agents_touched.contains(name),
-        Thing::Entity(name) => named.contains(name.as_str()),
+    let touched = |thing: &WatchedResource| match thing {
+        WatchedResource::Graph => graph,
+        WatchedResource::Timeline => true,
+        WatchedResource::Agents => agents,
+        WatchedResource::Document(key) => documents_touched.contains(key),
+        WatchedResource::Agent(name) => agents_touched.contains(name),
+        WatchedResource::Entity(name) => named.contains(name.as_str()),
     };
     let uris = interest.things.iter().filter(|(thing, _)| touched(thing)).flat_map(|(_, uris)| uris.clone());
     Ok(ChangeNotice { uris: uris.collect(), list: interest.list && (entities || agents || documents) })
 }
 
 /// Looks at what was made and ended in a span of changes.
-struct Look<'a, 'v> {
+struct ChangeReader<'a, 'v> {
     view: &'a mut View<'v>,
     span: [Value<'static>; 2],
 }
 
-impl Look<'_, '_> {
+impl ChangeReader<'_, '_> {
     /// The rows of a table that were made or ended.
     fn sql(columns: &str, table: &str, ended: &str, more: &str) -> String {
         format!("SELECT {columns} FROM {table} WHERE tenant = ?1 AND {ended} >= ?2 AND {ended} <= ?3 {more}")
@@ -134,7 +134,7 @@ impl Look<'_, '_> {
             .things
             .keys()
             .filter_map(|thing| match thing {
-                Thing::Entity(name) => Some(name.as_str()),
+                WatchedResource::Entity(name) => Some(name.as_str()),
                 _ => None,
             })
             .collect();
@@ -177,20 +177,20 @@ mod tests {
     #[test]
     fn things_are_known_by_their_addresses() {
         for (uri, thing) in [
-            ("memory://knowledge-graph", Some(Thing::Graph)),
-            ("memory://timeline", Some(Thing::Timeline)),
-            ("my-agents://list", Some(Thing::Agents)),
-            ("memory://documents/doc-7", Some(Thing::Document(7))),
-            ("memory://entities/a%20b", Some(Thing::Entity("a b".into()))),
-            ("agentlet://user/ann/Greeter", Some(Thing::Agent("greeter".into()))),
-            ("agentlet://greeter", Some(Thing::Agent("greeter".into()))),
+            ("memory://knowledge-graph", Some(WatchedResource::Graph)),
+            ("memory://timeline", Some(WatchedResource::Timeline)),
+            ("my-agents://list", Some(WatchedResource::Agents)),
+            ("memory://documents/doc-7", Some(WatchedResource::Document(7))),
+            ("memory://entities/a%20b", Some(WatchedResource::Entity("a b".into()))),
+            ("agentlet://user/ann/Greeter", Some(WatchedResource::Agent("greeter".into()))),
+            ("agentlet://greeter", Some(WatchedResource::Agent("greeter".into()))),
             ("agentlet://system/researcher", None),
             ("system-agents://list", None),
             ("memory://documents/x", None),
             ("researcher", None),
             ("file:///etc/passwd", None),
         ] {
-            assert_eq!(Thing::at(uri), thing, "{uri}");
+            assert_eq!(WatchedResource::at(uri), thing, "{uri}");
         }
     }
 }

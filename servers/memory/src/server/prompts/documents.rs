@@ -3,7 +3,7 @@
 use tidegate_server::{Argument, Completing, Cx, Prompt, PromptArgs, PromptMessage, Server, ToolError};
 
 use super::{Offered, last_entry, list, offered, text};
-use crate::documents::read::{self, Kept};
+use crate::documents::read::{self, DocumentRow};
 use crate::error::{Code, Fault};
 use crate::server::resources;
 use crate::server::state::ServerState;
@@ -176,7 +176,7 @@ async fn excerpts(
     Ok(said)
 }
 
-fn quoted(kept: &Kept, text: &str, room: usize) -> String {
+fn quoted(kept: &DocumentRow, text: &str, room: usize) -> String {
     let document = &kept.document;
     let mut said = format!("\n=== {:?} ({}) ===\n{}\n", document.title, document.uri, text.trim_end());
     if document.characters > room as i64 {

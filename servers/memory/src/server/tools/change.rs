@@ -5,7 +5,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
-use super::{change, changing, entities as entity_list, object, of, on, relations as relation_list, told};
+use super::{
+    change, entities as entity_list, object_schema, relations as relation_list, result, schema_of,
+    with_handler, write_tool,
+};
 use crate::error::Fault;
 use crate::graph::entities::{self, check_names};
 use crate::graph::model::{self, Entity, Relation};
@@ -127,60 +130,60 @@ impl UpdateRelation {
 
 pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
     vec![
-        on(state, create_entities, changing(
+        with_handler(state, create_entities, write_tool(
                 "create_entities",
                 "Create Entities",
                 "Create multiple new entities in the knowledge graph, with observations and key-value properties",
             )
-            .output_schema(object(json!({"entities": entity_list(), "created": {"type": "integer"}})))),
-        on(state, create_relations, changing(
+            .output_schema(object_schema(json!({"entities": entity_list(), "created": {"type": "integer"}})))),
+        with_handler(state, create_relations, write_tool(
                 "create_relations",
                 "Create Relations",
                 "Create multiple new relations between entities in the knowledge graph. Relations should be in active \
                  voice",
             )
-            .output_schema(object(json!({"relations": relation_list(), "created": {"type": "integer"}})))),
-        {            let added = object(json!({
+            .output_schema(object_schema(json!({"relations": relation_list(), "created": {"type": "integer"}})))),
+        {            let added = object_schema(json!({
                 "entityName": {"type": "string"},
                 "addedObservations": {"type": "array", "items": {"type": "string"}},
             }));
             let results = json!({"type": "array", "items": added});
-            let mut schema = object(json!({"results": results, "added": {"type": "integer"}}));
+            let mut schema = object_schema(json!({"results": results, "added": {"type": "integer"}}));
             schema["properties"]["entityName"] = json!({"type": "string"});
             schema["properties"]["totalObservations"] = json!({"type": "integer"});
-            on(state, add_observations, changing(
+            with_handler(state, add_observations, write_tool(
                 "add_observations",
                 "Add Observations",
                 "Add new observations to existing entities in the knowledge graph",
             )
             .output_schema(schema))
         },
-        on(state, delete_entities, deleting(
+        with_handler(state, delete_entities, deleting(
                 "delete_entities",
                 "Delete Entities",
                 "Delete multiple entities and their associated relations from the knowledge graph. Their history is kept",
                 json!({"entityNames": {"type": "array", "items": {"type": "string"}}}),
             )),
-        on(state, delete_observations, deleting(
+        with_handler(state, delete_observations, deleting(
                 "delete_observations",
                 "Delete Observations",
                 "Delete specific observations from entities in the knowledge graph. Their history is kept",
-                json!({"entities": {"type": "array", "items": object(json!({
+                json!({"entities": {"type": "array", "items": object_schema(json!({
                     "entityName": {"type": "string"}, "deletedCount": {"type": "integer"},
                 }))}}),
             )),
-        on(state, delete_relations, deleting(
+        with_handler(state, delete_relations, deleting(
                 "delete_relations",
                 "Delete Relations",
                 "Delete multiple relations from the knowledge graph. Their history is kept",
                 json!({}),
             )),
-        on(state, update_relation, changing(
+        with_handler(state, update_relation, write_tool(
                 "update_relation",
                 "Update Relation",
                 "Change the strength, confidence or metadata of a relation. This also restarts the decay of its confidence",
             )
-            .output_schema(of::<Relation>())),
+            .output_schema(schema_of::<Relation>())),
     ]
 }
 
@@ -189,7 +192,7 @@ fn deleting(name: &str, title: &str, description: &str, more: Value) -> Tool {
         "success": {"type": "boolean"}, "message": {"type": "string"}, "deleted": {"type": "integer"},
     });
     extend(&mut output, more);
-    changing(name, title, description).destructive(true).idempotent().output_schema(object(output))
+    write_tool(name, title, description).destructive(true).idempotent().output_schema(object_schema(output))
 }
 
 fn deleted(what: &str, count: usize, more: Value) -> Result<ToolResult, ToolError> {
@@ -214,7 +217,7 @@ async fn create_entities(state: ServerState, args: CreateEntities, cx: Cx) -> Re
     model::all_properties("entities", args.entities.iter().map(|entity| entity.properties.len()).sum())?;
     let made =
         change(&state, &cx, "create_entities", move |change| entities::create(change, args.entities)).await?;
-    told(&made, json!({"entities": made, "created": made.len()}))
+    result(&made, json!({"entities": made, "created": made.len()}))
 }
 
 async fn create_relations(
@@ -229,7 +232,7 @@ async fn create_relations(
     let made =
         change(&state, &cx, "create_relations", move |change| relations::create(change, args.relations))
             .await?;
-    told(&made, json!({"relations": made, "created": made.len()}))
+    result(&made, json!({"relations": made, "created": made.len()}))
 }
 
 async fn add_observations(
@@ -263,7 +266,7 @@ async fn add_observations(
         structured["entityName"] = only["entityName"].clone();
         structured["totalObservations"] = total.into();
     }
-    told(&results, structured)
+    result(&results, structured)
 }
 
 async fn delete_entities(state: ServerState, args: DeleteEntities, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -315,5 +318,5 @@ async fn update_relation(state: ServerState, args: UpdateRelation, cx: Cx) -> Re
     relation.check("relation")?;
     let updated =
         change(&state, &cx, "update_relation", move |change| relations::update(change, relation)).await?;
-    told(&updated, json!(updated))
+    result(&updated, json!(updated))
 }

@@ -5,10 +5,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
-use super::{changing, object, of, on, reading, told};
+use super::{json_result, object_schema, read_tool, schema_of, with_handler, write_tool};
 use crate::documents::model::{self, Base, Document};
 use crate::documents::read;
-use crate::documents::write::{self, Given, Wanted};
+use crate::documents::write::{self, DocumentFields, NewVersion};
 use crate::error::{Code, Fault};
 use crate::graph::model::within;
 use crate::server::state::ServerState;
@@ -105,8 +105,8 @@ struct DeleteDocument {
 }
 
 pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
-    let document = of::<Document>;
-    let mut list = object(json!({
+    let document = schema_of::<Document>;
+    let mut list = object_schema(json!({
         "documents": {"type": "array", "items": document()}, "count": {"type": "integer"},
     }));
     list["properties"]["nextCursor"] = json!({"type": "string"});
@@ -115,67 +115,67 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
     shown["properties"]["offset"] = json!({"type": "integer"});
     shown["properties"]["nextOffset"] = json!({"type": "integer"});
     vec![
-        on(
+        with_handler(
             state,
             list_documents,
-            reading(
+            read_tool(
                 "list_documents",
                 "List Documents",
                 "List the documents of the knowledge base, newest first",
             )
             .output_schema(list),
         ),
-        on(
+        with_handler(
             state,
             get_document,
-            reading(
+            read_tool(
                 "get_document",
                 "Get Document",
                 "Get a document with its text or a part of it, in the current or an older version",
             )
             .output_schema(shown),
         ),
-        on(
+        with_handler(
             state,
             get_document_history,
-            reading(
+            read_tool(
                 "get_document_history",
                 "Get Document History",
                 "Get the versions of a document without their texts, oldest first. Also works for a deleted document",
             )
-            .output_schema(object(json!({
+            .output_schema(object_schema(json!({
                 "id": {"type": "string"},
-                "history": {"type": "array", "items": of::<read::Version>()},
+                "history": {"type": "array", "items": schema_of::<read::Version>()},
                 "totalVersions": {"type": "integer"},
                 "truncated": {"type": "boolean"},
             }))),
         ),
-        on(
+        with_handler(
             state,
             update_document,
-            changing(
+            write_tool(
                 "update_document",
                 "Update Document",
                 "Change the title, tags, metadata or text of a document. The old version is kept",
             )
             .idempotent()
-            .output_schema(object(json!({
+            .output_schema(object_schema(json!({
                 "status": {"type": "string"},
                 "outcome": {"enum": ["updated", "unchanged"]},
                 "document": document(),
             }))),
         ),
-        on(
+        with_handler(
             state,
             delete_document,
-            changing(
+            write_tool(
                 "delete_document",
                 "Delete Document",
                 "Delete a document. Its versions can still be read",
             )
             .destructive(true)
             .idempotent()
-            .output_schema(object(json!({
+            .output_schema(object_schema(json!({
                 "success": {"type": "boolean"}, "message": {"type": "string"}, "id": {"type": "string"},
             }))),
         ),
@@ -202,7 +202,7 @@ async fn list_documents(state: ServerState, args: ListDocuments, cx: Cx) -> Resu
     if let Some(last) = found.last().filter(|_| more) {
         structured["nextCursor"] = json!(format!("before-{}", last.key));
     }
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
 async fn get_document(state: ServerState, args: GetDocument, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -239,7 +239,7 @@ async fn get_document(state: ServerState, args: GetDocument, cx: Cx) -> Result<T
         structured["nextOffset"] = json!(end);
     }
     structured["text"] = json!(text);
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
 async fn get_document_history(
@@ -259,11 +259,11 @@ async fn get_document_history(
         "id": model::id(key), "totalVersions": total, "truncated": (history.len() as i64) < total,
         "history": history,
     });
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
 /// What to say of a document that is not there, and maybe was.
-fn gone(last: Option<read::Kept>, key: i64) -> Fault {
+fn gone(last: Option<read::DocumentRow>, key: i64) -> Fault {
     match last {
         Some(kept) if kept.gone.is_some() => {
             let version = kept.document.version;
@@ -277,7 +277,7 @@ fn gone(last: Option<read::Kept>, key: i64) -> Fault {
 
 async fn update_document(state: ServerState, args: UpdateDocument, cx: Cx) -> Result<ToolResult, ToolError> {
     let key = args.which.key()?;
-    let given = Given {
+    let given = DocumentFields {
         title: args.title.map(|title| title.trim().to_owned()),
         base: args.knowledge_base,
         tags: args.tags,
@@ -298,7 +298,7 @@ async fn update_document(state: ServerState, args: UpdateDocument, cx: Cx) -> Re
         let mut metadata = old.metadata.clone();
         metadata.extend(given.metadata.unwrap_or_default());
         model::metadata(&metadata)?;
-        let wanted = Wanted {
+        let wanted = NewVersion {
             title: given.title.unwrap_or(old.title.clone()),
             base: given.base.unwrap_or(old.base),
             tags: given.tags.unwrap_or(old.tags.clone()),
@@ -311,7 +311,7 @@ async fn update_document(state: ServerState, args: UpdateDocument, cx: Cx) -> Re
     };
     let (document, done) = state.memory(&cx).change("update_document", work).await?;
     let structured = json!({"status": "success", "outcome": done.as_str(), "document": document});
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
 async fn delete_document(state: ServerState, args: DeleteDocument, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -320,5 +320,5 @@ async fn delete_document(state: ServerState, args: DeleteDocument, cx: Cx) -> Re
         state.memory(&cx).change("delete_document", move |change| write::delete(change, key)).await?;
     let message = format!("Document {:?} deleted; its versions can still be read", document.title);
     let structured = json!({"success": true, "message": message, "id": document.id});
-    told(&structured, structured.clone())
+    json_result(structured)
 }

@@ -5,11 +5,11 @@ use serde::Deserialize;
 use serde_json::json;
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
-use super::{change, changing, object, of, on, told};
+use super::{change, json_result, object_schema, schema_of, with_handler, write_tool};
 use crate::error::Fault;
 use crate::graph::list::{self, Listed};
 use crate::graph::rename::{self, Update};
-use crate::graph::restore::{self, Which};
+use crate::graph::restore::{self, RestorePoint};
 use crate::graph::{entities, merge, model};
 use crate::server::state::ServerState;
 
@@ -64,52 +64,53 @@ struct RestoreEntity {
 }
 
 impl RestoreEntity {
-    fn which(&self) -> Result<Which, Fault> {
+    fn which(&self) -> Result<RestorePoint, Fault> {
         match (self.version, self.at) {
             (Some(version), None) => match usize::try_from(version) {
-                Ok(version @ 1..1_000_000_000) => Ok(Which::Version(version)),
+                Ok(version @ 1..1_000_000_000) => Ok(RestorePoint::Version(version)),
                 _ => Err(Fault::input("version", "must be 1 or more")),
             },
-            (None, Some(at)) => Ok(Which::At(at)),
+            (None, Some(at)) => Ok(RestorePoint::At(at)),
             _ => Err(Fault::input("version", "pass either \"version\" or \"at\"")),
         }
     }
 }
 
 pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
-    let merged = object(json!({
-        "entity": of::<Listed>(),
+    let merged = object_schema(json!({
+        "entity": schema_of::<Listed>(),
         "movedObservations": {"type": "integer"},
         "movedProperties": {"type": "integer"},
         "movedRelations": {"type": "integer"},
         "droppedRelations": {"type": "integer"},
     }));
-    let restored = object(json!({"entity": of::<Listed>(), "restoredVersion": {"type": "integer"}}));
+    let restored =
+        object_schema(json!({"entity": schema_of::<Listed>(), "restoredVersion": {"type": "integer"}}));
     vec![
-        on(
+        with_handler(
             state,
             update_entity,
-            changing(
+            write_tool(
                 "update_entity",
                 "Update Entity",
                 "Change the name or type of an entity. It keeps its id, observations, relations and history",
             )
-            .output_schema(object(json!({"entity": of::<Listed>()}))),
+            .output_schema(object_schema(json!({"entity": schema_of::<Listed>()}))),
         ),
-        on(
+        with_handler(
             state,
             update_observation,
-            changing(
+            write_tool(
                 "update_observation",
                 "Update Observation",
                 "Replace the text of one observation of an entity. The earlier text stays in the history",
             )
-            .output_schema(object(json!({"entity": of::<Listed>()}))),
+            .output_schema(object_schema(json!({"entity": schema_of::<Listed>()}))),
         ),
-        on(
+        with_handler(
             state,
             merge_entities,
-            changing(
+            write_tool(
                 "merge_entities",
                 "Merge Entities",
                 "Merge two entities that are the same thing: observations, properties and relations move to one of them, \
@@ -118,10 +119,10 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
             .destructive(true)
             .output_schema(merged),
         ),
-        on(
+        with_handler(
             state,
             restore_entity,
-            changing(
+            write_tool(
                 "restore_entity",
                 "Restore Entity",
                 "Restore the type, observations and properties of an entity from an earlier version, even if it was deleted",
@@ -151,7 +152,7 @@ async fn update_entity(state: ServerState, args: UpdateEntity, cx: Cx) -> Result
     })
     .await?;
     let structured = json!({"entity": entity});
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
 async fn update_observation(
@@ -168,7 +169,7 @@ async fn update_observation(
     })
     .await?;
     let structured = json!({"entity": entity});
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
 async fn merge_entities(state: ServerState, args: MergeEntities, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -182,7 +183,7 @@ async fn merge_entities(state: ServerState, args: MergeEntities, cx: Cx) -> Resu
         "entity": entity, "movedObservations": merged.observations, "movedProperties": merged.properties,
         "movedRelations": merged.relations.moved, "droppedRelations": merged.relations.dropped,
     });
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
 async fn restore_entity(state: ServerState, args: RestoreEntity, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -193,5 +194,5 @@ async fn restore_entity(state: ServerState, args: RestoreEntity, cx: Cx) -> Resu
     })
     .await?;
     let structured = json!({"entity": entity, "restoredVersion": version});
-    told(&structured, structured.clone())
+    json_result(structured)
 }

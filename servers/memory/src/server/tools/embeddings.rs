@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
-use super::semantic::{Wanted, search as find};
-use super::{changing, object, of, on, reading, told};
+use super::semantic::{SemanticQuery, search as find};
+use super::{json_result, object_schema, read_tool, schema_of, with_handler, write_tool};
 use crate::circuits;
 use crate::embeddings::embedder::normalised;
 use crate::embeddings::{SemanticIndex, vectors};
@@ -50,26 +50,26 @@ struct SemanticSearch {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Named {
+struct EntityNameArgs {
     /// The name of the entity.
     #[serde(alias = "entityName")]
     entity_name: Option<String>,
 }
 
-impl Named {
+impl EntityNameArgs {
     fn name(self) -> Result<String, Fault> {
         self.entity_name.ok_or_else(|| Fault::input("entity_name", "is required"))
     }
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+struct NoArguments {}
 
 pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
     let result = json!({
         "type": "object",
         "properties": {
-            "id": {"type": "string"}, "entity": of::<crate::graph::model::Entity>(), "similarity": {"type": "number"}, "snippet": {"type": "string"},
+            "id": {"type": "string"}, "entity": schema_of::<crate::graph::model::Entity>(), "similarity": {"type": "number"}, "snippet": {"type": "string"},
         },
         "required": ["id", "entity", "similarity"],
     });
@@ -77,40 +77,40 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
         "entityName": {"type": "string"}, "embedding": {"type": "array", "items": {"type": "number"}},
         "model": {"type": "string"},
     });
-    let mut found = object(json!({
+    let mut found = object_schema(json!({
         "results": {"type": "array", "items": result}, "count": {"type": "integer"},
         "searchType": {"type": "string", "enum": ["semantic", "hybrid", "lexical"]},
     }));
     found["properties"]["note"] = json!({"type": "string"});
     let loose = || json!({"type": "object"});
     vec![
-        on(state, semantic_search, reading(
+        with_handler(state, semantic_search, read_tool(
             "semantic_search",
             "Semantic Search",
             "Search for entities by meaning and by words. Without an embedding model it searches by words only, and says so",
         )
         .output_schema(found)),
-        on(state, get_entity_embedding, reading(
+        with_handler(state, get_entity_embedding, read_tool(
             "get_entity_embedding",
             "Get Entity Embedding",
             "Get the embedding vector of an entity",
         )
-        .output_schema(object(vector.clone()))),
-        on(state, force_generate_embedding, changing(
+        .output_schema(object_schema(vector.clone()))),
+        with_handler(state, force_generate_embedding, write_tool(
             "force_generate_embedding",
             "Generate Embedding",
             "Generate the embedding vector of an entity now instead of in the background",
         )
         .idempotent()
-        .output_schema(object(vector))),
-        on(state, debug_embedding_config, reading(
+        .output_schema(object_schema(vector))),
+        with_handler(state, debug_embedding_config, read_tool(
             "debug_embedding_config",
             "Embedding Configuration",
             "Show which embedding model is used, where vectors are compared, and whether the embedding service and the providers \
              of models are available",
         )
         .output_schema(loose())),
-        on(state, diagnose_vector_search, reading(
+        with_handler(state, diagnose_vector_search, read_tool(
             "diagnose_vector_search",
             "Diagnose Vector Search",
             "Show how many texts wait for a vector, and whether vectors are compared in memory or by pgvector",
@@ -137,7 +137,7 @@ async fn semantic_search(state: ServerState, args: SemanticSearch, cx: Cx) -> Re
     model::share("semantic_weight", args.semantic_weight)?;
     let types = args.entity_types.filter(|types| !types.is_empty());
     model::entries("entity_types", types.as_deref().unwrap_or_default())?;
-    let wanted = Wanted {
+    let wanted = SemanticQuery {
         query,
         limit,
         min_similarity: args.min_similarity,
@@ -151,7 +151,7 @@ async fn semantic_search(state: ServerState, args: SemanticSearch, cx: Cx) -> Re
     if let Some(note) = found.note {
         structured["note"] = json!(note);
     }
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
 /// What finds by meaning, or what to do so that there is something.
@@ -165,15 +165,28 @@ fn semantic(state: &ServerState) -> Result<&SemanticIndex, Fault> {
     })
 }
 
-async fn get_entity_embedding(state: ServerState, args: Named, cx: Cx) -> Result<ToolResult, ToolError> {
+async fn get_entity_embedding(
+    state: ServerState,
+    args: EntityNameArgs,
+    cx: Cx,
+) -> Result<ToolResult, ToolError> {
     embedding(state, args, cx, false).await
 }
 
-async fn force_generate_embedding(state: ServerState, args: Named, cx: Cx) -> Result<ToolResult, ToolError> {
+async fn force_generate_embedding(
+    state: ServerState,
+    args: EntityNameArgs,
+    cx: Cx,
+) -> Result<ToolResult, ToolError> {
     embedding(state, args, cx, true).await
 }
 
-async fn embedding(state: ServerState, args: Named, cx: Cx, anew: bool) -> Result<ToolResult, ToolError> {
+async fn embedding(
+    state: ServerState,
+    args: EntityNameArgs,
+    cx: Cx,
+    anew: bool,
+) -> Result<ToolResult, ToolError> {
     let entity_name = args.name()?;
     let semantic = semantic(&state)?;
     let memory = state.memory(&cx);
@@ -205,7 +218,7 @@ async fn embedding(state: ServerState, args: Named, cx: Cx, anew: bool) -> Resul
     }
     let structured =
         json!({"entityName": entity_name, "embedding": normalised(sum), "model": &**semantic.model()});
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
 /// Which model is used, and where vectors are compared: in the database (`pgvector`) or in this process (`memory`).
@@ -237,12 +250,12 @@ async fn embeddings(state: &ServerState, memory: &Memory) -> Result<Value, Fault
     Ok(seen)
 }
 
-async fn debug_embedding_config(state: ServerState, _: Nothing, cx: Cx) -> Result<ToolResult, ToolError> {
+async fn debug_embedding_config(state: ServerState, _: NoArguments, cx: Cx) -> Result<ToolResult, ToolError> {
     let seen = config(&state, &state.memory(&cx)).await?;
-    told(&seen, seen.clone())
+    json_result(seen)
 }
 
-async fn diagnose_vector_search(state: ServerState, _: Nothing, cx: Cx) -> Result<ToolResult, ToolError> {
+async fn diagnose_vector_search(state: ServerState, _: NoArguments, cx: Cx) -> Result<ToolResult, ToolError> {
     let memory = state.memory(&cx);
     let mut seen = config(&state, &memory).await?;
     if let Some(semantic) = state.search.semantic() {
@@ -258,5 +271,5 @@ async fn diagnose_vector_search(state: ServerState, _: Nothing, cx: Cx) -> Resul
             seen["failure"] = json!(fault.message);
         }
     }
-    told(&seen, seen.clone())
+    json_result(seen)
 }

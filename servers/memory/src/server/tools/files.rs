@@ -7,11 +7,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tidegate_server::{Cx, Json, Tool, ToolError, ToolResult};
 
-use super::{change, changing, object, of, on, reading, told};
+use super::{change, json_result, object_schema, read_tool, schema_of, with_handler, write_tool};
 use crate::archive::devflow;
 use crate::archive::file::add;
 use crate::archive::history::{self, Numbered};
-use crate::archive::page::{Place, part};
+use crate::archive::page::{ExportCursor, part};
 use crate::archive::read::{Problem, Reader};
 use crate::error::Fault;
 use crate::graph::model::Graph;
@@ -46,13 +46,13 @@ struct Import {
 }
 
 /// What is brought in.
-enum Brought {
+enum ImportedFile {
     Graph(Graph, Reader),
     Whole(Vec<Numbered>),
 }
 
 impl Import {
-    fn read(self) -> Result<Brought, Fault> {
+    fn read(self) -> Result<ImportedFile, Fault> {
         let short = |field: &str, text: &str| match text.len() > MAX_IMPORT {
             true => {
                 Err(Fault::input(field, format!("must have at most {MAX_IMPORT} bytes; import it in parts")))
@@ -65,12 +65,12 @@ impl Import {
                 // Some editors put a mark of the byte order in front.
                 let text = text.trim_start_matches('\u{feff}');
                 match history::is(text) {
-                    true => history::read(text).map(Brought::Whole),
+                    true => history::read(text).map(ImportedFile::Whole),
                     false => {
                         let mut reader = Reader::new(self.strict.unwrap_or_default());
                         let graph = reader.all(text)?;
                         graph.fits_one_call("jsonl")?;
-                        Ok(Brought::Graph(graph, reader))
+                        Ok(ImportedFile::Graph(graph, reader))
                     }
                 }
             }
@@ -80,7 +80,7 @@ impl Import {
                 let file = file.map_err(|_| Fault::input("devflow", "is not valid base64"))?;
                 let graph = devflow::read(file)?;
                 graph.fits_one_call("devflow")?;
-                Ok(Brought::Graph(graph, Reader::default()))
+                Ok(ImportedFile::Graph(graph, Reader::default()))
             }
             _ => Err(Fault::input("jsonl", "pass either \"jsonl\" or \"devflow\"")),
         }
@@ -89,8 +89,9 @@ impl Import {
 
 pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
     let counts = |members: &[&str], more: Value| {
-        let mut schema =
-            object(members.iter().map(|name| ((*name).to_owned(), json!({"type": "integer"}))).collect());
+        let mut schema = object_schema(
+            members.iter().map(|name| ((*name).to_owned(), json!({"type": "integer"}))).collect(),
+        );
         for name in ["changes", "properties", "documents", "agents"] {
             schema["properties"][name] = json!({"type": "integer"});
         }
@@ -103,9 +104,9 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
     let mut exported = counts(&["entities", "relations"], json!({"nextCursor": text}));
     exported["properties"]["jsonl"] = text;
     exported["required"] = json!(["entities", "relations", "jsonl"]);
-    let problems = json!({"problems": {"type": "array", "items": of::<Problem>()}});
+    let problems = json!({"problems": {"type": "array", "items": schema_of::<Problem>()}});
     vec![
-        on(state, export, reading(
+        with_handler(state, export, read_tool(
             "export_graph",
             "Export Graph",
             "Export the knowledge graph as a server-memory file (JSONL), in pages if it is large, or everything with its \
@@ -113,7 +114,7 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
         )
         .output_schema(exported)
         ),
-        on(state, import, changing(
+        with_handler(state, import, write_tool(
             "import_graph",
             "Import Graph",
             "Import a server-memory file (JSONL) or a DevFlow file (SQLite) into the knowledge graph. Adds what is new and \
@@ -136,7 +137,7 @@ async fn export(state: ServerState, args: Export, cx: Cx) -> Result<ToolResult, 
         structured["jsonl"] = (&*jsonl).into();
         return Ok(ToolResult::text(jsonl).structured(Json::from(structured)));
     }
-    let from = args.cursor.as_deref().map_or(Ok(Place::FIRST), Place::parse)?;
+    let from = args.cursor.as_deref().map_or(Ok(ExportCursor::FIRST), ExportCursor::parse)?;
     let part = memory.view(move |view| part(view, from, PART, true)).await?;
     let mut structured =
         json!({"entities": part.entities, "relations": part.relations, "jsonl": &*part.text});
@@ -158,7 +159,7 @@ async fn import(state: ServerState, args: Import, cx: Cx) -> Result<ToolResult, 
     let max_document = state.settings.max_document_bytes();
     let brought = read.map_err(ToolError::from_error)??;
     let counts = change(&state, &cx, "import_graph", move |change| match brought {
-        Brought::Graph(graph, reader) => {
+        ImportedFile::Graph(graph, reader) => {
             let mut told = add(change, graph)?.to_json(false);
             told["skipped"] = reader.skipped.into();
             if !reader.problems.is_empty() {
@@ -166,12 +167,12 @@ async fn import(state: ServerState, args: Import, cx: Cx) -> Result<ToolResult, 
             }
             Ok(told)
         }
-        Brought::Whole(lines) => {
+        ImportedFile::Whole(lines) => {
             let mut told = history::bring(change, lines.into_iter().map(Ok), max_document)?.to_json(true);
             told["skipped"] = 0.into();
             Ok(told)
         }
     })
     .await?;
-    told(&counts, counts.clone())
+    json_result(counts)
 }

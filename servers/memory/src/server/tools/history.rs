@@ -6,11 +6,14 @@ use serde_json::json;
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
 use super::read::{Which, part, sliced};
-use super::{entities as entity_list, object, of, on, reading, relations as relation_list, told};
+use super::{
+    entities as entity_list, json_result, object_schema, read_tool, relations as relation_list, schema_of,
+    with_handler,
+};
 use crate::error::Fault;
 use crate::graph::decay::{self, Decay};
 use crate::graph::model::within;
-use crate::graph::slice::{self, Part};
+use crate::graph::slice::{self, SliceRequest};
 use crate::graph::{history, read};
 use crate::server::state::ServerState;
 
@@ -75,19 +78,19 @@ struct DecayedGraph {
 
 pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
     let graph = || {
-        let mut schema = object(json!({"entities": entity_list(), "relations": relation_list()}));
+        let mut schema = object_schema(json!({"entities": entity_list(), "relations": relation_list()}));
         schema["properties"]["nextCursor"] = json!({"type": "string"});
         schema
     };
     vec![
         {
-            let output = object(json!({
+            let output = object_schema(json!({
                 "entityName": {"type": "string"},
-                "history": {"type": "array", "items": of::<history::EntityVersion>()},
+                "history": {"type": "array", "items": schema_of::<history::EntityVersion>()},
                 "totalVersions": {"type": "integer"},
                 "truncated": {"type": "boolean"},
             }));
-            on(state, entity_history, reading(
+            with_handler(state, entity_history, read_tool(
                 "get_entity_history",
                 "Get Entity History",
                 "Get all versions of an entity, oldest first: its observations and properties, when, and who changed it",
@@ -95,16 +98,16 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
             .output_schema(output))
         },
         {
-            let output = object(json!({
+            let output = object_schema(json!({
                 "from": {"type": "string"}, "to": {"type": "string"}, "relationType": {"type": "string"},
-                "history": {"type": "array", "items": of::<history::RelationVersion>()},
+                "history": {"type": "array", "items": schema_of::<history::RelationVersion>()},
                 "totalVersions": {"type": "integer"},
                 "truncated": {"type": "boolean"},
             }));
-            on(
+            with_handler(
                 state,
                 relation_history,
-                reading(
+                read_tool(
                     "get_relation_history",
                     "Get Relation History",
                     "Get all versions of a relation, oldest first",
@@ -113,11 +116,11 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
             )
         },
         {
-            let output = object(json!({"timestamp": {"type": "integer"}, "graph": graph()}));
-            on(
+            let output = object_schema(json!({"timestamp": {"type": "integer"}, "graph": graph()}));
+            with_handler(
                 state,
                 graph_at_time,
-                reading(
+                read_tool(
                     "get_graph_at_time",
                     "Get Graph At Time",
                     "Get the knowledge graph as it was at a point in time",
@@ -125,10 +128,10 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
                 .output_schema(output),
             )
         },
-        on(
+        with_handler(
             state,
             decayed_graph,
-            reading(
+            read_tool(
                 "get_decayed_graph",
                 "Get Decayed Graph",
                 "Get the knowledge graph with the confidence of each relation reduced by its age",
@@ -155,7 +158,7 @@ async fn entity_history(state: ServerState, args: EntityHistory, cx: Cx) -> Resu
         "entityName": args.entity_name, "history": found.versions, "totalVersions": found.total,
         "truncated": truncated,
     });
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
 async fn relation_history(
@@ -175,7 +178,7 @@ async fn relation_history(
         "from": which.from, "to": which.to, "relationType": which.relation_type,
         "history": versions, "totalVersions": total, "truncated": versions.len() < total,
     });
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
 async fn graph_at_time(state: ServerState, args: AtTime, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -183,12 +186,12 @@ async fn graph_at_time(state: ServerState, args: AtTime, cx: Cx) -> Result<ToolR
     let graph = match part(args.limit, args.cursor)? {
         None => json!(memory.view(move |view| read::at(view, Some(time))).await?),
         Some(part) => {
-            let part = Part { at: Some(time), ..part };
+            let part = SliceRequest { at: Some(time), ..part };
             sliced(memory.view(move |view| slice::slice(view, &part)).await?)
         }
     };
     let structured = json!({"timestamp": args.timestamp, "graph": graph});
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
 async fn decayed_graph(state: ServerState, args: DecayedGraph, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -210,9 +213,9 @@ async fn decayed_graph(state: ServerState, args: DecayedGraph, cx: Cx) -> Result
     let graph = match part(args.limit, args.cursor)? {
         None => json!(memory.view(move |view| decay::graph(view, decay)).await?),
         Some(part) => {
-            let part = Part { decay: Some(decay), ..part };
+            let part = SliceRequest { decay: Some(decay), ..part };
             sliced(memory.view(move |view| slice::slice(view, &part)).await?)
         }
     };
-    told(&graph, graph.clone())
+    json_result(graph)
 }

@@ -5,9 +5,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
-use super::{changing, object, of, on, told};
+use super::{json_result, object_schema, schema_of, with_handler, write_tool};
 use crate::documents::model::{Base, Document};
-use crate::documents::write::{self, Given};
+use crate::documents::write::{self, DocumentFields};
 use crate::error::{Code, Fault, Result as Stored};
 use crate::server::state::ServerState;
 use crate::server::tenant;
@@ -36,19 +36,19 @@ struct IngestDocument {
 }
 
 /// Where a document is taken from.
-enum From {
+enum Origin {
     Text(String),
     Url(String),
     File(&'static str, String),
 }
 
 impl IngestDocument {
-    fn from(&mut self) -> Stored<From> {
+    fn from(&mut self) -> Stored<Origin> {
         let given = [
-            self.text.take().map(From::Text),
-            self.url.take().map(From::Url),
-            self.file_path.take().map(|path| From::File("file_path", path)),
-            self.path.take().map(|path| From::File("path", path)),
+            self.text.take().map(Origin::Text),
+            self.url.take().map(Origin::Url),
+            self.file_path.take().map(|path| Origin::File("file_path", path)),
+            self.path.take().map(|path| Origin::File("path", path)),
         ];
         let mut given = given.into_iter().flatten();
         match (given.next(), given.next()) {
@@ -59,15 +59,15 @@ impl IngestDocument {
 }
 
 pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
-    let output = object(json!({
+    let output = object_schema(json!({
         "status": {"type": "string"},
         "outcome": {"enum": ["created", "updated", "unchanged"]},
-        "document": of::<Document>(),
+        "document": schema_of::<Document>(),
     }));
-    vec![on(
+    vec![with_handler(
         state,
         ingest_document,
-        changing(
+        write_tool(
             "ingest_document",
             "Ingest Document",
             "Keep a text, a public web page or a file in the knowledge base, so that search_knowledge_base finds it. The \
@@ -86,7 +86,7 @@ async fn ingest_document(
 ) -> Result<ToolResult, ToolError> {
     tenant::check(cx.principal(), args.tenant_id.as_deref())?;
     let from = args.from()?;
-    let given = Given {
+    let given = DocumentFields {
         title: args.title.map(|title| title.trim().to_owned()),
         base: args.knowledge_base,
         tags: args.tags,
@@ -96,7 +96,7 @@ async fn ingest_document(
     let settings = &state.settings;
     let max = settings.max_document_bytes();
     let taken = match from {
-        From::Text(text) => {
+        Origin::Text(text) => {
             let is_code = given.base == Some(Base::Codebase);
             aside(move || {
                 check_text("text", &text, max)?;
@@ -104,11 +104,11 @@ async fn ingest_document(
             })
             .await?
         }
-        From::Url(url) => {
+        Origin::Url(url) => {
             let page = state.fetcher.fetch(url.trim()).await?;
             aside(move || page.readable("url", max)).await?
         }
-        From::File(field, path) => {
+        Origin::File(field, path) => {
             let folders = settings.folders.clone();
             aside(move || file::read(field, &path, &folders, max)?.readable(field, max)).await?
         }
@@ -117,7 +117,7 @@ async fn ingest_document(
         state.memory(&cx).change("ingest_document", move |change| write::ingest(change, given, taken)).await;
     let (document, done) = kept?;
     let structured = json!({"status": "success", "outcome": done.as_str(), "document": document});
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
 /// Does what takes a while without holding up others.

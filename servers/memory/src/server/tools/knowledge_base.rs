@@ -5,14 +5,14 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
-use super::{object, on, reading, told};
+use super::{json_result, object_schema, read_tool, with_handler};
 use crate::documents::model::{self, Base};
 use crate::documents::read;
 use crate::error::{Fault, Result as Stored};
 use crate::graph::address::entity_uri;
 use crate::graph::entities;
 use crate::pages::{self, Hit};
-use crate::search::{Question, snippet};
+use crate::search::{Query, snippet};
 use crate::server::state::ServerState;
 use crate::server::tenant;
 use crate::store::{Value as Sql, View};
@@ -74,11 +74,11 @@ impl Among {
 }
 
 pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
-    let result = object(json!({
+    let result = object_schema(json!({
         "content": {"type": "string"}, "score": {"type": "number"}, "source": {"type": "string"},
         "metadata": {"type": "object"},
     }));
-    let output = object(json!({
+    let output = object_schema(json!({
         "status": {"type": "string"},
         "query": {"type": "string"},
         "results": {"type": "array", "items": result},
@@ -86,10 +86,10 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
         "hasMore": {"type": "boolean"},
         "search": {"enum": ["lexical", "lexical+vector"]},
     }));
-    vec![on(
+    vec![with_handler(
         state,
         search_knowledge_base,
-        reading(
+        read_tool(
             "search_knowledge_base",
             "Search Knowledge Base",
             "Find what the knowledge base says about something: pieces of documents and entities, each with its source. \
@@ -135,7 +135,7 @@ async fn search_knowledge_base(
         "search": if by_meaning { "lexical+vector" } else { "lexical" },
         "results": results,
     });
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
 /// A question that can be one.
@@ -158,7 +158,7 @@ fn shown(
     query: &str,
     limit: usize,
 ) -> Stored<Vec<Value>> {
-    let question = Question::new(query);
+    let question = Query::new(query);
     let mut results = Vec::new();
     let mut seen = Vec::new();
     for hit in hits {
@@ -179,7 +179,7 @@ fn shown(
     Ok(results)
 }
 
-fn document(view: &mut View<'_>, hit: &Hit, among: &Among, question: &Question) -> Stored<Option<Value>> {
+fn document(view: &mut View<'_>, hit: &Hit, among: &Among, question: &Query) -> Stored<Option<Value>> {
     let Some(piece) = read::piece(view, hit.page)? else { return Ok(None) };
     if *among == Among::Codebase && piece.base != Base::Codebase.as_str() {
         return Ok(None);
@@ -201,7 +201,7 @@ fn document(view: &mut View<'_>, hit: &Hit, among: &Among, question: &Question) 
     })))
 }
 
-fn entity(view: &mut View<'_>, hit: &Hit, among: &Among, question: &Question) -> Stored<Option<Value>> {
+fn entity(view: &mut View<'_>, hit: &Hit, among: &Among, question: &Query) -> Stored<Option<Value>> {
     let Some(kept) = entities::keyed(view, hit.owner)? else { return Ok(None) };
     if let Among::Entities(Some(wanted)) = among
         && !kept.entity_type.eq_ignore_ascii_case(wanted)

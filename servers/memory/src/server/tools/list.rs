@@ -5,9 +5,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
-use super::{object, of, on, reading, told};
+use super::{json_result, object_schema, read_tool, schema_of, with_handler};
 use crate::error::Fault;
-use crate::graph::list::{self, Counted, Listed, Wanted};
+use crate::graph::list::{self, Counted, ListQuery, Listed};
 use crate::graph::model::within;
 use crate::server::state::ServerState;
 
@@ -31,33 +31,33 @@ struct ListEntities {
 }
 
 #[derive(Deserialize, JsonSchema)]
-struct Nothing {}
+struct NoArguments {}
 
 pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
-    let mut entities = object(json!({
-        "entities": {"type": "array", "items": of::<Listed>()},
+    let mut entities = object_schema(json!({
+        "entities": {"type": "array", "items": schema_of::<Listed>()},
         "total": {"type": "integer"},
     }));
     entities["properties"]["nextCursor"] = json!({"type": "string"});
-    let types = object(json!({
-        "types": {"type": "array", "items": of::<Counted>()},
+    let types = object_schema(json!({
+        "types": {"type": "array", "items": schema_of::<Counted>()},
         "truncated": {"type": "boolean"},
     }));
     vec![
-        on(
+        with_handler(
             state,
             list_entities,
-            reading(
+            read_tool(
                 "list_entities",
                 "List Entities",
                 "List entities by name, with id, number of observations, version and time of the last change",
             )
             .output_schema(entities),
         ),
-        on(
+        with_handler(
             state,
             list_types,
-            reading(
+            read_tool(
                 "list_entity_types",
                 "List Entity Types",
                 "List the types of entities with the number of entities of each, most frequent first",
@@ -72,7 +72,7 @@ async fn list_entities(state: ServerState, args: ListEntities, cx: Cx) -> Result
         Some(name) => Ok(name.to_owned()),
         None => Err(Fault::input("cursor", "is not a cursor that this tool returned")),
     });
-    let wanted = Wanted {
+    let wanted = ListQuery {
         entity_type: args.entity_type,
         prefix: args.prefix,
         limit: within("limit", args.limit, 50, 200)?,
@@ -83,13 +83,13 @@ async fn list_entities(state: ServerState, args: ListEntities, cx: Cx) -> Result
     if let Some(last) = part.entities.last().filter(|_| part.more) {
         structured["nextCursor"] = Value::from(format!("{AFTER}{}", last.name));
     }
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
-async fn list_types(state: ServerState, _: Nothing, cx: Cx) -> Result<ToolResult, ToolError> {
+async fn list_types(state: ServerState, _: NoArguments, cx: Cx) -> Result<ToolResult, ToolError> {
     let mut types = state.memory(&cx).view(|view| list::types(view, TYPES + 1)).await?;
     let truncated = types.len() > TYPES;
     types.truncate(TYPES);
     let structured = json!({"types": types, "truncated": truncated});
-    told(&structured, structured.clone())
+    json_result(structured)
 }

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
 use super::knowledge_base::check_query;
-use super::{object, on, reading, told};
+use super::{json_result, object_schema, read_tool, with_handler};
 use crate::error::{Fault, Result as Stored};
-use crate::graph::entities::{self, Kept};
+use crate::graph::entities::{self, EntityRow};
 use crate::graph::ids;
 use crate::graph::relations::{self, Direction};
 use crate::server::state::ServerState;
@@ -50,7 +50,7 @@ struct LookupEntity {
 
 /// What is looked for.
 #[derive(Clone)]
-struct Wanted {
+struct EntityQuery {
     /// What was given, which may be a name that begins or ends with a space.
     given: String,
     words: String,
@@ -60,7 +60,7 @@ struct Wanted {
 }
 
 impl LookupEntity {
-    fn wanted(&self) -> Stored<Wanted> {
+    fn wanted(&self) -> Stored<EntityQuery> {
         let entity_type = self.entity_type.as_deref().map(str::trim).filter(|text| !text.is_empty());
         let (field, words, exactly) = match (&self.query, &self.entity_id) {
             (Some(query), None) => ("query", query, false),
@@ -74,17 +74,17 @@ impl LookupEntity {
         };
         let (given, words) = (words.clone(), words.trim().to_owned());
         check_query(field, &words)?;
-        Ok(Wanted { given, words, entity_type: entity_type.map(str::to_owned), exactly })
+        Ok(EntityQuery { given, words, entity_type: entity_type.map(str::to_owned), exactly })
     }
 }
 
-impl Wanted {
-    fn fits(&self, kept: &Kept) -> bool {
+impl EntityQuery {
+    fn fits(&self, kept: &EntityRow) -> bool {
         self.entity_type.as_ref().is_none_or(|wanted| kept.entity_type.eq_ignore_ascii_case(wanted))
     }
 
     /// The entity with this id or of this very name, which may have the type before it.
-    fn named(&self, view: &mut View<'_>) -> Stored<Option<Kept>> {
+    fn named(&self, view: &mut View<'_>) -> Stored<Option<EntityRow>> {
         if self.exactly
             && let Some(kept) = ids::find(view, &self.words)?.filter(|kept| self.fits(kept))
         {
@@ -115,16 +115,16 @@ fn either(name: &str) -> impl Iterator<Item = &str> {
 }
 
 pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
-    let entity = object(json!({
+    let entity = object_schema(json!({
         "id": {"type": "string"}, "type": {"type": "string"}, "name": {"type": "string"},
         "properties": {"type": "object"}, "observations": {"type": "array", "items": {"type": "string"}},
     }));
-    let related = object(json!({
+    let related = object_schema(json!({
         "id": {"type": ["string", "null"]}, "name": {"type": "string"}, "type": {"type": ["string", "null"]},
         "from": {"type": "string"}, "to": {"type": "string"}, "relationType": {"type": "string"},
         "depth": {"type": "integer"},
     }));
-    let mut output = object(json!({
+    let mut output = object_schema(json!({
         "status": {"type": "string"},
         "found": {"type": "boolean"},
         "lookup_mode": {"enum": ["exact", "search"]},
@@ -133,10 +133,10 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
         "nearest": {"type": "array", "items": {"type": "string"}},
     }));
     output["properties"]["message"] = json!({"type": "string"});
-    vec![on(
+    vec![with_handler(
         state,
         lookup_entity,
-        reading(
+        read_tool(
             "lookup_entity",
             "Look Up Entity",
             "Look up one entity by id or name, or by its type and words that describe it. Returns its properties and \
@@ -185,16 +185,16 @@ async fn lookup_entity(state: ServerState, args: LookupEntity, cx: Cx) -> Result
         "status": "success", "found": true, "lookup_mode": mode, "entity": entity, "related": related,
         "nearest": nearest,
     });
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
 /// What an entity is found by that people can read.
-fn typed(kept: &Kept) -> String {
+fn typed(kept: &EntityRow) -> String {
     format!("{}:{}", kept.entity_type, kept.name)
 }
 
 /// That there is none, and which names are near.
-fn nothing(wanted: &Wanted, mode: &str, nearest: &[String]) -> Result<ToolResult, ToolError> {
+fn nothing(wanted: &EntityQuery, mode: &str, nearest: &[String]) -> Result<ToolResult, ToolError> {
     let kind = wanted.entity_type.as_ref().map_or(String::new(), |kind| format!(" of type {kind:?}"));
     let near = match nearest.is_empty() {
         true => String::new(),
@@ -205,15 +205,15 @@ fn nothing(wanted: &Wanted, mode: &str, nearest: &[String]) -> Result<ToolResult
         "status": "not_found", "found": false, "lookup_mode": mode, "entity": null, "related": [],
         "nearest": nearest, "message": message,
     });
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
 /// The entity that is described best, unless only a name will do, and the names of others that are near.
 async fn by_words(
     state: &ServerState,
     memory: &Memory,
-    wanted: &Wanted,
-) -> Stored<(Option<Kept>, Vec<String>)> {
+    wanted: &EntityQuery,
+) -> Stored<(Option<EntityRow>, Vec<String>)> {
     // The type of an id says nothing of the name.
     let words = match wanted.exactly {
         true => wanted.words.split_once(':').map_or(wanted.words.as_str(), |(_, name)| name),
@@ -256,7 +256,7 @@ fn of_type(view: &mut View<'_>, entity_type: Option<&str>) -> Stored<Vec<String>
     let known = view.all(
         "SELECT key, name, type FROM entities WHERE tenant = ?1 AND gone IS NULL AND type = ?2 ORDER BY id DESC LIMIT ?3",
         &[Sql::Text(entity_type.into()), Sql::Int(NEAREST as i64)],
-        Kept::read,
+        EntityRow::read,
     )?;
     Ok(known.iter().map(typed).collect())
 }

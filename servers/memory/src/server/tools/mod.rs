@@ -105,8 +105,8 @@ impl From<Fault> for ToolError {
     }
 }
 
-/// A result that is told twice: `text` as `server-memory` writes it, and structured.
-pub(crate) fn told(text: &impl Serialize, structured: Value) -> Result<ToolResult, ToolError> {
+/// A result in two forms: `text` as `server-memory` writes it, and structured.
+pub(crate) fn result(text: &impl Serialize, structured: Value) -> Result<ToolResult, ToolError> {
     let text = serde_json::to_string_pretty(text).map_err(ToolError::from_error)?;
     Ok(ToolResult::text(text).structured(Json::from(structured)))
 }
@@ -121,8 +121,18 @@ pub(crate) async fn change<T: Send + 'static>(
     Ok(state.memory(cx).change(what, work).await?)
 }
 
+/// The same value as text and structured.
+pub(crate) fn json_result(value: Value) -> Result<ToolResult, ToolError> {
+    let text = serde_json::to_string_pretty(&value).map_err(ToolError::from_error)?;
+    Ok(ToolResult::text(text).structured(Json::from(value)))
+}
+
 /// The tool with its handler, which gets at the memory.
-pub(crate) fn on<A, Fut>(state: &ServerState, handler: fn(ServerState, A, Cx) -> Fut, tool: Tool) -> Tool
+pub(crate) fn with_handler<A, Fut>(
+    state: &ServerState,
+    handler: fn(ServerState, A, Cx) -> Fut,
+    tool: Tool,
+) -> Tool
 where
     A: DeserializeOwned + JsonSchema + Send + 'static,
     Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
@@ -135,28 +145,28 @@ where
 }
 
 /// A tool that changes things in this memory only.
-pub(crate) fn changing(name: &str, title: &str, description: &str) -> Tool {
-    spoken(name, title, description).destructive(false)
+pub(crate) fn write_tool(name: &str, title: &str, description: &str) -> Tool {
+    memory_tool(name, title, description).destructive(false)
 }
 
 /// A tool that only reads this memory.
-pub(crate) fn reading(name: &str, title: &str, description: &str) -> Tool {
-    spoken(name, title, description).read_only().idempotent()
+pub(crate) fn read_tool(name: &str, title: &str, description: &str) -> Tool {
+    memory_tool(name, title, description).read_only().idempotent()
 }
 
 /// A tool of this memory. Arguments may be spelled like DevFlow's schemas have them, or like its code.
-fn spoken(name: &str, title: &str, description: &str) -> Tool {
+fn memory_tool(name: &str, title: &str, description: &str) -> Tool {
     Tool::new(name).title(title).description(description).open_world(false).any_case()
 }
 
 /// The schema of an object with these members, all of which are there.
-pub(crate) fn object(members: Value) -> Value {
+pub(crate) fn object_schema(members: Value) -> Value {
     let required: Vec<_> = members.as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect();
     restated(&json!({"type": "object", "properties": members, "required": required}))
 }
 
 /// The schema of a type, without what only generators of schemas need.
-pub(crate) fn of<T: JsonSchema>() -> Value {
+pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     let mut generator = schemars::generate::SchemaSettings::draft2020_12()
         .with(|settings| {
             settings.inline_subschemas = true;
@@ -173,10 +183,10 @@ pub(crate) fn of<T: JsonSchema>() -> Value {
 
 /// The schema of a list of entities.
 pub(crate) fn entities() -> Value {
-    json!({"type": "array", "items": of::<Entity>()})
+    json!({"type": "array", "items": schema_of::<Entity>()})
 }
 
 /// The schema of a list of relations.
 pub(crate) fn relations() -> Value {
-    json!({"type": "array", "items": of::<Relation>()})
+    json!({"type": "array", "items": schema_of::<Relation>()})
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
-use super::{change, changing, object, on, told};
+use super::{change, json_result, object_schema, with_handler, write_tool};
 use crate::error::Fault;
 use crate::graph::model::{self, Properties};
 use crate::graph::{entities, ids, properties, rename};
@@ -23,15 +23,15 @@ struct SetProperties {
 }
 
 pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
-    let output = object(json!({
+    let output = object_schema(json!({
         "id": {"type": "string"}, "entityName": {"type": "string"},
         "properties": {"type": "object"},
         "set": {"type": "integer"}, "removed": {"type": "integer"},
     }));
-    vec![on(
+    vec![with_handler(
         state,
         set_properties,
-        changing(
+        write_tool(
             "set_properties",
             "Set Properties",
             "Set or remove key-value properties of an entity. Returns all its properties. Earlier values stay in the history",
@@ -54,5 +54,5 @@ async fn set_properties(state: ServerState, args: SetProperties, cx: Cx) -> Resu
         }))
     })
     .await?;
-    told(&structured, structured.clone())
+    json_result(structured)
 }

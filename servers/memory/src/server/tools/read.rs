@@ -7,11 +7,14 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
-use super::{entities as entity_list, object, on, reading, relations as relation_list, told};
+use super::{
+    entities as entity_list, json_result, object_schema, read_tool, relations as relation_list, result,
+    with_handler,
+};
 use crate::error::Fault;
 use crate::graph::entities::{self, check_names};
 use crate::graph::model::{Graph, within};
-use crate::graph::slice::{self, Part};
+use crate::graph::slice::{self, SliceRequest};
 use crate::graph::{self, read, relations, search};
 use crate::server::state::ServerState;
 use crate::store::Memory;
@@ -66,7 +69,7 @@ struct GetRelations {
 
 pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
     let graph = |more: Value| {
-        let mut schema = object(json!({"entities": entity_list(), "relations": relation_list()}));
+        let mut schema = object_schema(json!({"entities": entity_list(), "relations": relation_list()}));
         for (name, member) in more.as_object().into_iter().flatten() {
             schema["properties"][name] = member.clone();
         }
@@ -80,20 +83,20 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
     let searched = graph(json!({"count": {"type": "integer"}, "ids": ids(), "note": {"type": "string"}}));
     let whole = graph(json!({"nextCursor": {"type": "string"}}));
     vec![
-        on(
+        with_handler(
             state,
             read_graph,
-            reading(
+            read_tool(
                 "read_graph",
                 "Read Graph",
                 "Read the entire knowledge graph, or a page of it",
             )
             .output_schema(whole),
         ),
-        on(
+        with_handler(
             state,
             search_nodes,
-            reading(
+            read_tool(
                 "search_nodes",
                 "Search Nodes",
                 "Search for nodes in the knowledge graph based on a query. If nothing matches, the closest nodes are \
@@ -101,30 +104,30 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
             )
             .output_schema(searched),
         ),
-        on(
+        with_handler(
             state,
             open_nodes,
-            reading("open_nodes", "Open Nodes", "Open specific nodes in the knowledge graph by their names")
+            read_tool("open_nodes", "Open Nodes", "Open specific nodes in the knowledge graph by their names")
                 .output_schema(opened),
         ),
         {
-            let relation = json!({"anyOf": [super::of::<crate::graph::model::Relation>(), {"type": "null"}]});
-            on(
+            let relation = json!({"anyOf": [super::schema_of::<crate::graph::model::Relation>(), {"type": "null"}]});
+            with_handler(
                 state,
                 get_relation,
-                reading(
+                read_tool(
                     "get_relation",
                     "Get Relation",
                     "Get one relation with its strength, confidence and metadata",
                 )
-                .output_schema(object(json!({"relation": relation}))),
+                .output_schema(object_schema(json!({"relation": relation}))),
             )
         },
-        on(
+        with_handler(
             state,
             get_relations,
-            reading("get_relations", "Get Relations", "Get the relations from and to an entity")
-                .output_schema(object(json!({
+            read_tool("get_relations", "Get Relations", "Get the relations from and to an entity")
+                .output_schema(object_schema(json!({
                     "relations": relation_list(), "truncated": {"type": "boolean"},
                 }))),
         ),
@@ -135,19 +138,19 @@ async fn read_graph(state: ServerState, args: ReadGraph, cx: Cx) -> Result<ToolR
     let memory = state.memory(&cx);
     let Some(part) = part(args.limit, args.cursor)? else {
         let graph = memory.view(read::whole).await?;
-        return told(&graph, json!(graph));
+        return result(&graph, json!(graph));
     };
     let found = sliced(memory.view(move |view| slice::slice(view, &part)).await?);
-    told(&found, found.clone())
+    json_result(found)
 }
 
 /// Which part of a graph is wanted, if not all of it.
-pub(super) fn part(limit: Option<i64>, cursor: Option<String>) -> Result<Option<Part>, Fault> {
+pub(super) fn part(limit: Option<i64>, cursor: Option<String>) -> Result<Option<SliceRequest>, Fault> {
     if limit.is_none() && cursor.is_none() {
         return Ok(None);
     }
     let limit = within("limit", limit, 100, slice::MOST)?;
-    Ok(Some(Part { limit, cursor, ..Part::default() }))
+    Ok(Some(SliceRequest { limit, cursor, ..SliceRequest::default() }))
 }
 
 /// A part of a graph, and where the next begins.
@@ -168,7 +171,7 @@ async fn search_nodes(state: ServerState, args: SearchNodes, cx: Cx) -> Result<T
     if let Some(note) = found.note {
         structured["note"] = note.into();
     }
-    told(&found.graph, structured)
+    result(&found.graph, structured)
 }
 
 async fn open_nodes(state: ServerState, args: OpenNodes, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -182,7 +185,7 @@ async fn open_nodes(state: ServerState, args: OpenNodes, cx: Cx) -> Result<ToolR
     structured["found"] = found.len().into();
     structured["notFound"] = json!(missing);
     structured["ids"] = ids_of(&memory, &graph).await?;
-    told(&graph, structured)
+    result(&graph, structured)
 }
 
 /// The schema of [`ids_of`].
@@ -213,7 +216,7 @@ async fn get_relation(state: ServerState, args: Which, cx: Cx) -> Result<ToolRes
         .await?;
     let relation = found.map(|kept| kept.relation);
     let structured = json!({"relation": relation});
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
 async fn get_relations(state: ServerState, args: GetRelations, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -232,5 +235,5 @@ async fn get_relations(state: ServerState, args: GetRelations, cx: Cx) -> Result
     found.sort_by_key(|kept| kept.id);
     let found: Vec<_> = found.into_iter().map(|kept| kept.relation).collect();
     let structured = json!({"relations": found, "truncated": truncated});
-    told(&structured, structured.clone())
+    json_result(structured)
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::error::Result;
 use crate::graph::{entities, ids, pages};
 use crate::pages::{ENTITY, Hit};
-use crate::search::{self, Names, Question, snippet};
+use crate::search::{self, NameMatches, Query, snippet};
 use crate::server::state::ServerState;
 use crate::store::{Memory, View};
 
@@ -17,7 +17,7 @@ const NEAR: f64 = 0.6;
 const WIDE: usize = 1_000;
 
 /// What to look for.
-pub(super) struct Wanted {
+pub(super) struct SemanticQuery {
     pub(super) query: String,
     pub(super) limit: usize,
     pub(super) min_similarity: Option<f64>,
@@ -28,26 +28,26 @@ pub(super) struct Wanted {
 
 /// How it was looked for.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum By {
+pub(super) enum SearchMethod {
     Meaning,
     Both,
     Words,
 }
 
-impl By {
+impl SearchMethod {
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            By::Meaning => "semantic",
-            By::Both => "hybrid",
-            By::Words => "lexical",
+            SearchMethod::Meaning => "semantic",
+            SearchMethod::Both => "hybrid",
+            SearchMethod::Words => "lexical",
         }
     }
 }
 
 /// What was found.
-pub(super) struct Found {
+pub(super) struct SemanticMatches {
     pub(super) results: Vec<Value>,
-    pub(super) by: By,
+    pub(super) by: SearchMethod,
     pub(super) note: Option<String>,
 }
 
@@ -58,7 +58,11 @@ struct Candidate {
     near: Option<f64>,
 }
 
-pub(super) async fn search(state: &ServerState, memory: &Memory, wanted: Wanted) -> Result<Found> {
+pub(super) async fn search(
+    state: &ServerState,
+    memory: &Memory,
+    wanted: SemanticQuery,
+) -> Result<SemanticMatches> {
     let kinds = [ENTITY];
     // Several pages may be of one entity, or of one that is of another type.
     let wide = if wanted.types.is_some() { WIDE } else { (wanted.limit * 5).max(50) };
@@ -75,15 +79,15 @@ pub(super) async fn search(state: &ServerState, memory: &Memory, wanted: Wanted)
     let Some(near) = near else {
         let hits = state.search.find(memory, &wanted.query, &kinds, wide).await?.hits;
         let candidates = hits.into_iter().map(|hit| Candidate { near: None, hit }).collect();
-        return finish(memory, wanted, candidates, By::Words, note).await;
+        return finish(memory, wanted, candidates, SearchMethod::Words, note).await;
     };
     let mut cosines: HashMap<i64, f64> = near.iter().map(|hit| (hit.page, hit.score)).collect();
-    let by = if wanted.hybrid { By::Both } else { By::Meaning };
+    let by = if wanted.hybrid { SearchMethod::Both } else { SearchMethod::Meaning };
     let (names, words) = match by {
-        By::Both => {
+        SearchMethod::Both => {
             let query = wanted.query.clone();
             let worded = memory.view(move |view| {
-                let names = Names::like(view, &query, &kinds)?;
+                let names = NameMatches::like(view, &query, &kinds)?;
                 let exact = search::by_words(view, &query, &names, &kinds, wide)?;
                 // What is nearly the words counts if nothing has them.
                 let words = if exact.is_empty() { search::fuzzy(view, &query, &kinds, wide)? } else { exact };
@@ -93,7 +97,7 @@ pub(super) async fn search(state: &ServerState, memory: &Memory, wanted: Wanted)
         }
         _ => (None, Vec::new()),
     };
-    let found = words.iter().map(|hit| hit.page).chain(names.iter().flat_map(Names::pages));
+    let found = words.iter().map(|hit| hit.page).chain(names.iter().flat_map(NameMatches::pages));
     let others = found.filter(|page| !cosines.contains_key(page)).collect();
     if let Some(semantic) = state.search.semantic() {
         cosines.extend(semantic.similar(memory, &wanted.query, others).await?);
@@ -107,7 +111,7 @@ pub(super) async fn search(state: &ServerState, memory: &Memory, wanted: Wanted)
 }
 
 /// All that is near enough or has the words, best first.
-fn weighed(near: Vec<Hit>, words: Vec<Hit>, cosines: &HashMap<i64, f64>, wanted: &Wanted) -> Vec<Hit> {
+fn weighed(near: Vec<Hit>, words: Vec<Hit>, cosines: &HashMap<i64, f64>, wanted: &SemanticQuery) -> Vec<Hit> {
     let least = wanted.min_similarity.unwrap_or(NEAR);
     let weight = if wanted.hybrid { wanted.weight } else { 1.0 };
     let top = words.first().map_or(1.0, |hit| hit.score).max(f64::MIN_POSITIVE);
@@ -128,13 +132,13 @@ fn weighed(near: Vec<Hit>, words: Vec<Hit>, cosines: &HashMap<i64, f64>, wanted:
 /// The entities of these pages, each once.
 async fn finish(
     memory: &Memory,
-    wanted: Wanted,
+    wanted: SemanticQuery,
     candidates: Vec<Candidate>,
-    by: By,
+    by: SearchMethod,
     note: Option<String>,
-) -> Result<Found> {
+) -> Result<SemanticMatches> {
     let results = memory.view(move |view| {
-        let question = Question::new(&wanted.query);
+        let question = Query::new(&wanted.query);
         let (mut results, mut seen) = (Vec::new(), HashSet::new());
         for candidate in candidates {
             if results.len() == wanted.limit {
@@ -150,14 +154,14 @@ async fn finish(
         }
         Ok(results)
     });
-    Ok(Found { results: results.await?, by, note })
+    Ok(SemanticMatches { results: results.await?, by, note })
 }
 
 fn result(
     view: &mut View<'_>,
     candidate: &Candidate,
-    question: &Question,
-    wanted: &Wanted,
+    question: &Query,
+    wanted: &SemanticQuery,
 ) -> Result<Option<Value>> {
     let Some(kept) = entities::keyed(view, candidate.hit.owner)? else { return Ok(None) };
     if wanted.types.as_ref().is_some_and(|types| !types.contains(&kept.entity_type)) {
@@ -182,7 +186,7 @@ fn result(
 }
 
 /// The line of a page that has most of the question, or the part of it that does.
-fn best_line(question: &Question, body: &str) -> Option<String> {
+fn best_line(question: &Query, body: &str) -> Option<String> {
     let mut best: Option<(f64, &str)> = None;
     for line in body.lines() {
         let part = question.share(line);

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
-use super::{changing, object, of, on, reading, told};
-use crate::changes::{self, Counts, Noted};
+use super::{json_result, object_schema, read_tool, schema_of, with_handler, write_tool};
+use crate::changes::{self, ChangeCounts, ChangeRecord};
 use crate::error::Fault;
 use crate::graph::changes::last_of;
 use crate::graph::diff::{self, Difference};
@@ -43,20 +43,21 @@ struct DiffGraph {
 }
 
 pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
-    let mut changes = object(json!({"changes": {"type": "array", "items": of::<Noted>()}}));
+    let mut changes =
+        object_schema(json!({"changes": {"type": "array", "items": schema_of::<ChangeRecord>()}}));
     changes["properties"]["nextCursor"] = json!({"type": "string"});
-    let undone = object(json!({
-        "undone": of::<Noted>(), "restored": of::<Counts>(), "removed": of::<Counts>(),
+    let undone = object_schema(json!({
+        "undone": schema_of::<ChangeRecord>(), "restored": schema_of::<ChangeCounts>(), "removed": schema_of::<ChangeCounts>(),
     }));
-    let mut different = of::<Difference>();
+    let mut different = schema_of::<Difference>();
     for moment in ["from", "to"] {
         different["properties"][moment] = json!({"type": "integer"});
     }
     vec![
-        on(
+        with_handler(
             state,
             undo,
-            changing(
+            write_tool(
                 "undo",
                 "Undo",
                 "Undo a change to the knowledge graph, a document or an agent: restore what it removed and remove what it \
@@ -65,20 +66,20 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
             .destructive(true)
             .output_schema(undone),
         ),
-        on(
+        with_handler(
             state,
             list_changes,
-            reading(
+            read_tool(
                 "list_changes",
                 "List Changes",
                 "List changes, newest first: when, by whom, with which tool, what they were about and how much they changed",
             )
             .output_schema(changes),
         ),
-        on(
+        with_handler(
             state,
             diff_graph,
-            reading(
+            read_tool(
                 "diff_graph",
                 "Diff Graph",
                 "Compare the knowledge graph at two points in time: what was added, removed and changed",
@@ -91,7 +92,7 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
 async fn undo(state: ServerState, args: Undo, cx: Cx) -> Result<ToolResult, ToolError> {
     let done = state.memory(&cx).change("undo", move |change| undo::undo(change, args.change)).await?;
     let structured = json!({"undone": done.change, "restored": done.restored, "removed": done.removed});
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
 async fn list_changes(state: ServerState, args: ListChanges, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -110,7 +111,7 @@ async fn list_changes(state: ServerState, args: ListChanges, cx: Cx) -> Result<T
     if let Some(last) = found.last().filter(|_| more) {
         structured["nextCursor"] = Value::from(last.id.to_string());
     }
-    told(&structured, structured.clone())
+    json_result(structured)
 }
 
 async fn diff_graph(state: ServerState, args: DiffGraph, cx: Cx) -> Result<ToolResult, ToolError> {
@@ -123,5 +124,5 @@ async fn diff_graph(state: ServerState, args: DiffGraph, cx: Cx) -> Result<ToolR
     let mut structured = json!(found);
     structured["from"] = args.from.into();
     structured["to"] = to.into();
-    told(&structured, structured.clone())
+    json_result(structured)
 }

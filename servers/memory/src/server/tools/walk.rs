@@ -5,10 +5,12 @@ use serde::Deserialize;
 use serde_json::json;
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
-use super::{object, of, on, reading, relations as relation_list, told};
+use super::{
+    json_result, object_schema, read_tool, relations as relation_list, result, schema_of, with_handler,
+};
 use crate::error::Fault;
 use crate::graph::model::{self, within};
-use crate::graph::path::{self, Search};
+use crate::graph::path::{self, PathSearch};
 use crate::graph::relations::Direction;
 use crate::graph::walk::{self, Reached, Walk};
 use crate::server::state::ServerState;
@@ -74,12 +76,12 @@ struct FindPath {
 }
 
 pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
-    let reached = object(json!({
-        "entities": {"type": "array", "items": of::<Reached>()},
+    let reached = object_schema(json!({
+        "entities": {"type": "array", "items": schema_of::<Reached>()},
         "relations": relation_list(),
         "truncated": {"type": "boolean"},
     }));
-    let path = object(json!({
+    let path = object_schema(json!({
         "found": {"type": "boolean"},
         "length": {"type": ["integer", "null"]},
         "path": {"type": "array", "items": {"type": "string"}},
@@ -87,10 +89,10 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
         "truncated": {"type": "boolean"},
     }));
     vec![
-        on(
+        with_handler(
             state,
             traverse,
-            reading(
+            read_tool(
                 "traverse_graph",
                 "Traverse Graph",
                 "Traverse the knowledge graph from one or more entities and get the entities that are reached, nearest \
@@ -98,10 +100,10 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
             )
             .output_schema(reached),
         ),
-        on(
+        with_handler(
             state,
             find_path,
-            reading("find_path", "Find Path", "Find the shortest path of relations between two entities")
+            read_tool("find_path", "Find Path", "Find the shortest path of relations between two entities")
                 .output_schema(path),
         ),
     ]
@@ -135,14 +137,14 @@ async fn traverse(state: ServerState, args: Traverse, cx: Cx) -> Result<ToolResu
         limit: within("limit", args.limit, 100, 500)?,
     };
     let walked = state.memory(&cx).view(move |view| walk::walk(view, &walk)).await?;
-    told(&walked, json!(walked))
+    result(&walked, json!(walked))
 }
 
 async fn find_path(state: ServerState, args: FindPath, cx: Cx) -> Result<ToolResult, ToolError> {
     few("relationTypes", &args.relation_types)?;
     model::name("from", &args.from)?;
     model::name("to", &args.to)?;
-    let wanted = path::Wanted {
+    let wanted = path::PathQuery {
         from: args.from,
         to: args.to,
         most: within("maxDepth", args.max_depth, 6, MOST_STEPS)?,
@@ -151,13 +153,13 @@ async fn find_path(state: ServerState, args: FindPath, cx: Cx) -> Result<ToolRes
     };
     let found = state.memory(&cx).view(move |view| path::find(view, &wanted)).await?;
     let structured = match found {
-        Search::Found(path) => json!({
+        PathSearch::Found(path) => json!({
             "found": true, "length": path.relations.len(), "path": path.names, "relations": path.relations,
             "truncated": false,
         }),
         other => json!({
-            "found": false, "length": null, "path": [], "relations": [], "truncated": other == Search::GaveUp,
+            "found": false, "length": null, "path": [], "relations": [], "truncated": other == PathSearch::GaveUp,
         }),
     };
-    told(&structured, structured.clone())
+    json_result(structured)
 }

@@ -1,7 +1,7 @@
 //! What a character is to the words of a text.
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum CharacterKind {
     /// A letter or digit of a word.
     Letter,
     /// A letter of a script that puts no spaces between words, or attaches so much to them that they are hardly told apart.
@@ -46,21 +46,21 @@ const PICTURES: [(char, char); 4] = [
     ('\u{1f000}', '\u{1faff}'),
 ];
 
-pub(super) fn kind(c: char) -> Kind {
+pub(super) fn kind(c: char) -> CharacterKind {
     let within = |ranges: &[(char, char)]| ranges.iter().any(|(first, last)| (*first..=*last).contains(&c));
     if c.is_ascii() {
-        return if c.is_ascii_alphanumeric() { Kind::Letter } else { Kind::Between };
+        return if c.is_ascii_alphanumeric() { CharacterKind::Letter } else { CharacterKind::Between };
     }
     match c {
         // Accents; what joins pictures, or says how to draw them; and the colours of skin.
         '\u{300}'..='\u{36f}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}' => {
-            Kind::Mark
+            CharacterKind::Mark
         }
         // Most letters of other languages come before.
-        '\u{e01}'.. if within(&DENSE) => Kind::Dense,
-        _ if c.is_alphanumeric() => Kind::Letter,
-        '\u{2300}'.. if within(&PICTURES) => Kind::Picture,
-        _ => Kind::Between,
+        '\u{e01}'.. if within(&DENSE) => CharacterKind::Dense,
+        _ if c.is_alphanumeric() => CharacterKind::Letter,
+        '\u{2300}'.. if within(&PICTURES) => CharacterKind::Picture,
+        _ => CharacterKind::Between,
     }
 }
 

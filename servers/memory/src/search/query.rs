@@ -1,4 +1,4 @@
-//! [`Question`]: how much of a question a text has, by its words.
+//! [`Query`]: how much of a question a text has, by its words.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +9,14 @@ const BEGINNING: usize = 3;
 
 /// The words of a question.
 #[derive(Debug, Clone)]
-pub(crate) struct Question {
+pub(crate) struct Query {
     text: String,
     words: Vec<String>,
 }
 
-impl Question {
-    pub(crate) fn new(text: &str) -> Question {
-        Question { text: text.trim().to_lowercase(), words: words::distinct(text) }
+impl Query {
+    pub(crate) fn new(text: &str) -> Query {
+        Query { text: text.trim().to_lowercase(), words: words::distinct(text) }
     }
 
     /// How many words there are.
@@ -69,7 +69,7 @@ impl Question {
                 false => 0.0,
             }
         };
-        spelling::alike(wanted, word).unwrap_or_default().max(begins())
+        spelling::similarity(wanted, word).unwrap_or_default().max(begins())
     }
 }
 
@@ -93,14 +93,14 @@ mod tests {
             ("->", "a -> b", 1.0),
             ("", "anything", 0.0),
         ] {
-            let found = Question::new(question).share(text);
+            let found = Query::new(question).share(text);
             assert!((found - share).abs() < 1e-9, "{question} {text}: {found}");
         }
     }
 
     #[test]
     fn places_are_told_in_bytes() {
-        let places = Question::new("tea ann").places("Änn: tea, taa, Ann");
+        let places = Query::new("tea ann").places("Änn: tea, taa, Ann");
         assert_eq!(places, [(0, 1, 1.0), (6, 0, 1.0), (16, 1, 1.0)]);
     }
 }
