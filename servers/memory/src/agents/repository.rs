@@ -56,7 +56,7 @@ pub(crate) fn find(view: &mut View<'_>, owner: &str, name: &str) -> Result<Optio
 }
 
 /// Who has an agent of this name.
-pub(crate) fn holders(view: &mut View<'_>, name: &str) -> Result<Vec<String>> {
+pub(crate) fn owners_of(view: &mut View<'_>, name: &str) -> Result<Vec<String>> {
     view.all(
         "SELECT owner FROM agents WHERE tenant = ?1 AND name = ?2 AND gone IS NULL ORDER BY owner LIMIT 10",
         &[Value::Text(name.to_lowercase().into())],
@@ -108,12 +108,12 @@ pub(crate) fn create(change: &mut Change<'_>, owner: &str, agent: &Agent) -> Res
         let reason = format!("an agent {:?} already exists: change it with update_agent", agent.name);
         return Err(Fault::new(Code::Conflict, format!("agent_name: {reason}")));
     }
-    room(change)?;
+    check_capacity(change)?;
     insert(change, 0, owner, agent)
 }
 
 /// Refuses one more agent if there are as many as there may be.
-pub(crate) fn room(change: &mut Change<'_>) -> Result<()> {
+pub(crate) fn check_capacity(change: &mut Change<'_>) -> Result<()> {
     let count = change
         .one("SELECT COUNT(*) FROM agents WHERE tenant = ?1 AND gone IS NULL", &[], |row| row.int(0))?;
     match count.unwrap_or_default() >= MOST {

@@ -96,7 +96,7 @@ fn number(view: &mut View<'_>, owner: &str, name: &str) -> Result<Option<i64>> {
 }
 
 /// What was said before: the latest of it, and from a question on.
-pub(crate) fn earlier(view: &mut View<'_>, owner: &str, name: &str) -> Result<Vec<Turn>> {
+pub(crate) fn transcript(view: &mut View<'_>, owner: &str, name: &str) -> Result<Vec<Turn>> {
     let Some(session) = number(view, owner, name)? else { return Ok(Vec::new()) };
     let mut bytes = 0;
     let latest = view.all(
@@ -123,7 +123,7 @@ pub(crate) fn earlier(view: &mut View<'_>, owner: &str, name: &str) -> Result<Ve
 }
 
 /// Keeps a question and its answer, once: the last round of a call may come twice.
-pub(crate) fn keep(change: &mut Change<'_>, owner: &str, name: &str, said: Exchange) -> Result<()> {
+pub(crate) fn record(change: &mut Change<'_>, owner: &str, name: &str, said: Exchange) -> Result<()> {
     let (now, id) = (change.now, change.id);
     let session = change.one(
         "INSERT INTO sessions (tenant, owner, name, agent, since, latest, made) VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6)

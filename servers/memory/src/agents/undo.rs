@@ -38,7 +38,7 @@ fn bring(change: &mut Change<'_>, undoing: i64, row: i64) -> Result<()> {
     if let Some(by) = other {
         return Err(blocked(change, undoing, by, &name)?);
     }
-    repository::room(change)?;
+    repository::check_capacity(change)?;
     change.run(
         "INSERT INTO agents (tenant, key, name, owner, document, since, made, root)
          SELECT tenant, key, name, owner, document, ?2, ?3, COALESCE(root, id) FROM agents

@@ -43,7 +43,7 @@ impl AgentVersion {
         numbers.alone(&self.row, || format!("the agent {name:?} of {:?}", self.owner))?;
         numbers.alone(&self.row, || format!("the agent with the key {}", self.key))?;
         if self.row.is_live() {
-            repository::room(change)?;
+            repository::check_capacity(change)?;
         }
         let known = match self.key == self.row.id {
             true => 0,

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufWriter, Error, Read, Write};
 use std::iter::Peekable;
 
 use super::history::{self, Counts};
-use super::page::{ExportCursor, part};
+use super::page::{ExportCursor, export_page};
 use super::read::{Problem, Reader};
 use crate::error::{Code, Fault, Result};
 use crate::graph::model::{Graph, MAX_PROPERTIES_AT_ONCE};
@@ -45,7 +45,7 @@ impl Memory {
             }
             let (mut counts, mut place) = (Counts::default(), Some(ExportCursor::FIRST));
             while let Some(from) = place {
-                let part = part(view, from, PART, false)?;
+                let part = export_page(view, from, PART, false)?;
                 counts.entities += part.entities;
                 counts.observations += part.observations;
                 counts.properties += part.properties;
@@ -73,7 +73,7 @@ impl Memory {
         };
         let (mut lines, whole) = blocking(peek).await?;
         if whole {
-            let bring = |change: &mut Change<'_>| history::bring(change, history::checked(lines), MAX_BYTES);
+            let bring = |change: &mut Change<'_>| history::import(change, history::checked(lines), MAX_BYTES);
             let counts = self.change("import_graph", bring).await?;
             return Ok(Imported { counts, history: true, ..Imported::default() });
         }

@@ -267,7 +267,7 @@ fn wrong(number: usize, why: &str) -> Fault {
 }
 
 /// Brings a file into a memory that is empty.
-pub(crate) fn bring(
+pub(crate) fn import(
     change: &mut Change<'_>,
     lines: impl Iterator<Item = Result<Numbered>>,
     max_document: usize,

@@ -72,7 +72,12 @@ fn number(text: &str) -> Option<i64> {
 
 /// The part that begins at a place and takes about `most` bytes in an answer, and has no more in it than one import may
 /// bring. With `split`, an entity of which more is known than a part can tell is told in several, each with its name.
-pub(crate) fn part(view: &mut View<'_>, from: ExportCursor, most: usize, split: bool) -> Result<ExportPage> {
+pub(crate) fn export_page(
+    view: &mut View<'_>,
+    from: ExportCursor,
+    most: usize,
+    split: bool,
+) -> Result<ExportPage> {
     let mut part = ExportPage::default();
     let after = match from {
         ExportCursor::Relations { after } => after,

@@ -26,7 +26,7 @@ struct ChunkRow {
 
 /// Makes these the pieces of a document, and returns how many they are. All are indexed anew if `afresh`, else those
 /// that are new or stand under another heading.
-pub(crate) fn lay(
+pub(crate) fn replace_chunks(
     change: &mut Change<'_>,
     key: i64,
     title: &str,

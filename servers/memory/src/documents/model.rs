@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::error::{Code, Fault, Result};
-use crate::texts::{MAX_TITLE, shown};
+use crate::texts::{MAX_TITLE, abbreviated};
 
 /// Most tags of a document, and the longest, in characters.
 const MAX_TAGS: usize = 50;
@@ -102,7 +102,7 @@ pub(crate) fn key(field: &str, given: &str) -> Result<i64> {
             format!(
                 "must be an id such as \"doc-1\" or an address such as \"{ADDRESS}doc-1\", not {:?}; list_documents \
                  has them",
-                shown(given)
+                abbreviated(given)
             ),
         )),
     }

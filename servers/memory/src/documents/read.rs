@@ -70,7 +70,7 @@ pub(crate) fn row(view: &mut View<'_>, id: i64) -> Result<DocumentRow> {
 }
 
 /// The document with this number, or a sentence.
-pub(crate) fn known(view: &mut View<'_>, key: i64) -> Result<DocumentRow> {
+pub(crate) fn require(view: &mut View<'_>, key: i64) -> Result<DocumentRow> {
     find(view, key)?.ok_or_else(|| model::none(key))
 }
 
@@ -135,13 +135,18 @@ pub(crate) fn last(view: &mut View<'_>, key: i64) -> Result<Option<DocumentRow>>
 }
 
 /// The document that was read from there.
-pub(crate) fn from(view: &mut View<'_>, origin: &str) -> Result<Option<DocumentRow>> {
+pub(crate) fn by_origin(view: &mut View<'_>, origin: &str) -> Result<Option<DocumentRow>> {
     let sql = format!("SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND origin = ?2 AND gone IS NULL");
     view.one(&sql, &[Value::Text(origin.into())], DocumentRow::read)
 }
 
 /// The documents of this digest that were given as text, under this title and on this shelf.
-pub(crate) fn alike(view: &mut View<'_>, digest: i64, title: &str, base: Base) -> Result<Vec<DocumentRow>> {
+pub(crate) fn with_digest(
+    view: &mut View<'_>,
+    digest: i64,
+    title: &str,
+    base: Base,
+) -> Result<Vec<DocumentRow>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND digest = ?2 AND title = ?3 AND base = ?4
          AND origin IS NULL AND gone IS NULL ORDER BY key"
@@ -167,7 +172,7 @@ pub(crate) fn list(
 }
 
 /// The document of this id, address or title.
-pub(crate) fn named(view: &mut View<'_>, name: &str) -> Result<Option<DocumentRow>> {
+pub(crate) fn by_name(view: &mut View<'_>, name: &str) -> Result<Option<DocumentRow>> {
     if let Ok(key) = model::key("id", name)
         && let Some(kept) = find(view, key)?
     {
@@ -180,7 +185,7 @@ pub(crate) fn named(view: &mut View<'_>, name: &str) -> Result<Option<DocumentRo
 }
 
 /// Documents whose title begins so, in capitals or not: their numbers and titles.
-pub(crate) fn titled(view: &mut View<'_>, typed: &str, limit: usize) -> Result<Vec<(i64, String)>> {
+pub(crate) fn by_title_prefix(view: &mut View<'_>, typed: &str, limit: usize) -> Result<Vec<(i64, String)>> {
     let [from, to] = prefix_range(typed);
     view.all(
         "SELECT key, title FROM documents
@@ -192,7 +197,7 @@ pub(crate) fn titled(view: &mut View<'_>, typed: &str, limit: usize) -> Result<V
 }
 
 /// The numbers of documents whose number begins with these digits.
-pub(crate) fn numbered(view: &mut View<'_>, digits: &str, limit: usize) -> Result<Vec<i64>> {
+pub(crate) fn by_number_prefix(view: &mut View<'_>, digits: &str, limit: usize) -> Result<Vec<i64>> {
     let mut found = Vec::new();
     let Some(first) = digits.parse::<i64>().ok().filter(|first| *first > 0) else { return Ok(found) };
     // 12, then 120 to 129, then 1200 to 1299, …
@@ -211,7 +216,7 @@ pub(crate) fn numbered(view: &mut View<'_>, digits: &str, limit: usize) -> Resul
 }
 
 /// Part of the text of a version: `limit` characters from `offset`.
-pub(crate) fn part(view: &mut View<'_>, kept: &DocumentRow, offset: i64, limit: i64) -> Result<String> {
+pub(crate) fn text_range(view: &mut View<'_>, kept: &DocumentRow, offset: i64, limit: i64) -> Result<String> {
     let mut text = String::new();
     let end = offset.saturating_add(limit);
     // The pieces that this version had: those that were there after the change that made it.
@@ -233,7 +238,7 @@ pub(crate) fn part(view: &mut View<'_>, kept: &DocumentRow, offset: i64, limit: 
 
 /// The whole text of a version.
 pub(crate) fn text(view: &mut View<'_>, kept: &DocumentRow) -> Result<String> {
-    part(view, kept, 0, i64::MAX)
+    text_range(view, kept, 0, i64::MAX)
 }
 
 /// A piece of a document, found by its page.

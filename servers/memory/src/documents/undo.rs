@@ -1,6 +1,6 @@
 //! Taking back what a change did to documents: what it made ends, and the version before it comes back as a new one.
 
-use super::chunks::lay;
+use super::chunks::replace_chunks;
 use super::{read, write};
 use crate::changes::blocked;
 use crate::changes::versioned::{self, Table, UndoCounts};
@@ -20,7 +20,7 @@ pub(crate) fn undo(change: &mut Change<'_>, undoing: i64) -> Result<UndoCounts> 
                 bring(change, undoing, before, ended.called.as_deref())?;
                 undone.restored += 1;
             }
-            None => _ = lay(change, ended.key, "", &[], false)?,
+            None => _ = replace_chunks(change, ended.key, "", &[], false)?,
         }
     }
     Ok(undone)
@@ -31,7 +31,7 @@ fn bring(change: &mut Change<'_>, undoing: i64, row: i64, called: Option<&str>) 
     let kept = read::row(change, row)?;
     let title = &kept.document.title;
     if let Some(origin) = &kept.origin
-        && let Some(other) = read::from(change, origin)?
+        && let Some(other) = read::by_origin(change, origin)?
     {
         return Err(blocked(change, undoing, other.made, title)?);
     }
@@ -48,6 +48,6 @@ fn bring(change: &mut Change<'_>, undoing: i64, row: i64, called: Option<&str>) 
     )?;
     let text = read::text(change, &kept)?;
     let afresh = called != Some(title);
-    let count = lay(change, kept.key, title, &chunks(&text, kept.kind), afresh)?;
-    write::counted(change, kept.key, count)
+    let count = replace_chunks(change, kept.key, title, &chunks(&text, kept.kind), afresh)?;
+    write::set_chunk_count(change, kept.key, count)
 }

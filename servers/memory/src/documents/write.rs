@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::chunks::{lay, numbered};
+use super::chunks::{numbered, replace_chunks};
 use super::model::{self, Base, Document};
 use super::read::{self, DocumentRow};
 use crate::error::{Fault, Result};
@@ -79,10 +79,10 @@ pub(crate) fn ingest(
     let base = given.base.unwrap_or(Base::Documents);
     let title = given.title.clone().unwrap_or_else(|| taken.title());
     let known = match &taken.origin {
-        Some(origin) => read::from(change, origin)?,
+        Some(origin) => read::by_origin(change, origin)?,
         None => {
             let mut same = None;
-            for kept in read::alike(change, pages::digest(&taken.text), &title, base)? {
+            for kept in read::with_digest(change, pages::digest(&taken.text), &title, base)? {
                 if same.is_none() && read::text(change, &kept)? == taken.text {
                     same = Some(kept);
                 }
@@ -115,9 +115,9 @@ pub(crate) fn ingest(
         text: None,
     };
     let key = row(change, None, &wanted, &Measures::of(&taken.text), 1)?;
-    let count = lay(change, key, &wanted.title, &chunks(&taken.text, wanted.kind), true)?;
-    counted(change, key, count)?;
-    Ok((read::known(change, key)?.document, WriteOutcome::Created))
+    let count = replace_chunks(change, key, &wanted.title, &chunks(&taken.text, wanted.kind), true)?;
+    set_chunk_count(change, key, count)?;
+    Ok((read::require(change, key)?.document, WriteOutcome::Created))
 }
 
 /// Makes a new version of a document, unless it is as wanted already.
@@ -139,16 +139,16 @@ pub(crate) fn replace(
     close(change, kept.key)?;
     row(change, Some(&kept), &wanted, &Measures::of(text), kept.document.version + 1)?;
     let retitled = wanted.title != kept.document.title;
-    let count = lay(change, kept.key, &wanted.title, &chunks(text, wanted.kind), retitled)?;
-    counted(change, kept.key, count)?;
-    Ok((read::known(change, kept.key)?.document, WriteOutcome::Updated))
+    let count = replace_chunks(change, kept.key, &wanted.title, &chunks(text, wanted.kind), retitled)?;
+    set_chunk_count(change, kept.key, count)?;
+    Ok((read::require(change, kept.key)?.document, WriteOutcome::Updated))
 }
 
 /// Forgets a document. Its history stays.
 pub(crate) fn delete(change: &mut Change<'_>, key: i64) -> Result<Document> {
-    let kept = read::known(change, key)?;
+    let kept = read::require(change, key)?;
     close(change, key)?;
-    lay(change, key, &kept.document.title, &[], false)?;
+    replace_chunks(change, key, &kept.document.title, &[], false)?;
     Ok(kept.document)
 }
 
@@ -216,7 +216,7 @@ fn row(
     Ok(key)
 }
 
-pub(crate) fn counted(change: &mut Change<'_>, key: i64, chunks: usize) -> Result<()> {
+pub(crate) fn set_chunk_count(change: &mut Change<'_>, key: i64, chunks: usize) -> Result<()> {
     let sql = "UPDATE documents SET chunks = ?3 WHERE tenant = ?1 AND key = ?2 AND gone IS NULL";
     change.run(sql, &[Value::Int(key), Value::Int(chunks as i64)]).map(drop)
 }

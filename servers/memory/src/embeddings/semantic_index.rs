@@ -83,8 +83,13 @@ impl SemanticIndex {
         let Ok(runtime) = Handle::try_current() else { return };
         let mut worker = lock(&self.0.worker);
         if worker.as_ref().is_none_or(JoinHandle::is_finished) {
-            let (store, bell) = (self.0.store.clone(), self.0.store.bell());
-            *worker = Some(runtime.spawn(worker::run(store, self.0.embedder.clone(), self.0.text_of, bell)));
+            let (store, change_signal) = (self.0.store.clone(), self.0.store.change_signal());
+            *worker = Some(runtime.spawn(worker::run(
+                store,
+                self.0.embedder.clone(),
+                self.0.text_of,
+                change_signal,
+            )));
         }
     }
 
@@ -180,7 +185,7 @@ impl SemanticIndex {
             "the model has other dimensions than before: all vectors are made anew"
         );
         let model = self.model().clone();
-        memory.tend(move |change| vectors::remove(change, &model)).await?;
+        memory.maintain(move |change| vectors::remove(change, &model)).await?;
         lock(&self.0.indexes).remove(memory.tenant());
         if let Some(worker) = lock(&self.0.worker).take() {
             worker.abort();

@@ -45,7 +45,7 @@ struct Progress {
     due: Instant,
 }
 
-pub(super) async fn run(store: Store, embedder: Embedder, text_of: TextOfPage, bell: Arc<Notify>) {
+pub(super) async fn run(store: Store, embedder: Embedder, text_of: TextOfPage, change_signal: Arc<Notify>) {
     let model: Arc<str> = embedder.model().into();
     let mut seen = 0;
     // Where each tenant's texts were looked at last, and whose are to be looked at.
@@ -53,9 +53,9 @@ pub(super) async fn run(store: Store, embedder: Embedder, text_of: TextOfPage, b
     let mut behind: BTreeMap<String, Progress> = BTreeMap::new();
     loop {
         let now = Instant::now();
-        match store.news(seen).await {
-            Ok(news) => {
-                for tenant in news.tenants {
+        match store.changed_since(seen).await {
+            Ok(changed) => {
+                for tenant in changed.tenants {
                     let known = places.get(&tenant).copied();
                     behind.entry(tenant).or_insert(Progress {
                         place: known.unwrap_or_default(),
@@ -66,7 +66,7 @@ pub(super) async fn run(store: Store, embedder: Embedder, text_of: TextOfPage, b
                         due: now,
                     });
                 }
-                seen = news.last;
+                seen = changed.last;
             }
             Err(_) if store.is_closed() => return,
             Err(fault) => tracing::warn!(%fault, "vectors cannot be made now"),
@@ -93,7 +93,7 @@ pub(super) async fn run(store: Store, embedder: Embedder, text_of: TextOfPage, b
             }
         }
         if !waits.is_zero() {
-            let _ = tokio::time::timeout(waits, bell.notified()).await;
+            let _ = tokio::time::timeout(waits, change_signal.notified()).await;
         }
     }
 }
@@ -111,7 +111,7 @@ async fn step(
     let name = model.clone();
     if memory.view(move |view| pgvector::is_behind(view, &name)).await? {
         let name = model.clone();
-        memory.tend(move |change| pgvector::follow(change, &name)).await?;
+        memory.maintain(move |change| pgvector::follow(change, &name)).await?;
         return Ok(Some(progress));
     }
     let (name, place) = (model.clone(), progress.place);
@@ -128,7 +128,7 @@ async fn step(
         let others = memory.view(move |view| vectors::has_others(view, &name)).await?;
         if others {
             let name = model.clone();
-            memory.tend(move |change| vectors::remove_others(change, &name, REMOVED)).await?;
+            memory.maintain(move |change| vectors::remove_others(change, &name, REMOVED)).await?;
         }
         return Ok(others.then_some(progress));
     };
@@ -137,7 +137,7 @@ async fn step(
     progress.failures = 0;
     let vectors = embed(embedder, pending, WITHIN).await?;
     let name = model.clone();
-    memory.tend(move |change| vectors::save(change, &name, &vectors)).await?;
+    memory.maintain(move |change| vectors::save(change, &name, &vectors)).await?;
     if progress.done >= progress.told + TOLD {
         progress.told = progress.done;
         tracing::info!(tenant = &**memory.tenant(), pages = progress.done, %model, "making vectors");

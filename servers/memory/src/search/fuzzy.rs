@@ -44,7 +44,7 @@ pub(crate) fn fuzzy(view: &mut View<'_>, text: &str, kinds: &[i64], limit: usize
         of_all.map(|(word, _)| word.clone()).unwrap_or_default()
     };
     let name = wanted.iter().map(best).collect::<Vec<String>>().join(" ");
-    let names = NameMatches::like(view, &name, kinds)?;
+    let names = NameMatches::find(view, &name, kinds)?;
     let terms = Terms::look_up(view, wanted, kinds)?;
     let ranked = rank::rank(view, &terms, names.pages(), kinds)?;
     let mut hits = names.first(ranked.into_iter().map(|ranked| ranked.hit).collect());

@@ -11,7 +11,7 @@ use crate::store::{Dialect, View};
 /// The pages of these kinds that fit the words best, at most `limit`: first those whose name is the query, then those
 /// whose name begins so, then by BM25.
 pub(crate) fn lexical(view: &mut View<'_>, text: &str, kinds: &[i64], limit: usize) -> Result<Vec<Hit>> {
-    let names = NameMatches::like(view, text, kinds)?;
+    let names = NameMatches::find(view, text, kinds)?;
     let mut hits = names.first(by_words(view, text, &names, kinds, limit)?);
     hits.truncate(limit);
     Ok(hits)
@@ -39,7 +39,7 @@ pub(crate) fn with_all_words(
     kinds: &[i64],
     limit: usize,
 ) -> Result<Vec<Hit>> {
-    let names = NameMatches::like(view, text, kinds)?;
+    let names = NameMatches::find(view, text, kinds)?;
     let hits = match view.dialect() {
         Dialect::Postgres => super::postgres::all_words(view, text, kinds, limit)?,
         Dialect::Sqlite => {

@@ -80,7 +80,7 @@ impl SearchEngine {
         let wide = (limit * 4).max(50);
         let (query, of) = (text.to_owned(), kinds.to_vec());
         let worded = memory.view(move |view| {
-            let names = NameMatches::like(view, &query, &of)?;
+            let names = NameMatches::find(view, &query, &of)?;
             let words = names.first(by_words(view, &query, &names, &of, wide)?);
             Ok((names, words, fuzzy(view, &query, &of, wide)?))
         });

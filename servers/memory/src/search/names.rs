@@ -41,7 +41,7 @@ pub(crate) struct NameMatches(Vec<NamedPage>);
 
 impl NameMatches {
     /// Looks up what of these kinds has such a name.
-    pub(crate) fn like(view: &mut View<'_>, text: &str, kinds: &[i64]) -> Result<NameMatches> {
+    pub(crate) fn find(view: &mut View<'_>, text: &str, kinds: &[i64]) -> Result<NameMatches> {
         let asked = NameQuery::new(text);
         let words = &*asked.words;
         let mut found = Vec::new();

@@ -32,10 +32,10 @@ impl ServerState {
     /// For tools, which check what is named before they are called.
     pub(crate) fn memory(&self, cx: &Cx) -> Memory {
         // Whoever calls may watch, and others may change what they watch.
-        self.store.look_at_others();
+        self.store.follow_other_processes();
         let (principal, mut memory) = (cx.principal(), self.store.of(&tenant::of(cx)));
         if let Some(name) = tenant::chosen(cx) {
-            memory = memory.asked_for_as(&name);
+            memory = memory.named_by_caller(&name);
         }
         let client = cx.client_info().and_then(|info| info.to::<serde_json::Value>().ok());
         let name = client.as_ref().and_then(|info| info["name"].as_str());

@@ -116,7 +116,7 @@ impl Store {
     }
 
     /// Begins to look for what other processes change, unless that was begun before. It ends with the store.
-    pub(crate) fn look_at_others(&self) {
+    pub(crate) fn follow_other_processes(&self) {
         if self.0.feed.looking.load(Ordering::Relaxed) {
             return;
         }

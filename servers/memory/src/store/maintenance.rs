@@ -19,25 +19,25 @@ pub(crate) struct ChangedTenants {
 
 impl Store {
     /// Rings after each change that this process makes.
-    pub(crate) fn bell(&self) -> Arc<Notify> {
-        self.0.bell.clone()
+    pub(crate) fn change_signal(&self) -> Arc<Notify> {
+        self.0.change_signal.clone()
     }
 
     /// Whose memory was changed after the change with this number.
-    pub(crate) async fn news(&self, after: i64) -> Result<ChangedTenants> {
+    pub(crate) async fn changed_since(&self, after: i64) -> Result<ChangedTenants> {
         self.read(move |sql| {
-            let mut news = ChangedTenants { tenants: Vec::new(), last: after };
+            let mut changed = ChangedTenants { tenants: Vec::new(), last: after };
             sql.each(
                 "SELECT t.name, MAX(c.id) FROM changes c JOIN tenants t ON t.id = c.tenant WHERE c.id > ?1
                  GROUP BY t.name ORDER BY t.name",
                 &[Value::Int(after)],
                 &mut |row| {
-                    news.tenants.push(row.text(0)?);
-                    news.last = news.last.max(row.int(1)?);
+                    changed.tenants.push(row.text(0)?);
+                    changed.last = changed.last.max(row.int(1)?);
                     Ok(())
                 },
             )?;
-            Ok(news)
+            Ok(changed)
         })
         .await
     }
@@ -50,7 +50,7 @@ impl Memory {
     }
 
     /// Does upkeep: all of it, or nothing. The history does not show it.
-    pub(crate) async fn tend<T: Send + 'static>(
+    pub(crate) async fn maintain<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Change<'_>) -> Result<T> + Send + 'static,
     ) -> Result<T> {

@@ -70,7 +70,7 @@ struct StoreState {
     tenants: Mutex<HashMap<Arc<str>, i64>>,
     most_tenants: AtomicUsize,
     /// Rung after each change.
-    bell: Arc<Notify>,
+    change_signal: Arc<Notify>,
     feed: Feed,
 }
 
@@ -96,7 +96,7 @@ impl Store {
             places: Arc::new(Semaphore::new(READERS)),
             tenants: Mutex::default(),
             most_tenants: AtomicUsize::new(MOST_TENANTS),
-            bell: Arc::default(),
+            change_signal: Arc::default(),
             feed: Feed::default(),
         })))
     }
@@ -231,7 +231,7 @@ impl Memory {
 
     /// The same memory, which a caller who is not authenticated asked for by this name. If there is no such tenant, that
     /// is what is said of a thing that is not found in it.
-    pub(crate) fn asked_for_as(&self, name: &str) -> Memory {
+    pub(crate) fn named_by_caller(&self, name: &str) -> Memory {
         Memory { named: Some(name.into()), ..self.clone() }
     }
 
@@ -263,7 +263,7 @@ impl Memory {
         let whose = self.tenant.clone();
         let kept = move |(done, id, notices)| {
             feed.feed.committed(&whose, id, &notices);
-            feed.bell.notify_one();
+            feed.change_signal.notify_one();
             done
         };
         self.store.write_then(work, kept).await

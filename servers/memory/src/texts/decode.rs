@@ -139,7 +139,10 @@ fn utf8(field: &str, bytes: &[u8], charset: Option<&str>) -> Result<String> {
         },
         None => Err(Fault::input(
             field,
-            format!("is written in {:?}, which cannot be read; save it as UTF-8", super::shown(&charset)),
+            format!(
+                "is written in {:?}, which cannot be read; save it as UTF-8",
+                super::abbreviated(&charset)
+            ),
         )),
     }
 }

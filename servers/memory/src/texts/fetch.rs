@@ -14,7 +14,7 @@ use tidegate_web::{
 use url::Url;
 
 use super::kind::{Kind, READABLE};
-use super::{SourceText, decode, file, shown};
+use super::{SourceText, abbreviated, decode, file};
 use crate::circuits;
 use crate::error::{Code, Fault, Result};
 
@@ -136,7 +136,7 @@ impl Fetcher {
             return Err(wrong(format!(
                 "the server sends the page compressed ({:?}) although it was asked not to, which is not supported; pass the \
                  contents as \"text\"",
-                shown(packed)
+                abbreviated(packed)
             )));
         }
         let content_type = response.header(CONTENT_TYPE).to_owned();
@@ -145,7 +145,7 @@ impl Fetcher {
             if what.eq_ignore_ascii_case("application/pdf") {
                 return decode::pdf("url");
             }
-            wrong(format!("the page is {:?}; {READABLE} can be read", shown(what)))
+            wrong(format!("the page is {:?}; {READABLE} can be read", abbreviated(what)))
         })?;
         let bytes = response.whole(self.max).await.map_err(|error| match error {
             Error::TooLarge(most) => file::too_large("url", most),
@@ -194,7 +194,7 @@ fn parse(given: &str) -> Result<Url> {
     let url = Url::parse(given).map_err(|error| {
         wrong(format!(
             "{:?} is not a valid URL ({error}); it must start with https:// or http://",
-            shown(given)
+            abbreviated(given)
         ))
     })?;
     check(&url).map_err(|fault| Fault::input("url", fault.message))?;
@@ -228,16 +228,16 @@ fn outside(error: Error) -> Fault {
             return wrong(format!(
                 "{:?} is not on the public internet, but the metadata address of a cloud or a network; nothing is ever \
                  fetched from there",
-                shown(host)
+                abbreviated(host)
             ));
         }
         Error::Forbidden { host, .. } => {
             return wrong(format!(
                 "{:?} is not on the public internet, so it is not fetched; pass the contents as \"text\"",
-                shown(host)
+                abbreviated(host)
             ));
         }
-        Error::NoHost(host) => format!("url: there is no host {:?}", shown(host)),
+        Error::NoHost(host) => format!("url: there is no host {:?}", abbreviated(host)),
         // That we hold back says nothing about the host.
         Error::Busy(_) => return Fault::new(Code::Unavailable, format!("url: {error}")),
         _ if error.is_timeout() => "url: the server took too long".to_owned(),

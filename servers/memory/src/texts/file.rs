@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use super::kind::Kind;
-use super::{SourceText, decode, shown};
+use super::{SourceText, abbreviated, decode};
 use crate::error::{Code, Fault, Result};
 
 /// Reads a file below one of these folders. A path that is not absolute is looked for in each of them.
@@ -25,7 +25,7 @@ pub(crate) fn read(field: &str, path: &str, folders: &[PathBuf], max: usize) -> 
         // The same sentence whether it exists or not: what is elsewhere is nobody's business.
         return Err(Fault::input(
             field,
-            format!("there is no file {:?} in the folders that may be read", shown(path)),
+            format!("there is no file {:?} in the folders that may be read", abbreviated(path)),
         ));
     };
     let bytes =
@@ -36,7 +36,7 @@ pub(crate) fn read(field: &str, path: &str, folders: &[PathBuf], max: usize) -> 
                     tracing::warn!(%error, path = %real.display(), "a file cannot be read");
                     Fault::new(
                         Code::Outside,
-                        format!("{field}: {:?} cannot be read: {}", shown(path), error.kind()),
+                        format!("{field}: {:?} cannot be read: {}", abbreviated(path), error.kind()),
                     )
                 }
             },
@@ -88,7 +88,7 @@ fn open(field: &str, given: &str, path: &Path) -> Result<File, ReadFailure> {
             (_, true) => "is a folder: give the files in it one by one",
             _ => "is no file, but a device or a pipe",
         };
-        Err(ReadFailure::Refused(Fault::input(field, format!("{:?} {why}", shown(given)))))
+        Err(ReadFailure::Refused(Fault::input(field, format!("{:?} {why}", abbreviated(given)))))
     };
     plain(&std::fs::symlink_metadata(path)?)?;
     let file = File::open(path)?;
@@ -99,7 +99,7 @@ fn open(field: &str, given: &str, path: &Path) -> Result<File, ReadFailure> {
         true => Ok(file),
         false => Err(ReadFailure::Refused(Fault::input(
             field,
-            format!("{:?} changed while it was opened", shown(given)),
+            format!("{:?} changed while it was opened", abbreviated(given)),
         ))),
     }
 }

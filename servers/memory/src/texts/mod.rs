@@ -22,7 +22,7 @@ pub(crate) const MAX_BYTES: usize = 10_000_000;
 pub(crate) const MAX_TITLE: usize = 200;
 
 /// As much of what was given as fits in a sentence.
-pub(crate) fn shown(given: &str) -> String {
+pub(crate) fn abbreviated(given: &str) -> String {
     given.chars().take(80).collect()
 }
 

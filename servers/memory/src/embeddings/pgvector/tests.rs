@@ -121,7 +121,7 @@ async fn an_index_finds_what_an_exact_comparison_finds() {
     fastrand::seed(2);
     let memory = store.of("ours");
     make(&memory, &[pages::ENTITY], (0..1_000).map(|_| vector(16)).collect()).await;
-    memory.tend(|change| ready(change, MODEL)?.unwrap().make_index(change, pages::ENTITY)).await.unwrap();
+    memory.maintain(|change| ready(change, MODEL)?.unwrap().make_index(change, pages::ENTITY)).await.unwrap();
     let queries: Vec<Vec<f32>> = (0..20).map(|_| vector(16)).collect();
     let right = memory.view(move |view| {
         // So few would all be compared.
@@ -158,7 +158,7 @@ async fn many_that_were_kept_before_come_in_and_are_indexed() {
         SELECT ?1, id, ?2, id, id / 1000, (SELECT string_agg(CASE WHEN id >> n & 1 = 1 THEN '\\x0000803f'::bytea
             ELSE '\\x000080bf'::bytea END, '') FROM generate_series(0, 7) n) FROM pages WHERE tenant = ?1";
     memory
-        .tend(move |change| {
+        .maintain(move |change| {
             change.run(pages, &[])?;
             change.run(states, &[])?;
             change.run(vectors, &[Value::Text(MODEL.into())])
@@ -168,7 +168,7 @@ async fn many_that_were_kept_before_come_in_and_are_indexed() {
     let mut rounds = 0;
     while memory.view(|view| is_behind(view, MODEL)).await.unwrap() {
         assert!(memory.view(|view| ready(view, MODEL)).await.unwrap().is_none(), "not before all came in");
-        memory.tend(|change| follow(change, MODEL)).await.unwrap();
+        memory.maintain(|change| follow(change, MODEL)).await.unwrap();
         rounds += 1;
     }
     assert_eq!(rounds, 21, "some at a time");
@@ -192,13 +192,13 @@ async fn models_may_have_many_dimensions_and_others_than_before() {
         let form = memory.view(|view| Ok(ready(view, MODEL)?.unwrap().form)).await.unwrap();
         assert_eq!(form, wanted);
         // The index is made in the same way, however many there are.
-        let indexed = memory.tend(move |change| {
+        let indexed = memory.maintain(move |change| {
             let tables = ready(change, MODEL)?.unwrap();
             tables.make_index(change, pages::ENTITY)?;
             tables.is_indexed(change, pages::ENTITY)
         });
         assert_eq!(indexed.await.unwrap(), dimensions <= HALVES);
-        memory.tend(|change| vectors::remove(change, MODEL)).await.unwrap();
+        memory.maintain(|change| vectors::remove(change, MODEL)).await.unwrap();
         assert!(memory.view(|view| ready(view, MODEL)).await.unwrap().is_none());
     }
     let tables = "SELECT COUNT(*) FROM pg_class, tenants t WHERE t.id = ?1 AND relkind = 'r' AND relname LIKE 'near\\_' || t.id || '\\_%'";

@@ -169,7 +169,7 @@ async fn asked(toolbox: &Toolbox, args: &AskAgent, cx: &Cx) -> Result<(RunInput,
     };
     let session = start.session.clone();
     let kept =
-        caller.memory.change("ask_agent", move |change| sessions::keep(change, &owner, &session, exchange));
+        caller.memory.change("ask_agent", move |change| sessions::record(change, &owner, &session, exchange));
     if let Err(fault) = kept.await {
         // The answer is there, and was not for nothing.
         tracing::warn!(%fault, "an answer was not kept with its session");
@@ -215,7 +215,7 @@ async fn begin(
         None => Vec::new(),
         Some(name) => {
             let (owner, name) = (owner.to_owned(), name.clone());
-            caller.memory.view(move |view| sessions::earlier(view, &owner, &name)).await?
+            caller.memory.view(move |view| sessions::transcript(view, &owner, &name)).await?
         }
     };
     let (tools, missing) = toolbox.tools(cx, until, &found.agent).await;

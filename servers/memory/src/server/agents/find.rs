@@ -137,7 +137,7 @@ fn look(view: &mut View<'_>, address: &Address, caller: &str, standing: Standing
         Address::System(_) => None,
         Address::Plain(name) => match repository::find(view, caller, name)? {
             None if system::named(name).is_some() || bare(name).and_then(system::named).is_some() => None,
-            None => match repository::holders(view, name)?.as_slice() {
+            None => match repository::owners_of(view, name)?.as_slice() {
                 [] => None,
                 [only] => repository::find(view, only, name)?,
                 several => return Ok(Lookup::Several(several.to_vec())),
@@ -155,7 +155,7 @@ fn look(view: &mut View<'_>, address: &Address, caller: &str, standing: Standing
         }
         Address::User { owner, name } => match repository::find(view, owner, name)? {
             None if standing == Standing::Tenant => match repository::find(view, caller, name)? {
-                None => match repository::holders(view, name)?.as_slice() {
+                None => match repository::owners_of(view, name)?.as_slice() {
                     [only] => repository::find(view, only, name)?,
                     _ => None,
                 },

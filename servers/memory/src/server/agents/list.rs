@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
 use super::caller::{Caller, denied};
-use super::manage::{AgentArgs, CallerArgs, one};
+use super::manage::{AgentArgs, CallerArgs, find_agent};
 use super::resources::item;
 use crate::agents::address::{self, Address};
 use crate::agents::{index, repository, system};
@@ -94,7 +94,7 @@ async fn list_agents(state: ServerState, args: ListAgents, cx: Cx) -> Result<Too
 }
 
 async fn get_agent(state: ServerState, args: AgentArgs, cx: Cx) -> Result<ToolResult, ToolError> {
-    let (caller, found) = one(&state, &cx, &args).await?;
+    let (caller, found) = find_agent(&state, &cx, &args).await?;
     let history = match found.kept {
         Some(kept) => {
             let name = found.agent.name.clone();

@@ -273,7 +273,7 @@ async fn create_agent(state: ServerState, args: CreateAgent, cx: Cx) -> Result<T
     done(&uri, "Agent created successfully", &version)
 }
 
-pub(super) async fn one(
+pub(super) async fn find_agent(
     state: &ServerState,
     cx: &Cx,
     which: &AgentArgs,
@@ -286,7 +286,7 @@ pub(super) async fn one(
 
 /// The agent that is to be changed, which must be one that was made.
 async fn own(state: &ServerState, cx: &Cx, which: &AgentArgs) -> Result<(Caller, find::FoundAgent), Fault> {
-    let (caller, found) = one(state, cx, which).await?;
+    let (caller, found) = find_agent(state, cx, which).await?;
     match (&found.kept, caller.named()) {
         (Some(kept), Some(who)) if kept.owner != who => {
             let whose = &kept.owner;

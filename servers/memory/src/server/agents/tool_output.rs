@@ -21,7 +21,7 @@ impl ToolOutput {
 }
 
 /// What a result says, in words.
-pub(super) fn given(result: &Json) -> ToolOutput {
+pub(super) fn of_result(result: &Json) -> ToolOutput {
     let result: Value = result.to().unwrap_or_default();
     let blocks = result["content"].as_array().into_iter().flatten();
     let texts: Vec<&str> = blocks.filter_map(|block| block["text"].as_str()).collect();
@@ -34,7 +34,7 @@ pub(super) fn given(result: &Json) -> ToolOutput {
 }
 
 /// What a resource says.
-pub(super) fn contents(result: &Json) -> ToolOutput {
+pub(super) fn of_contents(result: &Json) -> ToolOutput {
     let result: Value = result.to().unwrap_or_default();
     let parts = result["contents"].as_array().into_iter().flatten();
     let texts: Vec<&str> = parts.filter_map(|part| part["text"].as_str()).collect();

@@ -14,7 +14,7 @@ use tidegate_server::{Cx, Principal, Server, ServerDoor};
 use tidegate_service::{Call, Context, Door, Reply};
 
 use super::tool_names::{alias, is_here, names, own_names};
-use super::tool_output::{ToolOutput, contents, given};
+use super::tool_output::{ToolOutput, of_contents, of_result};
 use crate::agents::agentlet::{Agent, Named};
 use crate::models::{ANSWER, ToolOffer};
 use crate::server::runs::{DEPTH_META, RUN_META, depth};
@@ -118,7 +118,7 @@ impl Toolbox {
             let reads = tool["annotations"]["readOnlyHint"] == true;
             tools.push(AgentTool { offer, name, place, reads });
         }
-        tools.extend(reading(agent, &mut taken));
+        tools.extend(resource_tool(agent, &mut taken));
         (tools, missing)
     }
 
@@ -179,7 +179,7 @@ impl Toolbox {
             _ => answer(self.own(), Method::ToolsCall, params, here(cx), until).await,
         };
         match reply {
-            Reply::Complete(result) => given(&result),
+            Reply::Complete(result) => of_result(&result),
             Reply::Error(error) if error.symbol() == Symbol::MissingCapability => ToolOutput::failed(ASKS),
             Reply::Error(error) => ToolOutput::failed(error.message().to_owned()),
             Reply::InputRequired(_) => ToolOutput::failed(ASKS),
@@ -199,7 +199,7 @@ impl Toolbox {
             reply = answer(door, Method::ResourcesRead, params, whose(cx), until).await;
         }
         match reply {
-            Reply::Complete(result) => contents(&result),
+            Reply::Complete(result) => of_contents(&result),
             Reply::Error(error) => ToolOutput::failed(error.message().to_owned()),
             _ => ToolOutput::failed("The resource cannot be read"),
         }
@@ -223,7 +223,7 @@ const AS_USER: [&str; 9] = [
 ];
 
 /// The tool by which an agent reads its resources, if it has any.
-fn reading(agent: &Agent, taken: &mut HashSet<String>) -> Option<AgentTool> {
+fn resource_tool(agent: &Agent, taken: &mut HashSet<String>) -> Option<AgentTool> {
     let mut uris: Vec<&str> = Vec::new();
     let mut description = "Read one of these resources:".to_owned();
     for resource in &agent.resources {

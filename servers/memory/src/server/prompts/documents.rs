@@ -7,7 +7,7 @@ use crate::documents::read::{self, DocumentRow};
 use crate::error::{Code, Fault};
 use crate::server::resources;
 use crate::server::state::ServerState;
-use crate::texts::shown;
+use crate::texts::abbreviated;
 
 /// How many characters of documents are put into one message.
 const ROOM: usize = 40_000;
@@ -70,7 +70,8 @@ fn documents(state: &ServerState, name: &str, description: &str) -> Argument {
                     false => ("", typed.value.as_str()),
                 };
                 let mut offered = resources::numbers(view, value)?;
-                offered.extend(read::titled(view, value, OFFERED)?.into_iter().map(|(_, title)| title));
+                offered
+                    .extend(read::by_title_prefix(view, value, OFFERED)?.into_iter().map(|(_, title)| title));
                 offered.dedup();
                 Ok(offered.into_iter().map(|one| format!("{before}{one}")).collect::<Vec<String>>())
             });
@@ -155,14 +156,14 @@ async fn excerpts(
         .view(move |view| {
             let mut all = Vec::new();
             for name in names {
-                let kept = read::named(view, &name)?.ok_or_else(|| {
+                let kept = read::by_name(view, &name)?.ok_or_else(|| {
                     let what = format!(
                         "{field}: there is no document {:?}; list_documents shows those that there are",
-                        shown(&name)
+                        abbreviated(&name)
                     );
                     Fault::new(Code::NotFound, what)
                 })?;
-                let text = read::part(view, &kept, 0, each as i64)?;
+                let text = read::text_range(view, &kept, 0, each as i64)?;
                 all.push((kept, text));
             }
             Ok(all)

@@ -11,7 +11,7 @@ use crate::documents::read;
 use crate::server::state::ServerState;
 use crate::server::tenant;
 use crate::store::View;
-use crate::texts::shown;
+use crate::texts::abbreviated;
 use crate::uri::qualified;
 
 /// One document.
@@ -29,7 +29,7 @@ pub(crate) fn add(server: Server, state: &ServerState) -> Server {
                     async move {
                         let memory = memory?;
                         let none = |why: &str| {
-                            let what = format!("There is no document at {}{why}", shown(vars.uri()));
+                            let what = format!("There is no document at {}{why}", abbreviated(vars.uri()));
                             ToolError::new(Symbol::ResourceNotFound, what)
                         };
                         let key = model::key("id", vars.get("id").unwrap_or_default())
@@ -78,7 +78,7 @@ pub(crate) fn add(server: Server, state: &ServerState) -> Server {
 fn entry(document: &Document, chosen: Option<&str>) -> Resource {
     let from = match document.source.as_str() {
         "text" => String::new(),
-        source => format!(", from {}", shown(source)),
+        source => format!(", from {}", abbreviated(source)),
     };
     Resource::new(qualified(&document.uri, chosen), document.id.clone())
         .title(document.title.clone())
@@ -95,13 +95,13 @@ pub(crate) fn numbers(view: &mut View<'_>, typed: &str) -> crate::error::Result<
         return Ok(newest.into_iter().map(|kept| kept.document.id).collect());
     }
     let digits = typed.strip_prefix("doc-").unwrap_or_default();
-    Ok(read::numbered(view, digits, OFFERED)?.into_iter().map(model::id).collect())
+    Ok(read::by_number_prefix(view, digits, OFFERED)?.into_iter().map(model::id).collect())
 }
 
 /// The ids of documents whose id or title begins so: the newest, if nothing is typed yet.
 pub(crate) fn ids(view: &mut View<'_>, typed: &Completing) -> crate::error::Result<Vec<String>> {
     let mut found = numbers(view, &typed.value)?;
-    for (key, _) in read::titled(view, &typed.value, OFFERED)? {
+    for (key, _) in read::by_title_prefix(view, &typed.value, OFFERED)? {
         let id = model::id(key);
         if !found.contains(&id) {
             found.push(id);

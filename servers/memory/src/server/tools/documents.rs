@@ -228,7 +228,7 @@ async fn get_document(state: ServerState, args: GetDocument, cx: Cx) -> Result<T
                     Fault::new(Code::NotFound, what)
                 })?,
             };
-            let text = read::part(view, &kept, offset, limit)?;
+            let text = read::text_range(view, &kept, offset, limit)?;
             Ok((kept.document, text))
         })
         .await?;
@@ -293,7 +293,7 @@ async fn update_document(state: ServerState, args: UpdateDocument, cx: Cx) -> Re
         None => None,
     };
     let work = move |change: &mut crate::store::Change<'_>| {
-        let kept = read::known(change, key)?;
+        let kept = read::require(change, key)?;
         let old = write::as_it_is(&kept);
         let mut metadata = old.metadata.clone();
         metadata.extend(given.metadata.unwrap_or_default());

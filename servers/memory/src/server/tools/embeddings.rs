@@ -205,7 +205,7 @@ async fn embedding(
             let made: Vec<Vec<f32>> = vectors.iter().map(|made| made.vector.clone()).collect();
             if anew {
                 let by = semantic.model().clone();
-                memory.tend(move |change| vectors::save(change, &by, &vectors)).await?;
+                memory.maintain(move |change| vectors::save(change, &by, &vectors)).await?;
             }
             made
         }

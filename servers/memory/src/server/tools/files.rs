@@ -11,7 +11,7 @@ use super::{change, json_result, object_schema, read_tool, schema_of, with_handl
 use crate::archive::devflow;
 use crate::archive::file::add;
 use crate::archive::history::{self, Numbered};
-use crate::archive::page::{ExportCursor, part};
+use crate::archive::page::{ExportCursor, export_page};
 use crate::archive::read::{Problem, Reader};
 use crate::error::Fault;
 use crate::graph::model::Graph;
@@ -138,7 +138,7 @@ async fn export(state: ServerState, args: Export, cx: Cx) -> Result<ToolResult, 
         return Ok(ToolResult::text(jsonl).structured(Json::from(structured)));
     }
     let from = args.cursor.as_deref().map_or(Ok(ExportCursor::FIRST), ExportCursor::parse)?;
-    let part = memory.view(move |view| part(view, from, PART, true)).await?;
+    let part = memory.view(move |view| export_page(view, from, PART, true)).await?;
     let mut structured =
         json!({"entities": part.entities, "relations": part.relations, "jsonl": &*part.text});
     if part.properties > 0 {
@@ -168,7 +168,7 @@ async fn import(state: ServerState, args: Import, cx: Cx) -> Result<ToolResult, 
             Ok(told)
         }
         ImportedFile::Whole(lines) => {
-            let mut told = history::bring(change, lines.into_iter().map(Ok), max_document)?.to_json(true);
+            let mut told = history::import(change, lines.into_iter().map(Ok), max_document)?.to_json(true);
             told["skipped"] = 0.into();
             Ok(told)
         }

@@ -16,7 +16,7 @@ use crate::graph::relations::{self, Direction};
 use crate::server::state::ServerState;
 use crate::server::tenant;
 use crate::store::{Memory, Value as Sql, View};
-use crate::texts::shown;
+use crate::texts::abbreviated;
 use crate::{pages, search};
 
 /// How far relations are followed at most.
@@ -200,7 +200,7 @@ fn nothing(wanted: &EntityQuery, mode: &str, nearest: &[String]) -> Result<ToolR
         true => String::new(),
         false => format!("; the closest are {}", nearest.join(", ")),
     };
-    let message = format!("Entity {:?}{kind} not found{near}", shown(&wanted.words));
+    let message = format!("Entity {:?}{kind} not found{near}", abbreviated(&wanted.words));
     let structured = json!({
         "status": "not_found", "found": false, "lookup_mode": mode, "entity": null, "related": [],
         "nearest": nearest, "message": message,

@@ -87,7 +87,7 @@ pub(super) async fn search(
         SearchMethod::Both => {
             let query = wanted.query.clone();
             let worded = memory.view(move |view| {
-                let names = NameMatches::like(view, &query, &kinds)?;
+                let names = NameMatches::find(view, &query, &kinds)?;
                 let exact = search::by_words(view, &query, &names, &kinds, wide)?;
                 // What is nearly the words counts if nothing has them.
                 let words = if exact.is_empty() { search::fuzzy(view, &query, &kinds, wide)? } else { exact };
