@@ -5,11 +5,10 @@
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let folder = std::env::temp_dir().join(format!("tidegate-memory-doc-{}", std::process::id()));
-//! let store = tidegate_memory::Store::open(folder.join("memory.db"))?;
+//! # let folder = tempfile::tempdir()?;
+//! let store = tidegate_memory::Store::open(folder.path().join("memory.db"))?;
 //! let server = tidegate_memory::server(store);
 //! # drop(server);
-//! # std::fs::remove_dir_all(folder)?;
 //! # Ok(())
 //! # }
 //! ```

@@ -187,7 +187,7 @@ impl EntityVersion {
             false => numbers.of(RowKind::Entity, "key", self.key)?,
         };
         let uid = match (known, self.uid) {
-            (0, None) => Value::Text(ids::new()?.into()),
+            (0, None) => Value::Text(ids::new().into()),
             (0, Some(uid)) => {
                 if uid.trim().is_empty()
                     || uid.chars().count() > ids::MAX_ID

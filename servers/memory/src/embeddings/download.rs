@@ -93,10 +93,6 @@ mod tests {
     use super::super::loopback::serve;
     use super::*;
 
-    fn folder(name: &str) -> std::path::PathBuf {
-        std::env::temp_dir().join(format!("tidegate-download-{name}-{}", std::process::id()))
-    }
-
     #[tokio::test]
     async fn three_files_are_brought_from_wherever_they_are() {
         let (base, seen) = serve(|_, (head, _)| match head.contains("/elsewhere/") {
@@ -104,9 +100,10 @@ mod tests {
             false => (302, "location: /elsewhere/x\r\n".to_owned(), Vec::new()),
         })
         .await;
-        let folder = folder("three");
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
         let mut heard = Vec::new();
-        download(&base, "some/model", &folder, |name, there, whole| {
+        download(&base, "some/model", folder, |name, there, whole| {
             heard.push((name.to_owned(), there, whole))
         })
         .await
@@ -115,22 +112,21 @@ mod tests {
             assert_eq!(std::fs::read(folder.join(name)).unwrap(), b"content");
             assert!(heard.contains(&(name.to_owned(), 7, Some(7))), "{heard:?}");
         }
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 3);
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), 3);
         assert!(seen.lock().unwrap()[0].0.starts_with("GET /some/model/resolve/main/config.json "));
-        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[tokio::test]
     async fn what_is_not_there_leaves_no_file() {
         let (base, _) = serve(|_, _| (404, String::new(), b"no".to_vec())).await;
-        let folder = folder("none");
-        let fault = download(&base, "some/model", &folder, |_, _, _| ()).await.unwrap_err();
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let fault = download(&base, "some/model", folder, |_, _, _| ()).await.unwrap_err();
         assert!(fault.message.contains("404"), "{fault}");
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(folder).unwrap().count(), 0);
         for repo in ["model", "../model", "a/b/c", "a/b?c", "/b"] {
-            let fault = download(&base, repo, &folder, |_, _, _| ()).await.unwrap_err();
+            let fault = download(&base, repo, folder, |_, _, _| ()).await.unwrap_err();
             assert!(fault.message.contains("owner"), "{repo}: {fault}");
         }
-        std::fs::remove_dir_all(folder).unwrap();
     }
 }

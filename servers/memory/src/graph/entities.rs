@@ -106,7 +106,7 @@ pub(crate) fn create(change: &mut Change<'_>, entities: Vec<Entity>) -> Result<V
 
 fn insert(change: &mut Change<'_>, entity: &Entity) -> Result<i64> {
     let (now, id) = (Value::Int(change.now), Value::Int(change.id));
-    let uid = Value::Text(ids::new()?.into());
+    let uid = Value::Text(ids::new().into());
     let key = change.one(
         "INSERT INTO entities (tenant, key, name, type, since, made, uid)
          VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6) RETURNING id",

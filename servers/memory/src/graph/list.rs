@@ -149,14 +149,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_part_of_the_list_is_found_without_looking_at_the_rest() {
-        let folder = std::env::temp_dir().join(format!("tidegate-memory-list-{}", std::process::id()));
-        let memory = Store::open(folder.join("memory.db")).unwrap().of("one");
+        let folder = tempfile::tempdir().unwrap();
+        let memory = Store::open(folder.path().join("memory.db")).unwrap().of("one");
         let plan = memory.view(|view| {
             let values = [Value::Int(pages::ENTITY), Value::Int(9), Value::Int(9)];
             view.all(&format!("EXPLAIN QUERY PLAN {NEWEST}"), &values, |row| row.text(3))
         });
         let plan = plan.await.unwrap().join("\n");
-        std::fs::remove_dir_all(folder).unwrap();
         for step in [
             "e USING INDEX entities_listed (tenant=? AND key<?)",
             "o USING INDEX observations_paged (tenant=? AND page=?)",

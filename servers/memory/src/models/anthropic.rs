@@ -124,7 +124,7 @@ impl Reader {
                 self.count(&event["usage"]);
             }
             "message_stop" => self.ended = true,
-            "error" => return Err(super::http::told(&event["error"])),
+            "error" => return Err(super::http::provider_error(&event["error"])),
             // Pings, and what may be added some day.
             _ => {}
         }

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant, SystemTime};
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 use serde_json::Value;
+use tidegate_protocol::sse::SseDecoder;
 use tidegate_service::layers::Pass;
 use tidegate_web::{Answer, Attempts, Backoff, Request as Sent};
 
 use super::conversation::{ModelReply, Request};
-use super::sse::Events;
 use super::{Kind, ModelChoice, Models, Provider, RequestStyle, anthropic, openai, plain};
 use crate::circuits;
 use crate::error::{Code, Fault, Result};
@@ -22,6 +22,8 @@ const AGAIN: u32 = 2;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Most bytes of one answer.
 pub(super) const MAX_ANSWER: usize = 8 * 1024 * 1024;
+/// Most bytes of one event of a stream.
+const MAX_EVENT: usize = 4 * 1024 * 1024;
 /// Most bytes of a refusal that are read, and most characters that are told.
 const MAX_REFUSAL: usize = 64 * 1024;
 const TOLD: usize = 300;
@@ -187,7 +189,7 @@ async fn attempt(
     if !response.status().is_success() {
         return Err(refusal(provider, model, newer, response).await);
     }
-    let mut said = hear(provider, request, response, heard).await?;
+    let mut said = read_reply(provider, request, response, heard).await?;
     if said.model.is_empty() {
         said.model = model.to_owned();
     }
@@ -213,7 +215,7 @@ impl Reader {
 }
 
 /// Reads the answer as it comes.
-async fn hear(
+async fn read_reply(
     provider: &Provider,
     request: &Request<'_>,
     mut response: Answer,
@@ -227,7 +229,7 @@ async fn hear(
         Kind::Anthropic => Reader::Anthropic(anthropic::Reader::default()),
         Kind::OpenAi => Reader::OpenAi(openai::Reader::default()),
     };
-    let (mut events, mut whole, mut bytes) = (Events::default(), Vec::new(), 0);
+    let (mut events, mut whole, mut bytes) = (SseDecoder::new(MAX_EVENT), Vec::new(), 0);
     let mut take = |reader: &mut Reader, data: &str| reader.event(data, &mut *heard);
     // What a provider says about itself in the middle of its answer may be over in a moment.
     let later = |fault: Fault| {
@@ -252,7 +254,7 @@ async fn hear(
         }
         match in_one_piece {
             true => whole.extend_from_slice(&piece),
-            false => events.take(&piece, |data| take(&mut reader, data)).map_err(later)?,
+            false => each_event(&mut events, &piece, |data| take(&mut reader, data)).map_err(later)?,
         }
     }
     if in_one_piece {
@@ -262,13 +264,24 @@ async fn hear(
             Reader::OpenAi(reader) => reader.whole(&message),
         }
     } else {
-        events.end(|data| take(&mut reader, data)).map_err(later)?;
+        // Some end their stream without the empty line after the last event.
+        each_event(&mut events, b"\n\n", |data| take(&mut reader, data)).map_err(later)?;
     }
     let said = match reader {
         Reader::Anthropic(reader) => reader.finish(),
         Reader::OpenAi(reader) => reader.finish(request.turns.len()),
     };
     said.ok_or_else(|| broken("was cut off"))
+}
+
+/// Hands over the data of each event that this piece of the stream completes.
+fn each_event(events: &mut SseDecoder, piece: &[u8], mut each: impl FnMut(&str) -> Result<()>) -> Result<()> {
+    events.push(piece);
+    while let Some(event) = events.next_event() {
+        let event = event.map_err(|_| outside("The model sent an event that is too long".to_owned()))?;
+        each(&event.data)?;
+    }
+    Ok(())
 }
 
 /// What is to be done about a status that is no success.
@@ -278,7 +291,7 @@ async fn refusal(provider: &Provider, model: &str, newer: bool, response: Answer
     let body = response.beginning(MAX_REFUSAL).await;
     let code = status.as_u16();
     let why = match serde_json::from_slice::<Value>(&body) {
-        Ok(body) => hide(provider, told(body.get("error").unwrap_or(&body))).message,
+        Ok(body) => hide(provider, provider_error(body.get("error").unwrap_or(&body))).message,
         Err(_) => "no details".to_owned(),
     };
     let said = |what: String| outside(format!("{what} ({code}): {why}"));
@@ -307,7 +320,7 @@ async fn refusal(provider: &Provider, model: &str, newer: bool, response: Answer
 }
 
 /// What a provider says of an error.
-pub(super) fn told(error: &Value) -> Fault {
+pub(super) fn provider_error(error: &Value) -> Fault {
     let text = error.as_str().or_else(|| error["message"].as_str()).or_else(|| error["detail"].as_str());
     let text = text.unwrap_or("no details").trim();
     let mut short: String = text.chars().filter(|c| !c.is_control()).take(TOLD).collect();
@@ -329,4 +342,34 @@ pub(super) fn unreachable(provider: &Provider, error: &tidegate_web::Error) -> F
     tracing::warn!(provider = %provider.name, %error, "a provider cannot be reached");
     let why = if error.is_timeout() { "it did not answer in time" } else { "the connection failed" };
     outside(format!("The provider {} cannot be reached: {why}", provider.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_the_same_wherever_they_are_cut() {
+        let text =
+            ": hello\r\nevent: a\r\ndata: {\"ä\":\r\ndata: 1}\r\n\r\n\ndata:two\n\nid: 3\r\rdata: last";
+        for size in 1..text.len() {
+            let (mut events, mut seen) = (SseDecoder::new(MAX_EVENT), Vec::new());
+            for piece in text.as_bytes().chunks(size).chain([&b"\n\n"[..]]) {
+                let each = |data: &str| {
+                    seen.push(data.to_owned());
+                    Ok(())
+                };
+                each_event(&mut events, piece, each).unwrap();
+            }
+            assert_eq!(seen, ["{\"ä\":\n1}", "two", "last"], "in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn an_endless_line_is_refused() {
+        let mut events = SseDecoder::new(MAX_EVENT);
+        let piece = vec![b'x'; 1 << 20];
+        let taken = (0..5).try_for_each(|_| each_event(&mut events, &piece, |_| Ok(())));
+        assert!(taken.unwrap_err().message.contains("too long"));
+    }
 }

@@ -13,7 +13,6 @@ mod names;
 mod openai;
 mod plain;
 mod sampling;
-mod sse;
 
 use std::fmt;
 use std::time::Duration;

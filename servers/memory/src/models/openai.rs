@@ -95,7 +95,7 @@ impl Reader {
             return Err(Fault::new(Code::Outside, "The model sent an event that is not valid JSON"));
         };
         if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
-            return Err(super::http::told(error));
+            return Err(super::http::provider_error(error));
         }
         self.take(&event, "delta", heard);
         Ok(())

@@ -5,8 +5,9 @@
 #[path = "../../tests/memory/cluster.rs"]
 mod cluster;
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use tempfile::TempDir;
 
 use super::{Dialect, Location, Memory, Store, Value, schema, tenants};
 use crate::error::{Code, Fault};
@@ -18,15 +19,15 @@ use crate::{pages, search};
 /// A memory of each kind that there is here, with what it is kept in.
 struct Kinds {
     memories: Vec<Memory>,
-    folder: PathBuf,
+    folder: TempDir,
 }
 
 impl Kinds {
     fn new() -> Kinds {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("tidegate_store_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let folder = std::env::temp_dir().join(&name);
-        let mut memories = vec![Store::open(folder.join("memory.db")).unwrap().of("one")];
+        let folder = tempfile::tempdir().unwrap();
+        let mut memories = vec![Store::open(folder.path().join("memory.db")).unwrap().of("one")];
         memories.extend(on_server(&name).map(|store| store.of("one")));
         Kinds { memories, folder }
     }
@@ -54,12 +55,6 @@ fn location_on_server(_: &str) -> Option<Location> {
 #[cfg(not(feature = "postgres"))]
 pub(crate) fn on_server(_: &str) -> Option<Store> {
     None
-}
-
-impl Drop for Kinds {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
 }
 
 const MAKE: &str =
@@ -254,8 +249,8 @@ async fn pages_are_found_by_all_words_else_by_any() {
 
 #[test]
 fn a_file_of_anybody_else_is_refused_and_not_touched() {
-    let folder = std::env::temp_dir().join(format!("tidegate_store_other_{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
     let (notes, other, empty) = (folder.join("notes.txt"), folder.join("other.db"), folder.join("empty.db"));
     std::fs::write(&notes, "a long text that is no database at all").unwrap();
     let program = rusqlite::Connection::open(&other).unwrap();
@@ -271,11 +266,10 @@ fn a_file_of_anybody_else_is_refused_and_not_touched() {
         );
         assert_eq!(std::fs::read(file).unwrap(), before);
     }
-    let left = std::fs::read_dir(&folder).unwrap().count();
+    let left = std::fs::read_dir(folder).unwrap().count();
     assert_eq!(left, 3, "nothing is beside them");
     Store::open(&empty).unwrap();
     Store::open(&empty).unwrap();
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -296,10 +290,10 @@ async fn what_was_acknowledged_is_in_the_one_file_at_the_end() {
         let gone = memory.change("test", |change| change.run(MAKE, &[Value::Text("late".into())])).await;
         assert_eq!(gone.unwrap_err(), Fault::closed());
         assert_eq!(memory.view(|_| Ok(())).await.unwrap_err(), Fault::closed());
-        let file = kinds.folder.join("memory.db");
+        let file = kinds.folder.path().join("memory.db");
         if memory.store.0.location.is_file() {
-            assert_eq!(std::fs::read_dir(&kinds.folder).unwrap().count(), 1, "only the file itself");
-            let copy = kinds.folder.join("copy.db");
+            assert_eq!(std::fs::read_dir(kinds.folder.path()).unwrap().count(), 1, "only the file itself");
+            let copy = kinds.folder.path().join("copy.db");
             std::fs::copy(&file, &copy).unwrap();
             let copy = Store::open(copy).unwrap().of("one");
             for name in ["one", "two", "three"] {
@@ -363,8 +357,8 @@ async fn there_are_only_so_many_tenants() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_older_memory_gains_properties_and_ids() {
     let name = format!("tidegate_store_older_{}", std::process::id());
-    let folder = std::env::temp_dir().join(&name);
-    let file = Location::file(&folder.join("memory.db"), &SCHEMA).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = Location::file(&folder.path().join("memory.db"), &SCHEMA).unwrap();
     for location in std::iter::once(file).chain(location_on_server(&name)) {
         // A driver of PostgreSQL waits in its own way, which a thread that runs tasks must not.
         let older = location.clone();
@@ -386,7 +380,6 @@ async fn an_older_memory_gains_properties_and_ids() {
         assert!(!known(&memory, "Ann").await && known(&memory, "Anna").await);
         memory.store.close().await;
     }
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 /// Makes a memory as the version before properties left it, with an entity that was renamed.

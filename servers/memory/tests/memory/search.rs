@@ -9,7 +9,7 @@ use crate::rig::{Folder, ask, call_as};
 
 /// A server and, beside it, the memory of whoever does not say who they are.
 fn both(folder: &Folder) -> (ServerDoor, SearchBenchmark) {
-    let store = Store::open(folder.0.join("memory.db")).unwrap();
+    let store = Store::open(folder.path().join("memory.db")).unwrap();
     (server(store.clone()), SearchBenchmark::new(store, "default", None))
 }
 
@@ -141,7 +141,7 @@ async fn an_entity_of_many_pages_is_found_by_each() {
 #[tokio::test(flavor = "multi_thread")]
 async fn tenants_do_not_find_each_others_words() {
     let folder = Folder::new();
-    let store = Store::open(folder.0.join("memory.db")).unwrap();
+    let store = Store::open(folder.path().join("memory.db")).unwrap();
     let server = server(store.clone());
     let one = json!({"entities": [entity("Secret", &["the treasure is buried"])]});
     call_as(&server, Some("one"), "create_entities", one).await;
