@@ -1,6 +1,13 @@
 //! HTML as the text that it shows: headings, lists and paragraphs as Markdown writes them, without scripts and styles.
 //!
 //! Every page gives some text, however badly it is written, in one pass over it.
+//!
+//! Written by hand because it was measured to be better for what is searched. Against the 17 pages of docling's test set that
+//! come with a truth, the F1 of the words is 0.972 here, 0.962 with `htmd` 0.5 and 0.912 with `html2text` 0.17 (headings 1.0 with
+//! all three). Of 125 pages of Rust's documentation, 8.2 MB, it makes 2.0 MB in 0.6 s; the two make 3.6 and 3.3 MB in 5 and 12 s,
+//! and what is more is escapes and the addresses of links within the site, which dilute what a chunk says. They also bring html5ever,
+//! and with it 14 and 11 crates that nothing else here needs. What they do better: a table is one in Markdown with `htmd`, and rows of
+//! `a | b` here; lists keep their numbers.
 
 mod entities;
 mod links;
