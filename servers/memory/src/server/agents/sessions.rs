@@ -1,15 +1,14 @@
 //! Tools that show what was said to agents and by them.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
-use tidegate_server::{Cx, Tool, ToolError, ToolResult};
+use serde::{Deserialize, Serialize};
+use tidegate_server::{Cx, Tool, ToolError};
 
 use super::caller::Caller;
 use super::manage::CallerArgs;
 use crate::agents::sessions;
 use crate::server::state::ServerState;
-use crate::server::tools::{json_result, object_schema, read_tool, schema_of, with_handler};
+use crate::server::tools::{read_tool, with_typed_handler};
 
 /// Most sessions and messages that are shown at once.
 const MOST: i64 = 200;
@@ -22,37 +21,56 @@ struct SessionArgs {
     asking: CallerArgs,
 }
 
+#[derive(Serialize, JsonSchema)]
+struct Sessions {
+    sessions: Vec<sessions::Session>,
+    count: i64,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Messages {
+    session_id: String,
+    messages: Vec<sessions::Message>,
+    count: i64,
+}
+
 pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
-    let listed = object_schema(json!({
-        "sessions": {"type": "array", "items": schema_of::<sessions::Session>()}, "count": {"type": "integer"},
-    }));
-    let said = object_schema(json!({
-        "session_id": {"type": "string"}, "messages": {"type": "array", "items": schema_of::<sessions::Message>()},
-        "count": {"type": "integer"},
-    }));
     let list =
         read_tool("list_sessions", "List Sessions", "List your sessions with agents, the latest first");
     let get = read_tool("get_session", "Get Session", "Get what was last said in a session, oldest first");
-    vec![
-        with_handler(state, list_sessions, list.output_schema(listed)),
-        with_handler(state, get_session, get.output_schema(said)),
-    ]
+    vec![with_typed_handler(state, list_sessions, list), with_typed_handler(state, get_session, get)]
 }
 
-async fn list_sessions(state: ServerState, args: CallerArgs, cx: Cx) -> Result<ToolResult, ToolError> {
+async fn list_sessions(state: ServerState, args: CallerArgs, cx: Cx) -> Result<Sessions, ToolError> {
     let caller = Caller::new(&state, &cx);
     let owner = args.user(&caller)?;
     let sessions = caller.memory.view(move |view| sessions::all(view, &owner, MOST)).await?;
-    let answer = json!({"sessions": sessions, "count": sessions.len()});
-    json_result(answer)
+    Ok(Sessions { count: sessions.len() as i64, sessions })
 }
 
-async fn get_session(state: ServerState, args: SessionArgs, cx: Cx) -> Result<ToolResult, ToolError> {
+async fn get_session(state: ServerState, args: SessionArgs, cx: Cx) -> Result<Messages, ToolError> {
     let caller = Caller::new(&state, &cx);
     let owner = args.asking.user(&caller)?;
     sessions::check("session_id", &args.session_id)?;
     let name = args.session_id.clone();
     let messages = caller.memory.view(move |view| sessions::messages(view, &owner, &name, MOST)).await?;
-    let answer = json!({"session_id": args.session_id, "messages": messages, "count": messages.len()});
-    json_result(answer)
+    Ok(Messages { session_id: args.session_id, count: messages.len() as i64, messages })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::server::tools::schema_of;
+
+    #[test]
+    fn what_is_listed_is_no_more_than_what_a_reader_needs() {
+        let message = schema_of::<sessions::Message>();
+        let members = json!({
+            "session_id": {"type": "string"}, "messages": {"type": "array", "items": message},
+            "count": {"type": "integer"},
+        });
+        assert_eq!(schema_of::<Messages>()["properties"], members);
+    }
 }

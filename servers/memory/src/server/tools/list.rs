@@ -1,11 +1,11 @@
 //! Tools that list entities and their types.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
-use super::{json_result, object_schema, read_tool, schema_of, with_handler};
+use super::{json_result, object_schema, read_tool, schema_of, with_handler, with_typed_handler};
 use crate::error::Fault;
 use crate::graph::list::{self, Counted, ListQuery, Listed};
 use crate::graph::model::within;
@@ -39,10 +39,6 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
         "total": {"type": "integer"},
     }));
     entities["properties"]["nextCursor"] = json!({"type": "string"});
-    let types = object_schema(json!({
-        "types": {"type": "array", "items": schema_of::<Counted>()},
-        "truncated": {"type": "boolean"},
-    }));
     vec![
         with_handler(
             state,
@@ -54,15 +50,14 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
             )
             .output_schema(entities),
         ),
-        with_handler(
+        with_typed_handler(
             state,
             list_types,
             read_tool(
                 "list_entity_types",
                 "List Entity Types",
                 "List the types of entities with the number of entities of each, most frequent first",
-            )
-            .output_schema(types),
+            ),
         ),
     ]
 }
@@ -86,10 +81,15 @@ async fn list_entities(state: ServerState, args: ListEntities, cx: Cx) -> Result
     json_result(structured)
 }
 
-async fn list_types(state: ServerState, _: NoArguments, cx: Cx) -> Result<ToolResult, ToolError> {
+#[derive(Serialize, JsonSchema)]
+struct EntityTypes {
+    types: Vec<Counted>,
+    truncated: bool,
+}
+
+async fn list_types(state: ServerState, _: NoArguments, cx: Cx) -> Result<EntityTypes, ToolError> {
     let mut types = state.memory(&cx).view(|view| list::types(view, TYPES + 1)).await?;
     let truncated = types.len() > TYPES;
     types.truncate(TYPES);
-    let structured = json!({"types": types, "truncated": truncated});
-    json_result(structured)
+    Ok(EntityTypes { types, truncated })
 }

@@ -24,7 +24,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tidegate_server::{Cx, Json, Server, Tool, ToolError, ToolResult};
-use tidegate_service::schema::restated;
+use tidegate_service::schema::{remove_sizes, restated};
 
 use super::state::ServerState;
 use super::tenant;
@@ -144,6 +144,24 @@ where
     })
 }
 
+/// The same for a handler that returns a value, whose type is the schema of what the tool returns.
+pub(crate) fn with_typed_handler<A, T, Fut>(
+    state: &ServerState,
+    handler: fn(ServerState, A, Cx) -> Fut,
+    tool: Tool,
+) -> Tool
+where
+    A: DeserializeOwned + JsonSchema + Send + 'static,
+    T: Serialize + JsonSchema + 'static,
+    Fut: Future<Output = Result<T, ToolError>> + Send + 'static,
+{
+    let (state, by_tenant) = (state.clone(), state.settings.tenants_by_argument);
+    arguments::closed(tool.output_schema(schema_of::<T>()), by_tenant, move |args: A, cx: Cx| {
+        let work = tenant::admit(&cx).map(|()| handler(state.clone(), args, cx));
+        async move { json_result(serde_json::to_value(work?.await?).map_err(ToolError::from_error)?) }
+    })
+}
+
 /// A tool that changes things in this memory only.
 pub(crate) fn write_tool(name: &str, title: &str, description: &str) -> Tool {
     memory_tool(name, title, description).destructive(false)
@@ -178,6 +196,7 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
         members.remove("title");
         members.remove("$schema");
     }
+    remove_sizes(&mut schema);
     restated(&schema)
 }
 
