@@ -40,14 +40,14 @@ impl AgentVersion {
         let agent = Agent::read(&self.agentlet)?;
         check::user("owner", &self.owner)?;
         let name = agent.name.to_lowercase();
-        numbers.alone(&self.row, || format!("the agent {name:?} of {:?}", self.owner))?;
-        numbers.alone(&self.row, || format!("the agent with the key {}", self.key))?;
+        numbers.require_unique(&self.row, || format!("the agent {name:?} of {:?}", self.owner))?;
+        numbers.require_unique(&self.row, || format!("the agent with the key {}", self.key))?;
         if self.row.is_live() {
             repository::check_capacity(change)?;
         }
         let known = match self.key == self.row.id {
             true => 0,
-            false => numbers.of(RowKind::Agent, "key", self.key)?,
+            false => numbers.new_number(RowKind::Agent, "key", self.key)?,
         };
         let [since, until, made, gone, root] = numbers.span(&self.row, RowKind::Agent)?;
         let document = Value::Text(agent.document().to_string().into());

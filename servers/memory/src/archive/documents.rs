@@ -159,9 +159,9 @@ impl DocumentVersion {
         if self.characters.max(self.bytes) > all.max as i64 {
             return Err(crate::texts::file::too_large("bytes", all.max));
         }
-        numbers.alone(&self.row, || format!("the document {:?}", model::id(self.key)))?;
+        numbers.require_unique(&self.row, || format!("the document {:?}", model::id(self.key)))?;
         if let Some(origin) = &self.read_from {
-            numbers.alone(&self.row, || format!("a document that was read from {origin:?}"))?;
+            numbers.require_unique(&self.row, || format!("a document that was read from {origin:?}"))?;
         }
         let [since, until, made, gone, root] = numbers.span(&self.row, RowKind::Document)?;
         let brought = all.documents.entry(self.key).or_default();
@@ -226,8 +226,10 @@ impl DocumentPiece {
         all: &mut DocumentImport,
     ) -> Result<()> {
         short("heading", &self.heading, MAX_TEXT)?;
-        numbers.alone(&self.row, || format!("the piece {} of the document {}", self.place, self.document))?;
-        let text = numbers.of(RowKind::Text, "text", self.text)?;
+        numbers.require_unique(&self.row, || {
+            format!("the piece {} of the document {}", self.place, self.document)
+        })?;
+        let text = numbers.new_number(RowKind::Text, "text", self.text)?;
         let said = all.texts.get(&self.text).filter(|text| text.document == self.document);
         let said = said.ok_or_else(|| Fault::input("text", "is not one of this document"))?;
         let fresh = usize::try_from(self.lead).ok().and_then(|lead| said.content.get(lead..));

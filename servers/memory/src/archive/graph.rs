@@ -163,13 +163,13 @@ impl Change {
 pub(crate) fn connect(change: &mut store::Change<'_>, numbers: &RowNumbers) -> Result<()> {
     for (id, undoes, undone) in &numbers.undone {
         let of = |field: &str, other: &Option<i64>| match other {
-            Some(other) => numbers.of(RowKind::Change, field, *other).map(Value::Int),
+            Some(other) => numbers.new_number(RowKind::Change, field, *other).map(Value::Int),
             None => Ok(Value::Null),
         };
         let values = [
             of("undoes", undoes)?,
             of("undone", undone)?,
-            Value::Int(numbers.of(RowKind::Change, "id", *id)?),
+            Value::Int(numbers.new_number(RowKind::Change, "id", *id)?),
         ];
         change.run("UPDATE changes SET undoes = ?2, undone = ?3 WHERE tenant = ?1 AND id = ?4", &values)?;
     }
@@ -180,11 +180,11 @@ impl EntityVersion {
     pub(crate) fn put(self, change: &mut store::Change<'_>, numbers: &mut RowNumbers) -> Result<()> {
         model::name("name", &self.name)?;
         model::name("entityType", &self.entity_type)?;
-        numbers.alone(&self.row, || format!("the entity {:?}", self.name))?;
-        numbers.alone(&self.row, || format!("the entity with the key {}", self.key))?;
+        numbers.require_unique(&self.row, || format!("the entity {:?}", self.name))?;
+        numbers.require_unique(&self.row, || format!("the entity with the key {}", self.key))?;
         let known = match self.key == self.row.id {
             true => 0,
-            false => numbers.of(RowKind::Entity, "key", self.key)?,
+            false => numbers.new_number(RowKind::Entity, "key", self.key)?,
         };
         let uid = match (known, self.uid) {
             (0, None) => Value::Text(ids::new().into()),
@@ -224,12 +224,12 @@ impl EntityVersion {
 impl Observation {
     pub(crate) fn put(self, change: &mut store::Change<'_>, numbers: &mut RowNumbers) -> Result<()> {
         model::observation("content", &self.content)?;
-        numbers.alone(&self.row, || format!("{:?} of the entity {}", self.content, self.entity))?;
-        let entity = numbers.of(RowKind::Entity, "entity", self.entity)?;
+        numbers.require_unique(&self.row, || format!("{:?} of the entity {}", self.content, self.entity))?;
+        let entity = numbers.new_number(RowKind::Entity, "entity", self.entity)?;
         let [since, until, made, gone, origin] = numbers.span(&self.row, RowKind::Observation)?;
         // What does not hold is on no page.
         let page = match self.row.is_live() {
-            true => numbers.place(change, entity, &self.content)?,
+            true => numbers.page_for(change, entity, &self.content)?,
             false => 0,
         };
         let digest = pages::digest(&self.content);
@@ -259,8 +259,10 @@ impl Property {
         if self.value.is_null() {
             return Err(Fault::input("value", "must not be null"));
         }
-        numbers.alone(&self.row, || format!("the property {:?} of the entity {}", self.name, self.entity))?;
-        let entity = numbers.of(RowKind::Entity, "entity", self.entity)?;
+        numbers.require_unique(&self.row, || {
+            format!("the property {:?} of the entity {}", self.name, self.entity)
+        })?;
+        let entity = numbers.new_number(RowKind::Entity, "entity", self.entity)?;
         let [since, until, made, gone, origin] = numbers.span(&self.row, RowKind::Property)?;
         let (name, value) = (Value::Text(self.name.into()), Value::Text(self.value.to_string().into()));
         let new = change.one(
@@ -277,7 +279,7 @@ impl RelationVersion {
     pub(crate) fn put(self, change: &mut store::Change<'_>, numbers: &mut RowNumbers) -> Result<()> {
         let relation = self.relation;
         relation.check("relation")?;
-        numbers.alone(&self.row, || {
+        numbers.require_unique(&self.row, || {
             format!("the relation {:?} {:?} {:?}", relation.from, relation.relation_type, relation.to)
         })?;
         let span = numbers.span(&self.row, RowKind::Relation)?;

@@ -104,7 +104,7 @@ impl RowNumbers {
     }
 
     /// The number of a row that is there.
-    pub(crate) fn of(&self, of: RowKind, field: &str, old: i64) -> Result<i64> {
+    pub(crate) fn new_number(&self, of: RowKind, field: &str, old: i64) -> Result<i64> {
         let known = self.known.get(&(of, old)).copied();
         known.ok_or_else(|| Fault::input(field, format!("no earlier line has the id {old}")))
     }
@@ -114,19 +114,19 @@ impl RowNumbers {
         if row.until.is_some() != row.gone.is_some() {
             return Err(Fault::input("until", "must be present if and only if \"gone\" is"));
         }
-        let made = self.of(RowKind::Change, "made", row.made)?;
-        let gone = row.gone.map(|gone| self.of(RowKind::Change, "gone", gone)).transpose()?;
+        let made = self.new_number(RowKind::Change, "made", row.made)?;
+        let gone = row.gone.map(|gone| self.new_number(RowKind::Change, "gone", gone)).transpose()?;
         if gone.is_some_and(|gone| gone < made) {
             return Err(Fault::input("gone", "must not be before \"made\""));
         }
-        let origin = row.origin.map(|origin| self.of(of, "origin", origin)).transpose()?;
+        let origin = row.origin.map(|origin| self.new_number(of, "origin", origin)).transpose()?;
         let maybe = |number: Option<i64>| number.map_or(Value::Null, Value::Int);
         let until = row.until.map_or(Ok(Value::Null), |until| number("until", until))?;
         Ok([number("since", row.since)?, until, Value::Int(made), maybe(gone), maybe(origin)])
     }
 
     /// Refuses a second one of what there may be only one of, if the row holds.
-    pub(crate) fn alone(&mut self, row: &VersionedRow, what: impl FnOnce() -> String) -> Result<()> {
+    pub(crate) fn require_unique(&mut self, row: &VersionedRow, what: impl FnOnce() -> String) -> Result<()> {
         if !row.is_live() {
             return Ok(());
         }
@@ -157,7 +157,7 @@ impl RowNumbers {
     }
 
     /// The page of an entity for one more observation.
-    pub(crate) fn place(&mut self, change: &mut Change<'_>, entity: i64, content: &str) -> Result<i64> {
+    pub(crate) fn page_for(&mut self, change: &mut Change<'_>, entity: i64, content: &str) -> Result<i64> {
         let mut open = match self.pages.remove(&entity) {
             Some(page) if page.has_room() => page,
             full => {

@@ -42,8 +42,8 @@ pub(crate) struct UndoCounts {
 
 /// Ends what a change made of each thing that it was about. Refused if later changes are about the same.
 pub(crate) fn end(change: &mut Change<'_>, table: &Table, undoing: i64) -> Result<Vec<EndedVersion>> {
-    let after = lines(change, table, "made", undoing)?;
-    let before = lines(change, table, "gone", undoing)?;
+    let after = rows(change, table, "made", undoing)?;
+    let before = rows(change, table, "gone", undoing)?;
     let mut about: BTreeMap<i64, [Option<VersionRow>; 2]> = BTreeMap::new();
     for (side, lines) in [before, after].into_iter().enumerate() {
         for (key, line) in lines {
@@ -73,7 +73,7 @@ pub(crate) fn end(change: &mut Change<'_>, table: &Table, undoing: i64) -> Resul
 }
 
 /// The rows that a change made or ended, and that it did not both make and end, with their keys.
-fn lines(
+fn rows(
     change: &mut Change<'_>,
     table: &Table,
     column: &str,

@@ -49,7 +49,7 @@ impl Decay {
 /// Everything that is known, with what is left of the confidence of each relation.
 pub(crate) fn graph(view: &mut View<'_>, decay: Decay) -> Result<Graph> {
     decay.check()?;
-    let mut graph = super::read::whole(view)?;
+    let mut graph = super::read::all(view)?;
     let sql = format!(
         "SELECT {} FROM relations WHERE tenant = ?1 AND gone IS NULL ORDER BY made, id",
         relations::COLUMNS

@@ -291,7 +291,7 @@ pub(crate) fn observations(view: &mut View<'_>, key: i64) -> Result<Vec<String>>
 }
 
 /// The entity with all that is known of it.
-pub(crate) fn whole(view: &mut View<'_>, kept: EntityRow) -> Result<Entity> {
+pub(crate) fn complete(view: &mut View<'_>, kept: EntityRow) -> Result<Entity> {
     let observations = observations(view, kept.key)?;
     let properties = properties::of(view, kept.key)?;
     Ok(Entity { name: kept.name, entity_type: kept.entity_type, observations, properties })

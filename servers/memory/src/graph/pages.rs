@@ -64,7 +64,7 @@ impl OpenPage {
 }
 
 /// A page of the entity for one more observation.
-pub(crate) fn place(change: &mut Change<'_>, entity: i64, observation: &str) -> Result<i64> {
+pub(crate) fn page_for(change: &mut Change<'_>, entity: i64, observation: &str) -> Result<i64> {
     let mut open = match OpenPage::of(change, entity)? {
         Some(page) if page.has_room() => page,
         _ => OpenPage::add(change, entity)?,

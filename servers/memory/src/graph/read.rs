@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::store::{Value, View};
 
 /// Everything that is known, oldest first.
-pub(crate) fn whole(view: &mut View<'_>) -> Result<Graph> {
+pub(crate) fn all(view: &mut View<'_>) -> Result<Graph> {
     at(view, None)
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn open(view: &mut View<'_>, names: &[String]) -> Result<Graph> {
 /// These entities with all that is known of them, and their relations.
 pub(crate) fn graph_of(view: &mut View<'_>, found: Vec<EntityRow>) -> Result<Graph> {
     let relations = around(view, &found)?;
-    let entities = found.into_iter().map(|kept| entities::whole(view, kept)).collect::<Result<_>>()?;
+    let entities = found.into_iter().map(|kept| entities::complete(view, kept)).collect::<Result<_>>()?;
     Ok(Graph { entities, relations })
 }
 

@@ -65,7 +65,7 @@ pub(crate) struct Reversal {
 
 impl Reversal {
     /// The rows of a table that the change made or ended, and that it did not both make and end.
-    fn lines(&self, change: &mut Change<'_>, table: &Table, column: &str) -> Result<Vec<RevertedRow>> {
+    fn rows(&self, change: &mut Change<'_>, table: &Table, column: &str) -> Result<Vec<RevertedRow>> {
         let Table { name, called } = table;
         let sql = format!(
             "SELECT id, COALESCE(origin, id), {called} FROM {name} WHERE tenant = ?1 AND {column} = ?2
@@ -92,7 +92,7 @@ impl Reversal {
             )
         });
         let end = format!("UPDATE {} SET until = ?2, gone = ?3 WHERE tenant = ?1 AND id = ?4", table.name);
-        for line in self.lines(change, table, "made")? {
+        for line in self.rows(change, table, "made")? {
             let root = [Value::Int(line.root)];
             let read =
                 |row: &dyn Row| Ok((row.int(0)?, row.int(1)?, row.int(2)?, [row.text(3)?, row.text(4)?]));
@@ -136,7 +136,7 @@ impl Reversal {
     }
 
     fn bring_entities(&mut self, change: &mut Change<'_>) -> Result<()> {
-        for line in self.lines(change, &ENTITIES, "gone")? {
+        for line in self.rows(change, &ENTITIES, "gone")? {
             let key = change.one(
                 "SELECT key FROM entities WHERE tenant = ?1 AND id = ?2",
                 &[Value::Int(line.id)],
@@ -169,7 +169,7 @@ impl Reversal {
     }
 
     fn bring_observations(&mut self, change: &mut Change<'_>) -> Result<()> {
-        for line in self.lines(change, &OBSERVATIONS, "gone")? {
+        for line in self.rows(change, &OBSERVATIONS, "gone")? {
             let row = change.one(
                 "SELECT entity, digest FROM observations WHERE tenant = ?1 AND id = ?2",
                 &[Value::Int(line.id)],
@@ -179,7 +179,7 @@ impl Reversal {
             if let Some(by) = entities::known_since(change, key, digest, &line.called)? {
                 return Err(blocked(change, self.undoing, by, &line.called)?);
             }
-            let page = pages::place(change, key, &line.called)?;
+            let page = pages::page_for(change, key, &line.called)?;
             // Each has a page of its own, so they do not come in one go.
             change.run(
                 "INSERT INTO observations (tenant, entity, page, content, digest, since, made, origin)
@@ -201,7 +201,7 @@ impl Reversal {
     }
 
     fn bring_properties(&mut self, change: &mut Change<'_>) -> Result<()> {
-        for line in self.lines(change, &PROPERTIES, "gone")? {
+        for line in self.rows(change, &PROPERTIES, "gone")? {
             let found = change.one(
                 "SELECT o.entity, n.made FROM properties o
                  LEFT JOIN properties n
@@ -222,7 +222,7 @@ impl Reversal {
 
     fn bring_relations(&mut self, change: &mut Change<'_>) -> Result<()> {
         let sql = format!("SELECT {} FROM relations WHERE tenant = ?1 AND id = ?2", relations::COLUMNS);
-        for line in self.lines(change, &RELATIONS, "gone")? {
+        for line in self.rows(change, &RELATIONS, "gone")? {
             let Some(old) = change.one(&sql, &[Value::Int(line.id)], relations::read)? else { continue };
             let relation = old.relation;
             let known = relations::find(change, &relation.from, &relation.to, &relation.relation_type)?;

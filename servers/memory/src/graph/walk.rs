@@ -114,7 +114,7 @@ fn carry(
     let mut carried = 0;
     for (kept, depth) in reached {
         let id = ids::of(view, kept.key)?;
-        let entity = entities::whole(view, kept)?;
+        let entity = entities::complete(view, kept)?;
         carried += entity.observations.iter().map(String::len).sum::<usize>();
         if carried > CARRIED && !walked.entities.is_empty() {
             walked.truncated = true;

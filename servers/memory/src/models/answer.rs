@@ -25,7 +25,7 @@ impl AnswerSchema {
     /// The value, or what is wrong with it.
     pub(crate) async fn check(&self, value: Value) -> Result<Value, Vec<String>> {
         // Somebody wrote the schema, a model wrote the value: nobody else is to wait for the two.
-        match self.0.check_apart(value, told).await {
+        match self.0.check_apart(value, described).await {
             Ok((value, Fit::Fits)) => Ok(value),
             Ok((_, Fit::Problems(problems))) => Err(problems),
             Ok((_, Fit::Misfits)) => Err(vec!["it is too large".to_owned()]),
@@ -46,7 +46,7 @@ impl AnswerSchema {
     }
 }
 
-fn told(errors: &mut dyn Iterator<Item = ValidationError<'_>>) -> Vec<String> {
+fn described(errors: &mut dyn Iterator<Item = ValidationError<'_>>) -> Vec<String> {
     let one = |error: ValidationError<'_>| match place(error.instance_path().as_str()) {
         place if place.is_empty() => short(error.to_string()),
         place => format!("{place}: {}", short(error.to_string())),

@@ -159,7 +159,7 @@ impl Reader {
     }
 
     /// Takes an answer that came in one piece.
-    pub(super) fn whole(&mut self, message: &Value) {
+    pub(super) fn read_message(&mut self, message: &Value) {
         self.said.model = message["model"].as_str().unwrap_or_default().to_owned();
         self.stopped(&message["stop_reason"]);
         self.count(&message["usage"]);

@@ -260,8 +260,8 @@ async fn read_reply(
     if in_one_piece {
         let message: Value = serde_json::from_slice(&whole).map_err(|_| broken("is not valid JSON"))?;
         match &mut reader {
-            Reader::Anthropic(reader) => reader.whole(&message),
-            Reader::OpenAi(reader) => reader.whole(&message),
+            Reader::Anthropic(reader) => reader.read_message(&message),
+            Reader::OpenAi(reader) => reader.read_message(&message),
         }
     } else {
         // Some end their stream without the empty line after the last event.

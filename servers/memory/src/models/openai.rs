@@ -102,7 +102,7 @@ impl Reader {
     }
 
     /// Takes an answer that came in one piece.
-    pub(super) fn whole(&mut self, message: &Value) {
+    pub(super) fn read_message(&mut self, message: &Value) {
         self.take(message, "message", &mut |_| {});
         self.ended = true;
     }

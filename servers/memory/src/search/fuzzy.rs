@@ -47,7 +47,7 @@ pub(crate) fn fuzzy(view: &mut View<'_>, text: &str, kinds: &[i64], limit: usize
     let names = NameMatches::find(view, &name, kinds)?;
     let terms = Terms::look_up(view, wanted, kinds)?;
     let ranked = rank::rank(view, &terms, names.pages(), kinds)?;
-    let mut hits = names.first(ranked.into_iter().map(|ranked| ranked.hit).collect());
+    let mut hits = names.ahead_of(ranked.into_iter().map(|ranked| ranked.hit).collect());
     hits.truncate(limit);
     Ok(hits)
 }

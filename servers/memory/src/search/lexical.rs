@@ -12,7 +12,7 @@ use crate::store::{Dialect, View};
 /// whose name begins so, then by BM25.
 pub(crate) fn lexical(view: &mut View<'_>, text: &str, kinds: &[i64], limit: usize) -> Result<Vec<Hit>> {
     let names = NameMatches::find(view, text, kinds)?;
-    let mut hits = names.first(by_words(view, text, &names, kinds, limit)?);
+    let mut hits = names.ahead_of(by_words(view, text, &names, kinds, limit)?);
     hits.truncate(limit);
     Ok(hits)
 }

@@ -81,7 +81,7 @@ impl SearchEngine {
         let (query, of) = (text.to_owned(), kinds.to_vec());
         let worded = memory.view(move |view| {
             let names = NameMatches::find(view, &query, &of)?;
-            let words = names.first(by_words(view, &query, &names, &of, wide)?);
+            let words = names.ahead_of(by_words(view, &query, &names, &of, wide)?);
             Ok((names, words, fuzzy(view, &query, &of, wide)?))
         });
         let (names, words, nearly) = worded.await?;
@@ -89,7 +89,7 @@ impl SearchEngine {
         let by_meaning = meaning.is_some();
         let meaning = meaning.unwrap_or_default();
         let cosines = meaning.iter().map(|hit| (hit.page, hit.score)).collect();
-        let mut hits = names.first(fuse(&[(1.0, words), (1.0, nearly), (MEANING, meaning)]));
+        let mut hits = names.ahead_of(fuse(&[(1.0, words), (1.0, nearly), (MEANING, meaning)]));
         hits.truncate(limit);
         Ok(SearchResult { hits, by_meaning, cosines })
     }

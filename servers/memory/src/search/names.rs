@@ -86,7 +86,7 @@ impl NameMatches {
     }
 
     /// The hits with these before all others, also those that are not among them yet.
-    pub(crate) fn first(&self, hits: Vec<Hit>) -> Vec<Hit> {
+    pub(crate) fn ahead_of(&self, hits: Vec<Hit>) -> Vec<Hit> {
         self.put_first(hits, true)
     }
 
@@ -207,7 +207,7 @@ mod tests {
         let names =
             NameMatches(vec![named(Like::Exactly, 3), named(Like::Begins, 2), named(Like::Begins, 4)]);
         let hits = vec![hit(1, 10, 5.0), hit(2, 21, 4.0), hit(3, 31, 1.0), hit(3, 30, 0.5)];
-        let first = names.first(hits.clone());
+        let first = names.ahead_of(hits.clone());
         assert_eq!(first.iter().map(|hit| hit.page).collect::<Vec<_>>(), [31, 21, 40, 10, 30]);
         assert!(first.is_sorted_by(|a, b| a.score >= b.score), "{first:?}");
         let among = names.first_among(hits);

@@ -33,7 +33,7 @@ impl ServerState {
     pub(crate) fn memory(&self, cx: &Cx) -> Memory {
         // Whoever calls may watch, and others may change what they watch.
         self.store.follow_other_processes();
-        let (principal, mut memory) = (cx.principal(), self.store.of(&tenant::of(cx)));
+        let (principal, mut memory) = (cx.principal(), self.store.of(&tenant::store_key(cx)));
         if let Some(name) = tenant::chosen(cx) {
             memory = memory.named_by_caller(&name);
         }

@@ -52,7 +52,7 @@ pub(crate) fn users_of(tenant: &str) -> Option<Principal> {
 }
 
 /// What the memory of a call is called in the store.
-pub(crate) fn of(cx: &Cx) -> String {
+pub(crate) fn store_key(cx: &Cx) -> String {
     match chosen(cx) {
         Some(name) => tenant_key(Some(&name)),
         None => tenant_of(cx.principal()),

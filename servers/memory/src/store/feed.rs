@@ -132,7 +132,7 @@ impl Store {
                 let Some(store) = inner.upgrade().map(Store).filter(|store| !store.is_closed()) else {
                     return;
                 };
-                if let Err(fault) = store.look(&mut seen).await {
+                if let Err(fault) = store.poll(&mut seen).await {
                     tracing::debug!(%fault, "what other processes changed cannot be told now");
                 }
             }
@@ -140,7 +140,7 @@ impl Store {
     }
 
     /// Tells of the changes after the last one that was seen, without those of this process.
-    async fn look(&self, seen: &mut Option<i64>) -> Result<()> {
+    async fn poll(&self, seen: &mut Option<i64>) -> Result<()> {
         if !self.0.feed.is_heard() {
             *seen = None;
             return Ok(());

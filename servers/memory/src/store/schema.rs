@@ -52,13 +52,13 @@ pub(super) fn migrate(sql: &mut dyn Sql, schema: &Schema) -> Result<()> {
             "The memory was written by a newer version of Tidegate; use that version, or another file or database",
         ));
     }
-    go(sql, schema, version, schema.steps.len())?;
+    apply_steps(sql, schema, version, schema.steps.len())?;
     tenants::make_table(sql, schema, tenants::NOBODY)?;
     (schema.prepare)(sql)
 }
 
 /// Makes the steps after the first `from`, up to `to` of them.
-pub(super) fn go(sql: &mut dyn Sql, schema: &Schema, from: usize, to: usize) -> Result<()> {
+pub(super) fn apply_steps(sql: &mut dyn Sql, schema: &Schema, from: usize, to: usize) -> Result<()> {
     for (at, step) in schema.steps.iter().enumerate().take(to).skip(from) {
         for statement in step.iter().copied().flatten() {
             sql.run(statement, &[])?;

@@ -388,7 +388,7 @@ fn as_before(location: &Location) {
     let mut older = location.open(true).unwrap();
     older.begin_write().unwrap();
     assert_eq!(schema::version(&mut *older).unwrap(), 0);
-    schema::go(&mut *older, &SCHEMA, 0, before).unwrap();
+    schema::apply_steps(&mut *older, &SCHEMA, 0, before).unwrap();
     let tenant = tenants::tenant(&mut *older, &SCHEMA, "one", 10).unwrap();
     for statement in [
         "INSERT INTO changes (tenant, at, what) VALUES (?1, 5, 'create_entities')",

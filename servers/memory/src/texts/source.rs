@@ -23,7 +23,7 @@ pub(crate) struct SourceText {
 
 impl SourceText {
     /// A text that a caller gave, which may be said to be code.
-    pub(crate) fn given(text: &str, is_code: bool) -> Result<SourceText> {
+    pub(crate) fn from_text(text: &str, is_code: bool) -> Result<SourceText> {
         let text = decode::tidy("text", text)?;
         let kind = match Kind::of_text(&text) {
             Kind::Plain | Kind::Markdown if is_code => Kind::Code,
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn a_title_is_found_for_everything() {
         let titled = |text: &str, name: Option<&str>| {
-            let taken = SourceText::given(text, false).unwrap();
+            let taken = SourceText::from_text(text, false).unwrap();
             SourceText { name: name.map(str::to_owned), ..taken }.readable("text", 1_000).unwrap().title()
         };
         assert_eq!(titled("intro\n# The book\n", Some("a.md")), "The book");

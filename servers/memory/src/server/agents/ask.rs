@@ -147,7 +147,7 @@ async fn asked(toolbox: &Toolbox, args: &AskAgent, cx: &Cx) -> Result<(RunInput,
     let span = tracing::info_span!("agent.run", agent = %start.uri, session = %start.session);
     let told = AtomicU32::new(0);
     let run = Run { cx, toolbox, start: &start, voice, bounds, share: &share, until, told };
-    let run = run.go(&args.prompt).instrument(span);
+    let run = run.answer(&args.prompt).instrument(span);
     let outcome = match tokio::time::timeout_at(until.into(), run).await {
         Ok(outcome) => outcome?,
         Err(_) => {

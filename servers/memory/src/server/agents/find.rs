@@ -63,7 +63,7 @@ pub(crate) async fn agent(caller: &Caller, field: &'static str, text: &str) -> R
         Address::User { owner, .. } if !caller.is(owner) => Standing::Other,
         _ => Standing::Own,
     };
-    let outcome = caller.memory.view(move |view| look(view, &wanted, &owner, standing)).await?;
+    let outcome = caller.memory.view(move |view| look_up(view, &wanted, &owner, standing)).await?;
     let (name, known) = match outcome {
         Lookup::Found(kept) => return Ok(FoundAgent::own(*kept)),
         // Whether there is one of that name is not said, unless anybody could ask for it in any tenant.
@@ -132,7 +132,7 @@ fn bare(name: &str) -> Option<&str> {
 }
 
 /// Looks in a memory: for the caller's own first, then, if the server has none of that name, for the only one.
-fn look(view: &mut View<'_>, address: &Address, caller: &str, standing: Standing) -> Result<Lookup> {
+fn look_up(view: &mut View<'_>, address: &Address, caller: &str, standing: Standing) -> Result<Lookup> {
     let found = match address {
         Address::System(_) => None,
         Address::Plain(name) => match repository::find(view, caller, name)? {

@@ -81,7 +81,7 @@ pub(crate) struct Run<'a> {
 
 impl Run<'_> {
     /// Goes on until there is an answer that fits, or one of the bounds is met.
-    pub(crate) async fn go(mut self, prompt: &str) -> Result<RunOutcome> {
+    pub(crate) async fn answer(mut self, prompt: &str) -> Result<RunOutcome> {
         let agent = &self.start.agent;
         let shape = AnswerSchema::new(&agent.schema).map_err(|why| Fault::input("output_schema", why))?;
         let offers: Vec<ToolOffer> = self.start.tools.iter().map(|tool| tool.offer.clone()).collect();

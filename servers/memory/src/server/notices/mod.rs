@@ -38,7 +38,7 @@ impl ChangeListener for Clients {
         let interest = self.interest(tenant);
         match interest.is_none() {
             true => Ok(None),
-            false => touched::by(view, change, change, &interest).map(Some),
+            false => touched::notice_of(view, change, change, &interest).map(Some),
         }
     }
 

@@ -57,7 +57,12 @@ impl Interest {
 }
 
 /// What the changes from number `first` to number `last` were about.
-pub(crate) fn by(view: &mut View<'_>, first: i64, last: i64, interest: &Interest) -> Result<ChangeNotice> {
+pub(crate) fn notice_of(
+    view: &mut View<'_>,
+    first: i64,
+    last: i64,
+    interest: &Interest,
+) -> Result<ChangeNotice> {
     let mut look = ChangeReader { view, span: [Value::Int(first), Value::Int(last)] };
     let entities = look.any("entities")?;
     let graph = entities || look.any("observations")? || look.any("relations")? || look.any("properties")?;

@@ -31,14 +31,14 @@ pub(crate) fn add(server: Server, state: &ServerState) -> Server {
                 .title("Knowledge Graph")
                 .description("Everything that is known: entities, observations and relations")
                 .mime_type("application/json")
-                .reader(move |cx: Cx| whole(graph.clone(), cx)),
+                .reader(move |cx: Cx| read_graph(graph.clone(), cx)),
         )
         .resource_template(
             ResourceTemplate::new(GRAPH_OF, "knowledge-graph-of")
                 .title("Knowledge Graph of a Tenant")
                 .description("Everything that is known in one tenant, where callers are not authenticated")
                 .mime_type("application/json")
-                .reader(move |_: Vars, cx: Cx| whole(graph_of.clone(), cx)),
+                .reader(move |_: Vars, cx: Cx| read_graph(graph_of.clone(), cx)),
         )
         .resource_template(
             ResourceTemplate::new(ENTITY, "entity")
@@ -89,8 +89,8 @@ pub(crate) fn add(server: Server, state: &ServerState) -> Server {
 }
 
 /// The whole graph of whoever reads it.
-async fn whole(state: ServerState, cx: Cx) -> Result<String, ToolError> {
-    pretty(&state.admitted_memory(&cx)?.view(read::whole).await?)
+async fn read_graph(state: ServerState, cx: Cx) -> Result<String, ToolError> {
+    pretty(&state.admitted_memory(&cx)?.view(read::all).await?)
 }
 
 /// An entity as it is listed.

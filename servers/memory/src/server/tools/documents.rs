@@ -288,7 +288,7 @@ async fn update_document(state: ServerState, args: UpdateDocument, cx: Cx) -> Re
     let text = match args.text {
         Some(text) => {
             check_text("text", &text, max)?;
-            Some(SourceText::given(&text, given.base == Some(Base::Codebase))?.readable("text", max)?)
+            Some(SourceText::from_text(&text, given.base == Some(Base::Codebase))?.readable("text", max)?)
         }
         None => None,
     };

@@ -100,7 +100,7 @@ async fn ingest_document(
             let is_code = given.base == Some(Base::Codebase);
             aside(move || {
                 check_text("text", &text, max)?;
-                SourceText::given(&text, is_code)?.readable("text", max)
+                SourceText::from_text(&text, is_code)?.readable("text", max)
             })
             .await?
         }

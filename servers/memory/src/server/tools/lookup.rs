@@ -173,7 +173,7 @@ async fn lookup_entity(state: ServerState, args: LookupEntity, cx: Cx) -> Result
         .view(move |view| {
             let related = if with_related { related(view, &kept.name, depth)? } else { Vec::new() };
             let id = ids::of(view, kept.key)?;
-            let known = entities::whole(view, kept)?;
+            let known = entities::complete(view, kept)?;
             let entity = json!({
                 "id": id, "type": known.entity_type, "name": known.name, "properties": known.properties,
                 "observations": known.observations,

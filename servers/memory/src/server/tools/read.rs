@@ -137,7 +137,7 @@ pub(super) fn tools(state: &ServerState) -> Vec<Tool> {
 async fn read_graph(state: ServerState, args: ReadGraph, cx: Cx) -> Result<ToolResult, ToolError> {
     let memory = state.memory(&cx);
     let Some(part) = part(args.limit, args.cursor)? else {
-        let graph = memory.view(read::whole).await?;
+        let graph = memory.view(read::all).await?;
         return result(&graph, json!(graph));
     };
     let found = sliced(memory.view(move |view| slice::slice(view, &part)).await?);

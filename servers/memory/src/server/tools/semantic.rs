@@ -104,7 +104,7 @@ pub(super) async fn search(
     }
     let mut hits = weighed(near, words, &cosines, &wanted);
     if let Some(names) = names {
-        hits = names.first(hits);
+        hits = names.ahead_of(hits);
     }
     let candidate = |hit: Hit| Candidate { near: cosines.get(&hit.page).copied(), hit };
     finish(memory, wanted, hits.into_iter().map(candidate).collect(), by, note).await
@@ -176,7 +176,7 @@ fn result(
         return Ok(None);
     }
     let id = ids::of(view, kept.key)?;
-    let entity = entities::whole(view, kept)?;
+    let entity = entities::complete(view, kept)?;
     let similarity = (similarity.clamp(-1.0, 1.0) * 10_000.0).round() / 10_000.0;
     let mut result = json!({"id": id, "entity": entity, "similarity": similarity});
     if let Some(snippet) = best_line(question, &text.body) {
