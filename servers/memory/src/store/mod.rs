@@ -65,7 +65,7 @@ struct StoreState {
     /// Has no sender any more when that thread has ended.
     writer: Receiver<()>,
     idle: Mutex<Vec<Box<dyn Session>>>,
-    places: Arc<Semaphore>,
+    read_permits: Arc<Semaphore>,
     /// The numbers of tenants who called lately.
     tenants: Mutex<HashMap<Arc<str>, i64>>,
     most_tenants: AtomicUsize,
@@ -93,7 +93,7 @@ impl Store {
             jobs: Mutex::new(Some(jobs)),
             writer,
             idle: Mutex::default(),
-            places: Arc::new(Semaphore::new(READERS)),
+            read_permits: Arc::new(Semaphore::new(READERS)),
             tenants: Mutex::default(),
             most_tenants: AtomicUsize::new(MOST_TENANTS),
             change_signal: Arc::default(),
@@ -150,11 +150,11 @@ impl Store {
         &self,
         work: impl FnOnce(&mut dyn Sql) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let place = self.0.places.clone().acquire_owned().await.map_err(|_| Fault::closed())?;
+        let permit = self.0.read_permits.clone().acquire_owned().await.map_err(|_| Fault::closed())?;
         let inner = self.0.clone();
         let read = tokio::task::spawn_blocking(move || {
             // SourceText for as long as something is read, whether anybody still waits for it or not.
-            let _place = place;
+            let _permit = permit;
             let known = inner.idle().pop();
             let mut session = match known {
                 Some(session) => session,
@@ -163,7 +163,7 @@ impl Store {
             // One transaction, so that all queries see the same.
             session.begin_read()?;
             let found = work(&mut *session);
-            if session.batch("COMMIT").is_ok() && !inner.places.is_closed() {
+            if session.batch("COMMIT").is_ok() && !inner.read_permits.is_closed() {
                 inner.idle().push(session);
             }
             found
