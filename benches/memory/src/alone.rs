@@ -7,7 +7,7 @@ use anyhow::Result;
 use fastrand::Rng;
 use serde_json::json;
 use tidegate_benches_common::process::resident;
-use tidegate_memory::measured::{Measured, Way};
+use tidegate_memory::search_benchmark::{SearchBenchmark, SearchMode};
 use tidegate_memory::{Embedder, Store};
 
 use crate::corpus::Corpus;
@@ -29,35 +29,35 @@ pub(crate) fn measure(
     let wrong: Vec<String> = (0..queries).map(|_| corpus.misspelt(&mut rng, entities)).collect();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let memory = Measured::new(Store::open(file)?, "default", None);
-        ask(&memory, Way::Words, &right, ["by words (in process)", "by words: found something"], seen)
+        let memory = SearchBenchmark::new(Store::open(file)?, "default", None);
+        ask(&memory, SearchMode::Words, &right, ["by words (in process)", "by words: found something"], seen)
             .await?;
-        ask(&memory, Way::Nearly, &wrong, ["misspelt (in process)", "misspelt: found something"], seen)
+        ask(&memory, SearchMode::Fuzzy, &wrong, ["misspelt (in process)", "misspelt: found something"], seen)
             .await?;
-        ask(&memory, Way::All, &right, ["both, fused (in process)", "both: found something"], seen).await?;
+        ask(&memory, SearchMode::All, &right, ["both, fused (in process)", "both: found something"], seen).await?;
         drop(memory);
 
         let model = file.with_file_name("model");
         write_model(corpus, &model)?;
-        let memory = Measured::new(Store::open(file)?, "default", Some(Embedder::folder(&model)?));
+        let memory = SearchBenchmark::new(Store::open(file)?, "default", Some(Embedder::folder(&model)?));
         let began = Instant::now();
         memory.ready().await?;
         seen.push(("vectors: entities/s", rate(entities, began)));
         // The first question reads all vectors.
         let before = resident(std::process::id())?;
-        ask(&memory, Way::Meaning, &right[..1], ["vectors: first question", "vectors: first found"], seen)
+        ask(&memory, SearchMode::Semantic, &right[..1], ["vectors: first question", "vectors: first found"], seen)
             .await?;
         let after = resident(std::process::id())?;
         seen.push(("vectors: memory", megabytes(after.saturating_sub(before))));
-        ask(&memory, Way::Meaning, &right, ["by meaning (in process)", "by meaning: found something"], seen)
+        ask(&memory, SearchMode::Semantic, &right, ["by meaning (in process)", "by meaning: found something"], seen)
             .await?;
-        ask(&memory, Way::All, &right, ["all, fused (in process)", "all: found something"], seen).await
+        ask(&memory, SearchMode::All, &right, ["all, fused (in process)", "all: found something"], seen).await
     })
 }
 
 async fn ask(
-    memory: &Measured,
-    way: Way,
+    memory: &SearchBenchmark,
+    way: SearchMode,
     queries: &[String],
     [time, some]: [&'static str; 2],
     seen: &mut Seen,

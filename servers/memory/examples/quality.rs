@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::Deserialize;
-use tidegate_memory::measured::{Measured, Way};
+use tidegate_memory::search_benchmark::{SearchBenchmark, SearchMode};
 use tidegate_memory::{Embedder, Entity, Store};
 
 /// How much of each RFC is kept, in characters: four observations.
@@ -59,7 +59,7 @@ async fn main() -> Outcome<()> {
     for end in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(file.with_extension(format!("db{end}")));
     }
-    let memory = Measured::new(Store::open(&file)?, "measured", Some(embedder));
+    let memory = SearchBenchmark::new(Store::open(&file)?, "measured", Some(embedder));
     let began = Instant::now();
     for some in corpus.chunks(100) {
         memory.remember(some.iter().map(entity).collect()).await?;
@@ -84,9 +84,12 @@ async fn main() -> Outcome<()> {
         ("first sentence of abstract", &sentence),
         ("sentence with a typo", &|rfc| typo(&sentence(rfc))),
     ] {
-        for (name, way) in
-            [("lexical", Way::Words), ("fuzzy", Way::Nearly), ("vector", Way::Meaning), ("fused", Way::All)]
-        {
+        for (name, way) in [
+            ("lexical", SearchMode::Words),
+            ("fuzzy", SearchMode::Fuzzy),
+            ("vector", SearchMode::Semantic),
+            ("fused", SearchMode::All),
+        ] {
             let began = Instant::now();
             let (mut found, mut ranks) = (0, 0.0);
             for rfc in &asked {

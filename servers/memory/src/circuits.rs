@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use tidegate_service::layers::{BreakerState, Circuit, Pass};
 
-use crate::store::{Code, Fault, Result};
+use crate::error::{Code, Fault, Result};
 
 /// Leave to call a service, or that it is unavailable. Who stops waiting at `until` had enough of it, if there was enough
 /// time.

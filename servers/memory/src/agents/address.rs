@@ -1,9 +1,8 @@
 //! [`Address`]: how an agent is named, in the ways in which people name them.
 
 use super::check;
-use crate::escape::{escaped_but, unescaped};
-use crate::store::{Fault, Result};
-use crate::tenant::without_query;
+use crate::error::{Fault, Result};
+use crate::uri::{escaped_but, unescaped, without_query};
 
 /// Where an agent is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +19,8 @@ pub(crate) enum Address {
 
 /// What the name of a user may have besides letters and digits that may stand in an address as it is.
 const PLAIN: &str = "@+:";
+/// The agents of the user who reads it.
+pub(crate) const OWN: &str = "my-agents://list";
 /// How addresses begin.
 const SCHEME: &str = "agentlet://";
 
@@ -94,6 +95,19 @@ pub(crate) fn system(name: &str) -> String {
 /// The address of somebody's own agent.
 pub(crate) fn user(owner: &str, name: &str) -> String {
     format!("{SCHEME}user/{}/{name}", escaped_but(owner, PLAIN))
+}
+
+/// Whether this is the URI of one user's agent.
+pub(crate) fn is_of_user(uri: &str) -> bool {
+    uri.contains("://") && matches!(Address::parse("uri", uri), Ok(Address::User { .. }))
+}
+
+/// The name of the agent at an address, if that is one that people made, all in small letters.
+pub(crate) fn name_at(uri: &str) -> Option<String> {
+    match Address::parse("uri", Some(uri).filter(|uri| uri.contains("://"))?).ok()? {
+        Address::System(_) | Address::Full(_) => None,
+        Address::User { name, .. } | Address::Plain(name) => Some(name.to_lowercase()),
+    }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::check;
-use crate::store::{Fault, Result};
+use crate::error::{Fault, Result};
 
 /// The version that an agent has if it does not say.
 const FIRST: &str = "1.0.0";
@@ -84,7 +84,7 @@ impl Agent {
         check::tools(&format!("{of}tools"), &self.tools)?;
         check::version(&format!("{of}version"), &self.version)?;
         check::tags(&format!("{of}tags"), &self.tags)?;
-        super::models::check(&format!("{of}model"), self.model.as_deref())
+        crate::models::check(&format!("{of}model"), self.model.as_deref())
     }
 
     /// The agent as a document.

@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 use tidegate_service::schema::Schema;
 
 use super::agentlet::Named;
-use super::answer;
-use crate::store::{Fault, Result};
+use crate::error::{Fault, Result};
+use crate::models::answer;
 
 /// Longest name of an agent, and of a user.
 const MAX_NAME: usize = 64;

@@ -1,13 +1,12 @@
 //! Agents in the index of words: each has one page that says its names, what it is told to do, its tags and its tools.
 
-use crate::Recall;
-use crate::graph::pages;
-use crate::search;
-use crate::store::{Change, Code, Fault, Memory, Result, Value, View};
-
 use super::agentlet::Agent;
-use super::kept::{self, Kept};
+use super::repository::{self, AgentRow};
 use super::system;
+use crate::error::Result;
+use crate::pages::{self, PageText};
+use crate::search::SearchEngine;
+use crate::store::{Change, Memory, Value, View};
 
 /// How many agents a search finds at most.
 const MOST: usize = 100;
@@ -15,7 +14,7 @@ const MOST: usize = 100;
 const WORDS: usize = 32;
 
 /// What came to the tables of agents later: what a change did to them can be undone, and they can be found.
-pub(super) const TABLES: [&str; 6] = [
+pub(crate) const TABLES: [&str; 6] = [
     // A row that brings back another one says which: the first of its kind.
     "ALTER TABLE agents ADD COLUMN root INTEGER",
     "CREATE INDEX agents_made ON agents (tenant, made)",
@@ -27,56 +26,50 @@ pub(super) const TABLES: [&str; 6] = [
 ];
 
 /// Remembers that an agent is to be indexed anew: it is new, another, or gone.
-pub(super) fn touch(change: &mut Change<'_>, key: i64) -> Result<()> {
-    let (kind, key) = (Value::Int(pages::AGENT), Value::Int(key));
-    let values = [kind, key];
+pub(crate) fn touch(change: &mut Change<'_>, key: i64) -> Result<()> {
     let known = change.one(
         "SELECT id FROM pages WHERE tenant = ?1 AND kind = ?2 AND owner = ?3",
-        &values,
+        &[Value::Int(pages::AGENT), Value::Int(key)],
         |row| row.int(0),
     )?;
     let page = match known {
-        Some(page) => Some(page),
-        None => change.one(
-            "INSERT INTO pages (tenant, kind, owner, entries) VALUES (?1, ?2, ?3, 1) RETURNING id",
-            &values,
-            |row| row.int(0),
-        )?,
+        Some(page) => page,
+        None => pages::create(change, pages::AGENT, key, 1)?,
     };
-    pages::touch(change, page.ok_or_else(|| Fault::new(Code::Database, "The page has no number"))?)
+    pages::touch(change, page)
 }
 
 /// What the page of an agent says: its name, its other names, and the rest. Nothing, if the agent is gone.
-pub(crate) fn said(view: &mut View<'_>, page: i64) -> Result<Option<(String, String, String)>> {
+pub(crate) fn page_text(view: &mut View<'_>, page: i64) -> Result<Option<PageText>> {
     let key = view.one(
         "SELECT owner FROM pages WHERE tenant = ?1 AND id = ?2 AND kind = ?3",
         &[Value::Int(page), Value::Int(pages::AGENT)],
         |row| row.int(0),
     )?;
     let Some(key) = key else { return Ok(None) };
-    Ok(kept::keyed(view, key)?.map(|Kept { agent, .. }| {
+    Ok(repository::keyed(view, key)?.map(|AgentRow { agent, .. }| {
         let about = format!("{} {}", agent.title.as_deref().unwrap_or_default(), agent.tags.join(" "));
         let mut body = agent.description;
         for tool in agent.tools {
             body.extend(["\n", &tool.tool_name, " ", tool.usage.as_deref().unwrap_or_default()]);
         }
-        (agent.name, about, body)
+        PageText { name: agent.name, about, body }
     }))
 }
 
 /// The agents of a tenant that fit a query, the best first.
-pub(super) async fn find(recall: &Recall, memory: &Memory, query: &str) -> Result<Vec<Kept>> {
-    let found = search::find(recall, memory, query, &[pages::AGENT], MOST).await?;
+pub(crate) async fn find(search: &SearchEngine, memory: &Memory, query: &str) -> Result<Vec<AgentRow>> {
+    let found = search.find(memory, query, &[pages::AGENT], MOST).await?;
     memory
         .view(move |view| {
-            let kept = found.hits.iter().map(|hit| kept::keyed(view, hit.owner));
+            let kept = found.hits.iter().map(|hit| repository::keyed(view, hit.owner));
             Ok(kept.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
         })
         .await
 }
 
 /// The agents that come with the server and have words of a query, those with most of them first.
-pub(super) fn find_system(query: &str) -> Vec<&'static Agent> {
+pub(crate) fn find_system(query: &str) -> Vec<&'static Agent> {
     let wanted = words(query);
     let fits = |agent: &Agent| {
         let said = words(&format!("{} {}", agent.name, agent.description));

@@ -4,11 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::models::{Turn, Usage};
-use crate::store::{Change, Code, Fault, Result, Value, View};
+use crate::error::{Code, Fault, Result};
+use crate::models::{Turn, Usage};
+use crate::store::{Change, Value, View};
 
 /// The tables of sessions.
-pub(super) const TABLES: [&str; 4] = [
+pub(crate) const TABLES: [&str; 4] = [
     // `owner` is who talks: people of one tenant do not see what the others say.
     "CREATE TABLE sessions (
         id INTEGER PRIMARY KEY,
@@ -95,7 +96,7 @@ fn number(view: &mut View<'_>, owner: &str, name: &str) -> Result<Option<i64>> {
 }
 
 /// What was said before: the latest of it, and from a question on.
-pub(crate) fn earlier(view: &mut View<'_>, owner: &str, name: &str) -> Result<Vec<Turn>> {
+pub(crate) fn transcript(view: &mut View<'_>, owner: &str, name: &str) -> Result<Vec<Turn>> {
     let Some(session) = number(view, owner, name)? else { return Ok(Vec::new()) };
     let mut bytes = 0;
     let latest = view.all(
@@ -122,7 +123,7 @@ pub(crate) fn earlier(view: &mut View<'_>, owner: &str, name: &str) -> Result<Ve
 }
 
 /// Keeps a question and its answer, once: the last round of a call may come twice.
-pub(crate) fn keep(change: &mut Change<'_>, owner: &str, name: &str, said: Exchange) -> Result<()> {
+pub(crate) fn record(change: &mut Change<'_>, owner: &str, name: &str, said: Exchange) -> Result<()> {
     let (now, id) = (change.now, change.id);
     let session = change.one(
         "INSERT INTO sessions (tenant, owner, name, agent, since, latest, made) VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6)

@@ -1,17 +1,17 @@
 //! Taking back what a change did to agents: what it made ends, and the version before it comes back.
 
-use crate::graph::revert;
-use crate::graph::single::{self, Table, Undone};
-use crate::store::{Change, Code, Fault, Result, Value};
-
-use super::{index, kept};
+use super::{index, repository};
+use crate::changes::blocked;
+use crate::changes::versioned::{self, Table, UndoCounts};
+use crate::error::{Code, Fault, Result};
+use crate::store::{Change, Value};
 
 const AGENTS: Table = Table { name: "agents", called: "name" };
 
 /// Takes back what a change did to agents. Refused if later changes are about the same.
-pub(crate) fn undo(change: &mut Change<'_>, undoing: i64) -> Result<Undone> {
-    let mut undone = Undone::default();
-    for ended in single::end(change, &AGENTS, undoing)? {
+pub(crate) fn undo(change: &mut Change<'_>, undoing: i64) -> Result<UndoCounts> {
+    let mut undone = UndoCounts::default();
+    for ended in versioned::end(change, &AGENTS, undoing)? {
         undone.removed += i64::from(ended.called.is_some());
         if let Some(before) = ended.before {
             bring(change, undoing, before)?;
@@ -36,9 +36,9 @@ fn bring(change: &mut Change<'_>, undoing: i64, row: i64) -> Result<()> {
         |row| row.int(0),
     )?;
     if let Some(by) = other {
-        return Err(revert::blocked(change, undoing, by, &name)?);
+        return Err(blocked(change, undoing, by, &name)?);
     }
-    kept::room(change)?;
+    repository::check_capacity(change)?;
     change.run(
         "INSERT INTO agents (tenant, key, name, owner, document, since, made, root)
          SELECT tenant, key, name, owner, document, ?2, ?3, COALESCE(root, id) FROM agents

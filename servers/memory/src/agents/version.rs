@@ -1,7 +1,7 @@
 //! Versions of agents: which comes after which.
 
 /// Whether a version comes before another, by its numbers.
-pub(super) fn is_before(version: &str, other: &str) -> bool {
+pub(crate) fn is_before(version: &str, other: &str) -> bool {
     let numbers = |version: &str| -> Vec<u64> {
         let numbers = version.split(['-', '+']).next().unwrap_or_default().split('.');
         let mut numbers: Vec<u64> = numbers.map(|number| number.parse().unwrap_or_default()).collect();
@@ -12,7 +12,7 @@ pub(super) fn is_before(version: &str, other: &str) -> bool {
 }
 
 /// The version after this one: its last number is one more.
-pub(super) fn raised(version: &str) -> String {
+pub(crate) fn raised(version: &str) -> String {
     let numbers = version.split(['-', '+']).next().unwrap_or_default();
     let (before, last) = numbers.rsplit_once('.').map_or(("", numbers), |(before, last)| (before, last));
     let next = last.parse::<u64>().map_or(1, |last| last + 1);

@@ -34,7 +34,7 @@ impl BuiltinServer for MemoryServer {
     }
 
     fn pages(endpoint: &str) -> Option<Pages> {
-        let files = crate::page(endpoint);
+        let files = crate::server::page::page(endpoint);
         Some(Pages { title: "Memory", link: "Browse the memory", files })
     }
 }

@@ -6,10 +6,11 @@ use tidegate_builtin::{Host, Opened, data_dir};
 use tidegate_protocol::{Error, Symbol};
 
 use super::settings::{Embeddings, MemorySettings, MemoryStore};
-use crate::agents::models::{Kind as ProviderKind, Models, Provider};
-use crate::embed::{Embedder, Endpoint};
-use crate::options::{Bounds, Listed, Options};
-use crate::store::{Fault, Store};
+use crate::embeddings::{Embedder, Endpoint};
+use crate::error::Fault;
+use crate::models::{Kind as ProviderKind, Models, Provider};
+use crate::server::settings::{Bounds, Listed, MemoryServerSettings};
+use crate::store::Store;
 
 /// Where the memory is kept, if neither the configuration says it nor the usual place is right.
 const MEMORY_FILE: &str = "TIDEGATE_MEMORY_FILE";
@@ -23,7 +24,7 @@ pub(super) fn opened(settings: &MemorySettings, host: Host) -> Result<Opened, Er
         tokens: said.tokens.unwrap_or(usual.tokens),
         ..usual
     };
-    let options = Options {
+    let server = MemoryServerSettings {
         errors: host.errors,
         listed: if settings.all_tools { Listed::All } else { Listed::Core },
         tools: host.tools,
@@ -33,11 +34,11 @@ pub(super) fn opened(settings: &MemorySettings, host: Host) -> Result<Opened, Er
         embeddings: embedder(settings)?,
         models: models(settings),
         agents,
-        ..Options::default()
+        ..MemoryServerSettings::default()
     };
     // Last, so that nothing has to be closed again.
     let store = settings.place()?.open()?;
-    let door = crate::server_with(store.clone(), options).bare();
+    let door = crate::server::server_with(store.clone(), server).bare();
     Ok(Opened::new(door).on_close(move || {
         let store = store.clone();
         async move { store.close().await }
@@ -126,7 +127,8 @@ pub fn usual_models() -> Result<PathBuf, Error> {
 /// The model that `tidegate model` brought.
 fn usual_model() -> Option<Embedder> {
     let folders = std::fs::read_dir(usual_models().ok()?).ok()?.flatten().map(|entry| entry.path());
-    let is_whole = |folder: &PathBuf| crate::MODEL_FILES.iter().all(|file| folder.join(file).exists());
+    let is_whole =
+        |folder: &PathBuf| crate::embeddings::MODEL_FILES.iter().all(|file| folder.join(file).exists());
     let folder = folders.filter(is_whole).min()?;
     Embedder::folder(&folder)
         .inspect_err(|fault| tracing::warn!(%fault, "the memory searches by words only"))

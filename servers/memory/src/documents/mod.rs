@@ -3,36 +3,13 @@
 //! A document has versions, and a version has chunks: pieces of its text that are found by their words. The text of a
 //! piece is kept once, however many versions have it.
 
-pub(crate) mod archive;
-mod chunk;
-mod decode;
-mod fetch;
-mod file;
-mod html;
-mod ingest;
-mod keep;
-mod kind;
-mod lookup;
-mod model;
-mod pieces;
-mod prompts;
-mod read;
-mod resources;
-mod search;
-mod snippet;
-mod tenant;
-mod tools;
+pub(crate) mod chunks;
+pub(crate) mod model;
+pub(crate) mod read;
 mod undo;
+pub(crate) mod write;
 
-use tidegate_server::Server;
-
-use crate::Recall;
-
-pub(crate) use fetch::Fetcher;
-pub(crate) use model::MAX_BYTES;
-pub(crate) use read::said;
-pub(crate) use resources::key_at;
-pub(crate) use snippet::snippet;
+pub(crate) use read::page_text;
 pub(crate) use undo::undo;
 
 /// The tables of this module.
@@ -68,20 +45,14 @@ pub(crate) const TABLES: &[&str] = &[
     "CREATE INDEX chunks_with ON chunks (tenant, text) WHERE gone IS NULL",
 ];
 
-/// What came to these tables later: what a change did to documents can be undone.
-pub(crate) const LATER: &[&str] = &[
+/// What came with undo: what a change did to documents can be found and undone.
+pub(crate) const UNDO_COLUMNS: &[&str] = &[
     // A row that brings back another one says which: the first of its kind.
     "ALTER TABLE documents ADD COLUMN root INTEGER",
     "CREATE INDEX documents_made ON documents (tenant, made)",
     "CREATE INDEX documents_gone ON documents (tenant, gone) WHERE gone IS NOT NULL",
 ];
 
-/// What this module adds to a server: tools, resources and prompts.
-pub(crate) fn add(server: Server, recall: &Recall) -> Server {
-    let server = ingest::tools(recall).into_iter().fold(server, Server::tool);
-    let server = tools::tools(recall).into_iter().fold(server, Server::tool);
-    let server = search::tools(recall).into_iter().fold(server, Server::tool);
-    let server = lookup::tools(recall).into_iter().fold(server, Server::tool);
-    let server = resources::add(server, recall);
-    prompts::add(server, recall)
-}
+/// What came with lists in parts: documents are found by how their titles begin.
+pub(crate) const LIST_INDEXES: &[&str] =
+    &["CREATE INDEX documents_begin ON documents (tenant, LOWER(title), title) WHERE gone IS NULL"];

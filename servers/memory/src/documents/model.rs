@@ -4,24 +4,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::store::{Code, Fault, Result};
+use crate::error::{Code, Fault, Result};
+use crate::texts::{MAX_TITLE, abbreviated};
 
-/// How large a document may be if nothing else is said, in bytes.
-pub(crate) const MAX_BYTES: usize = 10_000_000;
-/// Longest title, in characters.
-pub(super) const MAX_TITLE: usize = 200;
 /// Most tags of a document, and the longest, in characters.
 const MAX_TAGS: usize = 50;
 const MAX_TAG: usize = 100;
 /// Longest metadata, in bytes of JSON.
 const MAX_METADATA: usize = 16_384;
 /// What the address of every document begins with.
-pub(super) const ADDRESS: &str = "memory://documents/";
+pub(crate) const ADDRESS: &str = "memory://documents/";
 
 /// Which shelf a document stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Base {
+pub(crate) enum Base {
     /// Anything.
     General,
     /// Source code and what belongs to it.
@@ -31,7 +28,7 @@ pub(super) enum Base {
 }
 
 impl Base {
-    pub(super) fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Base::General => "general",
             Base::Codebase => "codebase",
@@ -39,7 +36,7 @@ impl Base {
         }
     }
 
-    pub(super) fn named(name: &str) -> Base {
+    pub(crate) fn named(name: &str) -> Base {
         match name {
             "general" => Base::General,
             "codebase" => Base::Codebase,
@@ -51,49 +48,49 @@ impl Base {
 /// A document without its text.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Document {
+pub(crate) struct Document {
     /// What tools know it by.
-    pub(super) id: String,
+    pub(crate) id: String,
     /// Its address as a resource.
-    pub(super) uri: String,
+    pub(crate) uri: String,
     /// Its title.
-    pub(super) title: String,
+    pub(crate) title: String,
     /// Which shelf it stands on: general, codebase or documents.
-    pub(super) knowledge_base: String,
+    pub(crate) knowledge_base: String,
     /// Where it came from: an address, a file, or "text".
-    pub(super) source: String,
+    pub(crate) source: String,
     /// What kind of text it is.
-    pub(super) mime_type: String,
+    pub(crate) mime_type: String,
     /// How long its text is, in bytes.
-    pub(super) bytes: i64,
+    pub(crate) bytes: i64,
     /// How long its text is, in characters.
-    pub(super) characters: i64,
+    pub(crate) characters: i64,
     /// Into how many pieces it is cut.
-    pub(super) chunks: i64,
+    pub(crate) chunks: i64,
     /// Words to find it by.
-    pub(super) tags: Vec<String>,
+    pub(crate) tags: Vec<String>,
     /// Anything else about it.
-    pub(super) metadata: Map<String, Value>,
+    pub(crate) metadata: Map<String, Value>,
     /// When it was first kept, in milliseconds since 1970.
-    pub(super) created_at: i64,
+    pub(crate) created_at: i64,
     /// When this version began, in milliseconds since 1970.
-    pub(super) updated_at: i64,
+    pub(crate) updated_at: i64,
     /// Which version this is, from 1.
-    pub(super) version: i64,
+    pub(crate) version: i64,
 }
 
 /// The name of a document that has this number.
-pub(super) fn id(key: i64) -> String {
+pub(crate) fn id(key: i64) -> String {
     format!("doc-{key}")
 }
 
 /// The address of a document that has this number.
-pub(super) fn uri(key: i64) -> String {
+pub(crate) fn uri(key: i64) -> String {
     format!("{ADDRESS}{}", id(key))
 }
 
 /// The number of a document, from its id or its address.
-pub(super) fn key(field: &str, given: &str) -> Result<i64> {
+pub(crate) fn key(field: &str, given: &str) -> Result<i64> {
     let id = given.trim();
     let id = id.strip_prefix(ADDRESS).unwrap_or(id);
     let digits = id.strip_prefix("doc-").unwrap_or(id);
@@ -105,18 +102,19 @@ pub(super) fn key(field: &str, given: &str) -> Result<i64> {
             format!(
                 "must be an id such as \"doc-1\" or an address such as \"{ADDRESS}doc-1\", not {:?}; list_documents \
                  has them",
-                shown(given)
+                abbreviated(given)
             ),
         )),
     }
 }
 
-/// As much of what was given as fits in a sentence.
-pub(super) fn shown(given: &str) -> String {
-    given.chars().take(80).collect()
+/// The number of the document at an address, if that is one.
+pub(crate) fn key_at(uri: &str) -> Option<i64> {
+    let id = uri.strip_prefix(ADDRESS)?;
+    key("id", id).ok()
 }
 
-pub(super) fn none(key: i64) -> Fault {
+pub(crate) fn none(key: i64) -> Fault {
     Fault::new(
         Code::NotFound,
         format!("There is no document {:?}; list_documents shows those that there are", id(key)),
@@ -124,27 +122,18 @@ pub(super) fn none(key: i64) -> Fault {
 }
 
 /// A title that can be one.
-pub(super) fn title(text: &str) -> Result<()> {
+pub(crate) fn title(text: &str) -> Result<()> {
     line("title", text, MAX_TITLE)
 }
 
-/// A title out of any text: its first words, on one line.
-pub(super) fn title_of(text: &str) -> Option<String> {
-    let text = text.chars().filter(|c| c.is_whitespace() || !c.is_control()).collect::<String>();
-    let words: Vec<_> = text.split_whitespace().collect();
-    let title: String = words.join(" ").chars().take(MAX_TITLE).collect();
-    let title = title.trim().to_owned();
-    (!title.is_empty()).then_some(title)
-}
-
-pub(super) fn tags(tags: &[String]) -> Result<()> {
+pub(crate) fn tags(tags: &[String]) -> Result<()> {
     if tags.len() > MAX_TAGS {
         return Err(Fault::input("tags", format!("must be at most {MAX_TAGS}, and are {}", tags.len())));
     }
     tags.iter().enumerate().try_for_each(|(at, tag)| line(&format!("tags[{at}]"), tag, MAX_TAG))
 }
 
-pub(super) fn metadata(metadata: &Map<String, Value>) -> Result<()> {
+pub(crate) fn metadata(metadata: &Map<String, Value>) -> Result<()> {
     let length = Value::from(metadata.clone()).to_string().len();
     match length > MAX_METADATA {
         true => Err(Fault::input(
@@ -186,10 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_fit_on_a_line() {
-        assert_eq!(title_of(" a\n\u{7} b  "), Some("a b".to_owned()));
-        assert_eq!(title_of("\n "), None);
-        assert_eq!(title_of(&"ü".repeat(500)).unwrap().chars().count(), MAX_TITLE);
+    fn a_title_is_one_line() {
         assert!(title("a\nb").is_err());
     }
 }

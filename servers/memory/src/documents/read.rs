@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::graph::entities;
-use crate::store::{Code, Fault, Result, Row, Value, View};
-
-use super::kind::Kind;
 use super::model::{self, Base, Document};
+use crate::error::{Code, Fault, Result};
+use crate::pages::PageText;
+use crate::store::{Row, Value, View, prefix_range};
+use crate::texts::kind::Kind;
 
-/// The columns of [`Kept::read`].
+/// The columns of [`DocumentRow::read`].
 const COLUMNS: &str = "key, version, title, base, origin, source, kind, bytes, characters, chunks, tags, metadata, created, since, \
                        made, gone";
 /// How many columns those are.
@@ -17,20 +17,20 @@ const WIDTH: usize = 16;
 
 /// A version of a document as it is kept.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
-    pub(super) key: i64,
-    pub(super) origin: Option<String>,
-    pub(super) kind: Kind,
+pub(crate) struct DocumentRow {
+    pub(crate) key: i64,
+    pub(crate) origin: Option<String>,
+    pub(crate) kind: Kind,
     /// The change that made this version.
-    pub(super) made: i64,
-    pub(super) gone: Option<i64>,
-    pub(super) document: Document,
+    pub(crate) made: i64,
+    pub(crate) gone: Option<i64>,
+    pub(crate) document: Document,
 }
 
-impl Kept {
-    fn read(row: &dyn Row) -> Result<Kept> {
+impl DocumentRow {
+    fn read(row: &dyn Row) -> Result<DocumentRow> {
         let (key, kind) = (row.int(0)?, Kind::named(&row.text(6)?));
-        Ok(Kept {
+        Ok(DocumentRow {
             key,
             origin: row.maybe_text(4)?,
             kind,
@@ -57,33 +57,33 @@ impl Kept {
 }
 
 /// The document with this number, if it is there.
-pub(super) fn find(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
+pub(crate) fn find(view: &mut View<'_>, key: i64) -> Result<Option<DocumentRow>> {
     let sql = format!("SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND key = ?2 AND gone IS NULL");
-    view.one(&sql, &[Value::Int(key)], Kept::read)
+    view.one(&sql, &[Value::Int(key)], DocumentRow::read)
 }
 
 /// A version by the number of its row.
-pub(super) fn row(view: &mut View<'_>, id: i64) -> Result<Kept> {
+pub(crate) fn row(view: &mut View<'_>, id: i64) -> Result<DocumentRow> {
     let sql = format!("SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND id = ?2");
-    let found = view.one(&sql, &[Value::Int(id)], Kept::read)?;
+    let found = view.one(&sql, &[Value::Int(id)], DocumentRow::read)?;
     found.ok_or_else(|| Fault::new(Code::Database, "The version is not there any more"))
 }
 
 /// The document with this number, or a sentence.
-pub(super) fn known(view: &mut View<'_>, key: i64) -> Result<Kept> {
+pub(crate) fn require(view: &mut View<'_>, key: i64) -> Result<DocumentRow> {
     find(view, key)?.ok_or_else(|| model::none(key))
 }
 
 /// One version of a document, whatever became of it.
-pub(super) fn version(view: &mut View<'_>, key: i64, version: i64) -> Result<Option<Kept>> {
+pub(crate) fn version(view: &mut View<'_>, key: i64, version: i64) -> Result<Option<DocumentRow>> {
     let sql = format!("SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND key = ?2 AND version = ?3");
-    view.one(&sql, &[Value::Int(key), Value::Int(version)], Kept::read)
+    view.one(&sql, &[Value::Int(key), Value::Int(version)], DocumentRow::read)
 }
 
 /// A version of a document, and when it held.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Version {
+pub(crate) struct Version {
     /// What the document was then, without its text.
     #[serde(flatten)]
     document: Document,
@@ -99,7 +99,7 @@ pub(super) struct Version {
 
 /// The last versions of a document before one, at most `limit`, oldest first, whatever became of it; and how many there
 /// are in all.
-pub(super) fn history(
+pub(crate) fn history(
     view: &mut View<'_>,
     key: i64,
     limit: usize,
@@ -113,7 +113,7 @@ pub(super) fn history(
     );
     let values = [Value::Int(key), Value::Int(before.unwrap_or(i64::MAX)), Value::Int(limit as i64)];
     let mut versions = view.all(&sql, &values, |row| {
-        let document = Kept::read(row)?.document;
+        let document = DocumentRow::read(row)?.document;
         let (valid_to, changed_by) = (row.maybe_int(WIDTH)?, row.maybe_text(WIDTH + 1)?);
         Ok(Version { valid_from: document.updated_at, document, valid_to, changed_by })
     })?;
@@ -127,47 +127,52 @@ pub(super) fn history(
 }
 
 /// The last version of a document, whatever became of it.
-pub(super) fn last(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
+pub(crate) fn last(view: &mut View<'_>, key: i64) -> Result<Option<DocumentRow>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND key = ?2 ORDER BY version DESC LIMIT 1"
     );
-    view.one(&sql, &[Value::Int(key)], Kept::read)
+    view.one(&sql, &[Value::Int(key)], DocumentRow::read)
 }
 
 /// The document that was read from there.
-pub(super) fn from(view: &mut View<'_>, origin: &str) -> Result<Option<Kept>> {
+pub(crate) fn by_origin(view: &mut View<'_>, origin: &str) -> Result<Option<DocumentRow>> {
     let sql = format!("SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND origin = ?2 AND gone IS NULL");
-    view.one(&sql, &[Value::Text(origin.into())], Kept::read)
+    view.one(&sql, &[Value::Text(origin.into())], DocumentRow::read)
 }
 
 /// The documents of this digest that were given as text, under this title and on this shelf.
-pub(super) fn alike(view: &mut View<'_>, digest: i64, title: &str, base: Base) -> Result<Vec<Kept>> {
+pub(crate) fn with_digest(
+    view: &mut View<'_>,
+    digest: i64,
+    title: &str,
+    base: Base,
+) -> Result<Vec<DocumentRow>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND digest = ?2 AND title = ?3 AND base = ?4
          AND origin IS NULL AND gone IS NULL ORDER BY key"
     );
     let values = [Value::Int(digest), Value::Text(title.into()), Value::Text(base.as_str().into())];
-    view.all(&sql, &values, Kept::read)
+    view.all(&sql, &values, DocumentRow::read)
 }
 
 /// Documents, the newest first, from those older than the one with the number `before`.
-pub(super) fn list(
+pub(crate) fn list(
     view: &mut View<'_>,
     base: Option<Base>,
     before: Option<i64>,
     limit: usize,
-) -> Result<Vec<Kept>> {
+) -> Result<Vec<DocumentRow>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND gone IS NULL AND key < ?2
          AND (?3 = '' OR base = ?3) ORDER BY key DESC LIMIT ?4"
     );
     let base = base.map_or("", Base::as_str);
     let values = [Value::Int(before.unwrap_or(i64::MAX)), Value::Text(base.into()), Value::Int(limit as i64)];
-    view.all(&sql, &values, Kept::read)
+    view.all(&sql, &values, DocumentRow::read)
 }
 
 /// The document of this id, address or title.
-pub(super) fn named(view: &mut View<'_>, name: &str) -> Result<Option<Kept>> {
+pub(crate) fn by_name(view: &mut View<'_>, name: &str) -> Result<Option<DocumentRow>> {
     if let Ok(key) = model::key("id", name)
         && let Some(kept) = find(view, key)?
     {
@@ -176,12 +181,12 @@ pub(super) fn named(view: &mut View<'_>, name: &str) -> Result<Option<Kept>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM documents WHERE tenant = ?1 AND title = ?2 AND gone IS NULL ORDER BY key DESC LIMIT 1"
     );
-    view.one(&sql, &[Value::Text(name.trim().into())], Kept::read)
+    view.one(&sql, &[Value::Text(name.trim().into())], DocumentRow::read)
 }
 
 /// Documents whose title begins so, in capitals or not: their numbers and titles.
-pub(super) fn titled(view: &mut View<'_>, typed: &str, limit: usize) -> Result<Vec<(i64, String)>> {
-    let [from, to] = entities::beginning(typed);
+pub(crate) fn by_title_prefix(view: &mut View<'_>, typed: &str, limit: usize) -> Result<Vec<(i64, String)>> {
+    let [from, to] = prefix_range(typed);
     view.all(
         "SELECT key, title FROM documents
          WHERE tenant = ?1 AND gone IS NULL AND LOWER(title) >= ?2 AND LOWER(title) < ?3
@@ -192,7 +197,7 @@ pub(super) fn titled(view: &mut View<'_>, typed: &str, limit: usize) -> Result<V
 }
 
 /// The numbers of documents whose number begins with these digits.
-pub(super) fn numbered(view: &mut View<'_>, digits: &str, limit: usize) -> Result<Vec<i64>> {
+pub(crate) fn by_number_prefix(view: &mut View<'_>, digits: &str, limit: usize) -> Result<Vec<i64>> {
     let mut found = Vec::new();
     let Some(first) = digits.parse::<i64>().ok().filter(|first| *first > 0) else { return Ok(found) };
     // 12, then 120 to 129, then 1200 to 1299, …
@@ -211,7 +216,7 @@ pub(super) fn numbered(view: &mut View<'_>, digits: &str, limit: usize) -> Resul
 }
 
 /// Part of the text of a version: `limit` characters from `offset`.
-pub(super) fn part(view: &mut View<'_>, kept: &Kept, offset: i64, limit: i64) -> Result<String> {
+pub(crate) fn text_range(view: &mut View<'_>, kept: &DocumentRow, offset: i64, limit: i64) -> Result<String> {
     let mut text = String::new();
     let end = offset.saturating_add(limit);
     // The pieces that this version had: those that were there after the change that made it.
@@ -232,31 +237,31 @@ pub(super) fn part(view: &mut View<'_>, kept: &Kept, offset: i64, limit: i64) ->
 }
 
 /// The whole text of a version.
-pub(super) fn text(view: &mut View<'_>, kept: &Kept) -> Result<String> {
-    part(view, kept, 0, i64::MAX)
+pub(crate) fn text(view: &mut View<'_>, kept: &DocumentRow) -> Result<String> {
+    text_range(view, kept, 0, i64::MAX)
 }
 
 /// A piece of a document, found by its page.
-pub(super) struct Piece {
-    pub(super) key: i64,
-    pub(super) title: String,
-    pub(super) base: String,
-    pub(super) source: String,
-    pub(super) place: i64,
-    pub(super) heading: String,
-    pub(super) first_line: i64,
-    pub(super) last_line: i64,
-    pub(super) content: String,
+pub(crate) struct FoundChunk {
+    pub(crate) key: i64,
+    pub(crate) title: String,
+    pub(crate) base: String,
+    pub(crate) source: String,
+    pub(crate) place: i64,
+    pub(crate) heading: String,
+    pub(crate) first_line: i64,
+    pub(crate) last_line: i64,
+    pub(crate) content: String,
 }
 
 /// What the page of a piece says, with the title of its document and the heading that it stands under.
-pub(crate) fn said(view: &mut View<'_>, page: i64) -> Result<Option<String>> {
+pub(crate) fn page_text(view: &mut View<'_>, page: i64) -> Result<Option<PageText>> {
     let piece = piece(view, page)?;
-    Ok(piece.map(|piece| format!("{} {}\n{}", piece.title, piece.heading, piece.content)))
+    Ok(piece.map(|piece| PageText { name: piece.title, about: piece.heading, body: piece.content }))
 }
 
 /// The piece whose page this is, unless its document does not have it any more.
-pub(super) fn piece(view: &mut View<'_>, page: i64) -> Result<Option<Piece>> {
+pub(crate) fn piece(view: &mut View<'_>, page: i64) -> Result<Option<FoundChunk>> {
     view.one(
         "SELECT d.key, d.title, d.base, d.source, c.place, c.heading, c.first_line, c.last_line, t.content
          FROM document_texts t
@@ -265,7 +270,7 @@ pub(super) fn piece(view: &mut View<'_>, page: i64) -> Result<Option<Piece>> {
          WHERE t.tenant = ?1 AND t.page = ?2 ORDER BY c.place LIMIT 1",
         &[Value::Int(page)],
         |row| {
-            Ok(Piece {
+            Ok(FoundChunk {
                 key: row.int(0)?,
                 title: row.text(1)?,
                 base: row.text(2)?,

@@ -1,26 +1,26 @@
 //! Taking back what a change did to documents: what it made ends, and the version before it comes back as a new one.
 
-use crate::graph::revert;
-use crate::graph::single::{self, Table, Undone};
-use crate::store::{Change, Result, Value};
-
-use super::chunk::chunks;
-use super::pieces::lay;
-use super::{keep, read};
+use super::chunks::replace_chunks;
+use super::{read, write};
+use crate::changes::blocked;
+use crate::changes::versioned::{self, Table, UndoCounts};
+use crate::error::Result;
+use crate::store::{Change, Value};
+use crate::texts::chunk::chunks;
 
 const DOCUMENTS: Table = Table { name: "documents", called: "title" };
 
 /// Takes back what a change did to documents. Refused if later changes are about the same.
-pub(crate) fn undo(change: &mut Change<'_>, undoing: i64) -> Result<Undone> {
-    let mut undone = Undone::default();
-    for ended in single::end(change, &DOCUMENTS, undoing)? {
+pub(crate) fn undo(change: &mut Change<'_>, undoing: i64) -> Result<UndoCounts> {
+    let mut undone = UndoCounts::default();
+    for ended in versioned::end(change, &DOCUMENTS, undoing)? {
         undone.removed += i64::from(ended.called.is_some());
         match ended.before {
             Some(before) => {
                 bring(change, undoing, before, ended.called.as_deref())?;
                 undone.restored += 1;
             }
-            None => _ = lay(change, ended.key, "", &[], false)?,
+            None => _ = replace_chunks(change, ended.key, "", &[], false)?,
         }
     }
     Ok(undone)
@@ -31,9 +31,9 @@ fn bring(change: &mut Change<'_>, undoing: i64, row: i64, called: Option<&str>) 
     let kept = read::row(change, row)?;
     let title = &kept.document.title;
     if let Some(origin) = &kept.origin
-        && let Some(other) = read::from(change, origin)?
+        && let Some(other) = read::by_origin(change, origin)?
     {
-        return Err(revert::blocked(change, undoing, other.made, title)?);
+        return Err(blocked(change, undoing, other.made, title)?);
     }
     let values = [Value::Int(change.now), Value::Int(change.id), Value::Int(row)];
     change.run(
@@ -48,6 +48,6 @@ fn bring(change: &mut Change<'_>, undoing: i64, row: i64, called: Option<&str>) 
     )?;
     let text = read::text(change, &kept)?;
     let afresh = called != Some(title);
-    let count = lay(change, kept.key, title, &chunks(&text, kept.kind), afresh)?;
-    keep::counted(change, kept.key, count)
+    let count = replace_chunks(change, kept.key, title, &chunks(&text, kept.kind), afresh)?;
+    write::set_chunk_count(change, kept.key, count)
 }

@@ -1,9 +1,9 @@
 //! Forgetting that can be taken back: how sure relations still are, the longer ago they were said.
 
-use crate::store::{Fault, Result, View};
-
 use super::model::{Graph, Relation};
 use super::relations;
+use crate::error::{Fault, Result};
+use crate::store::View;
 
 /// How fast, and down to what.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +33,7 @@ impl Decay {
     }
 
     /// The relation with what is left of its confidence.
-    pub(crate) fn faded(&self, kept: relations::Kept) -> Relation {
+    pub(crate) fn faded(&self, kept: relations::RelationRow) -> Relation {
         let left = self.left(kept.relation.confidence.unwrap_or(1.0), kept.said);
         Relation { confidence: Some(left), ..kept.relation }
     }
@@ -49,7 +49,7 @@ impl Decay {
 /// Everything that is known, with what is left of the confidence of each relation.
 pub(crate) fn graph(view: &mut View<'_>, decay: Decay) -> Result<Graph> {
     decay.check()?;
-    let mut graph = super::read::whole(view)?;
+    let mut graph = super::read::all(view)?;
     let sql = format!(
         "SELECT {} FROM relations WHERE tenant = ?1 AND gone IS NULL ORDER BY made, id",
         relations::COLUMNS

@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, HashSet};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
-use crate::store::{Result, Value, View};
-
 use super::model::{Entity, Graph, Properties, Relation};
 use super::{properties, relations};
+use crate::error::Result;
+use crate::store::{Value, View};
 
 /// An entity that was there at both moments and is not the same.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

@@ -2,41 +2,42 @@
 
 use std::collections::BTreeSet;
 
-use crate::store::{Change, Code, Fault, Result, Row, Value, View};
-
 use super::model::{self, Entity};
-use super::pages::{self, Open};
+use super::pages::{self, OpenPage};
 use super::{ids, properties};
+use crate::error::{Code, Fault, Result};
+use crate::pages::{digest, touch};
+use crate::store::{Change, Row, Value, View, prefix_range};
 
 /// An entity as it is kept.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub(crate) struct EntityRow {
     pub(crate) key: i64,
     pub(crate) name: String,
     pub(crate) entity_type: String,
 }
 
-impl Kept {
-    pub(crate) fn read(row: &dyn Row) -> Result<Kept> {
-        Ok(Kept { key: row.int(0)?, name: row.text(1)?, entity_type: row.text(2)? })
+impl EntityRow {
+    pub(crate) fn read(row: &dyn Row) -> Result<EntityRow> {
+        Ok(EntityRow { key: row.int(0)?, name: row.text(1)?, entity_type: row.text(2)? })
     }
 }
 
 /// The entity of this name, if it is known.
-pub(crate) fn find(view: &mut View<'_>, name: &str) -> Result<Option<Kept>> {
+pub(crate) fn find(view: &mut View<'_>, name: &str) -> Result<Option<EntityRow>> {
     view.one(
         "SELECT key, name, type FROM entities WHERE tenant = ?1 AND name = ?2 AND gone IS NULL",
         &[Value::Text(name.into())],
-        Kept::read,
+        EntityRow::read,
     )
 }
 
 /// The entity with this key, if it is still known.
-pub(crate) fn keyed(view: &mut View<'_>, key: i64) -> Result<Option<Kept>> {
+pub(crate) fn keyed(view: &mut View<'_>, key: i64) -> Result<Option<EntityRow>> {
     view.one(
         "SELECT key, name, type FROM entities WHERE tenant = ?1 AND key = ?2 AND gone IS NULL",
         &[Value::Int(key)],
-        Kept::read,
+        EntityRow::read,
     )
 }
 
@@ -51,18 +52,9 @@ pub(crate) fn pattern(typed: &str) -> String {
     pattern
 }
 
-/// Between which texts everything stands that begins so, among what LOWER has made small.
-pub(crate) fn beginning(typed: &str) -> [Value<'static>; 2] {
-    // The letters that LOWER knows in every database.
-    let from = typed.to_ascii_lowercase();
-    // No character comes after this one.
-    let to = format!("{from}\u{10FFFF}");
-    [Value::Text(from.into()), Value::Text(to.into())]
-}
-
 /// Names of entities that begin so, in capitals or not.
 pub(crate) fn starting(view: &mut View<'_>, typed: &str, limit: usize) -> Result<Vec<String>> {
-    let [from, to] = beginning(typed);
+    let [from, to] = prefix_range(typed);
     view.all(
         "SELECT name FROM entities WHERE tenant = ?1 AND gone IS NULL AND LOWER(name) >= ?2 AND LOWER(name) < ?3
          ORDER BY LOWER(name), name LIMIT ?4",
@@ -101,7 +93,7 @@ pub(crate) fn create(change: &mut Change<'_>, entities: Vec<Entity>) -> Result<V
             continue;
         }
         let key = insert(change, &entity)?;
-        let kept = Kept { key, name: entity.name.clone(), entity_type: entity.entity_type.clone() };
+        let kept = EntityRow { key, name: entity.name.clone(), entity_type: entity.entity_type.clone() };
         entity.observations = observe(change, &kept, std::mem::take(&mut entity.observations), true)?;
         entity.properties.retain(|_, value| !value.is_null());
         if !entity.properties.is_empty() {
@@ -114,7 +106,7 @@ pub(crate) fn create(change: &mut Change<'_>, entities: Vec<Entity>) -> Result<V
 
 fn insert(change: &mut Change<'_>, entity: &Entity) -> Result<i64> {
     let (now, id) = (Value::Int(change.now), Value::Int(change.id));
-    let uid = Value::Text(ids::new()?.into());
+    let uid = Value::Text(ids::new().into());
     let key = change.one(
         "INSERT INTO entities (tenant, key, name, type, since, made, uid)
          VALUES (?1, 0, ?2, ?3, ?4, ?5, ?6) RETURNING id",
@@ -129,15 +121,15 @@ fn insert(change: &mut Change<'_>, entity: &Entity) -> Result<i64> {
 /// Adds what is not known of the entity yet, and returns it.
 pub(crate) fn observe(
     change: &mut Change<'_>,
-    entity: &Kept,
+    entity: &EntityRow,
     contents: Vec<String>,
     new: bool,
 ) -> Result<Vec<String>> {
     let mut added: Vec<String> = Vec::new();
     let mut open = match new {
         // What nothing is known of can still be found by its name.
-        true => Some(Open::add(change, entity.key)?),
-        false => Open::of(change, entity.key)?,
+        true => Some(OpenPage::add(change, entity.key)?),
+        false => OpenPage::of(change, entity.key)?,
     };
     for content in contents {
         let digest = digest(&content);
@@ -150,7 +142,7 @@ pub(crate) fn observe(
                 if let Some(full) = full {
                     full.close(change)?;
                 }
-                Open::add(change, entity.key)?
+                OpenPage::add(change, entity.key)?
             }
         };
         page.take(&content);
@@ -221,7 +213,7 @@ pub(crate) fn end(change: &mut Change<'_>, key: i64) -> Result<()> {
 }
 
 /// Forgets observations of an entity. Returns how many were known.
-pub(crate) fn unobserve(change: &mut Change<'_>, entity: &Kept, contents: &[String]) -> Result<usize> {
+pub(crate) fn unobserve(change: &mut Change<'_>, entity: &EntityRow, contents: &[String]) -> Result<usize> {
     let mut touched = BTreeSet::new();
     let mut count = 0;
     for content in contents {
@@ -236,13 +228,13 @@ pub(crate) fn unobserve(change: &mut Change<'_>, entity: &Kept, contents: &[Stri
         touched.extend(pages);
     }
     for page in touched {
-        pages::touch(change, page)?;
+        touch(change, page)?;
     }
     Ok(count)
 }
 
 /// Puts another text in the place of an observation. If that one is known already, the old one only goes.
-pub(crate) fn reword(change: &mut Change<'_>, entity: &Kept, old: &str, new: String) -> Result<()> {
+pub(crate) fn reword(change: &mut Change<'_>, entity: &EntityRow, old: &str, new: String) -> Result<()> {
     if unobserve(change, entity, &[old.to_owned()])? == 0 {
         let shown: String = old.chars().take(80).collect();
         let reason = format!("{:?} has no observation {shown:?} (any more)", entity.name);
@@ -262,7 +254,7 @@ pub(crate) fn count(view: &mut View<'_>, key: i64) -> Result<usize> {
 }
 
 /// Gives an entity another name or type; it stays the same entity.
-pub(crate) fn recast(change: &mut Change<'_>, entity: &Kept) -> Result<()> {
+pub(crate) fn recast(change: &mut Change<'_>, entity: &EntityRow) -> Result<()> {
     let (now, id) = (Value::Int(change.now), Value::Int(change.id));
     change.run(
         "UPDATE entities SET until = ?2, gone = ?3 WHERE tenant = ?1 AND key = ?4 AND gone IS NULL",
@@ -282,9 +274,9 @@ pub(crate) fn recast(change: &mut Change<'_>, entity: &Kept) -> Result<()> {
 }
 
 /// Indexes all pages of an entity anew.
-pub(crate) fn reindex(change: &mut Change<'_>, entity: &Kept) -> Result<()> {
-    if Open::of(change, entity.key)?.is_none() {
-        Open::add(change, entity.key)?;
+pub(crate) fn reindex(change: &mut Change<'_>, entity: &EntityRow) -> Result<()> {
+    if OpenPage::of(change, entity.key)?.is_none() {
+        OpenPage::add(change, entity.key)?;
     }
     pages::touch_all(change, entity.key)
 }
@@ -299,17 +291,10 @@ pub(crate) fn observations(view: &mut View<'_>, key: i64) -> Result<Vec<String>>
 }
 
 /// The entity with all that is known of it.
-pub(crate) fn whole(view: &mut View<'_>, kept: Kept) -> Result<Entity> {
+pub(crate) fn complete(view: &mut View<'_>, kept: EntityRow) -> Result<Entity> {
     let observations = observations(view, kept.key)?;
     let properties = properties::of(view, kept.key)?;
     Ok(Entity { name: kept.name, entity_type: kept.entity_type, observations, properties })
-}
-
-/// A number by which equal observations are found. It is kept in the file, so it may never change.
-pub(super) fn digest(content: &str) -> i64 {
-    // FNV-1a.
-    let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    content.bytes().fold(0xcbf2_9ce4_8422_2325, step) as i64
 }
 
 /// Checks names that are only looked for.

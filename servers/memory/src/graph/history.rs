@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::store::{Fault, Result, Value, View};
-
 use super::model::{Properties, Relation};
 use super::{ids, properties, relations};
+use crate::error::{Fault, Result};
+use crate::store::{Value, View};
 
 /// An entity as it was from one change to the next.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

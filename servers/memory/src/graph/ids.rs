@@ -1,9 +1,9 @@
 //! Ids of entities. An id stays the same when an entity gets another name or type, is deleted and restored, or moves to
 //! another store with its history.
 
-use crate::store::{Code, Fault, Result, Value, View};
-
-use super::entities::{self, Kept};
+use super::entities::{self, EntityRow};
+use crate::error::Result;
+use crate::store::{Value, View};
 
 /// What the id of an entity begins with that was made before entities had ids: the number of its first row follows.
 const OLD: char = 'e';
@@ -11,10 +11,8 @@ const OLD: char = 'e';
 pub(crate) const MAX_ID: usize = 100;
 
 /// A new id: a random UUID.
-pub(crate) fn new() -> Result<String> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Fault::new(Code::Internal, format!("The system has no random numbers: {error}")))?;
+pub(crate) fn new() -> String {
+    let mut bytes = tidegate_service::random::<16>();
     // RFC 9562: version 4, and the variant of the RFC.
     bytes[6] = (bytes[6] & 0x0f) | 0x40;
     bytes[8] = (bytes[8] & 0x3f) | 0x80;
@@ -25,7 +23,7 @@ pub(crate) fn new() -> Result<String> {
         }
         id.push_str(&format!("{byte:02x}"));
     }
-    Ok(id)
+    id
 }
 
 /// The id of the entity whose first row has this number, if the row says none.
@@ -43,7 +41,7 @@ pub(crate) fn of(view: &mut View<'_>, key: i64) -> Result<String> {
 }
 
 /// The entity with this id, if it still exists.
-pub(crate) fn find(view: &mut View<'_>, id: &str) -> Result<Option<Kept>> {
+pub(crate) fn find(view: &mut View<'_>, id: &str) -> Result<Option<EntityRow>> {
     let mut key = view.one(
         "SELECT key FROM entities WHERE tenant = ?1 AND uid = ?2",
         &[Value::Text(id.into())],
@@ -67,7 +65,7 @@ mod tests {
 
     #[test]
     fn ids_are_uuids() {
-        let (one, other) = (new().unwrap(), new().unwrap());
+        let (one, other) = (new(), new());
         assert_ne!(one, other);
         let parts: Vec<usize> = one.split('-').map(str::len).collect();
         assert_eq!(parts, [8, 4, 4, 4, 12], "{one}");

@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::store::{Result, Value, View};
-
-use super::entities::{self, Kept};
-use super::{history, ids, pages};
+use super::entities::{self, EntityRow};
+use super::{history, ids};
+use crate::error::Result;
+use crate::pages;
+use crate::store::{Value, View};
 
 /// An entity in a list.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -38,7 +39,7 @@ pub(crate) struct Counted {
 
 /// Which entities to list.
 #[derive(Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct ListQuery {
     pub(crate) entity_type: Option<String>,
     /// How their names begin, in capitals or not.
     pub(crate) prefix: Option<String>,
@@ -57,7 +58,7 @@ pub(crate) struct Part {
 }
 
 /// Entities by name.
-pub(crate) fn entities(view: &mut View<'_>, wanted: &Wanted) -> Result<Part> {
+pub(crate) fn entities(view: &mut View<'_>, wanted: &ListQuery) -> Result<Part> {
     let text = |text: &str| Value::Text(text.to_owned().into());
     let mut filter = String::from("tenant = ?1 AND gone IS NULL");
     let mut values = Vec::new();
@@ -82,7 +83,7 @@ pub(crate) fn entities(view: &mut View<'_>, wanted: &Wanted) -> Result<Part> {
         "SELECT key, name, type FROM entities WHERE {filter} ORDER BY name LIMIT ?{}",
         values.len() + 1
     );
-    let mut kept = view.all(&sql, &values, Kept::read)?;
+    let mut kept = view.all(&sql, &values, EntityRow::read)?;
     let more = kept.len() > wanted.limit;
     kept.truncate(wanted.limit);
     let mut entities = Vec::with_capacity(kept.len());
@@ -93,7 +94,7 @@ pub(crate) fn entities(view: &mut View<'_>, wanted: &Wanted) -> Result<Part> {
 }
 
 /// The entity as it stands in a list.
-pub(crate) fn listed(view: &mut View<'_>, kept: Kept) -> Result<Listed> {
+pub(crate) fn listed(view: &mut View<'_>, kept: EntityRow) -> Result<Listed> {
     let (version, updated_at) = history::version(view, &kept.name)?;
     let observations = entities::count(view, kept.key)?;
     let id = ids::of(view, kept.key)?;
@@ -148,14 +149,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_part_of_the_list_is_found_without_looking_at_the_rest() {
-        let folder = std::env::temp_dir().join(format!("tidegate-memory-list-{}", std::process::id()));
-        let memory = Store::open(folder.join("memory.db")).unwrap().of("one");
+        let folder = tempfile::tempdir().unwrap();
+        let memory = Store::open(folder.path().join("memory.db")).unwrap().of("one");
         let plan = memory.view(|view| {
             let values = [Value::Int(pages::ENTITY), Value::Int(9), Value::Int(9)];
             view.all(&format!("EXPLAIN QUERY PLAN {NEWEST}"), &values, |row| row.text(3))
         });
         let plan = plan.await.unwrap().join("\n");
-        std::fs::remove_dir_all(folder).unwrap();
         for step in [
             "e USING INDEX entities_listed (tenant=? AND key<?)",
             "o USING INDEX observations_paged (tenant=? AND page=?)",

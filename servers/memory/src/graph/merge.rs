@@ -1,14 +1,14 @@
 //! Two entities that turn out to be one.
 
-use crate::store::{Change, Fault, Result};
-
-use super::entities::{self, Kept};
+use super::entities::{self, EntityRow};
 use super::properties;
 use super::relations::{self, Moved};
+use crate::error::{Fault, Result};
+use crate::store::Change;
 
 /// What came over.
 pub(crate) struct Merged {
-    pub(crate) into: Kept,
+    pub(crate) into: EntityRow,
     /// How many observations are new there.
     pub(crate) observations: usize,
     /// How many properties are new there.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::store::{Code, Fault, Result};
+use crate::error::{Code, Fault, Result};
 
 /// Longest name of an entity, and of a type.
 pub(crate) const MAX_NAME: usize = 200;

@@ -4,8 +4,9 @@
 //! changes that are committed together have been made, so a page that several of them touched is indexed once.
 
 use super::properties;
-use crate::search::{Entries, Said};
-use crate::store::{Change, Code, Fault, Result, Value, View};
+use crate::error::Result;
+use crate::pages::{ENTITY, PageText, create, touch};
+use crate::store::{Change, Value, View};
 
 /// How many observations one page holds.
 const ROOM: i64 = 32;
@@ -13,45 +14,30 @@ const ROOM: i64 = 32;
 const BYTES: usize = 500;
 /// How many bytes of the properties of an entity are searched.
 const PROPERTIES: usize = 16_000;
-/// The kind of pages that entities have.
-pub(crate) const ENTITY: i64 = 0;
-/// The kind of pages that documents have.
-pub(crate) const DOCUMENT: i64 = 1;
-/// The kind of pages that agents have.
-pub(crate) const AGENT: i64 = 2;
-
-/// Which pages are to be indexed anew: known to the connection that writes, and empty between its transactions.
-pub(crate) const TOUCHED: &str =
-    "CREATE TEMP TABLE touched (page INTEGER PRIMARY KEY, tenant INTEGER NOT NULL)";
 
 /// The page of an entity that takes more observations.
-pub(crate) struct Open {
+pub(crate) struct OpenPage {
     pub(crate) page: i64,
     entries: i64,
     /// How much room was taken, and not been counted yet.
     more: i64,
 }
 
-impl Open {
+impl OpenPage {
     /// The newest page of an entity, if it has one.
-    pub(crate) fn of(change: &mut Change<'_>, entity: i64) -> Result<Option<Open>> {
+    pub(crate) fn of(change: &mut Change<'_>, entity: i64) -> Result<Option<OpenPage>> {
         change.one(
             "SELECT id, entries FROM pages WHERE tenant = ?1 AND kind = ?2 AND owner = ?3 ORDER BY id DESC LIMIT 1",
             &[Value::Int(ENTITY), Value::Int(entity)],
-            |row| Ok(Open { page: row.int(0)?, entries: row.int(1)?, more: 0 }),
+            |row| Ok(OpenPage { page: row.int(0)?, entries: row.int(1)?, more: 0 }),
         )
     }
 
     /// Another page of the entity.
-    pub(crate) fn add(change: &mut Change<'_>, entity: i64) -> Result<Open> {
-        let made = change.one(
-            "INSERT INTO pages (tenant, kind, owner, entries) VALUES (?1, ?2, ?3, 0) RETURNING id",
-            &[Value::Int(ENTITY), Value::Int(entity)],
-            |row| row.int(0),
-        )?;
-        let page = made.ok_or_else(|| Fault::new(Code::Database, "The page has no number"))?;
+    pub(crate) fn add(change: &mut Change<'_>, entity: i64) -> Result<OpenPage> {
+        let page = create(change, ENTITY, entity, 0)?;
         touch(change, page)?;
-        Ok(Open { page, entries: 0, more: 0 })
+        Ok(OpenPage { page, entries: 0, more: 0 })
     }
 
     /// Whether there is room for another observation.
@@ -78,24 +64,15 @@ impl Open {
 }
 
 /// A page of the entity for one more observation.
-pub(crate) fn place(change: &mut Change<'_>, entity: i64, observation: &str) -> Result<i64> {
-    let mut open = match Open::of(change, entity)? {
+pub(crate) fn page_for(change: &mut Change<'_>, entity: i64, observation: &str) -> Result<i64> {
+    let mut open = match OpenPage::of(change, entity)? {
         Some(page) if page.has_room() => page,
-        _ => Open::add(change, entity)?,
+        _ => OpenPage::add(change, entity)?,
     };
     let page = open.page;
     open.take(observation);
     open.close(change)?;
     Ok(page)
-}
-
-/// Remembers that a page is to be indexed anew.
-pub(crate) fn touch(change: &mut Change<'_>, page: i64) -> Result<()> {
-    change.run(
-        "INSERT INTO touched (tenant, page) VALUES (?1, ?2) ON CONFLICT DO NOTHING",
-        &[Value::Int(page)],
-    )?;
-    Ok(())
 }
 
 /// Remembers that all pages of an entity are to be indexed anew: its name or type has changed, or it is gone.
@@ -125,33 +102,9 @@ fn first(view: &mut View<'_>, entity: i64) -> Result<Option<i64>> {
     )
 }
 
-/// Indexes anew what one tenant's changes have touched.
-pub(crate) fn index_touched(change: &mut Change<'_>) -> Result<()> {
-    let touched =
-        change.all("DELETE FROM touched WHERE tenant = ?1 RETURNING page", &[], |row| row.int(0))?;
-    let mut entries = Entries::default();
-    for page in touched {
-        index(change, &mut entries, page)?;
-    }
-    entries.write(change)
-}
-
-/// Indexes a page anew.
-fn index(change: &mut Change<'_>, entries: &mut Entries, page: i64) -> Result<()> {
-    if let Some((name, about, body)) = said(change, page)? {
-        crate::embed::queue(change, page)?;
-        return entries.put(change, page, &Said { name: &name, about: &about, body: &body });
-    }
-    // Agents are found by their words alone.
-    if let Some((name, about, body)) = crate::agents::said(change, page)? {
-        return entries.put(change, page, &Said { name: &name, about: &about, body: &body });
-    }
-    crate::embed::forget(change, page)?;
-    entries.forget(change, page)
-}
-
-/// What a page says: the name and type of its entity, and what is known of it there; on its first page, its properties, too. Nothing, if the entity is gone.
-pub(crate) fn said(view: &mut View<'_>, page: i64) -> Result<Option<(String, String, String)>> {
+/// What a page says: the name and type of its entity, and what is known of it there; on its first page, its properties,
+/// too. Nothing, if the entity is gone.
+pub(crate) fn text(view: &mut View<'_>, page: i64) -> Result<Option<PageText>> {
     let entity = view.one(
         "SELECT e.name, e.type, e.key FROM pages p
          JOIN entities e ON e.tenant = ?1 AND e.key = p.owner AND e.gone IS NULL
@@ -179,5 +132,5 @@ pub(crate) fn said(view: &mut View<'_>, page: i64) -> Result<Option<(String, Str
             Ok(())
         },
     )?;
-    Ok(Some((name, about, body)))
+    Ok(Some(PageText { name, about, body }))
 }

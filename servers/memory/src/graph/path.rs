@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 
-use crate::store::{Fault, Result, View};
-
 use super::entities;
 use super::model::Relation;
 use super::relations::{self, Direction};
+use crate::error::{Fault, Result};
+use crate::store::View;
 
 /// How many relations are looked at for one path.
 const LOOKED_AT: usize = 50_000;
 
 /// Which path is wanted.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct PathQuery {
     pub(crate) from: String,
     pub(crate) to: String,
     pub(crate) most: usize,
@@ -31,7 +31,7 @@ pub(crate) struct Path {
 
 /// What the search came to.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Search {
+pub(crate) enum PathSearch {
     Found(Path),
     /// There is no path of that length.
     None,
@@ -67,13 +67,13 @@ impl Side {
 }
 
 /// The shortest path, searched for from both ends at once: that looks at far fewer relations than from one.
-pub(crate) fn find(view: &mut View<'_>, wanted: &Wanted) -> Result<Search> {
+pub(crate) fn find(view: &mut View<'_>, wanted: &PathQuery) -> Result<PathSearch> {
     for name in [&wanted.from, &wanted.to] {
         entities::find(view, name)?.ok_or_else(|| Fault::no_entity(name))?;
     }
     if wanted.from == wanted.to {
         let path = Path { names: vec![wanted.from.clone()], relations: Vec::new() };
-        return Ok(Search::Found(path));
+        return Ok(PathSearch::Found(path));
     }
     let mut here = Side::new(&wanted.from, wanted.direction);
     let mut there = Side::new(&wanted.to, wanted.direction.back());
@@ -92,14 +92,14 @@ pub(crate) fn find(view: &mut View<'_>, wanted: &Wanted) -> Result<Search> {
             path.relations.reverse();
             path.names.extend(end.names.into_iter().skip(1));
             path.relations.extend(end.relations);
-            return Ok(Search::Found(path));
+            return Ok(PathSearch::Found(path));
         }
         gave_up = room == 0;
         if gave_up {
             break;
         }
     }
-    Ok(if gave_up { Search::GaveUp } else { Search::None })
+    Ok(if gave_up { PathSearch::GaveUp } else { PathSearch::None })
 }
 
 /// Goes one step on from one end. Returns a name that the other end has reached, too.

@@ -1,14 +1,14 @@
 //! Properties of entities: facts by key, each with when it held and by which changes.
 
-use crate::store::{Change, Fault, Result, Row, Value, View};
-
-use super::entities::Kept;
+use super::entities::EntityRow;
 use super::model::{MAX_PROPERTIES, Properties};
 use super::pages;
+use crate::error::{Fault, Result};
+use crate::store::{Change, Row, Value, View};
 
 /// How much was changed.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Done {
+pub(crate) struct PropertyChanges {
     /// How many properties have another value now, or a first one.
     pub(crate) set: usize,
     /// How many there are no more.
@@ -49,9 +49,9 @@ pub(crate) fn of(view: &mut View<'_>, key: i64) -> Result<Properties> {
 }
 
 /// Sets properties; a `null` removes one. Those that are not named stay as they are.
-pub(crate) fn set(change: &mut Change<'_>, entity: &Kept, given: Properties) -> Result<Done> {
+pub(crate) fn set(change: &mut Change<'_>, entity: &EntityRow, given: Properties) -> Result<PropertyChanges> {
     let known = of(change, entity.key)?;
-    let (mut done, mut count) = (Done::default(), known.len());
+    let (mut done, mut count) = (PropertyChanges::default(), known.len());
     for (name, value) in given {
         let old = known.get(&name);
         let now = if value.is_null() { None } else { Some(&value) };
@@ -102,16 +102,20 @@ pub(crate) fn set(change: &mut Change<'_>, entity: &Kept, given: Properties) -> 
 }
 
 /// Adds those that the entity does not have yet.
-pub(crate) fn add(change: &mut Change<'_>, entity: &Kept, given: Properties) -> Result<Done> {
+pub(crate) fn add(change: &mut Change<'_>, entity: &EntityRow, given: Properties) -> Result<PropertyChanges> {
     if given.is_empty() {
-        return Ok(Done::default());
+        return Ok(PropertyChanges::default());
     }
     let known = of(change, entity.key)?;
     set(change, entity, given.into_iter().filter(|(name, _)| !known.contains_key(name)).collect())
 }
 
 /// Makes the properties of an entity these and no others.
-pub(crate) fn replace(change: &mut Change<'_>, entity: &Kept, wanted: Properties) -> Result<Done> {
+pub(crate) fn replace(
+    change: &mut Change<'_>,
+    entity: &EntityRow,
+    wanted: Properties,
+) -> Result<PropertyChanges> {
     let mut all: Properties =
         of(change, entity.key)?.into_iter().map(|(name, _)| (name, serde_json::Value::Null)).collect();
     all.extend(wanted);

@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::store::{Result, Value, View};
-
-use super::entities::{self, Kept};
+use super::entities::{self, EntityRow};
 use super::model::{Entity, Graph, Properties, Relation};
 use super::{properties, relations};
+use crate::error::Result;
+use crate::store::{Value, View};
 
 /// Everything that is known, oldest first.
-pub(crate) fn whole(view: &mut View<'_>) -> Result<Graph> {
+pub(crate) fn all(view: &mut View<'_>) -> Result<Graph> {
     at(view, None)
 }
 
@@ -21,7 +21,7 @@ pub(crate) fn at(view: &mut View<'_>, time: Option<i64>) -> Result<Graph> {
         Some(time) => ("since <= ?2 AND (until IS NULL OR until > ?2)", vec![Value::Int(time)]),
     };
     let sql = format!("SELECT key, name, type FROM entities WHERE tenant = ?1 AND {held} ORDER BY key");
-    let kept = view.all(&sql, &values, Kept::read)?;
+    let kept = view.all(&sql, &values, EntityRow::read)?;
     let sql =
         format!("SELECT entity, content FROM observations WHERE tenant = ?1 AND {held} ORDER BY made, id");
     let mut observations: HashMap<i64, Vec<String>> = HashMap::new();
@@ -69,14 +69,14 @@ pub(crate) fn open(view: &mut View<'_>, names: &[String]) -> Result<Graph> {
 }
 
 /// These entities with all that is known of them, and their relations.
-pub(crate) fn graph_of(view: &mut View<'_>, found: Vec<Kept>) -> Result<Graph> {
+pub(crate) fn graph_of(view: &mut View<'_>, found: Vec<EntityRow>) -> Result<Graph> {
     let relations = around(view, &found)?;
-    let entities = found.into_iter().map(|kept| entities::whole(view, kept)).collect::<Result<_>>()?;
+    let entities = found.into_iter().map(|kept| entities::complete(view, kept)).collect::<Result<_>>()?;
     Ok(Graph { entities, relations })
 }
 
 /// Every relation from or to one of these, oldest first.
-fn around(view: &mut View<'_>, entities: &[Kept]) -> Result<Vec<Relation>> {
+fn around(view: &mut View<'_>, entities: &[EntityRow]) -> Result<Vec<Relation>> {
     let mut all = Vec::new();
     for entity in entities {
         for end in ["source", "target"] {

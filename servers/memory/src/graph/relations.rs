@@ -1,8 +1,8 @@
 //! Relations: making, changing, forgetting.
 
-use crate::store::{Change, Fault, Result, Row, Value, View};
-
 use super::model::{self, Relation};
+use crate::error::{Fault, Result};
+use crate::store::{Change, Row, Value, View};
 
 /// The columns of [`read`].
 pub(crate) const COLUMNS: &str =
@@ -12,7 +12,7 @@ pub(crate) const WIDTH: usize = 11;
 
 /// A relation as it is kept.
 #[derive(Debug, Clone)]
-pub(crate) struct Kept {
+pub(crate) struct RelationRow {
     pub(crate) relation: Relation,
     pub(crate) version: i64,
     pub(crate) since: i64,
@@ -22,7 +22,7 @@ pub(crate) struct Kept {
     pub(crate) said: i64,
 }
 
-pub(crate) fn read(row: &dyn Row) -> Result<Kept> {
+pub(crate) fn read(row: &dyn Row) -> Result<RelationRow> {
     let metadata = row.maybe_text(5)?.and_then(|text| serde_json::from_str(&text).ok());
     let relation = Relation {
         from: row.text(0)?,
@@ -32,7 +32,7 @@ pub(crate) fn read(row: &dyn Row) -> Result<Kept> {
         confidence: row.maybe_real(4)?,
         metadata,
     };
-    Ok(Kept {
+    Ok(RelationRow {
         relation,
         version: row.int(6)?,
         since: row.int(7)?,
@@ -43,7 +43,12 @@ pub(crate) fn read(row: &dyn Row) -> Result<Kept> {
 }
 
 /// The relation that is known between both, if it is.
-pub(crate) fn find(view: &mut View<'_>, from: &str, to: &str, relation_type: &str) -> Result<Option<Kept>> {
+pub(crate) fn find(
+    view: &mut View<'_>,
+    from: &str,
+    to: &str,
+    relation_type: &str,
+) -> Result<Option<RelationRow>> {
     view.one(
         &format!(
             "SELECT {COLUMNS} FROM relations
@@ -67,7 +72,7 @@ pub(crate) fn create(change: &mut Change<'_>, relations: Vec<Relation>) -> Resul
 }
 
 /// What a relation says: its source, target, type, strength, confidence and metadata.
-pub(super) fn values(relation: &Relation) -> [Value<'_>; 6] {
+pub(crate) fn values(relation: &Relation) -> [Value<'_>; 6] {
     let metadata = relation.metadata.as_ref().map(|map| serde_json::Value::from(map.clone()).to_string());
     let number = |n: Option<f64>| n.map_or(Value::Null, Value::Real);
     [
@@ -199,8 +204,8 @@ pub(crate) fn some_of(
     direction: Direction,
     types: &[String],
     room: usize,
-) -> Result<(Vec<Kept>, bool)> {
-    let mut found: Vec<Kept> = Vec::new();
+) -> Result<(Vec<RelationRow>, bool)> {
+    let mut found: Vec<RelationRow> = Vec::new();
     for end in direction.ends() {
         // In the order of the index that finds them.
         let order = if *end == "source" { "target, type" } else { "id" };
@@ -229,7 +234,7 @@ pub(crate) fn some_of(
 }
 
 /// All relations of an entity, oldest first.
-fn all_of(view: &mut View<'_>, name: &str) -> Result<Vec<Kept>> {
+fn all_of(view: &mut View<'_>, name: &str) -> Result<Vec<RelationRow>> {
     let mut found = Vec::new();
     for end in Direction::Both.ends() {
         let sql =

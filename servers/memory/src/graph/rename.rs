@@ -1,10 +1,9 @@
 //! Another name or type for an entity, which stays the same.
 
-use crate::store::{Change, Code, Fault, Result, View};
-
-use super::entities::{self, Kept};
-use super::history;
-use super::relations;
+use super::entities::{self, EntityRow};
+use super::{history, relations};
+use crate::error::{Code, Fault, Result};
+use crate::store::{Change, View};
 
 /// What is to be another.
 #[derive(Debug, Default)]
@@ -17,10 +16,10 @@ pub(crate) struct Update {
 }
 
 /// Gives the entity its new name and type. Its history and its relations come along.
-pub(crate) fn update(change: &mut Change<'_>, update: Update) -> Result<Kept> {
+pub(crate) fn update(change: &mut Change<'_>, update: Update) -> Result<EntityRow> {
     let known = entities::find(change, &update.name)?.ok_or_else(|| Fault::no_entity(&update.name))?;
     expect(change, &update.name, update.expected)?;
-    let new = Kept {
+    let new = EntityRow {
         key: known.key,
         name: update.new_name.unwrap_or_else(|| known.name.clone()),
         entity_type: update.entity_type.unwrap_or_else(|| known.entity_type.clone()),

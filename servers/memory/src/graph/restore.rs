@@ -2,15 +2,15 @@
 
 use std::collections::HashSet;
 
-use crate::store::{Change, Code, Fault, Result};
-
-use super::entities::{self, Kept};
+use super::entities::{self, EntityRow};
 use super::history::{self, EntityVersion};
 use super::properties;
+use crate::error::{Code, Fault, Result};
+use crate::store::Change;
 
 /// Which of its versions.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Which {
+pub(crate) enum RestorePoint {
     Version(usize),
     /// The one that held at a moment, in milliseconds.
     At(i64),
@@ -18,7 +18,11 @@ pub(crate) enum Which {
 
 /// Makes type, observations and properties of an entity what they were in a version, even if it was deleted since. Its name and its
 /// relations stay as they are.
-pub(crate) fn restore(change: &mut Change<'_>, name: &str, which: Which) -> Result<(Kept, usize)> {
+pub(crate) fn restore(
+    change: &mut Change<'_>,
+    name: &str,
+    which: RestorePoint,
+) -> Result<(EntityRow, usize)> {
     let version = find(change, name, which)?;
     let kept = match entities::find(change, name)? {
         Some(mut kept) => {
@@ -38,7 +42,7 @@ pub(crate) fn restore(change: &mut Change<'_>, name: &str, which: Which) -> Resu
                     format!("name: {name:?} was renamed to {:?}; use that name", other.name),
                 ));
             }
-            let kept = Kept { key, name: name.to_owned(), entity_type: version.entity_type.clone() };
+            let kept = EntityRow { key, name: name.to_owned(), entity_type: version.entity_type.clone() };
             entities::recast(change, &kept)?;
             kept
         }
@@ -52,23 +56,23 @@ pub(crate) fn restore(change: &mut Change<'_>, name: &str, which: Which) -> Resu
     Ok((kept, version.version))
 }
 
-fn find(change: &mut Change<'_>, name: &str, which: Which) -> Result<EntityVersion> {
+fn find(change: &mut Change<'_>, name: &str, which: RestorePoint) -> Result<EntityVersion> {
     let before = match which {
-        Which::Version(version) => Some(version + 1),
-        Which::At(at) => Some(begun_by(change, name, at)? + 1),
+        RestorePoint::Version(version) => Some(version + 1),
+        RestorePoint::At(at) => Some(begun_by(change, name, at)? + 1),
     };
     let found = history::of_entity(change, name, 1, before)?;
     let last = found.versions.into_iter().next_back();
     let fits = |version: &EntityVersion| match which {
-        Which::Version(wanted) => version.version == wanted,
-        Which::At(at) => version.valid_from <= at && version.valid_to.is_none_or(|until| until > at),
+        RestorePoint::Version(wanted) => version.version == wanted,
+        RestorePoint::At(at) => version.valid_from <= at && version.valid_to.is_none_or(|until| until > at),
     };
     last.filter(fits).ok_or_else(|| match which {
-        Which::Version(wanted) => Fault::new(
+        RestorePoint::Version(wanted) => Fault::new(
             Code::NotFound,
             format!("version: {name:?} has versions 1 to {}, not {wanted}", found.total),
         ),
-        Which::At(at) => Fault::new(Code::NotFound, format!("at: {name:?} did not exist at {at}")),
+        RestorePoint::At(at) => Fault::new(Code::NotFound, format!("at: {name:?} did not exist at {at}")),
     })
 }
 

@@ -6,10 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::store::{Change, Code, Fault, Result, Row, Value};
-
-use super::changes::{self, Counts};
 use super::{entities, pages, relations};
+use crate::changes::{ChangeCounts, blocked};
+use crate::error::{Fault, Result};
+use crate::pages::touch;
+use crate::store::{Change, Row, Value};
 
 /// A table, and how a row of it is called.
 struct Table {
@@ -23,7 +24,7 @@ const PROPERTIES: Table = Table { name: "properties", called: "name" };
 const RELATIONS: Table = Table { name: "relations", called: "source || ' ' || type || ' ' || target" };
 
 /// A row that is to end or to come back.
-struct Line {
+struct RevertedRow {
     id: i64,
     /// The first of those that stand for each other.
     root: i64,
@@ -31,8 +32,8 @@ struct Line {
 }
 
 /// Ends what a change made and brings back what it ended. Refused if later changes are about the same.
-pub(crate) fn revert(change: &mut Change<'_>, undoing: i64) -> Result<Work> {
-    let mut work = Work { undoing, ..Work::default() };
+pub(crate) fn revert(change: &mut Change<'_>, undoing: i64) -> Result<Reversal> {
+    let mut work = Reversal { undoing, ..Reversal::default() };
     for table in [&RELATIONS, &OBSERVATIONS, &PROPERTIES, &ENTITIES] {
         work.end(change, table)?;
     }
@@ -44,26 +45,14 @@ pub(crate) fn revert(change: &mut Change<'_>, undoing: i64) -> Result<Work> {
     Ok(work)
 }
 
-pub(crate) fn conflict(id: i64, reason: String) -> Fault {
-    Fault::new(Code::Conflict, format!("Change {id} cannot be undone: {reason}"))
-}
-
-/// Why a change cannot be undone: another one has to be undone first.
-pub(crate) fn blocked(change: &mut Change<'_>, undoing: i64, by: i64, what: &str) -> Result<Fault> {
-    let other = changes::find(change, by)?;
-    let what: String = what.chars().take(80).collect();
-    let reason = format!("change {by} ({}) also changed {what:?}; undo change {by} first", other.what);
-    Ok(conflict(undoing, reason))
-}
-
 /// An undoing that is under way.
 #[derive(Default)]
-pub(crate) struct Work {
+pub(crate) struct Reversal {
     undoing: i64,
     /// What has come back.
-    pub(crate) restored: Counts,
+    pub(crate) restored: ChangeCounts,
     /// What has ended.
-    pub(crate) removed: Counts,
+    pub(crate) removed: ChangeCounts,
     /// The names of entities that have ended, and may have come back.
     ended: BTreeSet<String>,
     /// The entities whose name, type or being there has changed.
@@ -74,16 +63,16 @@ pub(crate) struct Work {
     described: BTreeSet<i64>,
 }
 
-impl Work {
+impl Reversal {
     /// The rows of a table that the change made or ended, and that it did not both make and end.
-    fn lines(&self, change: &mut Change<'_>, table: &Table, column: &str) -> Result<Vec<Line>> {
+    fn rows(&self, change: &mut Change<'_>, table: &Table, column: &str) -> Result<Vec<RevertedRow>> {
         let Table { name, called } = table;
         let sql = format!(
             "SELECT id, COALESCE(origin, id), {called} FROM {name} WHERE tenant = ?1 AND {column} = ?2
              AND (gone IS NULL OR made <> gone) ORDER BY id"
         );
         change.all(&sql, &[Value::Int(self.undoing)], |row| {
-            Ok(Line { id: row.int(0)?, root: row.int(1)?, called: row.text(2)? })
+            Ok(RevertedRow { id: row.int(0)?, root: row.int(1)?, called: row.text(2)? })
         })
     }
 
@@ -103,7 +92,7 @@ impl Work {
             )
         });
         let end = format!("UPDATE {} SET until = ?2, gone = ?3 WHERE tenant = ?1 AND id = ?4", table.name);
-        for line in self.lines(change, table, "made")? {
+        for line in self.rows(change, table, "made")? {
             let root = [Value::Int(line.root)];
             let read =
                 |row: &dyn Row| Ok((row.int(0)?, row.int(1)?, row.int(2)?, [row.text(3)?, row.text(4)?]));
@@ -136,7 +125,7 @@ impl Work {
     }
 
     /// Why a row that the change made cannot end: another change has ended it.
-    fn since(&self, change: &mut Change<'_>, table: &Table, line: &Line) -> Result<Fault> {
+    fn since(&self, change: &mut Change<'_>, table: &Table, line: &RevertedRow) -> Result<Fault> {
         let mut by = 0;
         for column in ["id", "origin"] {
             let sql = format!("SELECT max(gone) FROM {} WHERE tenant = ?1 AND {column} = ?2", table.name);
@@ -147,7 +136,7 @@ impl Work {
     }
 
     fn bring_entities(&mut self, change: &mut Change<'_>) -> Result<()> {
-        for line in self.lines(change, &ENTITIES, "gone")? {
+        for line in self.rows(change, &ENTITIES, "gone")? {
             let key = change.one(
                 "SELECT key FROM entities WHERE tenant = ?1 AND id = ?2",
                 &[Value::Int(line.id)],
@@ -180,7 +169,7 @@ impl Work {
     }
 
     fn bring_observations(&mut self, change: &mut Change<'_>) -> Result<()> {
-        for line in self.lines(change, &OBSERVATIONS, "gone")? {
+        for line in self.rows(change, &OBSERVATIONS, "gone")? {
             let row = change.one(
                 "SELECT entity, digest FROM observations WHERE tenant = ?1 AND id = ?2",
                 &[Value::Int(line.id)],
@@ -190,7 +179,7 @@ impl Work {
             if let Some(by) = entities::known_since(change, key, digest, &line.called)? {
                 return Err(blocked(change, self.undoing, by, &line.called)?);
             }
-            let page = pages::place(change, key, &line.called)?;
+            let page = pages::page_for(change, key, &line.called)?;
             // Each has a page of its own, so they do not come in one go.
             change.run(
                 "INSERT INTO observations (tenant, entity, page, content, digest, since, made, origin)
@@ -212,7 +201,7 @@ impl Work {
     }
 
     fn bring_properties(&mut self, change: &mut Change<'_>) -> Result<()> {
-        for line in self.lines(change, &PROPERTIES, "gone")? {
+        for line in self.rows(change, &PROPERTIES, "gone")? {
             let found = change.one(
                 "SELECT o.entity, n.made FROM properties o
                  LEFT JOIN properties n
@@ -233,7 +222,7 @@ impl Work {
 
     fn bring_relations(&mut self, change: &mut Change<'_>) -> Result<()> {
         let sql = format!("SELECT {} FROM relations WHERE tenant = ?1 AND id = ?2", relations::COLUMNS);
-        for line in self.lines(change, &RELATIONS, "gone")? {
+        for line in self.rows(change, &RELATIONS, "gone")? {
             let Some(old) = change.one(&sql, &[Value::Int(line.id)], relations::read)? else { continue };
             let relation = old.relation;
             let known = relations::find(change, &relation.from, &relation.to, &relation.relation_type)?;
@@ -310,7 +299,7 @@ impl Work {
                 pages::touch_first(change, key)?;
             }
             for page in self.pages.get(&key).into_iter().flatten() {
-                pages::touch(change, *page)?;
+                touch(change, *page)?;
             }
         }
         self.nothing_dangles(change)

@@ -11,14 +11,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::Recall;
-use crate::search::{self, Question, page_count, with_all_words};
-use crate::store::{Memory, Result, View};
-
-use super::entities::{self, Kept};
+use super::entities::{self, EntityRow};
 use super::model::Graph;
 use super::read::graph_of;
 use super::{pages, properties};
+use crate::error::Result;
+use crate::pages::ENTITY;
+use crate::search::{self, Query, SearchEngine, page_count, with_all_words};
+use crate::store::{Memory, View};
 
 /// How many entities are found by their words, at most.
 const BY_WORDS: usize = 20;
@@ -37,44 +37,44 @@ const AS_MUCH: f64 = 0.5;
 const LONGEST: usize = 10_000;
 
 /// What was found.
-pub(crate) struct Found {
+pub(crate) struct GraphMatches {
     pub(crate) graph: Graph,
     /// What there is to say about it.
     pub(crate) note: Option<&'static str>,
 }
 
 /// What `server-memory` finds and what has all words of the query; if there is nothing of that, what is near.
-pub(crate) async fn find(recall: &Recall, memory: &Memory, query: &str) -> Result<Found> {
+pub(crate) async fn find(engine: &SearchEngine, memory: &Memory, query: &str) -> Result<GraphMatches> {
     let text = query.to_owned();
     let graph = memory.view(move |view| nodes(view, &text)).await?;
     if !graph.entities.is_empty() || query.trim().is_empty() {
-        return Ok(Found { graph, note: None });
+        return Ok(GraphMatches { graph, note: None });
     }
     let query: String = query.trim().chars().take(LONGEST).collect();
-    let found = search::find(recall, memory, &query, &[pages::ENTITY], LOOKED_AT).await?;
-    let graph = memory.view(move |view| near(view, &Question::new(&query), found)).await?;
+    let found = engine.find(memory, &query, &[ENTITY], LOOKED_AT).await?;
+    let graph = memory.view(move |view| near(view, &Query::new(&query), found)).await?;
     let note = match graph.entities.is_empty() {
         true => None,
-        false if recall.meaning.is_some() => {
+        false if engine.semantic().is_some() => {
             Some("No entity contains all of these words. These are the closest by words or meaning")
         }
         false => Some("No entity contains all of these words. These contain some of them, or similar ones"),
     };
-    Ok(Found { graph, note })
+    Ok(GraphMatches { graph, note })
 }
 
 /// The entities of the pages that are near: meaning and letters are always near something, but that is not always much.
-fn near(view: &mut View<'_>, question: &Question, found: search::Found) -> Result<Graph> {
+fn near(view: &mut View<'_>, question: &Query, found: search::SearchResult) -> Result<Graph> {
     let most = |all: &mut dyn Iterator<Item = f64>| all.fold(0.0, f64::max);
     let meant = MEANT.max(AS_NEAR * most(&mut found.cosines.values().copied()));
     let mut hits = Vec::new();
     for hit in found.hits {
-        if let Some((name, about, body)) = pages::said(view, hit.page)? {
-            hits.push((hit, question.share(&format!("{name} {about}\n{body}"))));
+        if let Some(text) = pages::text(view, hit.page)? {
+            hits.push((hit, question.share(&text.joined())));
         }
     }
     let enough = AS_MUCH * most(&mut hits.iter().map(|(_, share)| *share));
-    let mut entities: Vec<Kept> = Vec::new();
+    let mut entities: Vec<EntityRow> = Vec::new();
     for (hit, share) in hits {
         let has_words = share > 0.0 && share >= enough;
         let is_meant = found.cosines.get(&hit.page).is_some_and(|cosine| *cosine >= meant);
@@ -105,7 +105,7 @@ fn nodes(view: &mut View<'_>, query: &str) -> Result<Graph> {
 }
 
 /// Every entity whose name, type, an observation or a property holds the query, in capitals or not: oldest first.
-fn substring(view: &mut View<'_>, query: &str) -> Result<Vec<Kept>> {
+fn substring(view: &mut View<'_>, query: &str) -> Result<Vec<EntityRow>> {
     let wanted = query.to_lowercase();
     let holds = |text: &str| text.to_lowercase().contains(&wanted);
     let mut found = BTreeMap::new();
@@ -114,7 +114,7 @@ fn substring(view: &mut View<'_>, query: &str) -> Result<Vec<Kept>> {
         "SELECT key, name, type FROM entities WHERE tenant = ?1 AND gone IS NULL ORDER BY id",
         &[],
         |row| {
-            let kept = Kept::read(row)?;
+            let kept = EntityRow::read(row)?;
             match holds(&kept.name) || holds(&kept.entity_type) {
                 true => found.insert(kept.key, kept),
                 false => others.insert(kept.key, kept),
@@ -144,7 +144,7 @@ fn substring(view: &mut View<'_>, query: &str) -> Result<Vec<Kept>> {
 /// The entities that have all words of the query, best first.
 fn by_words(view: &mut View<'_>, query: &str) -> Result<Vec<i64>> {
     let mut keys = Vec::new();
-    for hit in with_all_words(view, query, &[pages::ENTITY], BY_WORDS)? {
+    for hit in with_all_words(view, query, &[ENTITY], BY_WORDS)? {
         if !keys.contains(&hit.owner) {
             keys.push(hit.owner);
         }
@@ -155,7 +155,7 @@ fn by_words(view: &mut View<'_>, query: &str) -> Result<Vec<i64>> {
 /// Whether every observation can be looked at for each search.
 fn is_small(view: &mut View<'_>) -> Result<bool> {
     // Counting takes a moment, and with so many pages there is no need.
-    if page_count(view, pages::ENTITY)? > SMALL {
+    if page_count(view, ENTITY)? > SMALL {
         return Ok(false);
     }
     let sql = format!(

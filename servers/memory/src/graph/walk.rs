@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::store::{Fault, Result, View};
-
-use super::entities::{self, Kept};
+use super::entities::{self, EntityRow};
 use super::ids;
 use super::model::{Entity, Relation};
 use super::relations::{self, Direction};
+use crate::error::{Fault, Result};
+use crate::store::View;
 
 /// How many relations are looked at in one walk.
 const LOOKED_AT: usize = 20_000;
@@ -55,7 +55,7 @@ pub(crate) struct Walked {
 
 /// Walks as far as is wanted.
 pub(crate) fn walk(view: &mut View<'_>, walk: &Walk) -> Result<Walked> {
-    let mut reached: Vec<(Kept, usize)> = Vec::new();
+    let mut reached: Vec<(EntityRow, usize)> = Vec::new();
     // Also those that are not wanted, so that they are looked up once.
     let mut seen: HashMap<String, bool> = HashMap::new();
     let mut along: BTreeMap<i64, Relation> = BTreeMap::new();
@@ -106,7 +106,7 @@ pub(crate) fn walk(view: &mut View<'_>, walk: &Walk) -> Result<Walked> {
 /// What was reached, with what is known of it, as far as it can be carried.
 fn carry(
     view: &mut View<'_>,
-    reached: Vec<(Kept, usize)>,
+    reached: Vec<(EntityRow, usize)>,
     along: BTreeMap<i64, Relation>,
     truncated: bool,
 ) -> Result<Walked> {
@@ -114,7 +114,7 @@ fn carry(
     let mut carried = 0;
     for (kept, depth) in reached {
         let id = ids::of(view, kept.key)?;
-        let entity = entities::whole(view, kept)?;
+        let entity = entities::complete(view, kept)?;
         carried += entity.observations.iter().map(String::len).sum::<usize>();
         if carried > CARRIED && !walked.entities.is_empty() {
             walked.truncated = true;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::Hit;
+use crate::pages::Hit;
 
 /// How much being first counts more than being second. The usual constant is 60; where lists differ much in quality a
 /// smaller one leaves at the top what the best of them has there. This one was chosen with one half of the questions of

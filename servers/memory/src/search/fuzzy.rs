@@ -1,9 +1,11 @@
 //! Pages by words that are nearly those of the query.
 
-use super::names::Names;
+use super::names::NameMatches;
 use super::terms::{Terms, WORDS};
-use super::{Hit, rank, spelling, words};
-use crate::store::{Dialect, Result, View};
+use super::{rank, spelling, words};
+use crate::error::Result;
+use crate::pages::Hit;
+use crate::store::{Dialect, View};
 
 /// A word that so many pages have is not misspelt.
 const USUAL: usize = 20;
@@ -42,10 +44,10 @@ pub(crate) fn fuzzy(view: &mut View<'_>, text: &str, kinds: &[i64], limit: usize
         of_all.map(|(word, _)| word.clone()).unwrap_or_default()
     };
     let name = wanted.iter().map(best).collect::<Vec<String>>().join(" ");
-    let names = Names::like(view, &name, kinds)?;
+    let names = NameMatches::find(view, &name, kinds)?;
     let terms = Terms::look_up(view, wanted, kinds)?;
     let ranked = rank::rank(view, &terms, names.pages(), kinds)?;
-    let mut hits = names.first(ranked.into_iter().map(|ranked| ranked.hit).collect());
+    let mut hits = names.ahead_of(ranked.into_iter().map(|ranked| ranked.hit).collect());
     hits.truncate(limit);
     Ok(hits)
 }

@@ -6,10 +6,10 @@
 //! [`super::rank`] ranks these by their words. For that it needs no positions (`detail=none`), which makes it smaller and
 //! faster to write.
 
-use crate::store::{Change, Dialect, Result, Value, View};
-
 use super::words::{self, Tally};
 use super::{names, spelling};
+use crate::error::Result;
+use crate::store::{Change, Dialect, Value, View};
 
 /// The tables of search. The `name` of a page is written by [`names::key`].
 pub(crate) const TABLES: &[&str] = &[
@@ -27,15 +27,10 @@ pub(crate) const TABLES: &[&str] = &[
     "CREATE TABLE trigrams (
         tenant INTEGER NOT NULL, gram TEXT NOT NULL, size INTEGER NOT NULL, word INTEGER NOT NULL,
         PRIMARY KEY (tenant, gram, size, word)) WITHOUT ROWID",
-    // A page is indexed anew by what is on it, however much else is known of its entity.
-    "CREATE INDEX observations_paged ON observations (tenant, page) WHERE gone IS NULL",
-    // What held at a time is found without looking at all that came later.
-    "CREATE INDEX observations_since ON observations (tenant, since)",
-    "CREATE INDEX relations_since ON relations (tenant, since)",
 ];
 
 /// What came to the tables later: names are kept as they are written, too, so all entities are indexed anew.
-pub(crate) const LATER: &[&str] = &[
+pub(crate) const NAMES_AS_WRITTEN: &[&str] = &[
     "DROP INDEX page_words_named",
     "CREATE INDEX page_words_named ON page_words (tenant, kind, name)",
     "INSERT INTO touched (tenant, page) SELECT tenant, id FROM pages WHERE kind = 0",
@@ -53,7 +48,7 @@ pub(crate) fn own_table(tenant: i64, dialect: Dialect) -> String {
 }
 
 /// What a page says.
-pub(crate) struct Said<'a> {
+pub(crate) struct IndexText<'a> {
     /// The name of the entity or agent, or the title of the document: who searches for that wants this.
     pub(crate) name: &'a str,
     /// What else belongs to the title, such as the type of an entity.
@@ -63,7 +58,7 @@ pub(crate) struct Said<'a> {
 }
 
 /// Puts a page into the index, in place of what it said before.
-pub(crate) fn put(change: &mut Change<'_>, page: i64, said: &Said<'_>) -> Result<()> {
+pub(crate) fn put(change: &mut Change<'_>, page: i64, said: &IndexText<'_>) -> Result<()> {
     let mut entries = Entries::default();
     entries.put(change, page, said)?;
     entries.write(change)
@@ -86,7 +81,7 @@ pub(crate) struct Entries {
 
 impl Entries {
     /// Puts a page into the index, in place of what it said before.
-    pub(crate) fn put(&mut self, change: &mut Change<'_>, page: i64, said: &Said<'_>) -> Result<()> {
+    pub(crate) fn put(&mut self, change: &mut Change<'_>, page: i64, said: &IndexText<'_>) -> Result<()> {
         if change.dialect() == Dialect::Postgres {
             return super::postgres::put(change, page, said);
         }
@@ -97,7 +92,7 @@ impl Entries {
         )?;
         let Some((kind, owner)) = of else { return self.forget(change, page) };
         let (name, tally) = (names::key(said.name), Tally::of([said.name, said.about], said.body));
-        let before = Before::of(change, page)?;
+        let before = IndexedPage::of(change, page)?;
         learn(change, &tally, before.as_ref().map_or("", |before| &before.words))?;
         let mut text = mark(kind);
         for word in tally.words() {
@@ -134,7 +129,7 @@ impl Entries {
         if change.dialect() == Dialect::Postgres {
             return super::postgres::forget(change, page);
         }
-        if let Some(before) = Before::of(change, page)? {
+        if let Some(before) = IndexedPage::of(change, page)? {
             change.run("DELETE FROM page_words WHERE tenant = ?1 AND page = ?2", &[Value::Int(page)])?;
             total(change, before.kind, page, -1, -before.size)?;
             self.gone.push(page);
@@ -160,18 +155,18 @@ impl Entries {
 }
 
 /// What the index knew of a page.
-struct Before {
+struct IndexedPage {
     kind: i64,
     size: i64,
     words: String,
 }
 
-impl Before {
-    fn of(view: &mut View<'_>, page: i64) -> Result<Option<Before>> {
+impl IndexedPage {
+    fn of(view: &mut View<'_>, page: i64) -> Result<Option<IndexedPage>> {
         view.one(
             "SELECT kind, size, words FROM page_words WHERE tenant = ?1 AND page = ?2",
             &[Value::Int(page)],
-            |row| Ok(Before { kind: row.int(0)?, size: row.int(1)?, words: row.text(2)? }),
+            |row| Ok(IndexedPage { kind: row.int(0)?, size: row.int(1)?, words: row.text(2)? }),
         )
     }
 }

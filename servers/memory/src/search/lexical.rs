@@ -1,16 +1,18 @@
 //! Pages by their words.
 
-use super::names::Names;
+use super::names::NameMatches;
 use super::rank::{self, Ranked};
 use super::terms::{Terms, WORDS};
-use super::{Hit, words};
-use crate::store::{Dialect, Result, View};
+use super::words;
+use crate::error::Result;
+use crate::pages::Hit;
+use crate::store::{Dialect, View};
 
 /// The pages of these kinds that fit the words best, at most `limit`: first those whose name is the query, then those
 /// whose name begins so, then by BM25.
 pub(crate) fn lexical(view: &mut View<'_>, text: &str, kinds: &[i64], limit: usize) -> Result<Vec<Hit>> {
-    let names = Names::like(view, text, kinds)?;
-    let mut hits = names.first(by_words(view, text, &names, kinds, limit)?);
+    let names = NameMatches::find(view, text, kinds)?;
+    let mut hits = names.ahead_of(by_words(view, text, &names, kinds, limit)?);
     hits.truncate(limit);
     Ok(hits)
 }
@@ -20,7 +22,7 @@ pub(crate) fn lexical(view: &mut View<'_>, text: &str, kinds: &[i64], limit: usi
 pub(crate) fn by_words(
     view: &mut View<'_>,
     text: &str,
-    names: &Names,
+    names: &NameMatches,
     kinds: &[i64],
     limit: usize,
 ) -> Result<Vec<Hit>> {
@@ -37,7 +39,7 @@ pub(crate) fn with_all_words(
     kinds: &[i64],
     limit: usize,
 ) -> Result<Vec<Hit>> {
-    let names = Names::like(view, text, kinds)?;
+    let names = NameMatches::find(view, text, kinds)?;
     let hits = match view.dialect() {
         Dialect::Postgres => super::postgres::all_words(view, text, kinds, limit)?,
         Dialect::Sqlite => {
@@ -50,7 +52,7 @@ pub(crate) fn with_all_words(
     Ok(hits)
 }
 
-fn ranked(view: &mut View<'_>, text: &str, names: &Names, kinds: &[i64]) -> Result<Vec<Ranked>> {
+fn ranked(view: &mut View<'_>, text: &str, names: &NameMatches, kinds: &[i64]) -> Result<Vec<Ranked>> {
     let mut wanted = words::distinct(text);
     wanted.truncate(WORDS);
     let wanted = wanted.into_iter().map(|word| vec![(word, 1.0)]).collect();

@@ -1,10 +1,11 @@
-//! [`Names`]: whose name is what was asked for, or begins so. They come first, whatever else fits.
+//! [`NameMatches`]: whose name is what was asked for, or begins so. They come first, whatever else fits.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::store::{Result, Value, View};
-
-use super::{Hit, words};
+use super::words;
+use crate::error::Result;
+use crate::pages::Hit;
+use crate::store::{Value, View};
 
 /// Between the words of a name, by which it is looked up, and the name as it is written.
 const AS_WRITTEN: char = '\u{1}';
@@ -28,7 +29,7 @@ enum Like {
 }
 
 /// What has such a name.
-struct Named {
+struct NamedPage {
     like: Like,
     kind: i64,
     owner: i64,
@@ -36,17 +37,17 @@ struct Named {
 }
 
 /// Those whose name is like what was asked for, the best first.
-pub(crate) struct Names(Vec<Named>);
+pub(crate) struct NameMatches(Vec<NamedPage>);
 
-impl Names {
+impl NameMatches {
     /// Looks up what of these kinds has such a name.
-    pub(crate) fn like(view: &mut View<'_>, text: &str, kinds: &[i64]) -> Result<Names> {
-        let asked = Asked::new(text);
+    pub(crate) fn find(view: &mut View<'_>, text: &str, kinds: &[i64]) -> Result<NameMatches> {
+        let asked = NameQuery::new(text);
         let words = &*asked.words;
         let mut found = Vec::new();
         if words.is_empty() || words.len().max(asked.written.len()) > LONGEST || asked.written.contains('\0')
         {
-            return Ok(Names(found));
+            return Ok(NameMatches(found));
         }
         let columns = "SELECT page, owner, name FROM";
         let sql_of = |kind: i64| {
@@ -68,7 +69,7 @@ impl Names {
         for kind in kinds {
             view.each(&sql_of(*kind), &values, |row| {
                 if let Some(like) = asked.compare(&row.text(2)?) {
-                    found.push(Named { like, kind: *kind, owner: row.int(1)?, page: row.int(0)? });
+                    found.push(NamedPage { like, kind: *kind, owner: row.int(1)?, page: row.int(0)? });
                 }
                 Ok(())
             })?;
@@ -76,7 +77,7 @@ impl Names {
         found.sort_by_key(|named| named.like);
         let mut seen = HashSet::new();
         found.retain(|named| seen.insert((named.kind, named.owner)));
-        Ok(Names(found))
+        Ok(NameMatches(found))
     }
 
     /// A page of each.
@@ -85,7 +86,7 @@ impl Names {
     }
 
     /// The hits with these before all others, also those that are not among them yet.
-    pub(crate) fn first(&self, hits: Vec<Hit>) -> Vec<Hit> {
+    pub(crate) fn ahead_of(&self, hits: Vec<Hit>) -> Vec<Hit> {
         self.put_first(hits, true)
     }
 
@@ -101,7 +102,7 @@ impl Names {
         let best = hits.iter().map(|hit| hit.score).fold(0.0, f64::max);
         // If only names were found, there is nothing to compare with.
         let best = if best > 0.0 { best } else { 1.0 };
-        let mut wanted: HashMap<(i64, i64), &Named> =
+        let mut wanted: HashMap<(i64, i64), &NamedPage> =
             self.0.iter().map(|named| ((named.kind, named.owner), named)).collect();
         let (mut first, mut rest) = (Vec::new(), Vec::new());
         for hit in hits {
@@ -139,17 +140,17 @@ fn cut(text: &str) -> &str {
 }
 
 /// What was asked for, in the ways that it is compared.
-struct Asked {
+struct NameQuery {
     written: String,
     small: String,
     words: String,
     is_plain: bool,
 }
 
-impl Asked {
-    fn new(text: &str) -> Asked {
+impl NameQuery {
+    fn new(text: &str) -> NameQuery {
         let written = text.trim().to_owned();
-        Asked {
+        NameQuery {
             small: written.to_lowercase(),
             words: words::name(&written),
             is_plain: words::is_plain(&written),
@@ -194,7 +195,7 @@ mod tests {
             ("東京", "東京都", Some(Like::Begins)),
             ("Ann", "Bob", None),
         ] {
-            assert_eq!(Asked::new(text).compare(&key(name)), like, "{text} {name}");
+            assert_eq!(NameQuery::new(text).compare(&key(name)), like, "{text} {name}");
         }
         assert!(key(&"é".repeat(5_000)).len() <= 2 * LONGEST + 1);
     }
@@ -202,10 +203,11 @@ mod tests {
     #[test]
     fn scores_are_in_order() {
         let hit = |owner: i64, page: i64, score: f64| Hit { kind: 0, owner, page, score };
-        let named = |like, owner| Named { like, kind: 0, owner, page: owner * 10 };
-        let names = Names(vec![named(Like::Exactly, 3), named(Like::Begins, 2), named(Like::Begins, 4)]);
+        let named = |like, owner| NamedPage { like, kind: 0, owner, page: owner * 10 };
+        let names =
+            NameMatches(vec![named(Like::Exactly, 3), named(Like::Begins, 2), named(Like::Begins, 4)]);
         let hits = vec![hit(1, 10, 5.0), hit(2, 21, 4.0), hit(3, 31, 1.0), hit(3, 30, 0.5)];
-        let first = names.first(hits.clone());
+        let first = names.ahead_of(hits.clone());
         assert_eq!(first.iter().map(|hit| hit.page).collect::<Vec<_>>(), [31, 21, 40, 10, 30]);
         assert!(first.is_sorted_by(|a, b| a.score >= b.score), "{first:?}");
         let among = names.first_among(hits);

@@ -3,8 +3,10 @@
 //! The index of words is a table with a column `tsv` for whole words. Both what is indexed and what is searched goes
 //! through [`words`], so that the same words are found as in a file, and without the accents that only the server knows.
 
-use super::{Hit, Said, names, signs, words};
-use crate::store::{Change, Result, Row, Value, View};
+use super::{IndexText, characters, names, words};
+use crate::error::Result;
+use crate::pages::Hit;
+use crate::store::{Change, Row, Value, View, unaccented};
 
 /// How many words of a query count.
 const WORDS: usize = 32;
@@ -12,29 +14,13 @@ const WORDS: usize = 32;
 const NEARLY: usize = 8;
 const LETTERS: usize = 3;
 
-/// An expression for a text without its accents.
-pub(crate) fn unaccented(text: &str) -> String {
-    format!("regexp_replace(normalize({text}, NFD), '[\\u0300-\\u036f]', '', 'g')")
-}
-
-/// An expression for a text without its accents and with spaces for signs. It depends on no language and no setting.
-#[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "there is no such index then"))]
-pub(crate) fn plain(text: &str) -> String {
-    const SIGNS: &str = "!\"#$%&''()*+,-./:;<=>?@[\\]^_`{|}~";
-    // One quote is written as two.
-    let spaces = " ".repeat(SIGNS.len() - 1);
-    let signs =
-        "[\\u00a0-\\u00a9\\u00ab-\\u00b1\\u00b4\\u00b6-\\u00b8\\u00bb\\u00bf\\u2000-\\u206f\\u3000-\\u303f]";
-    format!("regexp_replace(translate({}, '{SIGNS}', '{spaces}'), '{signs}', ' ', 'g')", unaccented(text))
-}
-
 /// The index of words of one tenant.
 pub(super) fn own_table(tenant: i64) -> String {
     format!("CREATE VIRTUAL TABLE IF NOT EXISTS words_{tenant} USING fts5(title, body)")
 }
 
 /// Puts a page into the index, in place of what it said before.
-pub(super) fn put(change: &mut Change<'_>, page: i64, said: &Said<'_>) -> Result<()> {
+pub(super) fn put(change: &mut Change<'_>, page: i64, said: &IndexText<'_>) -> Result<()> {
     forget(change, page)?;
     let sql = format!("INSERT INTO {} (rowid, title, body) VALUES (?1, ?2, ?3)", change.own_table("words"));
     let title = format!("{} {}", indexed(said.name), indexed(said.about));
@@ -64,7 +50,7 @@ fn indexed(text: &str) -> String {
         if !all.is_empty() {
             all.push(' ');
         }
-        signs::spelt_out(word, &mut all);
+        characters::spelt_out(word, &mut all);
     });
     all
 }
@@ -73,7 +59,7 @@ fn indexed(text: &str) -> String {
 fn asked(text: &str) -> impl Iterator<Item = String> {
     words::distinct(text).into_iter().map(|word| {
         let mut spelt = String::new();
-        signs::spelt_out(&word, &mut spelt);
+        characters::spelt_out(&word, &mut spelt);
         spelt
     })
 }

@@ -1,10 +1,10 @@
 //! Ranking by BM25: a page fits the better, the rarer the words are that it has, the more often it has them, and the
 //! shorter it is.
 
-use crate::store::{Result, Value, View};
-
-use super::Hit;
 use super::terms::Terms;
+use crate::error::Result;
+use crate::pages::Hit;
+use crate::store::{Value, View};
 
 /// How soon it does not matter any more how often a word is there, and how much the length of a page matters: the usual
 /// constants.

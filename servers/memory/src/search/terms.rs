@@ -4,10 +4,10 @@
 //! rare words; if every word is frequent, the newest pages that have all of them, or else the newest that have the
 //! rarest.
 
-use crate::store::{Result, Value, View};
-
 use super::index::{Totals, mark};
 use super::words::Finder;
+use crate::error::Result;
+use crate::store::{Value, View};
 
 /// A word is rare if at most so many pages have it.
 const RARE: usize = 1_000;

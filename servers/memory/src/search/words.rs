@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-use super::signs::{self, Kind};
+use super::characters::{self, CharacterKind};
 
 /// Longest word; of a longer one only the beginning counts.
 const LONGEST: usize = 64;
@@ -45,33 +45,33 @@ enum Piece<'a> {
 fn walk(text: &str, each: &mut dyn FnMut(Piece<'_>)) {
     let (mut word, mut begin, mut run) = (String::new(), 0, Vec::new());
     for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
-        let kind = signs::kind(c);
-        if kind == Kind::Mark {
+        let kind = characters::kind(c);
+        if kind == CharacterKind::Mark {
             continue;
         }
-        if kind != Kind::Letter && !word.is_empty() {
+        if kind != CharacterKind::Letter && !word.is_empty() {
             each(Piece::Word(begin, shortened(&word)));
             word.clear();
         }
-        if kind != Kind::Dense && !run.is_empty() {
+        if kind != CharacterKind::Dense && !run.is_empty() {
             each(Piece::Run(&run));
             run.clear();
         }
         match kind {
-            Kind::Letter => {
+            CharacterKind::Letter => {
                 if word.is_empty() {
                     begin = at;
                 }
                 match c.is_ascii() {
                     true => word.push(c.to_ascii_lowercase()),
-                    false => {
-                        word.extend(c.to_lowercase().filter(|c| signs::kind(*c) != Kind::Mark).map(plain))
-                    }
+                    false => word.extend(
+                        c.to_lowercase().filter(|c| characters::kind(*c) != CharacterKind::Mark).map(plain),
+                    ),
                 }
             }
-            Kind::Dense => run.push((at, c)),
-            Kind::Picture => each(Piece::Word(at, c.encode_utf8(&mut [0; 4]))),
-            Kind::Mark | Kind::Between => {}
+            CharacterKind::Dense => run.push((at, c)),
+            CharacterKind::Picture => each(Piece::Word(at, c.encode_utf8(&mut [0; 4]))),
+            CharacterKind::Mark | CharacterKind::Between => {}
         }
     }
 }
@@ -139,7 +139,7 @@ pub(crate) fn name(text: &str) -> String {
 
 /// Whether the text consists of words and spaces alone.
 pub(crate) fn is_plain(text: &str) -> bool {
-    text.chars().all(|c| c.is_whitespace() || signs::kind(c) != Kind::Between)
+    text.chars().all(|c| c.is_whitespace() || characters::kind(c) != CharacterKind::Between)
 }
 
 /// The text with each letter and its marks as one character, where there is one for them.

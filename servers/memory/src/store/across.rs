@@ -5,13 +5,9 @@
 //! which tenants have it is found here; the agent itself is then read through the tenant's own view.
 
 use super::Store;
-use super::error::Result;
 use super::sql::Value;
-use crate::telling::TENANT;
-
-/// Finds an agent by its user and name alone.
-pub(crate) const TABLES: &[&str] =
-    &["CREATE INDEX agents_anywhere ON agents (owner, name) WHERE gone IS NULL"];
+use super::tenants::TENANT_PREFIX;
+use crate::error::Result;
 
 impl Store {
     /// The tenants that have an agent of this user and name, two at most, as the store calls them. Only those that a
@@ -26,7 +22,7 @@ impl Store {
                 &[
                     Value::Text(owner.into()),
                     Value::Text(name.into()),
-                    Value::Text(format!("{TENANT}%").into()),
+                    Value::Text(format!("{TENANT_PREFIX}%").into()),
                 ],
                 &mut |row| {
                     found.push(row.text(0)?);

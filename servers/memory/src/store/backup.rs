@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 
-use super::error::{Code, Fault, Result};
 use super::sqlite::{BUSY, check_ours};
+use crate::error::{Code, Fault, Result};
 
 /// How many pages of 4 KiB are copied at a time.
 const STEP: i32 = 2_048;

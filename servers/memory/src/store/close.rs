@@ -19,8 +19,8 @@ impl Store {
     /// the process does not wait.
     pub async fn close(&self) {
         // Who wants to read now waits behind this, and then finds it closed.
-        let readers = timeout(READS, self.0.places.acquire_many(READERS as u32)).await;
-        self.0.places.close();
+        let readers = timeout(READS, self.0.read_permits.acquire_many(READERS as u32)).await;
+        self.0.read_permits.close();
         self.0.idle().clear();
         drop(readers);
         // The thread ends when nobody can send it anything, after all that was sent.
@@ -33,6 +33,6 @@ impl Store {
 
     /// Whether it was ended.
     pub(crate) fn is_closed(&self) -> bool {
-        self.0.places.is_closed()
+        self.0.read_permits.is_closed()
     }
 }

@@ -7,18 +7,19 @@
 mod across;
 mod backup;
 mod close;
-mod error;
-mod place;
+mod expressions;
+mod feed;
+mod location;
+mod maintenance;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod schema;
 mod sql;
 mod sqlite;
+mod tenants;
 #[cfg(test)]
 pub(crate) mod tests;
-mod upkeep;
 mod view;
-mod watch;
 mod writer;
 
 use std::collections::HashMap;
@@ -28,15 +29,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot, watch::Receiver};
 
+use crate::error::{Fault, Result};
+
 pub use backup::backup;
-pub(crate) use error::Result;
-pub use error::{Code, Fault};
-use place::Place;
-pub(crate) use sql::{Dialect, Row, Value};
-use sql::{Session, Sql};
+pub(crate) use expressions::unaccented;
+use feed::Feed;
+pub(crate) use feed::{ChangeListener, ChangeNotice};
+use location::Location;
+pub(crate) use schema::{Schema, TABLES};
+use sql::Session;
+pub(crate) use sql::{Dialect, Row, Sql, Value, prefix_range};
+pub use tenants::tenant_key;
+pub(crate) use tenants::{DEFAULT_TENANT, TENANT_PREFIX};
 pub(crate) use view::{Change, View};
-use watch::Watch;
-pub(crate) use watch::Watcher;
 use writer::{Job, atomically};
 
 /// How many changes may wait.
@@ -51,56 +56,48 @@ const REMEMBERED: usize = 1_024;
 
 /// Where everything is kept. Clones are handles on the same.
 #[derive(Clone)]
-pub struct Store(Arc<Inner>);
+pub struct Store(Arc<StoreState>);
 
-struct Inner {
-    place: Place,
+struct StoreState {
+    location: Location,
     /// What leads to the thread that writes; nothing does once the store is closed.
     jobs: Mutex<Option<mpsc::Sender<Job>>>,
     /// Has no sender any more when that thread has ended.
     writer: Receiver<()>,
     idle: Mutex<Vec<Box<dyn Session>>>,
-    places: Arc<Semaphore>,
+    read_permits: Arc<Semaphore>,
     /// The numbers of tenants who called lately.
     tenants: Mutex<HashMap<Arc<str>, i64>>,
     most_tenants: AtomicUsize,
     /// Rung after each change.
-    bell: Arc<Notify>,
-    watch: Watch,
+    change_signal: Arc<Notify>,
+    feed: Feed,
 }
 
 impl Store {
-    /// Opens the file, which is made if it is not there.
-    pub fn open(path: impl AsRef<Path>) -> Result<Store, Fault> {
-        Store::start(Place::file(path.as_ref())?)
+    /// Opens a file, which is made if it is not there.
+    pub(crate) fn in_file(path: &Path, schema: &'static Schema) -> Result<Store> {
+        Store::start(Location::file(path, schema)?)
     }
 
-    /// Uses a database of a PostgreSQL server, version 15 or newer: `postgres://user:password@host:5432/database`. Its
-    /// tables are made if they are not there. Any number of processes on any number of machines may use the same one.
-    ///
-    /// This waits for the server, and fails if it is not there. Later on a connection that is lost is made anew: who calls
-    /// in the meantime waits up to ten seconds. A change that was being committed at that moment fails with
-    /// [`Code::Uncertain`] and is not repeated.
-    ///
-    /// TLS is used if the server has it, and its certificate must then be one that the system trusts; with
-    /// `?sslmode=require` a server without TLS is refused, and `?sslmode=disable` does without.
-    pub fn connect(url: &str) -> Result<Store, Fault> {
-        Store::start(Place::server(url)?)
+    /// Uses a database of a PostgreSQL server.
+    pub(crate) fn on_server(url: &str, schema: &'static Schema) -> Result<Store> {
+        Store::start(Location::server(url, schema)?)
     }
 
-    fn start(place: Place) -> Result<Store> {
+    fn start(location: Location) -> Result<Store> {
         let (jobs, waiting) = mpsc::channel(WAITING);
-        let writer = writer::start(place.clone(), waiting)?;
-        Ok(Store(Arc::new(Inner {
-            place,
+        let writer = writer::start(location.clone(), waiting)?;
+        Ok(Store(Arc::new(StoreState {
+            location,
             jobs: Mutex::new(Some(jobs)),
             writer,
             idle: Mutex::default(),
-            places: Arc::new(Semaphore::new(READERS)),
+            read_permits: Arc::new(Semaphore::new(READERS)),
             tenants: Mutex::default(),
             most_tenants: AtomicUsize::new(MOST_TENANTS),
-            bell: Arc::default(),
-            watch: Watch::default(),
+            change_signal: Arc::default(),
+            feed: Feed::default(),
         })))
     }
 
@@ -153,20 +150,20 @@ impl Store {
         &self,
         work: impl FnOnce(&mut dyn Sql) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let place = self.0.places.clone().acquire_owned().await.map_err(|_| Fault::closed())?;
+        let permit = self.0.read_permits.clone().acquire_owned().await.map_err(|_| Fault::closed())?;
         let inner = self.0.clone();
         let read = tokio::task::spawn_blocking(move || {
-            // Taken for as long as something is read, whether anybody still waits for it or not.
-            let _place = place;
+            // SourceText for as long as something is read, whether anybody still waits for it or not.
+            let _permit = permit;
             let known = inner.idle().pop();
             let mut session = match known {
                 Some(session) => session,
-                None => inner.place.open(false)?,
+                None => inner.location.open(false)?,
             };
             // One transaction, so that all queries see the same.
             session.begin_read()?;
             let found = work(&mut *session);
-            if session.batch("COMMIT").is_ok() && !inner.places.is_closed() {
+            if session.batch("COMMIT").is_ok() && !inner.read_permits.is_closed() {
                 inner.idle().push(session);
             }
             found
@@ -183,13 +180,14 @@ impl Store {
             return Ok(id);
         }
         let (wanted, most) = (name.clone(), self.0.most_tenants.load(Ordering::Relaxed));
-        let id = self.write(move |sql| schema::tenant(sql, &wanted, most)).await?;
+        let schema = self.0.location.schema();
+        let id = self.write(move |sql| tenants::tenant(sql, schema, &wanted, most)).await?;
         self.0.remember_tenant(name, id);
         Ok(id)
     }
 }
 
-impl Inner {
+impl StoreState {
     fn jobs(&self) -> MutexGuard<'_, Option<mpsc::Sender<Job>>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -233,7 +231,7 @@ impl Memory {
 
     /// The same memory, which a caller who is not authenticated asked for by this name. If there is no such tenant, that
     /// is what is said of a thing that is not found in it.
-    pub(crate) fn asked_for_as(&self, name: &str) -> Memory {
+    pub(crate) fn named_by_caller(&self, name: &str) -> Memory {
         Memory { named: Some(name.into()), ..self.clone() }
     }
 
@@ -255,17 +253,17 @@ impl Memory {
         let tenant = self.store.tenant(&self.tenant).await?;
         let who = self.who.clone();
         let (inner, whose) = (self.store.0.clone(), self.tenant.clone());
-        let watch = inner.clone();
+        let feed = inner.clone();
         let work = move |sql: &mut dyn Sql| {
             let mut change = Change::begin(sql, tenant, who.as_deref(), what)?;
             let done = work(&mut change)?;
             let id = change.id;
-            Ok((done, id, inner.watch.news(&mut change, &whose, id)?))
+            Ok((done, id, inner.feed.notices(&mut change, &whose, id)?))
         };
         let whose = self.tenant.clone();
-        let kept = move |(done, id, news)| {
-            watch.watch.made(&whose, id, &news);
-            watch.bell.notify_one();
+        let kept = move |(done, id, notices)| {
+            feed.feed.committed(&whose, id, &notices);
+            feed.change_signal.notify_one();
             done
         };
         self.store.write_then(work, kept).await
@@ -281,16 +279,16 @@ impl Memory {
         let look = move |sql: &mut dyn Sql| {
             let tenant = match known {
                 Some(id) => id,
-                None => match schema::find_tenant(sql, &name)? {
+                None => match tenants::find_tenant(sql, &name)? {
                     Some(id) => {
                         inner.remember_tenant(&name, id);
                         id
                     }
-                    None => schema::NOBODY,
+                    None => tenants::NOBODY,
                 },
             };
             work(&mut View::new(sql, tenant)).map_err(|fault| match named {
-                Some(named) if tenant == schema::NOBODY && fault.code.is_absence() => {
+                Some(named) if tenant == tenants::NOBODY && fault.code.is_absence() => {
                     Fault::no_tenant(&named)
                 }
                 _ => fault,

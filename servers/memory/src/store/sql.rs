@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use super::error::{Fault, Result};
+use crate::error::{Fault, Result};
 
 /// A value that goes into a query or comes out of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +34,15 @@ pub(super) fn finds_nothing(sql: &str, values: &[Value<'_>]) -> Result<bool> {
 
 fn has_nul(value: &Value<'_>) -> bool {
     matches!(value, Value::Text(text) if text.contains('\0'))
+}
+
+/// From where to where texts begin so, in capitals or not, where `LOWER` of them is compared.
+pub(crate) fn prefix_range(typed: &str) -> [Value<'static>; 2] {
+    // The letters that LOWER knows in every database.
+    let from = typed.to_ascii_lowercase();
+    // No character comes after this one.
+    let to = format!("{from}\u{10FFFF}");
+    [Value::Text(from.into()), Value::Text(to.into())]
 }
 
 /// A row that was found.
@@ -85,5 +94,5 @@ pub(super) trait Session: Sql + Send {
     fn batch(&mut self, statements: &str) -> Result<()>;
 
     /// Brings what was written to where it is looked for when nothing is running, before the connection is closed.
-    fn settle(&mut self) {}
+    fn checkpoint(&mut self) {}
 }

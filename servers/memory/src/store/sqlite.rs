@@ -6,11 +6,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
+use rusqlite::ffi::{SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_UNIQUE};
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql, params_from_iter};
 
-use super::error::{Code, Fault, Result};
 use super::sql::{self, Dialect, Row, Session, Sql, Value};
+use crate::error::{Code, Fault, Result};
 
 /// How long to wait for another process that writes.
 pub(super) const BUSY: Duration = Duration::from_secs(10);
@@ -55,7 +56,7 @@ fn began_well(path: &Path) -> bool {
 }
 
 /// The names of the tables in a file. SQLite itself looks: nobody else may open a file that it may have open, see
-/// [`super::place`].
+/// [`super::location`].
 fn tables(path: &Path) -> rusqlite::Result<Vec<String>> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     connection.busy_timeout(BUSY)?;
@@ -63,8 +64,9 @@ fn tables(path: &Path) -> rusqlite::Result<Vec<String>> {
     statement.query_map([], |row| row.get(0))?.collect()
 }
 
-/// Opens the file. Only one connection of a process writes.
-pub(super) fn open(path: &Path, writes: bool) -> Result<Connection> {
+/// Opens the file. Only one connection of a process writes: that one makes a temporary table.
+pub(super) fn open(path: &Path, temporary: Option<&str>) -> Result<Connection> {
+    let writes = temporary.is_some();
     if writes {
         check_ours(path)?;
     }
@@ -90,10 +92,33 @@ pub(super) fn open(path: &Path, writes: bool) -> Result<Connection> {
     // 64 MiB of pages for the writer, 8 for each reader.
     connection.pragma_update(None, "cache_size", if writes { -65_536 } else { -8_192 })?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    if writes {
-        connection.execute_batch(crate::graph::pages::TOUCHED)?;
+    if let Some(temporary) = temporary {
+        connection.execute_batch(temporary)?;
     }
     Ok(connection)
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Fault {
+        tracing::warn!(%error, "the database refused");
+        if let rusqlite::Error::SqliteFailure(why, _) = &error
+            && [SQLITE_CONSTRAINT_UNIQUE, SQLITE_CONSTRAINT_PRIMARYKEY].contains(&why.extended_code)
+        {
+            return Fault::twice();
+        }
+        let what = match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DiskFull) => "The disk is full; nothing was stored",
+            Some(rusqlite::ErrorCode::ReadOnly) => "The memory file is read-only; check its permissions",
+            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
+                "Another process has locked the memory file for too long; try again"
+            }
+            Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase) => {
+                "The memory file is corrupt; restore it from a backup"
+            }
+            _ => "The memory could not be read or written; see the log for details",
+        };
+        Fault::new(Code::Database, what)
+    }
 }
 
 impl ToSql for Value<'_> {
@@ -181,7 +206,7 @@ impl Session for Connection {
         Ok(self.execute_batch(statements)?)
     }
 
-    fn settle(&mut self) {
+    fn checkpoint(&mut self) {
         let _ = self.busy_timeout(LEAVING);
         match self.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0)) {
             Ok(0) => {}

@@ -5,26 +5,29 @@
 #[path = "../../tests/memory/cluster.rs"]
 mod cluster;
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{Code, Dialect, Fault, Memory, Place, Store, Value, schema};
+use tempfile::TempDir;
+
+use super::{Dialect, Location, Memory, Store, Value, schema, tenants};
+use crate::error::{Code, Fault};
 use crate::graph::model::Entity;
-use crate::graph::{self, entities, history, ids, pages, properties};
-use crate::search;
+use crate::graph::{self, entities, history, ids, properties};
+use crate::schema::SCHEMA;
+use crate::{pages, search};
 
 /// A memory of each kind that there is here, with what it is kept in.
 struct Kinds {
     memories: Vec<Memory>,
-    folder: PathBuf,
+    folder: TempDir,
 }
 
 impl Kinds {
     fn new() -> Kinds {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("tidegate_store_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let folder = std::env::temp_dir().join(&name);
-        let mut memories = vec![Store::open(folder.join("memory.db")).unwrap().of("one")];
+        let folder = tempfile::tempdir().unwrap();
+        let mut memories = vec![Store::open(folder.path().join("memory.db")).unwrap().of("one")];
         memories.extend(on_server(&name).map(|store| store.of("one")));
         Kinds { memories, folder }
     }
@@ -33,31 +36,25 @@ impl Kinds {
 /// A store on a server, if there can be one: all tests of this process have the same.
 #[cfg(feature = "postgres")]
 pub(crate) fn on_server(database: &str) -> Option<Store> {
-    Some(Store::start(place_on_server(database)?).unwrap())
+    Some(Store::start(location_on_server(database)?).unwrap())
 }
 
 /// An empty database on a server.
 #[cfg(feature = "postgres")]
-fn place_on_server(database: &str) -> Option<Place> {
+fn location_on_server(database: &str) -> Option<Location> {
     static CLUSTER: std::sync::OnceLock<Option<cluster::Cluster>> = std::sync::OnceLock::new();
     let cluster = CLUSTER.get_or_init(|| cluster::Cluster::start(false)).as_ref()?;
-    Some(Place::server(&cluster.database(database)).unwrap())
+    Some(Location::server(&cluster.database(database), &SCHEMA).unwrap())
 }
 
 #[cfg(not(feature = "postgres"))]
-fn place_on_server(_: &str) -> Option<Place> {
+fn location_on_server(_: &str) -> Option<Location> {
     None
 }
 
 #[cfg(not(feature = "postgres"))]
 pub(crate) fn on_server(_: &str) -> Option<Store> {
     None
-}
-
-impl Drop for Kinds {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
 }
 
 const MAKE: &str =
@@ -104,12 +101,12 @@ async fn what_is_there_already_is_a_conflict() {
 fn whoever_writes_does_so_alone() {
     let kinds = Kinds::new();
     for memory in &kinds.memories {
-        let place = memory.store.0.place.clone();
-        let mut first = place.open(true).unwrap();
+        let location = memory.store.0.location.clone();
+        let mut first = location.open(true).unwrap();
         first.begin_write().unwrap();
         let (begun, other) = std::sync::mpsc::channel();
         let second = std::thread::spawn(move || {
-            let mut second = place.open(true).unwrap();
+            let mut second = location.open(true).unwrap();
             second.begin_write().unwrap();
             begun.send(()).unwrap();
             second.commit().unwrap();
@@ -252,8 +249,8 @@ async fn pages_are_found_by_all_words_else_by_any() {
 
 #[test]
 fn a_file_of_anybody_else_is_refused_and_not_touched() {
-    let folder = std::env::temp_dir().join(format!("tidegate_store_other_{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
     let (notes, other, empty) = (folder.join("notes.txt"), folder.join("other.db"), folder.join("empty.db"));
     std::fs::write(&notes, "a long text that is no database at all").unwrap();
     let program = rusqlite::Connection::open(&other).unwrap();
@@ -269,11 +266,10 @@ fn a_file_of_anybody_else_is_refused_and_not_touched() {
         );
         assert_eq!(std::fs::read(file).unwrap(), before);
     }
-    let left = std::fs::read_dir(&folder).unwrap().count();
+    let left = std::fs::read_dir(folder).unwrap().count();
     assert_eq!(left, 3, "nothing is beside them");
     Store::open(&empty).unwrap();
     Store::open(&empty).unwrap();
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -294,10 +290,10 @@ async fn what_was_acknowledged_is_in_the_one_file_at_the_end() {
         let gone = memory.change("test", |change| change.run(MAKE, &[Value::Text("late".into())])).await;
         assert_eq!(gone.unwrap_err(), Fault::closed());
         assert_eq!(memory.view(|_| Ok(())).await.unwrap_err(), Fault::closed());
-        let file = kinds.folder.join("memory.db");
-        if matches!(memory.store.0.place, super::Place::File(_)) {
-            assert_eq!(std::fs::read_dir(&kinds.folder).unwrap().count(), 1, "only the file itself");
-            let copy = kinds.folder.join("copy.db");
+        let file = kinds.folder.path().join("memory.db");
+        if memory.store.0.location.is_file() {
+            assert_eq!(std::fs::read_dir(kinds.folder.path()).unwrap().count(), 1, "only the file itself");
+            let copy = kinds.folder.path().join("copy.db");
             std::fs::copy(&file, &copy).unwrap();
             let copy = Store::open(copy).unwrap().of("one");
             for name in ["one", "two", "three"] {
@@ -336,7 +332,7 @@ async fn there_are_only_so_many_tenants() {
         let fault = keep("four").await.unwrap_err();
         assert_eq!(fault.code, Code::Full);
         assert!(fault.message.contains("has 3 tenants") && fault.message.contains("max_tenants"), "{fault}");
-        keep(crate::DEFAULT_TENANT).await.unwrap();
+        keep(crate::store::DEFAULT_TENANT).await.unwrap();
         memory.change("test", |change| change.run(MAKE, &[Value::Text("y".into())])).await.unwrap();
         // Who looks is nobody, whatever they look for.
         for n in 0..super::REMEMBERED + 10 {
@@ -361,13 +357,13 @@ async fn there_are_only_so_many_tenants() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_older_memory_gains_properties_and_ids() {
     let name = format!("tidegate_store_older_{}", std::process::id());
-    let folder = std::env::temp_dir().join(&name);
-    let file = Place::file(&folder.join("memory.db")).unwrap();
-    for place in std::iter::once(file).chain(place_on_server(&name)) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = Location::file(&folder.path().join("memory.db"), &SCHEMA).unwrap();
+    for location in std::iter::once(file).chain(location_on_server(&name)) {
         // A driver of PostgreSQL waits in its own way, which a thread that runs tasks must not.
-        let older = place.clone();
+        let older = location.clone();
         std::thread::spawn(move || as_before(&older)).join().unwrap();
-        let memory = Store::start(place).unwrap().of("one");
+        let memory = Store::start(location).unwrap().of("one");
         let (id, versions) = memory
             .change("test", |change| {
                 let anna = ids::find(change, "e7")?.expect("it is known by the number of its first row");
@@ -384,17 +380,16 @@ async fn an_older_memory_gains_properties_and_ids() {
         assert!(!known(&memory, "Ann").await && known(&memory, "Anna").await);
         memory.store.close().await;
     }
-    std::fs::remove_dir_all(folder).unwrap();
 }
 
 /// Makes a memory as the version before properties left it, with an entity that was renamed.
-fn as_before(place: &Place) {
-    let before = schema::STEPS.iter().position(|step| *step == graph::LATER).unwrap();
-    let mut older = place.open(true).unwrap();
+fn as_before(location: &Location) {
+    let before = SCHEMA.steps.iter().position(|step| *step == [graph::PROPERTY_TABLES]).unwrap();
+    let mut older = location.open(true).unwrap();
     older.begin_write().unwrap();
     assert_eq!(schema::version(&mut *older).unwrap(), 0);
-    schema::go(&mut *older, 0, before).unwrap();
-    let tenant = schema::tenant(&mut *older, "one", 10).unwrap();
+    schema::apply_steps(&mut *older, &SCHEMA, 0, before).unwrap();
+    let tenant = tenants::tenant(&mut *older, &SCHEMA, "one", 10).unwrap();
     for statement in [
         "INSERT INTO changes (tenant, at, what) VALUES (?1, 5, 'create_entities')",
         "INSERT INTO changes (tenant, at, what) VALUES (?1, 6, 'update_entity')",

@@ -5,8 +5,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-use super::error::{Fault, Result};
 use super::sql::{Dialect, Row, Sql, Value};
+use crate::error::{Fault, Result};
 
 /// What one tenant can see.
 pub(crate) struct View<'a> {
@@ -26,8 +26,8 @@ impl<'a> View<'a> {
 
     /// Fails if this is the memory of a tenant that does not exist.
     pub(super) fn is_somebodys(&self) -> Result<()> {
-        match self.tenant == super::schema::NOBODY {
-            true => Err(Fault::new(super::error::Code::NotFound, "Nothing is stored for this tenant")),
+        match self.tenant == super::tenants::NOBODY {
+            true => Err(Fault::new(crate::error::Code::NotFound, "Nothing is stored for this tenant")),
             false => Ok(()),
         }
     }
@@ -129,7 +129,7 @@ impl<'a> Change<'a> {
             &[Value::Int(now), who, Value::Text(what.into())],
             |row| row.int(0),
         )?;
-        let id = id.ok_or_else(|| Fault::new(super::error::Code::Database, "The change has no number"))?;
+        let id = id.ok_or_else(|| Fault::new(crate::error::Code::Database, "The change has no number"))?;
         Ok(Change { view, id, now })
     }
 

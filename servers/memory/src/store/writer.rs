@@ -4,51 +4,50 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tokio::sync::{mpsc, watch};
 
-use super::error::{Fault, Result};
-use super::place::Place;
-use super::schema;
+use super::location::Location;
+use super::schema::{self, Schema};
 use super::sql::{Session, Sql};
 use super::view::Change;
-use crate::graph::pages;
+use crate::error::{Fault, Result};
 
 /// How many are committed together at most.
 const TOGETHER: usize = 256;
 
 /// Makes a change, if there is a transaction for it, and returns what to do once that is on the disk, or is not.
-pub(super) type Job = Box<dyn FnOnce(Option<&mut dyn Session>) -> Answer + Send>;
-pub(super) type Answer = Box<dyn FnOnce(Result<()>) + Send>;
+pub(super) type Job = Box<dyn FnOnce(Option<&mut dyn Session>) -> Completion + Send>;
+pub(super) type Completion = Box<dyn FnOnce(Result<()>) + Send>;
 
-/// Starts the thread, which opens the place and brings it up to date first. What it returns has no sender any more once
+/// Starts the thread, which opens the location and brings it up to date first. What it returns has no sender any more once
 /// the thread has closed its connection and ended.
-pub(super) fn start(place: Place, jobs: mpsc::Receiver<Job>) -> Result<watch::Receiver<()>> {
+pub(super) fn start(location: Location, jobs: mpsc::Receiver<Job>) -> Result<watch::Receiver<()>> {
     let (ready, opened) = std::sync::mpsc::channel();
     let (alive, writer) = watch::channel(());
     let life = move || {
         let _alive = alive;
-        match open(&place) {
+        match open(&location) {
             Ok(session) => {
                 let _ = ready.send(Ok(()));
-                write(session, jobs);
+                write(session, location.schema(), jobs);
             }
             Err(fault) => {
                 let _ = ready.send(Err(fault));
             }
         }
     };
-    std::thread::Builder::new()
-        .name("memory-writer".to_owned())
-        .spawn(life)
-        .map_err(|error| Fault::new(super::Code::Database, format!("No thread can be started: {error}")))?;
+    std::thread::Builder::new().name("memory-writer".to_owned()).spawn(life).map_err(|error| {
+        Fault::new(crate::error::Code::Database, format!("No thread can be started: {error}"))
+    })?;
     opened.recv().unwrap_or_else(|_| Err(Fault::panicked()))?;
     Ok(writer)
 }
 
-fn open(place: &Place) -> Result<Box<dyn Session>> {
-    let mut session = place.open(true)?;
+fn open(location: &Location) -> Result<Box<dyn Session>> {
+    let mut session = location.open(true)?;
     // Another process may be doing the same.
     session.begin_write()?;
-    // A step may have made pages that are to be indexed.
-    match schema::migrate(&mut *session).and_then(|()| index(&mut *session)) {
+    // A step may have left something to settle.
+    let schema = location.schema();
+    match schema::migrate(&mut *session, schema).and_then(|()| settle(&mut *session, schema)) {
         Ok(()) => session.commit()?,
         Err(fault) => {
             let _ = session.batch("ROLLBACK");
@@ -59,7 +58,7 @@ fn open(place: &Place) -> Result<Box<dyn Session>> {
 }
 
 /// The life of the thread: it ends when nobody can send jobs any more.
-fn write(mut session: Box<dyn Session>, mut jobs: mpsc::Receiver<Job>) {
+fn write(mut session: Box<dyn Session>, schema: &Schema, mut jobs: mpsc::Receiver<Job>) {
     while let Some(first) = jobs.blocking_recv() {
         let mut answers = Vec::new();
         if let Err(fault) = session.begin_write() {
@@ -77,7 +76,7 @@ fn write(mut session: Box<dyn Session>, mut jobs: mpsc::Receiver<Job>) {
         {
             answers.push(next(Some(&mut *session)));
         }
-        let committed = match index(&mut *session) {
+        let committed = match settle(&mut *session, schema) {
             Ok(()) => session.commit(),
             Err(fault) => {
                 let _ = session.batch("ROLLBACK");
@@ -86,21 +85,21 @@ fn write(mut session: Box<dyn Session>, mut jobs: mpsc::Receiver<Job>) {
         };
         finish(answers, &committed);
     }
-    session.settle();
+    session.checkpoint();
 }
 
-/// Indexes what was changed, in the same transaction: what is known can be found.
-fn index(sql: &mut dyn Sql) -> Result<()> {
+/// Does what is left to do, in the same transaction.
+fn settle(sql: &mut dyn Sql, schema: &Schema) -> Result<()> {
     let mut tenants = Vec::new();
-    sql.each("SELECT DISTINCT tenant FROM touched", &[], &mut |row| {
+    sql.each(schema.unsettled, &[], &mut |row| {
         tenants.push(row.int(0)?);
         Ok(())
     })?;
     let now = tidegate_service::epoch_ms() as i64;
-    tenants.into_iter().try_for_each(|tenant| pages::index_touched(&mut Change::rest(sql, tenant, now)))
+    tenants.into_iter().try_for_each(|tenant| (schema.settle)(&mut Change::rest(sql, tenant, now)))
 }
 
-fn finish(answers: Vec<Answer>, committed: &Result<()>) {
+fn finish(answers: Vec<Completion>, committed: &Result<()>) {
     for answer in answers {
         answer(committed.clone());
     }

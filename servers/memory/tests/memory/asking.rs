@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_memory::{Options, server_with};
+use tidegate_memory::{MemoryServerSettings, server_with};
 use tidegate_protocol::{Json, Limits, Method, Params};
 use tidegate_server::{Cx, Server, ServerDoor, Tool};
 use tidegate_service::{Call, Context, Door, Notice, Outbox, Reply};
@@ -743,7 +743,7 @@ async fn the_first_model_that_can_talk_is_taken() {
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_model_it_says_what_to_do() {
     let folder = Folder::new();
-    let memory = server_with(folder.store(), Options::default());
+    let memory = server_with(folder.store(), MemoryServerSettings::default());
     let sentence = refused(&memory, "ask_agent", question()).await;
     for name in [
         "[memory.models]",

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use postgres::{Client, NoTls};
@@ -49,11 +48,9 @@ impl Cluster {
     }
 
     fn start_with(port: u16, settings: &[&str], files: &[(&str, &str)]) -> Option<Cluster> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
         let programs = programs()?;
-        let name = format!("tidegate-pg-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&folder).unwrap();
+        // The guard removes it, also when this process is killed.
+        let folder = tempfile::Builder::new().prefix("tidegate-pg-").tempdir().unwrap().keep();
         let user = other_user();
         give(&folder, 0o700, user);
         let data = folder.join("data");

@@ -234,8 +234,10 @@ async fn nobody_else_can_read_the_file() {
         return;
     }
     let folder = Folder::new();
-    ask(&folder.server(), "read_graph", json!({})).await;
-    for (path, mode) in [(folder.0.clone(), 0o700), (folder.0.join("memory.db"), 0o600)] {
+    let below = folder.path().join("below");
+    let memory = tidegate_memory::server(Store::open(below.join("memory.db")).unwrap());
+    ask(&memory, "read_graph", json!({})).await;
+    for (path, mode) in [(below.clone(), 0o700), (below.join("memory.db"), 0o600)] {
         let found = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
         assert_eq!(found, mode, "{}", path.display());
     }
@@ -244,14 +246,16 @@ async fn nobody_else_can_read_the_file() {
 #[test]
 fn a_file_that_is_no_memory_is_refused_with_a_sentence() {
     let folder = Folder::new();
-    std::fs::create_dir_all(&folder.0).unwrap();
-    std::fs::write(folder.0.join("memory.db"), "not a database, but long enough to look like one".repeat(40))
-        .unwrap();
-    let fault = Store::open(folder.0.join("memory.db")).err().unwrap();
+    std::fs::write(
+        folder.path().join("memory.db"),
+        "not a database, but long enough to look like one".repeat(40),
+    )
+    .unwrap();
+    let fault = Store::open(folder.path().join("memory.db")).err().unwrap();
     assert!(fault.message.contains("It is not a Tidegate memory"), "{fault}");
     let damaged = [&b"SQLite format 3\0"[..], &[0xff; 4_096]].concat();
-    std::fs::write(folder.0.join("memory.db"), damaged).unwrap();
-    let fault = Store::open(folder.0.join("memory.db")).err().unwrap();
+    std::fs::write(folder.path().join("memory.db"), damaged).unwrap();
+    let fault = Store::open(folder.path().join("memory.db")).err().unwrap();
     assert!(fault.message.contains("corrupt"), "{fault}");
     let fault = Store::open("/proc/nowhere/memory.db").err().unwrap();
     assert!(fault.message.contains("/proc/nowhere/memory.db cannot be created"), "{fault}");

@@ -4,14 +4,14 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 
 use serde_json::json;
-use tidegate_memory::{Options, server_with};
+use tidegate_memory::{MemoryServerSettings, server_with};
 use tidegate_server::ServerDoor;
 
 use crate::rig::{Folder, ask, call_as, refused};
 
 /// A server with these options.
-fn with(folder: &Folder, set: impl FnOnce(&mut Options)) -> ServerDoor {
-    let mut options = Options::default();
+fn with(folder: &Folder, set: impl FnOnce(&mut MemoryServerSettings)) -> ServerDoor {
+    let mut options = MemoryServerSettings::default();
     set(&mut options);
     server_with(folder.store(), options)
 }
@@ -19,9 +19,9 @@ fn with(folder: &Folder, set: impl FnOnce(&mut Options)) -> ServerDoor {
 #[tokio::test(flavor = "multi_thread")]
 async fn files_are_read_only_below_the_folders_that_were_named() {
     let folder = Folder::new();
-    let open = folder.0.join("open");
+    let open = folder.path().join("open");
     std::fs::create_dir_all(open.join("deep")).unwrap();
-    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.0.join(name), bytes).unwrap();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
     write("secret.txt", b"the secret");
     write("open/notes.md", b"# Notes\n\nherring\n");
     write("open/deep/main.rs", b"fn main() {}\n");
@@ -56,14 +56,14 @@ async fn files_are_read_only_below_the_folders_that_were_named() {
             (&json!(title), &json!(source), &json!(mime_type))
         );
     }
-    let secret = folder.0.join("secret.txt").to_str().unwrap().to_owned();
+    let secret = folder.path().join("secret.txt").to_str().unwrap().to_owned();
     let mut outside =
         vec!["../secret.txt", &secret, "/etc/passwd", "deep/../../secret.txt", "absent.md", "..", "/"];
     #[cfg(unix)]
     {
         use std::os::unix::fs::symlink;
-        symlink(folder.0.join("secret.txt"), open.join("link.txt")).unwrap();
-        symlink(&folder.0, open.join("up")).unwrap();
+        symlink(folder.path().join("secret.txt"), open.join("link.txt")).unwrap();
+        symlink(folder.path(), open.join("up")).unwrap();
         symlink(open.join("notes.md"), open.join("within.md")).unwrap();
         outside.extend(["link.txt", "up/secret.txt", "up/memory.db"]);
         let same = ask(&memory, "ingest_document", json!({"file_path": "within.md"})).await;
@@ -164,13 +164,13 @@ async fn bad_documents_get_a_sentence() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_path_may_be_long_but_not_without_end() {
     let folder = Folder::new();
-    let memory = with(&folder, |options| options.folders = vec![folder.0.clone()]);
+    let memory = with(&folder, |options| options.folders = vec![folder.path().to_owned()]);
     let keep = async |depth: usize| {
         // No two names alike, so that nothing can be made shorter by packing it.
         let names: Vec<String> = (0..depth).map(|n| scrambled(n as u64)).collect();
         let path = names.join("/");
-        std::fs::create_dir_all(folder.0.join(&path)).unwrap();
-        std::fs::write(folder.0.join(&path).join("a.txt"), "text").unwrap();
+        std::fs::create_dir_all(folder.path().join(&path)).unwrap();
+        std::fs::write(folder.path().join(&path).join("a.txt"), "text").unwrap();
         call_as(&memory, None, "ingest_document", json!({"file_path": format!("{path}/a.txt")})).await
     };
     let kept = keep(11).await;

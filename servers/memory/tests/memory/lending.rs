@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use tidegate_memory::{Options, server_with};
+use tidegate_memory::{MemoryServerSettings, server_with};
 use tidegate_protocol::{ClientCapabilities, Json, Limits, Method, Params};
 use tidegate_server::{Cx, Server, ServerDoor, Tool};
 use tidegate_service::{Call, Context, Door, Notice, Outbox, Reply};
@@ -48,7 +48,7 @@ async fn the_clients_model_answers_and_uses_tools() {
         async move { format!("the page, for the {calls}. time") }
     });
     let folder = Folder::new();
-    let mut options = Options::default();
+    let mut options = MemoryServerSettings::default();
     options.tools = Some(Server::new("gateway", "1").tool(tool).build().boxed());
     let memory = server_with(folder.store(), options);
     let agent = json!({

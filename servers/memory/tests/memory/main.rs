@@ -14,9 +14,10 @@ mod ingest;
 mod kill;
 mod knowledge;
 mod lending;
-#[path = "../../src/embed/loopback.rs"]
+#[path = "../../src/embeddings/loopback.rs"]
 mod loopback;
 mod meaning;
+mod modules;
 #[cfg(feature = "postgres")]
 mod pgvector;
 mod portable;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_memory::{Embedder, Endpoint, Options, server_with};
+use tidegate_memory::{Embedder, Endpoint, MemoryServerSettings, server_with};
 use tidegate_server::ServerDoor;
 
 use crate::loopback::serve;
@@ -26,7 +26,7 @@ pub(crate) const WORDS: [(&str, [f32; 4]); 8] = [
 
 /// A model2vec model of these words, in a folder.
 pub(crate) fn model(folder: &Folder, name: &str, words: &[(&str, [f32; 4])]) -> PathBuf {
-    let path = folder.0.join(name);
+    let path = folder.path().join(name);
     std::fs::create_dir_all(&path).unwrap();
     let vocabulary: serde_json::Map<String, Value> =
         words.iter().enumerate().map(|(id, (word, _))| ((*word).to_owned(), json!(id))).collect();
@@ -49,7 +49,7 @@ pub(crate) fn model(folder: &Folder, name: &str, words: &[(&str, [f32; 4])]) -> 
 }
 
 fn server(folder: &Folder, embedder: Embedder) -> ServerDoor {
-    let mut options = Options::default();
+    let mut options = MemoryServerSettings::default();
     options.embeddings = Some(embedder);
     server_with(folder.store(), options)
 }
@@ -309,7 +309,7 @@ async fn a_service_that_fails_does_not_stop_anybody() {
 #[test]
 fn a_folder_that_is_no_model_is_named() {
     let folder = Folder::new();
-    let said = Embedder::folder(folder.0.join("nothing")).err().unwrap().message;
+    let said = Embedder::folder(folder.path().join("nothing")).err().unwrap().message;
     assert!(said.contains("config.json") && said.contains("model2vec"), "{said}");
     let path = model(&folder, "short", &WORDS);
     let table = std::fs::read(path.join("model.safetensors")).unwrap();

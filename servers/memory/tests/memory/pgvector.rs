@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_memory::{Embedder, Options, Store, server_with};
+use tidegate_memory::{Embedder, MemoryServerSettings, Store, server_with};
 use tidegate_server::ServerDoor;
 
 use crate::cluster::Cluster;
@@ -28,7 +28,7 @@ fn cluster() -> Option<&'static Cluster> {
 
 /// A memory server on a database, with the model in this folder.
 fn memory(url: &str, folder: &Folder, name: &str) -> ServerDoor {
-    let mut options = Options::default();
+    let mut options = MemoryServerSettings::default();
     options.embeddings = Some(Embedder::folder(model(folder, name, &WORDS)).unwrap());
     server_with(Store::connect(url).unwrap(), options)
 }

@@ -1,7 +1,7 @@
 //! The schemas that every assistant and framework has to read.
 
 use serde_json::{Map, Value, json};
-use tidegate_memory::{Listed, Options, server_with};
+use tidegate_memory::{Listed, MemoryServerSettings, server_with};
 use tidegate_protocol::Method;
 use tidegate_service::schema::{obstacles, portable, restated};
 
@@ -9,7 +9,7 @@ use crate::rig::{Folder, call_as, request};
 
 /// All tools, also those that are usually not listed.
 async fn all(folder: &Folder) -> (tidegate_server::ServerDoor, Vec<Value>) {
-    let mut options = Options::default();
+    let mut options = MemoryServerSettings::default();
     options.listed = Listed::All;
     let memory = server_with(folder.store(), options);
     let listed = request(&memory, None, Method::ToolsList, json!({})).await.unwrap();

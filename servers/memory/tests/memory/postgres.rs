@@ -250,8 +250,7 @@ fn the_process_that_trusts() {
 #[test]
 fn a_certificate_must_be_trusted() {
     let folder = Folder::new();
-    std::fs::create_dir_all(&folder.0).unwrap();
-    let (certificate, key) = (folder.0.join("server.crt"), folder.0.join("server.key"));
+    let (certificate, key) = (folder.path().join("server.crt"), folder.path().join("server.key"));
     let made = Command::new("openssl")
         .args([
             "req",

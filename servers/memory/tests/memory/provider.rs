@@ -11,7 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::{Response, StatusCode};
 use futures_util::stream::{self, Stream, StreamExt};
 use serde_json::{Value, json};
-use tidegate_memory::{Models, Options, Provider, server_with};
+use tidegate_memory::{MemoryServerSettings, Models, Provider, server_with};
 use tidegate_server::ServerDoor;
 
 use crate::rig::Folder;
@@ -99,8 +99,12 @@ impl Fake {
 }
 
 /// A memory whose agents are run by a provider, with other options, too.
-pub(crate) fn memory(folder: &Folder, provider: Provider, set: impl FnOnce(&mut Options)) -> ServerDoor {
-    let mut options = Options::default();
+pub(crate) fn memory(
+    folder: &Folder,
+    provider: Provider,
+    set: impl FnOnce(&mut MemoryServerSettings),
+) -> ServerDoor {
+    let mut options = MemoryServerSettings::default();
     options.models = Models::new([provider]);
     options.models.pause = Duration::from_millis(1);
     set(&mut options);

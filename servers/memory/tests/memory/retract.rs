@@ -173,12 +173,11 @@ async fn a_document_comes_back_with_its_versions() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_somebody_changed_afterwards_is_not_undone() {
     let folder = Folder::new();
-    std::fs::create_dir_all(&folder.0).unwrap();
-    let mut options = tidegate_memory::Options::default();
-    options.folders = vec![folder.0.clone()];
+    let mut options = tidegate_memory::MemoryServerSettings::default();
+    options.folders = vec![folder.path().to_owned()];
     let memory = tidegate_memory::server_with(folder.store(), options);
     let last = async || ask(&memory, "list_changes", json!({"limit": 1})).await["changes"][0]["id"].clone();
-    let file = folder.0.join("notes.txt");
+    let file = folder.path().join("notes.txt");
     std::fs::write(&file, "the harbour").unwrap();
     let made = ask(&memory, "ingest_document", json!({"file_path": file})).await;
     let (id, ingested) = (made["document"]["id"].clone(), last().await);

@@ -1,10 +1,10 @@
 //! A memory to test with, and how to ask it.
 
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tidegate_memory::{Store, server};
 use tidegate_protocol::{Error, Json, Limits, Method, Params};
 use tidegate_server::{Principal, ServerDoor};
@@ -29,28 +29,30 @@ pub(crate) fn on_postgres() -> bool {
 }
 
 /// A folder of its own, which goes when the test is over; on a server, also a database.
-pub(crate) struct Folder(pub(crate) PathBuf);
+pub(crate) struct Folder(TempDir);
 
 impl Folder {
     pub(crate) fn new() -> Folder {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("tidegate-memory-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let folder = Folder(std::env::temp_dir().join(name));
+        let folder = Folder(tempfile::Builder::new().prefix("tidegate-memory-").tempdir().unwrap());
         if let Some(cluster) = cluster() {
             cluster.database(&folder.database());
         }
         folder
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
     fn database(&self) -> String {
-        self.0.file_name().unwrap().to_str().unwrap().replace('-', "_")
+        self.path().file_name().unwrap().to_str().unwrap().replace('-', "_").to_lowercase()
     }
 
     /// Where the memory is: the path of a file or the URL of a database.
     pub(crate) fn place(&self) -> String {
         match cluster() {
             Some(cluster) => cluster.url(&self.database()),
-            None => self.0.join("memory.db").display().to_string(),
+            None => self.path().join("memory.db").display().to_string(),
         }
     }
 
@@ -76,7 +78,6 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
         if let Some(cluster) = cluster() {
             cluster.run(&format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.database()));
         }

@@ -1,28 +1,28 @@
 //! Finding entities, in small memories and in large ones.
 
 use serde_json::{Value, json};
-use tidegate_memory::measured::{Measured, Way};
+use tidegate_memory::search_benchmark::{SearchBenchmark, SearchMode};
 use tidegate_memory::{Store, server};
 use tidegate_server::ServerDoor;
 
 use crate::rig::{Folder, ask, call_as};
 
 /// A server and, beside it, the memory of whoever does not say who they are.
-fn both(folder: &Folder) -> (ServerDoor, Measured) {
-    let store = Store::open(folder.0.join("memory.db")).unwrap();
-    (server(store.clone()), Measured::new(store, "default", None))
+fn both(folder: &Folder) -> (ServerDoor, SearchBenchmark) {
+    let store = Store::open(folder.path().join("memory.db")).unwrap();
+    (server(store.clone()), SearchBenchmark::new(store, "default", None))
 }
 
 fn entity(name: &str, observations: &[&str]) -> Value {
     json!({"name": name, "entityType": "thing", "observations": observations})
 }
 
-async fn by_words(memory: &Measured, text: &str) -> Vec<String> {
-    memory.find(Way::Words, text, 10).await.unwrap()
+async fn by_words(memory: &SearchBenchmark, text: &str) -> Vec<String> {
+    memory.find(SearchMode::Words, text, 10).await.unwrap()
 }
 
-async fn nearly(memory: &Measured, text: &str) -> Vec<String> {
-    memory.find(Way::Nearly, text, 10).await.unwrap()
+async fn nearly(memory: &SearchBenchmark, text: &str) -> Vec<String> {
+    memory.find(SearchMode::Fuzzy, text, 10).await.unwrap()
 }
 
 async fn nodes(server: &ServerDoor, query: &str) -> Vec<String> {
@@ -141,12 +141,12 @@ async fn an_entity_of_many_pages_is_found_by_each() {
 #[tokio::test(flavor = "multi_thread")]
 async fn tenants_do_not_find_each_others_words() {
     let folder = Folder::new();
-    let store = Store::open(folder.0.join("memory.db")).unwrap();
+    let store = Store::open(folder.path().join("memory.db")).unwrap();
     let server = server(store.clone());
     let one = json!({"entities": [entity("Secret", &["the treasure is buried"])]});
     call_as(&server, Some("one"), "create_entities", one).await;
     for (tenant, found) in [("tenant:one", 1), ("tenant:two", 0), ("default", 0)] {
-        let memory = Measured::new(store.clone(), tenant, None);
+        let memory = SearchBenchmark::new(store.clone(), tenant, None);
         assert_eq!(by_words(&memory, "secret treasure").await.len(), found, "{tenant}");
         assert_eq!(nearly(&memory, "treasrue").await.len(), found, "{tenant}");
     }

@@ -26,7 +26,7 @@ async fn another_process() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_another_process_leaves_behind_is_not_taken_away() {
     let folder = Folder::new();
-    let file = folder.0.join("memory.db");
+    let file = folder.path().join("memory.db");
     let first = Store::open(&file).unwrap();
     keep(&first, "one").await;
     // A second one in this process. Whoever opens and closes the file itself gives up the locks of the first.

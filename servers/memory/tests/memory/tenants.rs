@@ -1,7 +1,7 @@
 //! Tenants that are named by an argument, where nobody is known.
 
 use serde_json::{Value, json};
-use tidegate_memory::{Listed, Options, server_with};
+use tidegate_memory::{Listed, MemoryServerSettings, server_with};
 use tidegate_protocol::{Error, Method, Symbol};
 use tidegate_server::ServerDoor;
 
@@ -89,7 +89,7 @@ async fn the_examples_of_percolate_are_understood() {
 async fn every_tool_lists_the_tenant_unless_it_is_known_who_calls() {
     for by_argument in [true, false] {
         let folder = Folder::new();
-        let mut options = Options::default();
+        let mut options = MemoryServerSettings::default();
         assert!(options.tenants_by_argument, "as long as nobody has to say who they are");
         options.listed = Listed::All;
         options.tenants_by_argument = by_argument;

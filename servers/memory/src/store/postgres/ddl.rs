@@ -1,6 +1,6 @@
 //! Tables are written once, as SQLite has them; here is how PostgreSQL has the same.
 
-use crate::search::postgres::plain;
+use crate::store::expressions::plain;
 
 /// How many characters of a text are indexed by words: an index entry has room for no more.
 const INDEXED: usize = 200_000;

@@ -6,7 +6,7 @@ use ::postgres::Error;
 use ::postgres::error::{DbError, Severity, SqlState};
 
 use super::Fault;
-use crate::store::Code;
+use crate::error::Code;
 
 /// Whether the connection is of no more use, or does not come about just now: another one may do.
 pub(super) fn is_lost(error: &Error) -> bool {

@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 use ::postgres::fallible_iterator::FallibleIterator;
 use ::postgres::{Client, Error, Statement};
 
-use super::error::{Fault, Result};
 use super::sql::{self, Dialect, Row, Session, Sql, Value};
+use crate::error::{Fault, Result};
 pub(super) use server::Server;
 use values::Param;
 
@@ -166,28 +166,28 @@ impl Sql for Postgres {
         let statement = self.prepare(sql, values)?;
         let params = values::params(values);
         let found = (|| {
-            let mut rows = self.client()?.query_raw(&statement, params).map_err(Trouble::Server)?;
-            while let Some(row) = rows.next().map_err(Trouble::Server)? {
+            let mut rows = self.client()?.query_raw(&statement, params).map_err(QueryFailure::Server)?;
+            while let Some(row) = rows.next().map_err(QueryFailure::Server)? {
                 each(&row)?;
             }
             Ok(())
         })();
         found.map_err(|trouble| match trouble {
-            Trouble::Server(error) => self.refused(&error),
-            Trouble::Reader(fault) => fault,
+            QueryFailure::Server(error) => self.refused(&error),
+            QueryFailure::Reader(fault) => fault,
         })
     }
 }
 
 /// Why reading rows ended early.
-enum Trouble {
+enum QueryFailure {
     Server(Error),
     Reader(Fault),
 }
 
-impl From<Fault> for Trouble {
-    fn from(fault: Fault) -> Trouble {
-        Trouble::Reader(fault)
+impl From<Fault> for QueryFailure {
+    fn from(fault: Fault) -> QueryFailure {
+        QueryFailure::Reader(fault)
     }
 }
 

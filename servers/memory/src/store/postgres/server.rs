@@ -6,8 +6,7 @@ use ::postgres::{Client, Config, Error, SimpleQueryMessage};
 
 use super::tls::Tls;
 use super::{Fault, Result, fault};
-use crate::graph::pages;
-use crate::store::Code;
+use crate::error::Code;
 
 /// How long a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(10);
@@ -20,11 +19,13 @@ const OLDEST: u32 = 15;
 pub(in crate::store) struct Server {
     config: Config,
     tls: Tls,
+    /// What makes the table that only connections that write have.
+    temporary: String,
 }
 
 impl Server {
     /// The database that the URL names.
-    pub(in crate::store) fn new(url: &str) -> Result<Server> {
+    pub(in crate::store) fn new(url: &str, temporary: &str) -> Result<Server> {
         // The URL itself is not repeated: it may hold a password.
         let wrong = |why: String| Fault::input("url of the database", why);
         if !["postgres://", "postgresql://"].iter().any(|scheme| url.starts_with(scheme)) {
@@ -48,7 +49,7 @@ impl Server {
         if config.get_tcp_user_timeout().is_none() {
             config.tcp_user_timeout(idle + between * times);
         }
-        Ok(Server { config, tls: Tls::new()? })
+        Ok(Server { config, tls: Tls::new()?, temporary: temporary.replace("INTEGER", "BIGINT") })
     }
 
     /// A new connection.
@@ -66,7 +67,7 @@ impl Server {
                 "SELECT set_config('synchronous_commit', 'on', false)
                  WHERE current_setting('synchronous_commit') = 'off'",
             )?;
-            client.batch_execute(&pages::TOUCHED.replace("INTEGER", "BIGINT"))?;
+            client.batch_execute(&self.temporary)?;
         }
         Ok(client)
     }

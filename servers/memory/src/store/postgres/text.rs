@@ -1,7 +1,7 @@
 //! Queries as PostgreSQL writes them.
 
 use super::{Fault, Result, Value};
-use crate::store::Code;
+use crate::error::Code;
 
 /// The query with `$1` for `?1`, and `NULL` for a value that is none: PostgreSQL wants a type for every other.
 ///

@@ -11,7 +11,7 @@ use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::TlsConnector;
 
-use crate::store::{Code, Fault, Result};
+use crate::error::{Code, Fault, Result};
 
 /// Makes encrypted connections.
 #[derive(Clone)]

@@ -7,7 +7,7 @@ use ::postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 use super::numeric::Numeric;
 use super::{Fault, Result, Row, Value, fault};
-use crate::store::Code;
+use crate::error::Code;
 
 /// The type that a value is sent as. What is `NULL` stands in the query itself, and so has none that matters.
 pub(super) fn type_of(value: &Value<'_>) -> Type {

@@ -1,3 +1,0 @@
-//! `tenant_id` as tools about documents take it.
-
-pub(crate) use crate::tenant::check;

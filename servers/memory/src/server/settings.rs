@@ -1,0 +1,101 @@
+//! [`MemoryServerSettings`]: what the memory can be told about where it runs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tidegate_protocol::Profile;
+use tidegate_service::BoxDoor;
+
+use crate::embeddings::Embedder;
+use crate::models::Models;
+use crate::texts::MAX_BYTES;
+
+/// What the memory can be told about where it runs.
+#[non_exhaustive]
+pub struct MemoryServerSettings {
+    /// Which tools are listed. Every tool can be called all the same.
+    pub listed: Listed,
+    /// What agents reach tools of other servers through.
+    pub tools: Option<BoxDoor>,
+    /// Folders whose files can be taken into the knowledge base, by every caller. None, if none is named.
+    pub folders: Vec<PathBuf>,
+    /// How large a document may be, in bytes: 10 MB if nothing is said.
+    pub max_document_bytes: Option<usize>,
+    /// How many tenants may have a memory, besides the usual one: 1000 if nothing is said.
+    pub max_tenants: Option<usize>,
+    /// Whether the schemas of tools have the argument `tenant_id`, which is how callers choose a tenant where nobody has to
+    /// say who they are. `true` if nothing is said. Without it the argument is still taken, and callers that are known can
+    /// only repeat their own tenant.
+    pub tenants_by_argument: bool,
+    /// Whether pages may also be fetched from this machine and its network. Only for a server whose callers may see
+    /// everything there.
+    pub allow_private_addresses: bool,
+    /// The models that agents are run by. With none of them, the client's own model is asked.
+    pub models: Models,
+    /// How far agents may go.
+    pub agents: Bounds,
+    /// Whose numbers errors have: by default those of the specification.
+    pub errors: Profile,
+    /// What makes vectors of texts, so that what means the same is found. Without it, search goes by words.
+    pub embeddings: Option<Embedder>,
+}
+
+impl Default for MemoryServerSettings {
+    fn default() -> MemoryServerSettings {
+        MemoryServerSettings {
+            listed: Listed::default(),
+            tools: None,
+            folders: Vec::new(),
+            max_document_bytes: None,
+            max_tenants: None,
+            tenants_by_argument: true,
+            allow_private_addresses: false,
+            models: Models::default(),
+            agents: Bounds::default(),
+            errors: Profile::default(),
+            embeddings: None,
+        }
+    }
+}
+
+impl MemoryServerSettings {
+    /// How large a document may be, in bytes.
+    pub(crate) fn max_document_bytes(&self) -> usize {
+        self.max_document_bytes.unwrap_or(MAX_BYTES)
+    }
+
+    /// The models that the environment speaks of; see [`Models::from_env`] for the variables.
+    pub fn models_from_env() -> Models {
+        Models::from_env()
+    }
+}
+
+/// Which tools are listed: an assistant pays for every one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Listed {
+    /// The 24 that most assistants need.
+    #[default]
+    Core,
+    /// All of them.
+    All,
+}
+
+/// How far an agent may go for one question.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Bounds {
+    /// How often it may call tools and look at what they give, the answer included.
+    pub steps: usize,
+    /// How long it may take.
+    pub time: Duration,
+    /// How many tokens it may use, in and out together.
+    pub tokens: u64,
+    /// How many tokens each thing that it says may have.
+    pub answer_tokens: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Bounds {
+        Bounds { steps: 8, time: Duration::from_secs(60), tokens: 100_000, answer_tokens: 4_096 }
+    }
+}
