@@ -24,7 +24,7 @@ const MAX_ENTRIES: usize = 50_000;
 /// What one server lists. A part that is missing is not known yet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Catalog {
-    pub(crate) parts: [Option<Part>; 4],
+    pub(crate) parts: [Option<Part>; Kind::COUNT],
     /// What the server says about itself, if that is known.
     pub(crate) about: Option<About>,
 }

@@ -11,6 +11,7 @@ use tidegate_service::{Call, Reply};
 
 use crate::batch;
 use crate::build::State;
+use crate::extensions::Extension;
 use crate::gateway::Inner;
 use crate::loops;
 use crate::mount::Mount;
@@ -38,7 +39,7 @@ impl Inner {
             "capabilities",
             &capabilities(&state, &mounts, &self.tools_said(&state, call), revision, &self.id),
         );
-        if let Some(instructions) = instructions(&mounts) {
+        if let Some(instructions) = instructions(&state, &mounts) {
             w.str("instructions", &instructions);
         }
         if revision.is_modern() {
@@ -68,9 +69,11 @@ fn servers(mounts: &[Arc<Mount>]) -> Json {
 }
 
 /// Always everything that a server may have: a legacy client never asks again, and servers come later. What servers say
-/// of their extensions is passed on as it came; of one that several have, what the first says.
+/// of their extensions is passed on as it came; of one that several have, what the first says. An extension whose calls
+/// could go to any of several servers is not declared.
 fn capabilities(state: &State, mounts: &[Arc<Mount>], tools: &Json, revision: Revision, id: &str) -> Json {
     let (mut extensions, mut experimental) = (Named::new(), Named::new());
+    let mut joined: BTreeMap<String, Vec<Json>> = BTreeMap::new();
     let mut gateways = vec![id.to_owned()];
     for mount in mounts {
         // Which gateways there are is different at each start, so nothing that was kept says it.
@@ -78,16 +81,21 @@ fn capabilities(state: &State, mounts: &[Arc<Mount>], tools: &Json, revision: Re
         let catalog = mount.catalog();
         let declared = catalog.about.as_ref().and_then(|about| Object::of(&about.capabilities));
         let Some(declared) = declared else { continue };
-        for (member, union) in [("extensions", &mut extensions), ("experimental", &mut experimental)] {
-            let Some(declared) = declared.object(member) else { continue };
-            for (at, name) in declared.members().map(|member| member.name).enumerate() {
-                if let Some(settings) = declared.json_at(at) {
-                    union.entry(name.into_owned()).or_insert(settings);
-                }
-            }
+        for (name, settings) in named(&declared, "experimental") {
+            experimental.entry(name).or_insert(settings);
+        }
+        for (name, settings) in named(&declared, "extensions") {
+            joined.entry(name).or_default().push(settings);
         }
         if declared.has("tasks") {
-            extensions.entry(tasks_extension().to_owned()).or_insert_with(Json::empty_object);
+            joined.entry(tasks_extension().to_owned()).or_insert_with(|| vec![Json::empty_object()]);
+        }
+    }
+    for (name, mut settings) in joined {
+        match (Extension::named(&name), &state.mounts[..]) {
+            (_, [_]) => _ = extensions.insert(name, settings.swap_remove(0)),
+            (Some(known), _) => _ = extensions.insert(name, known.joined(&settings)),
+            (None, _) => {}
         }
     }
     gateways.sort();
@@ -109,7 +117,8 @@ fn capabilities(state: &State, mounts: &[Arc<Mount>], tools: &Json, revision: Re
     if tasks {
         w.raw("tasks", r#"{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#);
     }
-    if revision.allows(Feature::Extensions) && !extensions.is_empty() {
+    // 2025-11-25 has no such member, but its clients look here for extensions; the edge takes it from older ones.
+    if !extensions.is_empty() {
         w.json("extensions", &written(&extensions));
     }
     w.json("experimental", &written(&experimental));
@@ -143,6 +152,13 @@ impl Inner {
 /// Settings by name.
 type Named = BTreeMap<String, Json>;
 
+/// The members of a member.
+fn named(declared: &Object, member: &str) -> Vec<(String, Json)> {
+    let Some(declared) = declared.object(member) else { return Vec::new() };
+    let names = declared.members().map(|member| member.name.into_owned());
+    names.enumerate().filter_map(|(at, name)| Some((name, declared.json_at(at)?))).collect()
+}
+
 fn written(all: &Named) -> Json {
     let mut w = ObjectWriter::new();
     for (name, settings) in all {
@@ -152,7 +168,7 @@ fn written(all: &Named) -> Json {
 }
 
 /// What the servers say a model should know, each under its name, and what its tools are called here.
-fn instructions(mounts: &[Arc<Mount>]) -> Option<String> {
+fn instructions(state: &State, mounts: &[Arc<Mount>]) -> Option<String> {
     let said = mounts.iter().filter_map(|mount| {
         let catalog = mount.catalog();
         let text = catalog.about.as_ref()?.instructions.as_deref()?.trim();
@@ -160,6 +176,12 @@ fn instructions(mounts: &[Arc<Mount>]) -> Option<String> {
             _ if text.is_empty() => return None,
             "" => text.to_owned(),
             prefix => format!("Its tools and prompts have `{prefix}` before their names here.\n\n{text}"),
+        };
+        let uris = &state.snapshot.uris;
+        let server = state.mounts.iter().position(|other| Arc::ptr_eq(other, mount));
+        let text = match server.filter(|_| text.contains("skill://") && state.mounts.len() > 1) {
+            Some(server) => format!("`skill://` is `skill://{}/` here.\n\n{text}", uris.label(server)),
+            None => text,
         };
         Some(match mounts.len() {
             1 => text,

@@ -58,7 +58,7 @@ async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
         let held = mount.facts.load().is_some() && mount.is_held();
         // Listening comes first, so that no change is missed in between.
         let events = if held { None } else { listen(mount).await };
-        let read = if held { Ok(Vec::new()) } else { mount.read(&Kind::ALL).await };
+        let read = if held { Ok(Vec::new()) } else { mount.read(&Kind::CORE).await };
         match read {
             Ok(changed) => {
                 mount.set_health(Health::Ready);
@@ -195,12 +195,12 @@ struct Unread {
 
 impl Unread {
     fn all() -> Unread {
-        Unread { kinds: Kind::ALL.to_vec(), said: Vec::new() }
+        Unread { kinds: Kind::CORE.to_vec(), said: Vec::new() }
     }
 
     /// What happened for a while nobody knows.
     fn add_all(&mut self) {
-        self.kinds = Kind::ALL.to_vec();
+        self.kinds = Kind::CORE.to_vec();
     }
 
     fn add(&mut self, kinds: Vec<Kind>, said: bool) {
@@ -300,7 +300,7 @@ async fn read(mount: &Arc<Mount>, unread: &mut Unread, on_read: &OnRead) {
 }
 
 fn kinds_of(notice: &Notice) -> Vec<Kind> {
-    Kind::ALL.into_iter().filter(|kind| kind.notice() == *notice).collect()
+    Kind::CORE.into_iter().filter(|kind| kind.notice() == *notice).collect()
 }
 
 /// A subscription that ends with its owner.

@@ -31,6 +31,7 @@ mod build;
 mod catalog;
 mod discover;
 mod emitted;
+mod extensions;
 mod gateway;
 mod keeper;
 mod kept;

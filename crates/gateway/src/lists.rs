@@ -88,7 +88,7 @@ impl Inner {
             let inner = self.clone();
             // A task of its own: whoever does not wait for it does not stop it.
             tokio::spawn(async move {
-                match mount.read(&[kind]).await {
+                match mount.refresh(kind).await {
                     Ok(changed) => inner.take_in(mount, changed, Vec::new()).await,
                     Err(error) => {
                         tracing::debug!(server = mount.name(), %error, "cannot refresh an outdated list")

@@ -21,7 +21,7 @@ use crate::snapshot::Table;
 use crate::view::OfferKind;
 
 /// Names the server that a method without a place of its own is for, in `_meta`.
-const SERVER: &str = "dev.tidegate/server";
+pub(crate) const SERVER: &str = "dev.tidegate/server";
 
 /// A server, and how it spells what was asked for. `None`: as the caller does.
 pub(crate) struct Place {
@@ -193,7 +193,7 @@ impl Inner {
             Some(place) => place,
             None => {
                 Box::pin(self.look_again(Kind::Resources)).await;
-                self.whose(&uri, &call).ok_or_else(|| self.no_resource(&uri))?
+                self.whose(&uri, &call).ok_or_else(|| self.no_resource(&uri, &call.context))?
             }
         };
         self.send(place, "uri", call).await
@@ -212,6 +212,10 @@ impl Inner {
         if let Some((server, own)) = uris.find(uri).or_else(|| uris.qualified(uri)) {
             return Some(Place { mount: state.mounts[server].clone(), own: (own != *uri).then_some(own) });
         }
+        // The address of a skill says whose it is, and nothing else does.
+        if uris.is_of_skill(uri) {
+            return None;
+        }
         if let Some(mount) = self.emitted.whose(&Whom::of(&call.context), uri) {
             // A server that is gone answers no more.
             let mounted = state.mounts.iter().any(|other| Arc::ptr_eq(other, &mount));
@@ -227,14 +231,20 @@ impl Inner {
         only.map(|server| Place { mount: state.mounts[server].clone(), own: None })
     }
 
-    fn no_resource(&self, uri: &str) -> Error {
-        let candidates = self.state.load().snapshot.uris.candidates(uri);
-        if candidates.is_empty() {
+    pub(crate) fn no_resource(&self, uri: &str, context: &Context) -> Error {
+        let state = self.state.load();
+        let candidates = state.snapshot.uris.candidates(uri).into_iter().filter(|(server, uri)| {
+            self.sees(context, OfferKind::Resource, uri, state.mounts[*server].name())
+        });
+        let names: Vec<String> = candidates.map(|(_, uri)| uri.to_string()).collect();
+        if names.is_empty() {
             return Error::resource_not_found(uri);
         }
-        let names: Vec<&str> = candidates.iter().map(|uri| &**uri).collect();
-        let what =
-            format!("Resource not found: several servers have {uri}; use {} instead", names.join(" or "));
+        let why = match state.snapshot.uris.is_of_skill(uri) {
+            true => "the address of a skill begins with its server here".to_owned(),
+            false => format!("several servers have {uri}"),
+        };
+        let what = format!("Resource not found: {why}; use {} instead", names.join(" or "));
         Error::new(Symbol::ResourceNotFound, what)
     }
 
@@ -258,7 +268,7 @@ impl Inner {
                     self.sees(&call.context, OfferKind::ResourceTemplate, &uri, place.mount.name())
                 });
                 let place = template.or_else(|| self.whose(&uri, &call));
-                (place.ok_or_else(|| self.no_resource(&uri))?, "uri")
+                (place.ok_or_else(|| self.no_resource(&uri, &call.context))?, "uri")
             }
             _ => return Err(wrong()),
         };
@@ -274,6 +284,9 @@ impl Inner {
         if call.method.as_str() == crate::batch::METHOD && self.state.load().tools.batch {
             return self.batch(call).await;
         }
+        if let Some(answered) = self.extension(&call).await {
+            return answered;
+        }
         let state = self.state.load_full();
         if call.method == Method::RootsChanged {
             for mount in &state.mounts {
@@ -281,14 +294,8 @@ impl Inner {
             }
             return Ok(Reply::Complete(Json::empty_object()));
         }
-        let named = call.params.meta().and_then(|meta| meta.text(SERVER));
-        let mount = match (named, &state.mounts[..]) {
-            (Some(name), mounts) => {
-                let found = mounts.iter().find(|mount| *mount.name() == *name);
-                found
-                    .ok_or_else(|| Error::invalid_params(format_args!("no server is named {name:?}")))?
-                    .clone()
-            }
+        let mount = match (self.named_server(&state, &call)?, &state.mounts[..]) {
+            (Some(named), _) => named,
             (None, [only]) => only.clone(),
             (None, _) => match call.params.text("uri").and_then(|uri| self.whose(&uri, &call)) {
                 Some(place) => return self.send(place, "uri", call).await,

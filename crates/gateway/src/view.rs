@@ -14,6 +14,7 @@ use tidegate_protocol::Json;
 use tidegate_service::{Call, Context};
 
 use crate::build::State;
+use crate::extensions::sees_skill;
 use crate::gateway::Inner;
 use crate::kind::Kind;
 use crate::list::List;
@@ -76,7 +77,7 @@ pub(crate) struct Listed {
 }
 
 /// The entries of each list that are shown, by their index in the snapshot.
-type View = [Vec<u32>; 4];
+type View = [Vec<u32>; Kind::COUNT];
 
 /// The views of one snapshot, the one that was used last in front.
 #[derive(Default)]
@@ -98,7 +99,7 @@ impl From<Kind> for OfferKind {
         match kind {
             Kind::Tools => OfferKind::Tool,
             Kind::Prompts => OfferKind::Prompt,
-            Kind::Resources => OfferKind::Resource,
+            Kind::Resources | Kind::Skills => OfferKind::Resource,
             Kind::Templates => OfferKind::ResourceTemplate,
         }
     }
@@ -110,6 +111,11 @@ impl Inner {
         let Some(visibility) = &self.visibility else { return true };
         let Some(view) = visibility.view(context) else { return true };
         visibility.shows(&view, &Offer { kind, name, server })
+    }
+
+    /// Whether there may be something that a caller does not see.
+    pub(crate) fn is_restricted(&self, context: &Context) -> bool {
+        self.visibility.as_ref().is_some_and(|visibility| visibility.view(context).is_some())
     }
 
     /// Whether a caller sees the tool of this name.
@@ -133,7 +139,14 @@ impl Inner {
                     None => true,
                     Some(server) => {
                         let server = state.mounts.get(server).map_or("", |mount| mount.name());
-                        visibility.shows(&key, &Offer { kind: kind.into(), name: &entry.name, server })
+                        let shows = |kind, name: &str| visibility.shows(&key, &Offer { kind, name, server });
+                        match kind {
+                            Kind::Skills => {
+                                shows(OfferKind::Method, kind.method().as_str())
+                                    && sees_skill(&entry.definition, |uri| shows(OfferKind::Resource, uri))
+                            }
+                            _ => shows(kind.into(), &entry.name),
+                        }
                     }
                 });
                 shown.map(|(at, _)| at as u32).collect()
@@ -144,8 +157,24 @@ impl Inner {
     /// A list as the caller of `call` sees it.
     pub(crate) fn list_for<'a>(&self, state: &'a State, kind: Kind, call: &Call) -> Cow<'a, List> {
         let whole = state.snapshot.list(kind);
-        let Some(view) = self.view(state, call) else { return Cow::Borrowed(whole) };
-        let shown = shown(state, &view, kind).map(|entry| &entry.definition);
+        // Some want to know what one server has of it.
+        let only = match kind {
+            Kind::Skills => self.named_server(state, call).ok().flatten(),
+            _ => None,
+        };
+        let view = self.view(state, call);
+        if view.is_none() && only.is_none() {
+            return Cow::Borrowed(whole);
+        }
+        let entries: Vec<&Listed> = match &view {
+            Some(view) => shown(state, view, kind).collect(),
+            None => state.snapshot.entries[kind.index()].iter().collect(),
+        };
+        let is_of = |at: usize, only: &Arc<Mount>| state.mounts.get(at).is_some_and(|m| Arc::ptr_eq(m, only));
+        let is_wanted = |entry: &&&Listed| {
+            only.as_ref().is_none_or(|only| entry.server.is_some_and(|at| is_of(at, only)))
+        };
+        let shown = entries.iter().filter(is_wanted).map(|entry| &entry.definition);
         // It depends on who asks, so nobody may show it to anybody else.
         Cow::Owned(whole.narrowed(shown, state.tools.page_bytes))
     }
