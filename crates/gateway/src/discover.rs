@@ -12,9 +12,9 @@ use tidegate_service::{Call, Reply};
 use crate::batch;
 use crate::build::State;
 use crate::extensions::Extension;
-use crate::gateway::Inner;
 use crate::loops;
 use crate::mount::Mount;
+use crate::router::Router;
 
 /// How long servers that have just been mounted are waited for, because what they say goes in here.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -22,35 +22,33 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Under which key of `_meta` the gateway says how its servers are doing.
 const SERVERS: &str = "dev.tidegate/servers";
 
-impl Inner {
-    pub(crate) async fn discover(self: &Arc<Self>, call: &Call) -> Result<Reply, Error> {
-        let state = self.state.load_full();
-        // What is known from the last time is good enough: nobody waits for a server to start.
-        let unknown = state.mounts.iter().filter(|mount| !mount.is_introduced());
-        join_all(unknown.map(|mount| mount.settled(PATIENCE))).await;
-        let revision = call.context.revision;
-        let mounts = self.seen_servers(&state, call);
-        let mut w = ObjectWriter::with_capacity(512);
-        if revision.is_modern() {
-            w.str("resultType", "complete");
-        }
-        w.value("supportedVersions", &Revision::ALL.map(Revision::as_str));
-        w.json(
-            "capabilities",
-            &capabilities(&state, &mounts, &self.tools_said(&state, call), revision, &self.id),
-        );
-        if let Some(instructions) = instructions(&state, &mounts) {
-            w.str("instructions", &instructions);
-        }
-        if revision.is_modern() {
-            w.raw("ttlMs", "0").str("cacheScope", "private");
-        }
-        w.json(
-            "_meta",
-            &Json::trusted(format!("{{{},{}:{}}}", self.info, Json::string(SERVERS), servers(&mounts))),
-        );
-        Ok(Reply::Complete(w.finish()))
+pub(crate) async fn answer(router: &Arc<Router>, call: &Call) -> Result<Reply, Error> {
+    let state = router.state.load_full();
+    // What is known from the last time is good enough: nobody waits for a server to start.
+    let unknown = state.mounts.iter().filter(|mount| !mount.is_introduced());
+    join_all(unknown.map(|mount| mount.settled(PATIENCE))).await;
+    let revision = call.context.revision;
+    let mounts = router.views.seen_servers(&state, call);
+    let mut w = ObjectWriter::with_capacity(512);
+    if revision.is_modern() {
+        w.str("resultType", "complete");
     }
+    w.value("supportedVersions", &Revision::ALL.map(Revision::as_str));
+    w.json(
+        "capabilities",
+        &capabilities(&state, &mounts, &tool_capability(router, &state, call), revision, &router.id),
+    );
+    if let Some(instructions) = instructions(&state, &mounts) {
+        w.str("instructions", &instructions);
+    }
+    if revision.is_modern() {
+        w.raw("ttlMs", "0").str("cacheScope", "private");
+    }
+    w.json(
+        "_meta",
+        &Json::trusted(format!("{{{},{}:{}}}", router.info, Json::string(SERVERS), servers(&mounts))),
+    );
+    Ok(Reply::Complete(w.finish()))
 }
 
 /// How the servers are doing, for whoever looks for what is wrong: `{name: {health, tools}}`.
@@ -125,28 +123,26 @@ fn capabilities(state: &State, mounts: &[Arc<Mount>], tools: &Json, revision: Re
     w.finish()
 }
 
-impl Inner {
-    /// What is said of tools: that their list may change, and to old clients that look for them here, which there are.
-    fn tools_said(&self, state: &State, call: &Call) -> Json {
-        let revision = call.context.revision;
-        let mut said = ObjectWriter::new();
-        said.raw("listChanged", "true");
-        if !state.tools.in_capabilities || revision.is_modern() {
-            return said.finish();
-        }
-        let mut all = ObjectWriter::new();
-        all.json("tools", &Json::array(&self.shown_tools(state, call)));
-        // In the words of the client's revision, as in a list.
-        let list = lower::result(&Method::ToolsList, revision, all.finish());
-        let tools = Object::of(&list).and_then(|list| list.json("tools")?.elements()).unwrap_or_default();
-        for tool in &tools {
-            let name = Object::of(tool).and_then(|tool| tool.text("name"));
-            if let Some(name) = name.filter(|name| *name != "listChanged") {
-                said.json(&name, tool);
-            }
-        }
-        said.finish()
+/// What is said of tools: that their list may change, and to old clients that look for them here, which there are.
+fn tool_capability(router: &Router, state: &State, call: &Call) -> Json {
+    let revision = call.context.revision;
+    let mut said = ObjectWriter::new();
+    said.raw("listChanged", "true");
+    if !state.tools.in_capabilities || revision.is_modern() {
+        return said.finish();
     }
+    let mut all = ObjectWriter::new();
+    all.json("tools", &Json::array(&router.views.shown_tools(state, call)));
+    // In the words of the client's revision, as in a list.
+    let list = lower::result(&Method::ToolsList, revision, all.finish());
+    let tools = Object::of(&list).and_then(|list| list.json("tools")?.elements()).unwrap_or_default();
+    for tool in &tools {
+        let name = Object::of(tool).and_then(|tool| tool.text("name"));
+        if let Some(name) = name.filter(|name| *name != "listChanged") {
+            said.json(&name, tool);
+        }
+    }
+    said.finish()
 }
 
 /// Settings by name.

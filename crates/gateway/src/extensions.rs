@@ -11,11 +11,12 @@ use tidegate_protocol::{Error, Json, Object, tasks_extension};
 use tidegate_service::{Call, Context, Reply};
 
 use crate::build::State;
-use crate::emitted::Whom;
-use crate::gateway::Inner;
 use crate::kind::Kind;
+use crate::link_owners::Recipient;
 use crate::links;
+use crate::list_request;
 use crate::mount::{Mount, PATIENCE};
+use crate::router::{Route, Router, SERVER};
 use crate::view::OfferKind;
 
 /// Skills over MCP (SEP-2640).
@@ -75,7 +76,7 @@ enum Way {
         by: &'static str,
         /// Where the answer has addresses.
         result: Shape,
-        /// Whether modern callers are told for how long it is good, and for whom.
+        /// Whether modern callers are told for how long it is good, and for recipient.
         is_cacheable: bool,
     },
 }
@@ -124,143 +125,145 @@ fn find(method: &str) -> Option<(&'static Extension, &'static Method)> {
     TABLE.iter().find_map(row)
 }
 
-impl Inner {
-    /// Answers a method of the table; `None` if it is not one, or the only server answers it as it is.
-    pub(crate) async fn extension(self: &Arc<Self>, call: &Call) -> Option<Result<Reply, Error>> {
-        let (extension, method) = find(call.method.as_str())?;
-        let state = self.state.load_full();
-        if state.mounts.len() == 1 && !self.is_restricted(&call.context) {
-            return None;
-        }
-        let late = state.mounts.iter().filter(|mount| !mount.is_introduced());
-        join_all(late.map(|mount| mount.settled(PATIENCE))).await;
-        let able = |mount: &&Arc<Mount>| self.is_able(extension, method, mount, &call.context);
-        if !state.mounts.iter().any(|mount| able(&mount)) {
-            return Some(Err(Error::method_not_found(method.name)));
-        }
-        if let Err(error) = self.named_server(&state, call) {
-            return Some(Err(error));
-        }
-        Some(match method.way {
-            Way::Joined(kind) => self.list(kind, call).await,
-            Way::Routed { by, result, is_cacheable } => {
-                let place = self.place_of_thing(by, call).await;
-                match place {
-                    Ok(place) if able(&&place.mount) => {
-                        self.routed(place, by, (result, is_cacheable), call).await
-                    }
-                    Ok(_) => Err(self.no_such_thing(by, call)),
-                    Err(error) => Err(error),
+/// Answers a method of the table; `None` if it is not one, or the only server answers it as it is.
+pub(crate) async fn answer(router: &Arc<Router>, call: &Call) -> Option<Result<Reply, Error>> {
+    let (extension, method) = find(call.method.as_str())?;
+    let state = router.state.load_full();
+    if state.mounts.len() == 1 && !router.views.is_restricted(&call.context) {
+        return None;
+    }
+    let late = state.mounts.iter().filter(|mount| !mount.is_introduced());
+    join_all(late.map(|mount| mount.settled(PATIENCE))).await;
+    let able = |mount: &&Arc<Mount>| is_able(router, extension, method, mount, &call.context);
+    if !state.mounts.iter().any(|mount| able(&mount)) {
+        return Some(Err(Error::method_not_found(method.name)));
+    }
+    if let Err(error) = named_server(&state, call) {
+        return Some(Err(error));
+    }
+    Some(match method.way {
+        Way::Joined(kind) => list_request::answer(router, kind, call).await,
+        Way::Routed { by, result, is_cacheable } => {
+            let place = place_of_thing(router, by, call).await;
+            match place {
+                Ok(place) if able(&&place.mount) => {
+                    routed(router, place, by, (result, is_cacheable), call).await
                 }
-            }
-        })
-    }
-
-    /// Whether a caller may ask a server for this method.
-    fn is_able(&self, extension: &Extension, method: &Method, mount: &Mount, context: &Context) -> bool {
-        let catalog = mount.catalog();
-        let settings = catalog.about.as_ref().and_then(|about| declared(&about.capabilities, extension.id));
-        let Some(settings) = settings else { return false };
-        let is_on = |switch| Object::of(&settings).is_some_and(|all| all.get(switch) == Some("true"));
-        method.needs.is_none_or(is_on) && self.sees(context, OfferKind::Method, method.name, mount.name())
-    }
-
-    /// Whose thing a call names. What a server lists may have to be read for that.
-    async fn place_of_thing(self: &Arc<Self>, by: &str, call: &Call) -> Result<crate::route::Place, Error> {
-        let wrong = || Error::invalid_params(format_args!("{by:?} must be a string"));
-        let uri = call.params.text(by).ok_or_else(wrong)?;
-        let place = match self.whose(&uri, call) {
-            Some(place) => Some(place),
-            // Lists say nothing new about an address that itself says whose it is.
-            None if self.state.load().snapshot.uris.is_of_skill(&uri) => None,
-            None => {
-                self.look_again(Kind::Resources).await;
-                self.look_again(Kind::Skills).await;
-                self.whose(&uri, call)
-            }
-        };
-        let is_named = |mount: &Mount| match self.named_server(&self.state.load_full(), call) {
-            Ok(Some(named)) => named.name() == mount.name(),
-            _ => true,
-        };
-        place.filter(|place| is_named(&place.mount)).ok_or_else(|| self.no_such_thing(by, call))
-    }
-
-    /// SEP-2640: an address that nobody serves is -32602, in every revision.
-    fn no_such_thing(&self, by: &str, call: &Call) -> Error {
-        let uri = call.params.text(by).unwrap_or_default();
-        Error::invalid_params(self.no_resource(&uri, &call.context).message())
-    }
-
-    /// Sends a call to the server of what it names.
-    async fn routed(
-        self: &Arc<Self>,
-        place: crate::route::Place,
-        by: &'static str,
-        (shape, is_cacheable): (Shape, bool),
-        call: &Call,
-    ) -> Result<Reply, Error> {
-        let mount = place.mount.clone();
-        let reply = self.send(place, by, call.clone()).await?;
-        let Reply::Complete(result) = reply else { return Ok(reply) };
-        let result = self.with_offered_things(&mount, shape, &result, &call.context);
-        let Some(result) = result else { return Err(self.no_such_thing(by, call)) };
-        Ok(Reply::Complete(with_hints(result, is_cacheable, call.context.revision.is_modern())))
-    }
-
-    /// An answer with addresses as they are offered, and without what the caller does not see. `None` if nothing is left.
-    fn with_offered_things(
-        &self,
-        mount: &Arc<Mount>,
-        shape: Shape,
-        result: &Json,
-        context: &Context,
-    ) -> Option<Json> {
-        let state = self.state.load();
-        let server = state.mounts.iter().position(|other| Arc::ptr_eq(other, mount));
-        let whom = Whom::of(context);
-        let mut visit = |uri: &str| {
-            let offered = server.and_then(|server| state.snapshot.uris.offered(server, uri));
-            if offered.is_none() {
-                self.emitted.note(&whom, uri, mount);
-            }
-            offered
-        };
-        let Some(mut edit) = Edit::of(result) else { return Some(result.clone()) };
-        match shape {
-            Shape::Skill => edit.map("skill", |skill| links::in_skill(skill, &mut visit)),
-            Shape::Directory => {
-                edit.map("resources", |list| list.map_elements(|child| links::in_uri(child, &mut visit)))
-            }
-        };
-        let offered = edit.finish().unwrap_or_else(|| result.clone());
-        if !self.is_restricted(context) {
-            return Some(offered);
-        }
-        let sees = |uri: &str| self.sees(context, OfferKind::Resource, uri, mount.name());
-        let object = Object::of(&offered)?;
-        match shape {
-            Shape::Skill => {
-                object.json("skill").is_some_and(|skill| sees_skill(&skill, sees)).then_some(offered)
-            }
-            Shape::Directory => {
-                let children = object.json("resources")?.elements()?.into_iter();
-                let is_seen = |child: &Json| Object::of(child)?.str("uri").map(|uri| sees(&uri));
-                let seen: Vec<Json> = children.filter(|child| is_seen(child) == Some(true)).collect();
-                Some(object.with("resources", &Json::array(&seen)))
+                Ok(_) => Err(no_such_thing(router, by, call)),
+                Err(error) => Err(error),
             }
         }
-    }
+    })
+}
 
-    /// The server that a call names in its `_meta`, if it names one.
-    pub(crate) fn named_server(&self, state: &State, call: &Call) -> Result<Option<Arc<Mount>>, Error> {
-        let Some(name) = call.params.meta().and_then(|meta| meta.text(crate::route::SERVER)) else {
-            return Ok(None);
-        };
-        let found = state.mounts.iter().find(|mount| *mount.name() == *name);
-        let nobody = || Error::invalid_params(format_args!("no server is named {name:?}"));
-        found.cloned().map(Some).ok_or_else(nobody)
+/// Whether a caller may ask a server for this method.
+fn is_able(
+    router: &Router,
+    extension: &Extension,
+    method: &Method,
+    mount: &Mount,
+    context: &Context,
+) -> bool {
+    let catalog = mount.catalog();
+    let settings = catalog.about.as_ref().and_then(|about| declared(&about.capabilities, extension.id));
+    let Some(settings) = settings else { return false };
+    let is_on = |switch| Object::of(&settings).is_some_and(|all| all.get(switch) == Some("true"));
+    method.needs.is_none_or(is_on) && router.views.sees(context, OfferKind::Method, method.name, mount.name())
+}
+
+/// Whose thing a call names. What a server lists may have to be read for that.
+async fn place_of_thing(router: &Arc<Router>, by: &str, call: &Call) -> Result<Route, Error> {
+    let wrong = || Error::invalid_params(format_args!("{by:?} must be a string"));
+    let uri = call.params.text(by).ok_or_else(wrong)?;
+    let place = match router.whose(&uri, call) {
+        Some(place) => Some(place),
+        // Lists say nothing new about an address that itself says whose it is.
+        None if router.state.load().snapshot.uris.is_of_skill(&uri) => None,
+        None => {
+            router.look_again(Kind::Resources).await;
+            router.look_again(Kind::Skills).await;
+            router.whose(&uri, call)
+        }
+    };
+    let is_named = |mount: &Mount| match named_server(&router.state.load_full(), call) {
+        Ok(Some(named)) => named.name() == mount.name(),
+        _ => true,
+    };
+    place.filter(|place| is_named(&place.mount)).ok_or_else(|| no_such_thing(router, by, call))
+}
+
+/// SEP-2640: an address that nobody serves is -32602, in every revision.
+fn no_such_thing(router: &Router, by: &str, call: &Call) -> Error {
+    let uri = call.params.text(by).unwrap_or_default();
+    Error::invalid_params(router.no_resource(&uri, &call.context).message())
+}
+
+/// Sends a call to the server of what it names.
+async fn routed(
+    router: &Arc<Router>,
+    place: Route,
+    by: &'static str,
+    (shape, is_cacheable): (Shape, bool),
+    call: &Call,
+) -> Result<Reply, Error> {
+    let mount = place.mount.clone();
+    let reply = router.send(place, by, call.clone()).await?;
+    let Reply::Complete(result) = reply else { return Ok(reply) };
+    let result = with_offered_things(router, &mount, shape, &result, &call.context);
+    let Some(result) = result else { return Err(no_such_thing(router, by, call)) };
+    Ok(Reply::Complete(with_hints(result, is_cacheable, call.context.revision.is_modern())))
+}
+
+/// An answer with addresses as they are offered, and without what the caller does not see. `None` if nothing is left.
+fn with_offered_things(
+    router: &Router,
+    mount: &Arc<Mount>,
+    shape: Shape,
+    result: &Json,
+    context: &Context,
+) -> Option<Json> {
+    let state = router.state.load();
+    let server = state.mounts.iter().position(|other| Arc::ptr_eq(other, mount));
+    let recipient = Recipient::of(context);
+    let mut visit = |uri: &str| {
+        let offered = server.and_then(|server| state.snapshot.uris.offered(server, uri));
+        if offered.is_none() {
+            router.link_owners.note(&recipient, uri, mount);
+        }
+        offered
+    };
+    let Some(mut edit) = Edit::of(result) else { return Some(result.clone()) };
+    match shape {
+        Shape::Skill => edit.map("skill", |skill| links::in_skill(skill, &mut visit)),
+        Shape::Directory => {
+            edit.map("resources", |list| list.map_elements(|child| links::in_uri(child, &mut visit)))
+        }
+    };
+    let offered = edit.finish().unwrap_or_else(|| result.clone());
+    if !router.views.is_restricted(context) {
+        return Some(offered);
     }
+    let sees = |uri: &str| router.views.sees(context, OfferKind::Resource, uri, mount.name());
+    let object = Object::of(&offered)?;
+    match shape {
+        Shape::Skill => object.json("skill").is_some_and(|skill| sees_skill(&skill, sees)).then_some(offered),
+        Shape::Directory => {
+            let children = object.json("resources")?.elements()?.into_iter();
+            let is_seen = |child: &Json| Object::of(child)?.str("uri").map(|uri| sees(&uri));
+            let seen: Vec<Json> = children.filter(|child| is_seen(child) == Some(true)).collect();
+            Some(object.with("resources", &Json::array(&seen)))
+        }
+    }
+}
+
+/// The server that a call names in its `_meta`, if it names one.
+pub(crate) fn named_server(state: &State, call: &Call) -> Result<Option<Arc<Mount>>, Error> {
+    let Some(name) = call.params.meta().and_then(|meta| meta.text(SERVER)) else {
+        return Ok(None);
+    };
+    let found = state.mounts.iter().find(|mount| *mount.name() == *name);
+    let nobody = || Error::invalid_params(format_args!("no server is named {name:?}"));
+    found.cloned().map(Some).ok_or_else(nobody)
 }
 
 /// Whether all of a skill is seen. One with a file that is hidden is hidden: without the file its manifest would be wrong.
@@ -273,7 +276,7 @@ pub(crate) fn sees_skill(entry: &Json, sees: impl Fn(&str) -> bool) -> bool {
     all
 }
 
-/// For how long an answer is good and for whom, as far as callers of this era are told.
+/// For how long an answer is good and for recipient, as far as callers of this era are told.
 fn with_hints(result: Json, is_cacheable: bool, modern: bool) -> Json {
     let Some(mut edit) = Edit::of(&result).filter(|_| is_cacheable) else { return result };
     match modern {

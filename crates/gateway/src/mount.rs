@@ -49,7 +49,7 @@ pub(crate) struct Mount {
     down: AtomicBool,
     /// Whether it was let rest; a call wakes it.
     resting: AtomicBool,
-    /// Wakes the keeper: a call came to a server at rest, or a list is wanted anew.
+    /// Wakes the supervisor: a call came to a server at rest, or a list is wanted anew.
     pub(crate) wake: Notify,
     /// Which gateway this is, to notice servers that lead back to it.
     gateway: Arc<str>,

@@ -15,7 +15,7 @@ use crate::catalog::{Catalog, Entry};
 use crate::extensions;
 use crate::kind::Kind;
 use crate::links;
-use crate::list::List;
+use crate::merged_list::MergedList;
 use crate::names::{Names, Owner, Report, Unnamed};
 use crate::pins::Pins;
 use crate::search::{self, Index};
@@ -53,7 +53,7 @@ pub(crate) struct Snapshot {
     pub(crate) tools: Table,
     pub(crate) prompts: Table,
     pub(crate) uris: Uris,
-    pub(crate) lists: [List; Kind::COUNT],
+    pub(crate) lists: [MergedList; Kind::COUNT],
     /// The entries of each list, in its order.
     pub(crate) entries: [Vec<Listed>; Kind::COUNT],
     /// For searching tools, once somebody does.
@@ -102,7 +102,7 @@ impl Table {
 }
 
 impl Snapshot {
-    pub(crate) fn list(&self, kind: Kind) -> &List {
+    pub(crate) fn list(&self, kind: Kind) -> &MergedList {
         &self.lists[kind.index()]
     }
 
@@ -120,7 +120,7 @@ impl Snapshot {
         let finish = |kind, entries: &[Listed]| {
             let (until, private) = good(sources, kind);
             let definitions = entries.iter().map(|entry| &entry.definition);
-            List::new(kind, definitions, tools.page_bytes).good(until, private)
+            MergedList::new(kind, definitions, tools.page_bytes).good(until, private)
         };
         let prompts = prompt_table.iter().map(|(name, row)| Listed {
             name: name.clone(),

@@ -14,10 +14,9 @@ use tidegate_protocol::Json;
 use tidegate_service::{Call, Context};
 
 use crate::build::State;
-use crate::extensions::sees_skill;
-use crate::gateway::Inner;
+use crate::extensions::{named_server, sees_skill};
 use crate::kind::Kind;
-use crate::list::List;
+use crate::merged_list::MergedList;
 use crate::mount::Mount;
 
 /// Most views that are kept of one snapshot. The one that was not used for longest is made anew when it is wanted again.
@@ -81,9 +80,9 @@ type View = [Vec<u32>; Kind::COUNT];
 
 /// The views of one snapshot, the one that was used last in front.
 #[derive(Default)]
-pub(crate) struct Views(Mutex<VecDeque<(ViewKey, Arc<View>)>>);
+pub(crate) struct ViewCache(Mutex<VecDeque<(ViewKey, Arc<View>)>>);
 
-impl Views {
+impl ViewCache {
     fn get(&self, key: &ViewKey, make: impl FnOnce() -> View) -> Arc<View> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known.iter().position(|(other, _)| other == key).and_then(|at| known.remove(at));
@@ -105,22 +104,26 @@ impl From<Kind> for OfferKind {
     }
 }
 
-impl Inner {
+/// Who sees what of a gateway.
+#[derive(Default)]
+pub(crate) struct Views(pub(crate) Option<Arc<dyn Visibility>>);
+
+impl Views {
     /// Whether a caller sees something. What is not seen is unknown.
     pub(crate) fn sees(&self, context: &Context, kind: OfferKind, name: &str, server: &str) -> bool {
-        let Some(visibility) = &self.visibility else { return true };
+        let Some(visibility) = &self.0 else { return true };
         let Some(view) = visibility.view(context) else { return true };
         visibility.shows(&view, &Offer { kind, name, server })
     }
 
     /// Whether there may be something that a caller does not see.
     pub(crate) fn is_restricted(&self, context: &Context) -> bool {
-        self.visibility.as_ref().is_some_and(|visibility| visibility.view(context).is_some())
+        self.0.as_ref().is_some_and(|visibility| visibility.view(context).is_some())
     }
 
     /// Whether a caller sees the tool of this name.
     pub(crate) fn sees_tool(&self, state: &State, context: &Context, name: &str) -> bool {
-        self.visibility.is_none()
+        self.0.is_none()
             || state
                 .snapshot
                 .tools
@@ -130,7 +133,7 @@ impl Inner {
 
     /// The view of whoever makes a call; none if that is everything.
     fn view(&self, state: &State, call: &Call) -> Option<Arc<View>> {
-        let visibility = self.visibility.as_ref()?;
+        let visibility = self.0.as_ref()?;
         let key = visibility.view(&call.context)?;
         Some(state.views.get(&key, || {
             Kind::ALL.map(|kind| {
@@ -155,11 +158,11 @@ impl Inner {
     }
 
     /// A list as the caller of `call` sees it.
-    pub(crate) fn list_for<'a>(&self, state: &'a State, kind: Kind, call: &Call) -> Cow<'a, List> {
+    pub(crate) fn list_for<'a>(&self, state: &'a State, kind: Kind, call: &Call) -> Cow<'a, MergedList> {
         let whole = state.snapshot.list(kind);
         // Some want to know what one server has of it.
         let only = match kind {
-            Kind::Skills => self.named_server(state, call).ok().flatten(),
+            Kind::Skills => named_server(state, call).ok().flatten(),
             _ => None,
         };
         let view = self.view(state, call);
