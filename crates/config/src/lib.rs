@@ -11,7 +11,6 @@
 //! [`edit`] changes a `tidegate.toml` and keeps its comments, [`import`] takes over what other programs have,
 //! [`Watcher`] tells when something has changed, and [`schema`] describes the file to editors.
 
-mod absent;
 mod config;
 mod digest;
 mod disabled;
@@ -22,24 +21,25 @@ mod entry;
 mod error;
 pub mod import;
 mod listen;
+mod missing_reference;
 mod names;
 mod patterns;
 mod permissions;
-mod places;
-mod plain;
-mod read;
+mod plain_secrets;
+mod read_file;
 mod resolve;
 mod save;
 mod schema;
 mod secrets;
 mod section;
+mod serde_message;
+mod server_summary;
 mod servers_json;
 mod settings;
-mod shown;
+mod source_map;
 mod structure;
 #[cfg(test)]
 mod test_folder;
-mod told;
 mod watch;
 mod written;
 
