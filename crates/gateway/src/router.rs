@@ -9,7 +9,7 @@ use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::seal::Sealer;
 use tidegate_protocol::{Error, Json, Method, Object, Symbol};
 use tidegate_service::layers::Front;
-use tidegate_service::{BoxDoor, Call, Context, HOP_LIMIT, Reply, unknown_prompt, unknown_tool};
+use tidegate_service::{BoxDoor, Call, Context, Reply, unknown_prompt, unknown_tool};
 
 use crate::build::{Building, State};
 use crate::gateway::Dial;
@@ -59,9 +59,8 @@ impl Router {
     /// Answers a call.
     pub(crate) async fn answer(self: Arc<Self>, mut call: Call) -> Reply {
         call.context.hops += 1;
-        if call.context.hops > HOP_LIMIT {
-            let what = format!("The call passed through more than {HOP_LIMIT} gateways: they form a loop");
-            return Reply::Error(Error::new(Symbol::LoopDetected, what));
+        if let Err(error) = call.context.check_hops() {
+            return Reply::Error(error);
         }
         let answered = match &call.method {
             Method::ToolsCall => self.tool(call).await,
