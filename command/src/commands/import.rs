@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tidegate_config::import::{ProgramFile, Imported, ImportSettings, Origin, import, program_files};
+use tidegate_config::import::{ImportSettings, Imported, Origin, ProgramFile, import, program_files};
 use tidegate_config::missing_note;
 
 use super::failure::Failure;

@@ -56,11 +56,11 @@ impl Config {
         if let Some(path) = explicit {
             return Some(path.to_owned());
         }
-        Config::source_map().into_iter().find(|path| path.is_file())
+        Config::search_paths().into_iter().find(|path| path.is_file())
     }
 
     /// Where a configuration is looked for, best first: here, then where this user's would be.
-    pub fn source_map() -> Vec<PathBuf> {
+    pub fn search_paths() -> Vec<PathBuf> {
         std::iter::once(PathBuf::from(NAME)).chain(Config::of_user()).collect()
     }
 

@@ -1,5 +1,5 @@
 //! From text to what was written: TOML is parsed, references are filled in, and the form is checked. Each step keeps the
-//! source_map in the text, and none stops at the first mistake.
+//! places in the text, and none stops at the first mistake.
 
 use std::collections::HashMap;
 use std::path::Path;

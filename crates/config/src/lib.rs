@@ -48,6 +48,7 @@ pub use disabled::{DisabledCause, DisabledServer, missing_note};
 pub use entry::ServerEntry;
 pub use error::{ConfigError, Problem};
 pub use listen::{ListenAddress, check_host, check_origin};
+pub use names::check_server as check_server_name;
 pub use patterns::{PatternError, Patterns};
 pub use schema::schema;
 pub use settings::{

@@ -28,7 +28,7 @@ impl Section {
 
 /// A digest that is the same for sections that say the same, wherever in the file they stand. They may hold secrets.
 pub(crate) fn identity(section: &Spanned<DeValue<'_>>) -> String {
-    // Unlike what was parsed, this has no source_map in it.
+    // Unlike what was parsed, this has no places in it.
     match toml::Value::deserialize(ValueDeserializer::from(section.clone())) {
         Ok(value) => hex(&Sha256::digest(format!("{value:?}"))),
         // What cannot be read at all is no section of anything that is started.

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError};
 
 use futures_util::future::join_all;
 use tidegate_client::{AppError, Audience};
-use tidegate_config::{DisabledServer, Settings, ToolSettings};
+use tidegate_config::{DisabledServer, Settings, ToolSettings, check_server_name};
 use tidegate_protocol::{Object, Profile};
 use tidegate_service::Notice;
 use tidegate_service::events::{self, Event, ServerLeft};
@@ -77,6 +77,7 @@ impl Building {
 impl Router {
     /// Puts a configuration in force. Blocks while files are read and servers are made, and nobody waits for that.
     pub(crate) fn apply(self: &Arc<Self>, settings: Settings) -> Result<(), AppError> {
+        let settings = self.with_mounted(settings)?;
         let _turn = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let is_closed = || configuration_error("The gateway is closed");
         if self.building().closed {
@@ -140,6 +141,20 @@ impl Router {
             tokio::spawn(supervisor::run(mount, self.on_read()));
         }
         Ok(())
+    }
+
+    /// A configuration with the servers that the program mounted itself behind its own.
+    fn with_mounted(&self, mut settings: Settings) -> Result<Settings, AppError> {
+        for server in &self.mounted {
+            if let Err(why) = check_server_name(&server.name) {
+                return Err(configuration_error(format!("Cannot mount {:?}: {why}", server.name)));
+            }
+            if settings.servers.iter().any(|other| other.name == server.name) {
+                return Err(configuration_error(format!("There are two servers named {:?}", server.name)));
+            }
+            settings.servers.push(server.clone());
+        }
+        Ok(settings)
     }
 
     /// What a supervisor calls when it has read lists.

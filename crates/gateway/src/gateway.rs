@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
-use tidegate_client::{AppError, Client, ClientBuilder, ErrorProfile};
+use tidegate_client::{AppError, Client, ClientBuilder, ErrorProfile, Target};
 use tidegate_config::{DisabledServer, ServerSettings, Settings, Source};
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::seal::{Key, Sealer};
@@ -42,6 +42,7 @@ type Gate = Box<dyn FnOnce(BoxDoor) -> BoxDoor + Send>;
 #[must_use = "a builder does nothing until it starts"]
 pub struct GatewayBuilder {
     settings: Settings,
+    mounted: Vec<ServerSettings>,
     dial: Dial,
     limits: Limits,
     gates: Vec<Gate>,
@@ -51,11 +52,29 @@ pub struct GatewayBuilder {
 impl Gateway {
     /// Starts with the defaults. It does not wait for the servers.
     pub fn start(settings: Settings) -> Result<Gateway, AppError> {
-        Gateway::builder(settings).start()
+        Gateway::builder().settings(settings).start()
     }
 
     /// Everything that can be said about a gateway before it starts.
-    pub fn builder(settings: Settings) -> GatewayBuilder {
+    ///
+    /// ```
+    /// use tidegate_gateway::Gateway;
+    /// use tidegate_protocol::{Method, Params};
+    /// use tidegate_server::{Cx, Server, Tool};
+    /// use tidegate_service::{Call, Context, Door, Reply};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let greet = Tool::new("greet").handler(|_: (), _: Cx| async { "Hello!" });
+    /// let server = Server::new("greeter", "1.0").tool(greet).build();
+    /// let gateway = Gateway::builder().mount("here", server).start().unwrap();
+    ///
+    /// let call = Call::new(Method::ToolsList, Params::empty(), Context::local());
+    /// let Ok(Reply::Complete(tools)) = gateway.answer(call).await else { panic!() };
+    /// assert!(tools.as_str().contains("\"here_greet\""));
+    /// gateway.close().await;
+    /// # }
+    /// ```
+    pub fn builder() -> GatewayBuilder {
         let limits = Limits {
             // Each server has timeouts of its own; this is for what hangs in between.
             deadline: Duration::from_secs(24 * 3600),
@@ -63,10 +82,17 @@ impl Gateway {
             waiting: 8 * 1024,
             result_bytes: 64 * 1024 * 1024,
         };
-        GatewayBuilder { settings, dial: Arc::new(dial), limits, gates: Vec::new(), visibility: None }
+        GatewayBuilder {
+            settings: Settings::default(),
+            mounted: Vec::new(),
+            dial: Arc::new(dial),
+            limits,
+            gates: Vec::new(),
+            visibility: None,
+        }
     }
 
-    /// Puts another configuration in force. Servers that did not change keep their connections; calls that are running
+    /// Puts another configuration in force. Servers that did not change, and those that the program mounted itself, keep their connections; calls that are running
     /// end where they began. If a server cannot be used as it is configured, nothing changes.
     ///
     /// Files are read for it and servers of the program opened, which may take a while: that happens on a thread of its own,
@@ -119,6 +145,24 @@ impl Gateway {
 }
 
 impl GatewayBuilder {
+    /// What a configuration says: its servers, and everything else.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Mounts something of this program that answers calls, such as a server of the framework: its tools are called
+    /// `<name>_<tool>`. It stays when the configuration changes.
+    pub fn mount(self, name: impl Into<String>, server: impl Door) -> Self {
+        self.connect(name, Target::from_door(server))
+    }
+
+    /// The same for something to connect to: a command, an address, a server written with another framework.
+    pub fn connect(mut self, name: impl Into<String>, target: impl Into<Target>) -> Self {
+        self.mounted.push(ServerSettings::new(name, Source::Target(target.into())));
+        self
+    }
+
     /// Makes clients in another way.
     pub fn dial(
         mut self,
@@ -167,6 +211,7 @@ impl GatewayBuilder {
             front: OnceLock::new(),
             sealer: ArcSwap::from_pointee(Sealer::new(Key::new(random()))),
             dial: self.dial,
+            mounted: self.mounted,
             views: Views(self.visibility),
             info: format!("{}:{}", Json::string(meta::SERVER_INFO), own.finish()),
             id: format!("{:032x}", u128::from_le_bytes(random())).into(),

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use arc_swap::ArcSwap;
 use bytestring::ByteString;
+use tidegate_config::ServerSettings;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::seal::Sealer;
 use tidegate_protocol::{Error, Json, Method, Object, Symbol};
@@ -47,6 +48,8 @@ pub(crate) struct Router {
     /// Seals what clients bring back: cursors, handles of tasks.
     pub(crate) sealer: ArcSwap<Sealer>,
     pub(crate) dial: Dial,
+    /// The servers that the program mounted itself, whatever the configuration says.
+    pub(crate) mounted: Vec<ServerSettings>,
     /// Who sees what, where that differs.
     pub(crate) views: Views,
     /// The entry of each modern result's `_meta` that says who answers.

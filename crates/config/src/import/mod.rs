@@ -174,7 +174,7 @@ impl Imported {
             return Ok(());
         }
         if let Some(earlier) = kept.get(&fit) {
-            // The same server in two source_map is no news.
+            // The same server in two places is no news.
             if earlier.description != description {
                 let (here, there) = (file.origin().display(), earlier.file.display());
                 self.notes.push(format!(

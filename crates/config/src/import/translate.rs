@@ -37,7 +37,7 @@ pub(super) fn entry(file: &ServersFile, server: &Description) -> ServerEntry {
     }
 }
 
-/// The text with its references as we write them: only variables stay references, because source_map such as the folder of a
+/// The text with its references as we write them: only variables stay references, because places such as the folder of a
 /// project mean nothing elsewhere.
 fn translated(file: &ServersFile, text: &str) -> String {
     let name_of = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -11,7 +11,7 @@ use super::protocol::{ClientInfo, Errors, Handshake, Requirement};
 use super::values::{Size, Switch, Words};
 
 /// Writes a struct with the given fields and those that a server and `[defaults]` have in common. `serde(flatten)` would
-/// do it too, but knows no unknown fields and no source_map in the text.
+/// do it too, but knows no unknown fields and no places in the text.
 macro_rules! with_terms {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty,)* }) => {
         $(#[$about])*

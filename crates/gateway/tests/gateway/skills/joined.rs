@@ -157,7 +157,7 @@ async fn what_is_hidden_is_no_skill() {
     for servers in [vec![open.here("open"), closed.here("closed")], vec![open.here("open")]] {
         let several = servers.len() > 1;
         let label = if several { "open/" } else { "" };
-        let gateway = Gateway::builder(settings(servers)).visibility(Guests).start().unwrap();
+        let gateway = Gateway::builder().settings(settings(servers)).visibility(Guests).start().unwrap();
         gateway.settled(PATIENCE).await;
         let (guest, ann) = (person("guest"), person("ann"));
         let all = ann.get(&gateway, "skills/list", json!({})).await;
