@@ -34,7 +34,8 @@ pub(crate) fn measure(
             .await?;
         ask(&memory, SearchMode::Fuzzy, &wrong, ["misspelt (in process)", "misspelt: found something"], seen)
             .await?;
-        ask(&memory, SearchMode::All, &right, ["both, fused (in process)", "both: found something"], seen).await?;
+        ask(&memory, SearchMode::All, &right, ["both, fused (in process)", "both: found something"], seen)
+            .await?;
         drop(memory);
 
         let model = file.with_file_name("model");
@@ -45,12 +46,24 @@ pub(crate) fn measure(
         seen.push(("vectors: entities/s", rate(entities, began)));
         // The first question reads all vectors.
         let before = resident(std::process::id())?;
-        ask(&memory, SearchMode::Semantic, &right[..1], ["vectors: first question", "vectors: first found"], seen)
-            .await?;
+        ask(
+            &memory,
+            SearchMode::Semantic,
+            &right[..1],
+            ["vectors: first question", "vectors: first found"],
+            seen,
+        )
+        .await?;
         let after = resident(std::process::id())?;
         seen.push(("vectors: memory", megabytes(after.saturating_sub(before))));
-        ask(&memory, SearchMode::Semantic, &right, ["by meaning (in process)", "by meaning: found something"], seen)
-            .await?;
+        ask(
+            &memory,
+            SearchMode::Semantic,
+            &right,
+            ["by meaning (in process)", "by meaning: found something"],
+            seen,
+        )
+        .await?;
         ask(&memory, SearchMode::All, &right, ["all, fused (in process)", "all: found something"], seen).await
     })
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use tidegate_config::import::{Found, Imported, Options, Origin, found, import};
+use tidegate_config::import::{ImportSettings, Imported, Origin, ProgramFile, import, program_files};
 use tidegate_config::missing_note;
 
 use super::failure::Failure;
@@ -36,10 +36,10 @@ pub(crate) struct Import {
 }
 
 pub(crate) fn run(args: &Import) -> Result<(), Failure> {
-    let Some(from) = &args.from else { return output::text(&listed(&found())) };
+    let Some(from) = &args.from else { return output::text(&listed(&program_files())) };
     let path = configuration::changeable(args.config.as_deref())?;
     let first = args.config.is_none() && !path.exists();
-    let options = Options { replace: args.replace, dry_run: args.dry_run };
+    let options = ImportSettings { replace: args.replace, dry_run: args.dry_run };
     let imported = import(&path, &Origin::parse(from), options, &configuration::environment)?;
     for note in &imported.notes {
         output::note(&format!("note: {}", clean::line(note)));
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Import) -> Result<(), Failure> {
 }
 
 /// What could be imported.
-fn listed(found: &[Found]) -> String {
+fn listed(found: &[ProgramFile]) -> String {
     let paint = Paint::stdout();
     if found.is_empty() {
         return "No MCP servers of other programs were found. Import a file with tidegate import FILE."

@@ -28,9 +28,10 @@ const LEAVE: Duration = Duration::from_secs(2);
 /// A server that is opened when it is needed. One that cannot be opened is tried again, after pauses that grow. Clones are
 /// the same.
 #[derive(Clone)]
-pub struct Running(Arc<Inner>);
+pub struct Running(Arc<Lifecycle>);
 
-struct Inner {
+/// What all clones share: what is opened, and how far that has come.
+struct Lifecycle {
     builtin: Builtin,
     /// What the configuration calls it.
     server: String,
@@ -39,11 +40,11 @@ struct Inner {
     opened: OnceLock<Opened>,
     is_closed: AtomicBool,
     /// One attempt at a time.
-    last: Mutex<Option<Failed>>,
+    last: Mutex<Option<FailedAttempt>>,
 }
 
 /// An attempt that failed.
-struct Failed {
+struct FailedAttempt {
     why: Error,
     pause: Duration,
     again: Instant,
@@ -51,7 +52,7 @@ struct Failed {
 
 impl Running {
     pub(crate) fn new(builtin: Builtin, server: &str, settings: BuiltinSettings, host: Host) -> Running {
-        Running(Arc::new(Inner {
+        Running(Arc::new(Lifecycle {
             builtin,
             server: server.to_owned(),
             settings,
@@ -82,8 +83,8 @@ impl Running {
         if let Some(failed) = last.as_ref().filter(|failed| Instant::now() < failed.again) {
             return Err(failed.why.clone());
         }
-        let inner = self.0.clone();
-        let opened = tokio::task::spawn_blocking(move || inner.open()).await;
+        let lifecycle = self.0.clone();
+        let opened = tokio::task::spawn_blocking(move || lifecycle.open()).await;
         match opened.unwrap_or_else(|_| Err(Error::internal())) {
             Ok(opened) if self.0.is_closed.load(Ordering::SeqCst) => {
                 opened.close().await;
@@ -100,7 +101,7 @@ impl Running {
                     tracing::error!("{}", why.message());
                 }
                 let pause = before.map_or(PAUSE, |before| (before.pause * 2).min(LONGEST_PAUSE));
-                *last = Some(Failed { why: why.clone(), pause, again: Instant::now() + pause });
+                *last = Some(FailedAttempt { why: why.clone(), pause, again: Instant::now() + pause });
                 Err(why)
             }
         }
@@ -117,7 +118,7 @@ impl Running {
     }
 }
 
-impl Inner {
+impl Lifecycle {
     fn open(&self) -> Result<Opened, Error> {
         self.builtin.open(&self.settings, self.host.clone()).map_err(|error| {
             Error::new(error.symbol(), format!("server {:?}: {}", self.server, error.message()))

@@ -9,7 +9,7 @@ use crate::document::Document;
 use crate::error::ConfigError;
 use crate::secrets::Secrets;
 use crate::settings::Settings;
-use crate::{permissions, read, resolve, servers_json};
+use crate::{permissions, read_file, resolve, servers_json};
 
 /// Where variables come from: `&|name| std::env::var(name).ok()` for the environment of this process.
 pub type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
@@ -56,11 +56,11 @@ impl Config {
         if let Some(path) = explicit {
             return Some(path.to_owned());
         }
-        Config::places().into_iter().find(|path| path.is_file())
+        Config::search_paths().into_iter().find(|path| path.is_file())
     }
 
     /// Where a configuration is looked for, best first: here, then where this user's would be.
-    pub fn places() -> Vec<PathBuf> {
+    pub fn search_paths() -> Vec<PathBuf> {
         std::iter::once(PathBuf::from(NAME)).chain(Config::of_user()).collect()
     }
 
@@ -80,7 +80,7 @@ pub(crate) fn load(
     builtins: &Builtins,
     env: Variables<'_>,
 ) -> (Result<Settings, ConfigError>, Vec<PathBuf>) {
-    match read::text(path) {
+    match read_file::text(path) {
         Ok(text) => parse(&text, path, builtins, env),
         Err(reason) => (Err(ConfigError::whole(path, format!("the configuration {reason}"))), Vec::new()),
     }
@@ -94,7 +94,7 @@ fn parse(
 ) -> (Result<Settings, ConfigError>, Vec<PathBuf>) {
     // A mark that some editors leave at the beginning.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if text.len() as u64 > read::MAX_BYTES {
+    if text.len() as u64 > read_file::MAX_BYTES {
         let error = ConfigError::whole(origin, "the configuration is larger than 1 MiB");
         return (Err(error), Vec::new());
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::absent::{Absent, Missing};
+use crate::missing_reference::{Missing, MissingReference};
 
 /// A server of the configuration that is not used. Its `Display` is a note for people, without secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,11 @@ impl DisabledServer {
     }
 
     /// A server that refers to what does not exist: each thing, and the place that refers to it.
-    pub(crate) fn missing(name: &str, absent: &[(&Absent, String)], config: &Path) -> DisabledServer {
+    pub(crate) fn missing(
+        name: &str,
+        absent: &[(&MissingReference, String)],
+        config: &Path,
+    ) -> DisabledServer {
         let mut variables: Vec<(&str, &str)> = Vec::new();
         let mut parts = Vec::new();
         for (absent, place) in absent {

@@ -8,21 +8,21 @@ use tidegate_builtin::Builtins;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::absent::Absences;
 use crate::error::{ConfigError, Problem};
-use crate::places::Places;
+use crate::missing_reference::MissingReferences;
 use crate::secrets::{Fault, Secrets};
 use crate::section::Section;
+use crate::source_map::SourceMap;
 use crate::structure::{self, Structure};
 use crate::written::File;
-use crate::{plain, shown, told};
+use crate::{plain_secrets, serde_message, server_summary};
 
 /// A configuration that was read, and where its fields stand.
 pub(crate) struct Document {
     pub(crate) file: File,
     /// The sections of the servers of the program.
     pub(crate) sections: Vec<Section>,
-    pub(crate) places: Places,
+    pub(crate) source_map: SourceMap,
     /// What each server is, in words that hold no secrets.
     pub(crate) shown: HashMap<String, String>,
     /// Fields that hold secrets in plain text.
@@ -30,7 +30,7 @@ pub(crate) struct Document {
     /// What is wrong with it so far.
     pub(crate) problems: Vec<Problem>,
     /// What its servers refer to that does not exist.
-    pub(crate) absent: Absences,
+    pub(crate) absent: MissingReferences,
     /// Fields that could not be read: see [`Structure::removed`].
     pub(crate) removed: Vec<Vec<String>>,
 }
@@ -43,29 +43,37 @@ impl Document {
         builtins: &Builtins,
         secrets: &Secrets<'_>,
     ) -> Result<Document, ConfigError> {
-        let mut places = Places::of_text(text);
+        let mut source_map = SourceMap::of_text(text);
         let mut root = DeTable::parse(text).map_err(|error| {
-            ConfigError::new(origin, vec![places.problem_at(error.span(), told::syntax(error.message()))])
+            ConfigError::new(
+                origin,
+                vec![source_map.problem_at(error.span(), serde_message::syntax(error.message()))],
+            )
         })?;
-        places.add(root.get_ref());
-        let shown = shown::servers(root.get_ref());
-        let plain_secrets = plain::secrets(root.get_ref(), builtins);
-        let mut fill = Fill { secrets, places: &places, problems: Vec::new(), absent: Absences::default() };
+        source_map.add(root.get_ref());
+        let shown = server_summary::servers(root.get_ref());
+        let plain_secrets = plain_secrets::find(root.get_ref(), builtins);
+        let mut fill = Fill {
+            secrets,
+            source_map: &source_map,
+            problems: Vec::new(),
+            absent: MissingReferences::default(),
+        };
         fill.table(&mut Vec::new(), root.get_mut());
         let Fill { mut problems, absent, .. } = fill;
         let Structure { file, sections, problems: more, removed } =
-            structure::read(root, &places, &absent, builtins);
+            structure::read(root, &source_map, &absent, builtins);
         problems.extend(more);
-        Ok(Document { file, sections, places, shown, plain_secrets, problems, absent, removed })
+        Ok(Document { file, sections, source_map, shown, plain_secrets, problems, absent, removed })
     }
 }
 
 /// Fills in the references of all texts, and notes down which cannot be.
 struct Fill<'a> {
     secrets: &'a Secrets<'a>,
-    places: &'a Places,
+    source_map: &'a SourceMap,
     problems: Vec<Problem>,
-    absent: Absences,
+    absent: MissingReferences,
 }
 
 impl Fill<'_> {
@@ -96,8 +104,8 @@ impl Fill<'_> {
         match (fault, names.as_slice()) {
             // A server does without what others need not.
             (Fault::Missing(what), ["servers", _, _, ..]) => self.absent.add(path, what),
-            (Fault::Missing(what), _) => self.problems.push(self.places.problem(&names, what.sentence())),
-            (Fault::Wrong(sentence), _) => self.problems.push(self.places.problem(&names, sentence)),
+            (Fault::Missing(what), _) => self.problems.push(self.source_map.problem(&names, what.sentence())),
+            (Fault::Wrong(sentence), _) => self.problems.push(self.source_map.problem(&names, sentence)),
         }
     }
 }

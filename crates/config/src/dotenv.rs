@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tidegate_client::parse_env_lines;
 
 use crate::secrets::folder;
-use crate::{permissions, read};
+use crate::{permissions, read_file};
 
 /// The `.env` beside a configuration. It is read when something is looked up in it for the first time: whoever needs
 /// nothing from it hears nothing about it.
@@ -53,7 +53,7 @@ fn read(path: &Path) -> Read {
         return Read::default();
     }
     let shown = path.display();
-    match read::text(path) {
+    match read_file::text(path) {
         Ok(text) => {
             let (variables, wrong) = parse_env_lines(&text);
             let notes = match wrong.as_slice() {

@@ -3,14 +3,15 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use tidegate_service::nearest_name;
 use toml_edit::visit_mut::{self, VisitMut};
 use toml_edit::{DocumentMut, Item, Table};
 
 use crate::entry::ServerEntry;
-use crate::error::{ConfigError, nearest};
-use crate::places::Places;
+use crate::error::ConfigError;
 use crate::settings::ROOMY_NAMES;
-use crate::{config, names, read, save, schema, told};
+use crate::source_map::SourceMap;
+use crate::{config, names, read_file, save, schema, serde_message};
 
 /// Why a configuration was not changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +53,7 @@ pub enum EditError {
 /// Adds a server to a configuration, which is made if it does not exist. A server of the same name is an error, unless it
 /// is to be replaced.
 pub fn add(path: &Path, name: &str, entry: &ServerEntry, replace: bool) -> Result<(), EditError> {
-    let mut open = Open::read(path)?;
+    let mut open = OpenFile::read(path)?;
     open.add(name, entry, replace)?;
     open.save()
 }
@@ -60,35 +61,36 @@ pub fn add(path: &Path, name: &str, entry: &ServerEntry, replace: bool) -> Resul
 /// Takes a server out of a configuration, with the comments that stand right before it. Comments that a blank line
 /// separates from it stay.
 pub fn remove(path: &Path, name: &str) -> Result<(), EditError> {
-    let mut open = Open::read(path)?;
+    let mut open = OpenFile::read(path)?;
     open.remove(name)?;
     open.save()
 }
 
 /// A configuration that is being changed.
-pub(crate) struct Open {
+pub(crate) struct OpenFile {
     path: PathBuf,
     document: DocumentMut,
 }
 
-impl Open {
+impl OpenFile {
     /// Reads a configuration. One that does not exist is a new one.
-    pub(crate) fn read(path: &Path) -> Result<Open, EditError> {
+    pub(crate) fn read(path: &Path) -> Result<OpenFile, EditError> {
         if !config::is_toml(path) {
             return Err(EditError::NotToml(path.to_owned()));
         }
         let text = if path.exists() {
-            read::text(path)
+            read_file::text(path)
                 .map_err(|reason| EditError::Config(ConfigError::whole(path, format!("the file {reason}"))))?
         } else {
             header()
         };
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
         let document = text.parse().map_err(|error: toml_edit::TomlError| {
-            let problem = Places::of_text(text).problem_at(error.span(), told::syntax(error.message()));
+            let problem =
+                SourceMap::of_text(text).problem_at(error.span(), serde_message::syntax(error.message()));
             EditError::Config(ConfigError::new(path, vec![problem]))
         })?;
-        Ok(Open { path: path.to_owned(), document })
+        Ok(OpenFile { path: path.to_owned(), document })
     }
 
     /// Whether there is a server of that name.
@@ -127,7 +129,7 @@ impl Open {
     fn remove(&mut self, name: &str) -> Result<(), EditError> {
         if !self.has(name) {
             let names: Vec<String> = self.servers()?.iter().map(|(name, _)| name.to_owned()).collect();
-            let near = nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
+            let near = nearest_name(name, names.iter().map(String::as_str)).map(str::to_owned);
             return Err(EditError::Unknown { file: self.path.clone(), name: name.to_owned(), near, names });
         }
         let removed = self.servers()?.remove(name);

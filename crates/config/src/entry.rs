@@ -7,10 +7,10 @@ use std::time::Duration;
 use tidegate_client::EraChoice;
 use toml_edit::{Array, InlineTable, Item, Table, Value};
 
-use crate::absent::Missing;
 use crate::config::Variables;
+use crate::missing_reference::Missing;
 use crate::secrets::{Fault, Secrets};
-use crate::shown;
+use crate::server_summary;
 
 /// A server as it is to be written. Texts are written as they are, so `${NAME}` refers to a variable.
 ///
@@ -81,8 +81,8 @@ impl ServerEntry {
             return format!("builtin {builtin}");
         }
         match (&self.command, &self.url) {
-            (Some(program), _) => shown::program(program, &self.args, self.env.keys()),
-            (None, url) => shown::address(url.as_deref().unwrap_or_default()),
+            (Some(program), _) => server_summary::program(program, &self.args, self.env.keys()),
+            (None, url) => server_summary::address(url.as_deref().unwrap_or_default()),
         }
     }
 

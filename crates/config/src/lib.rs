@@ -11,7 +11,6 @@
 //! [`edit`] changes a `tidegate.toml` and keeps its comments, [`import`] takes over what other programs have,
 //! [`Watcher`] tells when something has changed, and [`schema`] describes the file to editors.
 
-mod absent;
 mod config;
 mod digest;
 mod disabled;
@@ -22,24 +21,25 @@ mod entry;
 mod error;
 pub mod import;
 mod listen;
+mod missing_reference;
 mod names;
 mod patterns;
 mod permissions;
-mod places;
-mod plain;
-mod read;
+mod plain_secrets;
+mod read_file;
 mod resolve;
 mod save;
 mod schema;
 mod secrets;
 mod section;
+mod serde_message;
+mod server_summary;
 mod servers_json;
 mod settings;
-mod shown;
+mod source_map;
 mod structure;
 #[cfg(test)]
 mod test_folder;
-mod told;
 mod watch;
 mod written;
 
@@ -48,6 +48,7 @@ pub use disabled::{DisabledCause, DisabledServer, missing_note};
 pub use entry::ServerEntry;
 pub use error::{ConfigError, Problem};
 pub use listen::{ListenAddress, check_host, check_origin};
+pub use names::check_server as check_server_name;
 pub use patterns::{PatternError, Patterns};
 pub use schema::schema;
 pub use settings::{

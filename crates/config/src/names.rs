@@ -3,8 +3,8 @@
 /// How long a name may be.
 pub(crate) const MAX: usize = 64;
 
-/// Checks the name of a server. The error is a sentence.
-pub(crate) fn check_server(name: &str) -> Result<(), &'static str> {
+/// Checks the name of a server: letters, digits, `-`, `_` and `.`, at most 64 of them. The error is a sentence.
+pub fn check_server(name: &str) -> Result<(), &'static str> {
     let fits = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     match name {
         "" => Err("a server needs a name"),

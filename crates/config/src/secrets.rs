@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use tidegate_client::fill_in;
 use tidegate_service::secrets::keep_setting;
 
-use crate::absent::Missing;
 use crate::dotenv::Dotenv;
-use crate::{permissions, read};
+use crate::missing_reference::Missing;
+use crate::{permissions, read_file};
 
 /// Fills in what a configuration refers to, and remembers which files that took.
 pub(crate) struct Secrets<'a> {
@@ -80,7 +80,7 @@ impl<'a> Secrets<'a> {
     /// Reads a file that the configuration refers to, of at most so many bytes. The error is a sentence.
     pub(crate) fn file(&self, path: &Path, most: u64) -> Result<String, String> {
         self.files.borrow_mut().push(path.to_owned());
-        let text = read::text_within(path, most)
+        let text = read_file::text_within(path, most)
             .map_err(|reason| format!("the file {} {reason}", path.display()))?;
         if let Some(note) = permissions::note(path) {
             let mut notes = self.notes.borrow_mut();

@@ -4,16 +4,16 @@ use std::path::{Path, PathBuf};
 
 use tidegate_client::{Entry, EntrySettings, ServersFile, ServersFileError};
 
-use crate::absent::{Absent, Missing};
 use crate::config::Variables;
 use crate::disabled::DisabledServer;
 use crate::dotenv::Dotenv;
 use crate::error::ConfigError;
+use crate::missing_reference::{Missing, MissingReference};
 use crate::patterns::Patterns;
 use crate::resolve::usual_state_dir;
 use crate::secrets::folder;
 use crate::settings::{ServerSettings, Settings, Source, ToolSettings};
-use crate::{names, permissions, shown};
+use crate::{names, permissions, server_summary};
 
 /// What the file means, and the other files that it depends on.
 ///
@@ -75,7 +75,7 @@ impl Settings {
         }
         self.notes.extend(entry.notes.iter().map(|note| format!("Server {fit:?}: {note}.")));
         let mut server = ServerSettings::new(fit, Source::Target(entry.target));
-        if let Some(shown) = file.raw(name).and_then(shown::entry) {
+        if let Some(shown) = file.raw(name).and_then(server_summary::entry) {
             server.shown = shown;
         }
         self.servers.push(on(server, &entry.settings).seal());
@@ -109,7 +109,7 @@ fn disabled(name: &str, error: ServersFileError, origin: &Path) -> DisabledServe
                 .iter()
                 .map(|missing| {
                     let what = Missing::Variable(missing.variable.clone());
-                    (Absent { path: Vec::new(), what }, missing.place())
+                    (MissingReference { path: Vec::new(), what }, missing.place())
                 })
                 .collect();
             let absent: Vec<_> = absent.iter().map(|(absent, place)| (absent, place.clone())).collect();

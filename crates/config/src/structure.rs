@@ -6,11 +6,11 @@ use tidegate_builtin::{Builtin, Builtins};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
-use crate::absent::Absences;
 use crate::error::Problem;
-use crate::places::Places;
+use crate::missing_reference::MissingReferences;
 use crate::section::{self, Section};
-use crate::told;
+use crate::serde_message;
+use crate::source_map::SourceMap;
 use crate::written::File;
 
 /// More mistakes than this nobody reads.
@@ -30,11 +30,11 @@ pub(crate) struct Structure {
 /// Reads a configuration whose references are filled in, without the fields in `absent`, for which that was impossible.
 pub(crate) fn read(
     mut root: Spanned<DeTable<'_>>,
-    places: &Places,
-    absent: &Absences,
+    source_map: &SourceMap,
+    absent: &MissingReferences,
     builtins: &Builtins,
 ) -> Structure {
-    let mut mistakes = Mistakes { places, problems: Vec::new(), removed: Vec::new() };
+    let mut mistakes = Mistakes { source_map, problems: Vec::new(), removed: Vec::new() };
     // Nothing can be said about the type of what could not be filled in.
     for absent in absent.iter() {
         remove(root.get_mut(), &absent.path);
@@ -42,20 +42,22 @@ pub(crate) fn read(
     }
     for path in lists_for_tables(root.get_ref(), builtins) {
         let names: Vec<&str> = path.iter().map(String::as_str).collect();
-        mistakes.problems.push(places.problem(&names, "must be a table, not a list"));
+        mistakes.problems.push(source_map.problem(&names, "must be a table, not a list"));
         remove(root.get_mut(), &path);
         mistakes.removed.push(path);
     }
     let sections = builtins.iter().map(|builtin| section(builtin, &mut root, &mut mistakes)).collect();
     let known = |message: &str, path: Option<&Vec<String>>| match path.map(Vec::len) {
-        Some(1) => told::with_fields(message, builtins.names()),
+        Some(1) => serde_message::with_fields(message, builtins.names()),
         _ => message.to_owned(),
     };
     mistakes.take_out(&mut root, known, |root| File::deserialize(Deserializer::from(root.clone())).map(drop));
     inherit(root.get_mut());
     let file = File::deserialize(Deserializer::from(root)).unwrap_or_else(|error| {
         if mistakes.problems.is_empty() {
-            mistakes.problems.push(places.problem_at(error.span(), told::sentence(error.message())));
+            mistakes
+                .problems
+                .push(source_map.problem_at(error.span(), serde_message::sentence(error.message())));
         }
         File::default()
     });
@@ -82,7 +84,7 @@ fn section(builtin: &Builtin, root: &mut Spanned<DeTable<'_>>, mistakes: &mut Mi
 
 /// What is wrong with the form of a configuration.
 struct Mistakes<'a> {
-    places: &'a Places,
+    source_map: &'a SourceMap,
     problems: Vec<Problem>,
     removed: Vec<Vec<String>>,
 }
@@ -97,16 +99,18 @@ impl Mistakes<'_> {
     ) {
         while self.problems.len() < MOST {
             let Err(error) = read(root) else { return };
-            let path = error.span().and_then(|span| self.places.path_at(span));
+            let path = error.span().and_then(|span| self.source_map.path_at(span));
             // Something else in the place of a word: asked for no word at all, serde says which words there are.
             let is_no_word = error.message().contains("wanted string or table");
             if is_no_word && path.as_ref().is_some_and(|path| put_no_word(root.get_mut(), path)) {
                 continue;
             }
             let message = known(error.message(), path.as_ref());
-            self.problems.push(self.places.problem_at(error.span(), told::sentence(&message)));
+            self.problems.push(self.source_map.problem_at(error.span(), serde_message::sentence(&message)));
             let Some(path) = path.filter(|path| remove(root.get_mut(), path)) else { return };
-            if let (Some(meant), Some((_, around))) = (told::meant(&message), path.split_last()) {
+            if let (Some(meant), Some((_, around))) =
+                (serde_message::suggested_field(&message), path.split_last())
+            {
                 self.removed.push([around, &[meant]].concat());
             }
             self.removed.push(path);

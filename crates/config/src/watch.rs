@@ -166,7 +166,7 @@ fn digest(files: &[PathBuf]) -> Vec<u8> {
     for file in files {
         // Nothing but a regular file can be read again and again.
         let is_regular = std::fs::metadata(file).is_ok_and(|about| about.is_file());
-        match is_regular.then(|| crate::read::text(file)) {
+        match is_regular.then(|| crate::read_file::text(file)) {
             Some(Ok(text)) => {
                 sum.update([1]);
                 sum.update((text.len() as u64).to_le_bytes());

@@ -7,12 +7,10 @@ use tidegate_service::{Call, Reply, batch};
 
 pub(crate) use tidegate_service::batch::{EXTENSION, METHOD};
 
-use crate::gateway::Inner;
+use crate::router::Router;
 
-impl Inner {
-    /// Each call of the batch passes the whole front, as if it had come alone.
-    pub(crate) async fn batch(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
-        let calls = batch::calls(call.params.object())?;
-        Ok(batch::run(self.front()?, call.context, calls).await)
-    }
+/// Each call of the batch passes the whole front, as if it had come alone.
+pub(crate) async fn answer(router: &Arc<Router>, call: Call) -> Result<Reply, Error> {
+    let calls = batch::calls(call.params.object())?;
+    Ok(batch::run(router.front()?, call.context, calls).await)
 }

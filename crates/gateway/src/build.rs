@@ -1,26 +1,30 @@
-//! Building what is on offer: from a configuration, and anew whenever a server lists something else.
+//! What is on offer, and how it changes: with a configuration, whenever a server lists something else, and when somebody
+//! approves something. Whoever changes it does so here.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use futures_util::future::join_all;
 use tidegate_client::{AppError, Audience};
-use tidegate_config::{DisabledServer, Settings, ToolSettings};
+use tidegate_config::{DisabledServer, Settings, ToolSettings, check_server_name};
 use tidegate_protocol::{Object, Profile};
 use tidegate_service::Notice;
 use tidegate_service::events::{self, Event, ServerLeft};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
-use crate::gateway::{Inner, configuration_error};
-use crate::keeper;
-use crate::kept;
+use crate::disk_cache;
+use crate::gateway::configuration_error;
 use crate::kind::Kind;
-use crate::mount::Mount;
+use crate::mount::{Mount, PATIENCE};
 use crate::names::Report;
-use crate::pins::Pins;
+use crate::pins::{self, Lock, Pins};
+use crate::router::Router;
 use crate::sealing;
 use crate::snapshot::{Snapshot, Source};
-use crate::view::Views;
+use crate::supervisor;
+use crate::view::ViewCache;
 
 /// How many lines are logged about one server and one change of what is on offer.
 const LINES: usize = 10;
@@ -32,7 +36,7 @@ pub(crate) struct State {
     pub(crate) mounts: Vec<Arc<Mount>>,
     pub(crate) snapshot: Snapshot,
     /// What callers see of it who do not see everything.
-    pub(crate) views: Views,
+    pub(crate) views: ViewCache,
     pub(crate) tools: ToolSettings,
     /// The servers of the configuration that are not used.
     pub(crate) disabled: Vec<DisabledServer>,
@@ -46,7 +50,7 @@ impl State {
         State {
             mounts: Vec::new(),
             snapshot: Snapshot::new(&[], &settings.tools, &Pins::default()),
-            views: Views::default(),
+            views: ViewCache::default(),
             tools: settings.tools.clone(),
             disabled: settings.disabled.clone(),
             errors: settings.errors,
@@ -70,9 +74,10 @@ impl Building {
     }
 }
 
-impl Inner {
+impl Router {
     /// Puts a configuration in force. Blocks while files are read and servers are made, and nobody waits for that.
     pub(crate) fn apply(self: &Arc<Self>, settings: Settings) -> Result<(), AppError> {
+        let settings = self.with_mounted(settings)?;
         let _turn = self.reloading.lock().unwrap_or_else(PoisonError::into_inner);
         let is_closed = || configuration_error("The gateway is closed");
         if self.building().closed {
@@ -99,7 +104,7 @@ impl Inner {
             };
             let client =
                 (self.dial)(server)?.sealer(sealer.scoped(&server.name)).on_session_log(heard).lazy()?;
-            let known = kept::load(settings.state_dir.as_deref(), server);
+            let known = disk_cache::load(settings.state_dir.as_deref(), server);
             let mount = Mount::new(server.clone(), client, known, self.id.clone());
             new.push(mount.clone());
             mounts.push(mount);
@@ -117,7 +122,7 @@ impl Inner {
         let mut pins = pins.following(&building.pins);
         let learned: Vec<_> =
             mounts.iter().map(|mount| pins.learn(&mount.settings, &mount.catalog())).collect();
-        self.watch_pins(&mut pins);
+        pins::watch(self, &mut pins);
         building.pins = pins;
         let drain = settings.drain;
         building.settings = settings;
@@ -133,29 +138,43 @@ impl Inner {
         drop(building);
         learned.into_iter().for_each(|learned| learned.save());
         for mount in new {
-            tokio::spawn(keeper::keep(mount, self.on_read()));
+            tokio::spawn(supervisor::run(mount, self.on_read()));
         }
         Ok(())
     }
 
-    /// What a keeper calls when it has read lists.
-    fn on_read(self: &Arc<Self>) -> Arc<keeper::OnRead> {
-        let inner = Arc::downgrade(self);
+    /// A configuration with the servers that the program mounted itself behind its own.
+    fn with_mounted(&self, mut settings: Settings) -> Result<Settings, AppError> {
+        for server in &self.mounted {
+            if let Err(why) = check_server_name(&server.name) {
+                return Err(configuration_error(format!("Cannot mount {:?}: {why}", server.name)));
+            }
+            if settings.servers.iter().any(|other| other.name == server.name) {
+                return Err(configuration_error(format!("There are two servers named {:?}", server.name)));
+            }
+            settings.servers.push(server.clone());
+        }
+        Ok(settings)
+    }
+
+    /// What a supervisor calls when it has read lists.
+    fn on_read(self: &Arc<Self>) -> Arc<supervisor::OnRead> {
+        let router = Arc::downgrade(self);
         Arc::new(move |mount: Arc<Mount>, changed: Vec<Kind>, told: Vec<Kind>| {
-            let inner = inner.upgrade();
+            let router = router.upgrade();
             Box::pin(async move {
-                if let Some(inner) = inner {
-                    inner.take_in(mount, changed, told).await;
+                if let Some(router) = router {
+                    router.take_in(mount, changed, told).await;
                 }
             })
         })
     }
 
-    /// The same as [`Inner::read`], on a thread of its own: building anew what many servers offer takes a while, and so may
+    /// The same as [`Router::read`], on a thread of its own: building anew what many servers offer takes a while, and so may
     /// waiting for whoever does that at this moment.
     pub(crate) async fn take_in(self: &Arc<Self>, mount: Arc<Mount>, changed: Vec<Kind>, told: Vec<Kind>) {
-        let inner = self.clone();
-        let built = tokio::task::spawn_blocking(move || inner.read(&mount, &changed, &told)).await;
+        let router = self.clone();
+        let built = tokio::task::spawn_blocking(move || router.read(&mount, &changed, &told)).await;
         if let Err(error) = built {
             tracing::error!(%error, "Cannot update the lists of a server");
         }
@@ -190,8 +209,58 @@ impl Inner {
         drop(building);
         learned.save();
         if mount.unsaved.swap(false, Ordering::Relaxed) {
-            kept::save(state_dir, mount);
+            disk_cache::save(state_dir, mount);
         }
+    }
+
+    /// Puts other pins in force, unless the configuration is another one by now.
+    pub(crate) fn repin(&self, lock: Lock, over: &CancellationToken) {
+        let mut building = self.building();
+        if building.closed || over.is_cancelled() {
+            return;
+        }
+        building.pins.take(lock);
+        let mounts = self.state.load().mounts.clone();
+        let learned: Vec<_> =
+            mounts.iter().map(|mount| building.pins.learn(&mount.settings, &mount.catalog())).collect();
+        self.publish(&mut building, mounts);
+        drop(building);
+        learned.into_iter().for_each(|learned| learned.save());
+    }
+
+    /// Waits for servers that were just mounted, but not for long: only they themselves know what else they have, even if
+    /// their lists are known from the last time.
+    pub(crate) async fn all_settled(&self) {
+        let state = self.state.load_full();
+        join_all(state.mounts.iter().map(|mount| mount.settled(PATIENCE))).await;
+    }
+
+    /// Waits for servers that are about to say what they offer, and asks those again whose word is too old. Nobody waits
+    /// long for anybody.
+    pub(crate) async fn look_again(self: &Arc<Self>, kind: Kind) {
+        let state = self.state.load_full();
+        let is_late = |mount: &&Arc<Mount>| !mount.is_listed(kind);
+        if state.mounts.iter().any(|mount| is_late(&mount)) {
+            join_all(state.mounts.iter().filter(is_late).map(|mount| mount.settled(PATIENCE))).await;
+        }
+        let is_old = |mount: &&Arc<Mount>| mount.is_stale(kind) && !mount.is_down() && !mount.is_held();
+        let old: Vec<_> = state.mounts.iter().filter(is_old).cloned().collect();
+        if old.is_empty() {
+            return;
+        }
+        let reading = old.into_iter().map(|mount| {
+            let router = self.clone();
+            // A task of its own: whoever does not wait for it does not stop it.
+            tokio::spawn(async move {
+                match mount.refresh(kind).await {
+                    Ok(changed) => router.take_in(mount, changed, Vec::new()).await,
+                    Err(error) => {
+                        tracing::debug!(server = mount.name(), %error, "cannot refresh an outdated list")
+                    }
+                }
+            })
+        });
+        let _ = tokio::time::timeout(PATIENCE, join_all(reading)).await;
     }
 
     /// Builds anew and tells whoever wants to know what is different. Returns what was told.
@@ -221,7 +290,7 @@ impl Inner {
         }
         let errors = building.settings.errors;
         let disabled = building.settings.disabled.clone();
-        let views = Views::default();
+        let views = ViewCache::default();
         self.state.store(Arc::new(State { mounts, snapshot, views, tools, disabled, errors }));
         let mut notices: Vec<Notice> = different.into_iter().map(Kind::notice).collect();
         notices.dedup();

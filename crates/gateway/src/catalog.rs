@@ -13,8 +13,8 @@ use tidegate_service::budget::{Budget, Hold, MAX_LISTS};
 use tidegate_service::schema::portable;
 use tidegate_service::{Call, Context, Door, Reply};
 
+use crate::caller_resources;
 use crate::kind::Kind;
-use crate::own;
 
 /// Most pages of one list.
 const MAX_PAGES: usize = 1000;
@@ -24,7 +24,7 @@ const MAX_ENTRIES: usize = 50_000;
 /// What one server lists. A part that is missing is not known yet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Catalog {
-    pub(crate) parts: [Option<Part>; 4],
+    pub(crate) parts: [Option<Part>; Kind::COUNT],
     /// What the server says about itself, if that is known.
     pub(crate) about: Option<About>,
 }
@@ -159,7 +159,7 @@ pub(crate) async fn read(
     };
     for _ in 0..MAX_PAGES {
         let params = match shared_only {
-            true => own::params(cursor.as_deref(), false)?,
+            true => caller_resources::params(cursor.as_deref(), false)?,
             false => page_params(cursor.as_deref())?,
         };
         let call = Call::new(kind.method(), params, context.clone());

@@ -11,9 +11,10 @@ use tidegate_service::{Call, Reply};
 
 use crate::batch;
 use crate::build::State;
-use crate::gateway::Inner;
+use crate::extensions::Extension;
 use crate::loops;
 use crate::mount::Mount;
+use crate::router::Router;
 
 /// How long servers that have just been mounted are waited for, because what they say goes in here.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -21,35 +22,33 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// Under which key of `_meta` the gateway says how its servers are doing.
 const SERVERS: &str = "dev.tidegate/servers";
 
-impl Inner {
-    pub(crate) async fn discover(self: &Arc<Self>, call: &Call) -> Result<Reply, Error> {
-        let state = self.state.load_full();
-        // What is known from the last time is good enough: nobody waits for a server to start.
-        let unknown = state.mounts.iter().filter(|mount| !mount.is_introduced());
-        join_all(unknown.map(|mount| mount.settled(PATIENCE))).await;
-        let revision = call.context.revision;
-        let mounts = self.seen_servers(&state, call);
-        let mut w = ObjectWriter::with_capacity(512);
-        if revision.is_modern() {
-            w.str("resultType", "complete");
-        }
-        w.value("supportedVersions", &Revision::ALL.map(Revision::as_str));
-        w.json(
-            "capabilities",
-            &capabilities(&state, &mounts, &self.tools_said(&state, call), revision, &self.id),
-        );
-        if let Some(instructions) = instructions(&mounts) {
-            w.str("instructions", &instructions);
-        }
-        if revision.is_modern() {
-            w.raw("ttlMs", "0").str("cacheScope", "private");
-        }
-        w.json(
-            "_meta",
-            &Json::trusted(format!("{{{},{}:{}}}", self.info, Json::string(SERVERS), servers(&mounts))),
-        );
-        Ok(Reply::Complete(w.finish()))
+pub(crate) async fn answer(router: &Arc<Router>, call: &Call) -> Result<Reply, Error> {
+    let state = router.state.load_full();
+    // What is known from the last time is good enough: nobody waits for a server to start.
+    let unknown = state.mounts.iter().filter(|mount| !mount.is_introduced());
+    join_all(unknown.map(|mount| mount.settled(PATIENCE))).await;
+    let revision = call.context.revision;
+    let mounts = router.views.seen_servers(&state, call);
+    let mut w = ObjectWriter::with_capacity(512);
+    if revision.is_modern() {
+        w.str("resultType", "complete");
     }
+    w.value("supportedVersions", &Revision::ALL.map(Revision::as_str));
+    w.json(
+        "capabilities",
+        &capabilities(&state, &mounts, &tool_capability(router, &state, call), revision, &router.id),
+    );
+    if let Some(instructions) = instructions(&state, &mounts) {
+        w.str("instructions", &instructions);
+    }
+    if revision.is_modern() {
+        w.raw("ttlMs", "0").str("cacheScope", "private");
+    }
+    w.json(
+        "_meta",
+        &Json::trusted(format!("{{{},{}:{}}}", router.info, Json::string(SERVERS), servers(&mounts))),
+    );
+    Ok(Reply::Complete(w.finish()))
 }
 
 /// How the servers are doing, for whoever looks for what is wrong: `{name: {health, tools}}`.
@@ -68,9 +67,11 @@ fn servers(mounts: &[Arc<Mount>]) -> Json {
 }
 
 /// Always everything that a server may have: a legacy client never asks again, and servers come later. What servers say
-/// of their extensions is passed on as it came; of one that several have, what the first says.
+/// of their extensions is passed on as it came; of one that several have, what the first says. An extension whose calls
+/// could go to any of several servers is not declared.
 fn capabilities(state: &State, mounts: &[Arc<Mount>], tools: &Json, revision: Revision, id: &str) -> Json {
     let (mut extensions, mut experimental) = (Named::new(), Named::new());
+    let mut joined: BTreeMap<String, Vec<Json>> = BTreeMap::new();
     let mut gateways = vec![id.to_owned()];
     for mount in mounts {
         // Which gateways there are is different at each start, so nothing that was kept says it.
@@ -78,16 +79,21 @@ fn capabilities(state: &State, mounts: &[Arc<Mount>], tools: &Json, revision: Re
         let catalog = mount.catalog();
         let declared = catalog.about.as_ref().and_then(|about| Object::of(&about.capabilities));
         let Some(declared) = declared else { continue };
-        for (member, union) in [("extensions", &mut extensions), ("experimental", &mut experimental)] {
-            let Some(declared) = declared.object(member) else { continue };
-            for (at, name) in declared.members().map(|member| member.name).enumerate() {
-                if let Some(settings) = declared.json_at(at) {
-                    union.entry(name.into_owned()).or_insert(settings);
-                }
-            }
+        for (name, settings) in named(&declared, "experimental") {
+            experimental.entry(name).or_insert(settings);
+        }
+        for (name, settings) in named(&declared, "extensions") {
+            joined.entry(name).or_default().push(settings);
         }
         if declared.has("tasks") {
-            extensions.entry(tasks_extension().to_owned()).or_insert_with(Json::empty_object);
+            joined.entry(tasks_extension().to_owned()).or_insert_with(|| vec![Json::empty_object()]);
+        }
+    }
+    for (name, mut settings) in joined {
+        match (Extension::named(&name), &state.mounts[..]) {
+            (_, [_]) => _ = extensions.insert(name, settings.swap_remove(0)),
+            (Some(known), _) => _ = extensions.insert(name, known.joined(&settings)),
+            (None, _) => {}
         }
     }
     gateways.sort();
@@ -109,39 +115,45 @@ fn capabilities(state: &State, mounts: &[Arc<Mount>], tools: &Json, revision: Re
     if tasks {
         w.raw("tasks", r#"{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}"#);
     }
-    if revision.allows(Feature::Extensions) && !extensions.is_empty() {
+    // 2025-11-25 has no such member, but its clients look here for extensions; the edge takes it from older ones.
+    if !extensions.is_empty() {
         w.json("extensions", &written(&extensions));
     }
     w.json("experimental", &written(&experimental));
     w.finish()
 }
 
-impl Inner {
-    /// What is said of tools: that their list may change, and to old clients that look for them here, which there are.
-    fn tools_said(&self, state: &State, call: &Call) -> Json {
-        let revision = call.context.revision;
-        let mut said = ObjectWriter::new();
-        said.raw("listChanged", "true");
-        if !state.tools.in_capabilities || revision.is_modern() {
-            return said.finish();
-        }
-        let mut all = ObjectWriter::new();
-        all.json("tools", &Json::array(&self.shown_tools(state, call)));
-        // In the words of the client's revision, as in a list.
-        let list = lower::result(&Method::ToolsList, revision, all.finish());
-        let tools = Object::of(&list).and_then(|list| list.json("tools")?.elements()).unwrap_or_default();
-        for tool in &tools {
-            let name = Object::of(tool).and_then(|tool| tool.text("name"));
-            if let Some(name) = name.filter(|name| *name != "listChanged") {
-                said.json(&name, tool);
-            }
-        }
-        said.finish()
+/// What is said of tools: that their list may change, and to old clients that look for them here, which there are.
+fn tool_capability(router: &Router, state: &State, call: &Call) -> Json {
+    let revision = call.context.revision;
+    let mut said = ObjectWriter::new();
+    said.raw("listChanged", "true");
+    if !state.tools.in_capabilities || revision.is_modern() {
+        return said.finish();
     }
+    let mut all = ObjectWriter::new();
+    all.json("tools", &Json::array(&router.views.shown_tools(state, call)));
+    // In the words of the client's revision, as in a list.
+    let list = lower::result(&Method::ToolsList, revision, all.finish());
+    let tools = Object::of(&list).and_then(|list| list.json("tools")?.elements()).unwrap_or_default();
+    for tool in &tools {
+        let name = Object::of(tool).and_then(|tool| tool.text("name"));
+        if let Some(name) = name.filter(|name| *name != "listChanged") {
+            said.json(&name, tool);
+        }
+    }
+    said.finish()
 }
 
 /// Settings by name.
 type Named = BTreeMap<String, Json>;
+
+/// The members of a member.
+fn named(declared: &Object, member: &str) -> Vec<(String, Json)> {
+    let Some(declared) = declared.object(member) else { return Vec::new() };
+    let names = declared.members().map(|member| member.name.into_owned());
+    names.enumerate().filter_map(|(at, name)| Some((name, declared.json_at(at)?))).collect()
+}
 
 fn written(all: &Named) -> Json {
     let mut w = ObjectWriter::new();
@@ -152,7 +164,7 @@ fn written(all: &Named) -> Json {
 }
 
 /// What the servers say a model should know, each under its name, and what its tools are called here.
-fn instructions(mounts: &[Arc<Mount>]) -> Option<String> {
+fn instructions(state: &State, mounts: &[Arc<Mount>]) -> Option<String> {
     let said = mounts.iter().filter_map(|mount| {
         let catalog = mount.catalog();
         let text = catalog.about.as_ref()?.instructions.as_deref()?.trim();
@@ -160,6 +172,12 @@ fn instructions(mounts: &[Arc<Mount>]) -> Option<String> {
             _ if text.is_empty() => return None,
             "" => text.to_owned(),
             prefix => format!("Its tools and prompts have `{prefix}` before their names here.\n\n{text}"),
+        };
+        let uris = &state.snapshot.uris;
+        let server = state.mounts.iter().position(|other| Arc::ptr_eq(other, mount));
+        let text = match server.filter(|_| text.contains("skill://") && state.mounts.len() > 1) {
+            Some(server) => format!("`skill://` is `skill://{}/` here.\n\n{text}", uris.label(server)),
+            None => text,
         };
         Some(match mounts.len() {
             1 => text,

@@ -1,15 +1,14 @@
 //! [`Gateway`]: the union of many servers, as a door.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::task::{Context as Poller, Poll};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
-use tidegate_client::{AppError, Client, ClientBuilder, ErrorProfile};
+use tidegate_client::{AppError, Client, ClientBuilder, ErrorProfile, Target};
 use tidegate_config::{DisabledServer, ServerSettings, Settings, Source};
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::seal::{Key, Sealer};
@@ -19,10 +18,11 @@ use tidegate_service::{BoxDoor, Call, Door, Reply, random};
 use tower::{Layer, Service};
 
 use crate::build::{Building, State};
-use crate::emitted::Emitted;
+use crate::link_owners::LinkOwners;
 use crate::listen::Subscribers;
+use crate::router::Router;
 use crate::status::ServerStatus;
-use crate::view::Visibility;
+use crate::view::{Views, Visibility};
 
 /// Makes the client of a server: where credentials come from, and what built-in servers there are.
 pub type Dial = Arc<dyn Fn(&ServerSettings) -> Result<ClientBuilder, AppError> + Send + Sync>;
@@ -30,7 +30,7 @@ pub type Dial = Arc<dyn Fn(&ServerSettings) -> Result<ClientBuilder, AppError> +
 /// Many servers behind one door. Clones are handles on the same.
 #[derive(Clone)]
 pub struct Gateway {
-    inner: Arc<Inner>,
+    router: Arc<Router>,
     /// What every call passes.
     front: Arc<Front<BoxDoor>>,
 }
@@ -38,35 +38,11 @@ pub struct Gateway {
 /// Puts something of the application between the front and what answers.
 type Gate = Box<dyn FnOnce(BoxDoor) -> BoxDoor + Send>;
 
-/// What all handles share.
-pub(crate) struct Inner {
-    /// What is on offer. Calls read it without a lock.
-    pub(crate) state: ArcSwap<State>,
-    /// Who changes it does so one after the other.
-    pub(crate) building: Mutex<Building>,
-    /// Reloads are prepared one after the other, while nobody else has to wait.
-    pub(crate) reloading: Mutex<()>,
-    /// The states before this one, for cursors.
-    pub(crate) earlier: Mutex<VecDeque<Arc<State>>>,
-    pub(crate) subscribers: Subscribers,
-    pub(crate) emitted: Emitted,
-    /// The front, for calls that hold other calls: each of those passes it, too.
-    front: OnceLock<Weak<Front<BoxDoor>>>,
-    /// Seals what clients bring back: cursors, handles of tasks.
-    pub(crate) sealer: ArcSwap<Sealer>,
-    pub(crate) dial: Dial,
-    /// Who sees what, where that differs.
-    pub(crate) visibility: Option<Arc<dyn Visibility>>,
-    /// The entry of each modern result's `_meta` that says who answers.
-    pub(crate) info: String,
-    /// Which gateway this is, among gateways.
-    pub(crate) id: Arc<str>,
-}
-
 /// Builds a [`Gateway`].
 #[must_use = "a builder does nothing until it starts"]
 pub struct GatewayBuilder {
     settings: Settings,
+    mounted: Vec<ServerSettings>,
     dial: Dial,
     limits: Limits,
     gates: Vec<Gate>,
@@ -76,11 +52,29 @@ pub struct GatewayBuilder {
 impl Gateway {
     /// Starts with the defaults. It does not wait for the servers.
     pub fn start(settings: Settings) -> Result<Gateway, AppError> {
-        Gateway::builder(settings).start()
+        Gateway::builder().settings(settings).start()
     }
 
     /// Everything that can be said about a gateway before it starts.
-    pub fn builder(settings: Settings) -> GatewayBuilder {
+    ///
+    /// ```
+    /// use tidegate_gateway::Gateway;
+    /// use tidegate_protocol::{Method, Params};
+    /// use tidegate_server::{Cx, Server, Tool};
+    /// use tidegate_service::{Call, Context, Door, Reply};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let greet = Tool::new("greet").handler(|_: (), _: Cx| async { "Hello!" });
+    /// let server = Server::new("greeter", "1.0").tool(greet).build();
+    /// let gateway = Gateway::builder().mount("here", server).start().unwrap();
+    ///
+    /// let call = Call::new(Method::ToolsList, Params::empty(), Context::local());
+    /// let Ok(Reply::Complete(tools)) = gateway.answer(call).await else { panic!() };
+    /// assert!(tools.as_str().contains("\"here_greet\""));
+    /// gateway.close().await;
+    /// # }
+    /// ```
+    pub fn builder() -> GatewayBuilder {
         let limits = Limits {
             // Each server has timeouts of its own; this is for what hangs in between.
             deadline: Duration::from_secs(24 * 3600),
@@ -88,45 +82,52 @@ impl Gateway {
             waiting: 8 * 1024,
             result_bytes: 64 * 1024 * 1024,
         };
-        GatewayBuilder { settings, dial: Arc::new(dial), limits, gates: Vec::new(), visibility: None }
+        GatewayBuilder {
+            settings: Settings::default(),
+            mounted: Vec::new(),
+            dial: Arc::new(dial),
+            limits,
+            gates: Vec::new(),
+            visibility: None,
+        }
     }
 
-    /// Puts another configuration in force. Servers that did not change keep their connections; calls that are running
+    /// Puts another configuration in force. Servers that did not change, and those that the program mounted itself, keep their connections; calls that are running
     /// end where they began. If a server cannot be used as it is configured, nothing changes.
     ///
     /// Files are read for it and servers of the program opened, which may take a while: that happens on a thread of its own,
     /// and holds up no call. Reloads are made one after the other, and go on if this is dropped.
     pub async fn reload(&self, settings: Settings) -> Result<(), AppError> {
-        let inner = self.inner.clone();
-        let applied = tokio::task::spawn_blocking(move || inner.apply(settings)).await;
+        let router = self.router.clone();
+        let applied = tokio::task::spawn_blocking(move || router.apply(settings)).await;
         applied.unwrap_or_else(|_| Err(configuration_error("Applying the configuration was interrupted")))
     }
 
     /// How the servers are doing, in the order of the configuration.
     pub fn status(&self) -> Vec<ServerStatus> {
-        self.inner.state.load().mounts.iter().map(|mount| mount.status()).collect()
+        self.router.state.load().mounts.iter().map(|mount| mount.status()).collect()
     }
 
     /// The servers of the configuration that are not used, and why.
     pub fn disabled(&self) -> Vec<DisabledServer> {
-        self.inner.state.load().disabled.clone()
+        self.router.state.load().disabled.clone()
     }
 
     /// What had to be changed about names, and what else is worth knowing, in sentences.
     pub fn reports(&self) -> Vec<String> {
-        self.inner.state.load().snapshot.reports.iter().map(|report| report.sentence.clone()).collect()
+        self.router.state.load().snapshot.reports.iter().map(|report| report.sentence.clone()).collect()
     }
 
     /// Waits until every server has been asked what it offers, but no longer than this.
     pub async fn settled(&self, patience: Duration) {
-        let state = self.inner.state.load_full();
+        let state = self.router.state.load_full();
         let all = join_all(state.mounts.iter().map(|mount| mount.settled(patience)));
         let _ = tokio::time::timeout(patience, all).await;
     }
 
     /// Ends all subscriptions, so that the connections they hold can end. The first step of a shutdown.
     pub fn shut_down(&self) {
-        self.inner.subscribers.close();
+        self.router.subscribers.close();
     }
 
     /// Ends everything: calls that are running may finish within the configured time, then servers are left and their
@@ -134,16 +135,34 @@ impl Gateway {
     pub async fn close(&self) {
         self.shut_down();
         let (mounts, leaving, drain) = {
-            let mut building = self.inner.building();
+            let mut building = self.router.building();
             building.closed = true;
             let leaving = std::mem::take(&mut building.leaving);
-            (self.inner.state.load().mounts.clone(), leaving, building.settings.drain)
+            (self.router.state.load().mounts.clone(), leaving, building.settings.drain)
         };
         tokio::join!(join_all(mounts.iter().map(|mount| mount.close(drain))), join_all(leaving));
     }
 }
 
 impl GatewayBuilder {
+    /// What a configuration says: its servers, and everything else.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Mounts something of this program that answers calls, such as a server of the framework: its tools are called
+    /// `<name>_<tool>`. It stays when the configuration changes.
+    pub fn mount(self, name: impl Into<String>, server: impl Door) -> Self {
+        self.connect(name, Target::from_door(server))
+    }
+
+    /// The same for something to connect to: a command, an address, a server written with another framework.
+    pub fn connect(mut self, name: impl Into<String>, target: impl Into<Target>) -> Self {
+        self.mounted.push(ServerSettings::new(name, Source::Target(target.into())));
+        self
+    }
+
     /// Makes clients in another way.
     pub fn dial(
         mut self,
@@ -182,59 +201,33 @@ impl GatewayBuilder {
     pub fn start(self) -> Result<Gateway, AppError> {
         let mut own = ObjectWriter::new();
         own.str("name", "tidegate").str("version", env!("CARGO_PKG_VERSION"));
-        let inner = Arc::new(Inner {
+        let router = Arc::new(Router {
             state: ArcSwap::from_pointee(State::empty(&self.settings)),
             building: Mutex::new(Building::new(&self.settings)),
             reloading: Mutex::default(),
             earlier: Mutex::default(),
             subscribers: Subscribers::default(),
-            emitted: Emitted::default(),
+            link_owners: LinkOwners::default(),
             front: OnceLock::new(),
             sealer: ArcSwap::from_pointee(Sealer::new(Key::new(random()))),
             dial: self.dial,
-            visibility: self.visibility,
+            mounted: self.mounted,
+            views: Views(self.visibility),
             info: format!("{}:{}", Json::string(meta::SERVER_INFO), own.finish()),
             id: format!("{:032x}", u128::from_le_bytes(random())).into(),
         });
-        inner.apply(self.settings)?;
+        router.apply(self.settings)?;
         let union = {
-            let inner = inner.clone();
+            let router = router.clone();
             tower::service_fn(move |call| {
-                let inner = inner.clone();
-                async move { Ok(inner.answer(call).await) }
+                let router = router.clone();
+                async move { Ok(router.answer(call).await) }
             })
         };
         let gates = |door: Bounded<_>| self.gates.into_iter().fold(door.boxed(), |door, gate| gate(door));
         let front = Arc::new(front(union, &self.limits, gates));
-        let _ = inner.front.set(Arc::downgrade(&front));
-        Ok(Gateway { inner, front })
-    }
-}
-
-impl Inner {
-    pub(crate) fn building(&self) -> MutexGuard<'_, Building> {
-        self.building.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn earlier(&self) -> MutexGuard<'_, VecDeque<Arc<State>>> {
-        self.earlier.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The whole way of a call, for those that are made of another one.
-    pub(crate) fn front(&self) -> Result<Front<BoxDoor>, Error> {
-        let front = self.front.get().and_then(Weak::upgrade);
-        front
-            .map(|front| (*front).clone())
-            .ok_or_else(|| Error::new(Symbol::Unavailable, "The gateway is closed"))
-    }
-}
-
-impl Drop for Inner {
-    /// Nobody can call any more: the keepers go, and with them the connections.
-    fn drop(&mut self) {
-        for mount in &self.state.load().mounts {
-            mount.over.cancel();
-        }
+        let _ = router.front.set(Arc::downgrade(&front));
+        Ok(Gateway { router, front })
     }
 }
 
@@ -262,7 +255,7 @@ impl Service<Call> for Gateway {
     }
 
     fn call(&mut self, mut call: Call) -> Self::Future {
-        let errors = self.inner.state.load().errors;
+        let errors = self.router.state.load().errors;
         if call.context.errors != errors {
             call.context.errors = errors;
         }
@@ -272,6 +265,6 @@ impl Service<Call> for Gateway {
 
 impl std::fmt::Debug for Gateway {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.inner.state.load().mounts.iter()).finish()
+        f.debug_list().entries(self.router.state.load().mounts.iter()).finish()
     }
 }

@@ -1,8 +1,11 @@
-//! [`Kind`]: the four things that servers list.
+//! [`Kind`]: the things that servers list.
 
+use bytestring::ByteString;
 use tidegate_client::ServerInfo;
 use tidegate_protocol::Method;
 use tidegate_service::Notice;
+
+use crate::extensions;
 
 /// What a list is a list of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -13,14 +16,22 @@ pub(crate) enum Kind {
     Resources,
     #[serde(rename = "resourceTemplates")]
     Templates,
+    /// SEP-2640.
+    Skills,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Kind; 4] = [Kind::Tools, Kind::Prompts, Kind::Resources, Kind::Templates];
+    pub(crate) const ALL: [Kind; Kind::COUNT] =
+        [Kind::Tools, Kind::Prompts, Kind::Resources, Kind::Templates, Kind::Skills];
+    pub(crate) const COUNT: usize = 5;
 
-    /// The kind that a method lists.
+    /// Those of the protocol itself, which are read as soon as a server is there. Those of extensions are read when somebody
+    /// wants them.
+    pub(crate) const CORE: [Kind; 4] = [Kind::Tools, Kind::Prompts, Kind::Resources, Kind::Templates];
+
+    /// The kind that a method of the protocol lists.
     pub(crate) fn listed_by(method: &Method) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.method() == *method)
+        Kind::CORE.into_iter().find(|kind| kind.method() == *method)
     }
 
     /// The method that lists it.
@@ -30,6 +41,7 @@ impl Kind {
             Kind::Prompts => Method::PromptsList,
             Kind::Resources => Method::ResourcesList,
             Kind::Templates => Method::ResourcesTemplatesList,
+            Kind::Skills => Method::Other(ByteString::from_static("skills/list")),
         }
     }
 
@@ -40,6 +52,7 @@ impl Kind {
             Kind::Prompts => "prompts",
             Kind::Resources => "resources",
             Kind::Templates => "resourceTemplates",
+            Kind::Skills => "skills",
         }
     }
 
@@ -47,7 +60,7 @@ impl Kind {
     pub(crate) fn key(self) -> &'static str {
         match self {
             Kind::Tools | Kind::Prompts => "name",
-            Kind::Resources => "uri",
+            Kind::Resources | Kind::Skills => "uri",
             Kind::Templates => "uriTemplate",
         }
     }
@@ -58,6 +71,7 @@ impl Kind {
             Kind::Tools => "tools",
             Kind::Prompts => "prompts",
             Kind::Resources | Kind::Templates => "resources",
+            Kind::Skills => return extensions::declared(&facts.capabilities, extensions::SKILLS).is_some(),
         })
     }
 
@@ -67,6 +81,8 @@ impl Kind {
             Kind::Tools => "tools.listChanged",
             Kind::Prompts => "prompts.listChanged",
             Kind::Resources | Kind::Templates => "resources.listChanged",
+            // The extension has no such announcement.
+            Kind::Skills => return false,
         })
     }
 
@@ -75,7 +91,8 @@ impl Kind {
         match self {
             Kind::Tools => Notice::ToolsChanged,
             Kind::Prompts => Notice::PromptsChanged,
-            Kind::Resources | Kind::Templates => Notice::ResourcesChanged,
+            // The files of skills are resources.
+            Kind::Resources | Kind::Templates | Kind::Skills => Notice::ResourcesChanged,
         }
     }
 

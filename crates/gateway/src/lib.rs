@@ -5,8 +5,7 @@
 //! What they list is merged; what is called is sent where it belongs, with its bytes untouched.
 //!
 //! ```
-//! use tidegate_client::Target;
-//! use tidegate_gateway::{Gateway, ServerSettings, Settings, Source};
+//! use tidegate_gateway::Gateway;
 //! use tidegate_protocol::{Method, Params};
 //! use tidegate_service::{Call, Context, Door, Reply};
 //! # use tidegate_server::{Cx, Server, Tool, ToolError};
@@ -14,10 +13,8 @@
 //! # #[tokio::main(flavor = "current_thread")] async fn main() {
 //! # let greet = Tool::new("greet").description("Greets").handler(|_: (), _: Cx| async { Ok::<_, ToolError>("Hello!") });
 //! # let server = Server::new("here", "1.0").tool(greet).build();
-//! // A server in this process; a command or an address work the same.
-//! let mut settings = Settings::default();
-//! settings.servers.push(ServerSettings::new("here", Source::Target(Target::from_door(server))));
-//! let gateway = Gateway::start(settings).unwrap();
+//! // A server in this process; `connect` takes a command or an address, `settings` a whole configuration.
+//! let gateway = Gateway::builder().mount("here", server).start().unwrap();
 //!
 //! let call = Call::new(Method::ToolsList, Params::empty(), Context::local());
 //! let Ok(Reply::Complete(tools)) = gateway.answer(call).await else { panic!() };
@@ -28,29 +25,32 @@
 
 mod batch;
 mod build;
+mod caller_resources;
 mod catalog;
+mod complete;
 mod discover;
-mod emitted;
+mod disk_cache;
+mod extensions;
 mod gateway;
-mod keeper;
-mod kept;
 mod kind;
+mod link_owners;
 mod links;
-mod list;
+mod list_request;
 mod listen;
-mod lists;
 mod loops;
+mod merged_list;
 mod mount;
 mod names;
-mod own;
 mod pins;
 mod questions;
-mod route;
+mod router;
 mod sealing;
 mod search;
 mod snapshot;
 mod status;
+mod supervisor;
 mod tasks;
+mod unlisted;
 mod uris;
 mod view;
 

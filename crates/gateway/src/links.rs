@@ -52,6 +52,17 @@ fn in_block(block: &Json, visit: &mut Visit<'_>) -> Option<Json> {
     }
 }
 
+/// Visits the addresses in the entry of a skill: its own, and those of its files if it says which it has (SEP-2640).
+pub(crate) fn in_skill(entry: &Json, visit: &mut Visit<'_>) -> Option<Json> {
+    let mut edit = Edit::of(entry)?;
+    let uri = edit.object().str("uri").and_then(|uri| visit(&uri));
+    if let Some(uri) = uri {
+        edit.set("uri", Json::string(&uri));
+    }
+    edit.map("resources", |files| files.map_elements(|file| in_uri(file, visit)));
+    edit.finish()
+}
+
 /// Visits the member `uri`.
 pub(crate) fn in_uri(item: &Json, visit: &mut Visit<'_>) -> Option<Json> {
     in_member(item, "uri", visit)

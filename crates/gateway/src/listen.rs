@@ -12,11 +12,11 @@ use tidegate_protocol::{Error, Method, Object};
 use tidegate_service::{Call, Context, Door, Filter, Notice, Outbox, Reply, Subscription};
 use tokio::sync::oneshot;
 
-use crate::gateway::Inner;
-use crate::keeper::listen_params;
 use crate::mount::{Mount, PATIENCE};
 use crate::questions;
-use crate::tasks::{may_have_tasks, with_id};
+use crate::router::Router;
+use crate::supervisor::listen_params;
+use crate::tasks::{self, may_have_tasks, with_id};
 
 /// How often to see whether a caller still listens.
 const LOOK: Duration = Duration::from_millis(500);
@@ -25,10 +25,10 @@ const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// Who wants to know of changes of the lists.
 #[derive(Default)]
-pub(crate) struct Subscribers(Mutex<State>);
+pub(crate) struct Subscribers(Mutex<OpenSubscriptions>);
 
 #[derive(Default)]
-struct State {
+struct OpenSubscriptions {
     open: Vec<Subscriber>,
     closed: bool,
 }
@@ -41,7 +41,7 @@ struct Subscriber {
 }
 
 impl Subscribers {
-    fn all(&self) -> MutexGuard<'_, State> {
+    fn all(&self) -> MutexGuard<'_, OpenSubscriptions> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.open.retain(|one| !one.outbox.is_closed() && !one.outbox.is_abandoned());
         all
@@ -81,53 +81,51 @@ impl Subscribers {
     }
 }
 
-impl Inner {
-    /// Opens a subscription.
-    pub(crate) async fn listen(self: &Arc<Self>, call: &Call) -> Result<Reply, Error> {
-        let mut filter = Filter::read(call.params.object())?;
-        if !filter.tasks.is_empty() {
-            may_have_tasks(&call.context)?;
-        }
-        let events = Outbox::new(256);
-        let mut wanted: Vec<(Arc<Mount>, Wanted)> = Vec::new();
-        let mut want = |mount: Arc<Mount>, add: &mut dyn FnMut(&mut Wanted)| {
-            let at = wanted.iter().position(|(other, _)| Arc::ptr_eq(other, &mount)).unwrap_or_else(|| {
-                wanted.push((mount, Wanted::default()));
-                wanted.len() - 1
-            });
-            add(&mut wanted[at].1);
-        };
-        filter.uris.retain(|uri| {
-            let offered = ByteString::from(uri.as_str());
-            let Some(place) = self.whose(&offered, call) else { return false };
-            let own = place.own.unwrap_or_else(|| offered.clone());
-            want(place.mount, &mut |wanted| _ = wanted.uris.insert(own.clone(), offered.clone()));
-            true
-        });
-        filter.tasks.retain(|handle| {
-            let Some((mount, own)) = self.open_task(&call.context, handle) else { return false };
-            want(mount, &mut |wanted| _ = wanted.tasks.insert(own.clone(), handle.as_str().into()));
-            true
-        });
-        // What is a caller's own comes and goes without anybody else hearing of it.
-        if filter.resources {
-            for mount in self.state.load().mounts.iter().filter(|mount| mount.has_own_resources()) {
-                want(mount.clone(), &mut |wanted| wanted.resources = true);
-            }
-        }
-        let acknowledged = filter.to_json();
-        self.subscribers.add(filter, events.clone(), followed(&call.context));
-        let followers = wanted.into_iter().map(|(mount, wanted)| {
-            let follower =
-                Follower { mount, wanted, context: followed(&call.context), events: events.clone() };
-            let (opened, open) = oneshot::channel();
-            tokio::spawn(follower.follow(opened));
-            open
-        });
-        // What happens after the subscription is confirmed is not to be missed. Nobody waits long for anybody.
-        let _ = tokio::time::timeout(PATIENCE, join_all(followers)).await;
-        Ok(Reply::Subscription(Subscription { acknowledged, events }))
+/// Opens a subscription.
+pub(crate) async fn answer(router: &Arc<Router>, call: &Call) -> Result<Reply, Error> {
+    let mut filter = Filter::read(call.params.object())?;
+    if !filter.tasks.is_empty() {
+        may_have_tasks(&call.context)?;
     }
+    let events = Outbox::new(256);
+    let mut interests: Vec<(Arc<Mount>, Interests)> = Vec::new();
+    let mut want = |mount: Arc<Mount>, add: &mut dyn FnMut(&mut Interests)| {
+        let at = interests.iter().position(|(other, _)| Arc::ptr_eq(other, &mount)).unwrap_or_else(|| {
+            interests.push((mount, Interests::default()));
+            interests.len() - 1
+        });
+        add(&mut interests[at].1);
+    };
+    filter.uris.retain(|uri| {
+        let offered = ByteString::from(uri.as_str());
+        let Some(place) = router.whose(&offered, call) else { return false };
+        let own = place.own.unwrap_or_else(|| offered.clone());
+        want(place.mount, &mut |interests| _ = interests.uris.insert(own.clone(), offered.clone()));
+        true
+    });
+    filter.tasks.retain(|handle| {
+        let Some((mount, own)) = tasks::open(router, &call.context, handle) else { return false };
+        want(mount, &mut |interests| _ = interests.tasks.insert(own.clone(), handle.as_str().into()));
+        true
+    });
+    // What is a caller's own comes and goes without anybody else hearing of it.
+    if filter.resources {
+        for mount in router.state.load().mounts.iter().filter(|mount| mount.has_own_resources()) {
+            want(mount.clone(), &mut |interests| interests.resources = true);
+        }
+    }
+    let acknowledged = filter.to_json();
+    router.subscribers.add(filter, events.clone(), followed(&call.context));
+    let followers = interests.into_iter().map(|(mount, interests)| {
+        let follower =
+            Follower { mount, interests, context: followed(&call.context), events: events.clone() };
+        let (opened, open) = oneshot::channel();
+        tokio::spawn(follower.follow(opened));
+        open
+    });
+    // What happens after the subscription is confirmed is not to be missed. Nobody waits long for anybody.
+    let _ = tokio::time::timeout(PATIENCE, join_all(followers)).await;
+    Ok(Reply::Subscription(Subscription { acknowledged, events }))
 }
 
 /// A caller's context for a subscription that lasts longer than the call.
@@ -143,14 +141,14 @@ fn followed(context: &Context) -> Context {
 
 /// What a caller wants to know of one server: from the server's spelling to the caller's.
 #[derive(Default)]
-struct Wanted {
+struct Interests {
     uris: HashMap<ByteString, ByteString>,
     tasks: HashMap<ByteString, ByteString>,
     /// Whether resources have come or gone.
     resources: bool,
 }
 
-impl Wanted {
+impl Interests {
     fn filter(&self) -> Filter {
         Filter {
             resources: self.resources,
@@ -178,7 +176,7 @@ impl Wanted {
 /// Brings a caller what happens at one server, for as long as both are there.
 struct Follower {
     mount: Arc<Mount>,
-    wanted: Wanted,
+    interests: Interests,
     context: Context,
     events: Outbox,
 }
@@ -199,16 +197,16 @@ impl Follower {
         let mut opened = Some(opened);
         let mut missed = false;
         while !self.events.is_closed() {
-            let Ok(params) = listen_params(&self.wanted.filter()) else { return };
+            let Ok(params) = listen_params(&self.interests.filter()) else { return };
             let call = Call::new(Method::Listen, params, self.context.clone());
             let answered = self.mount.door.answer(call).await;
             drop(opened.take());
             match answered {
                 Ok(Reply::Subscription(subscription)) => {
-                    let theirs = Theirs(subscription.events);
+                    let theirs = ServerSubscription(subscription.events);
                     if missed {
                         // What happened in the meantime nobody knows.
-                        for notice in self.wanted.filter().everything() {
+                        for notice in self.interests.filter().everything() {
                             self.pass_on(notice);
                         }
                     }
@@ -242,16 +240,16 @@ impl Follower {
     }
 
     fn pass_on(&self, notice: Notice) {
-        if let Some(notice) = self.wanted.translate(self.mount.name(), notice) {
+        if let Some(notice) = self.interests.translate(self.mount.name(), notice) {
             self.events.push(notice);
         }
     }
 }
 
 /// A subscription with a server that ends with its owner.
-struct Theirs(Outbox);
+struct ServerSubscription(Outbox);
 
-impl Drop for Theirs {
+impl Drop for ServerSubscription {
     fn drop(&mut self) {
         self.0.close();
     }

@@ -24,6 +24,9 @@ use crate::status::{self, Health, ServerStatus};
 /// How long whoever wants a list waits for a server that has just been mounted.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long a server may take for what an extension lists.
+const WITHIN: Duration = Duration::from_secs(10);
+
 /// One server: its settings, the connection to it, what it lists and how it is doing.
 pub(crate) struct Mount {
     pub(crate) settings: ServerSettings,
@@ -33,7 +36,7 @@ pub(crate) struct Mount {
     pub(crate) door: BareClientDoor,
     catalog: ArcSwap<Catalog>,
     /// Which lists were known before the server was first asked, and whether it was known what it says of itself.
-    knew: ([bool; 4], bool),
+    knew: ([bool; Kind::COUNT], bool),
     pub(crate) facts: ArcSwapOption<ServerInfo>,
     health: Mutex<(Health, Instant)>,
     /// Whether the first attempt to read its lists is over, however it ended.
@@ -46,7 +49,7 @@ pub(crate) struct Mount {
     down: AtomicBool,
     /// Whether it was let rest; a call wakes it.
     resting: AtomicBool,
-    /// Wakes the keeper: a call came to a server at rest, or a list is wanted anew.
+    /// Wakes the supervisor: a call came to a server at rest, or a list is wanted anew.
     pub(crate) wake: Notify,
     /// Which gateway this is, to notice servers that lead back to it.
     gateway: Arc<str>,
@@ -170,6 +173,20 @@ impl Mount {
     /// Reads these lists anew. Returns which of them are not what they were.
     pub(crate) async fn read(&self, kinds: &[Kind]) -> Result<Vec<Kind>, Error> {
         let _turn = self.reading.lock().await;
+        self.read_in_turn(kinds).await
+    }
+
+    /// Reads a list anew, unless somebody else has just done so.
+    pub(crate) async fn refresh(&self, kind: Kind) -> Result<Vec<Kind>, Error> {
+        let asked = Instant::now();
+        let _turn = self.reading.lock().await;
+        match self.catalog().part(kind).and_then(|part| part.read) {
+            Some(read) if read >= asked => Ok(Vec::new()),
+            _ => self.read_in_turn(&[kind]).await,
+        }
+    }
+
+    async fn read_in_turn(&self, kinds: &[Kind]) -> Result<Vec<Kind>, Error> {
         let facts = self.client.server().await.map_err(|error| {
             let told = match error.symbol {
                 Symbol::ServerCapabilityMissing => error.public_message,
@@ -189,9 +206,17 @@ impl Mount {
             let shared_only = kind == Kind::Resources && says(&facts, OWN_RESOURCES);
             let so_far: usize = read.iter().map(|(_, part)| Part::bytes(part)).sum();
             let room = MAX_LISTS.saturating_sub(self.bytes_besides(kinds) + so_far);
-            let part = match catalog::read(&self.door, kind, &context, shared_only, room).await {
+            let reading = catalog::read(&self.door, kind, &context, shared_only, room);
+            let read_part = match kind {
+                // Whatever else the server has does not wait for what an extension lists.
+                Kind::Skills => {
+                    tokio::time::timeout(WITHIN, reading).await.unwrap_or_else(|_| Err(late(kind)))
+                }
+                _ => reading.await,
+            };
+            let part = match read_part {
                 Ok(part) => part,
-                Err(error) if is_gone(&error) => return Err(error),
+                Err(error) if is_gone(&error) && kind != Kind::Skills => return Err(error),
                 // Some servers have resources and have never heard of templates, or say that they have what they have not.
                 Err(error) if error.symbol() == Symbol::MethodNotFound => Part::none(),
                 // Tools are what most servers are for: that they cannot be known is worth more than a line in the log.
@@ -211,8 +236,19 @@ impl Mount {
         let about = Some(About::of(&facts));
         let mut is_new = catalog.about != about;
         catalog.about = about;
-        self.facts.store(Some(Arc::new(facts)));
         let mut changed = Vec::new();
+        let skills = &mut catalog.parts[Kind::Skills.index()];
+        if !Kind::Skills.offered(&facts) {
+            if skills.take().is_some_and(|known| !known.entries.is_empty()) {
+                changed.push(Kind::Skills);
+            }
+        } else if kinds.contains(&Kind::Resources)
+            && let Some(skills) = skills
+        {
+            // Files of skills are resources, and no other change of skills is ever announced.
+            skills.ttl = Duration::ZERO;
+        }
+        self.facts.store(Some(Arc::new(facts)));
         for (kind, part) in read {
             let known = &mut catalog.parts[kind.index()];
             if !known.as_ref().is_some_and(|known| known.same_as(&part)) {
@@ -239,11 +275,15 @@ impl Mount {
         let facts = self.facts.load();
         let Some(facts) = &*facts else { return false };
         let catalog = self.catalog();
-        let Some(part) = catalog.part(kind) else { return false };
-        let Some(read) = part.read else { return false };
         if !kind.offered(facts) {
             return false;
         }
+        // What an extension lists is read when somebody wants it, and nobody tells when it has changed.
+        if kind == Kind::Skills {
+            return catalog.part(kind).is_none_or(|part| part.good_for(Instant::now()).is_zero());
+        }
+        let Some(part) = catalog.part(kind) else { return false };
+        let Some(read) = part.read else { return false };
         // A server that tells of changes is believed for a while longer than it promises; a legacy one promises nothing.
         let believed = match kind.announced(facts) || facts.era() == tidegate_protocol::Era::Legacy {
             true => part.ttl.max(self.settings.options.cache_ttl),
@@ -377,7 +417,7 @@ impl Mount {
             revision: self.facts.load().as_ref().map(|facts| facts.revision),
             breaker: self.client.circuit().state(),
             in_flight: self.in_flight(),
-            listed: Kind::ALL.map(|kind| catalog.part(kind).map_or(0, |part| part.entries.len())),
+            listed: Kind::CORE.map(|kind| catalog.part(kind).map_or(0, |part| part.entries.len())),
             tools: self.offered_tools(),
         }
     }
@@ -414,6 +454,11 @@ fn seconds(time: Duration) -> String {
 fn says(facts: &ServerInfo, what: &str) -> bool {
     let said = || Some(Object::of(&facts.capabilities)?.object("experimental")?.has(what));
     said().unwrap_or_default()
+}
+
+/// A list that did not come.
+fn late(kind: Kind) -> Error {
+    Error::new(Symbol::Timeout, format!("The server did not answer {} within {WITHIN:?}", kind.method()))
 }
 
 /// Whether a failure says that the server is not there, rather than that it does not do something.

@@ -1,6 +1,6 @@
 //! [`Snapshot`]: what all servers together offer at one moment. Calls read it without a lock; a change makes another.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
@@ -12,13 +12,14 @@ use tidegate_protocol::{Error, Json};
 use tidegate_service::budget::{Budget, Hold};
 
 use crate::catalog::{Catalog, Entry};
+use crate::extensions;
 use crate::kind::Kind;
 use crate::links;
-use crate::list::List;
+use crate::merged_list::MergedList;
 use crate::names::{Names, Owner, Report, Unnamed};
 use crate::pins::Pins;
 use crate::search::{self, Index};
-use crate::uris::Uris;
+use crate::uris::{Uris, has_dot_segment};
 use crate::view::Listed;
 
 /// One server's part of a snapshot in the making.
@@ -28,10 +29,21 @@ pub(crate) struct Source<'a> {
 }
 
 impl Source<'_> {
+    /// Whether the server has such a list, as far as is known.
+    fn may_list(&self, kind: Kind) -> bool {
+        let Some(about) = &self.catalog.about else { return true };
+        kind != Kind::Skills || extensions::declared(&about.capabilities, extensions::SKILLS).is_some()
+    }
+
     /// What it lists, without the tools that the configuration leaves out.
     pub(crate) fn entries(&self, kind: Kind) -> impl Iterator<Item = &Entry> {
         let entries = self.catalog.part(kind).map_or(&[][..], |part| &part.entries);
-        entries.iter().filter(move |entry| kind != Kind::Tools || self.settings.offers(&entry.key))
+        entries.iter().filter(move |entry| match kind {
+            Kind::Tools => self.settings.offers(&entry.key),
+            // Nothing but a way to another folder looks like this, and it is not read either.
+            Kind::Skills => !has_dot_segment(&entry.key),
+            _ => true,
+        })
     }
 }
 
@@ -41,9 +53,9 @@ pub(crate) struct Snapshot {
     pub(crate) tools: Table,
     pub(crate) prompts: Table,
     pub(crate) uris: Uris,
-    pub(crate) lists: [List; 4],
+    pub(crate) lists: [MergedList; Kind::COUNT],
     /// The entries of each list, in its order.
-    pub(crate) entries: [Vec<Listed>; 4],
+    pub(crate) entries: [Vec<Listed>; Kind::COUNT],
     /// For searching tools, once somebody does.
     pub(crate) index: OnceLock<Index>,
     /// What had to be changed, in sentences.
@@ -90,7 +102,7 @@ impl Table {
 }
 
 impl Snapshot {
-    pub(crate) fn list(&self, kind: Kind) -> &List {
+    pub(crate) fn list(&self, kind: Kind) -> &MergedList {
         &self.lists[kind.index()]
     }
 
@@ -108,7 +120,7 @@ impl Snapshot {
         let finish = |kind, entries: &[Listed]| {
             let (until, private) = good(sources, kind);
             let definitions = entries.iter().map(|entry| &entry.definition);
-            List::new(kind, definitions, tools.page_bytes).good(until, private)
+            MergedList::new(kind, definitions, tools.page_bytes).good(until, private)
         };
         let prompts = prompt_table.iter().map(|(name, row)| Listed {
             name: name.clone(),
@@ -120,6 +132,7 @@ impl Snapshot {
             prompts.collect(),
             addressed(sources, Kind::Resources, &uris),
             addressed(sources, Kind::Templates, &uris),
+            addressed(sources, Kind::Skills, &uris),
         ];
         let lists = Kind::ALL.map(|kind| finish(kind, &entries[kind.index()]));
         Snapshot {
@@ -258,16 +271,21 @@ fn hold_schemas(sources: &[Source<'_>], schemas: SchemaStyle) -> Hold {
     Budget::of_process().hold_anyway(3 * bytes)
 }
 
-/// The definitions of resources or templates as they are offered.
+/// The definitions of resources, templates or skills as they are offered.
 fn addressed(sources: &[Source<'_>], kind: Kind, uris: &Uris) -> Vec<Listed> {
     let mut all = Vec::new();
     for (server, source) in sources.iter().enumerate() {
-        for entry in source.entries(kind) {
+        let mut seen = HashSet::new();
+        for entry in source.entries(kind).filter(|entry| kind != Kind::Skills || seen.insert(&entry.key)) {
             let offered = match kind {
                 Kind::Templates => uris.offered_template(server, &entry.key),
                 _ => uris.offered(server, &entry.key),
             };
             let definition = match &offered {
+                _ if kind == Kind::Skills => {
+                    let changed = links::in_skill(&entry.definition, &mut |uri| uris.offered(server, uri));
+                    changed.unwrap_or_else(|| entry.definition.clone())
+                }
                 None => entry.definition.clone(),
                 Some(uri) => {
                     let mut edit = Edit::of(&entry.definition);
@@ -289,7 +307,8 @@ fn good(sources: &[Source<'_>], kind: Kind) -> (Option<Instant>, bool) {
     let now = Instant::now();
     let mut until: Option<Instant> = None;
     let mut private = false;
-    for part in sources.iter().map(|source| source.catalog.part(kind)) {
+    for part in sources.iter().filter(|source| source.may_list(kind)).map(|source| source.catalog.part(kind))
+    {
         let (left, only) = match part {
             Some(part) => (part.good_for(now), part.private),
             // A list that is not known yet may come at any moment.

@@ -1,4 +1,4 @@
-//! Tasks: an id that leaves the gateway is a sealed handle that says whose task it is, and for whom.
+//! Tasks: an id that leaves the gateway is a sealed handle that says whose task it is, and for recipient.
 
 use std::sync::Arc;
 
@@ -8,66 +8,63 @@ use tidegate_protocol::seal::{Binding, digest};
 use tidegate_protocol::{Capability, Error, Json, Method, Object, Symbol};
 use tidegate_service::{Call, Context, Principal, Reply};
 
-use crate::emitted::Whom;
-use crate::gateway::Inner;
+use crate::link_owners::Recipient;
 use crate::links;
 use crate::mount::Mount;
 use crate::questions;
-use crate::route::Place;
+use crate::router::{Route, Router};
 
-impl Inner {
-    /// A question about a task, or an answer to one of its own.
-    pub(crate) async fn task(self: &Arc<Self>, mut call: Call) -> Result<Reply, Error> {
-        may_have_tasks(&call.context)?;
-        let handle =
-            call.params.text("taskId").ok_or_else(|| Error::invalid_params("\"taskId\" must be a string"))?;
-        let (mount, own) = self.open_task(&call.context, &handle).ok_or_else(|| unknown(&handle))?;
-        call.params = call.params.with("taskId", &Json::string(&own));
-        let whom = Whom::of(&call.context);
-        let reply = self.send(Place { mount: mount.clone(), own: None }, "", call).await?;
-        Ok(match reply {
-            Reply::Complete(task) => {
-                let task = questions::in_object(mount.name(), with_id(&task, &handle));
-                Reply::Complete(self.with_offered_uris_in_task(&mount, &whom, task))
-            }
-            reply => reply,
-        })
-    }
-
-    /// A task whose result, if it has one, names addresses as they are offered.
-    fn with_offered_uris_in_task(&self, mount: &Arc<Mount>, whom: &Whom, task: Json) -> Json {
-        if !links::may_hold(task.as_str()) {
-            return task;
+/// A question about a task, or an answer to one of its own.
+pub(crate) async fn answer(router: &Arc<Router>, mut call: Call) -> Result<Reply, Error> {
+    may_have_tasks(&call.context)?;
+    let handle =
+        call.params.text("taskId").ok_or_else(|| Error::invalid_params("\"taskId\" must be a string"))?;
+    let (mount, own) = open(router, &call.context, &handle).ok_or_else(|| unknown(&handle))?;
+    call.params = call.params.with("taskId", &Json::string(&own));
+    let recipient = Recipient::of(&call.context);
+    let reply = router.send(Route { mount: mount.clone(), own: None }, "", call).await?;
+    Ok(match reply {
+        Reply::Complete(task) => {
+            let task = questions::in_object(mount.name(), with_id(&task, &handle));
+            Reply::Complete(with_offered_uris(router, &mount, &recipient, task))
         }
-        let mut edit = Edit::of(&task);
-        if let Some(edit) = &mut edit {
-            edit.map("result", |result| {
-                Some(self.with_offered_uris(mount, &Method::ToolsCall, whom, result.clone()))
-            });
-        }
-        edit.and_then(Edit::finish).unwrap_or(task)
-    }
+        reply => reply,
+    })
+}
 
-    /// A task as it leaves: under a handle.
-    pub(crate) fn sealed_task(&self, mount: &Mount, principal: &Principal, task: &Json) -> Json {
-        let Some(own) = Object::of(task).and_then(|task| task.text("taskId")) else { return task.clone() };
-        let content = format!("{}\0{own}", mount.name());
-        let sealer = self.sealer.load();
-        match sealer.seal(content.as_bytes(), &binding(principal), u64::MAX, tidegate_service::random()) {
-            Some(handle) => with_id(task, &handle),
-            None => task.clone(),
-        }
+/// A task whose result, if it has one, names addresses as they are offered.
+fn with_offered_uris(router: &Router, mount: &Arc<Mount>, recipient: &Recipient, task: Json) -> Json {
+    if !links::may_hold(task.as_str()) {
+        return task;
     }
+    let mut edit = Edit::of(&task);
+    if let Some(edit) = &mut edit {
+        edit.map("result", |result| {
+            Some(router.with_offered_uris(mount, &Method::ToolsCall, recipient, result.clone()))
+        });
+    }
+    edit.and_then(Edit::finish).unwrap_or(task)
+}
 
-    /// Whose task a handle names, and what its server calls it.
-    pub(crate) fn open_task(&self, context: &Context, handle: &str) -> Option<(Arc<Mount>, ByteString)> {
-        let content = self.sealer.load().open(handle, &binding(&context.principal), 0).ok()?;
-        let content = String::from_utf8(content).ok()?;
-        let (name, own) = content.split_once('\0')?;
-        let state = self.state.load();
-        let mount = state.mounts.iter().find(|mount| mount.name() == name)?;
-        Some((mount.clone(), own.into()))
+/// A task as it leaves: under a handle.
+pub(crate) fn sealed(router: &Router, mount: &Mount, principal: &Principal, task: &Json) -> Json {
+    let Some(own) = Object::of(task).and_then(|task| task.text("taskId")) else { return task.clone() };
+    let content = format!("{}\0{own}", mount.name());
+    let sealer = router.sealer.load();
+    match sealer.seal(content.as_bytes(), &binding(principal), u64::MAX, tidegate_service::random()) {
+        Some(handle) => with_id(task, &handle),
+        None => task.clone(),
     }
+}
+
+/// Whose task a handle names, and what its server calls it.
+pub(crate) fn open(router: &Router, context: &Context, handle: &str) -> Option<(Arc<Mount>, ByteString)> {
+    let content = router.sealer.load().open(handle, &binding(&context.principal), 0).ok()?;
+    let content = String::from_utf8(content).ok()?;
+    let (name, own) = content.split_once('\0')?;
+    let state = router.state.load();
+    let mount = state.mounts.iter().find(|mount| mount.name() == name)?;
+    Some((mount.clone(), own.into()))
 }
 
 /// A task under another id.

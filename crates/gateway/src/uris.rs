@@ -3,6 +3,11 @@
 //! An address that only one server lists stays as it is. One that several list is offered once for each, qualified with
 //! the server's name: `notes+file:///a` is `file:///a` of the server `notes`. Addresses of user interfaces must begin with
 //! `ui://`, so there the name goes behind that.
+//!
+//! Addresses of skills are another matter: two servers may well have a skill of the same name, and a host that takes one for
+//! the other has been deceived (SEP-2640). As soon as there are two servers, the server's label is the first segment of every
+//! `skill://` address, listed or not, and that segment alone says whose it is. Nothing of the rest is looked at, so nothing in
+//! it leads to another server.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,6 +15,7 @@ use bytestring::ByteString;
 use tidegate_protocol::template::{MatchSteps, Template};
 
 use crate::kind::Kind;
+use crate::links;
 use crate::snapshot::Source;
 
 /// Which addresses belong to which server.
@@ -21,6 +27,8 @@ pub(crate) struct Uris {
     /// The servers that have resources of a scheme.
     schemes: HashMap<String, HashSet<usize>>,
     servers: Vec<Server>,
+    /// Whether there are several servers.
+    is_union: bool,
 }
 
 /// A template as it is offered.
@@ -36,6 +44,8 @@ struct Offered {
 struct Server {
     /// Its name as it may stand in a scheme.
     label: String,
+    /// Its addresses of skills, as it spells them.
+    skills: HashSet<ByteString>,
     /// Addresses that others list too.
     shared: HashSet<ByteString>,
     /// Templates that others list too.
@@ -45,24 +55,36 @@ struct Server {
 impl Uris {
     /// Takes what servers list.
     pub(crate) fn new(sources: &[Source<'_>]) -> Uris {
-        let shared = [Kind::Resources, Kind::Templates].map(|kind| shared(sources, kind));
-        let mut uris = Uris::default();
+        let mut uris = Uris { is_union: sources.len() > 1, ..Uris::default() };
+        let listed: Vec<Vec<ByteString>> = sources.iter().map(|source| uris.addresses(source)).collect();
+        let templates = |source: &Source<'_>| -> Vec<ByteString> {
+            source.entries(Kind::Templates).map(|entry| entry.key.clone()).collect()
+        };
+        let templates: Vec<Vec<ByteString>> = sources.iter().map(templates).collect();
+        let shared = [&listed, &templates].map(|all| shared(all));
         for (at, source) in sources.iter().enumerate() {
             let mut server = Server { label: uris.free_label(&source.settings.name), ..Server::default() };
-            for entry in source.entries(Kind::Resources) {
-                uris.note_scheme(&entry.key, at);
-                let qualified = shared[0].contains(&entry.key);
-                if qualified {
-                    server.shared.insert(entry.key.clone());
+            for own in &listed[at] {
+                if uris.is_of_skill(own) {
+                    server.skills.insert(own.clone());
+                    continue;
                 }
-                let offered = if qualified { server.qualify(&entry.key) } else { entry.key.clone() };
-                uris.listed.entry(offered).or_insert((at, entry.key.clone()));
+                uris.note_scheme(own, at);
+                let qualified = shared[0].contains(own);
+                if qualified {
+                    server.shared.insert(own.clone());
+                }
+                let offered = if qualified { server.qualify(own) } else { own.clone() };
+                uris.listed.entry(offered).or_insert((at, own.clone()));
             }
             for entry in source.entries(Kind::Templates) {
-                uris.note_scheme(&entry.key, at);
-                let qualified = shared[1].contains(&entry.key);
+                let of_skill = uris.is_of_skill(&entry.key);
+                if !of_skill {
+                    uris.note_scheme(&entry.key, at);
+                }
+                let qualified = of_skill || shared[1].contains(&entry.key);
                 let offered = if qualified { server.qualify(&entry.key) } else { entry.key.clone() };
-                if qualified {
+                if qualified && !of_skill {
                     server.shared_templates.extend(Template::parse(&entry.key));
                 }
                 match Template::parse(&offered) {
@@ -75,6 +97,35 @@ impl Uris {
             uris.servers.push(server);
         }
         uris
+    }
+
+    /// The addresses that a server lists: of resources, of skills, and of the files of skills that are elsewhere than other
+    /// skills are.
+    fn addresses(&self, source: &Source<'_>) -> Vec<ByteString> {
+        let mut all: Vec<ByteString> =
+            source.entries(Kind::Resources).map(|entry| entry.key.clone()).collect();
+        for skill in source.entries(Kind::Skills) {
+            match self.is_of_skill(&skill.key) {
+                true => all.push(skill.key.clone()),
+                false => {
+                    _ = links::in_skill(&skill.definition, &mut |uri| {
+                        all.push(uri.into());
+                        None
+                    })
+                }
+            }
+        }
+        all
+    }
+
+    /// Whether the first segment of an address says whose it is: if it is one of a skill, and there are several servers.
+    pub(crate) fn is_of_skill(&self, uri: &str) -> bool {
+        self.is_union && split_skill(uri).is_some()
+    }
+
+    /// By what a server is called in addresses.
+    pub(crate) fn label(&self, server: usize) -> &str {
+        self.servers.get(server).map_or("", |server| &server.label)
     }
 
     /// A label for a server that none before it has: two names may differ only in what a scheme cannot hold.
@@ -91,8 +142,13 @@ impl Uris {
         }
     }
 
-    /// Whose an address is, and how its server spells it: by list, then by template.
+    /// Whose an address is, and how its server spells it: by its first segment if it is one of a skill, else by list, then by
+    /// template.
     pub(crate) fn find(&self, uri: &str) -> Option<(usize, ByteString)> {
+        if self.is_of_skill(uri) {
+            let of = |(at, server): (usize, &Server)| Some((at, server.unqualify(uri)?));
+            return self.servers.iter().enumerate().find_map(of).filter(|_| !has_dot_segment(uri));
+        }
         if let Some((server, own)) = self.listed.get(uri) {
             return Some((*server, own.clone()));
         }
@@ -138,19 +194,21 @@ impl Uris {
     /// How an address of a server is offered; `None` as it is.
     pub(crate) fn offered(&self, server: usize, own: &str) -> Option<ByteString> {
         let server = self.servers.get(server)?;
-        server.is_shared(own).then(|| server.qualify(own))
+        (self.is_of_skill(own) || server.is_shared(own)).then(|| server.qualify(own))
     }
 
     /// How a template of a server is offered; `None` as it is.
     pub(crate) fn offered_template(&self, server: usize, own: &str) -> Option<ByteString> {
         let server = self.servers.get(server)?;
-        server.shared_templates.iter().any(|t| t.as_str() == own).then(|| server.qualify(own))
+        let is_shared = || server.shared_templates.iter().any(|t| t.as_str() == own);
+        (self.is_of_skill(own) || is_shared()).then(|| server.qualify(own))
     }
 
-    /// The servers that an address could be of: for the sentence that says so.
-    pub(crate) fn candidates(&self, uri: &str) -> Vec<ByteString> {
-        let shared = self.servers.iter().filter(|server| server.is_shared(uri));
-        shared.map(|server| server.qualify(uri)).collect()
+    /// The servers that an address could be of, and what it is there: for the sentence that says so.
+    pub(crate) fn candidates(&self, uri: &str) -> Vec<(usize, ByteString)> {
+        let has = |server: &Server| server.skills.contains(uri) || server.is_shared(uri);
+        let with = self.servers.iter().enumerate().filter(|(_, server)| has(server));
+        with.map(|(at, server)| (at, server.qualify(uri))).collect()
     }
 }
 
@@ -162,6 +220,9 @@ impl Server {
     }
 
     fn qualify(&self, own: &str) -> ByteString {
+        if let Some((scheme, path)) = split_skill(own) {
+            return format!("{scheme}{}/{path}", self.label).into();
+        }
         match own.strip_prefix("ui://") {
             Some(rest) => format!("ui://{}+{rest}", self.label).into(),
             None => format!("{}+{own}", self.label).into(),
@@ -169,6 +230,10 @@ impl Server {
     }
 
     fn unqualify(&self, offered: &str) -> Option<ByteString> {
+        if let Some((scheme, path)) = split_skill(offered) {
+            let own = path.strip_prefix(self.label.as_str())?.strip_prefix('/')?;
+            return Some(format!("{scheme}{own}").into());
+        }
         let (before, named) = match offered.strip_prefix("ui://") {
             Some(rest) => ("ui://", rest),
             None => ("", offered),
@@ -179,17 +244,33 @@ impl Server {
 }
 
 /// The addresses or templates that more than one server lists.
-fn shared(sources: &[Source<'_>], kind: Kind) -> HashSet<ByteString> {
+fn shared(listed: &[Vec<ByteString>]) -> HashSet<ByteString> {
     let mut owner: HashMap<&ByteString, usize> = HashMap::new();
     let mut shared = HashSet::new();
-    for (at, source) in sources.iter().enumerate() {
-        for entry in source.entries(kind) {
-            if *owner.entry(&entry.key).or_insert(at) != at {
-                shared.insert(entry.key.clone());
+    for (at, all) in listed.iter().enumerate() {
+        for own in all {
+            if *owner.entry(own).or_insert(at) != at {
+                shared.insert(own.clone());
             }
         }
     }
     shared
+}
+
+/// The scheme of a skill's address with its slashes, and what follows. Schemes are the same in any case (RFC 3986, 3.1).
+fn split_skill(uri: &str) -> Option<(&str, &str)> {
+    const SCHEME: &str = "skill://";
+    let (scheme, path) = uri.split_at_checked(SCHEME.len())?;
+    scheme.eq_ignore_ascii_case(SCHEME).then_some((scheme, path))
+}
+
+/// Whether a segment of an address is `.` or `..`, also as `%2e`: whoever resolves that ends up elsewhere.
+pub(crate) fn has_dot_segment(uri: &str) -> bool {
+    let is_dots = |segment: &str| {
+        let plain = || segment.replace("%2e", ".").replace("%2E", ".");
+        segment.starts_with(['.', '%']) && matches!(&*plain(), "." | "..")
+    };
+    uri.split(['/', '\\', '?', '#']).any(is_dots)
 }
 
 /// A server's name as it may stand in a scheme (RFC 3986, section 3.1).

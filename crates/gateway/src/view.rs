@@ -14,9 +14,9 @@ use tidegate_protocol::Json;
 use tidegate_service::{Call, Context};
 
 use crate::build::State;
-use crate::gateway::Inner;
+use crate::extensions::{named_server, sees_skill};
 use crate::kind::Kind;
-use crate::list::List;
+use crate::merged_list::MergedList;
 use crate::mount::Mount;
 
 /// Most views that are kept of one snapshot. The one that was not used for longest is made anew when it is wanted again.
@@ -76,13 +76,13 @@ pub(crate) struct Listed {
 }
 
 /// The entries of each list that are shown, by their index in the snapshot.
-type View = [Vec<u32>; 4];
+type View = [Vec<u32>; Kind::COUNT];
 
 /// The views of one snapshot, the one that was used last in front.
 #[derive(Default)]
-pub(crate) struct Views(Mutex<VecDeque<(ViewKey, Arc<View>)>>);
+pub(crate) struct ViewCache(Mutex<VecDeque<(ViewKey, Arc<View>)>>);
 
-impl Views {
+impl ViewCache {
     fn get(&self, key: &ViewKey, make: impl FnOnce() -> View) -> Arc<View> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known.iter().position(|(other, _)| other == key).and_then(|at| known.remove(at));
@@ -98,23 +98,32 @@ impl From<Kind> for OfferKind {
         match kind {
             Kind::Tools => OfferKind::Tool,
             Kind::Prompts => OfferKind::Prompt,
-            Kind::Resources => OfferKind::Resource,
+            Kind::Resources | Kind::Skills => OfferKind::Resource,
             Kind::Templates => OfferKind::ResourceTemplate,
         }
     }
 }
 
-impl Inner {
+/// Who sees what of a gateway.
+#[derive(Default)]
+pub(crate) struct Views(pub(crate) Option<Arc<dyn Visibility>>);
+
+impl Views {
     /// Whether a caller sees something. What is not seen is unknown.
     pub(crate) fn sees(&self, context: &Context, kind: OfferKind, name: &str, server: &str) -> bool {
-        let Some(visibility) = &self.visibility else { return true };
+        let Some(visibility) = &self.0 else { return true };
         let Some(view) = visibility.view(context) else { return true };
         visibility.shows(&view, &Offer { kind, name, server })
     }
 
+    /// Whether there may be something that a caller does not see.
+    pub(crate) fn is_restricted(&self, context: &Context) -> bool {
+        self.0.as_ref().is_some_and(|visibility| visibility.view(context).is_some())
+    }
+
     /// Whether a caller sees the tool of this name.
     pub(crate) fn sees_tool(&self, state: &State, context: &Context, name: &str) -> bool {
-        self.visibility.is_none()
+        self.0.is_none()
             || state
                 .snapshot
                 .tools
@@ -124,7 +133,7 @@ impl Inner {
 
     /// The view of whoever makes a call; none if that is everything.
     fn view(&self, state: &State, call: &Call) -> Option<Arc<View>> {
-        let visibility = self.visibility.as_ref()?;
+        let visibility = self.0.as_ref()?;
         let key = visibility.view(&call.context)?;
         Some(state.views.get(&key, || {
             Kind::ALL.map(|kind| {
@@ -133,7 +142,14 @@ impl Inner {
                     None => true,
                     Some(server) => {
                         let server = state.mounts.get(server).map_or("", |mount| mount.name());
-                        visibility.shows(&key, &Offer { kind: kind.into(), name: &entry.name, server })
+                        let shows = |kind, name: &str| visibility.shows(&key, &Offer { kind, name, server });
+                        match kind {
+                            Kind::Skills => {
+                                shows(OfferKind::Method, kind.method().as_str())
+                                    && sees_skill(&entry.definition, |uri| shows(OfferKind::Resource, uri))
+                            }
+                            _ => shows(kind.into(), &entry.name),
+                        }
                     }
                 });
                 shown.map(|(at, _)| at as u32).collect()
@@ -142,10 +158,26 @@ impl Inner {
     }
 
     /// A list as the caller of `call` sees it.
-    pub(crate) fn list_for<'a>(&self, state: &'a State, kind: Kind, call: &Call) -> Cow<'a, List> {
+    pub(crate) fn list_for<'a>(&self, state: &'a State, kind: Kind, call: &Call) -> Cow<'a, MergedList> {
         let whole = state.snapshot.list(kind);
-        let Some(view) = self.view(state, call) else { return Cow::Borrowed(whole) };
-        let shown = shown(state, &view, kind).map(|entry| &entry.definition);
+        // Some want to know what one server has of it.
+        let only = match kind {
+            Kind::Skills => named_server(state, call).ok().flatten(),
+            _ => None,
+        };
+        let view = self.view(state, call);
+        if view.is_none() && only.is_none() {
+            return Cow::Borrowed(whole);
+        }
+        let entries: Vec<&Listed> = match &view {
+            Some(view) => shown(state, view, kind).collect(),
+            None => state.snapshot.entries[kind.index()].iter().collect(),
+        };
+        let is_of = |at: usize, only: &Arc<Mount>| state.mounts.get(at).is_some_and(|m| Arc::ptr_eq(m, only));
+        let is_wanted = |entry: &&&Listed| {
+            only.as_ref().is_none_or(|only| entry.server.is_some_and(|at| is_of(at, only)))
+        };
+        let shown = entries.iter().filter(is_wanted).map(|entry| &entry.definition);
         // It depends on who asks, so nobody may show it to anybody else.
         Cow::Owned(whole.narrowed(shown, state.tools.page_bytes))
     }

@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use tidegate_protocol::{Error, Json, Method, Profile, Revision, Symbol};
-use tidegate_service::{Call, HOP_LIMIT, Reply};
+use tidegate_protocol::{Error, Json, Method, Profile, Revision};
+use tidegate_service::{Call, Reply};
 
 use crate::run::{Run, Step};
 use crate::server::Core;
@@ -59,10 +59,8 @@ impl tower::Service<Call> for Framework {
 }
 
 fn start(core: &Arc<Core>, call: Call) -> Started {
-    if call.context.hops > HOP_LIMIT {
-        let message =
-            format!("The call went through more than {HOP_LIMIT} gateways: they are connected in a loop");
-        return Started::failed(Error::new(Symbol::LoopDetected, message));
+    if let Err(error) = call.context.check_hops() {
+        return Started::failed(error);
     }
     let has = core.kinds();
     match call.method {

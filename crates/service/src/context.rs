@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytestring::ByteString;
-use tidegate_protocol::{ClientCapabilities, Json, Level, Profile, Revision};
+use tidegate_protocol::{ClientCapabilities, Error, Json, Level, Profile, Revision, Symbol};
 use tokio_util::sync::CancellationToken;
 
 use crate::correlation::CorrelationId;
@@ -17,6 +17,12 @@ use crate::principal::{Claims, Identity, Principal};
 
 /// Through how many gateways a call may go, so that loops end.
 pub const HOP_LIMIT: u8 = 8;
+
+#[cold]
+fn looped() -> Error {
+    let what = format!("The call passed through more than {HOP_LIMIT} gateways: they form a loop");
+    Error::new(Symbol::LoopDetected, what)
+}
 
 /// One peer as the transport tells it from others: a legacy session, or a stdio connection. A stateless HTTP request
 /// comes from nobody in particular.
@@ -161,6 +167,12 @@ impl Terms {
 }
 
 impl Context {
+    /// Refuses a call that went through more gateways than [`HOP_LIMIT`]: they are connected in a loop.
+    #[inline]
+    pub fn check_hops(&self) -> Result<(), Error> {
+        if self.hops <= HOP_LIMIT { Ok(()) } else { Err(looped()) }
+    }
+
     /// The context of a call in `revision`, with nothing else said about it.
     pub fn new(correlation: CorrelationId, revision: Revision) -> Context {
         Context::from(Terms {

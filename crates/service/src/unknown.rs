@@ -69,6 +69,26 @@ fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a 
     near.into_iter().take(SUGGESTIONS).map(|(_, name)| name).collect()
 }
 
+/// The name that is most likely meant by one that does not exist, if any is likely: for a question such as "did you mean …?".
+///
+/// ```
+/// use tidegate_service::nearest_name;
+///
+/// assert_eq!(nearest_name("tiemout", ["command", "timeout"]), Some("timeout"));
+/// assert_eq!(nearest_name("zzz", ["command", "timeout"]), None);
+/// ```
+pub fn nearest_name<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    const LIKELY: f64 = 0.8;
+    let wanted = start(wanted, COMPARED_BYTES).to_lowercase();
+    names
+        .into_iter()
+        .take(LOOKED_AT)
+        .map(|name| (strsim::jaro_winkler(&wanted, &start(name, COMPARED_BYTES).to_lowercase()), name))
+        .filter(|(likeness, _)| *likeness >= LIKELY)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
 /// Which pairs of neighbouring characters a name has: a bit for each of 128 classes of pairs.
 #[derive(Clone, Copy)]
 struct Pairs(u128);

@@ -188,7 +188,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     }
     let back = Back::default();
     let dial = dial::with(serve.errors.into(), ancestry.clone(), back.clone());
-    let gateway = Gateway::builder(settings.clone()).dial(dial).start()?;
+    let gateway = Gateway::builder().settings(settings.clone()).dial(dial).start()?;
     back.lead_to(Some(gateway.clone()));
     let mut announcer = Announcer::new(gateway.clone());
     announcer.announce();

@@ -31,7 +31,7 @@ impl Origin {
             Some(file) => Origin::File(file.to_owned(), Watcher::start(file)),
             None => {
                 let watched = |path: PathBuf| (path.clone(), Watcher::start(path));
-                Origin::Nothing(Config::places().into_iter().map(watched).collect())
+                Origin::Nothing(Config::search_paths().into_iter().map(watched).collect())
             }
         }
     }

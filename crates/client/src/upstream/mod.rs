@@ -13,7 +13,7 @@ use std::task::{Context as Poller, Poll};
 use tidegate_protocol::seal::Sealer;
 use tidegate_protocol::{Error, Method, Symbol};
 use tidegate_service::events::{self, EraChanged, Event};
-use tidegate_service::{Call, CallerId, HOP_LIMIT, Reply};
+use tidegate_service::{Call, CallerId, Reply};
 use tokio_util::sync::CancellationToken;
 
 use crate::cache::ToolCache;
@@ -95,9 +95,8 @@ impl Upstream {
 
     /// Answers a call. With handlers, questions are answered on the way.
     pub(crate) async fn call(self: &Arc<Self>, call: &Call) -> Reply {
-        if call.context.hops > HOP_LIMIT {
-            let what = format!("The call passed through more than {HOP_LIMIT} gateways: they form a loop");
-            return Reply::Error(Error::new(Symbol::LoopDetected, what));
+        if let Err(error) = call.context.check_hops() {
+            return Reply::Error(error);
         }
         let _busy = self.busy();
         // Pinned here, because it is large and would otherwise be moved into the selection.

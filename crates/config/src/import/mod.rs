@@ -1,6 +1,6 @@
 //! Importing the servers of other programs.
 
-mod own;
+mod own_entry;
 mod program;
 mod translate;
 
@@ -9,16 +9,16 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use tidegate_client::{ServersFile, ServersFileError};
+use tidegate_service::nearest_name;
 
-use self::own::Own;
-use self::program::Kept;
+use self::own_entry::OwnEntries;
+use self::program::ImportedServer;
 use crate::config::Variables;
-use crate::edit::{EditError, Open};
+use crate::edit::{EditError, OpenFile};
 use crate::entry::ServerEntry;
-use crate::error::nearest;
 use crate::names;
 
-pub use program::{Found, Program, found};
+pub use program::{Program, ProgramFile, program_files};
 
 /// The program, or the file, that servers are imported from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub enum Origin {
 
 /// How to import.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Options {
+pub struct ImportSettings {
     /// Whether to replace servers of the same name.
     pub replace: bool,
     /// Whether to write nothing.
@@ -108,7 +108,7 @@ impl Origin {
 fn load(path: &Path) -> Result<ServersFile, ImportError> {
     let text = path.to_string_lossy();
     if !path.exists() && !text.contains(['/', '\\', '.']) {
-        let near = nearest(&text, Program::ALL.iter().map(|program| program.name()));
+        let near = nearest_name(&text, Program::ALL.iter().map(|program| program.name()));
         return Err(ImportError::Unknown { word: text.into_owned(), near });
     }
     ServersFile::load(path).map_err(ImportError::File)
@@ -119,13 +119,13 @@ fn load(path: &Path) -> Result<ServersFile, ImportError> {
 pub fn import(
     path: &Path,
     from: &Origin,
-    options: Options,
+    options: ImportSettings,
     env: Variables<'_>,
 ) -> Result<Imported, ImportError> {
-    let mut open = Open::read(path).map_err(ImportError::Edit)?;
+    let mut open = OpenFile::read(path).map_err(ImportError::Edit)?;
     let mut imported = Imported::default();
     let files = from.load(&mut imported.notes)?;
-    let own = Own::of(&open);
+    let own = OwnEntries::of(&open);
     let mut kept = BTreeMap::new();
     for file in &files {
         imported.files.push(file.origin().to_owned());
@@ -150,9 +150,9 @@ pub fn import(
 impl Imported {
     fn take(
         &mut self,
-        open: &mut Open,
-        own: &Own,
-        kept: &mut BTreeMap<String, Kept>,
+        open: &mut OpenFile,
+        own: &OwnEntries,
+        kept: &mut BTreeMap<String, ImportedServer>,
         file: &ServersFile,
         name: &str,
         replace: bool,
@@ -169,7 +169,7 @@ impl Imported {
                 return Ok(());
             }
         };
-        if own.is(&description) {
+        if own.contains(&description) {
             self.notes.push(format!("{name:?} is skipped: it is Tidegate itself."));
             return Ok(());
         }
@@ -200,7 +200,7 @@ impl Imported {
             ));
         }
         open.add(&fit, &entry, true)?;
-        kept.insert(fit.clone(), Kept { file: file.origin().to_owned(), description });
+        kept.insert(fit.clone(), ImportedServer { file: file.origin().to_owned(), description });
         self.servers.push((fit, entry));
         Ok(())
     }

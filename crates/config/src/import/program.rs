@@ -31,7 +31,7 @@ pub enum Program {
 /// A file of another program that has servers.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
-pub struct Found {
+pub struct ProgramFile {
     /// The program.
     pub program: Program,
     /// The file.
@@ -41,7 +41,7 @@ pub struct Found {
 }
 
 /// A server that was imported already, and where it came from.
-pub(super) struct Kept {
+pub(super) struct ImportedServer {
     pub(super) file: PathBuf,
     pub(super) description: Description,
 }
@@ -107,19 +107,19 @@ impl Program {
 }
 
 /// The files of all programs that exist and have servers, or cannot be read.
-pub fn found() -> Vec<Found> {
+pub fn program_files() -> Vec<ProgramFile> {
     let owner = |label: &str| {
         let owners = Program::ALL.iter().filter(|program| **program != Program::Claude);
         owners.copied().find(|program| label.starts_with(program.label()))
     };
-    let found = |(label, file): (&str, PathBuf)| {
+    let file_with_servers = |(label, file): (&str, PathBuf)| {
         let servers = match ServersFile::load(&file) {
             Ok(servers) if servers.names().len() == 0 => return None,
             Ok(servers) => Ok(servers.names().len()),
             Err(ServersFileError::NoServers { .. }) => return None,
             Err(error) => Err(error.to_string()),
         };
-        Some(Found { program: owner(label)?, file, servers })
+        Some(ProgramFile { program: owner(label)?, file, servers })
     };
-    well_known_files().into_iter().filter(|(_, file)| file.is_file()).filter_map(found).collect()
+    well_known_files().into_iter().filter(|(_, file)| file.is_file()).filter_map(file_with_servers).collect()
 }

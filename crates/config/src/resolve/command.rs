@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use tidegate_client::{Command, Target, parse_env_file};
 
 use super::Resolver;
-use crate::absent::Missing;
-use crate::read;
+use crate::missing_reference::Missing;
+use crate::read_file;
 use crate::written::{Server, Words};
 
 impl Resolver<'_> {
@@ -109,7 +109,7 @@ impl Resolver<'_> {
     fn env_file(&mut self, name: &str, file: Option<&str>) -> BTreeMap<String, String> {
         let at = ["servers", name, "env_file"];
         let Some(path) = file.and_then(|file| self.path(&at, file)) else { return BTreeMap::new() };
-        let text = match self.secrets.file(&path, read::MAX_BYTES) {
+        let text = match self.secrets.file(&path, read_file::MAX_BYTES) {
             Ok(text) => text,
             Err(sentence) => {
                 self.absent.add(&at, Missing::File(sentence));

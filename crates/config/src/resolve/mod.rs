@@ -2,10 +2,10 @@
 //! is wrong counts as its default until the end.
 
 mod command;
+mod connection;
 mod protocol;
 mod sealing;
 mod server;
-mod terms;
 mod values;
 
 use std::collections::BTreeMap;
@@ -14,20 +14,20 @@ use std::path::Path;
 use etcetera::BaseStrategy;
 use tidegate_builtin::{Builtins, Findings};
 
-use crate::absent::{self, Absences, Missing};
 use crate::disabled::{DisabledServer, advice};
 use crate::document::Document;
 use crate::error::{ConfigError, Problem};
 use crate::listen::{self, ListenAddress};
+use crate::missing_reference::{self, Missing, MissingReference, MissingReferences};
 use crate::patterns::Patterns;
-use crate::places::{self, Places};
 use crate::secrets::{Fault, Secrets};
 use crate::section::Section;
 use crate::settings::{
     LONGEST_NAMES, ListenSettings, NameStyle, PinMode, SHORTEST_NAMES, SchemaStyle, Settings, ToolMode,
     ToolSettings,
 };
-use crate::written::{self, File, Place, Time, Tools};
+use crate::source_map::{self, SourceMap};
+use crate::written::{self, Directory, File, Time, Tools};
 
 /// What a configuration means.
 pub(crate) fn settings(
@@ -36,11 +36,11 @@ pub(crate) fn settings(
     builtins: &Builtins,
     secrets: &Secrets<'_>,
 ) -> Result<Settings, ConfigError> {
-    let Document { file, sections, places, mut shown, problems, absent, removed, .. } = document;
+    let Document { file, sections, source_map, mut shown, problems, absent, removed, .. } = document;
     let mut resolver = Resolver {
         builtins,
         secrets,
-        places: &places,
+        source_map: &source_map,
         problems,
         notes: Vec::new(),
         absent,
@@ -93,11 +93,11 @@ struct Resolver<'a> {
     /// The servers of the program.
     builtins: &'a Builtins,
     secrets: &'a Secrets<'a>,
-    places: &'a Places,
+    source_map: &'a SourceMap,
     problems: Vec<Problem>,
     notes: Vec<String>,
     /// What servers refer to that does not exist.
-    absent: Absences,
+    absent: MissingReferences,
     /// Fields that could not be read.
     removed: Vec<Vec<String>>,
     /// The variables that every program gets.
@@ -116,9 +116,9 @@ impl Resolver<'_> {
         let listen = self.listen(&file);
         let drain = self.time(&["drain"], file.drain.as_ref(), Settings::default().drain);
         let state_dir = match file.state_dir {
-            Some(Place::Off) => None,
-            Some(Place::At(path)) => self.path(&["state_dir"], &path),
-            Some(Place::Usual) | None => self.usual_state_dir(),
+            Some(Directory::Off) => None,
+            Some(Directory::At(path)) => self.path(&["state_dir"], &path),
+            Some(Directory::Usual) | None => self.usual_state_dir(),
         };
         let sealing_keys = self.sealing_keys(&file.sealing_keys);
         let tools = self.tools(&file.tools);
@@ -149,7 +149,7 @@ impl Resolver<'_> {
                 }
                 Missing::File(sentence) => sentence.clone(),
             };
-            problems.push(self.places.problem(&path, sentence));
+            problems.push(self.source_map.problem(&path, sentence));
         }
         problems.sort_by_key(|problem| problem.at);
         problems
@@ -260,7 +260,7 @@ impl Resolver<'_> {
         usual
     }
 
-    fn path(&mut self, at: places::Path<'_>, text: &str) -> Option<std::path::PathBuf> {
+    fn path(&mut self, at: source_map::Path<'_>, text: &str) -> Option<std::path::PathBuf> {
         if text.trim().is_empty() {
             self.wrong(at, "must be a path, and is empty");
             return None;
@@ -268,7 +268,7 @@ impl Resolver<'_> {
         Some(self.secrets.path(text))
     }
 
-    fn patterns(&mut self, at: places::Path<'_>, texts: &[String]) -> Patterns {
+    fn patterns(&mut self, at: source_map::Path<'_>, texts: &[String]) -> Patterns {
         match Patterns::new(texts) {
             Ok(patterns) => patterns,
             Err(error) => {
@@ -280,7 +280,7 @@ impl Resolver<'_> {
 
     fn time(
         &mut self,
-        at: places::Path<'_>,
+        at: source_map::Path<'_>,
         time: Option<&Time>,
         usual: std::time::Duration,
     ) -> std::time::Duration {
@@ -291,7 +291,7 @@ impl Resolver<'_> {
         })
     }
 
-    fn size(&mut self, at: places::Path<'_>, size: Option<&written::Size>, usual: usize) -> usize {
+    fn size(&mut self, at: source_map::Path<'_>, size: Option<&written::Size>, usual: usize) -> usize {
         let Some(size) = size else { return usual };
         values::size(size).unwrap_or_else(|sentence| {
             self.wrong(at, sentence);
@@ -300,7 +300,7 @@ impl Resolver<'_> {
     }
 
     /// Something that a server refers to cannot be had: the server is not used.
-    fn lacks(&mut self, at: places::Path<'_>, fault: Fault) {
+    fn lacks(&mut self, at: source_map::Path<'_>, fault: Fault) {
         match fault {
             Fault::Missing(what) => self.absent.add(at, what),
             Fault::Wrong(sentence) => self.wrong(at, sentence),
@@ -310,10 +310,10 @@ impl Resolver<'_> {
     /// The server as one that is not used, if it refers to what does not exist.
     fn without(&self, name: &str) -> Option<DisabledServer> {
         let located = |absent| {
-            let absent: &absent::Absent = absent;
+            let absent: &MissingReference = absent;
             let path: Vec<&str> = absent.path.iter().map(String::as_str).collect();
-            let line = self.places.line(&path);
-            (line, (absent, absent::place(&path, line)))
+            let line = self.source_map.line(&path);
+            (line, (absent, missing_reference::location(&path, line)))
         };
         let mut absent: Vec<_> = self.absent.of(name).into_iter().map(located).collect();
         absent.sort_by_key(|(line, _)| *line);
@@ -322,7 +322,7 @@ impl Resolver<'_> {
     }
 
     /// Something is not there that one of these fields would be. It is no news if one of them could not be read.
-    fn required(&mut self, at: places::Path<'_>, fields: &[&str], sentence: &str) {
+    fn required(&mut self, at: source_map::Path<'_>, fields: &[&str], sentence: &str) {
         let was_there = |field: &str| {
             self.removed
                 .iter()
@@ -333,7 +333,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn check_variables(&mut self, at: places::Path<'_>, variables: &BTreeMap<String, String>) {
+    fn check_variables(&mut self, at: source_map::Path<'_>, variables: &BTreeMap<String, String>) {
         for (variable, value) in variables {
             let at = [at, &[variable]].concat();
             if variable.is_empty() || variable.contains(['=', '\0']) {
@@ -345,18 +345,18 @@ impl Resolver<'_> {
         }
     }
 
-    fn wrong(&mut self, at: places::Path<'_>, sentence: impl Into<String>) {
+    fn wrong(&mut self, at: source_map::Path<'_>, sentence: impl Into<String>) {
         if self.absent.covers(at) {
             return;
         }
-        let problem = self.places.problem(at, sentence);
+        let problem = self.source_map.problem(at, sentence);
         // What is wrong with a default is wrong with every server, and is said once.
         if !self.problems.contains(&problem) {
             self.problems.push(problem);
         }
     }
 
-    fn note(&mut self, at: places::Path<'_>, sentence: &str) {
-        self.notes.push(format!("{} {sentence}", places::dotted(at)));
+    fn note(&mut self, at: source_map::Path<'_>, sentence: &str) {
+        self.notes.push(format!("{} {sentence}", source_map::dotted(at)));
     }
 }

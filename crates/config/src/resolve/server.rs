@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use http::{HeaderName, HeaderValue};
 use tidegate_client::{Remote, Target, TargetError};
+use tidegate_service::nearest_name;
 
 use super::Resolver;
 use crate::disabled::DisabledServer;
-use crate::error::nearest;
 use crate::names;
 use crate::settings::{NameStyle, ServerSettings, Source, ToolOverride};
 use crate::written::{Server, Tool, Transport};
@@ -31,7 +31,7 @@ impl Resolver<'_> {
         // A server whose source is wrong is looked at all the same, for whatever else is wrong.
         let placeholder = || Source::Builtin(String::new());
         let mut settings = ServerSettings::new(&name, source.unwrap_or_else(placeholder));
-        self.terms(&name, &server, &mut settings.options);
+        self.connection(&name, &server, &mut settings.options);
         self.protocol(&name, &server, &mut settings.options);
         if let Some(prefix) = &server.prefix {
             if style == NameStyle::Portable && !prefix.is_empty() && !names::is_portable(prefix) {
@@ -161,7 +161,7 @@ impl Resolver<'_> {
         if self.builtins.get(builtin).is_some() {
             return Some(Source::Builtin(builtin.to_owned()));
         }
-        let meant = nearest(builtin, self.builtins.names());
+        let meant = nearest_name(builtin, self.builtins.names());
         let hint = meant.map_or(String::new(), |meant| format!("; did you mean {meant:?}?"));
         let known = self.builtins.names().collect::<Vec<_>>().join(", ");
         self.wrong(

@@ -14,7 +14,7 @@ use serde::Deserialize;
 pub(crate) use protocol::{Errors, Handshake, Requirement};
 pub(crate) use server::{Breaker, Defaults, Era, Instances, Retry, Server, Tool, Transport};
 pub(crate) use tidegate_builtin::Time;
-pub(crate) use values::{Listen, Place, Size, Switch, Words};
+pub(crate) use values::{Directory, Listen, Size, Switch, Words};
 
 /// The configuration of a Tidegate gateway: the servers behind it, and how it offers them.
 ///
@@ -51,7 +51,7 @@ pub(crate) struct File {
     pub(crate) drain: Option<Time>,
     /// A directory for the last known lists of each server, so that they can be served before the server has started;
     /// false to store nothing. Default: tidegate in the user's state directory, such as ~/.local/state/tidegate.
-    pub(crate) state_dir: Option<Place>,
+    pub(crate) state_dir: Option<Directory>,
     /// Secret keys for what clients are given to bring back: cursors of lists, handles of tasks. The first seals, all of them
     /// open, so that a key can be replaced: put the new one first, and remove the old one later. At least 32 random
     /// characters each. Gateways that share their clients need the same keys. Default: sealing.key in state_dir, which is

@@ -25,7 +25,7 @@ pub(crate) enum Switch<T> {
 }
 
 /// A directory, or `false` for none.
-pub(crate) enum Place {
+pub(crate) enum Directory {
     Off,
     Usual,
     At(String),
@@ -98,15 +98,15 @@ written!(
 );
 
 written!(
-    Place,
+    Directory,
     "the path of a directory, or false",
     json_schema!({"anyOf": [{"type": "string"}, {"type": "boolean"}]}),
     {
-        fn visit_str<E: Error>(self, text: &str) -> Result<Place, E> {
-            Ok(Place::At(text.to_owned()))
+        fn visit_str<E: Error>(self, text: &str) -> Result<Directory, E> {
+            Ok(Directory::At(text.to_owned()))
         }
-        fn visit_bool<E: Error>(self, on: bool) -> Result<Place, E> {
-            Ok(if on { Place::Usual } else { Place::Off })
+        fn visit_bool<E: Error>(self, on: bool) -> Result<Directory, E> {
+            Ok(if on { Directory::Usual } else { Directory::Off })
         }
     }
 );

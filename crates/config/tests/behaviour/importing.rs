@@ -1,13 +1,13 @@
 //! Taking over the servers of other programs.
 
 use tidegate_config::Config;
-use tidegate_config::import::{ImportError, Options, Origin, Program, import};
+use tidegate_config::import::{ImportError, ImportSettings, Origin, Program, import};
 
 use crate::folder::Folder;
 use crate::{command, env, remote};
 
 /// Nothing is replaced, and everything is written.
-const ADD: Options = Options { replace: false, dry_run: false };
+const ADD: ImportSettings = ImportSettings { replace: false, dry_run: false };
 
 const THEIRS: &str = r#"{
     // Comments are fine.
@@ -38,7 +38,7 @@ fn what_is_no_reference_elsewhere_becomes_none_here() {
             serde_json::json!({"mcpServers": {"x": {"url": "http://127.0.0.1:9/", "headers": {"Z": text}}}});
         let theirs = folder.write("theirs.json", theirs.to_string());
         let path = folder.path("tidegate.toml");
-        let options = Options { replace: true, dry_run: false };
+        let options = ImportSettings { replace: true, dry_run: false };
         import(&path, &Origin::File(theirs), options, &env).unwrap();
         let settings = Config::load(&path, &crate::builtins(), &env).unwrap();
         for server in &settings.servers {
@@ -103,7 +103,7 @@ fn what_is_there_stays_unless_it_is_to_be_replaced() {
     let before = "[servers.a]\ncommand = \"old\"\n";
     let path = folder.write("tidegate.toml", before);
     let from = Origin::File(theirs);
-    let dry = import(&path, &from, Options { dry_run: true, ..ADD }, &env).unwrap();
+    let dry = import(&path, &from, ImportSettings { dry_run: true, ..ADD }, &env).unwrap();
     assert_eq!(dry.servers.len(), 1);
     assert_eq!(dry.notes, ["\"a\" already exists and is unchanged; replace it with --replace."]);
     assert_eq!(std::fs::read_to_string(&path).unwrap(), before, "a dry run writes nothing");
@@ -113,7 +113,7 @@ fn what_is_there_stays_unless_it_is_to_be_replaced() {
         settings.servers.iter().map(|server| command(server).program).collect::<Vec<_>>()
     };
     assert_eq!(programs(), ["old", "b"]);
-    assert_eq!(import(&path, &from, Options { replace: true, ..ADD }, &env).unwrap().servers.len(), 2);
+    assert_eq!(import(&path, &from, ImportSettings { replace: true, ..ADD }, &env).unwrap().servers.len(), 2);
     assert_eq!(programs(), ["new", "b"]);
 }
 

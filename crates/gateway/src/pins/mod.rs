@@ -24,6 +24,7 @@ use crate::kind::Kind;
 pub use lock::{Lock, LockError};
 pub use pin::Pin;
 use watch::Stamp;
+pub(crate) use watch::watch;
 
 /// Definitions of tools as they were approved, and what to do with others.
 #[derive(Debug, Default)]
@@ -75,7 +76,7 @@ impl Pins {
 
     /// Takes what the file says, and what is about to be written to it: else a tool that has just been pinned could be
     /// pinned again, as something else.
-    fn take(&mut self, lock: Lock) {
+    pub(crate) fn take(&mut self, lock: Lock) {
         self.lock = lock;
         self.unsaved.retain(|(server, tool, _)| self.lock.get(server, tool).is_none());
         for (server, tool, pin) in &self.unsaved {

@@ -8,7 +8,7 @@ use tidegate_config::PinMode;
 use tokio_util::sync::CancellationToken;
 
 use super::{Lock, Pins};
-use crate::gateway::Inner;
+use crate::router::Router;
 
 /// How often the file is looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -25,56 +25,39 @@ impl Stamp {
     }
 }
 
-impl Inner {
-    /// Watches the lock file for as long as these pins are in force.
-    pub(crate) fn watch_pins(self: &Arc<Self>, pins: &mut Pins) {
-        if pins.mode == PinMode::Off {
-            return;
-        }
-        let over = CancellationToken::new();
-        pins.watching = Some(over.clone().drop_guard());
-        let (inner, file) = (Arc::downgrade(self), pins.file.clone());
-        let mut seen = pins.stamp;
-        tokio::spawn(async move {
-            loop {
-                tokio::select! {
-                    () = over.cancelled() => return,
-                    () = tokio::time::sleep(LOOK) => {}
-                }
-                let place = file.clone();
-                let read = move || {
-                    let stamp = Stamp::of(&place);
-                    // A file that is gone approves nothing, and takes nothing back: what was approved stays so.
-                    let lock = (stamp.is_some() && stamp != seen).then(|| Lock::load(&place));
-                    (stamp, lock)
-                };
-                let Ok((stamp, lock)) = tokio::task::spawn_blocking(read).await else { return };
-                let Some(inner) = inner.upgrade() else { return };
-                match lock {
-                    None => {}
-                    Some(Ok(lock)) => {
-                        let over = over.clone();
-                        let _ = tokio::task::spawn_blocking(move || inner.repin(lock, &over)).await;
-                    }
-                    Some(Err(error)) => tracing::error!(%error, "keeping the previous pins"),
-                }
-                seen = stamp.or(seen);
+/// Watches the lock file for as long as these pins are in force.
+pub(crate) fn watch(router: &Arc<Router>, pins: &mut Pins) {
+    if pins.mode == PinMode::Off {
+        return;
+    }
+    let over = CancellationToken::new();
+    pins.watching = Some(over.clone().drop_guard());
+    let (router, file) = (Arc::downgrade(router), pins.file.clone());
+    let mut seen = pins.stamp;
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                () = over.cancelled() => return,
+                () = tokio::time::sleep(LOOK) => {}
             }
-        });
-    }
-
-    /// Puts other pins in force, unless the configuration is another one by now.
-    fn repin(&self, lock: Lock, over: &CancellationToken) {
-        let mut building = self.building();
-        if building.closed || over.is_cancelled() {
-            return;
+            let place = file.clone();
+            let read = move || {
+                let stamp = Stamp::of(&place);
+                // A file that is gone approves nothing, and takes nothing back: what was approved stays so.
+                let lock = (stamp.is_some() && stamp != seen).then(|| Lock::load(&place));
+                (stamp, lock)
+            };
+            let Ok((stamp, lock)) = tokio::task::spawn_blocking(read).await else { return };
+            let Some(router) = router.upgrade() else { return };
+            match lock {
+                None => {}
+                Some(Ok(lock)) => {
+                    let over = over.clone();
+                    let _ = tokio::task::spawn_blocking(move || router.repin(lock, &over)).await;
+                }
+                Some(Err(error)) => tracing::error!(%error, "keeping the previous pins"),
+            }
+            seen = stamp.or(seen);
         }
-        building.pins.take(lock);
-        let mounts = self.state.load().mounts.clone();
-        let learned: Vec<_> =
-            mounts.iter().map(|mount| building.pins.learn(&mount.settings, &mount.catalog())).collect();
-        self.publish(&mut building, mounts);
-        drop(building);
-        learned.into_iter().for_each(|learned| learned.save());
-    }
+    });
 }

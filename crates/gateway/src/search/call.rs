@@ -7,63 +7,61 @@ use tidegate_protocol::{Error, Json, Limits, Params};
 use tidegate_service::{Call, Door, Reply};
 
 use super::definitions::{CALL, SEARCH};
-use super::{arguments, wrong};
-use crate::gateway::Inner;
+use super::find::search_tools;
+use super::{arguments, indexed, wrong};
 use crate::kind::Kind;
+use crate::router::Router;
 
 /// How many names are suggested for one that is wrong.
 const SUGGESTIONS: usize = 3;
 
-impl Inner {
-    pub(super) async fn call_tool(self: &Arc<Self>, mut call: Call) -> Result<Reply, Error> {
-        let inner = arguments(&call.params)?;
-        let name =
-            inner.text("name").ok_or_else(|| wrong("\"name\" must be a string: the name of a tool"))?;
-        let given = inner.json("arguments").filter(|given| given.as_str() != "null");
-        if given.as_ref().is_some_and(|given| !given.is_object()) {
-            return Err(wrong("\"arguments\" must be an object: the arguments of the tool"));
-        }
-        call.params = aimed(&call.params, &name, given)?;
-        // The headers are about the arguments of this tool, not of the other.
-        call.context.param_headers = None;
-        if name == SEARCH {
-            return self.search_tools(&call).await;
-        }
-        match self.known_tool(&call)? {
-            Some(_) => {}
-            None if name == CALL => return Err(wrong(format_args!("{CALL} cannot call itself"))),
-            None => {
-                self.look_again(Kind::Tools).await;
-                if self.known_tool(&call)?.is_none() {
-                    return Err(self.no_tool(&name, &call).await);
-                }
+pub(super) async fn call_tool(router: &Arc<Router>, mut call: Call) -> Result<Reply, Error> {
+    let inner = arguments(&call.params)?;
+    let name = inner.text("name").ok_or_else(|| wrong("\"name\" must be a string: the name of a tool"))?;
+    let given = inner.json("arguments").filter(|given| given.as_str() != "null");
+    if given.as_ref().is_some_and(|given| !given.is_object()) {
+        return Err(wrong("\"arguments\" must be an object: the arguments of the tool"));
+    }
+    call.params = aimed(&call.params, &name, given)?;
+    // The headers are about the arguments of this tool, not of the other.
+    call.context.param_headers = None;
+    if name == SEARCH {
+        return search_tools(router, &call).await;
+    }
+    match router.known_tool(&call)? {
+        Some(_) => {}
+        None if name == CALL => return Err(wrong(format_args!("{CALL} cannot call itself"))),
+        None => {
+            router.look_again(Kind::Tools).await;
+            if router.known_tool(&call)?.is_none() {
+                return Err(no_tool(router, &name, &call).await);
             }
         }
-        // Whoever may not call the tool itself may not do so in this way, either: it passes the whole front under its name.
-        let Ok(reply) = self.front()?.answer(call).await;
-        Ok(reply)
     }
+    // Whoever may not call the tool itself may not do so in this way, either: it passes the whole front under its name.
+    let Ok(reply) = router.front()?.answer(call).await;
+    Ok(reply)
+}
 
-    /// A name that nobody has, with those that were probably meant.
-    /// Not every client shows its model more of an error than the sentence, so that has the best of them too.
-    async fn no_tool(&self, name: &str, call: &Call) -> Error {
-        let error = self.unknown(Kind::Tools, &call.params, &call.context);
-        let near = match self.indexed().await {
-            Ok(state) => {
-                let is_seen = |name: &str| self.sees_tool(&state, &call.context, name);
-                state.index().search(name, None, SUGGESTIONS, &is_seen).names
-            }
-            Err(error) => return error,
-        };
-        let mut sentence = error.message().to_owned();
-        if !near.is_empty() {
-            let near: Vec<&str> = near.iter().map(|name| &**name).collect();
-            sentence.push_str(&format!(". Did you mean {}?", near.join(", ")));
+/// A name that nobody has, with those that were probably meant.
+/// Not every client shows its model more of an error than the sentence, so that has the best of them too.
+async fn no_tool(router: &Router, name: &str, call: &Call) -> Error {
+    let error = router.unknown(Kind::Tools, &call.params, &call.context);
+    let near = match indexed(router).await {
+        Ok(state) => {
+            let is_seen = |name: &str| router.views.sees_tool(&state, &call.context, name);
+            state.index().search(name, None, SUGGESTIONS, &is_seen).names
         }
-        let stop = if near.is_empty() { "." } else { "" };
-        sentence.push_str(&format!("{stop} Find tools by what they do with {SEARCH}"));
-        error.with_message(sentence)
+        Err(error) => return error,
+    };
+    let mut sentence = error.message().to_owned();
+    if !near.is_empty() {
+        let near: Vec<&str> = near.iter().map(|name| &**name).collect();
+        sentence.push_str(&format!(". Did you mean {}?", near.join(", ")));
     }
+    let stop = if near.is_empty() { "." } else { "" };
+    sentence.push_str(&format!("{stop} Find tools by what they do with {SEARCH}"));
+    error.with_message(sentence)
 }
 
 /// The parameters of the call of another tool. Everything else stays: metadata, answers to questions, the state that

@@ -8,15 +8,15 @@ use tidegate_protocol::{Error, Json, Object};
 use tidegate_service::{Call, Reply};
 
 use super::definitions::{CALL, DEFAULT_LIMIT, MAX_LIMIT};
-use super::index::{Found, Seen};
-use super::{arguments, wrong};
+use super::index::{SearchHits, Seen};
+use super::{arguments, indexed, wrong};
 use crate::build::State;
-use crate::gateway::Inner;
 use crate::kind::Kind;
+use crate::router::Router;
 
 /// What is asked for.
-struct Wanted {
-    query: String,
+struct SearchQuery {
+    text: String,
     limit: usize,
     server: Option<String>,
 }
@@ -27,18 +27,16 @@ struct Answer {
     structured: Json,
 }
 
-impl Inner {
-    pub(super) async fn search_tools(self: &Arc<Self>, call: &Call) -> Result<Reply, Error> {
-        let wanted = Wanted::read(&arguments(&call.params)?)?;
-        self.look_again(Kind::Tools).await;
-        let state = self.indexed().await?;
-        let answer = state.find(&wanted, &|name| self.sees_tool(&state, &call.context, name))?;
-        Ok(answer.into_reply(call, &self.info))
-    }
+pub(super) async fn search_tools(router: &Arc<Router>, call: &Call) -> Result<Reply, Error> {
+    let query = SearchQuery::read(&arguments(&call.params)?)?;
+    router.look_again(Kind::Tools).await;
+    let state = indexed(router).await?;
+    let answer = state.find(&query, &|name| router.views.sees_tool(&state, &call.context, name))?;
+    Ok(answer.into_reply(call, &router.info))
 }
 
-impl Wanted {
-    fn read(arguments: &Object) -> Result<Wanted, Error> {
+impl SearchQuery {
+    fn read(arguments: &Object) -> Result<SearchQuery, Error> {
         let text = |name: &str| match arguments.get(name) {
             None | Some("null") => Ok(None),
             Some(_) => match arguments.str(name) {
@@ -56,27 +54,27 @@ impl Wanted {
             },
         };
         let server = text("server")?.filter(|server| !server.is_empty());
-        Ok(Wanted { query: text("query")?.unwrap_or_default(), limit, server })
+        Ok(SearchQuery { text: text("query")?.unwrap_or_default(), limit, server })
     }
 }
 
 impl State {
-    fn find(&self, wanted: &Wanted, is_seen: Seen<'_>) -> Result<Answer, Error> {
-        let server = match &wanted.server {
+    fn find(&self, query: &SearchQuery, is_seen: Seen<'_>) -> Result<Answer, Error> {
+        let server = match &query.server {
             None => None,
             Some(name) => match self.mounts.iter().position(|mount| mount.name() == name) {
                 None => return Err(self.no_server(name, is_seen)),
                 found => found,
             },
         };
-        Ok(match (wanted.query.is_empty(), server) {
+        Ok(match (query.text.is_empty(), server) {
             (false, server) => {
-                let found = self.index().search(&wanted.query, server, wanted.limit, is_seen);
-                let fits = format!("that match {:?}", wanted.query);
+                let found = self.index().search(&query.text, server, query.limit, is_seen);
+                let fits = format!("that match {:?}", query.text);
                 self.tools_found(found, &fits)
             }
             (true, Some(server)) => {
-                let found = self.index().of_server(server, wanted.limit, is_seen);
+                let found = self.index().of_server(server, query.limit, is_seen);
                 let fits = format!("of the server {:?}", self.mounts[server].name());
                 self.tools_found(found, &fits)
             }
@@ -85,8 +83,8 @@ impl State {
     }
 
     /// Tools, each with all that is needed to call it.
-    fn tools_found(&self, found: Found, fits: &str) -> Answer {
-        let Found { names, total } = found;
+    fn tools_found(&self, found: SearchHits, fits: &str) -> Answer {
+        let SearchHits { names, total } = found;
         let mut text = match (names.len(), total) {
             (0, _) => format!(
                 "No tools {fits}. Try other words, or an empty query, which lists the servers and how many \
@@ -190,9 +188,9 @@ mod tests {
 
     #[test]
     fn arguments_are_checked() {
-        let read = |text: &'static str| Wanted::read(&Object::of(&Json::trusted(text)).unwrap());
-        let wanted = read(r#"{"query":" x ","limit":3.0,"server":""}"#).ok().unwrap();
-        assert_eq!((&*wanted.query, wanted.limit, wanted.server), ("x", 3, None));
+        let read = |text: &'static str| SearchQuery::read(&Object::of(&Json::trusted(text)).unwrap());
+        let query = read(r#"{"query":" x ","limit":3.0,"server":""}"#).ok().unwrap();
+        assert_eq!((&*query.text, query.limit, query.server), ("x", 3, None));
         assert_eq!(read("{}").ok().unwrap().limit, DEFAULT_LIMIT);
         for text in
             [r#"{"query":1}"#, r#"{"limit":0}"#, r#"{"limit":51}"#, r#"{"limit":1.5}"#, r#"{"limit":"3"}"#]

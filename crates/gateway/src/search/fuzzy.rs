@@ -75,24 +75,10 @@ fn trigrams(word: &str) -> Vec<[char; 3]> {
 
 /// How many letters must be added, left out, replaced or swapped with their neighbour; `None` if more than `most`.
 fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.len().abs_diff(b.len()) > most {
+    if a.chars().count().abs_diff(b.chars().count()) > most {
         return None;
     }
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let replaced = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            row[j] = replaced.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                row[j] = row[j].min(before_last[j - 2] + 1);
-            }
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    Some(last[b.len()]).filter(|distance| *distance <= most)
+    Some(strsim::osa_distance(a, b)).filter(|distance| *distance <= most)
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ pub(crate) type Seen<'a> = &'a dyn Fn(&str) -> bool;
 
 /// What was found.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct SearchHits {
     /// The best, by name.
     pub(crate) names: Vec<ByteString>,
     /// How many fit at all.
@@ -89,10 +89,13 @@ impl Index {
     }
 
     /// The tools of a server in the order of the list.
-    pub(crate) fn of_server(&self, server: usize, limit: usize, is_seen: Seen<'_>) -> Found {
+    pub(crate) fn of_server(&self, server: usize, limit: usize, is_seen: Seen<'_>) -> SearchHits {
         let tools = self.tools.iter().filter(|tool| tool.server == server && is_seen(&tool.name));
         let all: Vec<_> = tools.collect();
-        Found { total: all.len(), names: all.into_iter().take(limit).map(|tool| tool.name.clone()).collect() }
+        SearchHits {
+            total: all.len(),
+            names: all.into_iter().take(limit).map(|tool| tool.name.clone()).collect(),
+        }
     }
 
     /// The tools that fit best, of one server or of all.
@@ -102,7 +105,7 @@ impl Index {
         server: Option<usize>,
         limit: usize,
         is_seen: Seen<'_>,
-    ) -> Found {
+    ) -> SearchHits {
         let mut wanted = words::of_query(query);
         wanted.truncate(MOST_WORDS);
         let mut scores = vec![(0.0f32, 0u32); self.tools.len()];
@@ -142,7 +145,7 @@ impl Index {
         }
         hits.truncate(limit);
         hits.sort_by(Hit::order);
-        Found { total, names: hits.into_iter().map(|hit| self.tools[hit.place].name.clone()).collect() }
+        SearchHits { total, names: hits.into_iter().map(|hit| self.tools[hit.place].name.clone()).collect() }
     }
 
     /// The words that one of a query stands for, and how much each counts.

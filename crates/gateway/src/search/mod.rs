@@ -21,7 +21,7 @@ use tidegate_protocol::{Error, Object, Params, Symbol};
 use tidegate_service::{Call, Reply};
 
 use crate::build::State;
-use crate::gateway::Inner;
+use crate::router::Router;
 use crate::snapshot::{Row, Table};
 use crate::view::Listed;
 use definitions::{CALL, SEARCH};
@@ -59,7 +59,7 @@ pub(crate) fn shown(table: &Table, tools: &ToolSettings) -> Vec<Listed> {
 }
 
 impl State {
-    /// The index of the tools, which whoever first needs it builds. That takes a while: see [`Inner::indexed`].
+    /// The index of the tools, which whoever first needs it builds. That takes a while: see [`indexed`].
     fn index(&self) -> &Index {
         self.snapshot.index.get_or_init(|| {
             let servers: Vec<&str> = self.mounts.iter().map(|mount| mount.name()).collect();
@@ -68,31 +68,29 @@ impl State {
     }
 }
 
-impl Inner {
-    /// Whether a tool is the gateway's own.
-    pub(crate) fn is_own_tool(&self, params: &Params) -> bool {
-        let own = own_names(&self.state.load().tools);
-        !own.is_empty() && params.str("name").is_some_and(|name| own.contains(&&*name))
-    }
+/// Whether a tool is the gateway's own.
+pub(crate) fn is_own_tool(router: &Router, params: &Params) -> bool {
+    let own = own_names(&router.state.load().tools);
+    !own.is_empty() && params.str("name").is_some_and(|name| own.contains(&&*name))
+}
 
-    /// Calls a tool of the gateway's own.
-    pub(crate) async fn own_tool(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
-        match call.params.str("name").as_deref() {
-            Some(SEARCH) => self.search_tools(&call).await,
-            _ => self.call_tool(call).await,
-        }
+/// Calls a tool of the gateway's own.
+pub(crate) async fn own_tool(router: &Arc<Router>, call: Call) -> Result<Reply, Error> {
+    match call.params.str("name").as_deref() {
+        Some(SEARCH) => find::search_tools(router, &call).await,
+        _ => call::call_tool(router, call).await,
     }
+}
 
-    /// What is on offer, with an index that is ready. Building one is left to a thread that has the time for it.
-    async fn indexed(&self) -> Result<Arc<State>, Error> {
-        let state = self.state.load_full();
-        if state.snapshot.index.get().is_none() {
-            let building = state.clone();
-            let built = tokio::task::spawn_blocking(move || _ = building.index());
-            built.await.map_err(|_| Error::internal())?;
-        }
-        Ok(state)
+/// What is on offer, with an index that is ready. Building one is left to a thread that has the time for it.
+async fn indexed(router: &Router) -> Result<Arc<State>, Error> {
+    let state = router.state.load_full();
+    if state.snapshot.index.get().is_none() {
+        let building = state.clone();
+        let built = tokio::task::spawn_blocking(move || _ = building.index());
+        built.await.map_err(|_| Error::internal())?;
     }
+    Ok(state)
 }
 
 /// The arguments of a call; none if they are left out.

@@ -103,7 +103,7 @@ async fn watched(mode: ToolMode) -> (Gateway, Seen) {
         .resource(Resource::text("memo://a", "a", "text"));
     let mut settings = settings([local("s", server)]);
     settings.tools.mode = mode;
-    let gateway = Gateway::builder(settings).layer(Watch(seen.clone())).start().unwrap();
+    let gateway = Gateway::builder().settings(settings).layer(Watch(seen.clone())).start().unwrap();
     gateway.settled(PATIENCE).await;
     (gateway, seen)
 }

@@ -25,6 +25,7 @@ mod retries;
 mod routing;
 mod schemas;
 mod sealing;
+mod skills;
 mod tasks;
 mod times;
 mod union;

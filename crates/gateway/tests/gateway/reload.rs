@@ -155,7 +155,8 @@ async fn the_end_waits_for_what_servers_of_this_process_end_with() {
     };
     let local =
         |name: &str| tidegate_gateway::ServerSettings::new(name, Source::Builtin("local".into())).seal();
-    let gateway = Gateway::builder(settings([local("gone"), local("last")])).dial(dial).start().unwrap();
+    let gateway =
+        Gateway::builder().settings(settings([local("gone"), local("last")])).dial(dial).start().unwrap();
     // One leaves with its configuration, right before the end.
     gateway.reload(settings([local("last")])).await.unwrap();
     in_time("the end", gateway.close()).await;
@@ -172,7 +173,8 @@ async fn a_reload_holds_up_no_call() {
     let dialling = dialled.clone();
     let server = || Server::new("s", "1").tool(says("t", "well"));
     let (first, second) = (local("first", server()), local("second", server()));
-    let gateway = Gateway::builder(settings([first.clone()]))
+    let gateway = Gateway::builder()
+        .settings(settings([first.clone()]))
         .dial(move |server| {
             if server.name == "second" {
                 dialling.notify_one();
@@ -198,4 +200,28 @@ async fn a_reload_holds_up_no_call() {
     in_time("the reload", reloading).await.unwrap().unwrap();
     until("the new server", async || modern().list(&gateway, "tools/list").await.len() == 2).await;
     gateway.close().await;
+}
+
+#[tokio::test]
+async fn what_the_program_mounted_itself_outlives_every_configuration() {
+    let server = |text: &str| Server::new("s", "1").tool(says("t", text));
+    let gateway = Gateway::builder()
+        .settings(settings([local("file", server("file"))]))
+        .mount("own", server("own").build())
+        .start()
+        .unwrap();
+    gateway.settled(PATIENCE).await;
+    let caller = modern();
+    assert_eq!(caller.list(&gateway, "tools/list").await, ["file_t", "own_t"]);
+    gateway.reload(settings([])).await.unwrap();
+    assert_eq!(caller.list(&gateway, "tools/list").await, ["own_t"]);
+    assert_eq!(caller.call(&gateway, "own_t").await, ("own".to_owned(), false));
+    let error = gateway.reload(settings([local("own", server("other"))])).await.unwrap_err();
+    assert!(error.to_string().contains("two servers named \"own\""), "{error}");
+    assert_eq!(caller.call(&gateway, "own_t").await, ("own".to_owned(), false));
+    gateway.close().await;
+    for (name, said) in [("a b", "may contain only letters"), ("", "needs a name")] {
+        let error = Gateway::builder().mount(name, server("x").build()).start().unwrap_err();
+        assert!(error.to_string().contains(said), "{error}");
+    }
 }

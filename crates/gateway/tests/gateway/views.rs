@@ -44,7 +44,7 @@ async fn restricted(mode: ToolMode) -> (Gateway, Arc<AtomicUsize>) {
     settings.tools.mode = mode;
     // A page for each entry, so that there are cursors.
     settings.tools.page_bytes = 1;
-    let gateway = Gateway::builder(settings).visibility(Guests(asked.clone())).start().unwrap();
+    let gateway = Gateway::builder().settings(settings).visibility(Guests(asked.clone())).start().unwrap();
     gateway.settled(PATIENCE).await;
     (gateway, asked)
 }

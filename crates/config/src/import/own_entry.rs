@@ -3,7 +3,7 @@
 
 use tidegate_client::{Description, Remote, Target};
 
-use crate::edit::Open;
+use crate::edit::OpenFile;
 use crate::settings::ListenSettings;
 
 /// What Tidegate is called as a program and as a package.
@@ -12,16 +12,16 @@ const NAME: &str = "tidegate";
 const PACKAGE: &str = "tidegate-command";
 
 /// How the gateway of a configuration is reached.
-pub(super) struct Own {
+pub(super) struct OwnEntries {
     ports: Vec<u16>,
 }
 
-impl Own {
+impl OwnEntries {
     /// The gateway of this configuration, or one with the default port.
-    pub(super) fn of(config: &Open) -> Own {
+    pub(super) fn of(config: &OpenFile) -> OwnEntries {
         let usual = ListenSettings::default().address;
         let port = |address: &str| address.rsplit(':').next().and_then(|port| port.parse().ok());
-        Own {
+        OwnEntries {
             ports: config
                 .listen()
                 .iter()
@@ -33,7 +33,7 @@ impl Own {
     }
 
     /// Whether this server is Tidegate.
-    pub(super) fn is(&self, server: &Description) -> bool {
+    pub(super) fn contains(&self, server: &Description) -> bool {
         match (&server.program, &server.url) {
             (_, Some(url)) => self.is_endpoint(url),
             (Some(program), None) => {
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn tidegate_is_recognized_however_it_is_started() {
-        let own = Own { ports: vec![9000, 8765] };
+        let own = OwnEntries { ports: vec![9000, 8765] };
         for (server, is_own) in [
             (r#"{"command": "tidegate", "args": ["serve", "--stdio"]}"#, true),
             (r#"{"command": "/opt/bin/tidegate"}"#, true),
@@ -97,7 +97,7 @@ mod tests {
         ] {
             let file =
                 ServersFile::parse(&format!("{{\"mcpServers\": {{\"x\": {server}}}}}"), "a.json").unwrap();
-            assert_eq!(own.is(&file.describe("x").unwrap()), is_own, "{server}");
+            assert_eq!(own.contains(&file.describe("x").unwrap()), is_own, "{server}");
         }
     }
 }

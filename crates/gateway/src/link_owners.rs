@@ -1,4 +1,4 @@
-//! [`Emitted`]: which server last gave an address to whom. Servers link to resources that they list nowhere.
+//! [`LinkOwners`]: which server last gave an address to whom. Servers link to resources that they list nowhere.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -13,30 +13,30 @@ const MAX: usize = 16 * 1024;
 
 /// To whom an address was given. Nobody is shown what another was given.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Whom {
+pub(crate) struct Recipient {
     pub(crate) principal: Principal,
     caller: Option<CallerId>,
 }
 
-impl Whom {
-    pub(crate) fn of(context: &Context) -> Whom {
-        Whom { principal: context.principal.clone(), caller: context.caller }
+impl Recipient {
+    pub(crate) fn of(context: &Context) -> Recipient {
+        Recipient { principal: context.principal.clone(), caller: context.caller }
     }
 }
 
 /// Addresses that servers gave to callers, as their servers spell them.
 #[derive(Default)]
-pub(crate) struct Emitted(Mutex<Memory>);
+pub(crate) struct LinkOwners(Mutex<Memory>);
 
 #[derive(Default)]
 struct Memory {
-    by_uri: HashMap<(Whom, ByteString), Weak<Mount>>,
-    order: VecDeque<(Whom, ByteString)>,
+    by_uri: HashMap<(Recipient, ByteString), Weak<Mount>>,
+    order: VecDeque<(Recipient, ByteString)>,
 }
 
-impl Emitted {
+impl LinkOwners {
     /// A server gave this address to this caller.
-    pub(crate) fn note(&self, whom: &Whom, uri: &str, mount: &Arc<Mount>) {
+    pub(crate) fn note(&self, whom: &Recipient, uri: &str, mount: &Arc<Mount>) {
         let key = (whom.clone(), ByteString::from(uri));
         let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if memory.by_uri.insert(key.clone(), Arc::downgrade(mount)).is_some() {
@@ -51,7 +51,7 @@ impl Emitted {
     }
 
     /// The server that last gave this address to this caller.
-    pub(crate) fn whose(&self, whom: &Whom, uri: &str) -> Option<Arc<Mount>> {
+    pub(crate) fn whose(&self, whom: &Recipient, uri: &str) -> Option<Arc<Mount>> {
         let key = (whom.clone(), ByteString::from(uri));
         let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         memory.by_uri.get(&key)?.upgrade()

@@ -4,10 +4,10 @@ use tidegate_builtin::Builtins;
 use toml::de::{DeTable, DeValue};
 
 use crate::entry::is_plain_secret;
-use crate::places::dotted;
+use crate::source_map::dotted;
 
 /// Those fields, as people write them. To be called before anything is filled in.
-pub(crate) fn secrets(root: &DeTable<'_>, builtins: &Builtins) -> Vec<String> {
+pub(crate) fn find(root: &DeTable<'_>, builtins: &Builtins) -> Vec<String> {
     let mut found = Vec::new();
     let servers = table(root, "servers");
     for (server, value) in servers.into_iter().flat_map(DeTable::iter) {

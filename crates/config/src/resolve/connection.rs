@@ -14,7 +14,7 @@ const NEVER: &str = "never";
 
 impl Resolver<'_> {
     /// Changes the usual options to what the server says.
-    pub(super) fn terms(&mut self, name: &str, server: &Server, options: &mut ClientSettings) {
+    pub(super) fn connection(&mut self, name: &str, server: &Server, options: &mut ClientSettings) {
         let at = |field: &'static str| ["servers", name, field];
         if let Some(era) = server.era {
             options.era = match era {
@@ -160,7 +160,7 @@ impl Resolver<'_> {
     /// A time that is longer than nothing.
     pub(super) fn some_time(
         &mut self,
-        at: crate::places::Path<'_>,
+        at: crate::source_map::Path<'_>,
         time: Option<&Time>,
         usual: Duration,
     ) -> Duration {

@@ -1,4 +1,4 @@
-//! [`List`]: one of the four lists over all servers, kept as text that is ready to send.
+//! [`MergedList`]: one of the four lists over all servers, kept as text that is ready to send.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ const LONGEST: Duration = Duration::from_secs(24 * 3600);
 
 /// A merged list.
 #[derive(Debug)]
-pub(crate) struct List {
+pub(crate) struct MergedList {
     kind: Kind,
     /// The entries of each page, with commas in between. There is always one page.
     pages: Vec<String>,
@@ -27,14 +27,14 @@ pub(crate) struct List {
     private: bool,
     /// The first page as modern and as legacy callers get it, as last written.
     written: [ArcSwapOption<Written>; 2],
-    /// See [`List::digest`].
+    /// See [`MergedList::digest`].
     digest: OnceLock<[u8; 32]>,
 }
 
-impl Clone for List {
-    fn clone(&self) -> List {
-        let List { kind, pages, good_until, private, written: _, digest } = self;
-        List {
+impl Clone for MergedList {
+    fn clone(&self) -> MergedList {
+        let MergedList { kind, pages, good_until, private, written: _, digest } = self;
+        MergedList {
             kind: *kind,
             pages: pages.clone(),
             good_until: *good_until,
@@ -51,13 +51,13 @@ struct Written {
     promised: Duration,
 }
 
-impl List {
+impl MergedList {
     /// A list of definitions, cut into pages of about `page_bytes`.
     pub(crate) fn new<'a>(
         kind: Kind,
         definitions: impl Iterator<Item = &'a Json>,
         page_bytes: usize,
-    ) -> List {
+    ) -> MergedList {
         let mut pages = vec![String::new()];
         for definition in definitions {
             let definition = definition.as_str();
@@ -74,7 +74,7 @@ impl List {
                 None => pages.push(definition.to_owned()),
             }
         }
-        List {
+        MergedList {
             kind,
             pages,
             good_until: None,
@@ -85,7 +85,7 @@ impl List {
     }
 
     /// Until when it is good and whether for everybody. A list without parts is good for no time.
-    pub(crate) fn good(mut self, until: Option<Instant>, private: bool) -> List {
+    pub(crate) fn good(mut self, until: Option<Instant>, private: bool) -> MergedList {
         self.good_until = until;
         self.private = private;
         self
@@ -96,12 +96,12 @@ impl List {
         &self,
         definitions: impl Iterator<Item = &'a Json>,
         page_bytes: usize,
-    ) -> List {
-        List::new(self.kind, definitions, page_bytes).good(self.good_until, true)
+    ) -> MergedList {
+        MergedList::new(self.kind, definitions, page_bytes).good(self.good_until, true)
     }
 
     /// Whether both would tell a client the same.
-    pub(crate) fn same_as(&self, other: &List) -> bool {
+    pub(crate) fn same_as(&self, other: &MergedList) -> bool {
         self.pages == other.pages
     }
 
@@ -194,12 +194,12 @@ impl List {
 mod tests {
     use super::*;
 
-    fn list(page_bytes: usize) -> List {
+    fn list(page_bytes: usize) -> MergedList {
         let tools = [r#"{"name":"a"}"#, r#"{"name":"b"}"#, r#"{"name":"c"}"#].map(Json::trusted);
-        List::new(Kind::Tools, tools.iter(), page_bytes)
+        MergedList::new(Kind::Tools, tools.iter(), page_bytes)
     }
 
-    fn text(list: &List, page: usize, revision: Revision, now: Instant) -> String {
+    fn text(list: &MergedList, page: usize, revision: Revision, now: Instant) -> String {
         list.page(page, revision, now, r#""k":1"#, |next| format!("to {next}")).as_str().to_owned()
     }
 
@@ -223,7 +223,7 @@ mod tests {
     fn the_digest_is_of_what_is_on_which_page() {
         assert_eq!(list(26).digest(), list(26).digest());
         assert_ne!(list(26).digest(), list(1).digest());
-        let other = List::new(Kind::Tools, [Json::trusted("{}")].iter(), 26);
+        let other = MergedList::new(Kind::Tools, [Json::trusted("{}")].iter(), 26);
         assert_ne!(list(26).digest(), other.digest());
     }
 

@@ -1,4 +1,4 @@
-//! The keeper: a task for each server that connects to it, reads its lists, hears of changes, notices when it is gone
+//! The supervisor: a task for each server that connects to it, reads its lists, hears of changes, notices when it is gone
 //! and when it is back, and lets it rest when nobody uses it.
 
 use std::sync::Arc;
@@ -38,27 +38,27 @@ const GATHER: Duration = Duration::from_millis(10);
 /// changed. A server that says so is believed, whatever its list says.
 pub(crate) type OnRead = dyn Fn(Arc<Mount>, Vec<Kind>, Vec<Kind>) -> BoxFuture<'static, ()> + Send + Sync;
 
-/// Keeps a server until it is unmounted.
-pub(crate) async fn keep(mount: Arc<Mount>, on_read: Arc<OnRead>) {
+/// Supervises a server until it is unmounted.
+pub(crate) async fn run(mount: Arc<Mount>, on_read: Arc<OnRead>) {
     let over = mount.over.clone();
     tokio::select! {
         () = over.cancelled() => {}
-        () = keep_on(&mount, &*on_read) => {}
+        () = supervise(&mount, &*on_read) => {}
     }
     mount.settle();
 }
 
-async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
+async fn supervise(mount: &Arc<Mount>, on_read: &OnRead) {
     let mut first = true;
     let mut deaths = 0;
     loop {
-        back(mount, first).await;
+        wait_until_back(mount, first).await;
         first = false;
         // A server whose lists nobody knows has no callers: then it is this that tries it.
         let held = mount.facts.load().is_some() && mount.is_held();
         // Listening comes first, so that no change is missed in between.
         let events = if held { None } else { listen(mount).await };
-        let read = if held { Ok(Vec::new()) } else { mount.read(&Kind::ALL).await };
+        let read = if held { Ok(Vec::new()) } else { mount.read(&Kind::CORE).await };
         match read {
             Ok(changed) => {
                 mount.set_health(Health::Ready);
@@ -74,15 +74,15 @@ async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
             }
         }
         let since = Instant::now();
-        let unread = if held { Unread::all() } else { Unread::default() };
-        match stay(mount, events, unread, on_read).await {
-            Left::Lost(why) => {
+        let pending = if held { PendingReads::all() } else { PendingReads::default() };
+        match watch(mount, events, pending, on_read).await {
+            Ending::Lost(why) => {
                 let told = "Its calls kept failing".to_owned();
                 mount.set_health(Health::Down { why, told });
                 deaths = if since.elapsed() < LIVES { deaths + 1 } else { 0 };
                 tokio::time::sleep(pause(deaths)).await;
             }
-            Left::Ended => {
+            Ending::Ended => {
                 deaths = if since.elapsed() < LIVES { deaths + 1 } else { 0 };
                 match pause(deaths) {
                     // It is started again at once, and calls wait for that: nobody has lost anything yet.
@@ -94,7 +94,7 @@ async fn keep_on(mount: &Arc<Mount>, on_read: &OnRead) {
                     }
                 }
             }
-            Left::Resting => {
+            Ending::Resting => {
                 mount.set_health(Health::Resting);
                 mount.wake.notified().await;
             }
@@ -114,7 +114,7 @@ fn pause(deaths: u32) -> Duration {
 
 /// Asks until the server answers. Questions overlap, so that one that is never answered does not hide that the next
 /// would be.
-async fn back(mount: &Arc<Mount>, first: bool) {
+async fn wait_until_back(mount: &Arc<Mount>, first: bool) {
     let begun = Instant::now();
     let mut asking = JoinSet::new();
     // A process may take long to start, and to install itself before that: it is asked once and waited for.
@@ -176,7 +176,7 @@ pub(crate) fn listen_params(filter: &Filter) -> Result<Params, Error> {
 }
 
 /// Why a server is left alone.
-enum Left {
+enum Ending {
     /// It cannot be reached.
     Lost(String),
     /// Its process has ended.
@@ -186,21 +186,21 @@ enum Left {
 
 /// Lists that are to be read again.
 #[derive(Default)]
-struct Unread {
+struct PendingReads {
     kinds: Vec<Kind>,
     /// Those of them of which the server itself has said that they have changed. Of the others nobody knows, and nobody is
     /// told anything unless they turn out to be different.
     said: Vec<Kind>,
 }
 
-impl Unread {
-    fn all() -> Unread {
-        Unread { kinds: Kind::ALL.to_vec(), said: Vec::new() }
+impl PendingReads {
+    fn all() -> PendingReads {
+        PendingReads { kinds: Kind::CORE.to_vec(), said: Vec::new() }
     }
 
     /// What happened for a while nobody knows.
     fn add_all(&mut self) {
-        self.kinds = Kind::ALL.to_vec();
+        self.kinds = Kind::CORE.to_vec();
     }
 
     fn add(&mut self, kinds: Vec<Kind>, said: bool) {
@@ -215,7 +215,12 @@ impl Unread {
     }
 }
 
-async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, mut unread: Unread, on_read: &OnRead) -> Left {
+async fn watch(
+    mount: &Arc<Mount>,
+    events: Option<Outbox>,
+    mut pending: PendingReads,
+    on_read: &OnRead,
+) -> Ending {
     let is_process = is_process(mount);
     let mut events = Events(events);
     let mut look = tokio::time::interval(LOOK);
@@ -232,15 +237,15 @@ async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, mut unread: Unread, on
                     while let Some(notice) = events.try_next() {
                         kinds.extend(kinds_of(&notice));
                     }
-                    unread.add(kinds, !events.take_missed());
+                    pending.add(kinds, !events.take_missed());
                     if !mount.is_held() {
-                        read(mount, &mut unread, on_read).await;
+                        read(mount, &mut pending, on_read).await;
                     }
                 }
                 None => {
                     listened = Instant::now();
                     events = Events(if mount.is_held() { None } else { listen(mount).await });
-                    unread.add_all();
+                    pending.add_all();
                 }
             },
             () = mount.wake.notified() => {}
@@ -248,26 +253,26 @@ async fn stay(mount: &Arc<Mount>, events: Option<Outbox>, mut unread: Unread, on
                 let circuit = mount.client.circuit().report();
                 if circuit.unreachable {
                     let why = circuit.last_failure;
-                    return Left::Lost(why.map_or_else(|| "it cannot be reached".to_owned(), |why| why.to_string()));
+                    return Ending::Lost(why.map_or_else(|| "it cannot be reached".to_owned(), |why| why.to_string()));
                 }
                 if is_process && !mount.client.is_running() {
-                    return Left::Ended;
+                    return Ending::Ended;
                 }
                 let held = circuit.state != BreakerState::Closed;
                 if !held && events.0.is_none() && listened.elapsed() >= LISTEN_EVERY && mount.announces() {
                     listened = Instant::now();
                     events = Events(listen(mount).await);
                     if events.0.is_some() {
-                        unread.add_all();
+                        pending.add_all();
                     }
                 }
-                if !held && !unread.kinds.is_empty() {
-                    read(mount, &mut unread, on_read).await;
+                if !held && !pending.kinds.is_empty() {
+                    read(mount, &mut pending, on_read).await;
                 }
                 if rest_after.is_some_and(|after| mount.idle_for() >= after) && !mount.client.keeps_state() {
                     drop(events);
                     if at_rest(mount).await {
-                        return Left::Resting;
+                        return Ending::Resting;
                     }
                     // Somebody still wants something of it.
                     events = Events(if held { None } else { listen(mount).await });
@@ -292,15 +297,15 @@ async fn at_rest(mount: &Arc<Mount>) -> bool {
     false
 }
 
-async fn read(mount: &Arc<Mount>, unread: &mut Unread, on_read: &OnRead) {
-    match mount.read(&unread.kinds).await {
-        Ok(changed) => on_read(mount.clone(), changed, std::mem::take(unread).said).await,
+async fn read(mount: &Arc<Mount>, pending: &mut PendingReads, on_read: &OnRead) {
+    match mount.read(&pending.kinds).await {
+        Ok(changed) => on_read(mount.clone(), changed, std::mem::take(pending).said).await,
         Err(error) => tracing::warn!(server = mount.name(), %error, "A list has changed, but cannot be read"),
     }
 }
 
 fn kinds_of(notice: &Notice) -> Vec<Kind> {
-    Kind::ALL.into_iter().filter(|kind| kind.notice() == *notice).collect()
+    Kind::CORE.into_iter().filter(|kind| kind.notice() == *notice).collect()
 }
 
 /// A subscription that ends with its owner.

@@ -12,7 +12,7 @@ pub(crate) type Path<'a> = &'a [&'a str];
 
 /// Where the fields of a text stand.
 #[derive(Default)]
-pub(crate) struct Places {
+pub(crate) struct SourceMap {
     /// The offset of each line.
     lines: Vec<usize>,
     text: String,
@@ -25,11 +25,11 @@ struct Field {
     value: Range<usize>,
 }
 
-impl Places {
+impl SourceMap {
     /// Those of a text that has no fields, or whose fields are not known.
-    pub(crate) fn of_text(text: &str) -> Places {
+    pub(crate) fn of_text(text: &str) -> SourceMap {
         let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at + 1);
-        Places {
+        SourceMap {
             lines: std::iter::once(0).chain(breaks).collect(),
             text: text.to_owned(),
             fields: Vec::new(),

@@ -1,0 +1,364 @@
+//! Routing: which server a call belongs to, and what has to be changed about it on the way there and back.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+
+use arc_swap::ArcSwap;
+use bytestring::ByteString;
+use tidegate_config::ServerSettings;
+use tidegate_protocol::json::ObjectWriter;
+use tidegate_protocol::seal::Sealer;
+use tidegate_protocol::{Error, Json, Method, Object, Symbol};
+use tidegate_service::layers::Front;
+use tidegate_service::{BoxDoor, Call, Context, Reply, unknown_prompt, unknown_tool};
+
+use crate::build::{Building, State};
+use crate::gateway::Dial;
+use crate::kind::Kind;
+use crate::link_owners::{LinkOwners, Recipient};
+use crate::listen::{self, Subscribers};
+use crate::mount::Mount;
+use crate::snapshot::Table;
+use crate::view::{OfferKind, Views};
+use crate::{batch, complete, discover, extensions, links, list_request, questions, search, tasks, unlisted};
+
+/// Names the server that a method without a route of its own is for, in `_meta`.
+pub(crate) const SERVER: &str = "dev.tidegate/server";
+
+/// A server, and how it spells what was asked for. `None`: as the caller does.
+pub(crate) struct Route {
+    pub(crate) mount: Arc<Mount>,
+    pub(crate) own: Option<ByteString>,
+}
+
+/// Sends each call to the server that it is for: what all handles of a [`Gateway`](crate::Gateway) share.
+pub(crate) struct Router {
+    /// What is on offer. Calls read it without a lock.
+    pub(crate) state: ArcSwap<State>,
+    /// Who changes it does so one after the other.
+    pub(crate) building: Mutex<Building>,
+    /// Reloads are prepared one after the other, while nobody else has to wait.
+    pub(crate) reloading: Mutex<()>,
+    /// The states before this one, for cursors.
+    pub(crate) earlier: Mutex<VecDeque<Arc<State>>>,
+    pub(crate) subscribers: Subscribers,
+    pub(crate) link_owners: LinkOwners,
+    /// The front, for calls that hold other calls: each of those passes it, too.
+    pub(crate) front: OnceLock<Weak<Front<BoxDoor>>>,
+    /// Seals what clients bring back: cursors, handles of tasks.
+    pub(crate) sealer: ArcSwap<Sealer>,
+    pub(crate) dial: Dial,
+    /// The servers that the program mounted itself, whatever the configuration says.
+    pub(crate) mounted: Vec<ServerSettings>,
+    /// Who sees what, where that differs.
+    pub(crate) views: Views,
+    /// The entry of each modern result's `_meta` that says who answers.
+    pub(crate) info: String,
+    /// Which gateway this is, among gateways.
+    pub(crate) id: Arc<str>,
+}
+
+impl Router {
+    /// Answers a call.
+    pub(crate) async fn answer(self: Arc<Self>, mut call: Call) -> Reply {
+        call.context.hops += 1;
+        if let Err(error) = call.context.check_hops() {
+            return Reply::Error(error);
+        }
+        let answered = match &call.method {
+            Method::ToolsCall => self.tool(call).await,
+            Method::PromptsGet => self.prompt(call).await,
+            Method::ResourcesRead => self.resource(call).await,
+            // Boxed like everything rare here, so that the common path stays small.
+            Method::Complete => Box::pin(complete::answer(&self, call)).await,
+            Method::Discover => Box::pin(discover::answer(&self, &call)).await,
+            Method::Listen => Box::pin(listen::answer(&self, &call)).await,
+            Method::TasksGet | Method::TasksUpdate | Method::TasksCancel => {
+                Box::pin(tasks::answer(&self, call)).await
+            }
+            method => match Kind::listed_by(method) {
+                Some(Kind::Tools) if unlisted::asked_for(&call).is_some() => {
+                    Box::pin(unlisted::definition(&self, &call)).await
+                }
+                Some(kind) => Box::pin(list_request::answer(&self, kind, &call)).await,
+                None => Box::pin(self.other(call)).await,
+            },
+        };
+        answered.unwrap_or_else(Reply::Error)
+    }
+
+    /// Calls a tool.
+    async fn tool(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
+        let route = match self.known_tool(&call)? {
+            Some(route) => route,
+            None if search::is_own_tool(self, &call.params) => {
+                return Box::pin(search::own_tool(self, call)).await;
+            }
+            None => {
+                if let Some(reply) = Box::pin(unlisted::call(self, &call)).await {
+                    return reply;
+                }
+                Box::pin(self.all_settled()).await;
+                Box::pin(self.look_again(Kind::Tools)).await;
+                match self.known_tool(&call)? {
+                    Some(route) => route,
+                    // A server that was just starting may have it.
+                    None => {
+                        let unknown = || Err(self.unknown(Kind::Tools, &call.params, &call.context));
+                        return Box::pin(unlisted::call(self, &call)).await.unwrap_or_else(unknown);
+                    }
+                }
+            }
+        };
+        self.send(route, "name", call).await
+    }
+
+    /// The server of a tool that is in the table.
+    pub(crate) fn known_tool(&self, call: &Call) -> Result<Option<Route>, Error> {
+        let state = self.state.load();
+        let name =
+            call.params.str("name").ok_or_else(|| Error::invalid_params("\"name\" must be a string"))?;
+        let Some(row) = state.snapshot.tools.get(&name) else { return Ok(None) };
+        if !self.views.sees(&call.context, OfferKind::Tool, &name, state.mounts[row.server].name()) {
+            return Ok(None);
+        }
+        if let Some(why) = &row.withheld {
+            return Err(why.clone());
+        }
+        let own = (row.own != *name).then(|| row.own.clone());
+        Ok(Some(Route { mount: state.mounts[row.server].clone(), own }))
+    }
+
+    async fn prompt(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
+        let route = match self.known_prompt(&call.params, &call.context)? {
+            Some(route) => route,
+            None => {
+                Box::pin(self.look_again(Kind::Prompts)).await;
+                let unknown = || self.unknown(Kind::Prompts, &call.params, &call.context);
+                self.known_prompt(&call.params, &call.context)?.ok_or_else(unknown)?
+            }
+        };
+        self.send(route, "name", call).await
+    }
+
+    pub(crate) fn known_prompt(&self, params: &Object, context: &Context) -> Result<Option<Route>, Error> {
+        let state = self.state.load();
+        let name = params.str("name").ok_or_else(|| Error::invalid_params("\"name\" must be a string"))?;
+        let row = state.snapshot.prompts.get(&name);
+        let row = row.filter(|row| {
+            self.views.sees(context, OfferKind::Prompt, &name, state.mounts[row.server].name())
+        });
+        Ok(row.map(|row| Route {
+            mount: state.mounts[row.server].clone(),
+            own: (row.own != *name).then(|| row.own.clone()),
+        }))
+    }
+
+    async fn resource(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
+        let uri = call.params.text("uri").ok_or_else(|| Error::invalid_params("\"uri\" must be a string"))?;
+        let route = match self.whose(&uri, &call) {
+            Some(route) => route,
+            None => {
+                Box::pin(self.look_again(Kind::Resources)).await;
+                self.whose(&uri, &call).ok_or_else(|| self.no_resource(&uri, &call.context))?
+            }
+        };
+        self.send(route, "uri", call).await
+    }
+
+    /// Whose a resource is, if the caller sees it.
+    pub(crate) fn whose(&self, uri: &ByteString, call: &Call) -> Option<Route> {
+        let route = self.owner(uri, call)?;
+        self.views.sees(&call.context, OfferKind::Resource, uri, route.mount.name()).then_some(route)
+    }
+
+    /// Whose a resource is: by list, by template, by whoever last gave the address to this caller, by scheme.
+    fn owner(&self, uri: &ByteString, call: &Call) -> Option<Route> {
+        let state = self.state.load();
+        let uris = &state.snapshot.uris;
+        if let Some((server, own)) = uris.find(uri).or_else(|| uris.qualified(uri)) {
+            return Some(Route { mount: state.mounts[server].clone(), own: (own != *uri).then_some(own) });
+        }
+        // The address of a skill says whose it is, and nothing else does.
+        if uris.is_of_skill(uri) {
+            return None;
+        }
+        if let Some(mount) = self.link_owners.whose(&Recipient::of(&call.context), uri) {
+            // A server that is gone answers no more.
+            let mounted = state.mounts.iter().any(|other| Arc::ptr_eq(other, &mount));
+            return mounted.then_some(Route { mount, own: None });
+        }
+        if !uris.candidates(uri).is_empty() {
+            return None;
+        }
+        let only = match state.mounts.len() {
+            1 => Some(0),
+            _ => uris.only_of_scheme(uri),
+        };
+        only.map(|server| Route { mount: state.mounts[server].clone(), own: None })
+    }
+
+    pub(crate) fn no_resource(&self, uri: &str, context: &Context) -> Error {
+        let state = self.state.load();
+        let candidates = state.snapshot.uris.candidates(uri).into_iter().filter(|(server, uri)| {
+            self.views.sees(context, OfferKind::Resource, uri, state.mounts[*server].name())
+        });
+        let names: Vec<String> = candidates.map(|(_, uri)| uri.to_string()).collect();
+        if names.is_empty() {
+            return Error::resource_not_found(uri);
+        }
+        let why = match state.snapshot.uris.is_of_skill(uri) {
+            true => "the address of a skill begins with its server here".to_owned(),
+            false => format!("several servers have {uri}"),
+        };
+        let what = format!("Resource not found: {why}; use {} instead", names.join(" or "));
+        Error::new(Symbol::ResourceNotFound, what)
+    }
+
+    /// A method that has no route of its own: where its server is clear, it goes there as it is.
+    async fn other(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
+        if call.method.as_str() == batch::METHOD && self.state.load().tools.batch {
+            return batch::answer(self, call).await;
+        }
+        if let Some(answered) = extensions::answer(self, &call).await {
+            return answered;
+        }
+        let state = self.state.load_full();
+        if call.method == Method::RootsChanged {
+            for mount in &state.mounts {
+                mount.call(call.clone()).await;
+            }
+            return Ok(Reply::Complete(Json::empty_object()));
+        }
+        let mount = match (extensions::named_server(&state, &call)?, &state.mounts[..]) {
+            (Some(named), _) => named,
+            (None, [only]) => only.clone(),
+            (None, _) => match call.params.text("uri").and_then(|uri| self.whose(&uri, &call)) {
+                Some(route) => return self.send(route, "uri", call).await,
+                None => return Err(Error::method_not_found(call.method.as_str())),
+            },
+        };
+        if !self.views.sees(&call.context, OfferKind::Method, call.method.as_str(), mount.name()) {
+            return Err(Error::method_not_found(call.method.as_str()));
+        }
+        self.send(Route { mount, own: None }, "", call).await
+    }
+
+    /// Sends a call to its server. `member` is the parameter that the server may spell in another way.
+    pub(crate) async fn send(
+        self: &Arc<Self>,
+        route: Route,
+        member: &str,
+        mut call: Call,
+    ) -> Result<Reply, Error> {
+        let Route { mount, own } = route;
+        if let Some(own) = own {
+            call.params = call.params.with(member, &Json::string(&own));
+        }
+        if mount.is_down() {
+            return Err(down(&mount));
+        }
+        let (method, recipient) = (call.method.clone(), Recipient::of(&call.context));
+        let reply = mount.call(call).await;
+        Ok(match reply {
+            Reply::Complete(result) if method.may_ask() && links::may_hold(result.as_str()) => {
+                Reply::Complete(self.with_offered_uris(&mount, &method, &recipient, result))
+            }
+            Reply::InputRequired(input) => Reply::InputRequired(questions::naming(mount.name(), input)),
+            Reply::Task(task) => Reply::Task(tasks::sealed(self, &mount, &recipient.principal, &task)),
+            reply => reply,
+        })
+    }
+
+    /// Notes the addresses in a result, and changes those that are offered under others.
+    pub(crate) fn with_offered_uris(
+        &self,
+        mount: &Arc<Mount>,
+        method: &Method,
+        recipient: &Recipient,
+        result: Json,
+    ) -> Json {
+        let state = self.state.load();
+        let server = state.mounts.iter().position(|other| Arc::ptr_eq(other, mount));
+        let changed = links::in_result(method, &result, &mut |uri| {
+            let offered = server.and_then(|server| state.snapshot.uris.offered(server, uri));
+            if offered.is_none() {
+                self.link_owners.note(recipient, uri, mount);
+            }
+            offered
+        });
+        changed.unwrap_or(result)
+    }
+
+    /// A tool or a prompt that nobody has, with the names that were probably meant. A server that is not there yet may have
+    /// it.
+    pub(crate) fn unknown(&self, kind: Kind, params: &Object, context: &Context) -> Error {
+        let name = params.str("name").unwrap_or_default();
+        let state = self.state.load();
+        let callable = |table: &Table| -> Vec<String> {
+            let rows = table.iter().filter(|(_, row)| row.withheld.is_none());
+            let rows = rows.filter(|(name, row)| {
+                self.views.sees(context, kind.into(), name, state.mounts[row.server].name())
+            });
+            rows.map(|(name, _)| name.to_string()).collect()
+        };
+        let error = match kind {
+            Kind::Tools => {
+                let own = search::own_names(&state.tools).iter().copied();
+                unknown_tool(&name, own.chain(callable(&state.snapshot.tools).iter().map(String::as_str)))
+            }
+            _ => unknown_prompt(&name, callable(&state.snapshot.prompts).iter().map(String::as_str)),
+        };
+        let silent: Vec<_> = state
+            .mounts
+            .iter()
+            .filter(|mount| mount.catalog().part(kind).is_none())
+            .map(|mount| match mount.is_down() {
+                true => mount.down_in_words(),
+                false => format!("The server {:?} is still starting", mount.name()),
+            })
+            .collect();
+        match silent.is_empty() {
+            true => error,
+            false => {
+                let sentence = format!("{} ({})", error.message(), silent.join("; "));
+                error.with_message(sentence)
+            }
+        }
+    }
+
+    pub(crate) fn building(&self) -> MutexGuard<'_, Building> {
+        self.building.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn earlier(&self) -> MutexGuard<'_, VecDeque<Arc<State>>> {
+        self.earlier.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The whole way of a call, for those that are made of another one.
+    pub(crate) fn front(&self) -> Result<Front<BoxDoor>, Error> {
+        let front = self.front.get().and_then(Weak::upgrade);
+        front
+            .map(|front| (*front).clone())
+            .ok_or_else(|| Error::new(Symbol::Unavailable, "The gateway is closed"))
+    }
+}
+
+/// What is said instead of making a caller wait for a server that is known to be down. The whole of why is in the log, and
+/// the business of whoever runs the gateway.
+fn down(mount: &Mount) -> Error {
+    // It may be back: ask sooner than planned.
+    mount.wake.notify_one();
+    let mut data = ObjectWriter::new();
+    data.str("circuitState", mount.client.circuit().state().as_str());
+    Error::new(Symbol::Unavailable, mount.down_in_words()).unexecuted().with_data(data.finish())
+}
+
+impl Drop for Router {
+    /// Nobody can call any more: the supervisors go, and with them the connections.
+    fn drop(&mut self) {
+        for mount in &self.state.load().mounts {
+            mount.over.cancel();
+        }
+    }
+}
