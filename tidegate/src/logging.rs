@@ -7,6 +7,7 @@
 //! Much of what is logged was written by others: names, errors, what programs print. All of it goes through here, so here
 //! it is made harmless: no field can end its line or drive a terminal, and no secret of the configuration is shown.
 
+mod filter;
 mod terminal;
 
 use std::fmt;
@@ -26,6 +27,8 @@ use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::fmt::format::{JsonFields, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
+
+pub use filter::{Filter, FilterError};
 
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,12 +55,17 @@ impl FromStr for Format {
 /// Whether lines are JSON.
 static JSON: AtomicBool = AtomicBool::new(false);
 
-/// Starts logging to stderr. `level` is a level or a filter such as `info,tidegate_edge=debug`; without it the
-/// environment variable `LOG_LEVEL` decides, and without that `info`. Later calls do nothing.
+/// Starts logging to stderr. `level` is a [`Filter`]: a level, or a list such as `info,tidegate_edge=debug`; without it the
+/// environment variable `LOG_LEVEL` decides, and without that `info`. What is no filter counts as `info`, and a line says so.
+/// Later calls do nothing.
 pub fn init(format: Format, level: Option<&str>) {
     let from_environment = std::env::var("LOG_LEVEL").ok();
     let wanted = level.or(from_environment.as_deref()).unwrap_or("info");
-    let filter = EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("info"));
+    let (wanted, refused) = match wanted.parse::<Filter>() {
+        Ok(_) => (wanted, None),
+        Err(error) => ("info", Some((wanted, error))),
+    };
+    let filter = EnvFilter::new(wanted);
     let is_terminal = std::io::stderr().is_terminal();
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -84,6 +92,9 @@ pub fn init(format: Format, level: Option<&str>) {
     // A filter may ask for the spans of calls by their fields.
     if !wanted.contains('[') {
         tidegate_service::without_spans();
+    }
+    if let Some((said, error)) = refused {
+        tracing::warn!("{said:?} is not a log level, so info is used: {error}");
     }
 }
 
