@@ -50,11 +50,17 @@ impl Document {
         places.add(root.get_ref());
         let shown = shown::servers(root.get_ref());
         let plain_secrets = plain::secrets(root.get_ref(), builtins);
-        let mut fill = Fill { secrets, places: &places, problems: Vec::new(), absent: Absences::default() };
+        let mut fill = Fill {
+            secrets,
+            places: &places,
+            problems: Vec::new(),
+            absent: Absences::default(),
+            unfilled: Vec::new(),
+        };
         fill.table(&mut Vec::new(), root.get_mut());
-        let Fill { mut problems, absent, .. } = fill;
+        let Fill { mut problems, absent, unfilled, .. } = fill;
         let Structure { file, sections, problems: more, removed } =
-            structure::read(root, &places, &absent, builtins);
+            structure::read(root, &places, unfilled, builtins);
         problems.extend(more);
         Ok(Document { file, sections, places, shown, plain_secrets, problems, absent, removed })
     }
@@ -66,6 +72,8 @@ struct Fill<'a> {
     places: &'a Places,
     problems: Vec<Problem>,
     absent: Absences,
+    /// The fields that could not be filled in.
+    unfilled: Vec<Vec<String>>,
 }
 
 impl Fill<'_> {
@@ -85,7 +93,10 @@ impl Fill<'_> {
             DeValue::Array(items) => items.iter_mut().for_each(|item| self.value(path, item)),
             DeValue::String(text) => match self.secrets.text(text) {
                 Ok(filled) => *text = filled.into(),
-                Err(faults) => faults.into_iter().for_each(|fault| self.fault(path, fault)),
+                Err(faults) => {
+                    faults.into_iter().for_each(|fault| self.fault(path, fault));
+                    self.unfilled.push(path.clone());
+                }
             },
             _ => {}
         }

@@ -92,6 +92,27 @@ fn references_outside_of_servers_must_be_good() {
 }
 
 #[test]
+fn what_cannot_be_filled_in_is_wrong_in_no_other_way() {
+    for text in [
+        "listen = \"${NONE}\"",
+        "path = \"${NONE}\"",
+        "allow_hosts = [\"${NONE}\"]",
+        "max_message = \"${NONE}\"",
+        "drain = \"${NONE}\"",
+        "errors = \"${NONE}\"",
+        "sealing_keys = [\"${NONE}\"]",
+        "[tools]\npin = \"${NONE}\"",
+        "[tools]\nfavourites = [\"${NONE}[\"]",
+        "[defaults]\ntimeout = \"${NONE}\"\n[servers.x]\ncommand = \"a\"",
+        "[memory]\nstore = \"${NONE}\"",
+        "[servers.x]\nurl = \"${hush hush}\"",
+    ] {
+        let error = parse(text).unwrap_err();
+        assert_eq!(error.problems().len(), 1, "{text}: {error}");
+    }
+}
+
+#[test]
 fn what_a_server_is() {
     check("[servers.x]", "1:10: servers.x: needs a command (a program to start), a url or a builtin");
     check("[servers.x]\ncommand = \"a\"\nurl = \"hush\"", "servers.x: has command and url; keep one of them");
