@@ -51,7 +51,7 @@ pub use listen::{ListenAddress, check_host, check_origin};
 pub use patterns::{PatternError, Patterns};
 pub use schema::schema;
 pub use settings::{
-    LONGEST_NAMES, ListenSettings, NameStyle, PinMode, ROOMY_NAMES, SchemaStyle, ServerSettings, Settings,
-    Source, ToolMode, ToolOverride, ToolSettings,
+    CallSettings, LONGEST_NAMES, ListenSettings, NameStyle, PinMode, ROOMY_NAMES, SchemaStyle,
+    ServerSettings, Settings, Source, ToolMode, ToolOverride, ToolSettings,
 };
 pub use watch::Watcher;

@@ -82,11 +82,10 @@ impl Gateway {
     /// Everything that can be said about a gateway before it starts.
     pub fn builder(settings: Settings) -> GatewayBuilder {
         let limits = Limits {
-            // Each server has timeouts of its own; this is for what hangs in between.
-            deadline: Duration::from_secs(24 * 3600),
-            concurrent: 8 * 1024,
-            waiting: 8 * 1024,
-            result_bytes: 64 * 1024 * 1024,
+            deadline: settings.calls.call_timeout,
+            concurrent: settings.calls.max_calls,
+            waiting: settings.calls.max_calls,
+            result_bytes: settings.calls.max_result,
         };
         GatewayBuilder { settings, dial: Arc::new(dial), limits, gates: Vec::new(), visibility: None }
     }
@@ -172,7 +171,8 @@ impl GatewayBuilder {
         self
     }
 
-    /// How many calls may run and wait, how long they may take, and how large results may be.
+    /// How many calls may run and wait, how long they may take, and how large results may be. Default: what the settings say
+    /// when it starts ([`CallSettings`](tidegate_config::CallSettings)).
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self

@@ -201,6 +201,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
         ancestry,
         pages: pages.clone(),
         listen: settings.listen.clone(),
+        calls: settings.calls,
         is_configured: is_configured.clone(),
     };
     let following = tokio::spawn(following.keep(origin));

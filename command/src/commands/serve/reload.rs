@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::select_all;
-use tidegate_config::{Config, ListenSettings, Settings, Watcher};
+use tidegate_config::{CallSettings, Config, ListenSettings, Settings, Watcher};
 use tidegate_gateway::{Gateway, LIFECYCLE};
 
 use super::ancestry::Ancestry;
@@ -46,6 +46,8 @@ pub(super) struct Following {
     pub(super) pages: BuiltinPages,
     /// How the endpoint was opened, which stays as it is.
     pub(super) listen: ListenSettings,
+    /// How much calls may take, which stays as well.
+    pub(super) calls: CallSettings,
     /// Whether there is a file by now.
     pub(super) is_configured: Arc<AtomicBool>,
 }
@@ -120,6 +122,12 @@ impl Following {
         if settings.listen != self.listen {
             tracing::warn!("How to listen has changed (listen, path, allow_hosts, …): restart to apply that");
             self.listen = settings.listen.clone();
+        }
+        if settings.calls != self.calls {
+            tracing::warn!(
+                "The limits of calls have changed (max_calls, max_result, call_timeout): restart to apply that"
+            );
+            self.calls = settings.calls;
         }
     }
 }
