@@ -7,7 +7,7 @@ use bytestring::ByteString;
 use tidegate_config::PinMode;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Error, Json, Limits, Method, Object, Params, Symbol, meta};
-use tidegate_service::{Call, Context, HOP_LIMIT, Reply, UNLISTED, unknown_prompt, unknown_tool};
+use tidegate_service::{Call, Context, Current, HOP_LIMIT, Reply, UNLISTED, unknown_prompt, unknown_tool};
 
 use crate::emitted::Whom;
 use crate::gateway::Inner;
@@ -91,6 +91,7 @@ impl Inner {
                 reply => return Some(reply),
             }
         }
+        Current::sent_nowhere();
         None
     }
 
