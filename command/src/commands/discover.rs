@@ -30,11 +30,11 @@ pub(crate) struct Discover {
 
 pub(crate) async fn run(discover: Discover) -> Result<(), Failure> {
     let Discover { words, common } = discover;
-    let (place, rest) = words.split(&common)?;
+    let (server, rest) = words.split(&common)?;
     super::nothing_more(rest)?;
     let display = Display::new(common.verbose);
     with_server(
-        &place,
+        &server,
         &common,
         &display,
         |builder| builder,

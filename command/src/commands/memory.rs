@@ -1,7 +1,7 @@
 //! `tidegate memory`: exports, imports and copies of a memory, however large it is.
 
+mod atomic_file;
 mod backup;
-mod begun;
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read, Stdout, Write};
@@ -20,8 +20,8 @@ use super::interrupt::Interrupt;
 use super::{configuration, output};
 use crate::term::clean;
 use crate::term::style::Paint;
+use atomic_file::{AtomicFile, not_the_memory};
 use backup::Backup;
-use begun::{Begun, not_the_memory};
 
 /// Back up, export or import the memory.
 ///
@@ -149,11 +149,11 @@ async fn export_from(store: &Store, args: &Export) -> Result<(), Failure> {
         display.clear();
         return written.map(drop);
     }
-    let begun = Begun::new(&args.file)?;
-    let written = memory.export(begun.open()?, args.history);
+    let partial = AtomicFile::new(&args.file)?;
+    let written = memory.export(partial.open()?, args.history);
     let written = interrupt.or(async { written.await.map_err(|fault| failure(&fault)) }).await;
     display.clear();
-    let counts = written.and_then(|counts| begun.finish().map(|()| counts))?;
+    let counts = written.and_then(|counts| partial.finish().map(|()| counts))?;
     let file = args.file.display().to_string();
     if args.which.json {
         let mut told = counts.to_json(args.history);

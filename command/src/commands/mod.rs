@@ -1,13 +1,12 @@
 //! The commands, one file each, and what they share.
 //!
-//! `find` says which server a word means, `target` has the options of all commands that talk to one, `connection` talks to it,
-//! `reach` tries one of the configuration, `several` does that a few at a time, `interrupt` ends it on Ctrl-C, `display` shows
-//! that something is going on, `elicit` asks the user, `configuration` finds the gateway's file, `builtin` has the servers that
-//! are part of the program and `brought` the commands that come with them, `output` is standard output, `help` the list of
+//! `resolve` says which server a word means, `target` has the options of all commands that talk to one, `connection` talks to
+//! it, `inspect` looks at what one of the configuration offers, `jobs` does that with several, a few at a time, `interrupt` ends
+//! it on Ctrl-C, `display` shows that something is going on, `elicit` asks the user, `configuration` finds the gateway's file, `builtin` has the servers that
+//! are part of the program and `server_commands` the commands that come with them, `output` is standard output, `help` the list of
 //! commands, `failure` and `exit` are the ways out.
 
 mod add;
-pub(crate) mod brought;
 mod builtin;
 mod call;
 mod check;
@@ -21,11 +20,12 @@ mod doctor;
 mod elicit;
 mod exit;
 mod failure;
-mod find;
 mod header;
 mod help;
 mod import;
+mod inspect;
 mod interrupt;
+mod jobs;
 mod login;
 mod memory;
 pub(crate) mod memory_commands;
@@ -33,12 +33,12 @@ mod model;
 mod output;
 mod pin;
 mod prompts;
-mod reach;
 mod remove;
+mod resolve;
 mod resources;
 mod save;
 mod serve;
-mod several;
+pub(crate) mod server_commands;
 mod target;
 mod tools;
 
@@ -46,12 +46,12 @@ use clap::Subcommand;
 use serde_json::Value;
 use tidegate::protocol::Json;
 
-pub(crate) use brought::AnyCommand;
 pub(crate) use exit::{EXAMPLES, Exit};
 pub(crate) use failure::Failure;
 pub(crate) use help::grouped;
+pub(crate) use server_commands::AnyCommand;
 
-/// What the command can do, besides what servers of the program bring (`brought`).
+/// What the command can do, besides what servers of the program bring (`server_commands`).
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Serve(serve::Serve),

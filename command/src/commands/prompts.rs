@@ -42,11 +42,11 @@ pub(crate) struct Prompt {
 
 pub(crate) async fn list(prompts: Prompts) -> Result<(), Failure> {
     let Prompts { words, common } = prompts;
-    let (place, rest) = words.split(&common)?;
+    let (server, rest) = words.split(&common)?;
     super::nothing_more(rest)?;
     let display = Display::new(common.verbose);
     with_server(
-        &place,
+        &server,
         &common,
         &display,
         |builder| builder,
@@ -70,15 +70,15 @@ pub(crate) async fn list(prompts: Prompts) -> Result<(), Failure> {
 
 pub(crate) async fn get(prompt: Prompt) -> Result<(), Failure> {
     let Prompt { words, common } = prompt;
-    let (place, mut rest) = words.split(&common)?;
+    let (server, mut rest) = words.split(&common)?;
     if rest.is_empty() {
         return Err(Failure::usage("NAME is missing; run tidegate prompts for a list"));
     }
     let name = rest.remove(0);
     let display = Display::new(common.verbose);
-    let handlers = elicit::handlers(&place.name, &display);
+    let handlers = elicit::handlers(&server.name, &display);
     let prepare = |builder: tidegate_client::ClientBuilder| builder.handlers(handlers);
-    with_server(&place, &common, &display, prepare, async |session: &Session| {
+    with_server(&server, &common, &display, prepare, async |session: &Session| {
         let arguments = arguments(session, &name, &rest).await?;
         display.waiting(&format!("Getting {name}"));
         let result = session.client.prompt(&name, arguments).await?;

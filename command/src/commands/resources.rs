@@ -54,11 +54,11 @@ pub(crate) struct Read {
 
 pub(crate) async fn list(resources: Resources) -> Result<(), Failure> {
     let Resources { words, common } = resources;
-    let (place, rest) = words.split(&common)?;
+    let (server, rest) = words.split(&common)?;
     super::nothing_more(rest)?;
     let display = Display::new(common.verbose);
     with_server(
-        &place,
+        &server,
         &common,
         &display,
         |builder| builder,
@@ -99,11 +99,11 @@ fn templates_of(listed: Result<Vec<Json>, AppError>) -> Result<Vec<Json>, AppErr
 
 pub(crate) async fn read(read: Read) -> Result<(), Failure> {
     let Read { words, common, save } = read;
-    let (place, rest) = words.split(&common)?;
+    let (server, rest) = words.split(&common)?;
     let uri = super::exactly_one(rest, "URI", "tidegate resources")?;
     let display = Display::new(common.verbose);
     with_server(
-        &place,
+        &server,
         &common,
         &display,
         |builder| builder,

@@ -30,11 +30,11 @@ pub(crate) struct Tools {
 
 pub(crate) async fn run(tools: Tools) -> Result<(), Failure> {
     let Tools { words, common } = tools;
-    let (place, rest) = words.split(&common)?;
+    let (server, rest) = words.split(&common)?;
     let name = super::at_most_one(rest, "NAME")?;
     let display = Display::new(common.verbose);
     with_server(
-        &place,
+        &server,
         &common,
         &display,
         |builder| builder,

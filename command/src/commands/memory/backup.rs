@@ -9,7 +9,7 @@ use serde_json::json;
 use tidegate::protocol::Json;
 use tidegate_memory::MemoryStore;
 
-use super::begun::{Begun, not_the_memory};
+use super::atomic_file::{AtomicFile, not_the_memory};
 use super::{Which, failure};
 use crate::commands::display::Display;
 use crate::commands::exit;
@@ -41,13 +41,13 @@ pub(super) async fn run(args: Backup) -> Result<(), Failure> {
             .next("Use pg_dump, or: tidegate memory export --history FILE."));
     };
     check(&args, &memory)?;
-    let begun = Begun::new(&args.file)?;
+    let partial = AtomicFile::new(&args.file)?;
     // Made here, so that nobody else can read it.
-    drop(begun.open()?);
+    drop(partial.open()?);
     let (display, interrupt, wanted) =
         (Display::new(0), Interrupt::listen(), Arc::new(AtomicBool::new(true)));
     display.waiting("Backing up the memory");
-    let (to, shown, goes_on) = (begun.to.clone(), display.clone(), wanted.clone());
+    let (to, shown, goes_on) = (partial.to.clone(), display.clone(), wanted.clone());
     let copying = tokio::task::spawn_blocking(move || {
         tidegate_memory::backup(&memory, &to, |copied, whole| {
             let params = json!({"progress": copied, "total": whole, "message": "backing up"});
@@ -65,7 +65,7 @@ pub(super) async fn run(args: Backup) -> Result<(), Failure> {
     display.clear();
     let copied = copied?.map_err(|error| Failure::usage(format!("the backup failed: {error}")))?;
     let bytes = copied.map_err(|fault| failure(&fault))?;
-    begun.finish()?;
+    partial.finish()?;
     let file = args.file.display().to_string();
     if args.which.json {
         return output::text(&json!({"file": file, "bytes": bytes}).to_string());
