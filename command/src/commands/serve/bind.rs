@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use tidegate_config::ListenAddress;
 use tokio::net::TcpListener;
 
-use super::owner;
+use super::port_owner;
 use crate::commands::exit::Exit;
 use crate::commands::failure::Failure;
 
@@ -42,7 +42,7 @@ fn failure(wanted: &ListenAddress, error: &std::io::Error) -> Failure {
     match error.kind() {
         ErrorKind::AddrInUse => {
             let other = port.checked_add(1).unwrap_or(8765);
-            let (by, advice) = match owner::of(port) {
+            let (by, advice) = match port_owner::of(port) {
                 Some(owner) if owner.name == "tidegate" => (format!(" by {owner}"), "Use that one, stop it,"),
                 Some(owner) => (format!(" by {owner}"), "Stop it,"),
                 None => (String::new(), "Stop the program that uses it,"),
