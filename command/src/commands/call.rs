@@ -12,7 +12,7 @@ use super::connection::{Session, with_server};
 use super::display::Display;
 use super::exit::Exit;
 use super::failure::Failure;
-use super::target::{Common, Words};
+use super::target::{ConnectionArgs, TargetArgs};
 use super::{elicit, output, save, tools};
 use crate::term::style::Paint;
 use crate::term::{args, clean, render, schema};
@@ -29,7 +29,7 @@ use crate::term::{args, clean, render, schema};
 )]
 pub(crate) struct Call {
     #[command(flatten)]
-    words: Words,
+    words: TargetArgs,
     /// All arguments as one JSON object; @FILE reads it from a file, - from standard input.
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
@@ -51,7 +51,7 @@ pub(crate) struct Call {
     roots: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: ConnectionArgs,
 }
 
 const ARGUMENTS: &str = "\
@@ -141,7 +141,7 @@ async fn guided(session: &Session, tool: &str, words: &[String]) -> Result<Value
                     if required.contains(&name) { text } else { format!("[{text}]") }
                 })
                 .collect();
-            Err(Failure::from(error).next(format!("{} takes: {}", clean::line(tool), takes.join(" "))))
+            Err(Failure::from(error).advise(format!("{} takes: {}", clean::line(tool), takes.join(" "))))
         }
     }
 }

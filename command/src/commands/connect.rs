@@ -6,7 +6,7 @@ use tidegate::edge::stdio;
 use super::connection::builder;
 use super::exit::Exit;
 use super::failure::Failure;
-use super::target::{Common, Words};
+use super::target::{ConnectionArgs, TargetArgs};
 
 /// Connect a stdio client to any one server
 ///
@@ -19,9 +19,9 @@ use super::target::{Common, Words};
 )]
 pub(crate) struct Connect {
     #[command(flatten)]
-    words: Words,
+    words: TargetArgs,
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: ConnectionArgs,
 }
 
 const IN_A_FILE: &str = r#"In an mcpServers file:

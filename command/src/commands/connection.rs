@@ -13,7 +13,7 @@ use super::display::Display;
 use super::failure::Failure;
 use super::interrupt::Interrupt;
 use super::resolve::ResolvedServer;
-use super::target::Common;
+use super::target::ConnectionArgs;
 
 /// How many of the last lines on standard error are shown when a server fails.
 const LAST_LINES: usize = 12;
@@ -130,7 +130,7 @@ impl StartLimit {
         };
         let failure = Failure::of(&Error::new(Symbol::Timeout, what));
         match (&server.settings, &server.file) {
-            (Some(settings), Some(file)) if !self.is_given => failure.next(format!(
+            (Some(settings), Some(file)) if !self.is_given => failure.advise(format!(
                 "If it needs longer, raise start_timeout under [servers.{}] in {}.",
                 settings.name,
                 file.display()
@@ -167,10 +167,22 @@ pub(crate) struct Session {
     pub(crate) facts: ServerFacts,
 }
 
+/// Connects, does the work, and closes the connection properly, as [`with_server`] does, for commands that need nothing special of
+/// their client.
+pub(crate) async fn with_session<T>(
+    server: &ResolvedServer,
+    common: &ConnectionArgs,
+    work: impl AsyncFnOnce(&Session, &Display) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let display = Display::new(common.verbose);
+    let work = async |session: &Session| work(session, &display).await;
+    with_server(server, common, &display, |builder| builder, work).await
+}
+
 /// Connects, does the work, and closes the connection properly, whatever comes of the work. Ctrl-C ends it.
 pub(crate) async fn with_server<T>(
     server: &ResolvedServer,
-    common: &Common,
+    common: &ConnectionArgs,
     display: &Display,
     prepare: impl FnOnce(ClientBuilder) -> ClientBuilder,
     work: impl AsyncFnOnce(&Session) -> Result<T, Failure>,

@@ -19,7 +19,7 @@ pub(crate) struct Failure {
     pub(crate) exit: Exit,
     sentence: String,
     /// What to do next.
-    next: Option<String>,
+    advice: Option<String>,
     /// The last lines that the server's process wrote to standard error.
     stderr: Vec<String>,
     error: Option<Box<AppError>>,
@@ -28,7 +28,7 @@ pub(crate) struct Failure {
 impl Failure {
     /// A failure with a code of the command itself.
     pub(crate) fn new(exit: Exit, sentence: impl Display) -> Failure {
-        Failure { exit, sentence: sentence.to_string(), next: None, stderr: Vec::new(), error: None }
+        Failure { exit, sentence: sentence.to_string(), advice: None, stderr: Vec::new(), error: None }
     }
 
     /// Something about the command line is wrong.
@@ -47,8 +47,8 @@ impl Failure {
     }
 
     /// The same, with another piece of advice.
-    pub(crate) fn next(mut self, advice: impl Display) -> Failure {
-        self.next = Some(advice.to_string());
+    pub(crate) fn advise(mut self, advice: impl Display) -> Failure {
+        self.advice = Some(advice.to_string());
         self
     }
 
@@ -77,7 +77,7 @@ impl Failure {
 
     /// The advice, if there is any.
     pub(crate) fn advice(&self) -> Option<&str> {
-        self.next.as_deref()
+        self.advice.as_deref()
     }
 
     /// What the server's process wrote last.
@@ -93,8 +93,8 @@ impl Failure {
         };
         object["message"] = self.sentence.clone().into();
         object["exitCode"] = self.exit.number().into();
-        if let Some(next) = &self.next {
-            object["suggestedAction"] = next.clone().into();
+        if let Some(advice) = &self.advice {
+            object["suggestedAction"] = advice.clone().into();
         }
         if !self.stderr.is_empty() {
             object["stderr"] = self.stderr.clone().into();
@@ -112,8 +112,8 @@ impl Failure {
         } else {
             writeln!(out, "{} {}", paint.bad("error:"), self.line())
         };
-        if let Some(next) = &self.next {
-            let _ = writeln!(out, "  {}", clean::text(next).replace('\n', "\n  "));
+        if let Some(advice) = &self.advice {
+            let _ = writeln!(out, "  {}", clean::text(advice).replace('\n', "\n  "));
         }
         drop(out);
         self.show_stderr();
@@ -138,7 +138,7 @@ impl From<AppError> for Failure {
         Failure {
             exit: exit_of(&error),
             sentence,
-            next: advice(&error),
+            advice: advice(&error),
             stderr: Vec::new(),
             error: Some(Box::new(error)),
         }

@@ -101,7 +101,7 @@ impl Command {
     }
 
     /// The options that all commands have that talk to a server.
-    fn common(&self) -> Option<&target::Common> {
+    fn common(&self) -> Option<&target::ConnectionArgs> {
         Some(match self {
             Command::Tools(tools) => &tools.common,
             Command::Call(call) => &call.common,
@@ -132,7 +132,7 @@ impl Command {
         match self {
             Command::Serve(serve) => serve.log_level(),
             Command::Connect(connect) => connect.common.log_level(),
-            other => other.common().and_then(target::Common::log_level).or(Some(QUIET)),
+            other => other.common().and_then(target::ConnectionArgs::log_level).or(Some(QUIET)),
         }
     }
 

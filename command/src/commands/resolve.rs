@@ -137,12 +137,12 @@ pub(crate) fn resolve(word: &str, config: Option<&Path>) -> Result<ResolvedServe
             known.dedup();
             let failure = Failure::usage(format!("no server or program is named {word:?}"));
             Err(match known.len() {
-                0 => failure.next("Pass a URL, a command line, or the name of a server of tidegate.toml."),
+                0 => failure.advise("Pass a URL, a command line, or the name of a server of tidegate.toml."),
                 count if count > NAMED => {
                     known.truncate(NAMED);
-                    failure.next(format!("Known servers: {} and {} more", known.join(", "), count - NAMED))
+                    failure.advise(format!("Known servers: {} and {} more", known.join(", "), count - NAMED))
                 }
-                _ => failure.next(format!("Known servers: {}", known.join(", "))),
+                _ => failure.advise(format!("Known servers: {}", known.join(", "))),
             })
         }
     }
@@ -163,7 +163,7 @@ fn trusted(server: ResolvedServer) -> Result<ResolvedServer, Failure> {
         false => Err(Failure::usage(format!(
             "{name:?} is defined in {file}, a file of this directory that may not be yours, so it was not started"
         ))
-        .next(format!("If you trust it, name the file as well: {file}#{name}"))),
+        .advise(format!("If you trust it, name the file as well: {file}#{name}"))),
     }
 }
 
@@ -211,11 +211,11 @@ impl GatewayConfig {
         match self.settings.servers.as_slice() {
             [only] if name.is_empty() => ResolvedServer::configured(only, &self.file),
             [] if name.is_empty() => Err(Failure::usage(format!("{file} has no servers"))
-                .next("Add one with tidegate add NAME URL, or tidegate add NAME -- COMMAND.")),
+                .advise("Add one with tidegate add NAME URL, or tidegate add NAME -- COMMAND.")),
             _ if name.is_empty() => {
                 let names: Vec<_> = self.names().collect();
                 Err(Failure::usage(format!("{file} has several servers: {}", names.join(", ")))
-                    .next(format!("Choose one, such as: --config {file} {}", names[0])))
+                    .advise(format!("Choose one, such as: --config {file} {}", names[0])))
             }
             _ => self.get(name).unwrap_or_else(|| {
                 let meant = super::near(name, self.names());
@@ -224,7 +224,7 @@ impl GatewayConfig {
                 let failure = Failure::usage(format!("{file} has no server {name:?}{meant}"));
                 Err(match names.is_empty() {
                     true => failure,
-                    false => failure.next(format!("Its servers: {}", names.join(", "))),
+                    false => failure.advise(format!("Its servers: {}", names.join(", "))),
                 })
             }),
         }
@@ -235,7 +235,7 @@ impl GatewayConfig {
 pub(crate) fn disabled(server: &DisabledServer) -> Failure {
     let DisabledServer { name, reason, advice, .. } = server;
     let failure = Failure::usage(format!("the server {name:?} is disabled: {reason}"));
-    if advice.is_empty() { failure } else { failure.next(advice) }
+    if advice.is_empty() { failure } else { failure.advise(advice) }
 }
 
 /// Anything but a server of the gateway.

@@ -14,7 +14,7 @@ use super::resolve::{self, ResolvedServer};
 
 /// The words of the command line: which server, and what is wanted of it.
 #[derive(Args, Debug, Clone)]
-pub(crate) struct Words {
+pub(crate) struct TargetArgs {
     /// The server (see below), then what the command wants of it.
     #[arg(value_name = "TARGET", hide = true)]
     words: Vec<String>,
@@ -27,7 +27,7 @@ pub(crate) struct Words {
 /// Options that all client commands have.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Connection")]
-pub(crate) struct Common {
+pub(crate) struct ConnectionArgs {
     /// A tidegate.toml or mcpServers file; TARGET is then the name of a server in it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -99,10 +99,10 @@ fn revision(text: &str) -> Result<Revision, String> {
         .map_err(|()| format!("known versions are {}", Revision::ALL.map(Revision::as_str).join(", ")))
 }
 
-impl Words {
+impl TargetArgs {
     /// The server that is meant, and the words that follow it.
-    pub(crate) fn split(self, common: &Common) -> Result<(ResolvedServer, Vec<String>), Failure> {
-        let Words { mut words, command } = self;
+    pub(crate) fn split(self, common: &ConnectionArgs) -> Result<(ResolvedServer, Vec<String>), Failure> {
+        let TargetArgs { mut words, command } = self;
         let server = if command.is_empty() {
             let first = if words.is_empty() { String::new() } else { words.remove(0) };
             resolve::resolve(&first, common.config())?
@@ -120,7 +120,7 @@ impl Words {
     }
 }
 
-impl Common {
+impl ConnectionArgs {
     /// Adds the variables and headers of the command line to a server.
     pub(crate) fn applied(&self, mut server: ResolvedServer) -> Result<ResolvedServer, Failure> {
         match &mut server.target {
@@ -175,7 +175,7 @@ impl Common {
         let insists = self.protocol_version.is_some() || !matches!(self.era, Era::Auto);
         match failure.exit {
             Exit::Refused if insists => {
-                failure.next("Leave out --era and --protocol-version to use what the server supports.")
+                failure.advise("Leave out --era and --protocol-version to use what the server supports.")
             }
             _ => failure,
         }

@@ -14,7 +14,7 @@ use crate::commands::discover::{called, capabilities, era};
 use crate::commands::exit::Exit;
 use crate::commands::failure::Failure;
 use crate::commands::resolve::ResolvedServer;
-use crate::commands::target::Common;
+use crate::commands::target::ConnectionArgs;
 
 /// How many times as long as one response everything after the start may take: there are several lists, and each may have
 /// several pages.
@@ -25,7 +25,7 @@ const OTHER_ERA: Duration = Duration::from_secs(5);
 const PINGS: usize = 5;
 
 /// Checks a server. It may take as long to start, and for each response, as its settings or the command line say.
-pub(super) async fn server(server: ResolvedServer, common: &Common, starts: &Starts) -> Report {
+pub(super) async fn server(server: ResolvedServer, common: &ConnectionArgs, starts: &Starts) -> Report {
     let report = Report {
         name: server.name.clone(),
         target: server.shown(),
@@ -72,10 +72,10 @@ fn lock(report: &SharedReport) -> MutexGuard<'_, Report> {
 /// What to do about a server that cannot be reached.
 fn advised(failure: Failure, server: &ResolvedServer) -> Failure {
     match (failure.exit, &server.target) {
-        (Exit::Unavailable, Target::Command(_)) => failure.next(
+        (Exit::Unavailable, Target::Command(_)) => failure.advise(
             "Run the command by hand to see its output. Is the program installed? Are its environment variables set?",
         ),
-        (Exit::Unavailable, Target::Url(_)) => failure.next("Is the URL right, and is the server running?"),
+        (Exit::Unavailable, Target::Url(_)) => failure.advise("Is the URL right, and is the server running?"),
         _ => failure,
     }
 }
@@ -104,7 +104,7 @@ async fn start(
 async fn look(
     client: &Client,
     server: &ResolvedServer,
-    common: &Common,
+    common: &ConnectionArgs,
     facts: &ServerFacts,
     report: &SharedReport,
 ) {
@@ -173,7 +173,7 @@ async fn everything(client: &Client, facts: &ServerFacts, report: &SharedReport)
 }
 
 /// Whether the server speaks the other era too. Modern was tried first, so that only legacy is left to try.
-async fn other_era(server: &ResolvedServer, common: &Common, facts: &ServerFacts) -> Option<bool> {
+async fn other_era(server: &ResolvedServer, common: &ConnectionArgs, facts: &ServerFacts) -> Option<bool> {
     if let Target::Local(_) = server.target {
         // It is part of this program, which speaks both.
         return None;

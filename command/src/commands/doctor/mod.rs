@@ -26,7 +26,7 @@ use super::display::Display;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::interrupt::Interrupt;
-use super::target::{Common, Words};
+use super::target::{ConnectionArgs, TargetArgs};
 use super::{jobs, output};
 use crate::term::style::Paint;
 
@@ -42,9 +42,9 @@ use crate::term::style::Paint;
 )]
 pub(crate) struct Doctor {
     #[command(flatten)]
-    words: Words,
+    words: TargetArgs,
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: ConnectionArgs,
 }
 
 /// A report in the making: what is known so far is there whenever time is up.
@@ -71,7 +71,7 @@ pub(crate) async fn run(doctor: Doctor) -> Result<Exit, Failure> {
 }
 
 /// Checks all of them, a few at a time; the reports come in the order of the question.
-async fn all(targets: Vec<CheckTarget>, common: &Common, display: &Display) -> Vec<Report> {
+async fn all(targets: Vec<CheckTarget>, common: &ConnectionArgs, display: &Display) -> Vec<Report> {
     let (mut reports, mut jobs, mut at) = (Vec::new(), Vec::new(), Vec::new());
     let starts = Starts::default();
     for target in targets {

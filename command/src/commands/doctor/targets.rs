@@ -8,7 +8,7 @@ use super::report::Report;
 use crate::commands::elicit;
 use crate::commands::failure::Failure;
 use crate::commands::resolve::{self, GatewayConfig, ResolvedServer};
-use crate::commands::target::{Common, Words};
+use crate::commands::target::{ConnectionArgs, TargetArgs};
 use crate::term::clean;
 
 /// What is to be checked: a server, or why there is none.
@@ -27,7 +27,7 @@ impl CheckTarget {
 }
 
 /// What the command line asks for.
-pub(super) fn targets(words: Words, common: &Common) -> Result<Vec<CheckTarget>, Failure> {
+pub(super) fn targets(words: TargetArgs, common: &ConnectionArgs) -> Result<Vec<CheckTarget>, Failure> {
     let (names, command) = words.clone().each();
     if !command.is_empty() {
         let (server, rest) = words.split(common)?;
@@ -44,7 +44,7 @@ pub(super) fn targets(words: Words, common: &Common) -> Result<Vec<CheckTarget>,
 
 /// All servers of the file that was given; else those of the gateway, and then those of editors and assistants that the
 /// gateway does not have.
-fn all(common: &Common) -> Result<Vec<CheckTarget>, Failure> {
+fn all(common: &ConnectionArgs) -> Result<Vec<CheckTarget>, Failure> {
     let mut targets = Vec::new();
     match common.config() {
         Some(file) if resolve::is_tidegate_toml(file) => configured(GatewayConfig::load(file), &mut targets),
@@ -59,7 +59,7 @@ fn all(common: &Common) -> Result<Vec<CheckTarget>, Failure> {
     }
     if targets.is_empty() {
         return Err(Failure::usage("there are no servers to check: no tidegate.toml and no editor has any")
-            .next("Pass one: tidegate doctor TARGET, or a file: tidegate doctor --config FILE."));
+            .advise("Pass one: tidegate doctor TARGET, or a file: tidegate doctor --config FILE."));
     }
     Ok(targets)
 }

@@ -10,7 +10,7 @@ use tidegate::protocol::Json;
 use tidegate_memory::MemoryStore;
 
 use super::atomic_file::{AtomicFile, not_the_memory};
-use super::{Which, failure};
+use super::{StoreArgs, failure};
 use crate::commands::display::Display;
 use crate::commands::exit;
 use crate::commands::failure::Failure;
@@ -32,13 +32,13 @@ pub(super) struct Backup {
     force: bool,
 
     #[command(flatten)]
-    pub(super) which: Which,
+    pub(super) store_args: StoreArgs,
 }
 
 pub(super) async fn run(args: Backup) -> Result<(), Failure> {
-    let MemoryStore::File(memory) = args.which.existing()? else {
+    let MemoryStore::File(memory) = args.store_args.existing()? else {
         return Err(Failure::usage("the memory is in a PostgreSQL database, which has its own backups")
-            .next("Use pg_dump, or: tidegate memory export --history FILE."));
+            .advise("Use pg_dump, or: tidegate memory export --history FILE."));
     };
     check(&args, &memory)?;
     let partial = AtomicFile::new(&args.file)?;
@@ -67,7 +67,7 @@ pub(super) async fn run(args: Backup) -> Result<(), Failure> {
     let bytes = copied.map_err(|fault| failure(&fault))?;
     partial.finish()?;
     let file = args.file.display().to_string();
-    if args.which.json {
+    if args.store_args.json {
         return output::text(&json!({"file": file, "bytes": bytes}).to_string());
     }
     output::text(&format!("{} the memory to {file} ({bytes} bytes)", Paint::stdout().good("Backed up")))
@@ -80,7 +80,7 @@ fn check(args: &Backup, memory: &Path) -> Result<(), Failure> {
     let Ok(there) = file.symlink_metadata() else { return Ok(()) };
     if !args.force || there.is_dir() {
         return Err(Failure::usage(format!("{} already exists", file.display()))
-            .next("Choose another file, or overwrite it with --force."));
+            .advise("Choose another file, or overwrite it with --force."));
     }
     if !file.metadata().is_ok_and(|there| there.is_file()) {
         return Err(Failure::usage(format!("{} is not a regular file: choose another one", file.display())));

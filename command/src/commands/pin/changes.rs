@@ -51,7 +51,7 @@ impl Selection {
                 let meant = near(server, configured())
                     .map_or(String::new(), |near| format!("; did you mean {near:?}?"));
                 return Err(Failure::usage(format!("no server is named {server:?}{meant}"))
-                    .next("To list the servers, run tidegate check."));
+                    .advise("To list the servers, run tidegate check."));
             }
             selection.push((server.to_owned(), tool));
         }
@@ -74,7 +74,7 @@ impl Selection {
                 Some(listed) if !listed.offered => {
                     let what = format!("the configuration hides the tool {tool:?} of {server}");
                     return Err(
-                        Failure::usage(what).next("See allow and deny of the server in the configuration.")
+                        Failure::usage(what).advise("See allow and deny of the server in the configuration.")
                     );
                 }
                 Some(_) => {}

@@ -119,7 +119,7 @@ async fn agreed(count: usize) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         let what = "nothing was approved: there is no terminal to ask on";
         return Err(Failure::usage(what)
-            .next("Approve with --yes, or only show the differences with --diff or --check."));
+            .advise("Approve with --yes, or only show the differences with --diff or --check."));
     }
     let ask = move || {
         let what = if count == 1 { "this change".to_owned() } else { format!("these {count} changes") };

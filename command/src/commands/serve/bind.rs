@@ -48,14 +48,14 @@ fn failure(wanted: &ListenAddress, error: &std::io::Error) -> Failure {
                 None => (String::new(), "Stop the program that uses it,"),
             };
             unavailable(format!("port {port} is already in use{by}"))
-                .next(format!("{advice} or choose another port with --listen {other}."))
+                .advise(format!("{advice} or choose another port with --listen {other}."))
         }
         ErrorKind::PermissionDenied => unavailable(format!("not allowed to listen on {wanted}"))
-            .next("Ports below 1024 need privileges: choose another one with --listen, such as 8765."),
+            .advise("Ports below 1024 need privileges: choose another one with --listen, such as 8765."),
         ErrorKind::AddrNotAvailable => unavailable(format!("{wanted} is not an address of this machine"))
-            .next("Use 127.0.0.1 for this machine only, or 0.0.0.0 for all of its addresses."),
+            .advise("Use 127.0.0.1 for this machine only, or 0.0.0.0 for all of its addresses."),
         _ => unavailable(format!("cannot listen on {wanted}: {error}"))
-            .next("Choose another address with --listen."),
+            .advise("Choose another address with --listen."),
     }
 }
 

@@ -312,7 +312,7 @@ impl Endpoint {
             return Err(Failure::usage(format!(
                 "other machines can reach {address}: say by which host name with --allow-host NAME"
             ))
-            .next("There is no authentication yet: anyone who can reach the port could call every tool."));
+            .advise("There is no authentication yet: anyone who can reach the port could call every tool."));
         }
         let url = bind::url(address, &edge.hosts, &edge.path);
         let links = BuiltinPages::of(settings).links(&edge.path).into_iter();
