@@ -45,6 +45,7 @@ mod tools;
 use clap::Subcommand;
 use serde_json::Value;
 use tidegate::protocol::Json;
+use tidegate_service::nearest_name;
 
 pub(crate) use exit::{EXAMPLES, Exit};
 pub(crate) use failure::Failure;
@@ -178,15 +179,9 @@ fn values(list: &[Json]) -> Vec<Value> {
     list.iter().filter_map(|json| json.to().ok()).collect()
 }
 
-/// The name that is most likely meant, if any is likely.
+/// The name that is most likely meant, if any is likely, as it can be shown.
 fn near<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
-    const LIKELY: f64 = 0.75;
-    let wanted = wanted.to_lowercase();
-    names
-        .map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name))
-        .filter(|(likeness, _)| *likeness >= LIKELY)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| crate::term::clean::line(name))
+    nearest_name(wanted, names).map(crate::term::clean::line)
 }
 
 fn nothing_more(rest: Vec<String>) -> Result<(), Failure> {

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use tidegate::protocol::Profile;
 use tidegate_client::{Command, ServersFile, Target, Terms, is_project_file, well_known_files};
 use tidegate_config::{Config, DisabledServer, ServerSettings, Settings, Source};
+use tidegate_service::likely_names;
 
 use super::builtin::Builtin;
 use super::configuration;
@@ -269,16 +270,10 @@ fn editor_files() -> Vec<ServersFile> {
 
 /// Up to three names that are likely meant, with the files that have them.
 fn nearest_with_files<'a>(word: &str, names: impl Iterator<Item = (&'a str, &'a Path)>) -> Option<String> {
-    const LIKELY: f64 = 0.8;
     const MOST: usize = 3;
-    let word = word.to_lowercase();
-    let mut likely: Vec<_> = names
-        .map(|(name, file)| (strsim::jaro_winkler(&word, &name.to_lowercase()), name, file))
-        .filter(|(likeness, ..)| *likeness >= LIKELY)
-        .collect();
-    likely.sort_by(|a, b| b.0.total_cmp(&a.0));
-    likely.dedup_by(|a, b| a.1 == b.1);
-    let shown = |(_, name, file): &(f64, &str, &Path)| {
+    let mut likely = likely_names(word, names);
+    likely.dedup_by(|a, b| a.0 == b.0);
+    let shown = |(name, file): &(&str, &Path)| {
         format!("{:?} ({})", clean::line(name), clean::line(&file.display().to_string()))
     };
     let likely: Vec<String> = likely.iter().take(MOST).map(shown).collect();

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use tidegate_service::nearest_name;
 use toml_edit::visit_mut::{self, VisitMut};
 use toml_edit::{DocumentMut, Item, Table};
 
 use crate::entry::ServerEntry;
-use crate::error::{ConfigError, nearest};
+use crate::error::ConfigError;
 use crate::places::Places;
 use crate::settings::ROOMY_NAMES;
 use crate::{config, names, read, save, schema, told};
@@ -127,7 +128,7 @@ impl Open {
     fn remove(&mut self, name: &str) -> Result<(), EditError> {
         if !self.has(name) {
             let names: Vec<String> = self.servers()?.iter().map(|(name, _)| name.to_owned()).collect();
-            let near = nearest(name, names.iter().map(String::as_str)).map(str::to_owned);
+            let near = nearest_name(name, names.iter().map(String::as_str)).map(str::to_owned);
             return Err(EditError::Unknown { file: self.path.clone(), name: name.to_owned(), near, names });
         }
         let removed = self.servers()?.remove(name);

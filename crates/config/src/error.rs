@@ -71,15 +71,3 @@ impl fmt::Display for Problem {
 }
 
 impl std::error::Error for ConfigError {}
-
-/// The name that is most likely meant, if any is likely.
-pub(crate) fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    const LIKELY: f64 = 0.8;
-    let wanted = wanted.to_lowercase();
-    names
-        .into_iter()
-        .map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name))
-        .filter(|(likeness, _)| *likeness >= LIKELY)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name)
-}

@@ -1,13 +1,13 @@
 //! What serde says about a text, told without its values and in words that people know.
 
-use crate::error::nearest;
+use tidegate_service::nearest_name;
 
 /// Turns a message of serde into a sentence. The values in it may be secrets, so they are left out.
 pub(crate) fn sentence(message: &str) -> String {
     if let Some(rest) = message.strip_prefix("unknown field `") {
         let (name, known) = rest.rsplit_once("`, expected ").unwrap_or((rest.trim_end_matches('`'), ""));
         let known = quoted(known);
-        return match nearest(name, known.iter().copied()) {
+        return match nearest_name(name, known.iter().copied()) {
             Some(meant) => format!("unknown field {name:?}; did you mean {meant:?}?"),
             None => format!("unknown field {name:?}; known fields are {}", known.join(", ")),
         };
@@ -17,7 +17,7 @@ pub(crate) fn sentence(message: &str) -> String {
         let known = quoted(known);
         let list: Vec<String> = known.iter().map(|word| format!("{word:?}")).collect();
         let list = list.join(", ");
-        return match nearest(value, known.iter().copied()) {
+        return match nearest_name(value, known.iter().copied()) {
             Some(meant) => format!("must be one of {list}; did you mean {meant:?}?"),
             None => format!("must be one of {list}"),
         };
@@ -43,7 +43,7 @@ pub(crate) fn with_fields(message: &str, more: impl Iterator<Item = &'static str
 /// The field that is probably meant by one that does not exist.
 pub(crate) fn meant(message: &str) -> Option<String> {
     let (name, known) = message.strip_prefix("unknown field `")?.rsplit_once("`, expected ")?;
-    nearest(name, quoted(known)).map(str::to_owned)
+    nearest_name(name, quoted(known)).map(str::to_owned)
 }
 
 /// What the parser says about a text that is not TOML.

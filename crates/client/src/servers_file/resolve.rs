@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Entry, ServersFile, Terms, nearest, well_known_files};
+use tidegate_service::nearest_name;
+
+use super::{Entry, ServersFile, Terms, well_known_files};
 use crate::target::{Target, TargetError};
 
 /// A server that was found by [`Target::find`].
@@ -128,7 +130,7 @@ fn readable(well_known: &[(&str, PathBuf)]) -> Vec<ServersFile> {
 }
 
 fn near_miss(word: &str, files: &[ServersFile]) -> Result<(), TargetError> {
-    match files.iter().find_map(|file| Some((nearest(word, file.names())?, file))) {
+    match files.iter().find_map(|file| Some((nearest_name(word, file.names())?, file))) {
         Some((meant, file)) => Err(TargetError::NearMiss {
             word: word.to_owned(),
             meant: meant.to_owned(),

@@ -9,13 +9,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use tidegate_client::{ServersFile, ServersFileError};
+use tidegate_service::nearest_name;
 
 use self::own::Own;
 use self::program::Kept;
 use crate::config::Variables;
 use crate::edit::{EditError, Open};
 use crate::entry::ServerEntry;
-use crate::error::nearest;
 use crate::names;
 
 pub use program::{Found, Program, found};
@@ -108,7 +108,7 @@ impl Origin {
 fn load(path: &Path) -> Result<ServersFile, ImportError> {
     let text = path.to_string_lossy();
     if !path.exists() && !text.contains(['/', '\\', '.']) {
-        let near = nearest(&text, Program::ALL.iter().map(|program| program.name()));
+        let near = nearest_name(&text, Program::ALL.iter().map(|program| program.name()));
         return Err(ImportError::Unknown { word: text.into_owned(), near });
     }
     ServersFile::load(path).map_err(ImportError::File)

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use http::{HeaderName, HeaderValue};
 use tidegate_client::{Remote, Target, TargetError};
+use tidegate_service::nearest_name;
 
 use super::Resolver;
 use crate::disabled::DisabledServer;
-use crate::error::nearest;
 use crate::names;
 use crate::settings::{NameStyle, ServerSettings, Source, ToolOverride};
 use crate::written::{Server, Tool, Transport};
@@ -161,7 +161,7 @@ impl Resolver<'_> {
         if self.builtins.get(builtin).is_some() {
             return Some(Source::Builtin(builtin.to_owned()));
         }
-        let meant = nearest(builtin, self.builtins.names());
+        let meant = nearest_name(builtin, self.builtins.names());
         let hint = meant.map_or(String::new(), |meant| format!("; did you mean {meant:?}?"));
         let known = self.builtins.names().collect::<Vec<_>>().join(", ");
         self.wrong(
