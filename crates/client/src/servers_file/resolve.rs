@@ -153,31 +153,27 @@ mod tests {
     use super::*;
 
     /// A directory of its own, removed at the end.
-    struct Folder(PathBuf);
+    struct Folder(tempfile::TempDir);
 
     impl Folder {
-        fn new(name: &str) -> Folder {
-            let path = std::env::temp_dir().join(format!("tidegate-resolve-{name}-{}", std::process::id()));
-            std::fs::create_dir_all(&path).unwrap();
-            Folder(path)
+        fn new() -> Folder {
+            Folder(tempfile::tempdir().unwrap())
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.0.path().join(name)
         }
 
         fn write(&self, name: &str, text: &str) -> PathBuf {
-            let path = self.0.join(name);
+            let path = self.path(name);
             std::fs::write(&path, text).unwrap();
             path
         }
     }
 
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
-
     #[test]
     fn servers_file_resolve_rules() {
-        let folder = Folder::new("rules");
+        let folder = Folder::new();
         let one = folder.write("one.json", r#"{"mcpServers": {"solo": {"command": "from-one"}}}"#);
         let two = folder.write(
             "two.json",
@@ -186,7 +182,7 @@ mod tests {
         );
         let spoiled = folder.write("spoiled.json", "{");
         let files =
-            [("a", spoiled), ("b", folder.0.join("absent.json")), ("c", one.clone()), ("d", two.clone())];
+            [("a", spoiled), ("b", folder.path("absent.json")), ("c", one.clone()), ("d", two.clone())];
         let find = |text: &str, file: Option<&Path>| {
             find(text, file, &files, &|name| name == "githuc")
                 .map(|found| (found.name, found.target.to_string(), found.file))
