@@ -11,7 +11,7 @@ use tidegate_protocol::Revision;
 use crate::meeting::{Meeting, Over, Scenario, try_all};
 use crate::scenarios::SCENARIOS;
 use crate::server::Program;
-use crate::{life, meeting};
+use crate::{lifecycle, meeting};
 
 /// A server, how it is reached, and what has to come of it.
 pub(crate) struct Way {
@@ -74,8 +74,8 @@ pub(crate) async fn speak(way: Way) {
     try_all(&what, &talk, scenarios).await;
     let pid = talk.meeting.text("pid", serde_json::Value::Null).await;
     match talk.way.over {
-        Over::Stdio => life::comes_back_after_a_kill(&talk.meeting, &pid).await,
-        Over::Http | Over::Sse => life::comes_back_after_a_restart(&talk, &pid).await,
+        Over::Stdio => lifecycle::comes_back_after_a_kill(&talk.meeting, &pid).await,
+        Over::Http | Over::Sse => lifecycle::comes_back_after_a_restart(&talk, &pid).await,
     }
-    meeting::soon("closing", life::leaves_nothing_behind(talk.meeting)).await;
+    meeting::soon("closing", lifecycle::leaves_nothing_behind(talk.meeting)).await;
 }

@@ -6,15 +6,15 @@ use tidegate_protocol::Revision;
 use crate::meeting::{Over, soon};
 use crate::server::{Program, Serving};
 use crate::vocabulary::{UnknownTool, Way, speak};
-use crate::{life, place};
+use crate::{lifecycle, paths};
 
 const NO_LIE: (&str, &str) = ("broken output schema", "the SDK checks results before it sends them");
 
 fn way(over: Over, era: EraChoice, revision: Revision) -> Way {
-    let installed = place::npm().display().to_string();
+    let installed = paths::npm().display().to_string();
     Way {
         name: "typescript-sdk",
-        program: Program::new(place::node(), &[&place::own("node/typescript_sdk.mjs"), over.name()])
+        program: Program::new(paths::node(), &[&paths::own("node/typescript_sdk.mjs"), over.name()])
             .env("TIDEGATE_NODE_MODULES", installed),
         over,
         era,
@@ -99,9 +99,9 @@ async fn an_era_that_the_server_does_not_speak() {
 /// A server of both eras stays with the one that it shook hands in.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_starts_slowly() {
-    let env = [("TIDEGATE_NODE_MODULES", place::npm().display().to_string())];
-    let script = place::own("node/typescript_sdk.mjs");
+    let env = [("TIDEGATE_NODE_MODULES", paths::npm().display().to_string())];
+    let script = paths::own("node/typescript_sdk.mjs");
     for words in ["stdio", "stdio modern"] {
-        life::starts_slowly(&format!("'{}' '{script}' {words}", place::node()), &env).await;
+        lifecycle::starts_slowly(&format!("'{}' '{script}' {words}", paths::node()), &env).await;
     }
 }

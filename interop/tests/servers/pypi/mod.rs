@@ -4,7 +4,7 @@ use tidegate_client::EraChoice;
 use tidegate_protocol::Revision;
 
 use crate::meeting::Over;
-use crate::place;
+use crate::paths;
 use crate::server::Program;
 use crate::vocabulary::{UnknownTool, Way, speak};
 
@@ -19,7 +19,7 @@ fn way(name: &'static str, over: Over, era: EraChoice, revision: Revision) -> Wa
     };
     Way {
         name,
-        program: Program::new(place::python(), &[&place::own(script), over.name()])
+        program: Program::new(paths::python(), &[&paths::own(script), over.name()])
             .env("PYTHONDONTWRITEBYTECODE", "1"),
         over,
         era,

@@ -1,6 +1,6 @@
 //! rmcp, the official Rust SDK.
 
-mod trouble;
+mod failures;
 
 use tidegate_client::EraChoice;
 use tidegate_protocol::Revision;
