@@ -39,10 +39,15 @@ struct Dependencies {
     with_features: BTreeSet<String>,
 }
 
+/// ARCHITECTURE.md.
+fn page() -> String {
+    let path = root().join("ARCHITECTURE.md");
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
 /// The picture in ARCHITECTURE.md, line by line: `tidegate → protocol server [client]`.
 fn picture() -> Vec<(String, Dependencies)> {
-    let path = root().join("ARCHITECTURE.md");
-    let page = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let page = page();
     let (_, rest) =
         page.split_once("\nDependencies point one way").expect("the paragraph about dependencies");
     let block = rest.split("```").nth(1).expect("a picture below it");
@@ -111,6 +116,19 @@ fn no_arrow_goes_up() {
             );
         }
         above.insert(name);
+    }
+}
+
+#[test]
+fn who_starts_reading_finds_the_files() {
+    let page = page();
+    let (_, rest) = page.split_once("\n## Start reading here\n").expect("where to start reading");
+    let section = rest.split("\n## ").next().unwrap_or_default();
+    let quoted = section.split('`').skip(1).step_by(2);
+    let files: Vec<&str> = quoted.filter(|text| text.contains('/') && text.ends_with(".rs")).collect();
+    assert!(files.len() >= 5, "{files:?}");
+    for file in files {
+        assert!(root().join(file).is_file(), "ARCHITECTURE.md: there is no {file}");
     }
 }
 
