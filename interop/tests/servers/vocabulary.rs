@@ -51,7 +51,30 @@ impl Way {
     pub(crate) fn behind_a_door(self) -> Way {
         Way { door: true, ..self }
     }
+
+    /// The same, with a word more on the server's command line.
+    pub(crate) fn arg(self, word: &str) -> Way {
+        Way { program: self.program.arg(word), ..self }
+    }
+
+    /// The same, without these scenarios: each with why.
+    pub(crate) fn without(self, without: &'static [(&'static str, &'static str)]) -> Way {
+        Way { without, ..self }
+    }
 }
+
+/// Tests that do nothing but [`speak`]: `name => way;`.
+macro_rules! speaks {
+    ($($(#[$about:meta])* $name:ident => $way:expr;)+) => {$(
+        $(#[$about])*
+        #[tokio::test(flavor = "multi_thread")]
+        async fn $name() {
+            $crate::vocabulary::speak($way).await;
+        }
+    )+};
+}
+
+pub(crate) use speaks;
 
 /// Does everything that the server can take part in.
 pub(crate) async fn speak(way: Way) {
