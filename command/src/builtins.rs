@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use tidegate_builtin::{Builtin, Builtins};
 
-use crate::commands::brought::{Brings, Brought};
 use crate::commands::memory_commands::MemoryCommand;
+use crate::commands::server_commands::{CommandSet, ServerCommands};
 
 /// The servers that are part of `tidegate`.
 pub fn builtins() -> Vec<Registered> {
@@ -18,7 +18,7 @@ pub fn builtins() -> Vec<Registered> {
 /// A server of the program, and the commands that come with it.
 pub struct Registered {
     builtin: Builtin,
-    commands: Option<Brought>,
+    commands: Option<CommandSet>,
 }
 
 impl From<Builtin> for Registered {
@@ -30,8 +30,8 @@ impl From<Builtin> for Registered {
 
 impl Registered {
     /// The same with commands, which `tidegate help` lists under this title.
-    pub(crate) fn with_commands<C: Brings>(mut self, title: &'static str) -> Registered {
-        self.commands = Some(Brought::of::<C>(title));
+    pub(crate) fn with_commands<C: ServerCommands>(mut self, title: &'static str) -> Registered {
+        self.commands = Some(CommandSet::of::<C>(title));
         self
     }
 }
@@ -39,7 +39,7 @@ impl Registered {
 /// What all parts of the program know of the servers that are part of it.
 pub(crate) struct Registry {
     pub(crate) builtins: Builtins,
-    pub(crate) commands: Vec<Brought>,
+    pub(crate) commands: Vec<CommandSet>,
 }
 
 static REGISTRY: OnceLock<Registry> = OnceLock::new();

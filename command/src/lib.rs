@@ -36,7 +36,7 @@ struct Cli {
 
     /// Log level: error, warn, info, debug or trace, or a filter such as info,tidegate::wire=debug
     #[arg(long, global = true, value_name = "LEVEL", help_heading = "Logging")]
-    log_level: Option<String>,
+    log_level: Option<logging::Filter>,
 }
 
 /// What each thread may use for calls within calls: schemas and values that others wrote are gone through that way, and what
@@ -79,7 +79,8 @@ pub fn run(
             }
         });
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    logging::init(cli.log_format, cli.log_level.as_deref().or(cli.command.log_level()));
+    let log_level = cli.log_level.as_ref().map(logging::Filter::as_str);
+    logging::init(cli.log_format, log_level.or(cli.command.log_level()));
     let runtime =
         match tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build() {
             Ok(runtime) => runtime,

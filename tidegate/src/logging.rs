@@ -1,12 +1,13 @@
 //! Logs on stderr, as lines for people or as JSON for machines. Stdout belongs to the protocol. People at a terminal get
 //! short lines (`logging/terminal.rs`).
 //!
-//! Every line of a call carries its correlation id: `{"timestamp":"2026-07-28 12:00:00","level":"info","message":…,
-//! "correlationId":…,"tool":…}`.
+//! Every line of a call carries its correlation id: `{"timestamp":"2026-07-28T12:00:00.000Z","level":"info",
+//! "message":…,"correlationId":…,"tool":…}`.
 //!
 //! Much of what is logged was written by others: names, errors, what programs print. All of it goes through here, so here
 //! it is made harmless: no field can end its line or drive a terminal, and no secret of the configuration is shown.
 
+mod filter;
 mod terminal;
 
 use std::fmt;
@@ -26,6 +27,8 @@ use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::fmt::format::{JsonFields, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
+
+pub use filter::{Filter, FilterError};
 
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -52,12 +55,17 @@ impl FromStr for Format {
 /// Whether lines are JSON.
 static JSON: AtomicBool = AtomicBool::new(false);
 
-/// Starts logging to stderr. `level` is a level or a filter such as `info,tidegate_edge=debug`; without it the
-/// environment variable `LOG_LEVEL` decides, and without that `info`. Later calls do nothing.
+/// Starts logging to stderr. `level` is a [`Filter`]: a level, or a list such as `info,tidegate_edge=debug`; without it the
+/// environment variable `LOG_LEVEL` decides, and without that `info`. What is no filter counts as `info`, and a line says so.
+/// Later calls do nothing.
 pub fn init(format: Format, level: Option<&str>) {
     let from_environment = std::env::var("LOG_LEVEL").ok();
     let wanted = level.or(from_environment.as_deref()).unwrap_or("info");
-    let filter = EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new("info"));
+    let (wanted, refused) = match wanted.parse::<Filter>() {
+        Ok(_) => (wanted, None),
+        Err(error) => ("info", Some((wanted, error))),
+    };
+    let filter = EnvFilter::new(wanted);
     let is_terminal = std::io::stderr().is_terminal();
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
@@ -84,6 +92,9 @@ pub fn init(format: Format, level: Option<&str>) {
     // A filter may ask for the spans of calls by their fields.
     if !wanted.contains('[') {
         tidegate_service::without_spans();
+    }
+    if let Some((said, error)) = refused {
+        tracing::warn!("{said:?} is not a log level, so info is used: {error}");
     }
 }
 
@@ -220,8 +231,7 @@ where
     ) -> fmt::Result {
         let now = tidegate_service::rfc3339_ms(tidegate_service::epoch_ms());
         let mut line = serde_json::Map::new();
-        // "2026-07-28T12:00:00.000Z" as "2026-07-28 12:00:00"
-        line.insert("timestamp".to_owned(), Value::from(now[..19].replace('T', " ")));
+        line.insert("timestamp".to_owned(), Value::from(now));
         line.insert("level".to_owned(), Value::from(event.metadata().level().as_str().to_ascii_lowercase()));
         event.record(&mut Fields(&mut line));
         for span in ctx.event_scope().into_iter().flatten() {
@@ -361,7 +371,8 @@ mod tests {
         assert_eq!(line["message"], "Tool invocation started");
         assert_eq!((&line["correlationId"], &line["tool"]), (&Value::from("1-a"), &Value::from("echo")));
         assert_eq!((&line["level"], &line["count"]), (&Value::from("info"), &Value::from(3)));
-        assert_eq!(line["timestamp"].as_str().unwrap().len(), 19);
+        let time = line["timestamp"].as_str().unwrap();
+        assert!(time.len() == 24 && time.as_bytes()[10] == b'T' && time.ends_with('Z'), "{time}");
     }
 
     #[test]

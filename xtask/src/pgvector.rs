@@ -127,17 +127,17 @@ mod tests {
 
     #[test]
     fn a_copy_can_be_read_and_goes_at_the_end() {
-        let folder = std::env::temp_dir().join(format!("tidegate-xtask-copy-{}", std::process::id()));
+        let installed = tempfile::tempdir().expect("made");
+        let folder = installed.path();
         for part in COPIED {
             fs::create_dir_all(folder.join(part)).expect("made");
         }
         fs::create_dir_all(folder.join(PROGRAMS)).expect("made");
         fs::write(folder.join(PROGRAMS).join("postgres"), "#!").expect("written");
-        let copy = Copy::of(&folder).expect("copied");
+        let copy = Copy::of(folder).expect("copied");
         assert!(copy.0.join(PROGRAMS).join("postgres").is_file());
         let path = copy.0.clone();
         drop(copy);
         assert!(!path.exists());
-        let _ = fs::remove_dir_all(folder);
     }
 }

@@ -1,23 +1,10 @@
 //! What our crates depend on, as Cargo sees it: nothing is compiled for it, and no network is used.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
-
-/// Our crates from the lowest to the highest: each may depend on those in rows above it, and on none beside it.
-///
-/// This is the picture in ARCHITECTURE.md.
-const ROWS: &[&[&str]] = &[
-    &["tidegate-protocol"],
-    &["tidegate-service"],
-    &["tidegate-server", "tidegate-edge", "tidegate-builtin", "tidegate-web", "tidegate-macros"],
-    &["tidegate-client"],
-    &["tidegate-config", "tidegate-rmcp"],
-    &["tidegate-gateway"],
-    &["tidegate", "tidegate-demo", "tidegate-memory"],
-    &["tidegate-command"],
-];
 
 /// What is no part of what anybody uses: tests, tools and benchmarks, which may depend on everything.
 const ASIDE: &[&str] = &["xtask", "tidegate-conformance", "tidegate-interop", "tidegate-macros-renamed"];
@@ -45,29 +32,103 @@ fn brought_by(package: &str, features: &[&str]) -> Vec<String> {
     text.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
 }
 
-#[test]
-fn no_arrow_goes_up() {
+/// What a crate of ours depends on, of those that are ours. Without `tidegate-` before their names.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Dependencies {
+    always: BTreeSet<String>,
+    with_features: BTreeSet<String>,
+}
+
+/// ARCHITECTURE.md.
+fn page() -> String {
+    let path = root().join("ARCHITECTURE.md");
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The picture in ARCHITECTURE.md, line by line: `tidegate → protocol server [client]`.
+fn picture() -> Vec<(String, Dependencies)> {
+    let page = page();
+    let (_, rest) =
+        page.split_once("\nDependencies point one way").expect("the paragraph about dependencies");
+    let block = rest.split("```").nth(1).expect("a picture below it");
+    let lines = block.lines().map(str::trim).filter(|line| !line.is_empty());
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+    let read = |line: &str| {
+        let (name, arrows) = line.split_once('→').unwrap_or((line, ""));
+        let (always, features) = arrows.split_once('[').unwrap_or((arrows, ""));
+        let with_features = words(features.trim_end().trim_end_matches(']'));
+        (name.trim().to_owned(), Dependencies { always: words(always), with_features })
+    };
+    lines.map(read).collect()
+}
+
+/// The same as Cargo knows it. Tests may use what is above, so theirs do not count.
+fn manifests() -> BTreeMap<String, Dependencies> {
     let text = text_of(cargo().args(["metadata", "--offline", "--no-deps", "--format-version", "1"]));
     let metadata: Value = serde_json::from_str(&text).expect("metadata");
-    let row = |name: &str| ROWS.iter().position(|row| row.contains(&name));
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let short = |name: String| name.strip_prefix("tidegate-").map(str::to_owned).unwrap_or(name);
+    let mut all = BTreeMap::new();
     for package in metadata["packages"].as_array().expect("packages") {
-        let name = package["name"].as_str().expect("a name");
-        let Some(own) = row(name) else {
-            let is_aside = ASIDE.contains(&name) || name.starts_with("tidegate-benches");
-            assert!(is_aside, "{name} is in no row: say where it belongs, here and in ARCHITECTURE.md");
+        let name = text(&package["name"]);
+        if ASIDE.contains(&name.as_str()) || name.starts_with("tidegate-benches") {
             continue;
-        };
+        }
+        let mut found = Dependencies::default();
         for dependency in package["dependencies"].as_array().expect("dependencies") {
-            // Tests may use what is above.
             if dependency["kind"] == "dev" || dependency["path"].is_null() {
                 continue;
             }
-            let other = dependency["name"].as_str().expect("a name");
+            let kind = match dependency["optional"] == true {
+                true => &mut found.with_features,
+                false => &mut found.always,
+            };
+            kind.insert(short(text(&dependency["name"])));
+        }
+        all.insert(short(name), found);
+    }
+    all
+}
+
+#[test]
+fn the_picture_shows_what_depends_on_what() {
+    let (picture, manifests) = (picture(), manifests());
+    let drawn: BTreeSet<&String> = picture.iter().map(|(name, _)| name).collect();
+    assert_eq!(picture.len(), drawn.len(), "a crate is drawn twice in ARCHITECTURE.md");
+    let known: BTreeSet<&String> = manifests.keys().collect();
+    assert_eq!(drawn, known, "the crates in ARCHITECTURE.md (left), and those there are (right)");
+    for (name, dependencies) in &picture {
+        assert_eq!(
+            dependencies, &manifests[name],
+            "{name} in ARCHITECTURE.md (left), and in its manifest (right)"
+        );
+    }
+}
+
+#[test]
+fn no_arrow_goes_up() {
+    let mut above = BTreeSet::new();
+    for (name, Dependencies { always, with_features }) in picture() {
+        for other in always.iter().chain(&with_features) {
             assert!(
-                row(other).is_some_and(|other| other < own),
-                "{name} must not depend on {other}, which is beside or above it"
+                above.contains(other),
+                "{name} must not depend on {other}, which is not above it in the picture"
             );
         }
+        above.insert(name);
+    }
+}
+
+#[test]
+fn who_starts_reading_finds_the_files() {
+    let page = page();
+    let (_, rest) = page.split_once("\n## Start reading here\n").expect("where to start reading");
+    let section = rest.split("\n## ").next().unwrap_or_default();
+    let quoted = section.split('`').skip(1).step_by(2);
+    let files: Vec<&str> = quoted.filter(|text| text.contains('/') && text.ends_with(".rs")).collect();
+    assert!(files.len() >= 5, "{files:?}");
+    for file in files {
+        assert!(root().join(file).is_file(), "ARCHITECTURE.md: there is no {file}");
     }
 }
 

@@ -135,7 +135,7 @@ pub(crate) fn forgotten(args: &[String]) -> Option<Failure> {
         return None;
     }
     let join = |words: &[String]| shlex::try_join(words.iter().map(String::as_str)).ok();
-    Some(Failure::usage("the -- before the command line is missing").next(format!(
+    Some(Failure::usage("the -- before the command line is missing").advise(format!(
         "Write: tidegate add {} -- {}",
         join(before)?,
         join(line)?

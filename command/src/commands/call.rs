@@ -12,7 +12,7 @@ use super::connection::{Session, with_server};
 use super::display::Display;
 use super::exit::Exit;
 use super::failure::Failure;
-use super::target::{Common, Words};
+use super::target::{ConnectionArgs, TargetArgs};
 use super::{elicit, output, save, tools};
 use crate::term::style::Paint;
 use crate::term::{args, clean, render, schema};
@@ -29,7 +29,7 @@ use crate::term::{args, clean, render, schema};
 )]
 pub(crate) struct Call {
     #[command(flatten)]
-    words: Words,
+    words: TargetArgs,
     /// All arguments as one JSON object; @FILE reads it from a file, - from standard input.
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
@@ -51,7 +51,7 @@ pub(crate) struct Call {
     roots: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: ConnectionArgs,
 }
 
 const ARGUMENTS: &str = "\
@@ -66,7 +66,7 @@ Or pass all arguments at once with --args '{\"name\": \"Ada\"}', --args @FILE or
 pub(crate) async fn run(call: Call) -> Result<Exit, Failure> {
     let Call { words, mut common, args, raw, validate, save, roots } = call;
     common.json |= raw;
-    let (place, mut rest) = words.split(&common)?;
+    let (server, mut rest) = words.split(&common)?;
     if rest.is_empty() {
         return Err(Failure::usage("TOOL is missing; run tidegate tools for a list"));
     }
@@ -77,7 +77,7 @@ pub(crate) async fn run(call: Call) -> Result<Exit, Failure> {
     let given = args.as_deref().map(whole).transpose()?;
     let roots = roots.iter().map(|folder| elicit::root(folder)).collect::<Result<Vec<_>, _>>()?;
     let display = Display::new(common.verbose);
-    let mut handlers = elicit::handlers(&place.name, &display);
+    let mut handlers = elicit::handlers(&server.name, &display);
     if !roots.is_empty() {
         handlers = handlers.roots(roots);
     }
@@ -87,7 +87,7 @@ pub(crate) async fn run(call: Call) -> Result<Exit, Failure> {
         let builder = builder.handlers(handlers).configure(|options| options.extend_on_progress = extend);
         if common.verbose > 0 { builder.on_log(Level::Debug, |params| log(&params)) } else { builder }
     };
-    with_server(&place, &common, &display, prepare, async |session: &Session| {
+    with_server(&server, &common, &display, prepare, async |session: &Session| {
         let arguments = match given {
             Some(given) => given,
             None => guided(session, &tool, &rest).await?,
@@ -141,7 +141,7 @@ async fn guided(session: &Session, tool: &str, words: &[String]) -> Result<Value
                     if required.contains(&name) { text } else { format!("[{text}]") }
                 })
                 .collect();
-            Err(Failure::from(error).next(format!("{} takes: {}", clean::line(tool), takes.join(" "))))
+            Err(Failure::from(error).advise(format!("{} takes: {}", clean::line(tool), takes.join(" "))))
         }
     }
 }

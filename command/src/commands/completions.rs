@@ -13,11 +13,11 @@ use super::output;
 )]
 pub(crate) struct Completions {
     /// The shell.
-    shell: Known,
+    shell: ShellName,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum Known {
+enum ShellName {
     Bash,
     Zsh,
     Fish,
@@ -25,9 +25,9 @@ enum Known {
 
 pub(crate) fn run(completions: &Completions) -> Result<(), Failure> {
     let shell = match completions.shell {
-        Known::Bash => Shell::Bash,
-        Known::Zsh => Shell::Zsh,
-        Known::Fish => Shell::Fish,
+        ShellName::Bash => Shell::Bash,
+        ShellName::Zsh => Shell::Zsh,
+        ShellName::Fish => Shell::Fish,
     };
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut crate::Cli::command(), "tidegate", &mut script);

@@ -15,7 +15,7 @@ pub(crate) fn existing(explicit: Option<&Path>) -> Result<PathBuf, Failure> {
     Config::find(explicit).ok_or_else(|| {
         let place = Config::of_user().map_or(String::new(), |path| format!(" or at {}", path.display()));
         Failure::usage(format!("no tidegate.toml here{place}"))
-            .next("Create one with tidegate add or tidegate import, or name a file with --config.")
+            .advise("Create one with tidegate add or tidegate import, or name a file with --config.")
     })
 }
 
@@ -71,7 +71,8 @@ impl From<ConfigError> for Failure {
             problems => {
                 let all: Vec<String> = error.to_string().lines().map(str::to_owned).collect();
                 let count = problems.len();
-                Failure::usage(format!("{} has {count} errors", error.file().display())).next(all.join("\n"))
+                Failure::usage(format!("{} has {count} errors", error.file().display()))
+                    .advise(all.join("\n"))
             }
         }
     }
@@ -81,8 +82,8 @@ impl From<EditError> for Failure {
     fn from(error: EditError) -> Failure {
         match error {
             EditError::Config(error) => error.into(),
-            EditError::Exists { .. } => Failure::usage(&error).next("Replace it with --replace."),
-            EditError::Unknown { .. } => Failure::usage(&error).next("tidegate check lists the servers."),
+            EditError::Exists { .. } => Failure::usage(&error).advise("Replace it with --replace."),
+            EditError::Unknown { .. } => Failure::usage(&error).advise("tidegate check lists the servers."),
             _ => Failure::usage(&error),
         }
     }
@@ -93,10 +94,11 @@ impl From<ImportError> for Failure {
         match error {
             ImportError::Edit(error) => error.into(),
             ImportError::Nowhere(_) => Failure::usage(&error)
-                .next("Run tidegate import to list the programs that have servers, or name a file."),
+                .advise("Run tidegate import to list the programs that have servers, or name a file."),
             ImportError::Unknown { .. } => {
                 let names: Vec<&str> = Program::ALL.iter().map(|program| program.name()).collect();
-                Failure::usage(&error).next(format!("Known programs: {}. Or name a file.", names.join(", ")))
+                Failure::usage(&error)
+                    .advise(format!("Known programs: {}. Or name a file.", names.join(", ")))
             }
             _ => Failure::usage(&error),
         }

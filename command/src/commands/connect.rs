@@ -6,7 +6,7 @@ use tidegate::edge::stdio;
 use super::connection::builder;
 use super::exit::Exit;
 use super::failure::Failure;
-use super::target::{Common, Words};
+use super::target::{ConnectionArgs, TargetArgs};
 
 /// Connect a stdio client to any one server
 ///
@@ -19,9 +19,9 @@ use super::target::{Common, Words};
 )]
 pub(crate) struct Connect {
     #[command(flatten)]
-    words: Words,
+    words: TargetArgs,
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: ConnectionArgs,
 }
 
 const IN_A_FILE: &str = r#"In an mcpServers file:
@@ -29,13 +29,13 @@ const IN_A_FILE: &str = r#"In an mcpServers file:
 
 pub(crate) async fn run(connect: Connect) -> Result<Exit, Failure> {
     let Connect { words, common } = connect;
-    let (place, rest) = words.split(&common)?;
+    let (server, rest) = words.split(&common)?;
     super::nothing_more(rest)?;
-    let (builder, _) = builder(&place, common.options(&place), common.login)?;
+    let (builder, _) = builder(&server, common.options(&server), common.login)?;
     // The first message of the client opens the connection, on that client's terms. A server that cannot be reached is
     // then an error that the client shows to its user, and may be reached later.
     let client = builder.lazy()?;
-    tracing::info!(server = place.name, target = %place.target, "Waiting for a client on standard input");
+    tracing::info!(server = server.name, target = %server.target, "Waiting for a client on standard input");
     let ended = stdio::serve(client.door(), stdio::Settings::default()).await;
     tracing::info!(?ended, "Closing the connection");
     tidegate::logging::hush();

@@ -11,9 +11,9 @@ use tidegate_client::{AppError, Client, ClientBuilder, ClientSettings, ServerInf
 
 use super::display::Display;
 use super::failure::Failure;
-use super::find::Place;
 use super::interrupt::Interrupt;
-use super::target::Common;
+use super::resolve::ResolvedServer;
+use super::target::ConnectionArgs;
 
 /// How many of the last lines on standard error are shown when a server fails.
 const LAST_LINES: usize = 12;
@@ -22,9 +22,9 @@ const KEPT_LINES: usize = 4 * LAST_LINES;
 
 /// The last lines that a server's process wrote to standard error. Clones are handles on the same.
 #[derive(Clone, Default)]
-pub(crate) struct LastWords(Arc<Mutex<VecDeque<String>>>);
+pub(crate) struct StderrTail(Arc<Mutex<VecDeque<String>>>);
 
-impl LastWords {
+impl StderrTail {
     fn push(&self, line: &str) {
         let mut lines = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if lines.len() == KEPT_LINES {
@@ -54,20 +54,20 @@ impl LastWords {
 
 /// The client for a server, not connected yet, and what its process says on standard error.
 pub(crate) fn builder(
-    place: &Place,
+    server: &ResolvedServer,
     options: ClientSettings,
     login: bool,
-) -> Result<(ClientBuilder, LastWords), Failure> {
-    let words = LastWords::default();
-    let heard = words.clone();
+) -> Result<(ClientBuilder, StderrTail), Failure> {
+    let stderr = StderrTail::default();
+    let heard = stderr.clone();
     let builder =
-        Client::builder(place.target.clone())?.settings(options).on_stderr(move |line| heard.push(line));
-    let builder = with_logins(builder, &place.target, login).map_err(|error| Failure::of(&error))?;
-    let builder = match &place.builtin {
+        Client::builder(server.target.clone())?.settings(options).on_stderr(move |line| heard.push(line));
+    let builder = with_logins(builder, &server.target, login).map_err(|error| Failure::of(&error))?;
+    let builder = match &server.builtin {
         Some(builtin) => builtin.clone().ends_with(builder),
         None => builder,
     };
-    Ok((builder, words))
+    Ok((builder, stderr))
 }
 
 /// A client that uses the tokens of `tidegate login`, unless the headers of the target say who is calling.
@@ -119,18 +119,18 @@ impl StartLimit {
     }
 
     /// Why nothing is known about the server: a program may still be starting, an address does not answer.
-    fn over(self, place: &Place) -> Failure {
+    fn over(self, server: &ResolvedServer) -> Failure {
         let time = humantime::format_duration(self.time);
         // Only what a file can say has such a name.
-        let setting = if place.settings.is_some() { " (start_timeout)" } else { "" };
-        let what = match &place.target {
+        let setting = if server.settings.is_some() { " (start_timeout)" } else { "" };
+        let what = match &server.target {
             _ if self.is_given => format!("The server did not answer within {time}"),
             Target::Command(_) => format!("The server is still starting after {time}{setting}"),
             _ => format!("The server does not answer: no response within {time}{setting}"),
         };
         let failure = Failure::of(&Error::new(Symbol::Timeout, what));
-        match (&place.settings, &place.file) {
-            (Some(settings), Some(file)) if !self.is_given => failure.next(format!(
+        match (&server.settings, &server.file) {
+            (Some(settings), Some(file)) if !self.is_given => failure.advise(format!(
                 "If it needs longer, raise start_timeout under [servers.{}] in {}.",
                 settings.name,
                 file.display()
@@ -143,19 +143,19 @@ impl StartLimit {
 /// Waits until the server has said what it is, no longer than it may take to start.
 pub(crate) async fn connected(
     client: &Client,
-    place: &Place,
+    server: &ResolvedServer,
     limit: StartLimit,
 ) -> Result<ServerInfo, Failure> {
-    if let Some(builtin) = &place.builtin {
+    if let Some(builtin) = &server.builtin {
         // The error of this one is for the person who runs it, and not for a model.
         builtin.open().await?;
     }
     // Connecting consists of several requests, each with a limit of its own.
     let bound = if limit.is_given { limit.time } else { limit.time + MARGIN };
     match tokio::time::timeout(bound, client.server()).await {
-        Ok(Err(error)) if error.symbol == Symbol::Timeout => Err(limit.over(place)),
+        Ok(Err(error)) if error.symbol == Symbol::Timeout => Err(limit.over(server)),
         Ok(facts) => Ok(facts?),
-        Err(_) => Err(limit.over(place)),
+        Err(_) => Err(limit.over(server)),
     }
 }
 
@@ -167,31 +167,43 @@ pub(crate) struct Session {
     pub(crate) facts: ServerInfo,
 }
 
+/// Connects, does the work, and closes the connection properly, as [`with_server`] does, for commands that need nothing special of
+/// their client.
+pub(crate) async fn with_session<T>(
+    server: &ResolvedServer,
+    common: &ConnectionArgs,
+    work: impl AsyncFnOnce(&Session, &Display) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let display = Display::new(common.verbose);
+    let work = async |session: &Session| work(session, &display).await;
+    with_server(server, common, &display, |builder| builder, work).await
+}
+
 /// Connects, does the work, and closes the connection properly, whatever comes of the work. Ctrl-C ends it.
 pub(crate) async fn with_server<T>(
-    place: &Place,
-    common: &Common,
+    server: &ResolvedServer,
+    common: &ConnectionArgs,
     display: &Display,
     prepare: impl FnOnce(ClientBuilder) -> ClientBuilder,
     work: impl AsyncFnOnce(&Session) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let interrupt = Interrupt::listen();
-    let options = common.options(place);
+    let options = common.options(server);
     let limit = StartLimit::new(&options, common.timeout());
-    let (builder, words) = builder(place, options, common.login)?;
+    let (builder, stderr) = builder(server, options, common.login)?;
     let client = prepare(builder).lazy()?;
-    display.waiting(&match &place.target {
-        Target::Command(_) => format!("Starting {}", place.name),
-        _ => format!("Connecting to {}", place.name),
+    display.waiting(&match &server.target {
+        Target::Command(_) => format!("Starting {}", server.name),
+        _ => format!("Connecting to {}", server.name),
     });
     let worked = interrupt
         .or(async {
-            let facts = connected(&client, place, limit).await.map_err(|failure| common.advised(failure))?;
+            let facts = connected(&client, server, limit).await.map_err(|failure| common.advised(failure))?;
             display.clear();
             work(&Session { client: client.clone(), facts }).await
         })
         .await;
     display.clear();
     client.close().await;
-    worked.map_err(|failure| failure.said(words.get()))
+    worked.map_err(|failure| failure.with_stderr(stderr.get()))
 }

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use tidegate::protocol::Era;
 use tidegate_client::ServerInfo;
 
-use super::connection::{Session, with_server};
+use super::connection::{Session, with_session};
 use super::display::Display;
 use super::failure::Failure;
 use super::output;
-use super::target::{Common, Words};
+use super::target::{ConnectionArgs, TargetArgs};
 use crate::term::style::Paint;
 use crate::term::table::Table;
 use crate::term::wrap::indented;
@@ -23,26 +23,19 @@ use crate::term::{clean, width};
 )]
 pub(crate) struct Discover {
     #[command(flatten)]
-    words: Words,
+    words: TargetArgs,
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: ConnectionArgs,
 }
 
 pub(crate) async fn run(discover: Discover) -> Result<(), Failure> {
     let Discover { words, common } = discover;
-    let (place, rest) = words.split(&common)?;
+    let (server, rest) = words.split(&common)?;
     super::nothing_more(rest)?;
-    let display = Display::new(common.verbose);
-    with_server(
-        &place,
-        &common,
-        &display,
-        |builder| builder,
-        async |session: &Session| {
-            let facts = &session.facts;
-            if common.json { output::text(&to_json(facts).to_string()) } else { output::text(&shown(facts)) }
-        },
-    )
+    with_session(&server, &common, async |session: &Session, _: &Display| {
+        let facts = &session.facts;
+        if common.json { output::text(&to_json(facts).to_string()) } else { output::text(&shown(facts)) }
+    })
     .await
 }
 

@@ -19,16 +19,16 @@ pub(crate) struct Failure {
     pub(crate) exit: Exit,
     sentence: String,
     /// What to do next.
-    next: Option<String>,
+    advice: Option<String>,
     /// The last lines that the server's process wrote to standard error.
-    said: Vec<String>,
+    stderr: Vec<String>,
     error: Option<Box<AppError>>,
 }
 
 impl Failure {
     /// A failure with a code of the command itself.
     pub(crate) fn new(exit: Exit, sentence: impl Display) -> Failure {
-        Failure { exit, sentence: sentence.to_string(), next: None, said: Vec::new(), error: None }
+        Failure { exit, sentence: sentence.to_string(), advice: None, stderr: Vec::new(), error: None }
     }
 
     /// Something about the command line is wrong.
@@ -47,16 +47,16 @@ impl Failure {
     }
 
     /// The same, with another piece of advice.
-    pub(crate) fn next(mut self, advice: impl Display) -> Failure {
-        self.next = Some(advice.to_string());
+    pub(crate) fn advise(mut self, advice: impl Display) -> Failure {
+        self.advice = Some(advice.to_string());
         self
     }
 
-    /// The same, with the last words of the server's process, where those can be the reason.
-    pub(crate) fn said(mut self, lines: Vec<String>) -> Failure {
+    /// The same, with what the server's process wrote last, where those can be the reason.
+    pub(crate) fn with_stderr(mut self, lines: Vec<String>) -> Failure {
         let known = matches!(lines.as_slice(), [only] if self.sentence.contains(only.trim()));
         if matches!(self.exit, Exit::Unavailable | Exit::TimedOut) && !known {
-            self.said = lines;
+            self.stderr = lines;
         }
         self
     }
@@ -77,12 +77,12 @@ impl Failure {
 
     /// The advice, if there is any.
     pub(crate) fn advice(&self) -> Option<&str> {
-        self.next.as_deref()
+        self.advice.as_deref()
     }
 
-    /// The last words of the server's process.
-    pub(crate) fn last_words(&self) -> &[String] {
-        &self.said
+    /// What the server's process wrote last.
+    pub(crate) fn stderr(&self) -> &[String] {
+        &self.stderr
     }
 
     /// For scripts.
@@ -93,11 +93,11 @@ impl Failure {
         };
         object["message"] = self.sentence.clone().into();
         object["exitCode"] = self.exit.number().into();
-        if let Some(next) = &self.next {
-            object["suggestedAction"] = next.clone().into();
+        if let Some(advice) = &self.advice {
+            object["suggestedAction"] = advice.clone().into();
         }
-        if !self.said.is_empty() {
-            object["stderr"] = self.said.clone().into();
+        if !self.stderr.is_empty() {
+            object["stderr"] = self.stderr.clone().into();
         }
         json!({ "error": object })
     }
@@ -112,19 +112,19 @@ impl Failure {
         } else {
             writeln!(out, "{} {}", paint.bad("error:"), self.line())
         };
-        if let Some(next) = &self.next {
-            let _ = writeln!(out, "  {}", clean::text(next).replace('\n', "\n  "));
+        if let Some(advice) = &self.advice {
+            let _ = writeln!(out, "  {}", clean::text(advice).replace('\n', "\n  "));
         }
         drop(out);
-        self.show_last_words();
+        self.show_stderr();
     }
 
     /// Shows what the server's process wrote, on standard error.
-    pub(crate) fn show_last_words(&self) {
+    pub(crate) fn show_stderr(&self) {
         let (paint, mut out) = (Paint::stderr(), std::io::stderr().lock());
-        if !self.said.is_empty() {
+        if !self.stderr.is_empty() {
             let _ = writeln!(out, "  The server wrote to standard error:");
-            for line in &self.said {
+            for line in &self.stderr {
                 let _ = writeln!(out, "  {} {}", paint.dim("|"), clean::text(line));
             }
         }
@@ -138,8 +138,8 @@ impl From<AppError> for Failure {
         Failure {
             exit: exit_of(&error),
             sentence,
-            next: advice(&error),
-            said: Vec::new(),
+            advice: advice(&error),
+            stderr: Vec::new(),
             error: Some(Box::new(error)),
         }
     }

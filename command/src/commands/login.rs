@@ -8,7 +8,7 @@ use tidegate_client::oauth::{self, Client, LoginReport, LoopbackBrowser, Scopes}
 
 use super::failure::Failure;
 use super::interrupt::Interrupt;
-use super::{find, output};
+use super::{output, resolve};
 use crate::term::clean;
 use crate::term::style::Paint;
 
@@ -75,7 +75,7 @@ pub(crate) struct Logout {
 }
 
 pub(crate) async fn login(login: Login) -> Result<(), Failure> {
-    let url = find::address(&login.url, login.config.as_deref())?;
+    let url = resolve::url(&login.url, login.config.as_deref())?;
     let scopes = Scopes::parse(&login.scopes.join(" "));
     let mut browser = LoopbackBrowser::new();
     if let Some(port) = login.port {
@@ -142,7 +142,7 @@ fn shown(report: &LoginReport) -> String {
 }
 
 pub(crate) async fn logout(logout: Logout) -> Result<(), Failure> {
-    let url = find::address(&logout.url, logout.config.as_deref())?;
+    let url = resolve::url(&logout.url, logout.config.as_deref())?;
     let removed = oauth::logout(&url).await.map_err(|error| Failure::of(&error))?;
     if logout.json {
         return output::text(&json!({ "removed": removed }).to_string());

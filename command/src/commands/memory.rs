@@ -1,7 +1,7 @@
 //! `tidegate memory`: exports, imports and copies of a memory, however large it is.
 
+mod atomic_file;
 mod backup;
-mod begun;
 
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read, Stdout, Write};
@@ -20,8 +20,8 @@ use super::interrupt::Interrupt;
 use super::{configuration, output};
 use crate::term::clean;
 use crate::term::style::Paint;
+use atomic_file::{AtomicFile, not_the_memory};
 use backup::Backup;
-use begun::{Begun, not_the_memory};
 
 /// Back up, export or import the memory.
 ///
@@ -56,10 +56,10 @@ struct Export {
     force: bool,
 
     #[command(flatten)]
-    whose: Whose,
+    tenant_args: TenantArgs,
 
     #[command(flatten)]
-    which: Which,
+    store_args: StoreArgs,
 }
 
 /// Import a file of tidegate memory export, or of server-memory.
@@ -73,15 +73,15 @@ struct Import {
     file: PathBuf,
 
     #[command(flatten)]
-    whose: Whose,
+    tenant_args: TenantArgs,
 
     #[command(flatten)]
-    which: Which,
+    store_args: StoreArgs,
 }
 
 /// Whose part of the memory is meant.
 #[derive(Args)]
-struct Whose {
+struct TenantArgs {
     /// The tenant. [default: the memory of users without a tenant]
     #[arg(long, value_name = "NAME")]
     tenant: Option<String>,
@@ -89,7 +89,7 @@ struct Whose {
 
 /// Which memory is meant.
 #[derive(Args)]
-struct Which {
+struct StoreArgs {
     /// The configuration that says where the memory is. [default: the one that tidegate serve uses]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -107,9 +107,9 @@ impl Memory {
     /// Whether programs read the output.
     pub(crate) fn is_json(&self) -> bool {
         match &self.action {
-            Action::Backup(backup) => backup.which.json,
-            Action::Export(export) => export.which.json,
-            Action::Import(import) => import.which.json,
+            Action::Backup(backup) => backup.store_args.json,
+            Action::Export(export) => export.store_args.json,
+            Action::Import(import) => import.store_args.json,
         }
     }
 }
@@ -123,39 +123,39 @@ pub(crate) async fn run(memory: Memory) -> Result<(), Failure> {
 }
 
 async fn export(args: Export) -> Result<(), Failure> {
-    let place = args.which.existing()?;
-    if let MemoryStore::File(memory) = &place {
+    let location = args.store_args.existing()?;
+    if let MemoryStore::File(memory) = &location {
         not_the_memory(&args.file, memory)?;
     }
     // A device or a pipe stays what it is, and a directory is refused for what it is.
     if !args.force && !is_standard(&args.file) && args.file.is_file() {
         return Err(Failure::usage(format!("{} already exists", args.file.display()))
-            .next("Choose another file, or overwrite it with --force."));
+            .advise("Choose another file, or overwrite it with --force."));
     }
-    let store = open(&place)?;
+    let store = open(&location)?;
     let exported = export_from(&store, &args).await;
     store.close().await;
     exported
 }
 
 async fn export_from(store: &Store, args: &Export) -> Result<(), Failure> {
-    let memory = store.of(&tenant_key(args.whose.tenant.as_deref()));
+    let memory = store.of(&tenant_key(args.tenant_args.tenant.as_deref()));
     let display = Display::new(0);
     display.waiting("Exporting the memory");
     let interrupt = Interrupt::listen();
     if is_standard(&args.file) {
-        let written = memory.export(Out(std::io::stdout()), args.history);
+        let written = memory.export(PipedStdout(std::io::stdout()), args.history);
         let written = interrupt.or(async { written.await.map_err(|fault| failure(&fault)) }).await;
         display.clear();
         return written.map(drop);
     }
-    let begun = Begun::new(&args.file)?;
-    let written = memory.export(begun.open()?, args.history);
+    let partial = AtomicFile::new(&args.file)?;
+    let written = memory.export(partial.open()?, args.history);
     let written = interrupt.or(async { written.await.map_err(|fault| failure(&fault)) }).await;
     display.clear();
-    let counts = written.and_then(|counts| begun.finish().map(|()| counts))?;
+    let counts = written.and_then(|counts| partial.finish().map(|()| counts))?;
     let file = args.file.display().to_string();
-    if args.which.json {
+    if args.store_args.json {
         let mut told = counts.to_json(args.history);
         told["file"] = file.into();
         return output::text(&told.to_string());
@@ -168,17 +168,17 @@ async fn import(args: Import) -> Result<(), Failure> {
     let display = Display::new(0);
     let from: Box<dyn Read + Send> = match is_standard(&args.file) {
         true => Box::new(std::io::stdin()),
-        false => Box::new(Watched::open(&args.file, display.clone())?),
+        false => Box::new(ProgressReader::open(&args.file, display.clone())?),
     };
-    let store = open(&args.which.place()?)?;
-    let memory = store.of(&tenant_key(args.whose.tenant.as_deref())).by("tidegate memory");
+    let store = open(&args.store_args.location()?)?;
+    let memory = store.of(&tenant_key(args.tenant_args.tenant.as_deref())).by("tidegate memory");
     display.waiting("Importing the file");
     let imported = memory.import(BufReader::new(from));
     let imported = Interrupt::listen().or(async { imported.await.map_err(|fault| failure(&fault)) }).await;
     display.clear();
     store.close().await;
     let Imported { counts, history, skipped, problems, .. } = imported?;
-    if args.which.json {
+    if args.store_args.json {
         let mut told = counts.to_json(history);
         told["skipped"] = skipped.into();
         told["problems"] = json!(problems);
@@ -198,20 +198,20 @@ async fn import(args: Import) -> Result<(), Failure> {
     output::text(&format!("{} {}{left_out}", Paint::stdout().good("Imported"), shown(&counts, history)))
 }
 
-impl Which {
+impl StoreArgs {
     /// Where the memory is, which must be there.
     fn existing(&self) -> Result<MemoryStore, Failure> {
-        let place = self.place()?;
-        match &place {
+        let location = self.location()?;
+        match &location {
             MemoryStore::File(file) if !file.is_file() => {
                 Err(Failure::usage(format!("there is no memory at {}", file.display())))
             }
-            _ => Ok(place),
+            _ => Ok(location),
         }
     }
 
     /// Where the memory is.
-    fn place(&self) -> Result<MemoryStore, Failure> {
+    fn location(&self) -> Result<MemoryStore, Failure> {
         if let Some(store) = &self.store {
             return Ok(match store.split_once("://") {
                 Some(_) => MemoryStore::Postgres(store.clone()),
@@ -225,7 +225,7 @@ impl Which {
                 let told = settings.servers.iter().filter_map(|server| server.builtin.as_ref());
                 let memory = told.filter_map(|told| told.get::<MemorySettings>()).next().cloned();
                 memory.ok_or_else(|| {
-                    Failure::usage(format!("{} has no memory server", file.display())).next(
+                    Failure::usage(format!("{} has no memory server", file.display())).advise(
                         "Choose a memory with --store FILE, or add one: tidegate add memory --builtin memory.",
                     )
                 })?
@@ -235,8 +235,8 @@ impl Which {
     }
 }
 
-fn open(place: &MemoryStore) -> Result<Store, Failure> {
-    let store = place.open().map_err(|error| Failure::new(Exit::Unavailable, error.message()))?;
+fn open(location: &MemoryStore) -> Result<Store, Failure> {
+    let store = location.open().map_err(|error| Failure::new(Exit::Unavailable, error.message()))?;
     // How many tenants there may be is for those who call; whoever is here has the file.
     store.limit_tenants(usize::MAX);
     Ok(store)
@@ -274,9 +274,9 @@ fn counted(count: usize, one: &str, many: &str) -> String {
 }
 
 /// Standard output. Whoever reads may have seen enough, as `head` does.
-struct Out(Stdout);
+struct PipedStdout(Stdout);
 
-impl Write for Out {
+impl Write for PipedStdout {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         match self.0.write(bytes) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(bytes.len()),
@@ -296,7 +296,7 @@ impl Write for Out {
 const STEP: u64 = 256 * 1024;
 
 /// A file of which is shown how far it was read.
-struct Watched {
+struct ProgressReader {
     file: File,
     display: Display,
     whole: u64,
@@ -304,16 +304,16 @@ struct Watched {
     shown: u64,
 }
 
-impl Watched {
-    fn open(path: &Path, display: Display) -> Result<Watched, Failure> {
+impl ProgressReader {
+    fn open(path: &Path, display: Display) -> Result<ProgressReader, Failure> {
         let cannot = |error| Failure::usage(format!("cannot read {}: {error}", path.display()));
         let file = File::open(path).map_err(cannot)?;
         let whole = file.metadata().map_err(cannot)?.len();
-        Ok(Watched { file, display, whole, read: 0, shown: 0 })
+        Ok(ProgressReader { file, display, whole, read: 0, shown: 0 })
     }
 }
 
-impl Read for Watched {
+impl Read for ProgressReader {
     fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
         let count = self.file.read(bytes)?;
         self.read += count as u64;

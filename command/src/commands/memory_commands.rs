@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::brought::Brings;
+use super::server_commands::ServerCommands;
 use super::{Exit, Failure, memory, model};
 
 /// What can be done with a memory besides serving it.
@@ -12,7 +12,7 @@ pub(crate) enum MemoryCommand {
     Model(model::Model),
 }
 
-impl Brings for MemoryCommand {
+impl ServerCommands for MemoryCommand {
     fn is_json(&self) -> bool {
         match self {
             MemoryCommand::Memory(memory) => memory.is_json(),

@@ -1,13 +1,12 @@
 //! The commands, one file each, and what they share.
 //!
-//! `find` says which server a word means, `target` has the options of all commands that talk to one, `connection` talks to it,
-//! `reach` tries one of the configuration, `several` does that a few at a time, `interrupt` ends it on Ctrl-C, `display` shows
-//! that something is going on, `elicit` asks the user, `configuration` finds the gateway's file, `builtin` has the servers that
-//! are part of the program and `brought` the commands that come with them, `output` is standard output, `help` the list of
+//! `resolve` says which server a word means, `target` has the options of all commands that talk to one, `connection` talks to
+//! it, `inspect` looks at what one of the configuration offers, `jobs` does that with several, a few at a time, `interrupt` ends
+//! it on Ctrl-C, `display` shows that something is going on, `elicit` asks the user, `configuration` finds the gateway's file, `builtin` has the servers that
+//! are part of the program and `server_commands` the commands that come with them, `output` is standard output, `help` the list of
 //! commands, `failure` and `exit` are the ways out.
 
 mod add;
-pub(crate) mod brought;
 mod builtin;
 mod call;
 mod check;
@@ -21,11 +20,12 @@ mod doctor;
 mod elicit;
 mod exit;
 mod failure;
-mod find;
 mod header;
 mod help;
 mod import;
+mod inspect;
 mod interrupt;
+mod jobs;
 mod login;
 mod memory;
 pub(crate) mod memory_commands;
@@ -33,25 +33,26 @@ mod model;
 mod output;
 mod pin;
 mod prompts;
-mod reach;
 mod remove;
+mod resolve;
 mod resources;
 mod save;
 mod serve;
-mod several;
+pub(crate) mod server_commands;
 mod target;
 mod tools;
 
 use clap::Subcommand;
 use serde_json::Value;
 use tidegate::protocol::Json;
+use tidegate_service::nearest_name;
 
-pub(crate) use brought::AnyCommand;
 pub(crate) use exit::{EXAMPLES, Exit};
 pub(crate) use failure::Failure;
 pub(crate) use help::grouped;
+pub(crate) use server_commands::AnyCommand;
 
-/// What the command can do, besides what servers of the program bring (`brought`).
+/// What the command can do, besides what servers of the program bring (`server_commands`).
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Serve(serve::Serve),
@@ -101,7 +102,7 @@ impl Command {
     }
 
     /// The options that all commands have that talk to a server.
-    fn common(&self) -> Option<&target::Common> {
+    fn common(&self) -> Option<&target::ConnectionArgs> {
         Some(match self {
             Command::Tools(tools) => &tools.common,
             Command::Call(call) => &call.common,
@@ -132,7 +133,7 @@ impl Command {
         match self {
             Command::Serve(serve) => serve.log_level(),
             Command::Connect(connect) => connect.common.log_level(),
-            other => other.common().and_then(target::Common::log_level).or(Some(QUIET)),
+            other => other.common().and_then(target::ConnectionArgs::log_level).or(Some(QUIET)),
         }
     }
 
@@ -178,15 +179,9 @@ fn values(list: &[Json]) -> Vec<Value> {
     list.iter().filter_map(|json| json.to().ok()).collect()
 }
 
-/// The name that is most likely meant, if any is likely.
+/// The name that is most likely meant, if any is likely, as it can be shown.
 fn near<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
-    const LIKELY: f64 = 0.75;
-    let wanted = wanted.to_lowercase();
-    names
-        .map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name))
-        .filter(|(likeness, _)| *likeness >= LIKELY)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| crate::term::clean::line(name))
+    nearest_name(wanted, names).map(crate::term::clean::line)
 }
 
 fn nothing_more(rest: Vec<String>) -> Result<(), Failure> {

@@ -44,13 +44,13 @@ pub(crate) async fn run(args: Model) -> Result<(), Failure> {
     let folder = args.folder.clone().unwrap_or_else(|| usual.join(short));
     may_be_replaced(&folder)?;
     // Nothing of it is in the folder before all of it is there, and can be used.
-    let begun = beside(&folder)?;
-    let brought = Interrupt::listen().or(bring(&args, &begun)).await;
-    let placed = brought.and_then(|()| place(&begun, &folder));
-    if placed.is_err() {
-        let _ = std::fs::remove_dir_all(&begun);
+    let partial = beside(&folder)?;
+    let downloaded = Interrupt::listen().or(fetch(&args, &partial)).await;
+    let installed = downloaded.and_then(|()| install(&partial, &folder));
+    if installed.is_err() {
+        let _ = std::fs::remove_dir_all(&partial);
     }
-    placed?;
+    installed?;
     if args.folder.is_none() {
         // The memory looks for one.
         remove_others(&usual, &folder);
@@ -71,7 +71,7 @@ pub(crate) async fn run(args: Model) -> Result<(), Failure> {
 }
 
 /// Downloads the files, and tries whether they are a model.
-async fn bring(args: &Model, to: &Path) -> Result<(), Failure> {
+async fn fetch(args: &Model, to: &Path) -> Result<(), Failure> {
     let display = Display::new(0);
     display.waiting(&format!("Connecting to {}", args.from));
     let done = download(&args.from, &args.name, to, |file, there, whole| {
@@ -105,9 +105,9 @@ fn may_be_replaced(folder: &Path) -> Result<(), Failure> {
     }
 }
 
-fn place(begun: &Path, folder: &Path) -> Result<(), Failure> {
+fn install(partial: &Path, folder: &Path) -> Result<(), Failure> {
     let _ = std::fs::remove_dir_all(folder);
-    std::fs::rename(begun, folder)
+    std::fs::rename(partial, folder)
         .map_err(|error| Failure::usage(format!("cannot write {}: {error}", folder.display())))
 }
 

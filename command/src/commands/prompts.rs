@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 use tidegate::protocol::Json;
 use tidegate::protocol::json::ObjectWriter;
 
-use super::connection::{Session, with_server};
+use super::connection::{Session, with_server, with_session};
 use super::display::Display;
 use super::failure::Failure;
-use super::target::{Common, Words};
+use super::target::{ConnectionArgs, TargetArgs};
 use super::{elicit, near, none_of, output, values};
 use crate::term::style::Paint;
 use crate::term::{args, render};
@@ -21,9 +21,9 @@ use crate::term::{args, render};
 )]
 pub(crate) struct Prompts {
     #[command(flatten)]
-    words: Words,
+    words: TargetArgs,
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: ConnectionArgs,
 }
 
 /// Get a prompt with its arguments filled in.
@@ -35,50 +35,43 @@ pub(crate) struct Prompts {
 )]
 pub(crate) struct Prompt {
     #[command(flatten)]
-    words: Words,
+    words: TargetArgs,
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: ConnectionArgs,
 }
 
 pub(crate) async fn list(prompts: Prompts) -> Result<(), Failure> {
     let Prompts { words, common } = prompts;
-    let (place, rest) = words.split(&common)?;
+    let (server, rest) = words.split(&common)?;
     super::nothing_more(rest)?;
-    let display = Display::new(common.verbose);
-    with_server(
-        &place,
-        &common,
-        &display,
-        |builder| builder,
-        async |session: &Session| {
-            let found = if session.facts.has_capability("prompts") {
-                session.client.raw_prompts().await?
-            } else {
-                none_of("prompts");
-                Vec::new()
-            };
-            if common.json {
-                let mut object = ObjectWriter::new();
-                object.json("prompts", &Json::array(&found));
-                return output::text(object.finish().as_str());
-            }
-            output::text(&render::prompts(&values(&found), crate::term::width(), Paint::stdout()))
-        },
-    )
+    with_session(&server, &common, async |session: &Session, _: &Display| {
+        let found = if session.facts.has_capability("prompts") {
+            session.client.raw_prompts().await?
+        } else {
+            none_of("prompts");
+            Vec::new()
+        };
+        if common.json {
+            let mut object = ObjectWriter::new();
+            object.json("prompts", &Json::array(&found));
+            return output::text(object.finish().as_str());
+        }
+        output::text(&render::prompts(&values(&found), crate::term::width(), Paint::stdout()))
+    })
     .await
 }
 
 pub(crate) async fn get(prompt: Prompt) -> Result<(), Failure> {
     let Prompt { words, common } = prompt;
-    let (place, mut rest) = words.split(&common)?;
+    let (server, mut rest) = words.split(&common)?;
     if rest.is_empty() {
         return Err(Failure::usage("NAME is missing; run tidegate prompts for a list"));
     }
     let name = rest.remove(0);
     let display = Display::new(common.verbose);
-    let handlers = elicit::handlers(&place.name, &display);
+    let handlers = elicit::handlers(&server.name, &display);
     let prepare = |builder: tidegate_client::ClientBuilder| builder.handlers(handlers);
-    with_server(&place, &common, &display, prepare, async |session: &Session| {
+    with_server(&server, &common, &display, prepare, async |session: &Session| {
         let arguments = arguments(session, &name, &rest).await?;
         display.waiting(&format!("Getting {name}"));
         let result = session.client.get_prompt(&name, arguments).await?;

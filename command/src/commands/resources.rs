@@ -11,11 +11,11 @@ use tidegate::protocol::Json;
 use tidegate::protocol::json::ObjectWriter;
 use tidegate_client::AppError;
 
-use super::connection::{Session, with_server};
+use super::connection::{Session, with_session};
 use super::display::Display;
 use super::failure::Failure;
 use super::save;
-use super::target::{Common, Words};
+use super::target::{ConnectionArgs, TargetArgs};
 use super::{none_of, output, values};
 use crate::term::render;
 use crate::term::style::Paint;
@@ -28,9 +28,9 @@ use crate::term::style::Paint;
 )]
 pub(crate) struct Resources {
     #[command(flatten)]
-    words: Words,
+    words: TargetArgs,
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: ConnectionArgs,
 }
 
 /// Read a resource.
@@ -43,49 +43,42 @@ pub(crate) struct Resources {
 )]
 pub(crate) struct Read {
     #[command(flatten)]
-    words: Words,
+    words: TargetArgs,
     /// Save the contents in this directory.
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: ConnectionArgs,
 }
 
 pub(crate) async fn list(resources: Resources) -> Result<(), Failure> {
     let Resources { words, common } = resources;
-    let (place, rest) = words.split(&common)?;
+    let (server, rest) = words.split(&common)?;
     super::nothing_more(rest)?;
-    let display = Display::new(common.verbose);
-    with_server(
-        &place,
-        &common,
-        &display,
-        |builder| builder,
-        async |session: &Session| {
-            let (mut found, mut templates) = (Vec::new(), Vec::new());
-            if session.facts.has_capability("resources") {
-                found = session.client.raw_resources().await?;
-                templates = templates_of(session.client.raw_resource_templates().await)?;
-            } else {
-                none_of("resources");
-            }
-            if common.json {
-                let mut object = ObjectWriter::new();
-                object
-                    .json("resources", &Json::array(&found))
-                    .json("resourceTemplates", &Json::array(&templates));
-                return output::text(object.finish().as_str());
-            }
-            let (width, paint) = (crate::term::width(), Paint::stdout());
-            let mut shown = render::resources(&values(&found), width, paint);
-            if !templates.is_empty() {
-                shown.push_str(&format!("\n{}\n", paint.bold("Templates")));
-                shown.push_str(&render::resource_templates(&values(&templates), width, paint));
-            }
-            output::text(&shown)
-        },
-    )
+    with_session(&server, &common, async |session: &Session, _: &Display| {
+        let (mut found, mut templates) = (Vec::new(), Vec::new());
+        if session.facts.has_capability("resources") {
+            found = session.client.raw_resources().await?;
+            templates = templates_of(session.client.raw_resource_templates().await)?;
+        } else {
+            none_of("resources");
+        }
+        if common.json {
+            let mut object = ObjectWriter::new();
+            object
+                .json("resources", &Json::array(&found))
+                .json("resourceTemplates", &Json::array(&templates));
+            return output::text(object.finish().as_str());
+        }
+        let (width, paint) = (crate::term::width(), Paint::stdout());
+        let mut shown = render::resources(&values(&found), width, paint);
+        if !templates.is_empty() {
+            shown.push_str(&format!("\n{}\n", paint.bold("Templates")));
+            shown.push_str(&render::resource_templates(&values(&templates), width, paint));
+        }
+        output::text(&shown)
+    })
     .await
 }
 
@@ -99,31 +92,24 @@ fn templates_of(listed: Result<Vec<Json>, AppError>) -> Result<Vec<Json>, AppErr
 
 pub(crate) async fn read(read: Read) -> Result<(), Failure> {
     let Read { words, common, save } = read;
-    let (place, rest) = words.split(&common)?;
+    let (server, rest) = words.split(&common)?;
     let uri = super::exactly_one(rest, "URI", "tidegate resources")?;
-    let display = Display::new(common.verbose);
-    with_server(
-        &place,
-        &common,
-        &display,
-        |builder| builder,
-        async |session: &Session| {
-            display.waiting(&format!("Reading {uri}"));
-            let result = session.client.read(&uri).await?;
-            display.clear();
-            if common.json {
-                return output::text(result.json().as_str());
-            }
-            let result: Value = result.json().to().unwrap_or_default();
-            if let Some(folder) = &save {
-                return save::contents(&result, folder);
-            }
-            match exact(&result) {
-                Some(bytes) if !output::is_terminal() => output::bytes(&bytes),
-                _ => output::text(&render::read_result(&result, Paint::stdout())),
-            }
-        },
-    )
+    with_session(&server, &common, async |session: &Session, display: &Display| {
+        display.waiting(&format!("Reading {uri}"));
+        let result = session.client.read(&uri).await?;
+        display.clear();
+        if common.json {
+            return output::text(result.json().as_str());
+        }
+        let result: Value = result.json().to().unwrap_or_default();
+        if let Some(folder) = &save {
+            return save::contents(&result, folder);
+        }
+        match exact(&result) {
+            Some(bytes) if !output::is_terminal() => output::bytes(&bytes),
+            _ => output::text(&render::read_result(&result, Paint::stdout())),
+        }
+    })
     .await
 }
 

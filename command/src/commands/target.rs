@@ -9,12 +9,12 @@ use tidegate_client::{ClientSettings, EntrySettings, EraChoice, Target};
 
 use super::exit::Exit;
 use super::failure::Failure;
-use super::find::{self, Place};
 use super::header::{self, Header};
+use super::resolve::{self, ResolvedServer};
 
 /// The words of the command line: which server, and what is wanted of it.
 #[derive(Args, Debug, Clone)]
-pub(crate) struct Words {
+pub(crate) struct TargetArgs {
     /// The server (see below), then what the command wants of it.
     #[arg(value_name = "TARGET", hide = true)]
     words: Vec<String>,
@@ -27,7 +27,7 @@ pub(crate) struct Words {
 /// Options that all client commands have.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Connection")]
-pub(crate) struct Common {
+pub(crate) struct ConnectionArgs {
     /// A tidegate.toml or mcpServers file; TARGET is then the name of a server in it.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -99,19 +99,19 @@ fn revision(text: &str) -> Result<Revision, String> {
         .map_err(|()| format!("known versions are {}", Revision::ALL.map(Revision::as_str).join(", ")))
 }
 
-impl Words {
+impl TargetArgs {
     /// The server that is meant, and the words that follow it.
-    pub(crate) fn split(self, common: &Common) -> Result<(Place, Vec<String>), Failure> {
-        let Words { mut words, command } = self;
-        let place = if command.is_empty() {
+    pub(crate) fn split(self, common: &ConnectionArgs) -> Result<(ResolvedServer, Vec<String>), Failure> {
+        let TargetArgs { mut words, command } = self;
+        let server = if command.is_empty() {
             let first = if words.is_empty() { String::new() } else { words.remove(0) };
-            find::find(&first, common.config())?
+            resolve::resolve(&first, common.config())?
         } else if common.config.is_some() {
             return Err(Failure::usage("--config and a command line after -- cannot be used together"));
         } else {
-            find::command(&command)?
+            resolve::command_line(&command)?
         };
-        Ok((common.applied(place)?, words))
+        Ok((common.applied(server)?, words))
     }
 
     /// All words, each a server of its own.
@@ -120,10 +120,10 @@ impl Words {
     }
 }
 
-impl Common {
+impl ConnectionArgs {
     /// Adds the variables and headers of the command line to a server.
-    pub(crate) fn applied(&self, mut place: Place) -> Result<Place, Failure> {
-        match &mut place.target {
+    pub(crate) fn applied(&self, mut server: ResolvedServer) -> Result<ResolvedServer, Failure> {
+        match &mut server.target {
             Target::Command(_) if !self.headers.is_empty() => {
                 return Err(Failure::usage(
                     "--header is for servers with a URL, and this one is a program: use --env",
@@ -157,7 +157,7 @@ impl Common {
             }
             _ => {}
         }
-        Ok(place)
+        Ok(server)
     }
 
     /// The file that was given, if any was.
@@ -175,17 +175,17 @@ impl Common {
         let insists = self.protocol_version.is_some() || !matches!(self.era, Era::Auto);
         match failure.exit {
             Exit::Refused if insists => {
-                failure.next("Leave out --era and --protocol-version to use what the server supports.")
+                failure.advise("Leave out --era and --protocol-version to use what the server supports.")
             }
             _ => failure,
         }
     }
 
     /// How the client behaves: as the configuration of the server says, and the command line above that.
-    pub(crate) fn options(&self, place: &Place) -> ClientSettings {
+    pub(crate) fn options(&self, server: &ResolvedServer) -> ClientSettings {
         let usual = ClientSettings::from_env();
-        let mut options = match &place.settings {
-            None => with_terms(usual, &place.terms),
+        let mut options = match &server.settings {
+            None => with_terms(usual, &server.terms),
             Some(settings) => {
                 let mut options = settings.options.clone();
                 // This is one client that calls for itself, and no gateway.
@@ -196,7 +196,7 @@ impl Common {
                 options
             }
         };
-        options.name = Some(place.name.clone());
+        options.name = Some(server.name.clone());
         if let Some(revision) = self.protocol_version {
             options.offer_revision(revision);
             if revision.is_modern() {

@@ -7,10 +7,10 @@ use tidegate::protocol::{Json, Object};
 use tidegate_client::AppError;
 use tidegate_service::UNLISTED;
 
-use super::connection::{Session, with_server};
+use super::connection::{Session, with_session};
 use super::display::Display;
 use super::failure::Failure;
-use super::target::{Common, Words};
+use super::target::{ConnectionArgs, TargetArgs};
 use super::{near, none_of, output};
 use crate::term::render;
 use crate::term::style::Paint;
@@ -23,26 +23,19 @@ use crate::term::style::Paint;
 )]
 pub(crate) struct Tools {
     #[command(flatten)]
-    words: Words,
+    words: TargetArgs,
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: ConnectionArgs,
 }
 
 pub(crate) async fn run(tools: Tools) -> Result<(), Failure> {
     let Tools { words, common } = tools;
-    let (place, rest) = words.split(&common)?;
+    let (server, rest) = words.split(&common)?;
     let name = super::at_most_one(rest, "NAME")?;
-    let display = Display::new(common.verbose);
-    with_server(
-        &place,
-        &common,
-        &display,
-        |builder| builder,
-        async |session: &Session| match name {
-            Some(name) => one(session, &name, common.json).await,
-            None => all(session, common.json).await,
-        },
-    )
+    with_session(&server, &common, async |session: &Session, _: &Display| match name {
+        Some(name) => one(session, &name, common.json).await,
+        None => all(session, common.json).await,
+    })
     .await
 }
 
@@ -107,7 +100,7 @@ pub(crate) fn unknown(session: &Session, error: AppError, name: &str) -> Failure
     let tools = session.client.stale_tools().unwrap_or_default();
     match near(name, tools.iter().map(|tool| tool.name())) {
         Some(meant) if failure.symbol() == Some(tidegate::Symbol::ToolNotFound) => {
-            failure.next(format!("Did you mean {meant:?}?"))
+            failure.advise(format!("Did you mean {meant:?}?"))
         }
         _ => failure,
     }

@@ -40,7 +40,7 @@ fn a_memory_that_cannot_be_opened_is_down_and_comes_back() {
     // It is tried again, which the log does not say each time.
     std::thread::sleep(std::time::Duration::from_secs(4));
     assert_eq!(gateway.log().matches("cannot be used").count(), 1, "{}", gateway.log());
-    std::fs::remove_file(gateway.folder.join("secret-place/memory.db")).unwrap();
+    std::fs::remove_file(gateway.folder.path().join("secret-place/memory.db")).unwrap();
     until("the memory is back", || is_fine(&gateway.call("search_nodes", json!({"query": "tea"}))));
     gateway.ends_cleanly();
 }
@@ -55,7 +55,7 @@ fn whatever_is_wrong_with_it() {
         let mut whole = Gateway::start(CONFIG);
         until("the memory is there", || is_fine(&whole.call("search_nodes", json!({"query": "tea"}))));
         whole.ends_cleanly();
-        let mut bytes = std::fs::read(whole.folder.join("secret-place/memory.db")).unwrap();
+        let mut bytes = std::fs::read(whole.folder.path().join("secret-place/memory.db")).unwrap();
         // Where SQLite keeps `user_version`.
         bytes[60..64].copy_from_slice(&9_999_u32.to_be_bytes());
         std::fs::write(file, bytes).unwrap();

@@ -66,8 +66,8 @@ fn nothing_that_a_server_says_forges_a_log_line_or_shows_a_secret() {
 
 #[test]
 fn nothing_that_a_server_says_drives_the_terminal_of_a_command() {
-    let folder = std::env::temp_dir();
-    let script = folder.join(format!("tidegate-attacks-{}-server", std::process::id()));
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("server");
     std::fs::write(&script, SERVER).unwrap();
     let server = format!("KEY={SECRET} sh {}", script.display());
     for arguments in [&["tools", &server][..], &["discover", &server], &["call", &server, "fail"]] {
@@ -76,7 +76,6 @@ fn nothing_that_a_server_says_drives_the_terminal_of_a_command() {
         assert!(shown.contains("forged"), "{arguments:?}: {shown}");
         is_harmless(&shown);
     }
-    std::fs::remove_file(&script).unwrap();
 }
 
 #[test]
@@ -86,7 +85,7 @@ fn a_flood_on_standard_error_fills_no_log() {
     gateway.answers_others();
     until("50 MB were written", || {
         gateway.answers_others();
-        gateway.folder.join("flooded").exists()
+        gateway.folder.path().join("flooded").exists()
     });
     gateway.answers_others();
     assert!(gateway.peak() < 200, "{} MiB", gateway.peak());

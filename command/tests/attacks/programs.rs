@@ -19,7 +19,7 @@ fn a_program_that_cannot_live_is_started_less_and_less_often() {
                   for n in 1 2 3 4 5; do echo \"    at Module.load $n\" >&2; done; echo 'Node.js v20.20.2' >&2; exit 1";
     let mut gateway = Gateway::start(&config(script));
     let starts =
-        || std::fs::read_to_string(gateway.folder.join("starts")).unwrap_or_default().lines().count();
+        || std::fs::read_to_string(gateway.folder.path().join("starts")).unwrap_or_default().lines().count();
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_secs(10) {
         gateway.answers_others();
@@ -56,8 +56,8 @@ fn nothing_that_a_program_has_started_outlives_the_gateway() {
     let script = "setsid sleep 1000 >/dev/null 2>&1 & echo $! >> pids\n\
                   setsid sh -c \"sleep 1000 >/dev/null 2>&1 & echo \\$! >> pids\"\ntouch ready\ncat > /dev/null";
     let mut gateway = Gateway::start(&config(script));
-    until("they were started", || gateway.folder.join("ready").exists());
-    let pids = std::fs::read_to_string(gateway.folder.join("pids")).unwrap();
+    until("they were started", || gateway.folder.path().join("ready").exists());
+    let pids = std::fs::read_to_string(gateway.folder.path().join("pids")).unwrap();
     let pids: Vec<u32> = pids.lines().map(|pid| pid.parse().unwrap()).collect();
     let lives = |pid: &u32| {
         std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))

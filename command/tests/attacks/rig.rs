@@ -1,12 +1,11 @@
 //! The program under attack.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::http::{self, Answer};
 
@@ -20,7 +19,7 @@ const OTHERS_WAIT: Duration = Duration::from_secs(30);
 pub(crate) struct Gateway {
     pub(crate) child: Child,
     pub(crate) address: SocketAddr,
-    pub(crate) folder: PathBuf,
+    pub(crate) folder: TempDir,
 }
 
 impl Gateway {
@@ -36,14 +35,11 @@ impl Gateway {
 
     /// The same, with something changed about the command line.
     pub(crate) fn start_with(config: &str, change: impl FnOnce(&mut Command)) -> Gateway {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("tidegate-attacks-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("tidegate.toml"), config).unwrap();
-        let file = |name: &str| std::fs::File::create(folder.join(name)).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("tidegate.toml"), config).unwrap();
+        let file = |name: &str| std::fs::File::create(folder.path().join(name)).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-        command.env_clear().env("HOME", &folder).env("PATH", std::env::var_os("PATH").unwrap());
+        command.env_clear().env("HOME", folder.path()).env("PATH", std::env::var_os("PATH").unwrap());
         command.args(["serve", "--listen", "127.0.0.1:0"]).current_dir(&folder);
         change(&mut command);
         let child = command.stdin(Stdio::null()).stdout(file("out")).stderr(file("err")).spawn().unwrap();
@@ -55,7 +51,7 @@ impl Gateway {
     fn wait_for_address(&mut self) -> SocketAddr {
         let mut found = None;
         until("the endpoint is said", || {
-            let out = std::fs::read_to_string(self.folder.join("out")).unwrap_or_default();
+            let out = std::fs::read_to_string(self.folder.path().join("out")).unwrap_or_default();
             let address = out.split("http://").nth(1).and_then(|rest| rest.split("/mcp").next());
             found = address.and_then(|address| address.parse().ok());
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -68,7 +64,8 @@ impl Gateway {
 
     /// What it has logged so far.
     pub(crate) fn log(&self) -> String {
-        String::from_utf8_lossy(&std::fs::read(self.folder.join("err")).unwrap_or_default()).into_owned()
+        String::from_utf8_lossy(&std::fs::read(self.folder.path().join("err")).unwrap_or_default())
+            .into_owned()
     }
 
     /// A POST with this body.
@@ -149,7 +146,6 @@ impl Drop for Gateway {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 

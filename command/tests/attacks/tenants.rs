@@ -50,7 +50,7 @@ fn tenants_are_bounded_in_number() {
     gateway.answers_others();
     assert!(gateway.peak() < 250, "{} MiB", gateway.peak());
     gateway.ends_cleanly();
-    let file = gateway.folder.join(".local/share/tidegate/memory.db");
+    let file = gateway.folder.path().join(".local/share/tidegate/memory.db");
     let megabytes = file.metadata().unwrap().len() / 1024 / 1024;
     assert!(megabytes < 40, "{megabytes} MB for {MOST} tenants");
 }

@@ -1,19 +1,18 @@
 //! [`Site`]: `tidegate serve` with a memory of its own.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use crate::http;
 
 /// A gateway with a memory, which both go when the test is over.
 pub(crate) struct Site {
     child: Child,
-    folder: PathBuf,
+    folder: TempDir,
     pub(crate) port: u16,
     prefix: &'static str,
 }
@@ -35,18 +34,14 @@ impl Site {
     }
 
     fn with(prefix: &'static str, more: &str) -> Site {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name =
-            format!("tidegate-browser-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&folder).unwrap();
-        let config = folder.join("tidegate.toml");
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("tidegate.toml");
         let server = format!("{more}[servers.memory]\nbuiltin = \"memory\"\nprefix = \"{prefix}\"\n");
         std::fs::write(&config, server).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_tidegate"))
             .args(["serve", "--listen", "127.0.0.1:0", "--config"])
             .arg(&config)
-            .env("TIDEGATE_MEMORY_FILE", folder.join("memory.db"))
+            .env("TIDEGATE_MEMORY_FILE", folder.path().join("memory.db"))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -71,7 +66,7 @@ impl Site {
 
     /// A folder that goes with it.
     pub(crate) fn folder(&self) -> &std::path::Path {
-        &self.folder
+        self.folder.path()
     }
 
     pub(crate) fn url(&self) -> String {
@@ -113,6 +108,5 @@ impl Drop for Site {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

@@ -5,12 +5,13 @@ mod guestbook;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
 use serde_json::json;
+use tempfile::TempDir;
 use tidegate::client::Client;
 
 /// Longer than this, and something hangs.
@@ -29,22 +30,11 @@ fn program() {
     let _ = tidegate_command::run(words, builtins);
 }
 
-/// A directory of its own, removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str, configuration: &str) -> Folder {
-        let path = std::env::temp_dir().join(format!("tidegate-builtin-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        std::fs::write(path.join("tidegate.toml"), configuration).unwrap();
-        Folder(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// A directory with this configuration, removed at the end.
+fn folder(configuration: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("tidegate.toml"), configuration).unwrap();
+    folder
 }
 
 /// A process that is ended with the test.
@@ -78,8 +68,8 @@ fn lines(stream: impl Read + Send + 'static) -> mpsc::Receiver<String> {
 }
 
 /// Both outputs of a command that ends.
-fn output(folder: &Folder, arguments: &[&str]) -> String {
-    let mut program = Program(start(&folder.0, arguments).spawn().unwrap());
+fn output(folder: &TempDir, arguments: &[&str]) -> String {
+    let mut program = Program(start(folder.path(), arguments).spawn().unwrap());
     let (out, err) = (lines(program.0.stdout.take().unwrap()), lines(program.0.stderr.take().unwrap()));
     let mut said = String::new();
     for stream in [out, err] {
@@ -95,8 +85,8 @@ fn output(folder: &Folder, arguments: &[&str]) -> String {
 }
 
 /// The program as it serves, its address without the path, and what it said until there.
-fn serve(folder: &Folder) -> (Program, String, String) {
-    let mut program = Program(start(&folder.0, &["serve", "--listen", "127.0.0.1:0"]).spawn().unwrap());
+fn serve(folder: &TempDir) -> (Program, String, String) {
+    let mut program = Program(start(folder.path(), &["serve", "--listen", "127.0.0.1:0"]).spawn().unwrap());
     let out = lines(program.0.stdout.take().unwrap());
     drop(lines(program.0.stderr.take().unwrap()));
     let mut said = String::new();
@@ -120,8 +110,7 @@ fn get(address: &str, path: &str) -> String {
 
 #[test]
 fn its_configuration_its_tool_and_its_page_are_there() {
-    let folder = Folder::new(
-        "served",
+    let folder = folder(
         "state_dir = false\n[guestbook]\nmost = 1\nowner = \"${OWNER:-Ada}\"\n[servers.visits]\nbuiltin = \"guestbook\"\n",
     );
     let (_program, address, said) = serve(&folder);
@@ -147,10 +136,7 @@ fn its_configuration_its_tool_and_its_page_are_there() {
 
 #[test]
 fn what_is_wrong_with_its_section_is_said() {
-    let folder = Folder::new(
-        "wrong",
-        "[guestbook]\nmost = 0\nowmer = \"Ada\"\n[servers.visits]\nbuiltin = \"gestbook\"\n",
-    );
+    let folder = folder("[guestbook]\nmost = 0\nowmer = \"Ada\"\n[servers.visits]\nbuiltin = \"gestbook\"\n");
     let said = output(&folder, &["check"]);
     for part in [
         "2:1: guestbook.most: must be from 1 to 100",
@@ -163,10 +149,10 @@ fn what_is_wrong_with_its_section_is_said() {
 
 #[test]
 fn every_command_knows_it() {
-    let folder = Folder::new("known", "state_dir = false\n");
+    let folder = folder("state_dir = false\n");
     let said = output(&folder, &["add", "visits", "--builtin", "guestbook"]);
     assert!(said.contains("1 tool"), "{said}");
-    let file = std::fs::read_to_string(folder.0.join("tidegate.toml")).unwrap();
+    let file = std::fs::read_to_string(folder.path().join("tidegate.toml")).unwrap();
     assert!(file.contains("builtin = \"guestbook\""), "{file}");
     let said = output(&folder, &["call", "visits", "sign", "name=Grace"]);
     assert!(said.contains("nobody thanks guest 1"), "{said}");

@@ -21,7 +21,7 @@ fn folder() -> Folder {
 fn a_server_is_tried_and_what_it_offers_is_said() {
     let folder = folder();
     let tools = r#"TOOLS=[{"name":"now","inputSchema":{"type":"object"}},{"name":"zones","inputSchema":{"type":"object"}}]"#;
-    let script = folder.0.join("canned.sh").display().to_string();
+    let script = folder.path().join("canned.sh").display().to_string();
     let done = run(&folder, &["add", "time", "--env", tools, "--", "sh", &script]).exits(0);
     assert_eq!((&*done.out, &*done.err), ("Added time: 2 tools (saved in tidegate.toml)\n", ""));
     let (url, _) = server::start();
@@ -142,7 +142,7 @@ fn headers_are_written_as_everywhere_else() {
 #[test]
 fn ctrl_c_keeps_what_was_written() {
     let folder = folder();
-    let mut add = command(&folder.0);
+    let mut add = command(folder.path());
     add.args(["add", "slow", "--", "sh", "-c", "echo here > started; sleep 600"]);
     let running = Running::start(add);
     until(|| folder.read("started") == "here\n");

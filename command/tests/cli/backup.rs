@@ -21,7 +21,7 @@ struct Served {
 
 impl Served {
     fn start(folder: &Folder) -> Served {
-        let mut served = command(&folder.0);
+        let mut served = command(folder.path());
         served.args(["--log-level", "error", "serve", "--stdio"]);
         let mut child = served.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (to, from) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
@@ -101,13 +101,13 @@ fn a_copy_of_the_one_file_after_an_orderly_end_has_everything() {
         }
         acknowledged.extend(names);
         // Nothing but the file, as the guide says.
-        let copy = elsewhere.0.join("copy.db");
-        std::fs::copy(folder.0.join(MEMORY), &copy).unwrap();
+        let copy = elsewhere.path().join("copy.db");
+        std::fs::copy(folder.path().join(MEMORY), &copy).unwrap();
         let known = names_in(&elsewhere, "copy.db");
         let missing: Vec<_> = acknowledged.iter().filter(|name| !known.contains(name)).collect();
         assert!(missing.is_empty(), "round {round}, {how}: {missing:?} of {}", acknowledged.len());
     }
-    let beside = std::fs::read_dir(folder.0.join(MEMORY).parent().unwrap()).unwrap().count();
+    let beside = std::fs::read_dir(folder.path().join(MEMORY).parent().unwrap()).unwrap().count();
     assert_eq!(beside, 1, "nothing stands beside the file");
 }
 
@@ -120,7 +120,7 @@ fn a_memory_that_is_taken_out_of_the_configuration_is_whole() {
     let mut served = Served::start(&folder);
     served.keep("Ann");
     folder.write("tidegate.toml", web);
-    let folder_of = folder.0.join(MEMORY).parent().unwrap().to_owned();
+    let folder_of = folder.path().join(MEMORY).parent().unwrap().to_owned();
     until(|| std::fs::read_dir(&folder_of).unwrap().count() == 1);
     assert_eq!(names_in(&folder, MEMORY), ["Ann"]);
     served.end("TERM");
@@ -146,9 +146,9 @@ fn a_copy_can_be_made_while_somebody_writes() {
         let copy = format!("copy{round}.db");
         let said = tidegate_in(&folder, &["memory", "backup", &copy], "").exits(0);
         assert!(said.out.starts_with(&format!("Backed up the memory to {copy} (")), "{said:?}");
-        let mode = std::os::unix::fs::MetadataExt::mode(&folder.0.join(&copy).metadata().unwrap());
+        let mode = std::os::unix::fs::MetadataExt::mode(&folder.path().join(&copy).metadata().unwrap());
         assert_eq!(mode & 0o777, 0o600, "nobody else can read it");
-        assert!(!folder.0.join(format!("{copy}-wal")).exists());
+        assert!(!folder.path().join(format!("{copy}-wal")).exists());
         // All up to some change, and nothing of what came later.
         let known = names_in(&folder, &copy);
         assert_eq!(known[0], "before");
@@ -164,12 +164,12 @@ fn a_copy_can_be_made_while_somebody_writes() {
     let (served, count) = writer.join().unwrap();
     assert!(count > 0);
     served.end("stdin");
-    let left = std::fs::read_dir(&folder.0).unwrap().flatten();
+    let left = std::fs::read_dir(folder.path()).unwrap().flatten();
     let left: Vec<_> = left.map(|entry| entry.file_name().into_string().unwrap()).collect();
     assert!(!left.iter().any(|name| name.contains(".part")), "{left:?}");
 
     // It can be put back.
-    std::fs::copy(folder.0.join("copy0.db"), folder.0.join(MEMORY)).unwrap();
+    std::fs::copy(folder.path().join("copy0.db"), folder.path().join(MEMORY)).unwrap();
     let mut served = Served::start(&folder);
     let found = served.call("search_nodes", &json!({"query": "before"}));
     assert!(found.to_string().contains("before"), "{found}");
@@ -189,7 +189,7 @@ fn a_copy_takes_the_place_of_nothing() {
     let told =
         tidegate_in(&folder, &["memory", "backup", "copy.db", "--force", "--json"], "").exits(0).json();
     assert_eq!(told["file"], "copy.db");
-    assert_eq!(told["bytes"].as_u64().unwrap(), folder.0.join("copy.db").metadata().unwrap().len());
+    assert_eq!(told["bytes"].as_u64().unwrap(), folder.path().join("copy.db").metadata().unwrap().len());
     assert_eq!(names_in(&folder, "copy.db"), ["Ann"]);
 
     let said = tidegate_in(&folder, &["memory", "backup", MEMORY, "--force"], "").exits(2).err;
@@ -208,8 +208,8 @@ fn a_copy_takes_the_place_of_nothing() {
     folder.write("not.db", "a text and no database");
     let said = tidegate_in(&folder, &["memory", "backup", "new.db", "--store", "not.db"], "").exits(3).err;
     assert!(said.contains("It is not a Tidegate memory"), "{said}");
-    assert!(!folder.0.join("new.db").exists());
-    let left = std::fs::read_dir(&folder.0).unwrap().flatten();
+    assert!(!folder.path().join("new.db").exists());
+    let left = std::fs::read_dir(folder.path()).unwrap().flatten();
     assert!(!left.map(|entry| entry.file_name()).any(|name| name.to_string_lossy().contains(".part")));
 }
 
@@ -246,8 +246,8 @@ fn a_hangup_is_an_orderly_end_too() {
     let mut served = Served::start(&folder);
     served.keep("kept");
     served.end("HUP");
-    let copy = folder.0.join("copy.db");
-    std::fs::copy(folder.0.join(MEMORY), &copy).unwrap();
+    let copy = folder.path().join("copy.db");
+    std::fs::copy(folder.path().join(MEMORY), &copy).unwrap();
     let exported = tidegate_in(&folder, &["memory", "export", "--store", "copy.db"], "").exits(0);
     assert!(exported.out.contains("\"kept\""), "{exported:?}");
 }
@@ -258,7 +258,7 @@ fn a_hangup_is_an_orderly_end_too() {
 fn a_log_that_cannot_be_written_ends_nothing() {
     let folder = Folder::new();
     for format in ["pretty", "json"] {
-        let mut served = command(&folder.0);
+        let mut served = command(folder.path());
         served.args(["--log-level", "debug", "--log-format", format, "serve", "--stdio"]);
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let mut child = served.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(full).spawn().unwrap();

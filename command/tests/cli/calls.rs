@@ -84,7 +84,7 @@ fn files_are_saved_and_never_over_others() {
     let args = ["call", &url, "picture", "--save", "pictures"];
     assert!(tidegate_in(&folder, &args, "").exits(0).err.contains("saved pictures/picture.png (8 bytes)"));
     assert!(tidegate_in(&folder, &args, "").exits(0).err.contains("saved pictures/picture-2.png (8 bytes)"));
-    let saved = std::fs::read(folder.0.join("pictures/picture.png")).unwrap();
+    let saved = std::fs::read(folder.path().join("pictures/picture.png")).unwrap();
     assert_eq!(saved, b"\x89PNG\r\n\x1a\n");
 }
 

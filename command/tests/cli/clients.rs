@@ -20,12 +20,12 @@ struct Gateway {
 impl Gateway {
     fn start(folder: &Folder) -> Gateway {
         folder.write("elsewhere/empty", "");
-        let pid = folder.0.join("pid").display().to_string();
+        let pid = folder.path().join("pid").display().to_string();
         let demo = format!("{TIDEGATE} --log-level error serve --demo --stdio --era legacy");
         let script = format!("echo $$ > {pid}; exec {demo}");
         let server = format!("[servers.demo]\ncommand = [\"sh\", \"-c\", {script:?}]\ncwd = \"elsewhere\"\n");
         folder.write("tidegate.toml", &server);
-        let mut served = command(&folder.0);
+        let mut served = command(folder.path());
         served.args(["--log-level", "error", "serve", "--stdio"]);
         let mut child = served.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (to, from) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));

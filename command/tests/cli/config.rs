@@ -66,7 +66,7 @@ fn the_first_server_makes_the_file_of_the_user() {
     let text = folder.read(path);
     assert!(text.starts_with("#:schema https://") && text.contains("API_KEY = \"hush\""), "{text}");
     // What is meant is the program here, not one beside the configuration.
-    let here = folder.0.canonicalize().unwrap().join("server");
+    let here = folder.path().canonicalize().unwrap().join("server");
     assert!(text.contains(here.to_str().unwrap()), "{text}");
     let done = run(&folder, &["check"]).exits(1);
     assert!(done.out.contains("problem: servers.here.command: `"), "{}", done.out);
@@ -103,7 +103,7 @@ fn wrong_command_lines_change_nothing() {
         let done = run(&folder, args).exits(2);
         assert!(done.err.contains(part) && !done.err.contains("hush"), "{args:?}: {}", done.err);
     }
-    assert_eq!(std::fs::read_dir(&folder.0).unwrap().count(), 0);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn import_knows_programs_by_name() {
     folder.write(FILE, "");
     let shown = |done: Done| {
         let text = format!("{}{}", done.err, done.out);
-        text.replace(folder.0.to_str().unwrap(), "~")
+        text.replace(folder.path().to_str().unwrap(), "~")
     };
     insta::assert_snapshot!("import_lists", shown(run(&folder, &["import"]).exits(0)));
     let mut all = String::new();
@@ -351,7 +351,7 @@ fn programs_get_what_they_need_and_no_tokens() {
     folder.write(".env", "OF_FILE=hush\n");
     let text = "[defaults.env]\nOF_ALL = \"1\"\n[servers.x]\ncommand = [\"sh\", \"-c\", \"env > seen\", \"${OF_FILE}\"]\n";
     folder.write(FILE, text);
-    let mut command = command(&folder.0);
+    let mut command = command(folder.path());
     let passed = [
         ("HTTPS_PROXY", "http://127.0.0.1:9"),
         ("npm_config_registry", "http://127.0.0.1:9"),
@@ -376,7 +376,7 @@ fn a_gateway_does_not_start_itself() {
     let folder = Folder::new();
     let file =
         folder.write(FILE, &format!("[servers.self]\ncommand = [{TIDEGATE:?}, \"serve\", \"--stdio\"]\n"));
-    let mut command = command(&folder.0);
+    let mut command = command(folder.path());
     command.args(["serve", "--stdio"]).env("TIDEGATE_SERVING", file);
     let done = Running::start(command).wait().exits(2);
     assert!(done.err.contains("the gateway is among its own servers"), "{}", done.err);

@@ -19,7 +19,7 @@ struct Bridge {
 impl Bridge {
     fn start(args: &[String]) -> Bridge {
         let folder = Folder::new();
-        let mut connect = command(&folder.0);
+        let mut connect = command(folder.path());
         connect.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = connect.spawn().unwrap();
         let (sender, lines) = channel();

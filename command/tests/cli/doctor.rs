@@ -177,9 +177,9 @@ fn a_file_of_this_directory_starts_nothing_by_itself() {
     let own = format!(r#"{{"command": "{TIDEGATE}", "args": ["serve", "--demo", "--stdio"]}}"#);
     folder.write(".cursor/mcp.json", &format!(r#"{{"mcpServers": {{"evil": {own}}}}}"#));
     assert!(tidegate_in(&folder, &["tools", "evil"], "").exits(0).out.contains("echo"));
-    assert!(!folder.0.join("started").exists());
+    assert!(!folder.path().join("started").exists());
     tidegate_in(&folder, &["tools", "./.mcp.json#evil"], "").exits(3);
-    assert!(folder.0.join("started").exists());
+    assert!(folder.path().join("started").exists());
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn a_program_that_ends_at_once_is_started_once() {
     let script =
         "echo start >> starts; for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14; do echo line $n >&2; done; exit 1";
     for args in [&["add", "broken", "--", "sh", "-c", script][..], &["check", "--connect"], &["doctor"]] {
-        let _ = std::fs::remove_file(folder.0.join("starts"));
+        let _ = std::fs::remove_file(folder.path().join("starts"));
         let done = tidegate_in(&folder, args, "");
         let said = format!("{}{}", done.out, done.err);
         assert_eq!(folder.read("starts"), "start\n", "{args:?}: {said}");

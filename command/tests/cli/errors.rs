@@ -22,6 +22,8 @@ fn a_wrong_command_line_is_2() {
         (&["discover", "sh", "x"], "unexpected argument \"x\""),
         (&["tools", "sh", "--timeout", "soon"], "write a time with its unit"),
         (&["tools", "sh", "--era", "bronze"], "invalid value 'bronze'"),
+        (&["tools", "sh", "--log-level", "infoo"], "use error, warn, info, debug, trace or off, or a list"),
+        (&["serve", "--log-level", "tidegate::wire"], "such as info,tidegate::wire=debug"),
         (&["tools", "sh", "--protocol-version", "1999"], "2026-07-28"),
         (&["tools", "sh", "--header", "A: b"], "--header is for servers with a URL"),
         (&["tools", "https://x.invalid", "--env", "A=b"], "--env is for servers that are programs"),
@@ -155,6 +157,13 @@ fn help_names_the_exit_codes() {
         let help = tidegate(&[command, "--help"]).exits(0).out;
         assert!(help.contains("\nExit codes:\n  0    success\n"), "{help}");
     }
+}
+
+#[test]
+fn log_levels_of_parts_of_the_program() {
+    let level = ["--log-level", "warn,tidegate::wire=debug"];
+    let shown = demo(&[&["tools"][..], &level].concat(), "modern").exits(0).err;
+    assert!(shown.contains("server/discover"), "messages are shown: {shown}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn a_cancelled_call_is_cancelled_at_the_server() {
     let (url, seen) = server::start();
     for (nth, era) in ["legacy", "modern"].into_iter().enumerate() {
         let folder = Folder::new();
-        let mut call = command(&folder.0);
+        let mut call = command(folder.path());
         call.args(["call", &url, "slow", "--era", era]);
         let running = Running::start(call);
         until(|| seen.started.load(Ordering::SeqCst) == nth + 1);
@@ -27,9 +27,9 @@ fn a_cancelled_call_is_cancelled_at_the_server() {
 fn the_same_over_stdio() {
     for signal in ["INT", "TERM"] {
         let folder = Folder::new();
-        let seen = folder.0.join("seen").display().to_string();
+        let seen = folder.path().join("seen").display().to_string();
         let tools = r#"[{"name":"t","inputSchema":{"type":"object"}}]"#;
-        let mut call = command(&folder.0);
+        let mut call = command(folder.path());
         call.args(with_canned(&["call", "t"], &[("SEEN", &seen), ("TOOLS", tools)]));
         let running = Running::start(call);
         until(|| folder.read("seen") == "called\n");
@@ -44,7 +44,7 @@ fn the_second_one_ends_it_at_once() {
     // A server that neither starts nor listens to signals; it ends by itself after a while.
     let script = "trap '' TERM; exec 0<&-; echo ready > here; n=0; while [ $n -lt 20 ]; do sleep 1; n=$((n + 1)); done";
     let folder = Folder::new();
-    let mut tools = command(&folder.0);
+    let mut tools = command(folder.path());
     tools.args(["tools", "--", "sh", "-c", script]);
     let running = Running::start(tools);
     until(|| folder.read("here").ends_with('\n'));
@@ -58,7 +58,7 @@ fn the_second_one_ends_it_at_once() {
 fn nothing_is_left_running() {
     let folder = Folder::new();
     let script = "echo $$ > pid; sleep 600";
-    let mut tools = command(&folder.0);
+    let mut tools = command(folder.path());
     tools.args(["tools", "--", "sh", "-c", script]);
     let running = Running::start(tools);
     until(|| folder.read("pid").ends_with('\n'));

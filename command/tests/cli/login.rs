@@ -116,7 +116,7 @@ fn in_and_out() {
     );
     assert_eq!(tidegate_in(&folder, &["doctor", &url], "").exits(1).err, "");
 
-    let mut login = command(&folder.0);
+    let mut login = command(folder.path());
     login.args(["login", &url, "--no-browser", "--json"]);
     let mut child = login.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let stderr = BufReader::new(child.stderr.take().unwrap());

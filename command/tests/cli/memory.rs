@@ -28,7 +28,7 @@ fn without_a_configuration_there_is_a_memory_that_lasts() {
     }
     let entities = r#"entities=[{"name":"Ann","entityType":"person","observations":["likes tea"]}]"#;
     with_memory(&folder, &["call", "create_entities", entities]).exits(0);
-    assert!(folder.0.join(".local/share/tidegate/memory.db").exists());
+    assert!(folder.path().join(".local/share/tidegate/memory.db").exists());
     // Another process, and the same memory.
     let found = with_memory(&folder, &["call", "search_nodes", "query=tea"]).exits(0).out;
     assert!(found.contains("Ann"), "{found}");
@@ -54,8 +54,8 @@ fn the_configuration_says_what_is_listed_and_where_it_is_kept() {
     let listed = names(&folder);
     assert!(listed.len() > 40, "{} are listed", listed.len());
     assert!(listed.iter().any(|name| name == "traverse_graph"));
-    assert!(folder.0.join("kept/here.db").exists());
-    assert!(!folder.0.join(".local").join("share").exists(), "not in the usual place, too");
+    assert!(folder.path().join("kept/here.db").exists());
+    assert!(!folder.path().join(".local").join("share").exists(), "not in the usual place, too");
 
     config("store = \"mysql://somewhere\"");
     let failed = tidegate_in(&folder, &["serve", "--stdio"], "").exits(2);
@@ -71,16 +71,16 @@ fn a_memory_that_cannot_be_opened_says_why_where_the_operator_looks() {
     let config =
         "[servers.memory]\nbuiltin = \"memory\"\nprefix = \"\"\n[memory]\nstore = \"kept/here.db\"\n";
     folder.write(FILE, config);
-    std::fs::create_dir_all(folder.0.join("kept")).unwrap();
+    std::fs::create_dir_all(folder.path().join("kept")).unwrap();
     folder.write("kept/here.db", "a text and no database");
     let said = tidegate_in(&folder, &["check", "--connect"], "").exits(1).out;
     assert!(said.contains("kept/here.db cannot be used: It is not a Tidegate memory"), "{said}");
     // Nothing was touched, and when it is repaired everything is well.
     assert_eq!(folder.read("kept/here.db"), "a text and no database");
-    std::fs::remove_file(folder.0.join("kept/here.db")).unwrap();
+    std::fs::remove_file(folder.path().join("kept/here.db")).unwrap();
     tidegate_in(&folder, &["check", "--connect"], "").exits(0);
     with_memory(&folder, &["call", "search_nodes", "query=tea"]).exits(0);
-    let beside = std::fs::read_dir(folder.0.join("kept")).unwrap().count();
+    let beside = std::fs::read_dir(folder.path().join("kept")).unwrap().count();
     assert_eq!(beside, 1, "checking leaves nothing beside the file");
 }
 
@@ -90,7 +90,7 @@ fn the_demonstration_is_still_there() {
     let server = ["tools", "--json", "--", TIDEGATE, "--log-level", "warn", "serve", "--demo", "--stdio"];
     let listed = tidegate_in(&folder, &server, "").exits(0).json();
     assert_eq!(listed["tools"][1]["name"], "add");
-    assert!(!folder.0.join(".local/share/tidegate").exists(), "nothing is kept for it");
+    assert!(!folder.path().join(".local/share/tidegate").exists(), "nothing is kept for it");
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn a_memory_goes_to_a_file_and_comes_back() {
     let (folder, other) = (Folder::new(), Folder::new());
     let said = tidegate_in(&folder, &["memory", "export"], "").exits(2).err;
     assert!(said.contains("there is no memory at"), "{said}");
-    assert!(!folder.0.join(".local/share/tidegate").exists(), "looking does not make one");
+    assert!(!folder.path().join(".local/share/tidegate").exists(), "looking does not make one");
     // More than an answer of a tool can have, and than a request may.
     let entity = |at: usize| {
         let long = "x".repeat(4_000);
@@ -133,7 +133,7 @@ fn a_memory_goes_to_a_file_and_comes_back() {
     tidegate_in(&folder, &["memory", "export", "out.jsonl", "--force"], "").exits(0);
     lines.remove(5_000);
     assert!(folder.read("out.jsonl") == format!("{}\n", lines.join("\n")), "the same lines");
-    assert!(!folder.0.join("out.jsonl.part").exists());
+    assert!(!folder.path().join("out.jsonl.part").exists());
 
     // Everything, through the standard streams, for somebody of their own.
     let whole = tidegate_in(&folder, &["memory", "export", "--history"], "").exits(0).out;
@@ -153,7 +153,7 @@ fn the_configuration_says_which_memory_a_file_goes_to() {
     folder.write(FILE, "[servers.memory]\nbuiltin = \"memory\"\n[memory]\nstore = \"kept/here.db\"\n");
     let line = r#"{"type":"entity","name":"Ann","entityType":"person","observations":[]}"#;
     tidegate_in(&folder, &["memory", "import", "-"], line).exits(0);
-    assert!(folder.0.join("kept/here.db").exists());
+    assert!(folder.path().join("kept/here.db").exists());
     assert_eq!(tidegate_in(&folder, &["memory", "export"], "").exits(0).out, format!("{line}\n"));
     folder.write("other.toml", "[servers.x]\nurl = \"http://127.0.0.1:9/\"\n");
     let said = tidegate_in(&folder, &["memory", "export", "--config", "other.toml"], "").exits(2).err;
@@ -253,7 +253,7 @@ fn the_memory_is_known_by_its_name_without_a_configuration() {
     assert!(shown.contains("create_entities") && !shown.contains("memory_create_entities"), "{shown}");
     let entity = r#"entities=[{"name":"Ann","entityType":"person","observations":["likes tea"]}]"#;
     tidegate_in(&folder, &["call", "memory", "create_entities", entity], "").exits(0);
-    assert!(folder.0.join(".local/share/tidegate/memory.db").exists(), "the one that serve would use");
+    assert!(folder.path().join(".local/share/tidegate/memory.db").exists(), "the one that serve would use");
     assert!(
         tidegate_in(&folder, &["call", "memory", "search_nodes", "query=tea"], "")
             .exits(0)

@@ -67,7 +67,7 @@ fn a_model_that_was_brought_is_used() {
 
     let done = tidegate_in(&folder, &["model", "some/tiny", "--from", &from], "").exits(0);
     assert!(done.out.contains("some/tiny") && done.out.contains("next start"), "{}", done.out);
-    let models = folder.0.join(".local/share/tidegate/model");
+    let models = folder.path().join(".local/share/tidegate/model");
     assert_eq!(std::fs::read_dir(models.join("tiny")).unwrap().count(), 3);
     // The vector is made in the background.
     let found = (0..50).any(|_| call(&search)["structuredContent"]["results"][0]["entity"]["name"] == "Ann");
@@ -83,7 +83,7 @@ fn a_model_that_was_brought_is_used() {
 #[test]
 fn what_is_no_model_leaves_nothing_behind() {
     let folder = Folder::new();
-    let models = folder.0.join(".local/share/tidegate/model");
+    let models = folder.path().join(".local/share/tidegate/model");
     let [config, tokenizer, (name, table)] = files();
     let broken = serve(vec![config, tokenizer, (name, table[..table.len() - 4].to_vec())]);
     let run = |args: &[&str]| tidegate_in(&folder, &[&["model"], args].concat(), "");
@@ -103,5 +103,5 @@ fn what_is_no_model_leaves_nothing_behind() {
     assert_eq!(folder.read("notes/diary.txt"), "mine");
     let said = run(&["some/tiny", "--from", &serve(files().into()), "--folder", "models/tiny"]).exits(0).out;
     assert!(said.contains("[memory.embeddings]"), "{said}");
-    assert_eq!(std::fs::read_dir(folder.0.join("models/tiny")).unwrap().count(), 3);
+    assert_eq!(std::fs::read_dir(folder.path().join("models/tiny")).unwrap().count(), 3);
 }

@@ -43,7 +43,7 @@ fn every_command_knows_the_servers_of_the_configuration() {
     assert_eq!(run(&folder, &["discover", "time", "--json"]).exits(0).json()["era"], "legacy");
     let entity = r#"entities=[{"name":"Ann","entityType":"person","observations":["likes tea"]}]"#;
     run(&folder, &["call", "notes", "create_entities", entity]).exits(0);
-    assert!(folder.0.join("kept.db").exists());
+    assert!(folder.path().join("kept.db").exists());
     assert!(run(&folder, &["call", "notes", "search_nodes", "query=tea"]).exits(0).out.contains("Ann"));
     let login = run(&folder, &["login", "time"]).exits(2).err;
     assert!(login.contains("only servers with a URL have logins"), "{login}");
@@ -52,7 +52,7 @@ fn every_command_knows_the_servers_of_the_configuration() {
 #[test]
 fn a_file_can_be_named_instead() {
     let folder = folder();
-    std::fs::rename(folder.0.join(FILE), folder.0.join("other.toml")).unwrap();
+    std::fs::rename(folder.path().join(FILE), folder.path().join("other.toml")).unwrap();
     for args in [
         &["tools", "time", "--config", "other.toml"][..],
         &["tools", "--config", "other.toml", "time"],

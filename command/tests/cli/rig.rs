@@ -3,9 +3,10 @@
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
 
 /// Longer than this, and something hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -32,32 +33,26 @@ done
 "#;
 
 /// A directory of its own, removed at the end.
-pub(crate) struct Folder(pub(crate) PathBuf);
+pub(crate) struct Folder(TempDir);
 
 impl Folder {
     pub(crate) fn new() -> Folder {
-        static COUNT: AtomicUsize = AtomicUsize::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("tidegate-cli-{}-{number}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Folder(path)
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.join(name);
+        let path = self.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
         path
     }
 
     pub(crate) fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.0.join(name)).unwrap_or_default()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        std::fs::read_to_string(self.path().join(name)).unwrap_or_default()
     }
 }
 
@@ -103,7 +98,7 @@ pub(crate) fn tidegate<S: AsRef<str>>(args: &[S]) -> Done {
 
 /// Runs `tidegate` in a directory, with something on standard input.
 pub(crate) fn tidegate_in<S: AsRef<str>>(folder: &Folder, args: &[S], input: &str) -> Done {
-    let mut command = command(&folder.0);
+    let mut command = command(folder.path());
     command.args(args.iter().map(AsRef::as_ref));
     let mut running = Running::start(command);
     let stdin = running.child.stdin.take();

@@ -19,13 +19,13 @@ pub(crate) struct Served {
 impl Served {
     /// Serves what the folder has.
     pub(crate) fn start(folder: Folder, args: &[&str]) -> Served {
-        let mut served = command(&folder.0);
+        let mut served = command(folder.path());
         served.args(args);
         Served::run(folder, served)
     }
 
     fn run(folder: Folder, mut served: Command) -> Served {
-        let file = |name: &str| std::fs::File::create(folder.0.join(name)).unwrap();
+        let file = |name: &str| std::fs::File::create(folder.path().join(name)).unwrap();
         let child = served.stdin(Stdio::null()).stdout(file("out")).stderr(file("err")).spawn().unwrap();
         Served { child, folder }
     }
@@ -118,7 +118,7 @@ fn a_port_in_use_is_said_before_any_server_is_started() {
         assert!(failed.err.contains(&format!("(pid {})", std::process::id())), "{}", failed.err);
     }
     assert_eq!(failed.out, "");
-    assert!(!folder.0.join("started").exists(), "a server was started");
+    assert!(!folder.path().join("started").exists(), "a server was started");
 }
 
 #[test]
@@ -368,9 +368,10 @@ fn mistakes_in_a_configuration_are_listed_one_below_the_other() {
 fn over_stdio_a_hangup_is_ignored_once_there_is_a_file() {
     use std::io::{BufRead, BufReader};
     let folder = Folder::new();
-    let mut command = command(&folder.0);
+    let mut command = command(folder.path());
     command.args(["serve", "--stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.stderr(std::fs::File::create(folder.0.join("err")).unwrap()).spawn().unwrap();
+    let mut child =
+        command.stderr(std::fs::File::create(folder.path().join("err")).unwrap()).spawn().unwrap();
     let (mut input, output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
     let served = Served { child, folder };
     let mut answers = BufReader::new(output).lines();

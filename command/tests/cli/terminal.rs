@@ -24,8 +24,10 @@ pub(crate) fn at_a_terminal_in(
         return None;
     }
     let mut script = Command::new("script");
-    script.args(["-q", "-e", "-c", line, "/dev/null"]).current_dir(&folder.0);
-    script.env_clear().envs(command(&folder.0).get_envs().filter_map(|(name, value)| Some((name, value?))));
+    script.args(["-q", "-e", "-c", line, "/dev/null"]).current_dir(folder.path());
+    script
+        .env_clear()
+        .envs(command(folder.path()).get_envs().filter_map(|(name, value)| Some((name, value?))));
     script.env("TERM", "xterm").env("SHELL", "/bin/sh");
     let mut child = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let (mut input, mut output) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());

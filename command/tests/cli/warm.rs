@@ -19,12 +19,12 @@ fn hello(more: &[Value]) -> String {
 fn a_handshake_says_what_is_known_of_servers_that_are_still_starting() {
     let folder = Folder::new();
     folder.write("elsewhere/empty", "");
-    let hang = folder.0.join("hang").display().to_string();
+    let hang = folder.path().join("hang").display().to_string();
     let script = format!("[ -e {hang} ] && exec cat > {hang}; exec {TIDEGATE} serve --demo --stdio");
     let server = format!("[servers.demo]\ncommand = [\"sh\", \"-c\", {script:?}]\ncwd = \"elsewhere\"\n");
     folder.write("tidegate.toml", &format!("state_dir = \"state\"\n{server}"));
     let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
-    let lists = folder.0.join("state/lists");
+    let lists = folder.path().join("state/lists");
     let is_known = || {
         let files = std::fs::read_dir(&lists).into_iter().flatten().flatten();
         files

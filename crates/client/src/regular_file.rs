@@ -36,7 +36,8 @@ mod tests {
 
     #[test]
     fn only_files_within_bounds_are_read() {
-        let file = std::env::temp_dir().join(format!("tidegate-regular-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
         std::fs::write(&file, [b'x'; 2048]).unwrap();
         assert_eq!(read_regular_text(&file, 2048).unwrap().len(), 2048);
         assert!(read_regular(&file, 2047).unwrap_err().to_string().contains("larger than 1 KiB"));

@@ -58,11 +58,12 @@ impl Document {
             source_map: &source_map,
             problems: Vec::new(),
             absent: MissingReferences::default(),
+            unfilled: Vec::new(),
         };
         fill.table(&mut Vec::new(), root.get_mut());
-        let Fill { mut problems, absent, .. } = fill;
+        let Fill { mut problems, absent, unfilled, .. } = fill;
         let Structure { file, sections, problems: more, removed } =
-            structure::read(root, &source_map, &absent, builtins);
+            structure::read(root, &source_map, unfilled, builtins);
         problems.extend(more);
         Ok(Document { file, sections, source_map, shown, plain_secrets, problems, absent, removed })
     }
@@ -74,6 +75,8 @@ struct Fill<'a> {
     source_map: &'a SourceMap,
     problems: Vec<Problem>,
     absent: MissingReferences,
+    /// The fields that could not be filled in.
+    unfilled: Vec<Vec<String>>,
 }
 
 impl Fill<'_> {
@@ -93,7 +96,10 @@ impl Fill<'_> {
             DeValue::Array(items) => items.iter_mut().for_each(|item| self.value(path, item)),
             DeValue::String(text) => match self.secrets.text(text) {
                 Ok(filled) => *text = filled.into(),
-                Err(faults) => faults.into_iter().for_each(|fault| self.fault(path, fault)),
+                Err(faults) => {
+                    faults.into_iter().for_each(|fault| self.fault(path, fault));
+                    self.unfilled.push(path.clone());
+                }
             },
             _ => {}
         }

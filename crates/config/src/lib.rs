@@ -52,7 +52,7 @@ pub use names::check_server as check_server_name;
 pub use patterns::{PatternError, Patterns};
 pub use schema::schema;
 pub use settings::{
-    LONGEST_NAMES, ListenSettings, NameStyle, PinMode, ROOMY_NAMES, SchemaStyle, ServerSettings, Settings,
-    Source, ToolMode, ToolOverride, ToolSettings,
+    CallSettings, LONGEST_NAMES, ListenSettings, NameStyle, PinMode, ROOMY_NAMES, SchemaStyle,
+    ServerSettings, Settings, Source, ToolMode, ToolOverride, ToolSettings,
 };
 pub use watch::Watcher;

@@ -25,6 +25,8 @@ pub struct Settings {
     pub tools: ToolSettings,
     /// Where clients come in.
     pub listen: ListenSettings,
+    /// How much calls may take, whichever server they are for.
+    pub calls: CallSettings,
     /// Whose numbers clients look for in the gateway's own errors. Default: those of the specification.
     pub errors: Profile,
     /// How long running calls may take when the gateway stops. Default 10 s.
@@ -67,6 +69,18 @@ pub struct ListenSettings {
     pub connection_idle: Duration,
     /// How long a client may take over the headers of a request, and over its body. Default 30 s.
     pub request_within: Duration,
+}
+
+/// How much calls may take, whichever server they are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallSettings {
+    /// How many run at once; as many again may wait for their turn. Default 8192.
+    pub max_calls: usize,
+    /// How many bytes a result may have. Default 64 MiB.
+    pub max_result: usize,
+    /// How long a call may take in all. Each server has timeouts of its own; this is for what hangs in between. Default
+    /// 24 hours.
+    pub call_timeout: Duration,
 }
 
 /// How tools are offered.
@@ -267,6 +281,7 @@ impl Default for Settings {
             servers: Vec::new(),
             tools: ToolSettings::default(),
             listen: ListenSettings::default(),
+            calls: CallSettings::default(),
             errors: Profile::Strict,
             drain: Duration::from_secs(10),
             state_dir: None,
@@ -291,6 +306,16 @@ impl Default for ListenSettings {
             max_connections: 8192,
             connection_idle: Duration::from_secs(75),
             request_within: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Default for CallSettings {
+    fn default() -> CallSettings {
+        CallSettings {
+            max_calls: 8192,
+            max_result: 64 * 1024 * 1024,
+            call_timeout: Duration::from_secs(24 * 3600),
         }
     }
 }

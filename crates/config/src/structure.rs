@@ -7,7 +7,6 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
 use crate::error::Problem;
-use crate::missing_reference::MissingReferences;
 use crate::section::{self, Section};
 use crate::serde_message;
 use crate::source_map::SourceMap;
@@ -27,18 +26,18 @@ pub(crate) struct Structure {
     pub(crate) removed: Vec<Vec<String>>,
 }
 
-/// Reads a configuration whose references are filled in, without the fields in `absent`, for which that was impossible.
+/// Reads a configuration whose references are filled in, without the fields for which that was impossible.
 pub(crate) fn read(
     mut root: Spanned<DeTable<'_>>,
     source_map: &SourceMap,
-    absent: &MissingReferences,
+    unfilled: Vec<Vec<String>>,
     builtins: &Builtins,
 ) -> Structure {
     let mut mistakes = Mistakes { source_map, problems: Vec::new(), removed: Vec::new() };
-    // Nothing can be said about the type of what could not be filled in.
-    for absent in absent.iter() {
-        remove(root.get_mut(), &absent.path);
-        mistakes.removed.push(absent.path.clone());
+    // Nothing can be said about what could not be filled in, but that.
+    for path in unfilled {
+        remove(root.get_mut(), &path);
+        mistakes.removed.push(path);
     }
     for path in lists_for_tables(root.get_ref(), builtins) {
         let names: Vec<&str> = path.iter().map(String::as_str).collect();

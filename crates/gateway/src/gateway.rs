@@ -44,7 +44,8 @@ pub struct GatewayBuilder {
     settings: Settings,
     mounted: Vec<ServerSettings>,
     dial: Dial,
-    limits: Limits,
+    /// Others than the settings say.
+    limits: Option<Limits>,
     gates: Vec<Gate>,
     visibility: Option<Arc<dyn Visibility>>,
 }
@@ -75,18 +76,11 @@ impl Gateway {
     /// # }
     /// ```
     pub fn builder() -> GatewayBuilder {
-        let limits = Limits {
-            // Each server has timeouts of its own; this is for what hangs in between.
-            deadline: Duration::from_secs(24 * 3600),
-            concurrent: 8 * 1024,
-            waiting: 8 * 1024,
-            result_bytes: 64 * 1024 * 1024,
-        };
         GatewayBuilder {
             settings: Settings::default(),
             mounted: Vec::new(),
             dial: Arc::new(dial),
-            limits,
+            limits: None,
             gates: Vec::new(),
             visibility: None,
         }
@@ -191,14 +185,22 @@ impl GatewayBuilder {
         self
     }
 
-    /// How many calls may run and wait, how long they may take, and how large results may be.
+    /// How many calls may run and wait, how long they may take, and how large results may be. Default: what the settings say
+    /// when it starts ([`CallSettings`](tidegate_config::CallSettings)).
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+        self.limits = Some(limits);
         self
     }
 
     /// Starts. It does not wait for the servers. Needs a tokio runtime.
     pub fn start(self) -> Result<Gateway, AppError> {
+        let calls = &self.settings.calls;
+        let limits = self.limits.unwrap_or(Limits {
+            deadline: calls.call_timeout,
+            concurrent: calls.max_calls,
+            waiting: calls.max_calls,
+            result_bytes: calls.max_result,
+        });
         let mut own = ObjectWriter::new();
         own.str("name", "tidegate").str("version", env!("CARGO_PKG_VERSION"));
         let router = Arc::new(Router {
@@ -225,7 +227,7 @@ impl GatewayBuilder {
             })
         };
         let gates = |door: Bounded<_>| self.gates.into_iter().fold(door.boxed(), |door, gate| gate(door));
-        let front = Arc::new(front(union, &self.limits, gates));
+        let front = Arc::new(front(union, &limits, gates));
         let _ = router.front.set(Arc::downgrade(&front));
         Ok(Gateway { router, front })
     }

@@ -129,37 +129,36 @@ fn open_to_others(_path: &Path) -> Option<u32> {
 mod tests {
     use std::path::PathBuf;
 
+    use tempfile::TempDir;
     use tidegate_protocol::seal::{Binding, digest};
 
     use super::*;
 
-    /// A directory of this test's own that goes with it.
-    struct Dir(PathBuf);
+    /// A state directory that is not there yet, in a directory that goes with the test.
+    struct Dir {
+        path: PathBuf,
+        _around: TempDir,
+    }
 
     impl Dir {
         fn new() -> Dir {
-            Dir(std::env::temp_dir().join(format!("tidegate-sealing-{}", hex(&random::<8>()))))
+            let around = tempfile::tempdir().unwrap();
+            Dir { path: around.path().join("state"), _around: around }
         }
 
         fn with(content: &str) -> Dir {
             let dir = Dir::new();
-            fs::create_dir_all(&dir.0).unwrap();
-            fs::write(dir.0.join(FILE), content).unwrap();
+            fs::create_dir_all(&dir.path).unwrap();
+            fs::write(dir.path.join(FILE), content).unwrap();
             dir
         }
 
         fn sealer(&self) -> Result<Option<Sealer>, AppError> {
-            sealer(&Settings { state_dir: Some(self.0.clone()), ..Settings::default() })
+            sealer(&Settings { state_dir: Some(self.path.clone()), ..Settings::default() })
         }
 
         fn text(&self) -> String {
-            fs::read_to_string(self.0.join(FILE)).unwrap()
-        }
-    }
-
-    impl Drop for Dir {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
+            fs::read_to_string(self.path.join(FILE)).unwrap()
         }
     }
 
@@ -181,8 +180,8 @@ mod tests {
         let first = dir.sealer().unwrap().unwrap();
         assert!(opens(&dir.sealer().unwrap().unwrap(), &sealed(&first)));
         assert_eq!(dir.text().trim_end().len(), 64);
-        assert_eq!(fs::read_dir(&dir.0).unwrap().count(), 1, "nothing else is left");
-        assert_eq!(open_to_others(&dir.0.join(FILE)), None);
+        assert_eq!(fs::read_dir(&dir.path).unwrap().count(), 1, "nothing else is left");
+        assert_eq!(open_to_others(&dir.path.join(FILE)), None);
         assert!(!opens(&Dir::new().sealer().unwrap().unwrap(), &sealed(&first)), "another has another");
     }
 
@@ -222,7 +221,7 @@ mod tests {
             assert_eq!(dir.text(), wrong, "it is left as it is");
         }
         let dir = Dir::new();
-        fs::create_dir_all(dir.0.join(FILE)).unwrap();
+        fs::create_dir_all(dir.path.join(FILE)).unwrap();
         assert!(dir.sealer().unwrap_err().to_string().contains("cannot be used"));
     }
 
@@ -230,8 +229,8 @@ mod tests {
     fn where_nothing_can_be_kept_the_key_is_of_this_process() {
         assert!(sealer(&Settings::default()).unwrap().is_none());
         let file = Dir::with("");
-        let nowhere = Dir(file.0.join(FILE).join("below"));
-        assert!(nowhere.sealer().unwrap().is_none());
+        let nowhere = file.path.join(FILE).join("below");
+        assert!(sealer(&Settings { state_dir: Some(nowhere), ..Settings::default() }).unwrap().is_none());
     }
 
     #[test]
@@ -239,11 +238,12 @@ mod tests {
         let dir = Dir::new();
         let keys = |keys: &[&str]| {
             let sealing_keys = keys.iter().map(|key| Key::derive(key)).collect();
-            let settings = Settings { sealing_keys, state_dir: Some(dir.0.clone()), ..Settings::default() };
+            let settings =
+                Settings { sealing_keys, state_dir: Some(dir.path.clone()), ..Settings::default() };
             sealer(&settings).unwrap().unwrap()
         };
         let text = sealed(&keys(&["one"]));
         assert!(opens(&keys(&["two", "one"]), &text) && !opens(&keys(&["two"]), &text));
-        assert!(!dir.0.exists(), "no file is made that nobody uses");
+        assert!(!dir.path.exists(), "no file is made that nobody uses");
     }
 }

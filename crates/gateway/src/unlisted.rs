@@ -6,7 +6,7 @@ use std::time::Instant;
 use bytestring::ByteString;
 use tidegate_config::PinMode;
 use tidegate_protocol::{Error, Json, Limits, Object, Params, Symbol, meta};
-use tidegate_service::{Call, Context, Reply, UNLISTED};
+use tidegate_service::{Call, Context, Current, Reply, UNLISTED};
 
 use crate::kind::Kind;
 use crate::merged_list::MergedList;
@@ -23,6 +23,7 @@ pub(crate) async fn call(router: &Arc<Router>, call: &Call) -> Option<Result<Rep
             reply => return Some(reply),
         }
     }
+    Current::sent_nowhere();
     None
 }
 

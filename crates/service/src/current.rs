@@ -54,11 +54,20 @@ impl Current {
 
     /// Notes to which server the current call goes, for its record.
     pub fn sent_to(server: &Arc<str>) {
+        Current::note_server(Some(server));
+    }
+
+    /// Notes that the current call went to no server after all: those that were asked do not know what it is about.
+    pub fn sent_nowhere() {
+        Current::note_server(None);
+    }
+
+    fn note_server(server: Option<&Arc<str>>) {
         let _ = CURRENT.try_with(|current| {
             if let Ok(mut current) = current.try_borrow_mut()
                 && let Some(current) = &mut *current
             {
-                current.server = Some(server.clone());
+                current.server = server.cloned();
             }
         });
     }

@@ -62,5 +62,5 @@ pub use principal::{Claims, Identity, Principal};
 pub use random::random;
 pub use reply::{InputRequired, Question, Reply, Subscription};
 pub use time::{epoch_ms, rfc3339_ms};
-pub use unknown::{nearest_name, unknown_prompt, unknown_tool};
+pub use unknown::{likely_names, nearest_name, unknown_prompt, unknown_tool};
 pub use unlisted::UNLISTED;

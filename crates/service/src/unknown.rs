@@ -13,6 +13,8 @@ const LOOKED_AT: usize = 50_000;
 const COMPARED: usize = 200;
 /// How many bytes of a name are compared, and how long a name that is suggested may be.
 const COMPARED_BYTES: usize = 128;
+/// How much alike two names are when one of them is probably meant by the other, from 0 to 1.
+const LIKELY: f64 = 0.8;
 /// How many bytes of the name that was asked for are repeated.
 const REPEATED_BYTES: usize = 200;
 
@@ -35,6 +37,29 @@ pub fn unknown_tool<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) ->
 /// The error for a prompt that does not exist. `known` are the prompts that the caller may get.
 pub fn unknown_prompt<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Error {
     unknown(Symbol::PromptNotFound, "prompt", "availablePrompts", name, known)
+}
+
+/// The name that is most likely meant by another, whatever its case, if any is likely.
+///
+/// ```
+/// use tidegate_service::nearest_name;
+///
+/// assert_eq!(nearest_name("Githb", ["time", "github"]), Some("github"));
+/// assert_eq!(nearest_name("weather", ["time", "github"]), None);
+/// ```
+pub fn nearest_name<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    likely_names(name, known.into_iter().map(|known| (known, ()))).first().map(|(known, ())| *known)
+}
+
+/// The names that are likely meant by another, the likeliest first, with what belongs to each.
+pub fn likely_names<'a, T>(name: &str, known: impl IntoIterator<Item = (&'a str, T)>) -> Vec<(&'a str, T)> {
+    let compared = |name: &str| start(name, COMPARED_BYTES).to_lowercase();
+    let name = compared(name);
+    let alike = |(known, of): (&'a str, T)| (strsim::jaro_winkler(&name, &compared(known)), known, of);
+    let mut likely: Vec<_> =
+        known.into_iter().take(LOOKED_AT).map(alike).filter(|(alike, ..)| *alike >= LIKELY).collect();
+    likely.sort_by(|a, b| b.0.total_cmp(&a.0));
+    likely.into_iter().map(|(_, known, of)| (known, of)).collect()
 }
 
 fn unknown<'a>(
@@ -67,26 +92,6 @@ fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a 
         likely.into_iter().map(|(_, known)| (strsim::jaro_winkler(name, known), known)).collect();
     near.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     near.into_iter().take(SUGGESTIONS).map(|(_, name)| name).collect()
-}
-
-/// The name that is most likely meant by one that does not exist, if any is likely: for a question such as "did you mean …?".
-///
-/// ```
-/// use tidegate_service::nearest_name;
-///
-/// assert_eq!(nearest_name("tiemout", ["command", "timeout"]), Some("timeout"));
-/// assert_eq!(nearest_name("zzz", ["command", "timeout"]), None);
-/// ```
-pub fn nearest_name<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    const LIKELY: f64 = 0.8;
-    let wanted = start(wanted, COMPARED_BYTES).to_lowercase();
-    names
-        .into_iter()
-        .take(LOOKED_AT)
-        .map(|name| (strsim::jaro_winkler(&wanted, &start(name, COMPARED_BYTES).to_lowercase()), name))
-        .filter(|(likeness, _)| *likeness >= LIKELY)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name)
 }
 
 /// Which pairs of neighbouring characters a name has: a bit for each of 128 classes of pairs.
@@ -143,5 +148,13 @@ mod tests {
         assert_eq!(nearest("", ["b", "a"]), ["a", "b"]);
         let error = unknown_tool(&long, []);
         assert!(error.message().len() < 300 && error.message().ends_with('…'), "{error}");
+    }
+
+    #[test]
+    fn likely_names_are_few_and_the_likeliest_comes_first() {
+        let known = [("weather", 1), ("get_weather_map", 2), ("get_weather", 3), ("time", 4)];
+        assert_eq!(likely_names("GET_WETHER", known), [("get_weather", 3), ("get_weather_map", 2)]);
+        assert_eq!(nearest_name("nothing like it", ["weather", "time"]), None);
+        assert_eq!(nearest_name("x", []), None);
     }
 }

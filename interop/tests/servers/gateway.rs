@@ -9,7 +9,7 @@ use tidegate_client::{Client, Target};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-use crate::place;
+use crate::paths;
 
 /// How long all the servers may take to start together, and the gateway to end them.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -23,12 +23,12 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// Starts it with this configuration.
     pub(crate) async fn start(file: &Path) -> Gateway {
-        let mut child = Command::new(place::tidegate())
+        let mut child = Command::new(paths::tidegate())
             .args(["serve", "--listen", "127.0.0.1:0", "--config"])
             .arg(file)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(place::log())
+            .stderr(paths::log())
             .kill_on_drop(true)
             .spawn()
             .expect("tidegate starts");

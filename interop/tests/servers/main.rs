@@ -1,16 +1,16 @@
 //! Servers that we did not write: the reference servers, and small servers on the SDKs of others. Our client meets them,
 //! and clients that we did not write meet them through our gateway.
 //!
-//! `cargo xtask servers` installs what they need into `target/interop` and runs this. `place` knows what is where,
+//! `cargo xtask servers` installs what they need into `target/interop` and runs this. `paths` knows what is where,
 //! `server` starts one, `meeting` is our client with what it observed, `vocabulary` is what all the small servers offer
-//! and `scenarios` what is done with it, `life` is what happens when a server dies. Then come the servers, one module per
+//! and `scenarios` what is done with it, `lifecycle` is what happens when a server dies. Then come the servers, one module per
 //! registry, because a machine may lack one; and `matrix`, with all of them at once behind the gateway. `state` is what servers
 //! remember between calls there.
 
 mod gateway;
-mod life;
+mod lifecycle;
 mod meeting;
-mod place;
+mod paths;
 mod scenarios;
 mod server;
 mod vocabulary;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tidegate_client::{Remote, Target};
 
 use crate::meeting::held;
-use crate::place;
+use crate::paths;
 
 /// How long a server may take to say where it listens.
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
@@ -73,7 +73,7 @@ impl Serving {
             .envs(&program.env)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(place::log())
+            .stderr(paths::log())
             .spawn()
             .unwrap_or_else(|e| panic!("{}: {e}", program.program));
         let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();

@@ -11,7 +11,7 @@ use tidegate_protocol::Revision;
 use crate::meeting::{Meeting, Over, Scenario, try_all};
 use crate::scenarios::SCENARIOS;
 use crate::server::Program;
-use crate::{life, meeting};
+use crate::{lifecycle, meeting};
 
 /// A server, how it is reached, and what has to come of it.
 pub(crate) struct Way {
@@ -51,7 +51,30 @@ impl Way {
     pub(crate) fn behind_a_door(self) -> Way {
         Way { door: true, ..self }
     }
+
+    /// The same, with a word more on the server's command line.
+    pub(crate) fn arg(self, word: &str) -> Way {
+        Way { program: self.program.arg(word), ..self }
+    }
+
+    /// The same, without these scenarios: each with why.
+    pub(crate) fn without(self, without: &'static [(&'static str, &'static str)]) -> Way {
+        Way { without, ..self }
+    }
 }
+
+/// Tests that do nothing but [`speak`]: `name => way;`.
+macro_rules! speaks {
+    ($($(#[$about:meta])* $name:ident => $way:expr;)+) => {$(
+        $(#[$about])*
+        #[tokio::test(flavor = "multi_thread")]
+        async fn $name() {
+            $crate::vocabulary::speak($way).await;
+        }
+    )+};
+}
+
+pub(crate) use speaks;
 
 /// Does everything that the server can take part in.
 pub(crate) async fn speak(way: Way) {
@@ -74,8 +97,8 @@ pub(crate) async fn speak(way: Way) {
     try_all(&what, &talk, scenarios).await;
     let pid = talk.meeting.text("pid", serde_json::Value::Null).await;
     match talk.way.over {
-        Over::Stdio => life::comes_back_after_a_kill(&talk.meeting, &pid).await,
-        Over::Http | Over::Sse => life::comes_back_after_a_restart(&talk, &pid).await,
+        Over::Stdio => lifecycle::comes_back_after_a_kill(&talk.meeting, &pid).await,
+        Over::Http | Over::Sse => lifecycle::comes_back_after_a_restart(&talk, &pid).await,
     }
-    meeting::soon("closing", life::leaves_nothing_behind(talk.meeting)).await;
+    meeting::soon("closing", lifecycle::leaves_nothing_behind(talk.meeting)).await;
 }

@@ -9,19 +9,24 @@ fn read(path: &str) -> String {
 
 #[test]
 fn the_guide_quotes_the_program() {
-    let sources: String = [
+    let sources = [
+        "servers/demo/Cargo.toml",
         "servers/demo/src/lib.rs",
         "servers/demo/src/tools.rs",
         "servers/memory/src/configuration/mod.rs",
+        "command/Cargo.toml",
         "command/src/builtins.rs",
     ]
     .map(read)
     .join("\n");
     let guide = read("docs/builtin.md");
-    let quotes: Vec<&str> =
-        guide.split("```rust\n").skip(1).map(|rest| rest.split("```").next().unwrap_or_default()).collect();
-    assert!(quotes.len() >= 5);
-    for quote in quotes {
+    let quotes = |language: &str| -> Vec<&str> {
+        let blocks = guide.split(language).skip(1);
+        blocks.map(|rest| rest.split("```").next().unwrap_or_default()).collect()
+    };
+    let (code, manifests) = (quotes("```rust\n"), quotes("```toml\n"));
+    assert!(code.len() >= 5 && manifests.len() >= 2);
+    for quote in code.into_iter().chain(manifests) {
         assert!(sources.contains(quote), "this is no code of the program any more:\n{quote}");
     }
 }

@@ -8,10 +8,10 @@ use tidegate_config::{DisabledServer, missing_note};
 use crate::commands::display::Display;
 use crate::commands::exit::Exit;
 use crate::commands::failure::Failure;
-use crate::commands::find::{Gateway, Place};
+use crate::commands::inspect::{Inspection, inspect};
 use crate::commands::interrupt::Interrupt;
 use crate::commands::output;
-use crate::commands::reach::{Reached, reach};
+use crate::commands::resolve::{GatewayConfig, ResolvedServer};
 use crate::term::clean;
 use crate::term::style::Paint;
 
@@ -23,33 +23,33 @@ pub(super) enum Outcome {
     Disabled(Box<DisabledServer>),
     /// Something about the configuration is wrong.
     Unusable(Failure),
-    Works(Box<Reached>),
-    Fails(Box<Place>, Failure),
+    Works(Box<Inspection>),
+    Fails(Box<ResolvedServer>, Failure),
 }
 
 /// Starts the server once, as the configuration says.
 pub(super) async fn attempt(name: &str, path: &Path) -> Outcome {
-    let gateway = match Gateway::load(path) {
+    let gateway = match GatewayConfig::load(path) {
         Ok(gateway) => gateway,
         Err(failure) => return Outcome::Unusable(failure),
     };
     if let Some(disabled) = gateway.settings.disabled.iter().find(|server| server.name == name) {
         return Outcome::Disabled(Box::new(disabled.clone()));
     }
-    let place = match gateway.entry(name) {
-        Ok(place) => place,
+    let server = match gateway.entry(name) {
+        Ok(server) => server,
         Err(failure) => return Outcome::Unusable(failure),
     };
     let (display, interrupt) = (Display::new(0), Interrupt::listen());
-    display.waiting(&match &place.target {
+    display.waiting(&match &server.target {
         Target::Command(_) => format!("Starting {name}"),
         _ => format!("Connecting to {name}"),
     });
-    let reached = interrupt.or(reach(&place)).await;
+    let inspected = interrupt.or(inspect(&server)).await;
     display.clear();
-    match reached {
-        Ok(reached) => Outcome::Works(Box::new(reached)),
-        Err(failure) => Outcome::Fails(Box::new(place), failure),
+    match inspected {
+        Ok(inspected) => Outcome::Works(Box::new(inspected)),
+        Err(failure) => Outcome::Fails(Box::new(server), failure),
     }
 }
 
@@ -80,32 +80,32 @@ impl Outcome {
                 output::text(&format!("{saved}. It was not tried, because the configuration has problems"))?;
                 Err(failure)
             }
-            Outcome::Works(reached) => {
+            Outcome::Works(inspected) => {
                 let saved = paint.dim(format!("(saved in {file})"));
-                output::text(&format!("{added}: {} {saved}", reached.offers()))?;
+                output::text(&format!("{added}: {} {saved}", inspected.offers()))?;
                 Ok(Exit::Fine)
             }
             Outcome::Fails(_, failure) if failure.exit == Exit::Cancelled => {
                 output::text(&format!("{saved}; trying it was cancelled"))?;
                 Ok(Exit::Cancelled)
             }
-            Outcome::Fails(place, failure) => {
-                output::text(&format!("{added}, but {}", what_failed(&place, &failure)))?;
+            Outcome::Fails(server, failure) => {
+                output::text(&format!("{added}, but {}", what_failed(&server, &failure)))?;
                 if let Some(advice) = failure.advice().filter(|_| failure.exit != Exit::Unavailable) {
                     output::note(&format!("  {advice}"));
                 }
                 output::note(&format!(
                     "  It is saved in {file}. Fix it there, or remove it with: tidegate remove {name}"
                 ));
-                failure.show_last_words();
+                failure.show_stderr();
                 Ok(if failure.exit == Exit::LoginNeeded { Exit::LoginNeeded } else { Exit::Unavailable })
             }
         }
     }
 }
 
-fn what_failed(place: &Place, failure: &Failure) -> String {
-    match (failure.exit, &place.target) {
+fn what_failed(server: &ResolvedServer, failure: &Failure) -> String {
+    match (failure.exit, &server.target) {
         (Exit::LoginNeeded, Target::Url(remote)) => {
             let mut url = remote.url.clone();
             url.set_query(None);

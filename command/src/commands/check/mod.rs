@@ -13,10 +13,10 @@ use tidegate_config::{ConfigError, Settings};
 use super::display::Display;
 use super::exit::Exit;
 use super::failure::Failure;
-use super::find::Place;
+use super::inspect::{Inspection, inspect};
 use super::interrupt::Interrupt;
-use super::reach::{Reached, reach};
-use super::{configuration, output, several};
+use super::resolve::ResolvedServer;
+use super::{configuration, jobs, output};
 
 /// Check the configuration and show what it means.
 ///
@@ -49,7 +49,7 @@ Exit codes:
   130  cancelled (Ctrl-C)";
 
 /// What came of connecting to each server, in the order of the configuration.
-type States = Vec<Result<Reached, Failure>>;
+type States = Vec<Result<Inspection, Failure>>;
 
 /// Everything there is to say about a configuration.
 struct Checked {
@@ -76,13 +76,13 @@ pub(crate) async fn run(check: Check) -> Result<Exit, Failure> {
     let states = match check.connect {
         true => {
             let interrupt = Interrupt::listen();
-            let places = settings.servers.iter().map(|server| Place::configured(server, &path));
-            let jobs = places.map(|place| {
-                let name = place.as_ref().map(|place| place.name.clone()).unwrap_or_default();
-                (name, async move { reach(&place?).await })
+            let servers = settings.servers.iter().map(|server| ResolvedServer::configured(server, &path));
+            let jobs = servers.map(|server| {
+                let name = server.as_ref().map(|server| server.name.clone()).unwrap_or_default();
+                (name, async move { inspect(&server?).await })
             });
             let (jobs, display) = (jobs.collect(), Display::new(0));
-            let states = interrupt.or(async { Ok(several::each("Checking", jobs, &display).await) }).await;
+            let states = interrupt.or(async { Ok(jobs::run_all("Checking", jobs, &display).await) }).await;
             display.clear();
             let broke = || Err(Failure::new(Exit::Unavailable, "the attempt ended unexpectedly"));
             Some(states?.into_iter().map(|state| state.unwrap_or_else(broke)).collect::<States>())

@@ -20,17 +20,17 @@ pub(super) fn programs(settings: &Settings) -> Vec<(String, String)> {
     settings.servers.iter().filter_map(missing).collect()
 }
 
-/// What matches no tool of the servers that were reached.
+/// What matches no tool of the servers that were inspected.
 pub(super) fn unmatched(settings: &Settings, states: &States) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut exposed: Option<Vec<String>> = Some(Vec::new());
     for (server, state) in settings.servers.iter().zip(states) {
-        let Ok(reached) = state else {
+        let Ok(inspected) = state else {
             // What a server that is down would have is not known.
             exposed = None;
             continue;
         };
-        let tools: Vec<&str> = reached.tools.iter().map(|tool| tool.name()).collect();
+        let tools: Vec<&str> = inspected.tools.iter().map(|tool| tool.name()).collect();
         let at = format!("servers.{}", server.name);
         for (field, patterns) in [("allow", &server.allow), ("deny", &server.deny)] {
             warnings.extend(idle_patterns(&format!("{at}.{field}"), patterns, &tools));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tidegate_client::{Instances, Target};
 use tidegate_config::{DisabledServer, ServerSettings, Settings, Source};
 
-use super::{Checked, Reached, States};
+use super::{Checked, Inspection, States};
 use crate::commands::exit::Exit;
 use crate::commands::failure::Failure;
 use crate::term::style::Paint;
@@ -133,13 +133,13 @@ fn connections(settings: &Settings, states: &States) -> Table {
     let mut table = Table::new(&["NAME", "PROTOCOL", "STATE"]);
     for (server, state) in settings.servers.iter().zip(states) {
         match state {
-            Ok(reached) => {
-                let (all, offered) = (reached.tools.len(), offered(server, reached));
+            Ok(inspected) => {
+                let (all, offered) = (inspected.tools.len(), offered(server, inspected));
                 let hidden = if all == offered { String::new() } else { format!(", {offered} offered") };
                 table.row([
                     &server.name,
-                    reached.facts.revision.as_str(),
-                    &format!("{}{hidden}", reached.offers()),
+                    inspected.facts.revision.as_str(),
+                    &format!("{}{hidden}", inspected.offers()),
                 ]);
             }
             Err(failure) => drop(table.row([&server.name, "-", &failure.line()])),
@@ -149,8 +149,8 @@ fn connections(settings: &Settings, states: &States) -> Table {
 }
 
 /// How many of its tools pass the configuration.
-fn offered(server: &ServerSettings, reached: &Reached) -> usize {
-    reached.tools.iter().filter(|tool| server.offers(tool.name())).count()
+fn offered(server: &ServerSettings, inspected: &Inspection) -> usize {
+    inspected.tools.iter().filter(|tool| server.offers(tool.name())).count()
 }
 
 /// What to do about a failure, and what the process wrote before it.
@@ -159,7 +159,7 @@ fn details(name: &str, failure: &Failure, paint: Paint) -> String {
     if let Some(advice) = failure.advice().filter(|_| failure.exit != Exit::Unavailable) {
         out.push_str(&format!("\n{}: {}\n", paint.name(name), clean::line(advice)));
     }
-    let lines = failure.last_words();
+    let lines = failure.stderr();
     if !lines.is_empty() {
         out.push_str(&format!("\n{} wrote to standard error:\n", paint.name(name)));
     }
@@ -227,16 +227,16 @@ fn server_json(server: &ServerSettings) -> Value {
     })
 }
 
-fn state_json(server: &ServerSettings, state: &Result<Reached, Failure>) -> Value {
+fn state_json(server: &ServerSettings, state: &Result<Inspection, Failure>) -> Value {
     match state {
-        Ok(reached) => json!({
+        Ok(inspected) => json!({
             "ok": true,
-            "revision": reached.facts.revision.as_str(),
-            "era": if reached.facts.revision.is_modern() { "modern" } else { "legacy" },
-            "tools": reached.tools.len(),
-            "offered": offered(server, reached),
-            "resources": reached.resources,
-            "prompts": reached.prompts,
+            "revision": inspected.facts.revision.as_str(),
+            "era": if inspected.facts.revision.is_modern() { "modern" } else { "legacy" },
+            "tools": inspected.tools.len(),
+            "offered": offered(server, inspected),
+            "resources": inspected.resources,
+            "prompts": inspected.prompts,
         }),
         Err(failure) => {
             let mut value = failure.to_json();

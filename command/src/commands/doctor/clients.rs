@@ -7,17 +7,22 @@ use tidegate_client::{ServerInfo, Target};
 use url::Host;
 
 use super::report::{Level, Report};
-use crate::commands::find::Place;
+use crate::commands::resolve::ResolvedServer;
 
 /// Some clients wait no longer than this for a server to start.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What would break. `other_era` says whether the server speaks the other era too, if that is known.
-pub(super) fn check(report: &mut Report, place: &Place, facts: &ServerInfo, other_era: Option<bool>) {
-    let target = &place.target;
+pub(super) fn check(
+    report: &mut Report,
+    server: &ResolvedServer,
+    facts: &ServerInfo,
+    other_era: Option<bool>,
+) {
+    let target = &server.target;
     let between = "put Tidegate in between: tidegate connect TARGET supports every version";
     // Behind the gateway, where the servers of tidegate.toml are, every client can use it.
-    let is_direct = place.settings.is_none();
+    let is_direct = server.settings.is_none();
     match (facts.revision.is_modern(), other_era.filter(|_| is_direct)) {
         (true, Some(false)) => report.add(
             Level::Warning,

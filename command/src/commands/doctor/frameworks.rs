@@ -11,7 +11,7 @@ use super::report::{Level, Report};
 /// Says for each construct where it stands and who cannot read it.
 pub(super) fn check(report: &mut Report, about: &str, input: &Value) {
     for obstacle in obstacles(input) {
-        let (what, who, fix) = trouble(obstacle.construct);
+        let (what, who, fix) = explain(obstacle.construct);
         let places = match obstacle.places.is_empty() {
             true => String::new(),
             false => format!(" ({})", obstacle.places.join(", ")),
@@ -31,7 +31,7 @@ pub(super) fn check(report: &mut Report, about: &str, input: &Value) {
 }
 
 /// What it is, who cannot read it, and how to write it instead.
-fn trouble(construct: Construct) -> (&'static str, &'static str, &'static str) {
+fn explain(construct: Construct) -> (&'static str, &'static str, &'static str) {
     match construct {
         Construct::NoProperties => {
             ("the input schema has no properties", "smolagents", r#"add "properties": {}"#)

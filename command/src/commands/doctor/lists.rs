@@ -10,15 +10,15 @@ use tidegate_client::{AppError, Client};
 const MAX_PAGES: usize = 500;
 
 /// A list, and what was wrong with it.
-pub(super) struct Listed {
+pub(super) struct Listing {
     /// What is on it.
     pub(super) items: Vec<Value>,
     /// Why there may be more.
-    pub(super) fault: Option<Fault>,
+    pub(super) fault: Option<ListFault>,
 }
 
 /// What can be wrong with a list as such.
-pub(super) enum Fault {
+pub(super) enum ListFault {
     /// A request failed.
     Failed(AppError),
     /// A page has no array.
@@ -30,24 +30,26 @@ pub(super) enum Fault {
 }
 
 /// Reads a list to its end, or to where something is wrong with it.
-pub(super) async fn read(client: &Client, method: &str, member: &str) -> Listed {
+pub(super) async fn read(client: &Client, method: &str, member: &str) -> Listing {
     let (mut items, mut cursor, mut seen) = (Vec::new(), None::<String>, HashSet::new());
     for _ in 0..MAX_PAGES {
         let params = cursor.take().map_or_else(|| json!({}), |cursor| json!({ "cursor": cursor }));
         let page = match client.request(method, params).await {
             Ok(page) => page,
-            Err(error) => return Listed { items, fault: Some(Fault::Failed(error)) },
+            Err(error) => return Listing { items, fault: Some(ListFault::Failed(error)) },
         };
         let page = Object::of(&page);
         let Some(listed) = page.as_ref().and_then(|page| page.json(member)?.elements()) else {
-            return Listed { items, fault: Some(Fault::NoArray) };
+            return Listing { items, fault: Some(ListFault::NoArray) };
         };
         items.extend(listed.iter().filter_map(|item| item.to::<Value>().ok()));
         match page.and_then(|page| page.str("nextCursor").map(|next| next.into_owned())) {
-            None => return Listed { items, fault: None },
-            Some(next) if !seen.insert(next.clone()) => return Listed { items, fault: Some(Fault::Circle) },
+            None => return Listing { items, fault: None },
+            Some(next) if !seen.insert(next.clone()) => {
+                return Listing { items, fault: Some(ListFault::Circle) };
+            }
             next => cursor = next,
         }
     }
-    Listed { items, fault: Some(Fault::Endless) }
+    Listing { items, fault: Some(ListFault::Endless) }
 }

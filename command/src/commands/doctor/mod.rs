@@ -1,16 +1,16 @@
 //! `tidegate doctor`: looks at servers, says what is wrong with them, and how to fix it.
 //!
-//! `known` says which, `check` talks to one, `lists` reads everything it offers, `tools` and `others` look for faults in that,
+//! `targets` says which, `check` talks to one, `lists` reads everything it offers, `tools` and `entries` look for faults in that,
 //! `clients` says who could not use it, `report` is what comes out.
 
 mod check;
 mod clients;
+mod entries;
 mod frameworks;
-mod known;
 mod lists;
-mod others;
 mod report;
 mod starts;
+mod targets;
 mod tools;
 
 use std::sync::{Arc, Mutex};
@@ -19,15 +19,15 @@ use clap::Args;
 use serde_json::json;
 use tidegate::service::secrets::mask;
 
-use self::known::Wanted;
 use self::report::Report;
 use self::starts::Starts;
+use self::targets::CheckTarget;
 use super::display::Display;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::interrupt::Interrupt;
-use super::target::{Common, Words};
-use super::{output, several};
+use super::target::{ConnectionArgs, TargetArgs};
+use super::{jobs, output};
 use crate::term::style::Paint;
 
 /// Diagnose servers: what works, what does not, and how to fix it.
@@ -42,20 +42,20 @@ use crate::term::style::Paint;
 )]
 pub(crate) struct Doctor {
     #[command(flatten)]
-    words: Words,
+    words: TargetArgs,
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: ConnectionArgs,
 }
 
 /// A report in the making: what is known so far is there whenever time is up.
-pub(crate) type Shared = Arc<Mutex<Report>>;
+pub(crate) type SharedReport = Arc<Mutex<Report>>;
 
 pub(crate) async fn run(doctor: Doctor) -> Result<Exit, Failure> {
     let Doctor { words, common } = doctor;
-    let wanted = known::wanted(words, &common)?;
+    let targets = targets::targets(words, &common)?;
     let display = Display::new(common.verbose);
     let interrupt = Interrupt::listen();
-    let reports = interrupt.or(async { Ok(all(wanted, &common, &display).await) }).await;
+    let reports = interrupt.or(async { Ok(all(targets, &common, &display).await) }).await;
     display.clear();
     let reports = reports?;
     let broken = reports.iter().any(Report::is_broken);
@@ -71,21 +71,24 @@ pub(crate) async fn run(doctor: Doctor) -> Result<Exit, Failure> {
 }
 
 /// Checks all of them, a few at a time; the reports come in the order of the question.
-async fn all(wanted: Vec<Wanted>, common: &Common, display: &Display) -> Vec<Report> {
+async fn all(targets: Vec<CheckTarget>, common: &ConnectionArgs, display: &Display) -> Vec<Report> {
     let (mut reports, mut jobs, mut at) = (Vec::new(), Vec::new(), Vec::new());
     let starts = Starts::default();
-    for wanted in wanted {
-        match wanted {
-            Wanted::Nothing(report) => reports.push(*report),
-            Wanted::Server(place) => {
+    for target in targets {
+        match target {
+            CheckTarget::Unchecked(report) => reports.push(*report),
+            CheckTarget::Server(server) => {
                 let (common, starts) = (common.clone(), starts.clone());
                 at.push(reports.len());
-                reports.push(Report { name: place.name.clone(), ..Report::default() });
-                jobs.push((place.name.clone(), async move { check::server(*place, &common, &starts).await }));
+                reports.push(Report { name: server.name.clone(), ..Report::default() });
+                jobs.push((
+                    server.name.clone(),
+                    async move { check::server(*server, &common, &starts).await },
+                ));
             }
         }
     }
-    for (at, report) in at.into_iter().zip(several::each("Checking", jobs, display).await) {
+    for (at, report) in at.into_iter().zip(jobs::run_all("Checking", jobs, display).await) {
         match report {
             Some(report) => reports[at] = report,
             None => {

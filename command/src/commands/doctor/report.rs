@@ -117,8 +117,8 @@ impl Report {
     /// Adds something that did not work.
     pub(crate) fn failure(&mut self, about: &str, failure: &Failure) {
         self.add(Level::Broken, about, failure.line(), failure.advice().unwrap_or_default());
-        if !failure.last_words().is_empty() {
-            self.stderr = failure.last_words().to_vec();
+        if !failure.stderr().is_empty() {
+            self.stderr = failure.stderr().to_vec();
         }
     }
 

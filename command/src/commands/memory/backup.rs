@@ -9,8 +9,8 @@ use serde_json::json;
 use tidegate::protocol::Json;
 use tidegate_memory::MemoryStore;
 
-use super::begun::{Begun, not_the_memory};
-use super::{Which, failure};
+use super::atomic_file::{AtomicFile, not_the_memory};
+use super::{StoreArgs, failure};
 use crate::commands::display::Display;
 use crate::commands::exit;
 use crate::commands::failure::Failure;
@@ -32,22 +32,22 @@ pub(super) struct Backup {
     force: bool,
 
     #[command(flatten)]
-    pub(super) which: Which,
+    pub(super) store_args: StoreArgs,
 }
 
 pub(super) async fn run(args: Backup) -> Result<(), Failure> {
-    let MemoryStore::File(memory) = args.which.existing()? else {
+    let MemoryStore::File(memory) = args.store_args.existing()? else {
         return Err(Failure::usage("the memory is in a PostgreSQL database, which has its own backups")
-            .next("Use pg_dump, or: tidegate memory export --history FILE."));
+            .advise("Use pg_dump, or: tidegate memory export --history FILE."));
     };
     check(&args, &memory)?;
-    let begun = Begun::new(&args.file)?;
+    let partial = AtomicFile::new(&args.file)?;
     // Made here, so that nobody else can read it.
-    drop(begun.open()?);
+    drop(partial.open()?);
     let (display, interrupt, wanted) =
         (Display::new(0), Interrupt::listen(), Arc::new(AtomicBool::new(true)));
     display.waiting("Backing up the memory");
-    let (to, shown, goes_on) = (begun.to.clone(), display.clone(), wanted.clone());
+    let (to, shown, goes_on) = (partial.to.clone(), display.clone(), wanted.clone());
     let copying = tokio::task::spawn_blocking(move || {
         tidegate_memory::backup(&memory, &to, |copied, whole| {
             let params = json!({"progress": copied, "total": whole, "message": "backing up"});
@@ -65,9 +65,9 @@ pub(super) async fn run(args: Backup) -> Result<(), Failure> {
     display.clear();
     let copied = copied?.map_err(|error| Failure::usage(format!("the backup failed: {error}")))?;
     let bytes = copied.map_err(|fault| failure(&fault))?;
-    begun.finish()?;
+    partial.finish()?;
     let file = args.file.display().to_string();
-    if args.which.json {
+    if args.store_args.json {
         return output::text(&json!({"file": file, "bytes": bytes}).to_string());
     }
     output::text(&format!("{} the memory to {file} ({bytes} bytes)", Paint::stdout().good("Backed up")))
@@ -80,7 +80,7 @@ fn check(args: &Backup, memory: &Path) -> Result<(), Failure> {
     let Ok(there) = file.symlink_metadata() else { return Ok(()) };
     if !args.force || there.is_dir() {
         return Err(Failure::usage(format!("{} already exists", file.display()))
-            .next("Choose another file, or overwrite it with --force."));
+            .advise("Choose another file, or overwrite it with --force."));
     }
     if !file.metadata().is_ok_and(|there| there.is_file()) {
         return Err(Failure::usage(format!("{} is not a regular file: choose another one", file.display())));

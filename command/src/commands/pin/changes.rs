@@ -3,7 +3,7 @@
 use tidegate_config::Settings;
 use tidegate_gateway::{Lock, Pin};
 
-use super::listed::Listed;
+use super::tools::ServerTools;
 use crate::commands::failure::Failure;
 use crate::commands::near;
 
@@ -36,11 +36,11 @@ impl Change {
 }
 
 /// Which servers and tools the command is about. Empty: all.
-pub(super) struct Wanted(Vec<(String, Option<String>)>);
+pub(super) struct Selection(Vec<(String, Option<String>)>);
 
-impl Wanted {
-    pub(super) fn read(which: &[String], settings: &Settings, lock: &Lock) -> Result<Wanted, Failure> {
-        let mut wanted = Vec::new();
+impl Selection {
+    pub(super) fn read(which: &[String], settings: &Settings, lock: &Lock) -> Result<Selection, Failure> {
+        let mut selection = Vec::new();
         for word in which {
             let (server, tool) = match word.split_once('/') {
                 Some((server, tool)) => (server, Some(tool.to_owned())),
@@ -51,15 +51,15 @@ impl Wanted {
                 let meant = near(server, configured())
                     .map_or(String::new(), |near| format!("; did you mean {near:?}?"));
                 return Err(Failure::usage(format!("no server is named {server:?}{meant}"))
-                    .next("To list the servers, run tidegate check."));
+                    .advise("To list the servers, run tidegate check."));
             }
-            wanted.push((server.to_owned(), tool));
+            selection.push((server.to_owned(), tool));
         }
-        Ok(Wanted(wanted))
+        Ok(Selection(selection))
     }
 
     /// Tools that were named and that nobody knows. To be asked when servers have answered.
-    pub(super) fn check(&self, listed: &[Listed], lock: &Lock) -> Result<(), Failure> {
+    pub(super) fn check(&self, listed: &[ServerTools], lock: &Lock) -> Result<(), Failure> {
         for (server, tool) in self.0.iter().filter_map(|(server, tool)| Some((server, tool.as_ref()?))) {
             let Some(Ok(tools)) = listed.iter().find(|it| it.server == *server).map(|it| &it.tools) else {
                 continue;
@@ -74,7 +74,7 @@ impl Wanted {
                 Some(listed) if !listed.offered => {
                     let what = format!("the configuration hides the tool {tool:?} of {server}");
                     return Err(
-                        Failure::usage(what).next("See allow and deny of the server in the configuration.")
+                        Failure::usage(what).advise("See allow and deny of the server in the configuration.")
                     );
                 }
                 Some(_) => {}
@@ -94,15 +94,15 @@ impl Wanted {
 }
 
 /// What is different, server by server. Of a server that does not answer nothing is known, so nothing of it is gone.
-pub(super) fn between(lock: &Lock, listed: &[Listed], wanted: &Wanted) -> Vec<Change> {
+pub(super) fn between(lock: &Lock, listed: &[ServerTools], selection: &Selection) -> Vec<Change> {
     let mut changes = Vec::new();
     let mut note = |server: &str, tool: &str, before: Option<&Pin>, now: Option<&Pin>| {
-        if wanted.tool(server, tool) && before.map(Pin::digest) != now.map(Pin::digest) {
+        if selection.tool(server, tool) && before.map(Pin::digest) != now.map(Pin::digest) {
             let (server, tool) = (server.to_owned(), tool.to_owned());
             changes.push(Change { server, tool, before: before.cloned(), now: now.cloned() });
         }
     };
-    for Listed { server, tools } in listed {
+    for ServerTools { server, tools } in listed {
         let Ok(tools) = tools else { continue };
         for tool in tools.iter().filter(|tool| tool.offered) {
             note(server, &tool.name, lock.get(server, &tool.name), Some(&tool.pin));
@@ -113,7 +113,7 @@ pub(super) fn between(lock: &Lock, listed: &[Listed], wanted: &Wanted) -> Vec<Ch
         }
     }
     // A server that is no longer configured may belong to another configuration: it is left alone unless it is named.
-    let named = |server: &&str| !wanted.0.is_empty() && wanted.server(server);
+    let named = |server: &&str| !selection.0.is_empty() && selection.server(server);
     for server in lock.servers().filter(named).filter(|server| !listed.iter().any(|it| it.server == *server))
     {
         for (name, pin) in lock.tools(server) {
@@ -127,7 +127,7 @@ pub(super) fn between(lock: &Lock, listed: &[Listed], wanted: &Wanted) -> Vec<Ch
 mod tests {
     use tidegate::protocol::Json;
 
-    use super::super::listed::Tool;
+    use super::super::tools::Tool;
     use super::*;
     use crate::commands::exit::Exit;
 
@@ -139,7 +139,7 @@ mod tests {
         Tool { name: name.to_owned(), offered, pin: pin(text) }
     }
 
-    fn found(wanted: &[(&str, Option<&str>)]) -> Vec<String> {
+    fn found(selection: &[(&str, Option<&str>)]) -> Vec<String> {
         let mut lock = Lock::default();
         for (server, name) in
             [("a", "same"), ("a", "other"), ("a", "old"), ("a", "denied"), ("down", "t"), ("off", "t")]
@@ -149,11 +149,12 @@ mod tests {
         let tools = vec![tool("same", "one", true), tool("other", "two", true), tool("fresh", "one", true)];
         let denied = [tool("denied", "two", false), tool("hidden", "one", false)];
         let listed = [
-            Listed { server: "a".to_owned(), tools: Ok(tools.into_iter().chain(denied).collect()) },
-            Listed { server: "down".to_owned(), tools: Err(Failure::new(Exit::Unavailable, "down")) },
+            ServerTools { server: "a".to_owned(), tools: Ok(tools.into_iter().chain(denied).collect()) },
+            ServerTools { server: "down".to_owned(), tools: Err(Failure::new(Exit::Unavailable, "down")) },
         ];
-        let wanted = Wanted(wanted.iter().map(|(s, t)| ((*s).to_owned(), t.map(str::to_owned))).collect());
-        let changes = between(&lock, &listed, &wanted);
+        let selection =
+            Selection(selection.iter().map(|(s, t)| ((*s).to_owned(), t.map(str::to_owned))).collect());
+        let changes = between(&lock, &listed, &selection);
         changes.iter().map(|change| format!("{} {}/{}", change.kind(), change.server, change.tool)).collect()
     }
 

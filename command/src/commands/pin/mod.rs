@@ -1,8 +1,8 @@
 //! `tidegate pin`: approving the definitions of tools.
 
 mod changes;
-mod listed;
-mod shown;
+mod report;
+mod tools;
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::exit::Exit;
 use super::failure::Failure;
 use super::interrupt::Interrupt;
 use super::{configuration, output};
-use changes::{Change, Wanted};
+use changes::{Change, Selection};
 
 /// Approve the tools of the configured servers as they are now.
 ///
@@ -60,20 +60,20 @@ async fn work(pin: &Pin) -> Result<Exit, Failure> {
     let settings = configuration::load(&path)?;
     let file = &settings.tools.lock_file;
     let lock = Lock::load(file)?;
-    let wanted = Wanted::read(&pin.which, &settings, &lock)?;
+    let selection = Selection::read(&pin.which, &settings, &lock)?;
     let display = Display::new(0);
-    let listed = listed::all(&settings, &path, &wanted, &display).await;
-    let changes = changes::between(&lock, &listed, &wanted);
-    wanted.check(&listed, &lock)?;
+    let listed = tools::list_all(&settings, &path, &selection, &display).await;
+    let changes = changes::between(&lock, &listed, &selection);
+    selection.check(&listed, &lock)?;
     let full = pin.diff || pin.check;
     if pin.json {
         let approved = pin.yes && !changes.is_empty();
         if approved {
             approve(file, &changes)?;
         }
-        output::text(&shown::json(file, &changes, &listed, approved).to_string())?;
+        output::text(&report::json(file, &changes, &listed, approved).to_string())?;
     } else {
-        output::text(&shown::text(&changes, &listed, full))?;
+        output::text(&report::text(&changes, &listed, full))?;
         if !changes.is_empty() && !full {
             if !pin.yes && !agreed(changes.len()).await? {
                 output::note("Nothing was approved.");
@@ -119,7 +119,7 @@ async fn agreed(count: usize) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         let what = "nothing was approved: there is no terminal to ask on";
         return Err(Failure::usage(what)
-            .next("Approve with --yes, or only show the differences with --diff or --check."));
+            .advise("Approve with --yes, or only show the differences with --diff or --check."));
     }
     let ask = move || {
         let what = if count == 1 { "this change".to_owned() } else { format!("these {count} changes") };

@@ -24,7 +24,7 @@ impl Ancestry {
         let ancestry = Ancestry(Arc::new(Mutex::new(before.into_string().ok())));
         if let Some(file) = file {
             ancestry.adopt(file).map_err(|what| {
-                Failure::usage(what).next(
+                Failure::usage(what).advise(
                     "Remove it with tidegate remove NAME, or serve another configuration with --config.",
                 )
             })?;

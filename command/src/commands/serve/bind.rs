@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use tidegate_config::ListenAddress;
 use tokio::net::TcpListener;
 
-use super::owner;
+use super::port_owner;
 use crate::commands::exit::Exit;
 use crate::commands::failure::Failure;
 
@@ -42,20 +42,20 @@ fn failure(wanted: &ListenAddress, error: &std::io::Error) -> Failure {
     match error.kind() {
         ErrorKind::AddrInUse => {
             let other = port.checked_add(1).unwrap_or(8765);
-            let (by, advice) = match owner::of(port) {
+            let (by, advice) = match port_owner::of(port) {
                 Some(owner) if owner.name == "tidegate" => (format!(" by {owner}"), "Use that one, stop it,"),
                 Some(owner) => (format!(" by {owner}"), "Stop it,"),
                 None => (String::new(), "Stop the program that uses it,"),
             };
             unavailable(format!("port {port} is already in use{by}"))
-                .next(format!("{advice} or choose another port with --listen {other}."))
+                .advise(format!("{advice} or choose another port with --listen {other}."))
         }
         ErrorKind::PermissionDenied => unavailable(format!("not allowed to listen on {wanted}"))
-            .next("Ports below 1024 need privileges: choose another one with --listen, such as 8765."),
+            .advise("Ports below 1024 need privileges: choose another one with --listen, such as 8765."),
         ErrorKind::AddrNotAvailable => unavailable(format!("{wanted} is not an address of this machine"))
-            .next("Use 127.0.0.1 for this machine only, or 0.0.0.0 for all of its addresses."),
+            .advise("Use 127.0.0.1 for this machine only, or 0.0.0.0 for all of its addresses."),
         _ => unavailable(format!("cannot listen on {wanted}: {error}"))
-            .next("Choose another address with --listen."),
+            .advise("Choose another address with --listen."),
     }
 }
 

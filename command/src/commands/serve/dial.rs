@@ -6,15 +6,15 @@ use tidegate_config::{ServerSettings, Source};
 use tidegate_service::Door;
 
 use super::ancestry::Ancestry;
-use super::back::Back;
+use super::gateway_handle::GatewayHandle;
 use crate::commands::builtin::Builtin;
 use crate::commands::connection;
 
-/// Makes clients. `errors` is for the demonstration server, `back` for servers of the program that use others.
+/// Makes clients. `errors` is for the demonstration server, `handle` for servers of the program that use others.
 pub(super) fn with(
     errors: Profile,
     ancestry: Ancestry,
-    back: Back,
+    handle: GatewayHandle,
 ) -> impl Fn(&ServerSettings) -> Result<ClientBuilder, AppError> {
     move |settings| {
         let options = settings.options.clone();
@@ -22,7 +22,7 @@ pub(super) fn with(
             Source::Target(Target::Command(command)) => Target::Command(ancestry.tell(command.clone())),
             Source::Target(target) => target.clone(),
             Source::Builtin(name) => {
-                let builtin = Builtin::new(name, settings, errors, Some(back.clone().boxed()))?;
+                let builtin = Builtin::new(name, settings, errors, Some(handle.clone().boxed()))?;
                 let builder = Client::builder(builtin.target.clone())?.settings(options);
                 return Ok(builtin.ends_with(builder));
             }

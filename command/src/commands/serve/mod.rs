@@ -1,17 +1,17 @@
 //! `tidegate serve`: one endpoint in front of the configured servers.
 
 mod ancestry;
-mod back;
+mod announcer;
 mod banner;
 mod bind;
+mod builtin_pages;
+mod default_address;
 mod descriptors;
 mod dial;
 mod environment;
-mod front;
-mod owner;
-mod page;
-mod place;
-mod ready;
+mod gateway_handle;
+mod home_page;
+mod port_owner;
 mod reload;
 mod signals;
 mod statistics;
@@ -31,14 +31,14 @@ use tidegate_service::budget::Budget;
 use tokio::net::TcpListener;
 
 use self::ancestry::Ancestry;
-use self::back::Back;
+use self::announcer::Announcer;
 use self::banner::Banner;
+use self::builtin_pages::BuiltinPages;
 use self::environment::Environment;
-use self::front::Seen;
-use self::page::BuiltinPages;
-use self::ready::Announcer;
-use self::reload::{Following, Origin};
-use self::signals::Ending;
+use self::gateway_handle::GatewayHandle;
+use self::home_page::Audience;
+use self::reload::{ConfigFollower, ConfigSource};
+use self::signals::ShutdownSignals;
 use self::statistics::Statistics;
 use super::configuration;
 use super::exit::Exit;
@@ -171,7 +171,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     let file = if serve.demo { None } else { Config::find(serve.config.as_deref()) };
     let ancestry = Ancestry::with(file.as_deref())?;
     // Before the file is read, so that no change is missed.
-    let origin = if serve.demo { Origin::Fixed } else { Origin::of(file.as_deref()) };
+    let source = if serve.demo { ConfigSource::Fixed } else { ConfigSource::of(file.as_deref()) };
     let mut settings = match &file {
         Some(file) => load(file)?,
         None => unconfigured(if serve.demo { "demo" } else { "memory" }),
@@ -186,31 +186,32 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     if let Some(bytes) = settings.listen.max_buffered {
         Budget::of_process().set_limit(bytes);
     }
-    let back = Back::default();
-    let dial = dial::with(serve.errors.into(), ancestry.clone(), back.clone());
+    let handle = GatewayHandle::default();
+    let dial = dial::with(serve.errors.into(), ancestry.clone(), handle.clone());
     let gateway = Gateway::builder().settings(settings.clone()).dial(dial).start()?;
-    back.lead_to(Some(gateway.clone()));
+    handle.set(Some(gateway.clone()));
     let mut announcer = Announcer::new(gateway.clone());
     announcer.announce();
     let is_configured = Arc::new(AtomicBool::new(file.is_some()));
     let pages = BuiltinPages::of(&settings);
-    let following = Following {
+    let follower = ConfigFollower {
         gateway: gateway.clone(),
         announcer,
         environment,
         ancestry,
         pages: pages.clone(),
         listen: settings.listen.clone(),
+        calls: settings.calls,
         is_configured: is_configured.clone(),
     };
-    let following = tokio::spawn(following.keep(origin));
+    let following = tokio::spawn(follower.run(source));
     let statistics = Statistics::start();
     let served = match endpoint {
         None => Ok(over_stdio(&serve, &gateway, &settings, is_configured).await),
         Some(endpoint) => endpoint.serve(&gateway, &pages, is_configured).await,
     };
     following.abort();
-    back.lead_to(None);
+    handle.set(None);
     gateway.close().await;
     statistics.end();
     served
@@ -269,12 +270,12 @@ async fn over_stdio(
 struct Endpoint {
     listeners: Vec<TcpListener>,
     /// From before it says where it is, so that whoever reads that can end it.
-    ending: Ending,
+    ending: ShutdownSignals,
     edge: http::Settings,
     /// Where it is.
     url: String,
     /// Who can see its page.
-    seen: Seen,
+    audience: Audience,
 }
 
 impl Endpoint {
@@ -285,7 +286,7 @@ impl Endpoint {
         let wanted = match &serve.listen {
             Some(wanted) => wanted.clone(),
             None if listen.address_is_said => listen.address.parse().map_err(Failure::usage)?,
-            None => place::of_environment(&listen.address, |name| std::env::var(name).ok())
+            None => default_address::from_environment(&listen.address, |name| std::env::var(name).ok())
                 .and_then(|address| address.parse())
                 .map_err(Failure::usage)?,
         };
@@ -311,21 +312,21 @@ impl Endpoint {
             return Err(Failure::usage(format!(
                 "other machines can reach {address}: say by which host name with --allow-host NAME"
             ))
-            .next("There is no authentication yet: anyone who can reach the port could call every tool."));
+            .advise("There is no authentication yet: anyone who can reach the port could call every tool."));
         }
         let url = bind::url(address, &edge.hosts, &edge.path);
         let links = BuiltinPages::of(settings).links(&edge.path).into_iter();
         let pages = links.map(|link| (link.title, bind::url(address, &edge.hosts, link.path))).collect();
-        let ending = Ending::listen().map_err(|error| {
+        let ending = ShutdownSignals::listen().map_err(|error| {
             Failure::new(Exit::Unavailable, format!("cannot listen for signals: {error}"))
         })?;
         Banner { url: &url, pages, address, settings, file, demo: serve.demo }.show()?;
         // A name that others use leads here from elsewhere, through a proxy for one.
-        let seen = match address.ip().is_loopback() && edge.hosts.is_empty() {
-            true => Seen::Here,
-            false => Seen::Elsewhere,
+        let audience = match address.ip().is_loopback() && edge.hosts.is_empty() {
+            true => Audience::Local,
+            false => Audience::Remote,
         };
-        Ok(Endpoint { listeners, ending, edge, url, seen })
+        Ok(Endpoint { listeners, ending, edge, url, audience })
     }
 
     /// Serves until a signal comes.
@@ -335,10 +336,10 @@ impl Endpoint {
         pages: &BuiltinPages,
         is_configured: Arc<AtomicBool>,
     ) -> Result<Exit, Failure> {
-        let Endpoint { listeners, ending, mut edge, url, seen } = self;
+        let Endpoint { listeners, ending, mut edge, url, audience } = self;
         let (linked, path) = (pages.clone(), edge.path.clone());
-        let front = front::pages(gateway.clone(), url.clone(), seen, move || linked.links(&path));
-        edge.pages = front.into_iter().chain(pages.files()).collect();
+        let home = home_page::pages(gateway.clone(), url.clone(), audience, move || linked.links(&path));
+        edge.pages = home.into_iter().chain(pages.files()).collect();
         let ending = {
             let gateway = gateway.clone();
             async move {

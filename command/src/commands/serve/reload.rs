@@ -1,21 +1,21 @@
-//! Following the configuration while serving: changes of the file, and the first file where there was none.
+//! ConfigFollower the configuration while serving: changes of the file, and the first file where there was none.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::select_all;
-use tidegate_config::{Config, ListenSettings, Settings, Watcher};
+use tidegate_config::{CallSettings, Config, ListenSettings, Settings, Watcher};
 use tidegate_gateway::{Gateway, LIFECYCLE};
 
 use super::ancestry::Ancestry;
+use super::announcer::Announcer;
+use super::builtin_pages::BuiltinPages;
 use super::environment::Environment;
-use super::page::BuiltinPages;
-use super::ready::Announcer;
 use crate::commands::configuration;
 
 /// What a gateway serves.
-pub(super) enum Origin {
+pub(super) enum ConfigSource {
     /// A file, and who watches it.
     File(PathBuf, Watcher),
     /// No file yet; those that would be found, and who watches them.
@@ -24,21 +24,21 @@ pub(super) enum Origin {
     Fixed,
 }
 
-impl Origin {
+impl ConfigSource {
     /// A file that is there, or the places where one may come.
-    pub(super) fn of(file: Option<&Path>) -> Origin {
+    pub(super) fn of(file: Option<&Path>) -> ConfigSource {
         match file {
-            Some(file) => Origin::File(file.to_owned(), Watcher::start(file)),
+            Some(file) => ConfigSource::File(file.to_owned(), Watcher::start(file)),
             None => {
                 let watched = |path: PathBuf| (path.clone(), Watcher::start(path));
-                Origin::Nothing(Config::search_paths().into_iter().map(watched).collect())
+                ConfigSource::Nothing(Config::search_paths().into_iter().map(watched).collect())
             }
         }
     }
 }
 
 /// What a change of the configuration changes.
-pub(super) struct Following {
+pub(super) struct ConfigFollower {
     pub(super) gateway: Gateway,
     pub(super) announcer: Announcer,
     pub(super) environment: Environment,
@@ -46,17 +46,19 @@ pub(super) struct Following {
     pub(super) pages: BuiltinPages,
     /// How the endpoint was opened, which stays as it is.
     pub(super) listen: ListenSettings,
+    /// How much calls may take, which stays as well.
+    pub(super) calls: CallSettings,
     /// Whether there is a file by now.
     pub(super) is_configured: Arc<AtomicBool>,
 }
 
-impl Following {
+impl ConfigFollower {
     /// Applies every change. A file that cannot be used changes nothing.
-    pub(super) async fn keep(mut self, origin: Origin) {
-        let (file, mut watcher) = match origin {
-            Origin::Fixed => return,
-            Origin::File(file, watcher) => (file, watcher),
-            Origin::Nothing(places) => self.first(places).await,
+    pub(super) async fn run(mut self, source: ConfigSource) {
+        let (file, mut watcher) = match source {
+            ConfigSource::Fixed => return,
+            ConfigSource::File(file, watcher) => (file, watcher),
+            ConfigSource::Nothing(places) => self.first(places).await,
         };
         loop {
             watcher.changed().await;
@@ -120,6 +122,12 @@ impl Following {
         if settings.listen != self.listen {
             tracing::warn!("How to listen has changed (listen, path, allow_hosts, …): restart to apply that");
             self.listen = settings.listen.clone();
+        }
+        if settings.calls != self.calls {
+            tracing::warn!(
+                "The limits of calls have changed (max_calls, max_result, call_timeout): restart to apply that"
+            );
+            self.calls = settings.calls;
         }
     }
 }

@@ -22,16 +22,16 @@ const TWICE: Duration = Duration::from_millis(50);
 /// The signals that end serving, heard from the moment that this is made: one that comes while servers are being started
 /// is not lost.
 #[cfg(unix)]
-pub(super) struct Ending {
+pub(super) struct ShutdownSignals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Signal,
 }
 
 #[cfg(unix)]
-impl Ending {
-    pub(super) fn listen() -> std::io::Result<Ending> {
-        Ok(Ending {
+impl ShutdownSignals {
+    pub(super) fn listen() -> std::io::Result<ShutdownSignals> {
+        Ok(ShutdownSignals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: signal(SignalKind::hangup())?,
@@ -56,12 +56,12 @@ impl Ending {
 
 /// The signals that end serving.
 #[cfg(not(unix))]
-pub(super) struct Ending;
+pub(super) struct ShutdownSignals;
 
 #[cfg(not(unix))]
-impl Ending {
-    pub(super) fn listen() -> std::io::Result<Ending> {
-        Ok(Ending)
+impl ShutdownSignals {
+    pub(super) fn listen() -> std::io::Result<ShutdownSignals> {
+        Ok(ShutdownSignals)
     }
 
     /// Waits for one.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde_json::Value;
+use tidegate_service::nearest_name;
 
 use crate::term::clean;
 use crate::term::schema;
@@ -31,15 +32,9 @@ pub(crate) enum ArgsError {
 impl ArgsError {
     /// There is no `name` in the object that `at` describes; `key` is the whole dotted key.
     pub(super) fn unknown(key: &str, name: &str, at: &Value, root: &Value) -> ArgsError {
-        const LIKELY: f64 = 0.75;
         let prefix = key.strip_suffix(name).filter(|prefix| prefix.ends_with('.')).unwrap_or_default();
         let names = schema::property_names(at, root);
-        let near = names
-            .iter()
-            .map(|known| (strsim::jaro_winkler(&name.to_lowercase(), &known.to_lowercase()), *known))
-            .filter(|(likeness, _)| *likeness >= LIKELY)
-            .max_by(|a, b| a.0.total_cmp(&b.0))
-            .map(|(_, known)| known);
+        let near = nearest_name(name, names.iter().copied());
         let full = |name: &str| format!("{prefix}{}", clean::line(name));
         ArgsError::Unknown {
             key: key.to_owned(),

@@ -35,23 +35,23 @@ enum Given {
 }
 
 /// Where a value goes, and what fits there.
-struct Place<'a> {
+struct Slot<'a> {
     schema: &'a Value,
     given: Vec<Given>,
 }
 
 /// Builds the arguments of a tool whose `inputSchema` is `schema`.
 pub(crate) fn parse(words: &[impl AsRef<str>], schema: &Value) -> Result<Map<String, Value>, ArgsError> {
-    let mut places: IndexMap<Vec<String>, Place<'_>> = IndexMap::new();
+    let mut slots: IndexMap<Vec<String>, Slot<'_>> = IndexMap::new();
     for word in words {
         let (key, given) = split(word.as_ref())?;
-        let (path, place) = locate(key, schema)?;
-        places.entry(path).or_insert_with(|| Place { schema: place, given: Vec::new() }).given.push(given);
+        let (path, fitting) = locate(key, schema)?;
+        slots.entry(path).or_insert_with(|| Slot { schema: fitting, given: Vec::new() }).given.push(given);
     }
     let mut arguments = Map::new();
-    for (path, place) in places {
+    for (path, slot) in slots {
         let key = path.join(".");
-        let value = value_of(&key, place, schema)?;
+        let value = value_of(&key, slot, schema)?;
         insert(&mut arguments, &path, value).ok_or(ArgsError::Twice { key })?;
     }
     let missing: Vec<(String, String)> = schema::required(schema, schema)
@@ -141,9 +141,9 @@ fn takes_members(at: &Value, root: &Value) -> bool {
     types.is_empty() || types.contains(&"object")
 }
 
-/// The value of a place from everything that was given for it.
-fn value_of(key: &str, place: Place<'_>, root: &Value) -> Result<Value, ArgsError> {
-    let Place { schema, mut given } = place;
+/// The value of a slot from everything that was given for it.
+fn value_of(key: &str, slot: Slot<'_>, root: &Value) -> Result<Value, ArgsError> {
+    let Slot { schema, mut given } = slot;
     let is_list = schema::types(schema, root).contains(&"array");
     if given.len() == 1
         && let Some(only) = given.pop()

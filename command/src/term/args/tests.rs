@@ -122,14 +122,14 @@ fn term_args_that_are_missing() {
 
 #[test]
 fn term_args_from_files() {
-    let path = std::env::temp_dir().join(format!("tidegate-args-{}.json", std::process::id()));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("args.json");
     std::fs::write(&path, "{\"x\": 1}\n").unwrap();
     let shown = path.display();
     let words = [format!("name=@{shown}"), format!("point=@{shown}"), format!("any:=@{shown}")];
     let untyped = parse(&[format!("any=@{shown}")], &schema()).map(Value::Object);
     assert_eq!(untyped, Ok(json!({"any": "{\"x\": 1}\n"})));
     let read = parse(&words, &schema());
-    std::fs::remove_file(&path).unwrap();
     let point = json!({"x": 1});
     assert_eq!(read.map(Value::Object), Ok(json!({"name": "{\"x\": 1}\n", "point": point, "any": point})));
 }

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use tidegate_service::nearest_name;
 
 use crate::target::Target;
 use expand::Surroundings;
@@ -192,7 +193,7 @@ impl ServersFile {
         ServersFileError::Unknown {
             file: self.origin.clone(),
             name: name.to_owned(),
-            near: nearest(name, self.names()).map(str::to_owned),
+            near: nearest_name(name, self.names()).map(str::to_owned),
             names: self.owned_names(),
         }
     }
@@ -210,15 +211,4 @@ impl std::fmt::Debug for ServersFile {
             .field("names", &self.servers.keys().collect::<Vec<_>>())
             .finish_non_exhaustive()
     }
-}
-
-/// The name that is most likely meant, if any is likely.
-fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    const LIKELY: f64 = 0.8;
-    let wanted = wanted.to_lowercase();
-    names
-        .map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name))
-        .filter(|(likeness, _)| *likeness >= LIKELY)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name)
 }

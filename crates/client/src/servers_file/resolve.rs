@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Entry, EntrySettings, ServersFile, nearest, well_known_files};
+use tidegate_service::nearest_name;
+
+use super::{Entry, EntrySettings, ServersFile, well_known_files};
 use crate::target::{Target, TargetError};
 
 /// A server that was found by [`Target::find`].
@@ -128,7 +130,7 @@ fn readable(well_known: &[(&str, PathBuf)]) -> Vec<ServersFile> {
 }
 
 fn near_miss(word: &str, files: &[ServersFile]) -> Result<(), TargetError> {
-    match files.iter().find_map(|file| Some((nearest(word, file.names())?, file))) {
+    match files.iter().find_map(|file| Some((nearest_name(word, file.names())?, file))) {
         Some((meant, file)) => Err(TargetError::NearMiss {
             word: word.to_owned(),
             meant: meant.to_owned(),
@@ -151,31 +153,27 @@ mod tests {
     use super::*;
 
     /// A directory of its own, removed at the end.
-    struct Folder(PathBuf);
+    struct Folder(tempfile::TempDir);
 
     impl Folder {
-        fn new(name: &str) -> Folder {
-            let path = std::env::temp_dir().join(format!("tidegate-resolve-{name}-{}", std::process::id()));
-            std::fs::create_dir_all(&path).unwrap();
-            Folder(path)
+        fn new() -> Folder {
+            Folder(tempfile::tempdir().unwrap())
+        }
+
+        fn path(&self, name: &str) -> PathBuf {
+            self.0.path().join(name)
         }
 
         fn write(&self, name: &str, text: &str) -> PathBuf {
-            let path = self.0.join(name);
+            let path = self.path(name);
             std::fs::write(&path, text).unwrap();
             path
         }
     }
 
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
-        }
-    }
-
     #[test]
     fn servers_file_resolve_rules() {
-        let folder = Folder::new("rules");
+        let folder = Folder::new();
         let one = folder.write("one.json", r#"{"mcpServers": {"solo": {"command": "from-one"}}}"#);
         let two = folder.write(
             "two.json",
@@ -184,7 +182,7 @@ mod tests {
         );
         let spoiled = folder.write("spoiled.json", "{");
         let files =
-            [("a", spoiled), ("b", folder.0.join("absent.json")), ("c", one.clone()), ("d", two.clone())];
+            [("a", spoiled), ("b", folder.path("absent.json")), ("c", one.clone()), ("d", two.clone())];
         let find = |text: &str, file: Option<&Path>| {
             find(text, file, &files, &|name| name == "githuc")
                 .map(|found| (found.name, found.target.to_string(), found.file))

@@ -224,12 +224,12 @@ fn names_that_are_not_there() {
 
 #[test]
 fn variables_from_files_come_before_none_but_after_env() {
-    let path = std::env::temp_dir().join(format!("tidegate-env-{}.env", std::process::id()));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("variables.env");
     std::fs::write(&path, "A=file\nB=file\n").unwrap();
     let read = entry(&format!(r#"{{"command": "a", "envFile": {path:?}, "env": {{"B": "own"}}}}"#));
     std::fs::write(&path, "A=file\nhush\n").unwrap();
     let error = entry(&format!(r#"{{"command": "a", "envFile": {path:?}}}"#)).unwrap_err().to_string();
-    std::fs::remove_file(&path).unwrap();
     let env = command(read.unwrap()).env;
     assert_eq!((env["A"].as_str(), env["B"].as_str()), ("file", "own"));
     assert!(error.contains("line 2 of its \"envFile\"") && !error.contains("hush"), "{error}");

@@ -158,14 +158,14 @@ mod tests {
 
     #[test]
     fn servers_file_well_known_names_no_file_twice() {
-        let home = std::env::temp_dir().join(format!("tidegate-well-known-{}", std::process::id()));
+        let own = tempfile::tempdir().unwrap();
+        let home = own.path();
         std::fs::create_dir_all(home.join(".cursor")).unwrap();
         std::fs::write(home.join(".cursor/mcp.json"), "{}").unwrap();
         #[cfg(unix)]
         std::os::unix::fs::symlink(home.join(".cursor/mcp.json"), home.join(".mcp.json")).unwrap();
-        let all = files(&home, Some(&home), &|_| None);
+        let all = files(home, Some(home), &|_| None);
         let found = once_each(all.clone());
-        std::fs::remove_dir_all(&home).unwrap();
         let cursors = |list: &[(&str, PathBuf)]| {
             list.iter().filter(|(_, path)| path.ends_with(".cursor/mcp.json")).count()
         };

@@ -94,13 +94,13 @@ mod tests {
 
     #[test]
     fn programs_are_found_as_the_system_finds_them() {
-        let folder = std::env::temp_dir().join(format!("tidegate-program-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        let own = tempfile::tempdir().unwrap();
+        let folder = own.path();
         std::fs::write(folder.join("plain"), "x").unwrap();
         let command = |program: &str| {
             let mut command = Command { program: program.to_owned(), ..Command::default() };
             command.env.insert("PATH".to_owned(), format!("{}:/bin:/usr/bin", folder.display()));
-            command.cwd = Some(folder.clone());
+            command.cwd = Some(folder.to_owned());
             command
         };
         assert!(command("sh").locate().is_ok());
@@ -115,6 +115,5 @@ mod tests {
         }
         let gone = Command { cwd: Some(folder.join("gone")), ..command("sh") };
         assert!(gone.locate().unwrap_err().to_string().starts_with("the directory `"));
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -23,8 +23,8 @@ use crate::patterns::Patterns;
 use crate::secrets::{Fault, Secrets};
 use crate::section::Section;
 use crate::settings::{
-    LONGEST_NAMES, ListenSettings, NameStyle, PinMode, SHORTEST_NAMES, SchemaStyle, Settings, ToolMode,
-    ToolSettings,
+    CallSettings, LONGEST_NAMES, ListenSettings, NameStyle, PinMode, SHORTEST_NAMES, SchemaStyle, Settings,
+    ToolMode, ToolSettings,
 };
 use crate::source_map::{self, SourceMap};
 use crate::written::{self, Directory, File, Time, Tools};
@@ -108,6 +108,9 @@ struct Resolver<'a> {
     origin: &'a Path,
 }
 
+/// No machine has more connections or calls at once.
+const MOST: usize = 1_000_000;
+
 /// Less could not hold a few messages.
 const LEAST_BUFFERED: usize = 16 * 1024 * 1024;
 
@@ -115,13 +118,14 @@ impl Resolver<'_> {
     fn file(&mut self, file: File, sections: &[Section]) -> Settings {
         let listen = self.listen(&file);
         let drain = self.time(&["drain"], file.drain.as_ref(), Settings::default().drain);
-        let state_dir = match file.state_dir {
+        let state_dir = match &file.state_dir {
             Some(Directory::Off) => None,
-            Some(Directory::At(path)) => self.path(&["state_dir"], &path),
+            Some(Directory::At(path)) => self.path(&["state_dir"], path),
             Some(Directory::Usual) | None => self.usual_state_dir(),
         };
         let sealing_keys = self.sealing_keys(&file.sealing_keys);
         let tools = self.tools(&file.tools);
+        let calls = self.calls(&file, &tools);
         self.check_variables(&["defaults", "env"], &file.defaults.env);
         self.default_env = file.defaults.env;
         let mut servers = Vec::new();
@@ -134,7 +138,17 @@ impl Resolver<'_> {
         }
         self.check_exposed_names(&servers);
         let errors = protocol::profile(file.errors).into();
-        Settings { servers, tools, listen, errors, drain, state_dir, sealing_keys, ..Settings::default() }
+        Settings {
+            servers,
+            tools,
+            listen,
+            calls,
+            errors,
+            drain,
+            state_dir,
+            sealing_keys,
+            ..Settings::default()
+        }
     }
 
     /// Everything that is wrong, in the order of the text, with what servers refer to in vain.
@@ -180,10 +194,7 @@ impl Resolver<'_> {
         if max_buffered.is_some_and(|bytes| bytes < LEAST_BUFFERED) {
             self.wrong(&["max_buffered"], "must be at least \"16MiB\"");
         }
-        let max_connections = file.max_connections.unwrap_or(usual.max_connections);
-        if max_connections == 0 {
-            self.wrong(&["max_connections"], "must be at least 1");
-        }
+        let max_connections = self.count("max_connections", file.max_connections, usual.max_connections);
         let connection_idle =
             self.time(&["connection_idle"], file.connection_idle.as_ref(), usual.connection_idle);
         let request_within =
@@ -201,6 +212,31 @@ impl Resolver<'_> {
             connection_idle,
             request_within,
         }
+    }
+
+    fn calls(&mut self, file: &File, tools: &ToolSettings) -> CallSettings {
+        let usual = CallSettings::default();
+        let max_calls = self.count("max_calls", file.max_calls, usual.max_calls);
+        let max_result = self.size(&["max_result"], file.max_result.as_ref(), usual.max_result);
+        // What is around the entries of a page counts, too.
+        if max_result / 2 < tools.page_bytes {
+            let at = if file.max_result.is_some() { &["max_result"][..] } else { &["tools", "page_bytes"] };
+            self.wrong(at, "max_result must be at least twice tools.page_bytes, or lists could not be sent");
+        }
+        let call_timeout = self.time(&["call_timeout"], file.call_timeout.as_ref(), usual.call_timeout);
+        if call_timeout.is_zero() {
+            self.wrong(&["call_timeout"], "must be longer than 0");
+        }
+        CallSettings { max_calls, max_result, call_timeout }
+    }
+
+    /// How many there may be of something, at the top of the file.
+    fn count(&mut self, field: &str, written: Option<usize>, usual: usize) -> usize {
+        let count = written.unwrap_or(usual);
+        if !(1..=MOST).contains(&count) {
+            self.wrong(&[field], format!("must be from 1 to {MOST}"));
+        }
+        count
     }
 
     fn tools(&mut self, tools: &Tools) -> ToolSettings {

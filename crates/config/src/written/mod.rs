@@ -47,6 +47,14 @@ pub(crate) struct File {
     pub(crate) connection_idle: Option<Time>,
     /// How long a client may take to send the headers of a request, and its body. Default "30s".
     pub(crate) request_within: Option<Time>,
+    /// How many calls may run at once, all servers together. As many again may wait for their turn; further ones are
+    /// refused. Default 8192.
+    pub(crate) max_calls: Option<usize>,
+    /// The largest result that a client is sent: bytes, or a string such as "16MiB". A larger one becomes an error that
+    /// names the limit. Default "64MiB".
+    pub(crate) max_result: Option<Size>,
+    /// How long a call may take in all, whatever its server may take. Default "24h".
+    pub(crate) call_timeout: Option<Time>,
     /// How long running calls may take to finish when the gateway stops. Default "10s".
     pub(crate) drain: Option<Time>,
     /// A directory for the last known lists of each server, so that they can be served before the server has started;

@@ -3,6 +3,7 @@
 mod documentation;
 mod editing;
 mod files;
+#[path = "../../src/test_folder.rs"]
 mod folder;
 mod importing;
 mod meaning;

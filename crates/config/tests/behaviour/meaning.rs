@@ -44,6 +44,9 @@ fn the_top_of_the_file() {
         http_sse = true
         max_message = "64MiB"
         max_connections = 7
+        max_calls = 5
+        max_result = "8MiB"
+        call_timeout = "10m"
         connection_idle = "2m"
         request_within = "9s"
         drain = "0s"
@@ -69,7 +72,9 @@ fn the_top_of_the_file() {
     assert_eq!(settings.listen.max_connections, 7);
     assert_eq!(settings.listen.connection_idle, Duration::from_secs(120));
     assert_eq!(settings.listen.request_within, Duration::from_secs(9));
-    assert!(parse("max_connections = 0").is_err());
+    let calls = settings.calls;
+    assert_eq!((calls.max_calls, calls.max_result), (5, 8 << 20));
+    assert_eq!(calls.call_timeout, Duration::from_secs(600));
     assert_eq!(parse("").unwrap().listen.max_message, 4 << 20);
     assert_eq!(settings.drain, Duration::ZERO);
     assert_eq!(settings.state_dir.as_deref(), Some(Path::new("/srv/app/state")));

@@ -65,6 +65,12 @@ fn values_of_the_wrong_type() {
     check("tools = [\"all\"]", "1:1: tools: must be a table, not a list");
     check("[servers.x]\ncommand = \"a\"\ntools.t = [\"hush\"]", "servers.x.tools.t: must be a table");
     check("[tools]\npage_bytes = -5", "must not be negative");
+    check("max_connections = 0", "1:1: max_connections: must be from 1 to 1000000");
+    check("max_calls = 5000000", "1:1: max_calls: must be from 1 to 1000000");
+    check("call_timeout = \"0s\"", "1:1: call_timeout: must be longer than 0");
+    let pages = "max_result must be at least twice tools.page_bytes";
+    check("max_result = \"1MiB\"", &format!("1:1: max_result: {pages}"));
+    check("[tools]\npage_bytes = \"33MiB\"", &format!("2:1: tools.page_bytes: {pages}"));
     check("[tools]\nname_length = 65", "tools.name_length: must be from 24 to 64");
     check("[tools]\nname_length = 8", "tools.name_length: must be from 24 to 64");
 }
@@ -89,6 +95,27 @@ fn references_outside_of_servers_must_be_good() {
         "memory.models.x.api_key: the file /does/not/exist cannot be read",
     );
     check("[servers.x]\nurl = \"${hush hush}\"", "servers.x.url: contains a ${…} that is not ${NAME}");
+}
+
+#[test]
+fn what_cannot_be_filled_in_is_wrong_in_no_other_way() {
+    for text in [
+        "listen = \"${NONE}\"",
+        "path = \"${NONE}\"",
+        "allow_hosts = [\"${NONE}\"]",
+        "max_message = \"${NONE}\"",
+        "drain = \"${NONE}\"",
+        "errors = \"${NONE}\"",
+        "sealing_keys = [\"${NONE}\"]",
+        "[tools]\npin = \"${NONE}\"",
+        "[tools]\nfavourites = [\"${NONE}[\"]",
+        "[defaults]\ntimeout = \"${NONE}\"\n[servers.x]\ncommand = \"a\"",
+        "[memory]\nstore = \"${NONE}\"",
+        "[servers.x]\nurl = \"${hush hush}\"",
+    ] {
+        let error = parse(text).unwrap_err();
+        assert_eq!(error.problems().len(), 1, "{text}: {error}");
+    }
 }
 
 #[test]

@@ -61,10 +61,15 @@ impl Page {
     {
         let asks_first = request.method() == Method::OPTIONS
             && request.headers().contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-        let mut response = match asks_first {
+        let response = match asks_first {
             true => preflight(request.headers()),
             false => answer(request).await,
         };
+        self.may_read(response)
+    }
+
+    /// Lets the page read a response.
+    pub(super) fn may_read(self, mut response: Response<Body>) -> Response<Body> {
         let headers = response.headers_mut();
         headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, self.0);
         headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED);

@@ -71,9 +71,8 @@ impl<S: HttpService> Service<Request<Body>> for Guard<S> {
                 });
                 GuardFuture::Page { answer: Box::pin(answer) }
             }
-            (Some(page), Err(refusal)) => {
-                GuardFuture::Page { answer: Box::pin(page.answer(request, async move |_| refusal)) }
-            }
+            // Also a preflight: under a name that is not ours nothing is allowed.
+            (Some(page), Err(refusal)) => GuardFuture::Refused { response: Some(page.may_read(refusal)) },
         }
     }
 }

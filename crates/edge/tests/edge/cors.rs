@@ -53,6 +53,10 @@ async fn any_other_page_hears_nothing() {
             client.modern(&modern(1, "server/discover", json!({}))).header("origin", origin).send().await;
         assert_eq!(answer.header("access-control-allow-origin"), "-", "{origin}");
     }
+    // A listed page, but under a name that is not ours.
+    let answer =
+        preflight(&client, "/mcp", APP, "content-type").header("host", "evil.example.com").send().await;
+    assert_eq!((answer.status, answer.header("access-control-allow-methods")), (403, "-"));
     // Without a list there is nobody to answer, whoever asks.
     let client = Client::new(&Stub::new(), Settings::default());
     let answer = preflight(&client, "/mcp", "http://localhost:5173", "content-type").send().await;

@@ -83,16 +83,11 @@ mod tests {
 
     use crate::pins::{Lock, Pin};
 
-    fn folder(name: &str) -> std::path::PathBuf {
-        let folder = std::env::temp_dir().join(format!("tidegate-store-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&folder);
-        folder
-    }
-
     #[test]
     fn writers_at_the_same_time_lose_nothing_and_leave_nothing_behind() {
-        let folder = folder("together");
-        let path = folder.join("tidegate.lock");
+        let folder = tempfile::tempdir().unwrap();
+        // A folder that is not there yet is made.
+        let path = folder.path().join("new/tidegate.lock");
         std::thread::scope(|scope| {
             for writer in 0..8 {
                 let path = &path;
@@ -107,23 +102,22 @@ mod tests {
         });
         let lock = Lock::load(&path).unwrap();
         assert_eq!(lock.servers().map(|server| lock.tools(server).count()).collect::<Vec<_>>(), [5; 8]);
-        let left: Vec<_> =
-            std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let left: Vec<_> = std::fs::read_dir(path.parent().unwrap())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
         assert_eq!(left, ["tidegate.lock"]);
-        let _ = std::fs::remove_dir_all(folder);
     }
 
     #[test]
     fn a_file_that_is_broken_is_never_written_over() {
-        let folder = folder("broken");
-        std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("tidegate.lock");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tidegate.lock");
         std::fs::write(&path, "{\n  oops").unwrap();
         let pin = Pin::of(&Json::empty_object());
         let error = Lock::update(&path, |lock| lock.set("s", "t", pin)).unwrap_err();
         assert!(error.to_string().contains("tidegate.lock:2: "), "{error}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\n  oops");
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "the turn is given back");
-        let _ = std::fs::remove_dir_all(folder);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the turn is given back");
     }
 }

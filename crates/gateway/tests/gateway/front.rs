@@ -4,18 +4,19 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use serde_json::{Value, json};
-use tidegate_config::ToolMode;
+use tidegate_config::{CallSettings, ToolMode};
 use tidegate_edge::{http, stdio};
 use tidegate_gateway::Gateway;
 use tidegate_protocol::{Error, Symbol};
-use tidegate_server::{Argument, Cx, Prompt, PromptArgs, Resource, Server};
+use tidegate_server::{Argument, Cx, Prompt, PromptArgs, Resource, Server, Tool};
 use tidegate_service::{BoxDoor, Call, Claims, Identity, Principal, Reply};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tower::{Layer, Service};
 
-use crate::rig::{PATIENCE, in_time, local, person, says, settings, until};
+use crate::rig::{PATIENCE, in_time, local, modern, person, says, settings, until};
 
 /// What has passed: the method, what it is about, and who it is from.
 type Seen = Arc<Mutex<Vec<(String, String, Option<String>)>>>;
@@ -281,5 +282,27 @@ async fn what_holds_calls_has_each_of_them_pass() {
         assert!(answer.contains(text), "{answer}");
         assert!(saw(&seen, "tools/call", tool, "bob"));
     }
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn calls_have_the_limits_of_the_settings() {
+    let never = Tool::new("never").handler(|_: (), _: Cx| std::future::pending::<String>());
+    let server = Server::new("s", "1").tool(says("short", "x")).tool(says("long", &"x".repeat(5_000)));
+    let mut settings = settings([local("s", server.tool(never))]);
+    settings.calls =
+        CallSettings { max_calls: 1, max_result: 4_000, call_timeout: Duration::from_millis(500) };
+    let gateway = Gateway::start(settings).unwrap();
+    gateway.settled(PATIENCE).await;
+    assert_eq!(modern().call(&gateway, "s_short").await, ("x".to_owned(), false));
+    for (tool, part) in [("s_long", "more than the limit of 4000"), ("s_never", "within 0.5 s")] {
+        let (text, is_error) = modern().call(&gateway, tool).await;
+        assert!(is_error && text.contains(part), "{tool}: {text}");
+    }
+    // One runs, one waits, and there is no room for a third.
+    let caller = modern();
+    let calls = [(); 3].map(|()| caller.call(&gateway, "s_never"));
+    let busy = futures_util::future::select_all(calls.map(Box::pin)).await.0;
+    assert!(busy.0.contains("too many calls are waiting"), "{busy:?}");
     gateway.close().await;
 }

@@ -1,5 +1,7 @@
 //! Which server a call goes to, and how addresses that several servers have are told apart.
 
+use std::sync::{Arc, Mutex};
+
 use serde_json::{Value, json};
 use tidegate_edge::Eras;
 use tidegate_gateway::{Gateway, ServerSettings};
@@ -8,6 +10,7 @@ use tidegate_server::{
     Argument, Completing, Content, Cx, Prompt, PromptArgs, PromptMessage, PromptResult, Resource,
     ResourceContents, ResourceLink, ResourceTemplate, Server, ServerDoor, Tool, ToolError, ToolResult, Vars,
 };
+use tidegate_service::events::{self, Event, Kind, Recorder};
 use tidegate_service::{Call, Notice, Reply};
 
 use crate::rig::*;
@@ -393,6 +396,30 @@ async fn tools_that_nobody_lists() {
         for unknown in ["denied", "nobody", "plain_hidden"] {
             let error = caller.fails(&gateway, "tools/call", json!({"name": unknown, "arguments": {}})).await;
             assert!(error.message().contains(&format!("Unknown tool: {unknown}")), "{error}");
+        }
+    }
+    // Servers are asked for what is unknown, but the record of the call names none of them.
+    let recorder = Arc::new(ServersOf("far_of_nobody", Mutex::default()));
+    events::add(recorder.clone());
+    let params = json!({"name": recorder.0, "arguments": {}});
+    modern().fails(&gateway, "tools/call", params).await;
+    let servers = recorder.1.lock().unwrap();
+    assert!(!servers.is_empty() && servers.iter().all(Option::is_none), "{servers:?}");
+}
+
+/// Notes the servers in the records of calls of one tool.
+struct ServersOf(&'static str, Mutex<Vec<Option<String>>>);
+
+impl Recorder for ServersOf {
+    fn wants(&self, kind: Kind) -> bool {
+        kind == Kind::CallEnded
+    }
+
+    fn record(&self, event: &Event<'_>) {
+        if let Event::CallEnded(call) = event
+            && call.name.as_deref() == Some(self.0)
+        {
+            self.1.lock().unwrap().push(call.server.map(str::to_owned));
         }
     }
 }

@@ -98,8 +98,8 @@ async fn headers_are_held_to_the_servers_own_schema() {
 
 #[tokio::test]
 async fn pins_are_over_what_the_server_says() {
-    let lock = std::env::temp_dir().join(format!("tidegate-schemas-{}.lock", std::process::id()));
-    let _ = std::fs::remove_file(&lock);
+    let folder = tempfile::tempdir().unwrap();
+    let lock = folder.path().join("tidegate.lock");
     let pinned = async |schemas, pin| {
         let mut settings = settings([odd()]);
         settings.tools.schemas = schemas;
@@ -118,5 +118,4 @@ async fn pins_are_over_what_the_server_says() {
         let gateway = pinned(schemas, PinMode::Locked).await;
         assert_eq!(modern().list(&gateway, "tools/list").await, ["odd", "plain"], "{schemas:?}");
     }
-    let _ = std::fs::remove_file(&lock);
 }

@@ -1,8 +1,7 @@
 //! What clients were given outlives the process, and is taken by every process that has the same keys.
 
-use std::path::PathBuf;
-
 use serde_json::{Value, json};
+use tempfile::TempDir;
 use tidegate_gateway::{Gateway, ServerSettings, Settings};
 use tidegate_protocol::seal::Key;
 use tidegate_protocol::{ClientCapabilities, Symbol};
@@ -10,23 +9,6 @@ use tidegate_server::{Cx, Elicit, PageRequest, Resource, ResourcePage, Server, T
 use tidegate_service::Reply;
 
 use crate::rig::{Caller, Served, keys, local, person, says, settings, started};
-
-/// A state directory that goes with the test.
-struct Dir(PathBuf);
-
-impl Dir {
-    fn new(name: &str) -> Dir {
-        let dir = std::env::temp_dir().join(format!("tidegate-sealing-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&dir);
-        Dir(dir)
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 /// A gateway whose lists have one tool on each page.
 fn paged(tools: &[&str]) -> Settings {
@@ -36,8 +18,8 @@ fn paged(tools: &[&str]) -> Settings {
     settings
 }
 
-fn kept(dir: &Dir, tools: &[&str]) -> Settings {
-    Settings { state_dir: Some(dir.0.clone()), ..paged(tools) }
+fn kept(dir: &TempDir, tools: &[&str]) -> Settings {
+    Settings { state_dir: Some(dir.path().to_owned()), ..paged(tools) }
 }
 
 fn keyed(secrets: &[&str]) -> Settings {
@@ -74,7 +56,7 @@ async fn goes_on(caller: &Caller, gateway: &Gateway, mut cursor: Value) -> Resul
 
 #[tokio::test]
 async fn a_cursor_outlives_the_process_if_the_list_does() {
-    let dir = Dir::new("restart");
+    let dir = tempfile::tempdir().unwrap();
     let tools = ["a", "b", "c"];
     let (ann, bob) = (person("ann"), person("bob"));
     let first = started(kept(&dir, &tools)).await;
@@ -130,9 +112,10 @@ async fn servers_of_the_process_follow_when_keys_are_replaced() {
 
 #[tokio::test]
 async fn servers_of_the_process_seal_with_the_same_keys() {
-    let dir = Dir::new("builtin");
+    let dir = tempfile::tempdir().unwrap();
     // Made anew each time, with a random key of its own.
-    let start = || started(Settings { state_dir: Some(dir.0.clone()), ..settings([notes("a"), notes("b")]) });
+    let start =
+        || started(Settings { state_dir: Some(dir.path().to_owned()), ..settings([notes("a"), notes("b")]) });
     let ann = person("ann");
     let (mut cursor, mut read) = (Value::Null, Vec::new());
     for _ in 0..6 {
@@ -167,11 +150,11 @@ fn answered(tool: &str, reply: Reply) -> Value {
 
 #[tokio::test]
 async fn a_question_can_be_answered_after_a_restart_if_nothing_but_the_answer_is_missing() {
-    let dir = Dir::new("questions");
+    let dir = tempfile::tempdir().unwrap();
     let served = Served::start(asking("r"), tidegate_edge::Eras::Legacy).await;
     let start = || {
         let servers = [local("a", asking("a")), local("b", asking("b")), served.named("r")];
-        started(Settings { state_dir: Some(dir.0.clone()), ..settings(servers) })
+        started(Settings { state_dir: Some(dir.path().to_owned()), ..settings(servers) })
     };
     let mut ann = person("ann");
     ann.0.capabilities = ClientCapabilities::from_json(json!({"elicitation": {"form": {}}}).into());
@@ -225,9 +208,8 @@ async fn keys_rotate_and_without_the_key_nothing_opens() {
 
 #[tokio::test]
 async fn a_key_file_that_cannot_be_used_is_an_error_at_the_start() {
-    let dir = Dir::new("wrong");
-    std::fs::create_dir_all(&dir.0).unwrap();
-    std::fs::write(dir.0.join("sealing.key"), "hush\n").unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("sealing.key"), "hush\n").unwrap();
     let error = Gateway::start(kept(&dir, &["a"])).map(|_| ()).unwrap_err().to_string();
     assert!(
         error.contains("sealing.key cannot be used") && error.contains("64 hexadecimal digits"),

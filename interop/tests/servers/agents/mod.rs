@@ -7,7 +7,7 @@
 //!
 //! `cargo xtask agents` installs them into `target/interop/agents` and runs [`usual`]; with `--all` also [`wider`].
 
-mod desk;
+mod agent;
 mod model;
 mod programs;
 mod script;

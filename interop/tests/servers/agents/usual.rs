@@ -1,6 +1,6 @@
 //! The agents that every change meets.
 
-use super::desk::Agent;
+use super::agent::Agent;
 use super::model::Wire::{Chat, Messages, Responses};
 use super::programs::{claude_code, codex, python};
 use crate::meeting::Over::{Http, Stdio};
@@ -28,29 +28,29 @@ async fn codex_over_stdio() {
 #[tokio::test(flavor = "multi_thread")]
 async fn crewai() {
     let agent = Agent { name: "crewai", over: Http, wire: Chat, streams: false };
-    agent.run(|desk| python(desk, "crewai", &[])).await;
+    agent.run(|workspace| python(workspace, "crewai", &[])).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pydantic_ai() {
     let agent = Agent { name: "pydantic-ai", over: Http, wire: Messages, streams: false };
-    agent.run(|desk| python(desk, "pydantic_ai", &["messages"])).await;
+    agent.run(|workspace| python(workspace, "pydantic_ai", &["messages"])).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pydantic_ai_over_stdio() {
     let agent = Agent { name: "pydantic-ai-stdio", over: Stdio, wire: Responses, streams: false };
-    agent.run(|desk| python(desk, "pydantic_ai", &["responses"])).await;
+    agent.run(|workspace| python(workspace, "pydantic_ai", &["responses"])).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn autogen() {
     let agent = Agent { name: "autogen", over: Http, wire: Chat, streams: false };
-    agent.run(|desk| python(desk, "autogen", &[])).await;
+    agent.run(|workspace| python(workspace, "autogen", &[])).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn langchain() {
     let agent = Agent { name: "langchain", over: Http, wire: Chat, streams: true };
-    agent.run(|desk| python(desk, "langchain", &[])).await;
+    agent.run(|workspace| python(workspace, "langchain", &[])).await;
 }

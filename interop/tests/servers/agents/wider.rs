@@ -1,6 +1,6 @@
 //! Many more agents, for whoever asks for them.
 
-use super::desk::Agent;
+use super::agent::Agent;
 use super::model::Wire::{self, Chat, Gemini};
 use super::programs::{self, javascript, python};
 use crate::meeting::Over::Http;
@@ -36,7 +36,7 @@ macro_rules! from_pypi {
         #[tokio::test(flavor = "multi_thread")]
         async fn $name() {
             let agent = Agent { name: stringify!($name), over: Http, wire: Wire::$wire, streams: $streams };
-            agent.run(|desk| python(desk, stringify!($name), &[])).await;
+            agent.run(|workspace| python(workspace, stringify!($name), &[])).await;
         }
     )*};
 }
@@ -62,7 +62,7 @@ macro_rules! from_npm {
         #[tokio::test(flavor = "multi_thread")]
         async fn $name() {
             let agent = Agent { name: stringify!($name), over: Http, wire: Wire::$wire, streams: $streams };
-            agent.run(|desk| javascript(desk, stringify!($name))).await;
+            agent.run(|workspace| javascript(workspace, stringify!($name))).await;
         }
     )*};
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::gateway::Gateway;
 use super::steps::Step;
 use super::table::Cell;
-use crate::place;
+use crate::paths;
 use crate::server::Program;
 
 /// How long a client may take with all its steps, on a machine that does other things as well.
@@ -30,7 +30,7 @@ pub(crate) struct Client {
 
 /// A line that a client prints.
 #[derive(Deserialize)]
-struct Told {
+struct StepResult {
     server: String,
     step: String,
     ok: bool,
@@ -41,15 +41,15 @@ impl Client {
     /// All of them, such that neighbours differ in era and SDK.
     pub(crate) fn all() -> Vec<Client> {
         let node = |script: &str| {
-            Program::new(place::node(), &[&place::client(script)])
-                .env("TIDEGATE_NODE_MODULES", place::npm().display().to_string())
+            Program::new(paths::node(), &[&paths::client(script)])
+                .env("TIDEGATE_NODE_MODULES", paths::npm().display().to_string())
         };
         let python = |python: String, script: &str| {
-            Program::new(python, &[&place::client(script)]).env("PYTHONDONTWRITEBYTECODE", "1")
+            Program::new(python, &[&paths::client(script)]).env("PYTHONDONTWRITEBYTECODE", "1")
         };
         let typescript = || node("node/typescript_sdk.mjs");
-        let sdk = || python(place::python(), "python/python_sdk.py");
-        let fast_mcp = || python(place::python(), "python/fast_mcp.py");
+        let sdk = || python(paths::python(), "python/python_sdk.py");
+        let fast_mcp = || python(paths::python(), "python/fast_mcp.py");
         let rmcp = || Program::new(env!("CARGO_BIN_EXE_rmcp-client"), &[]);
         let modern = |name, program| Client { name, program, era: Some("modern"), revision: MODERN };
         let legacy = |name, program| Client { name, program, era: Some("legacy"), revision: LEGACY };
@@ -57,7 +57,7 @@ impl Client {
         vec![
             only_legacy("typescript-1", node("node/typescript_sdk_1.mjs")),
             modern("typescript-2", typescript()),
-            only_legacy("python-1", python(place::legacy_python(), "python/python_sdk_1.py")),
+            only_legacy("python-1", python(paths::legacy_python(), "python/python_sdk_1.py")),
             modern("python-2", sdk()),
             legacy("rmcp-legacy", rmcp()),
             modern("fastmcp", fast_mcp()),
@@ -88,7 +88,7 @@ impl Client {
             (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "{name}: {}\n{said}\n{complained}", output.status);
         let line = |line: &str| serde_json::from_str(line).unwrap_or_else(|e| panic!("{name}: {e}: {line}"));
-        let told: Vec<Told> = said.lines().map(line).collect();
+        let told: Vec<StepResult> = said.lines().map(line).collect();
         let spoken = told.iter().find(|told| told.step == "connect").map(|told| &told.got);
         assert_eq!(spoken, Some(&json!(self.revision)), "{name}: the revision that is spoken");
         steps.into_iter().chain(together).map(|step| cell(&told, step)).collect()
@@ -96,11 +96,11 @@ impl Client {
 }
 
 /// What came of a step.
-fn cell(told: &[Told], step: Step) -> Cell {
-    let here: Vec<&Told> =
+fn cell(told: &[StepResult], step: Step) -> Cell {
+    let here: Vec<&StepResult> =
         told.iter().filter(|told| told.server == step.mount && told.step == step.step).collect();
     let fault = match &here[..] {
-        [told] if told.ok && step.wanted.is(&told.got) => None,
+        [told] if told.ok && step.expected.is(&told.got) => None,
         [told] => Some(told.got.to_string()),
         _ => Some(format!("it is told of {} times", here.len())),
     };

@@ -8,7 +8,7 @@ use tidegate_client::Target;
 use super::mounts::Mount;
 use crate::gateway::tools;
 use crate::meeting::{Over, eventually};
-use crate::place;
+use crate::paths;
 use crate::server::{Program, Serving, processes_with};
 
 /// The gateway. Dropping it kills it, and what it started ends with its input.
@@ -44,7 +44,7 @@ impl Gateway {
                 listening.push(serving);
             }
         }
-        let file = place::scratch(&format!("matrix-{}-{instances}", mounts.len())).join("tidegate.toml");
+        let file = paths::scratch(&format!("matrix-{}-{instances}", mounts.len())).join("tidegate.toml");
         std::fs::write(&file, text).expect("a writable target directory");
 
         let serving = crate::gateway::Gateway::start(&file).await;

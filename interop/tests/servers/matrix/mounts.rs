@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::steps::{Kind, Step, Wanted};
+use super::steps::{Expected, Kind, Step};
 use crate::meeting::Over;
-use crate::place;
+use crate::paths;
 use crate::server::Program;
 
 /// A server, and how the gateway reaches it.
@@ -14,7 +14,7 @@ pub(crate) struct Mount {
     pub(crate) program: Program,
     /// Where a listening one has its endpoint, below what it says.
     pub(crate) path: &'static str,
-    /// What the gateway is told about the era: where a server speaks both, the one that is wanted here.
+    /// What the gateway is told about the era: where a server speaks both, the one that is expected here.
     pub(crate) era: &'static str,
 }
 
@@ -29,20 +29,20 @@ fn over(over: Over) -> Vec<Mount> {
         Mount { server, over, program, path: "", era }
     };
     let node = |script: &str| {
-        Program::new(place::node(), &[&place::own(script)])
-            .env("TIDEGATE_NODE_MODULES", place::npm().display().to_string())
+        Program::new(paths::node(), &[&paths::own(script)])
+            .env("TIDEGATE_NODE_MODULES", paths::npm().display().to_string())
     };
     let python = |python: String, script: &str| {
-        Program::new(python, &[&place::own(script)]).env("PYTHONDONTWRITEBYTECODE", "1")
+        Program::new(python, &[&paths::own(script)]).env("PYTHONDONTWRITEBYTECODE", "1")
     };
-    let fast_mcp = || python(place::python(), "python/fast_mcp.py");
+    let fast_mcp = || python(paths::python(), "python/fast_mcp.py");
     let rmcp = || Program::new(env!("CARGO_BIN_EXE_rmcp-server"), &[]);
     let mut mounts = vec![
         // It speaks nothing older.
         mount("typescript-2", node("node/typescript_sdk.mjs"), &["modern"], "auto"),
         mount("typescript-1", node("node/typescript_sdk_1.mjs"), &[], "auto"),
-        mount("python-2", python(place::python(), "python/python_sdk.py"), &[], "modern"),
-        mount("python-1", python(place::legacy_python(), "python/python_sdk_1.py"), &[], "auto"),
+        mount("python-2", python(paths::python(), "python/python_sdk.py"), &[], "modern"),
+        mount("python-1", python(paths::legacy_python(), "python/python_sdk_1.py"), &[], "auto"),
         mount("fastmcp", fast_mcp(), &[], "modern"),
         mount("rmcp", rmcp(), &[], "modern"),
         // It speaks nothing newer.
@@ -58,13 +58,13 @@ fn over(over: Over) -> Vec<Mount> {
 
 /// The reference server, which has a vocabulary of its own.
 fn everything(over: Over) -> Mount {
-    let script = place::package("@modelcontextprotocol/server-everything/dist/index.js");
-    let loopback = format!("file://{}", place::own("node/loopback.mjs"));
+    let script = paths::package("@modelcontextprotocol/server-everything/dist/index.js");
+    let loopback = format!("file://{}", paths::own("node/loopback.mjs"));
     let (args, path) = match over {
         Over::Stdio => (vec![script.as_str(), "stdio"], ""),
         _ => (vec!["--import", &loopback, &script, "streamableHttp"], "/mcp"),
     };
-    let program = Program::new(place::node(), &args).env("PORT", "0");
+    let program = Program::new(paths::node(), &args).env("PORT", "0");
     Mount { server: "everything", over, program, path, era: "auto" }
 }
 
@@ -82,7 +82,7 @@ impl Mount {
     /// What a client of this name does with it, one after the other.
     pub(crate) fn steps(&self, client: &str) -> Vec<Step> {
         let (name, prefix) = (self.name(), self.prefix());
-        let step = |step, kind, target: &str, arguments, wanted| Step {
+        let step = |step, kind, target: &str, arguments, expected| Step {
             server: self.server,
             mount: name.clone(),
             step,
@@ -93,13 +93,13 @@ impl Mount {
                 _ => format!("{prefix}{target}"),
             },
             arguments,
-            wanted,
+            expected,
         };
-        let text = |text: &str| Wanted::Text(text.to_owned());
-        let part = |text: String| Wanted::Part(text);
+        let text = |text: &str| Expected::Text(text.to_owned());
+        let part = |text: String| Expected::Part(text);
         let named =
-            |names: &[&str]| Wanted::Names(names.iter().map(|name| format!("{prefix}{name}")).collect());
-        let listed = |uri: &str| Wanted::Names(vec![format!("{name}+{uri}")]);
+            |names: &[&str]| Expected::Names(names.iter().map(|name| format!("{prefix}{name}")).collect());
+        let listed = |uri: &str| Expected::Names(vec![format!("{name}+{uri}")]);
         let none = || json!({});
         if self.server == "everything" {
             let long = json!({"duration": 0.3, "steps": 3});
@@ -108,7 +108,7 @@ impl Mount {
             return vec![
                 step("tools", Kind::Tools, "", none(), named(&["echo", "get-sum"])),
                 step("echo", Kind::Call, "echo", json!({"message": "hi ⚓"}), text("Echo: hi ⚓")),
-                step("count", Kind::Progress, "trigger-long-running-operation", long, Wanted::Progress),
+                step("count", Kind::Progress, "trigger-long-running-operation", long, Expected::Progress),
                 step("greet", Kind::Call, "trigger-elicitation-request", none(), part(client.to_owned())),
                 step(
                     "think",
@@ -138,7 +138,7 @@ impl Mount {
         vec![
             step("tools", Kind::Tools, "", none(), named(&["echo", "count", "greet", "think", "where"])),
             step("echo", Kind::Call, "echo", json!({"message": "hi ⚓"}), text("hi ⚓")),
-            step("count", Kind::Progress, "count", json!({"to": 3}), Wanted::Progress),
+            step("count", Kind::Progress, "count", json!({"to": 3}), Expected::Progress),
             step("greet", Kind::Call, "greet", none(), text(&format!("Hello, {client}!"))),
             step("think", Kind::Call, "think", none(), text(&format!("It is 42, says {client}"))),
             step("where", Kind::Call, "where", none(), text(&format!("file:///home/{client}"))),

@@ -12,7 +12,7 @@ pub(crate) struct Step {
     /// A name, an address, or what the names to be listed begin with.
     pub(crate) target: String,
     pub(crate) arguments: Value,
-    pub(crate) wanted: Wanted,
+    pub(crate) expected: Expected,
 }
 
 /// What kind of thing that is.
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
 }
 
 /// What has to come of it.
-pub(crate) enum Wanted {
+pub(crate) enum Expected {
     Text(String),
     /// A text with this in it.
     Part(String),
@@ -59,17 +59,17 @@ impl Step {
     }
 }
 
-impl Wanted {
+impl Expected {
     /// Whether this is it.
     pub(crate) fn is(&self, got: &Value) -> bool {
         match self {
-            Wanted::Text(text) => got == text.as_str(),
-            Wanted::Part(text) => got.as_str().is_some_and(|got| got.contains(text)),
-            Wanted::Names(names) => {
+            Expected::Text(text) => got == text.as_str(),
+            Expected::Part(text) => got.as_str().is_some_and(|got| got.contains(text)),
+            Expected::Names(names) => {
                 let got: Vec<&str> = got.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
                 names.iter().all(|name| got.contains(&name.as_str()))
             }
-            Wanted::Progress => {
+            Expected::Progress => {
                 let told = got["progress"].as_array().into_iter().flatten();
                 let told: Vec<_> = told.map(|told| (told[0].as_f64(), told[1].as_f64())).collect();
                 told == [1.0, 2.0, 3.0].map(|n| (Some(n), Some(3.0))) && got["text"].is_string()

@@ -7,7 +7,7 @@ pub(crate) struct Cell {
     pub(crate) server: &'static str,
     pub(crate) mount: String,
     pub(crate) step: &'static str,
-    /// What was got in place of what was wanted.
+    /// What was got in place of what was expected.
     pub(crate) fault: Option<String>,
 }
 
@@ -21,7 +21,7 @@ pub(crate) struct Exception {
 /// Clients, and the cells of each.
 pub(crate) struct Table {
     exceptions: &'static [Exception],
-    /// What may be got in place of what was wanted: a clear refusal.
+    /// What may be got in place of what was expected: a clear refusal.
     refusals: &'static [&'static str],
     rows: Vec<(String, Vec<Cell>)>,
 }

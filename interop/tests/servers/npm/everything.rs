@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use tidegate_client::{Change, EraChoice, Filter};
 use tidegate_protocol::Revision;
 
-use crate::life;
+use crate::lifecycle;
 use crate::meeting::{Meeting, Over, ROOT, Scenario, eventually, held, soon, try_all};
-use crate::place;
+use crate::paths;
 use crate::server::Program;
 
 const SCENARIOS: &[Scenario<Meeting>] = &[
@@ -34,11 +34,11 @@ const SCENARIOS: &[Scenario<Meeting>] = &[
 ];
 
 fn program(transport: &str) -> Program {
-    let script = place::package("@modelcontextprotocol/server-everything/dist/index.js");
-    let loopback = format!("file://{}", place::own("node/loopback.mjs"));
+    let script = paths::package("@modelcontextprotocol/server-everything/dist/index.js");
+    let loopback = format!("file://{}", paths::own("node/loopback.mjs"));
     let import = if transport == "stdio" { vec![] } else { vec!["--import", &loopback] };
     let args = [import, vec![&script, transport]].concat();
-    Program::new(place::node(), &args).env("PORT", "0")
+    Program::new(paths::node(), &args).env("PORT", "0")
 }
 
 async fn meet(transport: &str, over: Over, path: &str) {
@@ -46,7 +46,7 @@ async fn meet(transport: &str, over: Over, path: &str) {
     let transport = meeting.client.server().await.expect("facts").transport;
     assert_eq!(transport, over.name());
     try_all(&format!("everything {transport}"), &meeting, SCENARIOS.iter().copied()).await;
-    life::leaves_nothing_behind(meeting).await;
+    lifecycle::leaves_nothing_behind(meeting).await;
 }
 
 /// As behind a gateway: the client in front speaks no legacy, and answers what the server asks.
@@ -56,7 +56,7 @@ async fn stdio_behind_a_door() {
     let elsewhere = ["facts", "log"];
     let scenarios = SCENARIOS.iter().filter(|(name, _)| !elsewhere.contains(name)).copied();
     try_all("everything stdio behind a door", &meeting, scenarios).await;
-    life::leaves_nothing_behind(meeting).await;
+    lifecycle::leaves_nothing_behind(meeting).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -79,7 +79,7 @@ async fn sse() {
 async fn http_restarted() {
     let meeting = Meeting::open(&program("streamableHttp"), Over::Http, "/mcp", EraChoice::Auto).await;
     call(&meeting).await;
-    let _again = life::restarted(&meeting, &program("streamableHttp"));
+    let _again = lifecycle::restarted(&meeting, &program("streamableHttp"));
     call(&meeting).await;
     elicitation(&meeting).await;
     meeting.close().await;
@@ -89,7 +89,7 @@ async fn http_restarted() {
 async fn sse_restarted() {
     let meeting = Meeting::open(&program("sse"), Over::Sse, "/sse", EraChoice::Auto).await;
     call(&meeting).await;
-    let _again = life::restarted(&meeting, &program("sse"));
+    let _again = lifecycle::restarted(&meeting, &program("sse"));
     call(&meeting).await;
     elicitation(&meeting).await;
     meeting.close().await;
@@ -98,11 +98,11 @@ async fn sse_restarted() {
 /// As people configure it: npx starts a shell that starts Node.js, and none of them may stay.
 #[tokio::test(flavor = "multi_thread")]
 async fn through_npx() {
-    let prefix = place::npm().display().to_string();
+    let prefix = paths::npm().display().to_string();
     let program = Program::new("npx", &["--no", "--prefix", &prefix, "--", "mcp-server-everything", "stdio"]);
     let meeting = Meeting::open(&program, Over::Stdio, "", EraChoice::Auto).await;
     call(&meeting).await;
-    life::leaves_nothing_behind(meeting).await;
+    lifecycle::leaves_nothing_behind(meeting).await;
 }
 
 async fn facts(meeting: &Meeting) {

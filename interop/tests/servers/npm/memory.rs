@@ -4,16 +4,16 @@ use serde_json::{Value, json};
 use tidegate_client::{Client, EraChoice, Target};
 use tidegate_protocol::Revision;
 
-use crate::life;
+use crate::lifecycle;
 use crate::meeting::{Meeting, Over};
-use crate::place;
+use crate::paths;
 use crate::server::Program;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn remembers_across_connections() {
-    let file = place::scratch("memory").join("memory.jsonl");
-    let script = place::package("@modelcontextprotocol/server-memory/dist/index.js");
-    let program = Program::new(place::node(), &[&script]).env("MEMORY_FILE_PATH", file.display().to_string());
+    let file = paths::scratch("memory").join("memory.jsonl");
+    let script = paths::package("@modelcontextprotocol/server-memory/dist/index.js");
+    let program = Program::new(paths::node(), &[&script]).env("MEMORY_FILE_PATH", file.display().to_string());
 
     let meeting = Meeting::open(&program, Over::Stdio, "", EraChoice::Auto).await;
     let facts = meeting.client.server().await.expect("facts");
@@ -25,13 +25,13 @@ async fn remembers_across_connections() {
     // What the server does not offer is an error and no hang.
     let error = meeting.client.prompts().await.expect_err("it has no prompts");
     assert_eq!(error.code, "E203", "{error}");
-    life::leaves_nothing_behind(meeting).await;
+    lifecycle::leaves_nothing_behind(meeting).await;
 
     let meeting = Meeting::open(&program, Over::Stdio, "", EraChoice::Auto).await;
     let call = meeting.client.call("read_graph", Value::Null).validate_output();
     let graph = call.await.expect("the graph").structured().expect("structured content");
     assert_eq!(graph, json!({"entities": [tide], "relations": []}));
-    life::leaves_nothing_behind(meeting).await;
+    lifecycle::leaves_nothing_behind(meeting).await;
 }
 
 /// What our memory says beyond what `server-memory` says, tool by tool.
@@ -101,10 +101,10 @@ fn some_call(random: &mut fastrand::Rng) -> (&'static str, Value) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn our_memory_answers_as_it_does() {
-    let folder = place::scratch("memory-replay");
-    let script = place::package("@modelcontextprotocol/server-memory/dist/index.js");
+    let folder = paths::scratch("memory-replay");
+    let script = paths::package("@modelcontextprotocol/server-memory/dist/index.js");
     let file = folder.join("memory.jsonl").display().to_string();
-    let program = Program::new(place::node(), &[&script]).env("MEMORY_FILE_PATH", file);
+    let program = Program::new(paths::node(), &[&script]).env("MEMORY_FILE_PATH", file);
     let meeting = Meeting::open(&program, Over::Stdio, "", EraChoice::Auto).await;
     let store = tidegate_memory::Store::open(folder.join("memory.db")).expect("a store");
     let ours = Client::connect(Target::from_door(tidegate_memory::server(store))).await.expect("our memory");
@@ -139,5 +139,5 @@ async fn our_memory_answers_as_it_does() {
     assert_eq!(answer(&imported, "read_graph", json!({})).await.1, theirs);
     ours.close().await;
     imported.close().await;
-    life::leaves_nothing_behind(meeting).await;
+    lifecycle::leaves_nothing_behind(meeting).await;
 }

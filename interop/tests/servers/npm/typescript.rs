@@ -5,16 +5,16 @@ use tidegate_protocol::Revision;
 
 use crate::meeting::{Over, soon};
 use crate::server::{Program, Serving};
-use crate::vocabulary::{UnknownTool, Way, speak};
-use crate::{life, place};
+use crate::vocabulary::{UnknownTool, Way, speaks};
+use crate::{lifecycle, paths};
 
 const NO_LIE: (&str, &str) = ("broken output schema", "the SDK checks results before it sends them");
 
 fn way(over: Over, era: EraChoice, revision: Revision) -> Way {
-    let installed = place::npm().display().to_string();
+    let installed = paths::npm().display().to_string();
     Way {
         name: "typescript-sdk",
-        program: Program::new(place::node(), &[&place::own("node/typescript_sdk.mjs"), over.name()])
+        program: Program::new(paths::node(), &[&paths::own("node/typescript_sdk.mjs"), over.name()])
             .env("TIDEGATE_NODE_MODULES", installed),
         over,
         era,
@@ -25,61 +25,35 @@ fn way(over: Over, era: EraChoice, revision: Revision) -> Way {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn stdio_modern() {
-    speak(way(Over::Stdio, EraChoice::Auto, Revision::V2026_07_28)).await;
+fn modern(over: Over) -> Way {
+    way(over, EraChoice::Auto, Revision::V2026_07_28)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn http_modern() {
-    speak(way(Over::Http, EraChoice::Auto, Revision::V2026_07_28)).await;
+fn legacy(over: Over) -> Way {
+    way(over, EraChoice::Legacy, Revision::V2025_11_25)
 }
 
-/// A server that speaks nothing older.
-#[tokio::test(flavor = "multi_thread")]
-async fn stdio_modern_only() {
-    let mut way = way(Over::Stdio, EraChoice::Auto, Revision::V2026_07_28);
-    way.program = way.program.arg("modern");
-    speak(way).await;
-}
+const STATELESS: &str = "it keeps no sessions for legacy clients, so it cannot ask or tell them anything";
+const UNRELATED: &str = "without sessions, a notification has nothing to do with any call";
 
-#[tokio::test(flavor = "multi_thread")]
-async fn http_modern_only() {
-    let mut way = way(Over::Http, EraChoice::Auto, Revision::V2026_07_28);
-    way.program = way.program.arg("modern");
-    speak(way).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn stdio_legacy() {
-    speak(way(Over::Stdio, EraChoice::Legacy, Revision::V2025_11_25)).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn http_legacy() {
-    let way = way(Over::Http, EraChoice::Legacy, Revision::V2025_11_25);
-    let stateless = "it keeps no sessions for legacy clients, so it cannot ask or tell them anything";
-    let unrelated = "without sessions, a notification has nothing to do with any call";
-    let without = vec![
+speaks! {
+    stdio_modern => modern(Over::Stdio);
+    http_modern => modern(Over::Http);
+    /// A server that speaks nothing older.
+    stdio_modern_only => modern(Over::Stdio).arg("modern");
+    http_modern_only => modern(Over::Http).arg("modern");
+    stdio_legacy => legacy(Over::Stdio);
+    http_legacy => legacy(Over::Http).without(&[
         NO_LIE,
-        ("elicitation", stateless),
-        ("sampling", stateless),
-        ("roots", stateless),
-        ("cancellation", unrelated),
-        ("list changes", stateless),
-        ("resource changes", stateless),
-    ];
-    speak(Way { without: without.leak(), ..way }).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn stdio_legacy_behind_a_door() {
-    speak(way(Over::Stdio, EraChoice::Legacy, Revision::V2025_11_25).behind_a_door()).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn http_modern_behind_a_door() {
-    speak(way(Over::Http, EraChoice::Auto, Revision::V2026_07_28).behind_a_door()).await;
+        ("elicitation", STATELESS),
+        ("sampling", STATELESS),
+        ("roots", STATELESS),
+        ("cancellation", UNRELATED),
+        ("list changes", STATELESS),
+        ("resource changes", STATELESS),
+    ]);
+    stdio_legacy_behind_a_door => legacy(Over::Stdio).behind_a_door();
+    http_modern_behind_a_door => modern(Over::Http).behind_a_door();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -99,9 +73,9 @@ async fn an_era_that_the_server_does_not_speak() {
 /// A server of both eras stays with the one that it shook hands in.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_starts_slowly() {
-    let env = [("TIDEGATE_NODE_MODULES", place::npm().display().to_string())];
-    let script = place::own("node/typescript_sdk.mjs");
+    let env = [("TIDEGATE_NODE_MODULES", paths::npm().display().to_string())];
+    let script = paths::own("node/typescript_sdk.mjs");
     for words in ["stdio", "stdio modern"] {
-        life::starts_slowly(&format!("'{}' '{script}' {words}", place::node()), &env).await;
+        lifecycle::starts_slowly(&format!("'{}' '{script}' {words}", paths::node()), &env).await;
     }
 }

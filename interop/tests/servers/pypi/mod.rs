@@ -4,9 +4,9 @@ use tidegate_client::EraChoice;
 use tidegate_protocol::Revision;
 
 use crate::meeting::Over;
-use crate::place;
+use crate::paths;
 use crate::server::Program;
-use crate::vocabulary::{UnknownTool, Way, speak};
+use crate::vocabulary::{UnknownTool, Way, speaks};
 
 const NO_SUBSCRIBE: (&str, &str) = ("resource changes", "it has no resources/subscribe");
 const NO_LISTEN: (&str, &str) = ("list changes", "it has no subscriptions/listen");
@@ -14,12 +14,12 @@ const NO_LIE: (&str, &str) = ("broken output schema", "the SDK checks results be
 
 fn way(name: &'static str, over: Over, era: EraChoice, revision: Revision) -> Way {
     let (script, unknown_tool) = match name {
-        "fastmcp" => ("python/fast_mcp.py", UnknownTool::Result),
+        FASTMCP => ("python/fast_mcp.py", UnknownTool::Result),
         _ => ("python/python_sdk.py", UnknownTool::Result),
     };
     Way {
         name,
-        program: Program::new(place::python(), &[&place::own(script), over.name()])
+        program: Program::new(paths::python(), &[&paths::own(script), over.name()])
             .env("PYTHONDONTWRITEBYTECODE", "1"),
         over,
         era,
@@ -30,81 +30,35 @@ fn way(name: &'static str, over: Over, era: EraChoice, revision: Revision) -> Wa
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn sdk_stdio_modern() {
-    let way = way("python-sdk", Over::Stdio, EraChoice::Auto, Revision::V2026_07_28);
-    speak(Way { without: &[NO_LIE], ..way }).await;
+fn modern(name: &'static str, over: Over) -> Way {
+    way(name, over, EraChoice::Auto, Revision::V2026_07_28)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn sdk_http_modern() {
-    let way = way("python-sdk", Over::Http, EraChoice::Auto, Revision::V2026_07_28);
-    speak(Way { without: &[NO_LIE], ..way }).await;
+fn legacy(name: &'static str, over: Over) -> Way {
+    way(name, over, EraChoice::Legacy, Revision::V2025_11_25)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn sdk_stdio_legacy() {
-    let way = way("python-sdk", Over::Stdio, EraChoice::Legacy, Revision::V2025_11_25);
-    speak(Way { without: &[NO_LIE, NO_SUBSCRIBE], ..way }).await;
+/// The oldest transport, which our client has to find out.
+fn sse(name: &'static str) -> Way {
+    way(name, Over::Sse, EraChoice::Auto, Revision::V2025_11_25)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn sdk_http_legacy() {
-    let way = way("python-sdk", Over::Http, EraChoice::Legacy, Revision::V2025_11_25);
-    speak(Way { without: &[NO_LIE, NO_SUBSCRIBE], ..way }).await;
-}
+const SDK: &str = "python-sdk";
+const FASTMCP: &str = "fastmcp";
 
-/// The oldest transport, which a client has to find out.
-#[tokio::test(flavor = "multi_thread")]
-async fn sdk_sse() {
-    let way = way("python-sdk", Over::Sse, EraChoice::Auto, Revision::V2025_11_25);
-    speak(Way { without: &[NO_LIE, NO_SUBSCRIBE], ..way }).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn fastmcp_stdio_modern() {
-    let way = way("fastmcp", Over::Stdio, EraChoice::Auto, Revision::V2026_07_28);
-    speak(Way { without: &[NO_LISTEN, NO_SUBSCRIBE], ..way }).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn fastmcp_http_modern() {
-    let way = way("fastmcp", Over::Http, EraChoice::Auto, Revision::V2026_07_28);
-    speak(Way { without: &[NO_LISTEN, NO_SUBSCRIBE], ..way }).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn fastmcp_stdio_legacy() {
-    let way = way("fastmcp", Over::Stdio, EraChoice::Legacy, Revision::V2025_11_25);
-    speak(Way { without: &[NO_SUBSCRIBE], ..way }).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn fastmcp_http_legacy() {
-    let way = way("fastmcp", Over::Http, EraChoice::Legacy, Revision::V2025_11_25);
-    speak(Way { without: &[NO_SUBSCRIBE], ..way }).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn fastmcp_sse() {
-    let way = way("fastmcp", Over::Sse, EraChoice::Auto, Revision::V2025_11_25);
-    speak(Way { without: &[NO_SUBSCRIBE], ..way }).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn sdk_http_legacy_behind_a_door() {
-    let way = way("python-sdk", Over::Http, EraChoice::Legacy, Revision::V2025_11_25).behind_a_door();
-    speak(Way { without: &[NO_LIE, NO_SUBSCRIBE], ..way }).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn fastmcp_sse_behind_a_door() {
-    let way = way("fastmcp", Over::Sse, EraChoice::Auto, Revision::V2025_11_25).behind_a_door();
-    speak(Way { without: &[NO_SUBSCRIBE], ..way }).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn fastmcp_stdio_modern_behind_a_door() {
-    let way = way("fastmcp", Over::Stdio, EraChoice::Auto, Revision::V2026_07_28).behind_a_door();
-    speak(Way { without: &[NO_LISTEN, NO_SUBSCRIBE], ..way }).await;
+speaks! {
+    sdk_stdio_modern => modern(SDK, Over::Stdio).without(&[NO_LIE]);
+    sdk_http_modern => modern(SDK, Over::Http).without(&[NO_LIE]);
+    sdk_stdio_legacy => legacy(SDK, Over::Stdio).without(&[NO_LIE, NO_SUBSCRIBE]);
+    sdk_http_legacy => legacy(SDK, Over::Http).without(&[NO_LIE, NO_SUBSCRIBE]);
+    sdk_sse => sse(SDK).without(&[NO_LIE, NO_SUBSCRIBE]);
+    fastmcp_stdio_modern => modern(FASTMCP, Over::Stdio).without(&[NO_LISTEN, NO_SUBSCRIBE]);
+    fastmcp_http_modern => modern(FASTMCP, Over::Http).without(&[NO_LISTEN, NO_SUBSCRIBE]);
+    fastmcp_stdio_legacy => legacy(FASTMCP, Over::Stdio).without(&[NO_SUBSCRIBE]);
+    fastmcp_http_legacy => legacy(FASTMCP, Over::Http).without(&[NO_SUBSCRIBE]);
+    fastmcp_sse => sse(FASTMCP).without(&[NO_SUBSCRIBE]);
+    sdk_http_legacy_behind_a_door => legacy(SDK, Over::Http).behind_a_door().without(&[NO_LIE, NO_SUBSCRIBE]);
+    fastmcp_sse_behind_a_door => sse(FASTMCP).behind_a_door().without(&[NO_SUBSCRIBE]);
+    fastmcp_stdio_modern_behind_a_door =>
+        modern(FASTMCP, Over::Stdio).behind_a_door().without(&[NO_LISTEN, NO_SUBSCRIBE]);
 }

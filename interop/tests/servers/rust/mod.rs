@@ -1,13 +1,13 @@
 //! rmcp, the official Rust SDK.
 
-mod trouble;
+mod failures;
 
 use tidegate_client::EraChoice;
 use tidegate_protocol::Revision;
 
 use crate::meeting::Over;
 use crate::server::Program;
-use crate::vocabulary::{UnknownTool, Way, speak};
+use crate::vocabulary::{UnknownTool, Way, speaks};
 
 fn program(over: Over) -> Program {
     Program::new(env!("CARGO_BIN_EXE_rmcp-server"), &[over.name()])
@@ -26,58 +26,30 @@ fn way(over: Over, era: EraChoice, revision: Revision) -> Way {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn stdio_modern() {
-    speak(way(Over::Stdio, EraChoice::Auto, Revision::V2026_07_28)).await;
+fn modern(over: Over) -> Way {
+    way(over, EraChoice::Auto, Revision::V2026_07_28)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn http_modern() {
-    speak(way(Over::Http, EraChoice::Auto, Revision::V2026_07_28)).await;
+fn legacy(over: Over) -> Way {
+    way(over, EraChoice::Legacy, Revision::V2025_11_25)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn stdio_legacy() {
-    speak(way(Over::Stdio, EraChoice::Legacy, Revision::V2025_11_25)).await;
+/// A server that knows no other era, which our client has to find out.
+fn only_legacy(over: Over) -> Way {
+    way(over, EraChoice::Auto, Revision::V2025_11_25).arg("legacy")
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn http_legacy() {
-    speak(way(Over::Http, EraChoice::Legacy, Revision::V2025_11_25)).await;
-}
-
-/// A server that knows no other era is found out.
-#[tokio::test(flavor = "multi_thread")]
-async fn stdio_legacy_found() {
-    let mut way = way(Over::Stdio, EraChoice::Auto, Revision::V2025_11_25);
-    way.program = way.program.arg("legacy");
-    speak(way).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn http_legacy_found() {
-    let mut way = way(Over::Http, EraChoice::Auto, Revision::V2025_11_25);
-    way.program = way.program.arg("legacy");
-    speak(way).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn stdio_modern_behind_a_door() {
-    speak(way(Over::Stdio, EraChoice::Auto, Revision::V2026_07_28).behind_a_door()).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn http_modern_behind_a_door() {
-    speak(way(Over::Http, EraChoice::Auto, Revision::V2026_07_28).behind_a_door()).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn stdio_legacy_behind_a_door() {
-    speak(way(Over::Stdio, EraChoice::Legacy, Revision::V2025_11_25).behind_a_door()).await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn http_legacy_behind_a_door() {
-    let without = &[("log", "rmcp writes it to the side stream, where it belongs to no caller")];
-    speak(Way { without, ..way(Over::Http, EraChoice::Legacy, Revision::V2025_11_25).behind_a_door() }).await;
+speaks! {
+    stdio_modern => modern(Over::Stdio);
+    http_modern => modern(Over::Http);
+    stdio_legacy => legacy(Over::Stdio);
+    http_legacy => legacy(Over::Http);
+    stdio_legacy_found => only_legacy(Over::Stdio);
+    http_legacy_found => only_legacy(Over::Http);
+    stdio_modern_behind_a_door => modern(Over::Stdio).behind_a_door();
+    http_modern_behind_a_door => modern(Over::Http).behind_a_door();
+    stdio_legacy_behind_a_door => legacy(Over::Stdio).behind_a_door();
+    http_legacy_behind_a_door => legacy(Over::Http)
+        .behind_a_door()
+        .without(&[("log", "rmcp writes it to the side stream, where it belongs to no caller")]);
 }

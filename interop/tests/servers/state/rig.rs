@@ -5,7 +5,7 @@ use tidegate_client::{Client, ElicitAnswer, EraChoice, Handlers, Target};
 
 use crate::gateway::{Gateway, tools};
 use crate::meeting::Over;
-use crate::place;
+use crate::paths;
 use crate::server::Program;
 
 /// What a client says it can do.
@@ -32,7 +32,7 @@ fn command(server: &str) -> Vec<String> {
         "browser" => "@playwright/mcp/cli.js",
         _ => unreachable!(),
     };
-    let mut command = vec![place::node(), place::package(script)];
+    let mut command = vec![paths::node(), paths::package(script)];
     if server == "browser" {
         command.extend(["--headless", "--isolated", "--no-sandbox", "--executable-path"].map(str::to_owned));
         command.push(chromium());
@@ -51,7 +51,7 @@ fn chromium() -> String {
 
 /// A configuration with these servers.
 fn configuration(servers: &[&str], name: &str) -> String {
-    let dir = place::scratch(&format!("state/{name}"));
+    let dir = paths::scratch(&format!("state/{name}"));
     let entry = |server: &&str| {
         let command = command(server);
         format!(
@@ -119,7 +119,7 @@ impl Rig {
 pub(crate) async fn over_stdio(servers: &[&str], kind: Kind) -> Client {
     let file = configuration(servers, &format!("stdio-{}-{kind:?}", servers.join("-")));
     let client =
-        connect(Program::new(place::tidegate(), &["serve", "--stdio", "--config", &file]).target(), kind)
+        connect(Program::new(paths::tidegate(), &["serve", "--stdio", "--config", &file]).target(), kind)
             .await;
     for _ in 0..600 {
         let listed = client.request("tools/list", json!({})).await.expect("tools");

@@ -9,12 +9,6 @@ use crate::oauth::{
 
 const SERVER: &str = "https://mcp.example/mcp?key=k";
 
-/// A directory that is not there yet.
-pub(super) fn scratch(name: &str) -> PathBuf {
-    let number = crate::oauth::jwt::random_text::<16>();
-    std::env::temp_dir().join(format!("tidegate-{name}-{}-{number}", std::process::id())).join("tokens")
-}
-
 fn credentials(server: &str, issuer: &str, saved_at: u64) -> Credentials {
     Credentials {
         server: server.to_owned(),
@@ -45,7 +39,8 @@ fn credentials(server: &str, issuer: &str, saved_at: u64) -> Credentials {
 
 #[tokio::test]
 async fn stores_keep_servers_and_issuers_apart() {
-    let directory = scratch("keep");
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("tokens");
     let stores: [Box<dyn TokenStore>; 2] =
         [Box::new(MemoryStore::new()), Box::new(FileStore::at(&directory))];
     for store in stores {
@@ -66,7 +61,6 @@ async fn stores_keep_servers_and_issuers_apart() {
         assert!(store.load(SERVER).await.unwrap().is_empty());
         assert_eq!(store.load(&other.server).await.unwrap(), [other]);
     }
-    std::fs::remove_dir_all(directory.parent().unwrap()).unwrap();
 }
 
 #[cfg(unix)]
@@ -75,7 +69,8 @@ async fn only_the_owner_can_read_files() {
     use std::os::unix::fs::PermissionsExt;
 
     let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    let directory = scratch("mode");
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("tokens");
     // A directory that somebody left open is closed.
     std::fs::create_dir_all(&directory).unwrap();
     std::fs::set_permissions(&directory, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -93,12 +88,12 @@ async fn only_the_owner_can_read_files() {
         assert_eq!(mode(file), 0o600, "{file:?}");
     }
     drop(guard);
-    std::fs::remove_dir_all(directory.parent().unwrap()).unwrap();
 }
 
 #[tokio::test]
 async fn only_one_at_a_time_gets_tokens() {
-    let directory = scratch("lock");
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("tokens");
     let stores: [[Box<dyn TokenStore>; 2]; 2] =
         [[Box::new(FileStore::at(&directory)), Box::new(FileStore::at(&directory))], {
             let store = MemoryStore::new();
@@ -111,12 +106,12 @@ async fn only_one_at_a_time_gets_tokens() {
         drop(guard);
         other.lock(SERVER, Duration::from_secs(1)).await.unwrap();
     }
-    std::fs::remove_dir_all(directory.parent().unwrap()).unwrap();
 }
 
 #[tokio::test]
 async fn damaged_files_are_passed_over_and_replaced() {
-    let directory = scratch("damage");
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("tokens");
     let store = FileStore::at(&directory);
     let own = credentials(SERVER, "https://one.example", 1);
     store.save(&own).await.unwrap();
@@ -124,24 +119,23 @@ async fn damaged_files_are_passed_over_and_replaced() {
     assert!(store.load(SERVER).await.unwrap().is_empty());
     store.save(&own).await.unwrap();
     assert_eq!(store.load(SERVER).await.unwrap(), [own]);
-    std::fs::remove_dir_all(directory.parent().unwrap()).unwrap();
 }
 
 #[tokio::test]
 async fn trouble_with_files_is_explained() {
-    let directory = scratch("trouble");
-    std::fs::create_dir_all(directory.parent().unwrap()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("tokens");
     // A file where the directory should be.
     std::fs::write(&directory, "").unwrap();
     let store = FileStore::at(&directory);
     let error = store.save(&credentials(SERVER, "https://one.example", 1)).await.unwrap_err();
     assert!(error.detail().contains("check the permissions of"), "{error}");
-    std::fs::remove_dir_all(directory.parent().unwrap()).unwrap();
 }
 
 #[tokio::test]
 async fn readers_never_see_half_a_file() {
-    let directory = scratch("atomic");
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("tokens");
     let store = FileStore::at(&directory);
     let own = credentials(SERVER, "https://one.example", 1);
     store.save(&own).await.unwrap();
@@ -157,5 +151,4 @@ async fn readers_never_see_half_a_file() {
         assert_eq!(store.load(SERVER).await.unwrap().len(), 1);
     }
     writer.await.unwrap();
-    std::fs::remove_dir_all(directory.parent().unwrap()).unwrap();
 }

@@ -61,7 +61,8 @@ async fn programs_need_a_client_and_a_proof() {
 async fn workloads() {
     let world = World::new().await;
     world.plan().server = json!({"registration_endpoint": null, "authorization_endpoint": null});
-    let path = std::env::temp_dir().join(format!("tidegate-workload-{}", std::process::id()));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("token");
     std::fs::write(&path, "a.b.c\n").unwrap();
     let grant = Grant::Workload(Assertion::file(&path));
     let oauth = world.builder().client(Client::public("me")).grant(grant).build().unwrap();

@@ -135,7 +135,8 @@ async fn a_late_refusal_of_an_old_token_changes_nothing() {
 
 #[tokio::test]
 async fn processes_that_share_a_store_renew_once() {
-    let directory = super::files::scratch("share");
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path().join("tokens");
     let store = FileStore::at(&directory);
     let world = World::new().await;
     world.call(&world.builder().store(store.clone()).build().unwrap()).await.unwrap();
@@ -154,7 +155,6 @@ async fn processes_that_share_a_store_renew_once() {
     let calls = all.iter().map(|oauth| world.call(oauth));
     assert!(futures_util::future::join_all(calls).await.into_iter().all(|outcome| outcome.unwrap() == 200));
     assert_eq!(refreshes(&world), 2);
-    std::fs::remove_dir_all(directory.parent().unwrap()).unwrap();
 }
 
 #[tokio::test]

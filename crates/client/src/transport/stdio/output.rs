@@ -103,9 +103,15 @@ impl Output {
         self.inbox.message(message, None);
     }
 
+    /// What the server wrote wrong is no mistake of whoever called it: no parse error, no invalid request.
     fn unreadable(&self, malformed: &Malformed) -> Error {
         let what = format!("the server process {:?} sent a broken message: {}", self.name, malformed.error);
-        Error::new(malformed.error.symbol(), what)
+        let symbol = match malformed.error.symbol() {
+            Symbol::TooLarge => Symbol::TooLarge,
+            // Not `Unavailable`: the process is still there.
+            _ => Symbol::Internal,
+        };
+        Error::new(symbol, what)
     }
 
     /// Programs print banners and logs where only messages belong. Told once, so that somebody can set it right.

@@ -3,11 +3,11 @@
 pub(crate) mod http;
 pub(crate) mod process;
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use tempfile::TempPath;
 use tidegate_client::{Command, EraChoice, Target};
 use tidegate_edge::Eras;
 use tidegate_gateway::{ServerSettings, Source};
@@ -53,7 +53,7 @@ pub(crate) struct Upstream {
 
 enum Reach {
     /// Processes read their mood from this file.
-    Stdio(PathBuf),
+    Stdio(TempPath),
     Http(http::Site),
 }
 
@@ -62,8 +62,7 @@ impl Upstream {
         let era = if number.is_multiple_of(2) { EraChoice::Modern } else { EraChoice::Legacy };
         let reach = match number % 4 {
             0 | 1 => {
-                let name = format!("tidegate-chaos-{}-{number}", std::process::id());
-                let file = std::env::temp_dir().join(name);
+                let file = tempfile::NamedTempFile::new().unwrap().into_temp_path();
                 std::fs::write(&file, Mood::Fine.name()).unwrap();
                 Reach::Stdio(file)
             }

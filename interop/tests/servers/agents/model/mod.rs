@@ -118,11 +118,11 @@ fn named(events: &[Value]) -> String {
 pub(crate) struct Model {
     /// Where it listens, without a path.
     pub(crate) url: String,
-    kept: Arc<Kept>,
+    state: Arc<ModelState>,
     serving: JoinHandle<()>,
 }
 
-struct Kept {
+struct ModelState {
     script: Script,
     asked: Mutex<Vec<(Wire, bool, Asked)>>,
     strange: Mutex<Vec<String>>,
@@ -133,24 +133,24 @@ impl Model {
     pub(crate) async fn start(script: Script) -> Model {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let kept = Arc::new(Kept { script, asked: Mutex::default(), strange: Mutex::default() });
+        let state = Arc::new(ModelState { script, asked: Mutex::default(), strange: Mutex::default() });
         let router = Router::new()
             .fallback(answer)
             .layer(DefaultBodyLimit::max(LARGEST_REQUEST))
-            .with_state(Arc::clone(&kept));
+            .with_state(Arc::clone(&state));
         let serving = tokio::spawn(async move { axum::serve(listener, router).await.expect("it serves") });
-        Model { url, kept, serving }
+        Model { url, state, serving }
     }
 
     /// What it was asked: in which format, whether a stream was wanted, and what.
     pub(crate) fn asked(&self) -> Vec<(Wire, bool, Asked)> {
-        std::mem::take(&mut held(&self.kept.asked))
+        std::mem::take(&mut held(&self.state.asked))
     }
 
     /// What it was asked that is no business of a model's. It is also the proxy that agents have to go through, so this is
     /// where they wanted to go.
     pub(crate) fn strange(&self) -> Vec<String> {
-        std::mem::take(&mut held(&self.kept.strange))
+        std::mem::take(&mut held(&self.state.strange))
     }
 }
 
@@ -160,15 +160,15 @@ impl Drop for Model {
     }
 }
 
-async fn answer(State(kept): State<Arc<Kept>>, method: Method, uri: Uri, body: Bytes) -> Response {
+async fn answer(State(state): State<Arc<ModelState>>, method: Method, uri: Uri, body: Bytes) -> Response {
     let path = uri.path();
     let (Some(wire), Ok(request)) = (Wire::of(path), serde_json::from_slice::<Value>(&body)) else {
-        return aside(&kept, &method, &uri);
+        return aside(&state, &method, &uri);
     };
     let streams = request["stream"] == true || path.ends_with("streamGenerateContent");
     let asked = wire.read(&request);
-    let answer = kept.script.answer(&asked);
-    held(&kept.asked).push((wire, streams, asked));
+    let answer = state.script.answer(&asked);
+    held(&state.asked).push((wire, streams, asked));
     let (kind, text) = match streams {
         true => ("text/event-stream", wire.events(&answer)),
         false => ("application/json", wire.whole(&answer).to_string()),
@@ -177,7 +177,7 @@ async fn answer(State(kept): State<Arc<Kept>>, method: Method, uri: Uri, body: B
 }
 
 /// What is not a question to a model: some agents ask which models there are, or count tokens first.
-fn aside(kept: &Kept, method: &Method, uri: &Uri) -> Response {
+fn aside(state: &ModelState, method: &Method, uri: &Uri) -> Response {
     let json =
         |value: Value| ([(header::CONTENT_TYPE, "application/json")], value.to_string()).into_response();
     let path = uri.path();
@@ -188,7 +188,7 @@ fn aside(kept: &Kept, method: &Method, uri: &Uri) -> Response {
     if path.ends_with("/count_tokens") {
         return json(json!({"input_tokens": 1}));
     }
-    held(&kept.strange).push(format!("{method} {uri}"));
+    held(&state.strange).push(format!("{method} {uri}"));
     StatusCode::NOT_FOUND.into_response()
 }
 

@@ -18,7 +18,7 @@ async fn messages_go_there_and_back() {
     assert_eq!(events.next().await, "!n {}");
     child.send(format!("[{},7,{}]", request(2), request(3)).as_bytes()).unwrap();
     assert_eq!(events.next().await, "?2 m");
-    assert!(events.next().await.starts_with("spoiled None INVALID_REQUEST"));
+    assert!(events.next().await.starts_with("spoiled None INTERNAL_ERROR"));
     assert_eq!(events.next().await, "?3 m");
     child.close().await;
     assert_eq!(events.rest().await, [r#"closed the connection to the server process "test" was closed"#]);
@@ -87,16 +87,20 @@ async fn garbage_between_messages_is_skipped() {
         echo '{"jsonrpc":"2.0","id":3,"result":{"n":NaN}}'
         echo '{"result":{"n":NaN},"jsonrpc":"2.0","id":4}'
         echo '{"jsonrpc":"2.0","id":5,"method":"ask","params":[]}'
+        echo '{"jsonrpc":"2.0","id":7,"result":'$(printf '[%.0s' $(seq 200))$(printf ']%.0s' $(seq 200))'}'
         printf '{"jsonrpc":"2.0","id":6,"result":{}}'
     "#;
     let (_child, mut events) = start(script, &settings());
     assert_eq!(events.next().await, "=1 {}");
     for id in ["Some(3)", "Some(4)"] {
         let event = events.next().await;
-        let start = format!(r#"spoiled {id} PARSE_ERROR: the server process "test" sent a broken message: "#);
+        let start =
+            format!(r#"spoiled {id} INTERNAL_ERROR: the server process "test" sent a broken message: "#);
         assert!(event.starts_with(&start), "{event}");
     }
-    assert!(events.next().await.starts_with("spoiled None INVALID_PARAMS"));
+    assert!(events.next().await.starts_with("spoiled None INTERNAL_ERROR"));
+    let deep = events.next().await;
+    assert!(deep.starts_with("spoiled Some(7) INTERNAL_ERROR") && deep.contains("nested deeper"), "{deep}");
     assert_eq!(events.next().await, "=6 {}");
     assert_eq!(events.rest().await, [r#"closed the server process "test" exited with status 0"#]);
 }

@@ -8,7 +8,7 @@ use super::{Command, Exit, Failure, QUIET};
 use crate::builtins::registry;
 
 /// The commands of a server: an enum with one variant for each.
-pub(crate) trait Brings: Subcommand + Send + 'static {
+pub(crate) trait ServerCommands: Subcommand + Send + 'static {
     /// Whether programs read the output.
     fn is_json(&self) -> bool;
     /// Does it.
@@ -16,35 +16,35 @@ pub(crate) trait Brings: Subcommand + Send + 'static {
 }
 
 /// The commands of a server, without their type.
-pub(crate) struct Brought {
+pub(crate) struct CommandSet {
     /// What the list of all commands has above them.
     pub(crate) title: &'static str,
     add: fn(Clap) -> Clap,
     has: fn(&str) -> bool,
-    read: fn(&ArgMatches) -> Result<Box<dyn Ready>, clap::Error>,
+    read: fn(&ArgMatches) -> Result<Box<dyn ParsedCommand>, clap::Error>,
 }
 
-type Running = Pin<Box<dyn Future<Output = Result<Exit, Failure>> + Send>>;
+type CommandFuture = Pin<Box<dyn Future<Output = Result<Exit, Failure>> + Send>>;
 
 /// A command whose arguments were read.
-pub(crate) trait Ready: Send {
+pub(crate) trait ParsedCommand: Send {
     fn is_json(&self) -> bool;
-    fn run(self: Box<Self>) -> Running;
+    fn run(self: Box<Self>) -> CommandFuture;
 }
 
-impl<C: Brings> Ready for C {
+impl<C: ServerCommands> ParsedCommand for C {
     fn is_json(&self) -> bool {
-        Brings::is_json(self)
+        ServerCommands::is_json(self)
     }
 
-    fn run(self: Box<Self>) -> Running {
-        Box::pin(Brings::run(*self))
+    fn run(self: Box<Self>) -> CommandFuture {
+        Box::pin(ServerCommands::run(*self))
     }
 }
 
-impl Brought {
-    pub(crate) fn of<C: Brings>(title: &'static str) -> Brought {
-        Brought {
+impl CommandSet {
+    pub(crate) fn of<C: ServerCommands>(title: &'static str) -> CommandSet {
+        CommandSet {
             title,
             add: C::augment_subcommands,
             has: C::has_subcommand,
@@ -61,45 +61,45 @@ impl Brought {
 
 /// A command: one that is always there, or one that a server brings.
 pub(crate) enum AnyCommand {
-    Own(Command),
-    Brought(Box<dyn Ready>),
+    Core(Command),
+    OfServer(Box<dyn ParsedCommand>),
 }
 
 impl AnyCommand {
     /// Does it.
     pub(crate) async fn run(self) -> Result<Exit, Failure> {
         match self {
-            AnyCommand::Own(command) => Box::pin(command.run()).await,
-            AnyCommand::Brought(command) => command.run().await,
+            AnyCommand::Core(command) => Box::pin(command.run()).await,
+            AnyCommand::OfServer(command) => command.run().await,
         }
     }
 
     /// Which log lines are wanted if nobody says so.
     pub(crate) fn log_level(&self) -> Option<&'static str> {
         match self {
-            AnyCommand::Own(command) => command.log_level(),
-            AnyCommand::Brought(_) => Some(QUIET),
+            AnyCommand::Core(command) => command.log_level(),
+            AnyCommand::OfServer(_) => Some(QUIET),
         }
     }
 
     /// Whether programs read the output.
     pub(crate) fn is_json(&self) -> bool {
         match self {
-            AnyCommand::Own(command) => command.is_json(),
-            AnyCommand::Brought(command) => command.is_json(),
+            AnyCommand::Core(command) => command.is_json(),
+            AnyCommand::OfServer(command) => command.is_json(),
         }
     }
 }
 
-fn of_server(name: &str) -> Option<&'static Brought> {
-    registry().commands.iter().find(|brought| (brought.has)(name))
+fn of_server(name: &str) -> Option<&'static CommandSet> {
+    registry().commands.iter().find(|set| (set.has)(name))
 }
 
 impl FromArgMatches for AnyCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<AnyCommand, clap::Error> {
         match matches.subcommand_name().and_then(of_server) {
-            Some(brought) => (brought.read)(matches).map(AnyCommand::Brought),
-            None => Command::from_arg_matches(matches).map(AnyCommand::Own),
+            Some(set) => (set.read)(matches).map(AnyCommand::OfServer),
+            None => Command::from_arg_matches(matches).map(AnyCommand::Core),
         }
     }
 

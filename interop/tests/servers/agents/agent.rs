@@ -1,4 +1,4 @@
-//! [`Desk`]: where an agent works: a folder of its own, the address of the model, and the gateway with the tools.
+//! [`Workspace`]: where an agent works: a folder of its own, the address of the model, and the gateway with the tools.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use super::model::{Asked, Model, Wire};
 use super::script::{DONE, Script, flat};
 use crate::gateway::{Gateway, tools};
 use crate::meeting::{Over, eventually};
-use crate::place;
+use crate::paths;
 use crate::server::{Program, processes_with};
 
 /// How long an agent may take. They are done in seconds; the machine may be busy with others.
@@ -55,7 +55,7 @@ pub(crate) struct Agent {
 }
 
 /// Where it works.
-pub(crate) struct Desk {
+pub(crate) struct Workspace {
     /// Its folder, which is also its home.
     pub(crate) home: PathBuf,
     /// The model's address, without a path.
@@ -67,7 +67,7 @@ pub(crate) struct Desk {
     pub(crate) command: Vec<String>,
 }
 
-impl Desk {
+impl Workspace {
     /// A file in the folder, and its path.
     pub(crate) fn file(&self, name: &str, text: &str) -> String {
         let path = self.home.join(name);
@@ -79,15 +79,15 @@ impl Desk {
 
 impl Agent {
     /// Lets the program work that starts it, and fails if anything is not as it has to be.
-    pub(crate) async fn run(&self, program: impl FnOnce(&Desk) -> Program) {
+    pub(crate) async fn run(&self, program: impl FnOnce(&Workspace) -> Program) {
         let name = self.name;
-        let home = place::scratch(&format!("agents/{name}"));
+        let home = paths::scratch(&format!("agents/{name}"));
         let config = config(&home, if PORTABLE.contains(&name) { "portable" } else { "exact" });
         let model = Model::start(Script::new()).await;
         let (gateway, url, target) = match self.over {
             Over::Stdio => {
                 let target =
-                    Program::new(place::tidegate(), &["serve", "--stdio", "--config", &config]).target();
+                    Program::new(paths::tidegate(), &["serve", "--stdio", "--config", &config]).target();
                 (None, String::new(), target)
             }
             _ => {
@@ -98,9 +98,9 @@ impl Agent {
         };
         let offered = tools(target, &["memory_", "thinking_"].map(str::to_owned)).await;
         let command = ["serve", "--stdio", "--config", &config].map(str::to_owned);
-        let command = std::iter::once(place::tidegate()).chain(command).collect();
-        let desk = Desk { home, model: model.url.clone(), over: self.over, url, command };
-        let said = work(name, &desk, &program(&desk)).await;
+        let command = std::iter::once(paths::tidegate()).chain(command).collect();
+        let workspace = Workspace { home, model: model.url.clone(), over: self.over, url, command };
+        let said = work(name, &workspace, &program(&workspace)).await;
         if let Some(gateway) = gateway {
             gateway.stop().await;
         }
@@ -145,7 +145,7 @@ fn config(home: &Path, schemas: &str) -> String {
          [servers.thinking]\ncommand = {}\n",
         json!(schemas),
         json!(home.join("memory.db")),
-        json!(place::agent_node("npm-usual", thinking)),
+        json!(paths::agent_node("npm-usual", thinking)),
     );
     let path = home.join("tidegate.toml");
     fs::write(&path, text).expect("a writable target directory");
@@ -153,17 +153,19 @@ fn config(home: &Path, schemas: &str) -> String {
 }
 
 /// Runs the program to its end, and nothing that it started stays. Returns what it said.
-async fn work(name: &str, desk: &Desk, program: &Program) -> Result<String, String> {
-    let temporary = desk.home.join("tmp");
+async fn work(name: &str, workspace: &Workspace, program: &Program) -> Result<String, String> {
+    let temporary = workspace.home.join("tmp");
     fs::create_dir_all(&temporary).expect("a writable target directory");
-    let (out, err) = (desk.home.join("stdout.log"), desk.home.join("stderr.log"));
+    let (out, err) = (workspace.home.join("stdout.log"), workspace.home.join("stderr.log"));
     let file = |path: &Path| File::create(path).expect("a writable target directory");
     let mut command = Command::new(&program.program);
     // What this machine has in its environment is for nobody here, above all no key.
     command.args(&program.args).env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-    command.env("HOME", &desk.home).env("TMPDIR", &temporary).env("LANG", "C.UTF-8");
-    command.envs(["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"].map(|name| (name, &desk.model)));
-    command.envs(QUIET.iter().copied()).envs(&program.env).current_dir(&desk.home);
+    command.env("HOME", &workspace.home).env("TMPDIR", &temporary).env("LANG", "C.UTF-8");
+    command.envs(
+        ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"].map(|name| (name, &workspace.model)),
+    );
+    command.envs(QUIET.iter().copied()).envs(&program.env).current_dir(&workspace.home);
     // Files and no pipes: what outlives it would keep those open.
     command.stdin(Stdio::null()).stdout(file(&out)).stderr(file(&err)).process_group(0).kill_on_drop(true);
     let mut child = command.spawn().unwrap_or_else(|e| panic!("{name}: {}: {e}", program.program));
@@ -192,12 +194,12 @@ fn tail(text: &str) -> String {
 
 #[tokio::test]
 async fn nothing_that_an_agent_started_stays() {
-    let home = place::scratch("agents/shell");
+    let home = paths::scratch("agents/shell");
     let (over, url, command) = (Over::Http, String::new(), Vec::new());
-    let desk = Desk { home, model: "http://127.0.0.1:9".to_owned(), over, url, command };
+    let workspace = Workspace { home, model: "http://127.0.0.1:9".to_owned(), over, url, command };
     let mark = format!("6{}", std::process::id());
     let script = format!("sleep {mark} & echo $HOME $HTTPS_PROXY");
-    let said = work("shell", &desk, &Program::new("sh", &["-c", &script])).await.expect("it ends well");
-    assert_eq!(said.trim(), format!("{} {}", desk.home.display(), desk.model));
+    let said = work("shell", &workspace, &Program::new("sh", &["-c", &script])).await.expect("it ends well");
+    assert_eq!(said.trim(), format!("{} {}", workspace.home.display(), workspace.model));
     eventually("it is gone", async || processes_with(&mark) == 0).await;
 }

@@ -1,4 +1,4 @@
-//! [`Back`]: the way from a server of the program back to the gateway that it is behind.
+//! [`GatewayHandle`]: the way from a server of the program back to the gateway that it is behind.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -13,20 +13,20 @@ use tower::Service;
 /// The way back to a gateway, which is made before the gateway is, and leads nowhere once that is closed: so the two do
 /// not keep each other alive.
 #[derive(Clone, Default)]
-pub(super) struct Back(Arc<Mutex<Option<Gateway>>>);
+pub(super) struct GatewayHandle(Arc<Mutex<Option<Gateway>>>);
 
-impl Back {
+impl GatewayHandle {
     fn gateway(&self) -> MutexGuard<'_, Option<Gateway>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where it leads from now on.
-    pub(super) fn lead_to(&self, gateway: Option<Gateway>) {
+    pub(super) fn set(&self, gateway: Option<Gateway>) {
         *self.gateway() = gateway;
     }
 }
 
-impl Service<Call> for Back {
+impl Service<Call> for GatewayHandle {
     type Response = Reply;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Reply, Infallible>> + Send>>;

@@ -4,7 +4,7 @@ const HOST: &str = "PERCOLATE_API_HOST";
 const PORT: &str = "PERCOLATE_API_PORT";
 
 /// The usual address, with the host and the port that the environment names instead of its own.
-pub(super) fn of_environment(
+pub(super) fn from_environment(
     usual: &str,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<String, String> {
@@ -34,11 +34,11 @@ mod tests {
     #[test]
     fn the_environment_names_host_and_port() {
         let place = |host: &str, port: &str| {
-            of_environment("127.0.0.1:8765", |name| {
+            from_environment("127.0.0.1:8765", |name| {
                 Some(if name == HOST { host.to_owned() } else { port.to_owned() })
             })
         };
-        assert_eq!(of_environment("127.0.0.1:8765", |_| None).as_deref(), Ok("127.0.0.1:8765"));
+        assert_eq!(from_environment("127.0.0.1:8765", |_| None).as_deref(), Ok("127.0.0.1:8765"));
         assert_eq!(place("", "9000").as_deref(), Ok("127.0.0.1:9000"));
         assert_eq!(place("localhost", " ").as_deref(), Ok("localhost:8765"));
         assert_eq!(place("::1", "1").as_deref(), Ok("[::1]:1"));

@@ -6,7 +6,7 @@ use tidegate::edge::http::Page;
 use tidegate_config::{DisabledCause, DisabledServer};
 use tidegate_gateway::{Gateway, Health, ServerStatus};
 
-use super::page::Link;
+use super::builtin_pages::PageLink;
 use crate::term::clean;
 
 /// Where its style is. Pages may have no style of their own, so that nobody can smuggle one in.
@@ -14,21 +14,21 @@ const STYLE_PATH: &str = "/tidegate.css";
 
 /// Who can see the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum Audience {
     /// Whoever is on this machine.
-    Here,
+    Local,
     /// Others as well. They are told no more than callers are: where programs are and what they wrote is for the log.
-    Elsewhere,
+    Remote,
 }
 
 /// The page and its style. `url` is where the endpoint is, `links` to the pages of servers that are served.
 pub(super) fn pages(
     gateway: Gateway,
     url: String,
-    seen: Seen,
-    links: impl Fn() -> Vec<Link> + Send + Sync + 'static,
+    audience: Audience,
+    links: impl Fn() -> Vec<PageLink> + Send + Sync + 'static,
 ) -> [Page; 2] {
-    let make = move || page(&gateway.status(), &gateway.disabled(), &url, seen, &links());
+    let make = move || page(&gateway.status(), &gateway.disabled(), &url, audience, &links());
     [
         Page::made("/", "text/html; charset=utf-8", make),
         Page::new(STYLE_PATH, "text/css; charset=utf-8", STYLE),
@@ -39,8 +39,8 @@ fn page(
     servers: &[ServerStatus],
     disabled: &[DisabledServer],
     url: &str,
-    seen: Seen,
-    links: &[Link],
+    audience: Audience,
+    links: &[PageLink],
 ) -> String {
     let url = escape(url);
     let is_starting = servers.iter().any(|server| server.health == Health::Starting);
@@ -68,8 +68,8 @@ fn page(
                  COMMAND</code>.</p>\n";
     } else {
         html += "<table>\n<thead><tr><th>Server</th><th>State</th><th>Tools</th></tr></thead>\n<tbody>\n";
-        servers.iter().for_each(|server| html += &row(server, seen));
-        disabled.iter().for_each(|server| html += &disabled_row(server, seen));
+        servers.iter().for_each(|server| html += &row(server, audience));
+        disabled.iter().for_each(|server| html += &disabled_row(server, audience));
         html += "</tbody>\n</table>\n";
     }
     for link in links {
@@ -78,13 +78,13 @@ fn page(
     html + "</main>\n</body>\n</html>\n"
 }
 
-fn row(server: &ServerStatus, seen: Seen) -> String {
+fn row(server: &ServerStatus, audience: Audience) -> String {
     let state = match &server.health {
         Health::Starting => "starting".to_owned(),
         Health::Ready => "ready".to_owned(),
         Health::Resting => "stopped until it is called".to_owned(),
         Health::Down { why, told } => {
-            let reason = if seen == Seen::Here { why } else { told };
+            let reason = if audience == Audience::Local { why } else { told };
             format!("not available<br><small>{}</small>", escape(reason))
         }
         _ => escape(server.health.as_str()),
@@ -97,9 +97,9 @@ fn row(server: &ServerStatus, seen: Seen) -> String {
     )
 }
 
-fn disabled_row(server: &DisabledServer, seen: Seen) -> String {
-    let reason = match (seen, server.cause) {
-        (Seen::Here, _) | (_, DisabledCause::Off) => server.reason.clone(),
+fn disabled_row(server: &DisabledServer, audience: Audience) -> String {
+    let reason = match (audience, server.cause) {
+        (Audience::Local, _) | (_, DisabledCause::Off) => server.reason.clone(),
         _ => "its configuration is incomplete".to_owned(),
     };
     format!(
@@ -185,11 +185,11 @@ mod tests {
             server("<script>alert('x')</script>", down, 0),
             server("files", Health::Resting, 11),
         ];
-        let memory = Link { title: "Memory", words: "Browse the memory", path: "/memory" };
+        let memory = PageLink { title: "Memory", words: "Browse the memory", path: "/memory" };
         let disabled = disabled();
-        let html = page(&servers, &disabled, "http://127.0.0.1:8765/mcp", Seen::Elsewhere, &[memory]);
+        let html = page(&servers, &disabled, "http://127.0.0.1:8765/mcp", Audience::Remote, &[memory]);
         assert!(!html.contains("GITHUB_TOKEN"), "{html}");
-        let here = page(&servers, &disabled, "u", Seen::Here, &[]);
+        let here = page(&servers, &disabled, "u", Audience::Local, &[]);
         for part in ["/srv/secret", "the environment variable GITHUB_TOKEN is not set", "enabled = false"] {
             assert!(here.contains(part), "{part} is missing in {here}");
         }
@@ -210,8 +210,8 @@ mod tests {
     #[test]
     fn it_looks_again_while_a_server_starts() {
         let starting = [server("time", Health::Starting, 0)];
-        let html = page(&starting, &[], "http://127.0.0.1:8765/mcp", Seen::Here, &[]);
+        let html = page(&starting, &[], "http://127.0.0.1:8765/mcp", Audience::Local, &[]);
         assert!(html.contains("http-equiv=\"refresh\"") && !html.contains("Browse the memory"), "{html}");
-        assert!(page(&[], &[], "u", Seen::Here, &[]).contains("No servers yet"));
+        assert!(page(&[], &[], "u", Audience::Local, &[]).contains("No servers yet"));
     }
 }

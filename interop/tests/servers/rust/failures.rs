@@ -7,7 +7,7 @@ use tidegate_client::{AppError, Change, Client, EraChoice, Filter, Target};
 use tidegate_protocol::Revision;
 
 use super::program;
-use crate::life;
+use crate::lifecycle;
 use crate::meeting::{Meeting, Over, eventually, held, soon};
 use crate::server::{Program, Serving, kill, processes_with};
 
@@ -142,7 +142,7 @@ async fn several_questions_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_starts_slowly() {
     for words in ["stdio", "stdio legacy"] {
-        life::starts_slowly(&format!("'{}' {words}", program(Over::Stdio).program), &[]).await;
+        lifecycle::starts_slowly(&format!("'{}' {words}", program(Over::Stdio).program), &[]).await;
     }
 }
 
@@ -170,7 +170,7 @@ async fn a_subscription_outlives_a_server_that_listens() {
         let meeting = Meeting::open(&program(Over::Http), Over::Http, "", era).await;
         let filter = Filter { tools: true, ..Filter::default() };
         let changes = meeting.client.subscribe(filter).await.expect("a subscription");
-        let _again = life::restarted(&meeting, &program(Over::Http));
+        let _again = lifecycle::restarted(&meeting, &program(Over::Http));
         assert_eq!(soon("the gap", changes.next()).await, Some(Change::Tools), "{era:?}");
         meeting.text("grow", Value::Null).await;
         assert_eq!(soon("a change at the new server", changes.next()).await, Some(Change::Tools), "{era:?}");

@@ -5,16 +5,16 @@ use std::path::Path;
 use tidegate_config::{ServerSettings, Settings};
 use tidegate_gateway::Pin;
 
-use super::changes::Wanted;
+use super::changes::Selection;
 use crate::commands::display::Display;
 use crate::commands::exit::Exit;
 use crate::commands::failure::Failure;
-use crate::commands::find::Place;
-use crate::commands::reach::reach;
-use crate::commands::several;
+use crate::commands::inspect::inspect;
+use crate::commands::jobs;
+use crate::commands::resolve::ResolvedServer;
 
 /// What a server lists now.
-pub(super) struct Listed {
+pub(super) struct ServerTools {
     pub(super) server: String,
     /// All its tools, or why they are not known.
     pub(super) tools: Result<Vec<Tool>, Failure>,
@@ -27,9 +27,14 @@ pub(super) struct Tool {
     pub(super) pin: Pin,
 }
 
-/// Asks all servers that are wanted, a few at a time. They come back in the order of the configuration.
-pub(super) async fn all(settings: &Settings, file: &Path, wanted: &Wanted, display: &Display) -> Vec<Listed> {
-    let servers = settings.servers.iter().filter(|server| wanted.server(&server.name)).cloned();
+/// Asks all servers that are selected, a few at a time. They come back in the order of the configuration.
+pub(super) async fn list_all(
+    settings: &Settings,
+    file: &Path,
+    selection: &Selection,
+    display: &Display,
+) -> Vec<ServerTools> {
+    let servers = settings.servers.iter().filter(|server| selection.server(&server.name)).cloned();
     let (names, jobs): (Vec<_>, Vec<_>) = servers
         .map(|server| {
             let file = file.to_owned();
@@ -37,14 +42,14 @@ pub(super) async fn all(settings: &Settings, file: &Path, wanted: &Wanted, displ
         })
         .unzip();
     let none = || Err(Failure::new(Exit::Unavailable, "the attempt ended unexpectedly"));
-    let listed = several::each("Reading the tools of", jobs, display).await;
+    let listed = jobs::run_all("Reading the tools of", jobs, display).await;
     let listed = names.into_iter().zip(listed);
-    listed.map(|(server, tools)| Listed { server, tools: tools.unwrap_or_else(none) }).collect()
+    listed.map(|(server, tools)| ServerTools { server, tools: tools.unwrap_or_else(none) }).collect()
 }
 
 async fn tools(server: &ServerSettings, file: &Path) -> Result<Vec<Tool>, Failure> {
-    let reached = reach(&Place::configured(server, file)?).await?;
-    let each = reached.tools.iter().map(|tool| Tool {
+    let inspected = inspect(&ResolvedServer::configured(server, file)?).await?;
+    let each = inspected.tools.iter().map(|tool| Tool {
         name: tool.name().to_owned(),
         offered: server.offers(tool.name()),
         pin: Pin::of(tool.definition()),

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use tidegate::protocol::Profile;
 use tidegate_client::{Command, EntrySettings, ServersFile, Target, is_project_file, well_known_files};
 use tidegate_config::{Config, DisabledServer, ServerSettings, Settings, Source};
+use tidegate_service::likely_names;
 
 use super::builtin::Builtin;
 use super::configuration;
@@ -18,9 +19,9 @@ use super::failure::Failure;
 use super::{elicit, output};
 use crate::term::clean;
 
-/// A server that was found.
+/// A server that a word of the command line means, or that the configuration has.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct ResolvedServer {
     /// Its name.
     pub(crate) name: String,
     /// What to connect to.
@@ -35,14 +36,14 @@ pub(crate) struct Place {
     pub(crate) builtin: Option<Builtin>,
 }
 
-impl Place {
+impl ResolvedServer {
     /// A server that no configuration of the gateway knows.
-    pub(crate) fn new(name: String, target: Target, file: Option<PathBuf>) -> Place {
-        Place { name, target, file, terms: EntrySettings::default(), settings: None, builtin: None }
+    pub(crate) fn new(name: String, target: Target, file: Option<PathBuf>) -> ResolvedServer {
+        ResolvedServer { name, target, file, terms: EntrySettings::default(), settings: None, builtin: None }
     }
 
     /// A server of the gateway's configuration.
-    pub(crate) fn configured(server: &ServerSettings, file: &Path) -> Result<Place, Failure> {
+    pub(crate) fn configured(server: &ServerSettings, file: &Path) -> Result<ResolvedServer, Failure> {
         let (target, builtin) = match &server.source {
             Source::Target(target) => (target.clone(), None),
             Source::Builtin(name) => {
@@ -50,7 +51,7 @@ impl Place {
                 (builtin.target.clone(), Some(builtin))
             }
         };
-        Ok(Place {
+        Ok(ResolvedServer {
             name: server.name.clone(),
             target,
             file: Some(file.to_owned()),
@@ -61,8 +62,8 @@ impl Place {
     }
 
     /// A server that is part of the program, where no configuration names it.
-    fn builtin(server: &ServerSettings) -> Result<Place, Failure> {
-        Ok(Place { file: None, ..Place::configured(server, Path::new(""))? })
+    fn builtin(server: &ServerSettings) -> Result<ResolvedServer, Failure> {
+        Ok(ResolvedServer { file: None, ..ResolvedServer::configured(server, Path::new(""))? })
     }
 
     /// What it is, for people, without secrets.
@@ -75,18 +76,26 @@ impl Place {
 }
 
 /// Finds the server that is meant.
-pub(crate) fn find(word: &str, config: Option<&Path>) -> Result<Place, Failure> {
+pub(crate) fn resolve(word: &str, config: Option<&Path>) -> Result<ResolvedServer, Failure> {
     let word = word.trim();
     if let Some(file) = config {
-        return if is_ours(file) { Gateway::load(file)?.entry(word) } else { elsewhere(word, config) };
+        return if is_tidegate_toml(file) {
+            GatewayConfig::load(file)?.entry(word)
+        } else {
+            outside_the_gateway(word, config)
+        };
     }
     if let Some((file, name)) = toml_and_name(word) {
-        return if is_ours(&file) { Gateway::load(&file)?.entry(name) } else { elsewhere(name, Some(&file)) };
+        return if is_tidegate_toml(&file) {
+            GatewayConfig::load(&file)?.entry(name)
+        } else {
+            outside_the_gateway(name, Some(&file))
+        };
     }
     if !is_name(word) {
-        return elsewhere(word, None);
+        return outside_the_gateway(word, None);
     }
-    let (gateway, broken) = match Gateway::of_serve() {
+    let (gateway, broken) = match GatewayConfig::of_serve() {
         Some(Ok(gateway)) => (Some(gateway), None),
         Some(Err(failure)) => (None, Some(failure)),
         None => (None, None),
@@ -94,7 +103,7 @@ pub(crate) fn find(word: &str, config: Option<&Path>) -> Result<Place, Failure> 
     if let Some(server) = gateway.as_ref().and_then(|gateway| gateway.get(word)) {
         return server;
     }
-    let others = others();
+    let others = editor_files();
     // As `tidegate serve` would serve it.
     let having = others.iter().filter(|file| file.names().any(|name| name == word));
     // The user's own come before those of the directory that somebody happens to be in.
@@ -102,37 +111,39 @@ pub(crate) fn find(word: &str, config: Option<&Path>) -> Result<Place, Failure> 
     let is_elsewhere = elsewhere_in.is_some();
     if word == "memory" && gateway.is_none() && broken.is_none() && !is_elsewhere {
         let settings = super::serve::unconfigured(word);
-        return Place::builtin(&settings.servers[0]);
+        return ResolvedServer::builtin(&settings.servers[0]);
     }
     if is_elsewhere || is_program(word) {
         if let Some(broken) = broken {
             output::note(&format!("note: tidegate.toml was not searched: {}", broken.line()));
         }
-        return elsewhere(word, elsewhere_in).and_then(trusted);
+        return outside_the_gateway(word, elsewhere_in).and_then(trusted);
     }
     if let Some(broken) = broken {
         return Err(broken);
     }
     let ours = gateway.iter().flat_map(|gateway| gateway.names().map(|name| (name, gateway.file.as_path())));
     let theirs = others.iter().flat_map(|file| file.names().map(|name| (name, file.origin())));
-    match nearest(word, ours.chain(theirs)) {
+    match nearest_with_files(word, ours.chain(theirs)) {
         Some(meant) => {
             Err(Failure::usage(format!("no server or program is named {word:?}; did you mean {meant}?")))
         }
         None => {
             Target::parse(word)?;
-            let known =
-                gateway.iter().flat_map(Gateway::names).chain(others.iter().flat_map(ServersFile::names));
+            let known = gateway
+                .iter()
+                .flat_map(GatewayConfig::names)
+                .chain(others.iter().flat_map(ServersFile::names));
             let mut known: Vec<String> = known.map(clean::name).collect();
             known.dedup();
             let failure = Failure::usage(format!("no server or program is named {word:?}"));
             Err(match known.len() {
-                0 => failure.next("Pass a URL, a command line, or the name of a server of tidegate.toml."),
+                0 => failure.advise("Pass a URL, a command line, or the name of a server of tidegate.toml."),
                 count if count > NAMED => {
                     known.truncate(NAMED);
-                    failure.next(format!("Known servers: {} and {} more", known.join(", "), count - NAMED))
+                    failure.advise(format!("Known servers: {} and {} more", known.join(", "), count - NAMED))
                 }
-                _ => failure.next(format!("Known servers: {}", known.join(", "))),
+                _ => failure.advise(format!("Known servers: {}", known.join(", "))),
             })
         }
     }
@@ -143,35 +154,35 @@ const NAMED: usize = 10;
 
 /// A server that was found by its name alone, unless it is one of a file that may be somebody else's, and nobody at the
 /// terminal says that it is fine.
-fn trusted(place: Place) -> Result<Place, Failure> {
-    let Some(file) = place.file.as_deref().filter(|file| is_project_file(file)) else { return Ok(place) };
-    let (name, file) = (clean::name(&place.name), clean::line(&file.display().to_string()));
+fn trusted(server: ResolvedServer) -> Result<ResolvedServer, Failure> {
+    let Some(file) = server.file.as_deref().filter(|file| is_project_file(file)) else { return Ok(server) };
+    let (name, file) = (clean::name(&server.name), clean::line(&file.display().to_string()));
     let question =
-        format!("{name:?} is defined in {file}, a file of this directory: {}", clean::place(&place.shown()));
+        format!("{name:?} is defined in {file}, a file of this directory: {}", clean::place(&server.shown()));
     match elicit::agrees(&question, "Use it?") {
-        true => Ok(place),
+        true => Ok(server),
         false => Err(Failure::usage(format!(
             "{name:?} is defined in {file}, a file of this directory that may not be yours, so it was not started"
         ))
-        .next(format!("If you trust it, name the file as well: {file}#{name}"))),
+        .advise(format!("If you trust it, name the file as well: {file}#{name}"))),
     }
 }
 
 /// The servers of a configuration of the gateway.
-pub(crate) struct Gateway {
+pub(crate) struct GatewayConfig {
     pub(crate) file: PathBuf,
     pub(crate) settings: Settings,
 }
 
-impl Gateway {
+impl GatewayConfig {
     /// Those of the configuration that `tidegate serve` would use, if there is one.
-    pub(crate) fn of_serve() -> Option<Result<Gateway, Failure>> {
-        Config::find(None).map(|file| Gateway::load(&file))
+    pub(crate) fn of_serve() -> Option<Result<GatewayConfig, Failure>> {
+        Config::find(None).map(|file| GatewayConfig::load(&file))
     }
 
-    pub(crate) fn load(file: &Path) -> Result<Gateway, Failure> {
+    pub(crate) fn load(file: &Path) -> Result<GatewayConfig, Failure> {
         let settings = configuration::load(file)?;
-        Ok(Gateway { file: file.to_owned(), settings })
+        Ok(GatewayConfig { file: file.to_owned(), settings })
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
@@ -180,32 +191,32 @@ impl Gateway {
     }
 
     /// The server of this name, if there is one.
-    fn get(&self, name: &str) -> Option<Result<Place, Failure>> {
+    fn get(&self, name: &str) -> Option<Result<ResolvedServer, Failure>> {
         if let Some(disabled) = self.settings.disabled.iter().find(|server| server.name == name) {
-            return Some(Err(unusable(disabled)));
+            return Some(Err(self::disabled(disabled)));
         }
         let server = self.settings.servers.iter().find(|server| server.name == name)?;
         tracing::info!(server = name, file = %self.file.display(), "using the server of this configuration");
         if tracing::enabled!(tracing::Level::INFO)
-            && let Some(other) = others().iter().find(|file| file.names().any(|other| other == name))
+            && let Some(other) = editor_files().iter().find(|file| file.names().any(|other| other == name))
         {
             let other = other.origin().display();
             tracing::info!(server = name, file = %other, "this file has a server of the same name, which is ignored");
         }
-        Some(Place::configured(server, &self.file))
+        Some(ResolvedServer::configured(server, &self.file))
     }
 
     /// The server of this name, or the only one if there is no name.
-    pub(crate) fn entry(&self, name: &str) -> Result<Place, Failure> {
+    pub(crate) fn entry(&self, name: &str) -> Result<ResolvedServer, Failure> {
         let file = self.file.display();
         match self.settings.servers.as_slice() {
-            [only] if name.is_empty() => Place::configured(only, &self.file),
+            [only] if name.is_empty() => ResolvedServer::configured(only, &self.file),
             [] if name.is_empty() => Err(Failure::usage(format!("{file} has no servers"))
-                .next("Add one with tidegate add NAME URL, or tidegate add NAME -- COMMAND.")),
+                .advise("Add one with tidegate add NAME URL, or tidegate add NAME -- COMMAND.")),
             _ if name.is_empty() => {
                 let names: Vec<_> = self.names().collect();
                 Err(Failure::usage(format!("{file} has several servers: {}", names.join(", ")))
-                    .next(format!("Choose one, such as: --config {file} {}", names[0])))
+                    .advise(format!("Choose one, such as: --config {file} {}", names[0])))
             }
             _ => self.get(name).unwrap_or_else(|| {
                 let meant = super::near(name, self.names());
@@ -214,7 +225,7 @@ impl Gateway {
                 let failure = Failure::usage(format!("{file} has no server {name:?}{meant}"));
                 Err(match names.is_empty() {
                     true => failure,
-                    false => failure.next(format!("Its servers: {}", names.join(", "))),
+                    false => failure.advise(format!("Its servers: {}", names.join(", "))),
                 })
             }),
         }
@@ -222,14 +233,14 @@ impl Gateway {
 }
 
 /// Why a server of the gateway cannot be used.
-pub(crate) fn unusable(server: &DisabledServer) -> Failure {
+pub(crate) fn disabled(server: &DisabledServer) -> Failure {
     let DisabledServer { name, reason, advice, .. } = server;
     let failure = Failure::usage(format!("the server {name:?} is disabled: {reason}"));
-    if advice.is_empty() { failure } else { failure.next(advice) }
+    if advice.is_empty() { failure } else { failure.advise(advice) }
 }
 
 /// Anything but a server of the gateway.
-fn elsewhere(word: &str, config: Option<&Path>) -> Result<Place, Failure> {
+fn outside_the_gateway(word: &str, config: Option<&Path>) -> Result<ResolvedServer, Failure> {
     let found = Target::find(word, config)?;
     if let Some(file) = &found.file {
         tracing::info!(server = found.name, file = %file.display(), "using the server of this file");
@@ -240,35 +251,29 @@ fn elsewhere(word: &str, config: Option<&Path>) -> Result<Place, Failure> {
     if found.disabled {
         output::note(&format!("note: {:?} is disabled in its file; using it anyway", found.name));
     }
-    Ok(Place { terms: found.settings, ..Place::new(found.name, found.target, found.file) })
+    Ok(ResolvedServer { terms: found.settings, ..ResolvedServer::new(found.name, found.target, found.file) })
 }
 
 /// A server that a command line starts.
-pub(crate) fn command(words: &[String]) -> Result<Place, Failure> {
+pub(crate) fn command_line(words: &[String]) -> Result<ResolvedServer, Failure> {
     let line = shlex::try_join(words.iter().map(String::as_str))
         .map_err(|_| Failure::usage("the command line contains a NUL character"))?;
     let target = Target::parse(&line)?;
-    Ok(Place::new(target.name(), target, None))
+    Ok(ResolvedServer::new(target.name(), target, None))
 }
 
 /// The files of editors and assistants that are there and can be read.
-fn others() -> Vec<ServersFile> {
+fn editor_files() -> Vec<ServersFile> {
     let files = well_known_files().into_iter().map(|(_, path)| path).filter(|path| path.is_file());
     files.filter_map(|path| ServersFile::load(path).ok()).collect()
 }
 
 /// Up to three names that are likely meant, with the files that have them.
-fn nearest<'a>(word: &str, names: impl Iterator<Item = (&'a str, &'a Path)>) -> Option<String> {
-    const LIKELY: f64 = 0.8;
+fn nearest_with_files<'a>(word: &str, names: impl Iterator<Item = (&'a str, &'a Path)>) -> Option<String> {
     const MOST: usize = 3;
-    let word = word.to_lowercase();
-    let mut likely: Vec<_> = names
-        .map(|(name, file)| (strsim::jaro_winkler(&word, &name.to_lowercase()), name, file))
-        .filter(|(likeness, ..)| *likeness >= LIKELY)
-        .collect();
-    likely.sort_by(|a, b| b.0.total_cmp(&a.0));
-    likely.dedup_by(|a, b| a.1 == b.1);
-    let shown = |(_, name, file): &(f64, &str, &Path)| {
+    let mut likely = likely_names(word, names);
+    likely.dedup_by(|a, b| a.0 == b.0);
+    let shown = |(name, file): &(&str, &Path)| {
         format!("{:?} ({})", clean::line(name), clean::line(&file.display().to_string()))
     };
     let likely: Vec<String> = likely.iter().take(MOST).map(shown).collect();
@@ -290,7 +295,7 @@ fn is_program(name: &str) -> bool {
 }
 
 /// Whether a file is a configuration of the gateway. Codex has its servers in a TOML file, too.
-pub(crate) fn is_ours(file: &Path) -> bool {
+pub(crate) fn is_tidegate_toml(file: &Path) -> bool {
     let is_toml = file.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"));
     is_toml && ServersFile::load(file).is_err()
 }
@@ -308,8 +313,8 @@ fn toml_and_name(text: &str) -> Option<(PathBuf, &str)> {
 }
 
 /// The address of a server, for what only servers at an address have.
-pub(crate) fn address(word: &str, config: Option<&Path>) -> Result<String, Failure> {
-    match find(word, config)?.target {
+pub(crate) fn url(word: &str, config: Option<&Path>) -> Result<String, Failure> {
+    match resolve(word, config)?.target {
         Target::Url(remote) => Ok(remote.url.to_string()),
         _ => Err(Failure::usage(
             "only servers with a URL have logins: pass one, such as https://example.com/mcp",

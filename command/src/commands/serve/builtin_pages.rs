@@ -11,10 +11,10 @@ use crate::builtins::registry;
 
 /// Which of them are served: those of servers that are configured. Clones are handles on the same.
 #[derive(Clone)]
-pub(super) struct BuiltinPages(Arc<[Served]>);
+pub(super) struct BuiltinPages(Arc<[ServedPages]>);
 
 /// The pages of one server.
-struct Served {
+struct ServedPages {
     /// The name of the server.
     builtin: &'static str,
     pages: Pages,
@@ -23,7 +23,7 @@ struct Served {
 
 /// Where somebody finds the pages of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Link {
+pub(super) struct PageLink {
     /// What they are called.
     pub(super) title: &'static str,
     /// The words of the link.
@@ -36,7 +36,7 @@ impl BuiltinPages {
     pub(super) fn of(settings: &Settings) -> BuiltinPages {
         let served = |builtin: &Builtin| {
             let pages = builtin.pages(&settings.listen.path)?;
-            Some(Served { builtin: builtin.name(), pages, is_served: AtomicBool::default() })
+            Some(ServedPages { builtin: builtin.name(), pages, is_served: AtomicBool::default() })
         };
         let pages = BuiltinPages(registry().builtins.iter().filter_map(served).collect());
         pages.follow(settings);
@@ -53,12 +53,12 @@ impl BuiltinPages {
     }
 
     /// Where those are that are served now.
-    pub(super) fn links(&self, endpoint: &str) -> Vec<Link> {
+    pub(super) fn links(&self, endpoint: &str) -> Vec<PageLink> {
         let served = self.0.iter().filter(|served| served.is_served.load(Ordering::Relaxed));
-        let link = |served: &Served| {
+        let link = |served: &ServedPages| {
             // An endpoint at the page's own path is what was asked for.
             let path = served.pages.path().filter(|path| *path != endpoint)?;
-            Some(Link { title: served.pages.title, words: served.pages.link, path })
+            Some(PageLink { title: served.pages.title, words: served.pages.link, path })
         };
         served.filter_map(link).collect()
     }

@@ -9,10 +9,10 @@ use tidegate_client::{Client, ClientSettings, ElicitAnswer, Handlers, Instances,
 use super::connection::{self, StartLimit};
 use super::exit::Exit;
 use super::failure::Failure;
-use super::find::Place;
+use super::resolve::ResolvedServer;
 
 /// What a server turned out to be.
-pub(crate) struct Reached {
+pub(crate) struct Inspection {
     /// What it says of itself.
     pub(crate) facts: ServerInfo,
     /// Its tools.
@@ -24,8 +24,8 @@ pub(crate) struct Reached {
 
 /// Connects to a server as the gateway would, and lists what it has. It may take as long to start as its `start_timeout`
 /// says.
-pub(crate) async fn reach(place: &Place) -> Result<Reached, Failure> {
-    let mut options = match &place.settings {
+pub(crate) async fn inspect(server: &ResolvedServer) -> Result<Inspection, Failure> {
+    let mut options = match &server.settings {
         Some(settings) => settings.options.clone(),
         None => ClientSettings::from_env(),
     };
@@ -34,13 +34,13 @@ pub(crate) async fn reach(place: &Place) -> Result<Reached, Failure> {
     options.retry = RetryPolicy::never();
     let limit = StartLimit::new(&options, None);
     let patience = options.timeout;
-    let (builder, words) = connection::builder(place, options, false)?;
+    let (builder, stderr) = connection::builder(server, options, false)?;
     // Some servers choose their tools by what their client can be asked for.
     let client = builder.handlers(declining()).lazy()?;
-    let reached = async {
-        let facts = connection::connected(&client, place, limit).await?;
+    let inspected = async {
+        let facts = connection::connected(&client, server, limit).await?;
         match tokio::time::timeout(patience, look(&client, facts)).await {
-            Ok(reached) => reached,
+            Ok(inspected) => inspected,
             Err(_) => {
                 let time = humantime::format_duration(patience);
                 let what =
@@ -49,9 +49,9 @@ pub(crate) async fn reach(place: &Place) -> Result<Reached, Failure> {
             }
         }
     };
-    let reached = reached.await;
+    let inspected = inspected.await;
     client.close().await;
-    reached.map_err(|failure| failure.said(words.get()))
+    inspected.map_err(|failure| failure.with_stderr(stderr.get()))
 }
 
 /// Declares what the gateway declares, so that a server offers what it will offer there. Nobody is asked anything.
@@ -63,7 +63,7 @@ fn declining() -> Handlers {
         .roots(Vec::new())
 }
 
-async fn look(client: &Client, facts: ServerInfo) -> Result<Reached, Failure> {
+async fn look(client: &Client, facts: ServerInfo) -> Result<Inspection, Failure> {
     let tools = if facts.has_capability("tools") { client.tools().await? } else { Vec::new() };
     let (mut resources, mut prompts) = (0, 0);
     // Tools are what matters; where there are none, something else does. `doctor` looks for what is wrong with that.
@@ -73,10 +73,10 @@ async fn look(client: &Client, facts: ServerInfo) -> Result<Reached, Failure> {
     if tools.is_empty() && facts.has_capability("prompts") {
         prompts = client.raw_prompts().await.map_or(0, |all| all.len());
     }
-    Ok(Reached { facts, tools, resources, prompts })
+    Ok(Inspection { facts, tools, resources, prompts })
 }
 
-impl Reached {
+impl Inspection {
     /// What it offers in a few words: `2 tools`, or `3 resources, 1 prompt`.
     pub(crate) fn offers(&self) -> String {
         let counted = |count: usize, what: &str| match count {

@@ -1,4 +1,4 @@
-//! [`Begun`]: a file that is there as a whole or not at all.
+//! [`AtomicFile`]: a file that is there as a whole or not at all.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use crate::commands::failure::Failure;
 
 /// A file that is being written: beside the one that it takes the place of when all of it is there.
-pub(super) struct Begun<'a> {
+pub(super) struct AtomicFile<'a> {
     file: &'a Path,
     /// Where it is written to.
     pub(super) to: PathBuf,
 }
 
-impl<'a> Begun<'a> {
-    pub(super) fn new(file: &'a Path) -> Result<Begun<'a>, Failure> {
+impl<'a> AtomicFile<'a> {
+    pub(super) fn new(file: &'a Path) -> Result<AtomicFile<'a>, Failure> {
         let name = file.file_name().ok_or_else(|| Failure::usage("FILE must have a file name"))?;
         let to = match file.metadata() {
             Ok(there) if there.is_dir() => {
@@ -28,7 +28,7 @@ impl<'a> Begun<'a> {
                 file.with_file_name(name)
             }
         };
-        Ok(Begun { file, to })
+        Ok(AtomicFile { file, to })
     }
 
     fn cannot(&self, error: &std::io::Error) -> Failure {
@@ -52,7 +52,7 @@ impl<'a> Begun<'a> {
     }
 }
 
-impl Drop for Begun<'_> {
+impl Drop for AtomicFile<'_> {
     fn drop(&mut self) {
         // What is finished is not there any more.
         if self.to != self.file {

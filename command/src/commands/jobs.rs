@@ -12,7 +12,7 @@ const AT_ONCE: usize = 4;
 
 /// Does all of this, a few at a time, and shows what is under way. The results come in the order of the jobs; `None` for one
 /// that broke.
-pub(crate) async fn each<T, F>(verb: &str, jobs: Vec<(String, F)>, display: &Display) -> Vec<Option<T>>
+pub(crate) async fn run_all<T, F>(verb: &str, jobs: Vec<(String, F)>, display: &Display) -> Vec<Option<T>>
 where
     T: Send + 'static,
     F: Future<Output = T> + Send + 'static,
@@ -69,7 +69,7 @@ mod tests {
             }
         };
         let jobs = (0..10).map(|n| (n.to_string(), job(n))).collect();
-        let results = each("Checking", jobs, &Display::new(0)).await;
+        let results = run_all("Checking", jobs, &Display::new(0)).await;
         let expected: Vec<_> = (0..10).map(|n| (n != 3).then_some(n)).collect();
         assert_eq!(results, expected);
         assert_eq!(most.load(Ordering::SeqCst), AT_ONCE);

@@ -4,16 +4,16 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::lists::{Fault, Listed};
+use super::lists::{ListFault, Listing};
 use super::report::{Level, Report};
 use crate::commands::failure::Failure;
 
 /// What is wrong with a list as such.
-pub(super) fn list(report: &mut Report, method: &str, member: &str, listed: &Listed) {
+pub(super) fn check_list(report: &mut Report, method: &str, member: &str, listed: &Listing) {
     let about = method;
     match &listed.fault {
         None => {}
-        Some(Fault::Failed(error)) => {
+        Some(ListFault::Failed(error)) => {
             report.add(
                 Level::Broken,
                 about,
@@ -21,19 +21,19 @@ pub(super) fn list(report: &mut Report, method: &str, member: &str, listed: &Lis
                 "the server declares this capability: answer the request, or do not declare it",
             );
         }
-        Some(Fault::NoArray) => report.add(
+        Some(ListFault::NoArray) => report.add(
             Level::Broken,
             about,
             format!("the response has no array {member:?}"),
             format!("respond with {{\"{member}\": [...]}}"),
         ),
-        Some(Fault::Circle) => report.add(
+        Some(ListFault::Circle) => report.add(
             Level::Broken,
             about,
             "the list never ends: a cursor leads back to an earlier page",
             "leave out nextCursor on the last page",
         ),
-        Some(Fault::Endless) => report.add(
+        Some(ListFault::Endless) => report.add(
             Level::Broken,
             about,
             "the list never ends: more than 500 pages",
@@ -43,7 +43,7 @@ pub(super) fn list(report: &mut Report, method: &str, member: &str, listed: &Lis
 }
 
 /// What is wrong with resources, templates or prompts: `key` is what tells them apart.
-pub(super) fn entries(report: &mut Report, kind: &str, key: &str, items: &[Value]) {
+pub(super) fn check_each(report: &mut Report, kind: &str, key: &str, items: &[Value]) {
     let mut seen = HashSet::new();
     for (at, item) in items.iter().enumerate() {
         let text = |member: &str| item.get(member).and_then(Value::as_str).filter(|text| !text.is_empty());

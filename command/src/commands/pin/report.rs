@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use tidegate::protocol::Object;
 
 use super::changes::Change;
-use super::listed::Listed;
+use super::tools::ServerTools;
 use crate::term::clean;
 use crate::term::style::Paint;
 
 /// For people: server by server, with what is different. New tools in full only if that is asked for.
-pub(super) fn text(changes: &[Change], listed: &[Listed], full: bool) -> String {
+pub(super) fn text(changes: &[Change], listed: &[ServerTools], full: bool) -> String {
     let paint = Paint::stdout();
     if changes.is_empty() {
         let known: Vec<usize> = listed.iter().filter_map(|it| Some(it.tools.as_ref().ok()?.len())).collect();
@@ -65,7 +65,7 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 /// For programs.
-pub(super) fn json(file: &Path, changes: &[Change], listed: &[Listed], approved: bool) -> Value {
+pub(super) fn json(file: &Path, changes: &[Change], listed: &[ServerTools], approved: bool) -> Value {
     let change = |change: &Change| {
         json!({
             "server": change.server,
@@ -76,7 +76,7 @@ pub(super) fn json(file: &Path, changes: &[Change], listed: &[Listed], approved:
             "diff": change.diff(),
         })
     };
-    let failure = |it: &Listed| {
+    let failure = |it: &ServerTools| {
         Some(json!({"server": it.server, "error": it.tools.as_ref().err()?.to_json()["error"]}))
     };
     json!({

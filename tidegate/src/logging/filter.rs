@@ -1,0 +1,109 @@
+//! [`Filter`]: which log lines are wanted.
+
+use std::fmt;
+use std::str::FromStr;
+
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::EnvFilter;
+
+/// Which log lines are wanted: a level, or a list of levels for parts of the program, such as `info,tidegate::wire=debug`.
+///
+/// ```
+/// use tidegate::logging::Filter;
+///
+/// assert!("info,tidegate::wire=debug".parse::<Filter>().is_ok());
+/// assert!("infoo".parse::<Filter>().is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filter(String);
+
+impl Filter {
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Filter {
+    type Err = FilterError;
+
+    fn from_str(text: &str) -> Result<Filter, FilterError> {
+        let is_understood = EnvFilter::try_new(text).is_ok();
+        // `EnvFilter` takes a misspelt level for the name of a part, of which everything would be shown.
+        let says_level = |directive: &str| match directive.rsplit_once('=') {
+            Some((part, level)) => !part.is_empty() && is_level(level),
+            None => is_level(directive),
+        };
+        match is_understood && directives(text).all(says_level) {
+            true => Ok(Filter(text.to_owned())),
+            false => Err(FilterError),
+        }
+    }
+}
+
+/// The parts of a filter. A comma inside of brackets (`[call{tool=a,method=b}]=debug`) separates fields of a span.
+fn directives(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_usize;
+    let parts = text.split(move |c| {
+        match c {
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    parts.map(str::trim)
+}
+
+fn is_level(text: &str) -> bool {
+    !text.is_empty() && text.parse::<LevelFilter>().is_ok()
+}
+
+/// Something that is no [`Filter`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FilterError;
+
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "use error, warn, info, debug, trace or off, or a list with levels for parts of the program, such as \
+             info,tidegate::wire=debug",
+        )
+    }
+}
+
+impl std::error::Error for FilterError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_and_lists_of_them() {
+        for text in [
+            "info",
+            "WARN",
+            "off",
+            "info,tidegate::wire=debug",
+            "warn,tidegate_server=error",
+            "tidegate::access=off",
+            "info,[call{tool=echo,method=x}]=debug",
+        ] {
+            assert_eq!(text.parse::<Filter>().as_ref().map(Filter::as_str), Ok(text));
+        }
+        for text in [
+            "",
+            "infoo",
+            "info,",
+            "info;debug",
+            "debug=tidegate",
+            "=info",
+            "tidegate=",
+            "tidegate::wire",
+            "in fo",
+        ] {
+            assert_eq!(text.parse::<Filter>(), Err(FilterError), "{text:?}");
+        }
+    }
+}
