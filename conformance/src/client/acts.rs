@@ -104,8 +104,3 @@ pub(crate) async fn use_all(client: &Client) -> Result<()> {
     }
     Ok(())
 }
-
-fn member(object: &Value, name: &str) -> Result<String> {
-    let text = object.get(name).and_then(Value::as_str);
-    Ok(text.with_context(|| format!("an entry of a list has no `{name}`"))?.to_owned())
-}
