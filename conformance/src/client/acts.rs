@@ -104,4 +104,3 @@ pub(crate) async fn use_all(client: &Client) -> Result<()> {
     }
     Ok(())
 }
-

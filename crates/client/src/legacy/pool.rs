@@ -63,11 +63,11 @@ impl SessionPool {
         let pause = {
             let mut table = self.table();
             let owner = table.owner_for(spec);
-            table.bury(&owner, transport);
+            table.remove_ended(&owner, transport);
             table.backoff.wait(Instant::now())
         };
         if pause > Duration::ZERO && self.find(spec).is_none() {
-            self.bear(pause).await?;
+            self.wait_out(pause).await?;
         }
         let opening = match self.enter(dialer, transport, spec)? {
             Entered::Open(session) => return Ok(session),
@@ -78,7 +78,7 @@ impl SessionPool {
     }
 
     /// Waits for a short pause; a long one is an error.
-    async fn bear(&self, pause: Duration) -> Result<(), Error> {
+    async fn wait_out(&self, pause: Duration) -> Result<(), Error> {
         if pause <= PATIENCE {
             tokio::time::sleep(pause).await;
             return Ok(());
@@ -153,7 +153,7 @@ impl SessionPool {
             return Err(closed());
         }
         let owner = table.owner_for(spec);
-        table.bury(&owner, transport);
+        table.remove_ended(&owner, transport);
         match table.slots.get(&owner) {
             Some(Slot::Opening(opening)) => return Ok(Entered::Opening(opening.clone())),
             Some(Slot::Open { session, .. }) => {
@@ -338,7 +338,7 @@ impl Table {
     }
 
     /// Takes away a session that has ended, and notes whether it lived long enough to be of use.
-    fn bury(&mut self, owner: &SessionOwner, transport: &Transport) {
+    fn remove_ended(&mut self, owner: &SessionOwner, transport: &Transport) {
         let Some(Slot::Open { session, since }) = self.slots.get(owner) else { return };
         if session.connection.is_open() {
             return;
