@@ -49,6 +49,7 @@ pub use entry::ServerEntry;
 pub use error::{ConfigError, Problem};
 pub use listen::{ListenAddress, check_host, check_origin};
 pub use patterns::{PatternError, Patterns};
+pub use resolve::usual_state_dir;
 pub use schema::schema;
 pub use settings::{
     LONGEST_NAMES, ListenSettings, NameStyle, PinMode, ROOMY_NAMES, SchemaStyle, ServerSettings, Settings,

@@ -11,6 +11,7 @@ mod in_flight;
 mod legacy;
 mod modern;
 mod options;
+mod session_store;
 pub mod stdio;
 mod told;
 mod wire;

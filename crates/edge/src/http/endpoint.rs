@@ -47,7 +47,7 @@ impl<D: Door> Endpoint<D> {
     /// An endpoint in front of `door`.
     pub(super) fn new(door: D, settings: &Settings) -> Self {
         let settings = settings.clone();
-        let sessions = Arc::new(Sessions::new(settings.max_sessions, settings.session_idle));
+        let sessions = Arc::new(Sessions::new(&settings));
         Budget::of_process().add_spare(&sessions);
         let options = Arc::new(settings.edge.clone());
         let (told, closing) = (Told::of(16), settings.closing.clone());
@@ -89,8 +89,8 @@ impl<D: Door> Shared<D> {
         let sessions = eras.legacy() && !(eras.modern() && heads.version().is_modern());
         match parts.method {
             Method::POST => self.post(&parts.headers, &heads, body, identity).await,
-            Method::GET if sessions => self.get(&heads, &identity),
-            Method::DELETE if sessions => self.delete(&heads, &identity.principal),
+            Method::GET if sessions => self.get(&heads, &identity).await,
+            Method::DELETE if sessions => self.delete(&heads, &identity.principal).await,
             _ => {
                 let allow = if sessions { "GET, POST, DELETE" } else { "POST" };
                 let what = format!("Method not allowed: this endpoint takes {allow}");

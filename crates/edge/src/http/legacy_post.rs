@@ -7,7 +7,7 @@ use std::task::Poll;
 use ::http::{HeaderValue, Response};
 use axum::body::Body;
 use bytes::Bytes;
-use tidegate_protocol::{Error, Incoming, Malformed, Message, Method, Request, Revision, Symbol, headers};
+use tidegate_protocol::{Error, Incoming, Malformed, Message, Method, Request, Revision, headers};
 use tidegate_service::{Door, Identity};
 
 use super::endpoint::Shared;
@@ -15,6 +15,7 @@ use super::events::{EventLog, Opening};
 use super::heads::{Heads, Version};
 use super::identified::Identified;
 use super::respond;
+use super::revive::{no_session, refused};
 use super::sessions::Session;
 use crate::legacy::{Batch, Lane, Peer, drive, drive_batch, handshake};
 use crate::wire;
@@ -29,10 +30,14 @@ impl<D: Door> Shared<D> {
         if request.method == Method::Initialize && heads.session.is_none() {
             return self.initialize(&request, &identity).await;
         }
+        if request.method == Method::Initialize && self.open_session(heads, &identity).is_none() {
+            // It wants a new session, and is told to send no id: the one that it has is not opened anew for that.
+            return no_session(heads, Some(&request.id));
+        }
         if self.is_bare(heads) {
             return self.bare(request, &identity).await;
         }
-        let session = match self.session(heads, &identity.principal, Some(&request.id)) {
+        let session = match self.session(heads, &identity, Some(&request.id)).await {
             Ok(session) => session,
             Err(response) => return response,
         };
@@ -50,22 +55,13 @@ impl<D: Door> Shared<D> {
     }
 
     async fn initialize(&self, request: &Request, identity: &Identity) -> Response<Body> {
-        let refuse = |error: &Error| {
-            let status = if error.symbol() == Symbol::Unavailable { 503 } else { 200 };
-            let mut response = respond::json(status, wire::error(Some(&request.id), error, None));
-            if status == 503 {
-                response.headers_mut().insert(::http::header::RETRY_AFTER, HeaderValue::from_static("30"));
-            }
-            response
-        };
         let door = Identified::new(&self.door, identity);
         let (peer, result) =
             match handshake(&door, request, identity.principal.clone(), &self.settings.edge).await {
                 Ok(done) => done,
-                Err(error) => return refuse(&error),
+                Err(error) => return refused(Some(&request.id), &error),
             };
-        let (streams, bytes) = (self.settings.kept_streams, self.settings.kept_bytes);
-        match self.sessions.open(peer, streams, bytes) {
+        match self.sessions.open(peer) {
             Ok(id) => {
                 let mut response = respond::json(200, wire::result(&request.id, &result));
                 if let Ok(id) = HeaderValue::from_str(&id) {
@@ -73,7 +69,7 @@ impl<D: Door> Shared<D> {
                 }
                 response
             }
-            Err(error) => refuse(&error),
+            Err(error) => refused(Some(&request.id), &error),
         }
     }
 
@@ -110,7 +106,7 @@ impl<D: Door> Shared<D> {
                 Incoming::One(_) => respond::accepted(),
             };
         }
-        let session = match self.session(heads, &identity.principal, None) {
+        let session = match self.session(heads, &identity, None).await {
             Ok(session) => session,
             Err(response) => return response,
         };

@@ -30,7 +30,9 @@ mod old_sse;
 mod pages;
 mod post;
 mod respond;
+mod revive;
 mod serve;
+mod session_id;
 mod sessions;
 mod settings;
 mod site;
@@ -49,6 +51,7 @@ pub use challenge::Challenge;
 pub use guard::{Guard, GuardFuture, GuardLayer};
 pub use pages::Page;
 pub use serve::{Listeners, serve, serve_door};
+pub use session_id::SessionSealer;
 pub use settings::Settings;
 pub use site::Site;
 

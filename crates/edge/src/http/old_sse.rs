@@ -99,7 +99,7 @@ fn open<D: Door>(old: Arc<Old<D>>, request: &Request<Body>) -> Response<Body> {
         over: CancellationToken::new(),
         running: TaskTracker::new(),
     });
-    let id = super::sessions::new_id();
+    let id = super::session_id::random_id();
     old.open().insert(id.clone(), connection.clone());
     let reader = connection.log.take_over();
     let mut endpoint = Vec::new();

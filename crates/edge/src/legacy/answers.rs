@@ -64,7 +64,7 @@ impl SoFar {
 fn prepare<D>(run: &Run<'_, D>, question: &Question, of: usize, task: Option<&str>) -> Result<Json, Error> {
     let needed = needs(question);
     let lowered = lower::question(run.peer.revision, question.method.as_str(), question.params.clone())
-        .filter(|_| run.peer.capabilities.has(needed))
+        .filter(|_| run.peer.hello.capabilities.has(needed))
         .ok_or_else(|| Error::missing_capabilities(&[needed]))?;
     let mut params = Object::of(&lowered).ok_or_else(Error::internal)?;
     if needed == Capability::ElicitUrl && !params.has("elicitationId") {

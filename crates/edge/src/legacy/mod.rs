@@ -13,6 +13,6 @@ mod tasks;
 
 pub(crate) use batch::{Batch, drive_batch};
 pub(crate) use drive::{Lane, drive};
-pub(crate) use handshake::handshake;
+pub(crate) use handshake::{Hello, handshake, revive};
 pub(crate) use peer::Peer;
 pub(crate) use pump::pump;

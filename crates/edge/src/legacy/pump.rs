@@ -23,6 +23,11 @@ pub(crate) struct Hearing {
 }
 
 impl Hearing {
+    /// Something happened that nobody has listened for.
+    pub(super) fn miss(&mut self) {
+        self.missed = true;
+    }
+
     /// Nobody listens any more.
     pub(super) fn end(&mut self) {
         self.missed |= self.events.take().is_some();
