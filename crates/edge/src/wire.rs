@@ -29,7 +29,7 @@ fn head_with_room(id: &Id, room: usize) -> Vec<u8> {
     out
 }
 
-/// An error response. `revision` is that of the peer, as far as it is known.
+/// An error response. `revision` is that of the client, as far as it is known.
 pub(crate) fn error(id: Option<&Id>, error: &Error, revision: Option<Revision>) -> Vec<u8> {
     let mut out = Vec::with_capacity(160);
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");

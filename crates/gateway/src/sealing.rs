@@ -66,7 +66,7 @@ fn kept(path: &Path) -> Result<Option<Vec<Key>>, AppError> {
         return Err(unusable(&format!("it must have 1 to {MOST_KEYS} keys, one in each line")));
     }
     let read = |line: &&str| {
-        secrets::keep(line);
+        secrets::register(line);
         key(line).ok_or_else(|| unusable("each line must be a key of 64 hexadecimal digits"))
     };
     lines.iter().map(read).collect::<Result<_, _>>().map(Some)

@@ -9,7 +9,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, Result, ReturnType, Safety, Signature, Token, Type, Visibility};
 
-use crate::attrs::{self, Options};
+use crate::attrs::{self, Attributes};
 use crate::params::{Allowed, Param, Role};
 use crate::root;
 
@@ -53,7 +53,7 @@ impl Function {
     }
 
     /// Takes the `crate` option for the path of the framework, if it is there.
-    pub(crate) fn take_root(&mut self, options: &mut Options) -> Result<TokenStream> {
+    pub(crate) fn take_root(&mut self, options: &mut Attributes) -> Result<TokenStream> {
         if let Some(path) = options.path("crate")? {
             self.root = path.into_token_stream();
         }
@@ -61,13 +61,13 @@ impl Function {
     }
 
     /// The `name` option, or the function's name.
-    pub(crate) fn name_or(&self, options: &mut Options) -> Result<TokenStream> {
+    pub(crate) fn name_or(&self, options: &mut Attributes) -> Result<TokenStream> {
         let own = self.sig.ident.unraw().to_string();
         Ok(options.text("name")?.map_or(quote!(#own), Expr::into_token_stream))
     }
 
     /// The `title` and `description` options as calls of the builder; the doc comment is the default of the latter.
-    pub(crate) fn described(&self, options: &mut Options) -> Result<TokenStream> {
+    pub(crate) fn described(&self, options: &mut Attributes) -> Result<TokenStream> {
         let title = options.text("title")?.map(|title| quote!(.title(#title)));
         let description = match options.text("description")? {
             Some(text) => Some(text.into_token_stream()),

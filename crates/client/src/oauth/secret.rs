@@ -13,7 +13,7 @@ impl Secret {
     /// Wraps a text, which no log line and no error shows from now on.
     pub fn new(text: impl Into<String>) -> Secret {
         let text = text.into();
-        tidegate_service::secrets::keep(&text);
+        tidegate_service::secrets::register(&text);
         Secret(text)
     }
 

@@ -10,7 +10,7 @@ use tidegate_protocol::sse;
 use tidegate_service::budget::{Budget, FREE, Hold};
 use tidegate_service::random;
 
-use crate::legacy::Lane;
+use crate::legacy::MessageSink;
 
 /// How many times more than what is kept for resumption may wait for a first reader.
 const UNREAD_FACTOR: usize = 2;
@@ -245,7 +245,7 @@ impl EventLog {
     }
 }
 
-impl Lane for EventLog {
+impl MessageSink for EventLog {
     fn send(&self, message: Vec<u8>) {
         self.push(message);
     }

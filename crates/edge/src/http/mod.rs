@@ -13,7 +13,6 @@
 //!     .merge(http::router(door, Settings::default().allow_host("tools.example.com")));
 //! ```
 
-mod awake;
 mod body;
 mod challenge;
 mod cors;
@@ -21,12 +20,13 @@ mod endpoint;
 mod events;
 mod get;
 mod guard;
-mod heads;
-mod identified;
+mod http_headers;
 mod legacy_post;
 mod modern_post;
+mod poll_when_woken;
+mod with_claims;
 pub(crate) use modern_post::modern_only;
-mod old_sse;
+mod http_sse;
 mod pages;
 mod post;
 mod respond;

@@ -8,58 +8,62 @@ use tidegate_protocol::{Error, Id, Symbol};
 use tidegate_service::{Door, Identity};
 
 use super::endpoint::Shared;
-use super::heads::Heads;
-use super::identified::Identified;
+use super::http_headers::HttpHeaders;
 use super::respond;
 use super::sessions::Session;
+use super::with_claims::WithClaims;
 use crate::legacy::revive;
 
 impl<D: Door> Shared<D> {
     /// The session that a request names, or the response that says why not: to the message `id`, if it has one.
     pub(super) async fn session(
         &self,
-        heads: &Heads<'_>,
+        headers: &HttpHeaders<'_>,
         identity: &Identity,
         id: Option<&Id>,
     ) -> Result<Arc<Session>, Response<Body>> {
-        match self.open_session(heads, identity) {
+        match self.open_session(headers, identity) {
             Some(session) => Ok(session),
             // Boxed, so that what is rare takes no place in every request.
-            None => Box::pin(self.revived(heads, identity, id)).await,
+            None => Box::pin(self.revived(headers, identity, id)).await,
         }
     }
 
     /// The session, if this process has it.
-    pub(super) fn open_session(&self, heads: &Heads<'_>, identity: &Identity) -> Option<Arc<Session>> {
-        let name = heads.session.and_then(|name| name.to_str().ok());
+    pub(super) fn open_session(
+        &self,
+        headers: &HttpHeaders<'_>,
+        identity: &Identity,
+    ) -> Option<Arc<Session>> {
+        let name = headers.session.and_then(|name| name.to_str().ok());
         name.and_then(|name| self.sessions.find(name, &identity.principal))
     }
 
     async fn revived(
         &self,
-        heads: &Heads<'_>,
+        headers: &HttpHeaders<'_>,
         identity: &Identity,
         id: Option<&Id>,
     ) -> Result<Arc<Session>, Response<Body>> {
-        let name = heads.session.and_then(|name| name.to_str().ok()).unwrap_or_default();
+        let name = headers.session.and_then(|name| name.to_str().ok()).unwrap_or_default();
         let Some((hello, key)) = self.sessions.ids.open(name, &identity.principal) else {
-            return Err(no_session(heads, id));
+            return Err(no_session(headers, id));
         };
-        let Some(memory) = self.sessions.store.load(key).await else { return Err(no_session(heads, id)) };
-        let door = Identified::new(&self.door, identity);
-        let peer = revive(&door, hello, identity.principal.clone(), &self.settings.edge, memory).await;
-        let opened = peer.and_then(|peer| self.sessions.open_anew(name, key, peer));
+        let Some(memory) = self.sessions.store.load(key).await else { return Err(no_session(headers, id)) };
+        let door = WithClaims::new(&self.door, identity);
+        let client = revive(&door, hello, identity.principal.clone(), &self.settings.edge, memory).await;
+        let opened = client.and_then(|client| self.sessions.open_anew(name, key, client));
         match opened {
             Ok(Some(session)) => Ok(session),
-            Ok(None) => Err(no_session(heads, id)),
+            Ok(None) => Err(no_session(headers, id)),
             Err(error) => Err(refused(id, &error)),
         }
     }
 }
 
 /// There is no such session: it has ended, or never was this caller's.
-pub(super) fn no_session(heads: &Heads<'_>, id: Option<&Id>) -> Response<Body> {
-    if heads.session.is_none() {
+pub(super) fn no_session(headers: &HttpHeaders<'_>, id: Option<&Id>) -> Response<Body> {
+    if headers.session.is_none() {
         let what = "Bad request: the Mcp-Session-Id header is missing. Send initialize first";
         return respond::error(id, &Error::new(Symbol::InvalidRequest, what), None);
     }

@@ -15,12 +15,12 @@ use tokio::time::Instant;
 use super::events::{EventLog, Streams};
 use super::session_id::SessionIds;
 use super::settings::Settings;
-use crate::legacy::Peer;
+use crate::legacy::ClientSession;
 use crate::session_store::{SessionKey, SessionRecord, SessionStore};
 
 /// One legacy client and its streams.
 pub(super) struct Session {
-    pub(super) peer: Arc<Peer>,
+    pub(super) client: Arc<ClientSession>,
     pub(super) streams: Streams,
     /// Whether it was opened in an earlier process.
     pub(super) is_revived: bool,
@@ -76,9 +76,9 @@ impl Sessions {
     }
 
     /// Opens a session and returns its id.
-    pub(super) fn open(self: &Arc<Self>, peer: Peer) -> Result<String, Error> {
-        let (id, key) = self.ids.issue(&peer.hello, &peer.principal);
-        let session = self.session(peer, key, false);
+    pub(super) fn open(self: &Arc<Self>, client: ClientSession) -> Result<String, Error> {
+        let (id, key) = self.ids.issue(&client.hello, &client.principal);
+        let session = self.session(client, key, false);
         let mut all = self.all();
         self.check_room(&mut all)?;
         all.insert(id.as_str().into(), session);
@@ -90,9 +90,9 @@ impl Sessions {
         self: &Arc<Self>,
         id: &str,
         key: SessionKey,
-        peer: Peer,
+        client: ClientSession,
     ) -> Result<Option<Arc<Session>>, Error> {
-        let session = self.session(peer, Some(key), true);
+        let session = self.session(client, Some(key), true);
         let mut all = self.all();
         if let Some(open) = all.get(id) {
             return Ok(Some(open.clone()));
@@ -107,11 +107,16 @@ impl Sessions {
         Ok(Some(session))
     }
 
-    fn session(self: &Arc<Self>, peer: Peer, key: Option<SessionKey>, is_revived: bool) -> Arc<Session> {
+    fn session(
+        self: &Arc<Self>,
+        client: ClientSession,
+        key: Option<SessionKey>,
+        is_revived: bool,
+    ) -> Arc<Session> {
         self.sweep_regularly();
         let record = key.map(|key| SessionRecord { store: self.store.clone(), key });
         Arc::new(Session {
-            peer: Arc::new(peer.remembered(record)),
+            client: Arc::new(client.remembered(record)),
             streams: Streams::new(self.kept_streams, self.kept_bytes),
             is_revived,
             feed: Mutex::default(),
@@ -134,7 +139,7 @@ impl Sessions {
     /// The session with this id, if it is this principal's. Others are told the same as for no session at all.
     pub(super) fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
         let session = self.all().get(id).cloned()?;
-        if session.peer.principal != *principal {
+        if session.client.principal != *principal {
             return None;
         }
         session.last_used.store(self.now(), Ordering::Relaxed);
@@ -159,7 +164,7 @@ impl Sessions {
 
     fn close_open(&self, id: &str, principal: &Principal) -> bool {
         let mut all = self.all();
-        let Some(session) = all.get(id).filter(|session| session.peer.principal == *principal) else {
+        let Some(session) = all.get(id).filter(|session| session.client.principal == *principal) else {
             return false;
         };
         session.end_for_good();
@@ -172,7 +177,7 @@ impl Sessions {
         let now = self.now();
         let idle = self.idle.as_secs().max(1);
         all.retain(|_, session| {
-            if session.peer.in_flight() > 0 || session.streams.has_reader() {
+            if session.client.in_flight() > 0 || session.streams.has_reader() {
                 session.last_used.store(now, Ordering::Relaxed);
             }
             let keep = now.saturating_sub(session.last_used.load(Ordering::Relaxed)) < idle;
@@ -224,19 +229,19 @@ impl Session {
     fn look(&self) {
         let unread = !self.streams.has_reader();
         if self.unread.swap(unread, Ordering::Relaxed) && unread {
-            self.peer.hear_no_more();
+            self.client.stop_listening();
         }
     }
 
     /// Everything that runs for it stops.
     fn end(&self) {
-        self.peer.end();
+        self.client.end();
         self.streams.end();
     }
 
     /// The same, and nobody can open it anew.
     fn end_for_good(&self) {
-        if let Some(record) = self.peer.record() {
+        if let Some(record) = self.client.record() {
             record.store.end(record.key);
         }
         self.end();

@@ -8,13 +8,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::pages::Page;
 use super::session_id::SessionSealer;
-use crate::options::{Eras, Options};
+use crate::edge_settings::{EdgeSettings, Eras};
 
 /// Settings of the endpoint. The defaults are those of a server on the user's own machine.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// What stdio has too.
-    pub edge: Options,
+    pub edge: EdgeSettings,
     /// Path of the endpoint. Default `/mcp`.
     pub path: String,
     /// Host names by which clients may reach the endpoint, besides `localhost`, `127.0.0.1` and `[::1]`. When serving a
@@ -71,7 +71,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Settings {
-            edge: Options::default(),
+            edge: EdgeSettings::default(),
             path: "/mcp".to_owned(),
             hosts: Vec::new(),
             origins: Vec::new(),

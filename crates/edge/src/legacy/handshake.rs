@@ -9,17 +9,17 @@ use tidegate_protocol::{
 };
 use tidegate_service::{Call, Connected, Context, CorrelationId, Door, Principal, Reply};
 
-use super::peer::{Offers, Peer};
-use crate::options::Options;
+use super::client_session::{ClientSession, Offers};
+use crate::edge_settings::EdgeSettings;
 use crate::session_store::SessionMemory;
 
-/// Answers `initialize`: the peer that the client has become, and the result to send it.
+/// Answers `initialize`: the client that the client has become, and the result to send it.
 pub(crate) async fn handshake<D: Door>(
     door: &D,
     request: &Request,
     principal: Principal,
-    options: &Options,
-) -> Result<(Peer, Json), Error> {
+    edge: &EdgeSettings,
+) -> Result<(ClientSession, Json), Error> {
     let hello = Hello::read(&request.params)?;
     let connected = Connected::new();
     let discovered = discover(door, &hello, &principal, &connected).await?;
@@ -36,8 +36,8 @@ pub(crate) async fn handshake<D: Door>(
     }
     let result = lower::result(&Method::Initialize, hello.revision, w.finish());
     let offers = Offers::read(&capabilities);
-    let peer = Peer::new(hello, principal, Some(connected), offers, options.max_in_flight);
-    Ok((peer, result))
+    let client = ClientSession::new(hello, principal, Some(connected), offers, edge.max_in_flight);
+    Ok((client, result))
 }
 
 /// A client that has shaken hands with an earlier process, without the handshake. What is offered may have changed since, so
@@ -46,13 +46,13 @@ pub(crate) async fn revive<D: Door>(
     door: &D,
     hello: Hello,
     principal: Principal,
-    options: &Options,
+    edge: &EdgeSettings,
     memory: SessionMemory,
-) -> Result<Peer, Error> {
+) -> Result<ClientSession, Error> {
     let connected = Connected::new();
     let discovered = discover(door, &hello, &principal, &connected).await?;
     let offers = Offers::read(&capabilities(&discovered));
-    Ok(Peer::new(hello, principal, Some(connected), offers, options.max_in_flight).going_on(memory))
+    Ok(ClientSession::new(hello, principal, Some(connected), offers, edge.max_in_flight).going_on(memory))
 }
 
 /// What the service offers. A legacy client never asks again, so it is asked in the client's own revision.

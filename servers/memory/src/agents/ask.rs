@@ -136,7 +136,7 @@ async fn asked(reach: &Reach, args: &AskAgent, cx: &Cx) -> Result<(Start, Outcom
             // The call comes back with each answer of the client's model, and finds what it began with.
             let mut fault = None;
             let begun = async { begin.await.map_err(|why| fault = Some(why)).ok() };
-            let start: Option<Start> = cx.keep("start", begun).await;
+            let start: Option<Start> = cx.run_once("start", begun).await;
             let nothing = || Fault::new(Code::Outside, "The agent could not be started");
             start.ok_or_else(|| fault.unwrap_or_else(nothing))?
         }

@@ -229,7 +229,7 @@ impl Run<'_> {
         let work = self.reach.call(by, tool, arguments);
         match self.voice {
             // The call comes back with each answer of the client's model; the tool is called once all the same.
-            Voice::Client { .. } => self.cx.keep(key, work).await,
+            Voice::Client { .. } => self.cx.run_once(key, work).await,
             Voice::Provider { .. } => work.await,
         }
     }

@@ -1,4 +1,4 @@
-//! [`Peer`]: a legacy client after its handshake.
+//! [`ClientSession`]: a legacy client after its handshake.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
@@ -12,15 +12,15 @@ use tidegate_service::{Call, Connected, Context, Door, Outbox, Principal};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::changes::ChangeSubscription;
 use super::handshake::Hello;
-use super::pump::Hearing;
 use crate::in_flight::{InFlight, Turn};
 use crate::modern::correlation;
+use crate::notifications::{NotificationForwarder, is_for_service};
 use crate::session_store::{SessionMemory, SessionRecord};
-use crate::told::{Told, is_for_service};
 
 /// What the handshake established, and what has happened since.
-pub(crate) struct Peer {
+pub(crate) struct ClientSession {
     pub(crate) hello: Hello,
     pub(crate) revision: Revision,
     /// Who opened the session. Nobody else may use it.
@@ -35,8 +35,8 @@ pub(crate) struct Peer {
     /// Up to which of these changes the stream is fed.
     pub(crate) subscriptions_heard: watch::Sender<u64>,
     in_flight: InFlight,
-    told: Told,
-    hearing: Mutex<Hearing>,
+    notifications: NotificationForwarder,
+    changes: Mutex<ChangeSubscription>,
     state: Mutex<State>,
     /// Where level and subscriptions are remembered, if the session can outlive the process.
     record: Option<SessionRecord>,
@@ -86,15 +86,15 @@ const MAX_TASKS: usize = 1024;
 const MAX_DONE: usize = 64;
 const MAX_DONE_BYTES: usize = 4 * 1024 * 1024;
 
-impl Peer {
+impl ClientSession {
     pub(crate) fn new(
         hello: Hello,
         principal: Principal,
         connected: Option<Connected>,
         offers: Offers,
         max_in_flight: usize,
-    ) -> Peer {
-        Peer {
+    ) -> ClientSession {
+        ClientSession {
             revision: hello.revision,
             hello,
             principal,
@@ -104,8 +104,8 @@ impl Peer {
             subscriptions_changed: watch::Sender::new(0),
             subscriptions_heard: watch::Sender::new(0),
             in_flight: InFlight::new(max_in_flight),
-            told: Told::default(),
-            hearing: Mutex::default(),
+            notifications: NotificationForwarder::default(),
+            changes: Mutex::default(),
             state: Mutex::new(State {
                 memory: SessionMemory::default(),
                 asked: HashMap::new(),
@@ -118,14 +118,14 @@ impl Peer {
     }
 
     /// The same with what it had in another process. What has happened since then nobody knows.
-    pub(crate) fn going_on(self, memory: SessionMemory) -> Peer {
+    pub(crate) fn going_on(self, memory: SessionMemory) -> ClientSession {
         self.state().memory = memory;
         self.has_missed_something();
         self
     }
 
     /// Remembers level and subscriptions in this place from here on.
-    pub(crate) fn remembered(mut self, record: Option<SessionRecord>) -> Peer {
+    pub(crate) fn remembered(mut self, record: Option<SessionRecord>) -> ClientSession {
         self.record = record;
         self
     }
@@ -145,18 +145,15 @@ impl Peer {
 
     /// The next stream is told that everything may have changed.
     pub(crate) fn has_missed_something(&self) {
-        self.hearing().miss();
+        self.changes().miss();
     }
 
     /// A client that never shook hands and has no session: 2025-03-26 without capabilities.
-    pub(crate) fn bare(principal: Principal) -> Peer {
+    pub(crate) fn bare(principal: Principal) -> ClientSession {
         let everything = Offers { tools: true, prompts: true, resources: true, logging: true, tasks: false };
-        let hello = Hello {
-            revision: Revision::V2025_03_26,
-            client_info: None,
-            capabilities: ClientCapabilities::none(),
-        };
-        Peer::new(hello, principal, None, everything, usize::MAX)
+        let revision = Revision::V2025_03_26;
+        let hello = Hello { revision, client_info: None, capabilities: ClientCapabilities::none() };
+        ClientSession::new(hello, principal, None, everything, usize::MAX)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -165,19 +162,19 @@ impl Peer {
     }
 
     /// What the client hears of changes.
-    pub(super) fn hearing(&self) -> MutexGuard<'_, Hearing> {
-        self.hearing.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    pub(super) fn changes(&self) -> MutexGuard<'_, ChangeSubscription> {
+        self.changes.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Ends the session: everything that runs for it stops.
     pub(crate) fn end(&self) {
         self.ended.cancel();
-        self.hear_no_more();
+        self.stop_listening();
     }
 
     /// Nobody has read a stream for a while: what happens from here on is not kept for the next one.
-    pub(crate) fn hear_no_more(&self) {
-        self.hearing().end();
+    pub(crate) fn stop_listening(&self) {
+        self.changes().end();
     }
 
     /// Notes that a request runs. Refuses an id that is in flight already, and more requests than allowed.
@@ -202,7 +199,7 @@ impl Peer {
         if is_for_service(&notification.method) {
             let Notification { method, params } = notification;
             if let Ok(call) = self.call(method, params, self.ended.child_token(), None) {
-                self.told.hand_over(door, call);
+                self.notifications.forward(door, call);
             }
             return;
         }
