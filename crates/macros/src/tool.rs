@@ -47,6 +47,18 @@ pub(crate) fn expand(options: TokenStream, mut function: Function) -> Result<Tok
     // The function's own future, unless it needs somebody to hold the context that it borrows.
     let borrows = params.iter().any(|param| param.role == Role::Context { by_ref: true });
     let future = match function.is_async() && !borrows {
+        _ if !function.returns_tool_result() => {
+            let awaited = function.awaited(call);
+            let converted = quote_spanned! {function.result_span()=>
+                (&&&#root::returned::tag(&__value)).kind().convert(__value)
+            };
+            quote!(async move {
+                #[allow(unused_imports)]
+                use #root::returned::{AsItIs as _, StructuredOrFailure as _, StructuredValue as _};
+                let __value = #awaited;
+                #converted
+            })
+        }
         true => call,
         false => {
             let awaited = function.awaited(call);

@@ -73,6 +73,8 @@ pub use tool::{IntoToolResult, Structured, TaskSupport, Tool, ToolError, ToolRes
 // What the output of the macros refers to, so that their users need no dependency of their own.
 #[doc(hidden)]
 pub use serde;
+#[doc(hidden)]
+pub use tool::returned;
 
 pub use schemars;
 pub use tidegate_protocol::content::{
