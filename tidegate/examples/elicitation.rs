@@ -26,7 +26,7 @@ async fn main() -> std::io::Result<()> {
     let book = Tool::new("book").description("Books seats, after asking").handler(
         |booking: Booking, cx: Cx| async move {
             // Looked up once and kept across the rounds: the user confirms the price that will be charged.
-            let price: u32 = cx.keep("price", async { booking.seats * 42 }).await;
+            let price: u32 = cx.run_once("price", async { booking.seats * 42 }).await;
             let question = format!("{} seats cost {price} €. Book them?", booking.seats);
             match cx.elicit(Elicit::<Confirm>::form(question).key("confirm")).await {
                 Elicited::Accept(Confirm { confirm: true }) => {

@@ -2,7 +2,9 @@
 
 use std::io;
 
-pub use tidegate_edge::http::{Settings, router};
+pub use tidegate_edge::http::{
+    Challenge, HttpService, Listeners, SessionSealer, Settings, front, router, serve as serve_front,
+};
 use tidegate_server::ServerDoor;
 use tokio::net::{TcpListener, ToSocketAddrs};
 

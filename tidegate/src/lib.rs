@@ -37,6 +37,7 @@ struct FrameworkGuide;
 
 pub mod http;
 pub mod logging;
+mod run;
 pub mod stdio;
 
 #[cfg(feature = "client")]
@@ -48,7 +49,8 @@ pub use tidegate_protocol as protocol;
 pub use tidegate_server as server;
 pub use tidegate_service as service;
 
-pub use tidegate_edge::{Eras, Options};
+pub use run::Run;
+pub use tidegate_edge::{EdgeSettings, Eras};
 pub use tidegate_macros::{prompt, resource, tool};
 pub use tidegate_protocol::{Capability, Error, Json, Level, Revision, Symbol};
 pub use tidegate_server::*;

@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn nothing_that_others_wrote_forges_a_line_or_shows_a_secret() {
-        tidegate_service::secrets::keep("sk-logging-0001");
+        tidegate_service::secrets::register("sk-logging-0001");
         let forged = "x\n2026-07-28T12:00:00Z ERROR all is lost\u{1b}[2J\u{9b}31m\u{202e} sk-logging-0001";
         let error = tidegate_protocol::Error::internal();
         for format in [Format::Pretty, Format::Json] {
@@ -440,7 +440,7 @@ mod tests {
 
     #[test]
     fn nothing_that_others_wrote_drives_a_terminal() {
-        tidegate_service::secrets::keep("sk-logging-0002");
+        tidegate_service::secrets::register("sk-logging-0002");
         let forged = "x\n12:00:00 ERROR all is lost\u{1b}[2J\u{9b}31m\u{202e} sk-logging-0002";
         for colours in [true, false] {
             let seen = at_a_terminal(colours, || {

@@ -401,3 +401,61 @@ mod resources {
         assert_eq!(result["completion"]["values"], json!(["1", "2"]));
     }
 }
+
+#[derive(serde::Serialize, tidegate::schemars::JsonSchema)]
+struct Forecast {
+    /// Degrees
+    warmest: i32,
+}
+
+/// A type of the author's own
+#[tool]
+async fn forecast() -> Forecast {
+    Forecast { warmest: 21 }
+}
+
+/// The same, or a failure
+#[tool]
+fn forecast_or_not(cx: &Cx, fails: bool) -> Result<Forecast, ToolError> {
+    let _ = cx;
+    if fails { Err("no forecast".into()) } else { Ok(Forecast { warmest: 3 }) }
+}
+
+type Said = Result<String, ToolError>;
+
+/// What is a result under another name stays one
+#[tool]
+async fn said_under_another_name() -> Said {
+    Ok("plain".to_owned())
+}
+
+#[tokio::test]
+async fn any_type_that_can_be_described_is_a_result() {
+    let wrapped = tidegate::Tool::new("wrapped")
+        .handler_structured(|_: (), _: Cx| async { Ok::<_, ToolError>(Forecast { warmest: 5 }) });
+    let server = Server::new("weather", "1")
+        .tool(forecast())
+        .tool(forecast_or_not())
+        .tool(said_under_another_name())
+        .tool(wrapped)
+        .build();
+    let listed = answer(&server, Method::ToolsList, json!({})).await.unwrap();
+    let schema = json!({"type": "object", "required": ["warmest"],
+        "properties": {"warmest": {"type": "integer", "description": "Degrees"}}});
+    let schemas: Vec<Value> = (0..4).map(|at| listed["tools"][at]["outputSchema"].clone()).collect();
+    assert_eq!(schemas, [schema.clone(), schema.clone(), Value::Null, schema]);
+    let result = async |name: &str, arguments: Value| {
+        answer(&server, Method::ToolsCall, json!({"name": name, "arguments": arguments})).await.unwrap()
+    };
+    for (name, arguments, warmest) in [
+        ("forecast", json!({}), 21),
+        ("forecast_or_not", json!({"fails": false}), 3),
+        ("wrapped", json!({}), 5),
+    ] {
+        let text = json!([{"type": "text", "text": format!("{{\"warmest\":{warmest}}}")}]);
+        let wanted = json!({"content": text, "structuredContent": {"warmest": warmest}});
+        assert_eq!(result(name, arguments).await, wanted);
+    }
+    assert_eq!(refused(&server, "forecast_or_not", json!({"fails": true})).await, "no forecast");
+    assert_eq!(said(&server, "said_under_another_name", json!({})).await, "plain");
+}

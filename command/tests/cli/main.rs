@@ -25,6 +25,7 @@ mod memory;
 mod model;
 mod names;
 mod pin;
+mod restarts;
 mod serve;
 mod snapshots;
 mod terminal;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tidegate_service::secrets::keep_setting;
+use tidegate_service::secrets::register_setting;
 
 use crate::time::Time;
 
@@ -76,7 +76,7 @@ impl<'a> Reading<'a> {
     /// may not be set.
     pub fn secret(&mut self, text: Option<&str>) -> Option<String> {
         let text = text.filter(|text| !text.is_empty())?;
-        keep_setting(text);
+        register_setting(text);
         Some(text.to_owned())
     }
 }

@@ -50,6 +50,7 @@ pub use error::{ConfigError, Problem};
 pub use listen::{ListenAddress, check_host, check_origin};
 pub use names::check_server as check_server_name;
 pub use patterns::{PatternError, Patterns};
+pub use resolve::usual_state_dir;
 pub use schema::schema;
 pub use settings::{
     CallSettings, LONGEST_NAMES, ListenSettings, NameStyle, PinMode, ROOMY_NAMES, SchemaStyle,

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use tidegate_client::fill_in;
-use tidegate_service::secrets::keep_setting;
+use tidegate_service::secrets::register_setting;
 
 use crate::dotenv::Dotenv;
 use crate::missing_reference::Missing;
@@ -111,7 +111,7 @@ impl<'a> Secrets<'a> {
                 .map_err(|sentence| vec![Fault::Missing(Missing::File(sentence))])?;
             let text = text.strip_suffix('\n').unwrap_or(&text);
             let text = text.strip_suffix('\r').unwrap_or(text);
-            keep_setting(text);
+            register_setting(text);
             return Ok(text.to_owned());
         }
         let (name, default) = match inner.split_once(":-") {
@@ -128,7 +128,7 @@ impl<'a> Secrets<'a> {
         }
         match ((self.variable)(name).or_else(|| self.dotenv.get(name)), default) {
             (Some(value), _) => {
-                keep_setting(&value);
+                register_setting(&value);
                 Ok(value)
             }
             (None, Some(default)) => self.text(default),

@@ -6,13 +6,14 @@
 //! requests become the same kind of call. Nothing behind the edge knows the difference.
 
 mod budget;
+mod edge_settings;
 pub mod http;
 mod in_flight;
 mod legacy;
 mod modern;
-mod options;
+mod notifications;
+mod session_store;
 pub mod stdio;
-mod told;
 mod wire;
 
-pub use options::{Eras, Options};
+pub use edge_settings::{EdgeSettings, Eras};

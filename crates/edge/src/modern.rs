@@ -5,13 +5,13 @@ use tidegate_protocol::{
     Error, Id, Json, Meta, Method, Notification, Object, Profile, Request, Revision, meta,
 };
 use tidegate_service::{
-    Call, Context, CorrelationId, Door, Extensions, Identity, Notice, Outbox, Principal, Reply, Subscription,
-    Terms,
+    Call, Context, ContextParts, CorrelationId, Door, Extensions, Identity, Notice, Outbox, Principal, Reply,
+    Subscription,
 };
 
 use tokio_util::sync::CancellationToken;
 
-use crate::options::Eras;
+use crate::edge_settings::Eras;
 use crate::wire;
 
 /// How large the parameters of a subscription may be, which are kept as long as it is open.
@@ -31,7 +31,7 @@ pub(crate) fn call(request: Request, meta: Meta, eras: Eras, identity: Identity)
         return Err(Error::invalid_params(what));
     }
     let trace = meta.traceparent.as_deref().and_then(CorrelationId::from_traceparent);
-    let mut context = Context::from(Terms {
+    let mut context = Context::from(ContextParts {
         correlation: trace.unwrap_or_default(),
         revision,
         client_info: meta.client_info,

@@ -112,6 +112,11 @@ impl Gateway {
         self.router.state.load().snapshot.reports.iter().map(|report| report.sentence.clone()).collect()
     }
 
+    /// What is sealed with now. Clients bring back what they were given, so an edge in front seals with the same keys.
+    pub fn sealer(&self) -> Arc<Sealer> {
+        self.router.sealer.load_full()
+    }
+
     /// Waits until every server has been asked what it offers, but no longer than this.
     pub async fn settled(&self, patience: Duration) {
         let state = self.router.state.load_full();

@@ -40,16 +40,16 @@ fn kept(path: &Path) -> Result<Option<Vec<Key>>, AppError> {
     if let Err(error) = fs::symlink_metadata(path).or_else(|_| create(path).and_then(|()| fs::metadata(path)))
     {
         tracing::warn!(
-            "Cannot create {}: {error}. Cursors and task handles end with this process. Make state_dir writable, or set \
-             sealing_keys.",
+            "Cannot create {}: {error}. Cursors, task handles and sessions end with this process. Make state_dir \
+             writable, or set sealing_keys.",
             path.display()
         );
         return Ok(None);
     }
     let unusable = |why: &str| {
         configuration_error(format!(
-            "The sealing key file {} cannot be used: {why}. Put it right, or delete it to have a new one made; cursors and \
-             task handles that clients have then end",
+            "The sealing key file {} cannot be used: {why}. Put it right, or delete it to have a new one made; cursors, \
+             task handles and sessions that clients have then end",
             path.display()
         ))
     };
@@ -66,7 +66,7 @@ fn kept(path: &Path) -> Result<Option<Vec<Key>>, AppError> {
         return Err(unusable(&format!("it must have 1 to {MOST_KEYS} keys, one in each line")));
     }
     let read = |line: &&str| {
-        secrets::keep(line);
+        secrets::register(line);
         key(line).ok_or_else(|| unusable("each line must be a key of 64 hexadecimal digits"))
     };
     lines.iter().map(read).collect::<Result<_, _>>().map(Some)

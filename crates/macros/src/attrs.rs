@@ -8,15 +8,15 @@ use syn::spanned::Spanned;
 use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Meta, Path, Result, Token};
 
 /// The options of one attribute, `name`, `name = value` or `name(…)`, taken out one by one.
-pub(crate) struct Options {
+pub(crate) struct Attributes {
     /// The attribute that they stand in, for messages.
     macro_name: &'static str,
     given: Vec<Meta>,
 }
 
-impl Options {
+impl Attributes {
     /// Reads the options. Those that are not `known`, and those given twice, are refused.
-    pub(crate) fn parse(macro_name: &'static str, known: &[&str], tokens: TokenStream) -> Result<Options> {
+    pub(crate) fn parse(macro_name: &'static str, known: &[&str], tokens: TokenStream) -> Result<Attributes> {
         let list = |input: ParseStream<'_>| {
             if input.peek(syn::Lit) {
                 return Err(input.error(format_args!(
@@ -39,7 +39,7 @@ impl Options {
                 return Err(Error::new_spanned(option, format!("`{name}` is given twice: leave one out")));
             }
         }
-        Ok(Options { macro_name, given })
+        Ok(Attributes { macro_name, given })
     }
 
     fn take(&mut self, name: &str) -> Option<Meta> {
@@ -180,8 +180,8 @@ mod tests {
 
     use super::*;
 
-    fn options(tokens: TokenStream) -> Result<Options> {
-        Options::parse("tool", &["name", "read_only", "timeout", "alias", "header", "crate"], tokens)
+    fn options(tokens: TokenStream) -> Result<Attributes> {
+        Attributes::parse("tool", &["name", "read_only", "timeout", "alias", "header", "crate"], tokens)
     }
 
     fn sentence<T>(result: Result<T>) -> String {

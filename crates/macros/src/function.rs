@@ -7,9 +7,12 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, Expr, Result, ReturnType, Safety, Signature, Token, Type, Visibility};
+use syn::{
+    Attribute, Error, Expr, GenericArgument, PathArguments, Result, ReturnType, Safety, Signature, Token,
+    Type, Visibility,
+};
 
-use crate::attrs::{self, Options};
+use crate::attrs::{self, Attributes};
 use crate::params::{Allowed, Param, Role};
 use crate::root;
 
@@ -53,7 +56,7 @@ impl Function {
     }
 
     /// Takes the `crate` option for the path of the framework, if it is there.
-    pub(crate) fn take_root(&mut self, options: &mut Options) -> Result<TokenStream> {
+    pub(crate) fn take_root(&mut self, options: &mut Attributes) -> Result<TokenStream> {
         if let Some(path) = options.path("crate")? {
             self.root = path.into_token_stream();
         }
@@ -61,13 +64,13 @@ impl Function {
     }
 
     /// The `name` option, or the function's name.
-    pub(crate) fn name_or(&self, options: &mut Options) -> Result<TokenStream> {
+    pub(crate) fn name_or(&self, options: &mut Attributes) -> Result<TokenStream> {
         let own = self.sig.ident.unraw().to_string();
         Ok(options.text("name")?.map_or(quote!(#own), Expr::into_token_stream))
     }
 
     /// The `title` and `description` options as calls of the builder; the doc comment is the default of the latter.
-    pub(crate) fn described(&self, options: &mut Options) -> Result<TokenStream> {
+    pub(crate) fn described(&self, options: &mut Attributes) -> Result<TokenStream> {
         let title = options.text("title")?.map(|title| quote!(.title(#title)));
         let description = match options.text("description")? {
             Some(text) => Some(text.into_token_stream()),
@@ -167,6 +170,15 @@ impl Function {
         }
     }
 
+    /// Whether the function's result is seen to be one of a tool. Of any other the compiler has to find out, which costs a future
+    /// around the function's own and makes worse errors.
+    pub(crate) fn returns_tool_result(&self) -> bool {
+        match &self.sig.output {
+            ReturnType::Type(_, ty) => is_tool_result(ty),
+            ReturnType::Default => true,
+        }
+    }
+
     /// A handler: a closure that takes `inputs` and the context, and gives a future with the states at hand.
     pub(crate) fn handler(&self, params: &[Param], inputs: TokenStream, future: TokenStream) -> TokenStream {
         let root = &self.root;
@@ -237,6 +249,31 @@ impl Function {
             ReturnType::Type(_, ty) => at(ty),
             ReturnType::Default => at(&self.sig.ident),
         }
+    }
+}
+
+fn is_tool_result(ty: &Type) -> bool {
+    let path = match ty {
+        Type::Path(path) => path,
+        Type::Tuple(tuple) => return tuple.elems.is_empty(),
+        Type::Reference(_) | Type::ImplTrait(_) => return true,
+        _ => return false,
+    };
+    let Some(last) = path.path.segments.last() else { return false };
+    let first = match &last.arguments {
+        PathArguments::AngleBracketed(given) => given.args.iter().find_map(|argument| match argument {
+            GenericArgument::Type(ty) => Some(ty),
+            _ => None,
+        }),
+        _ => None,
+    };
+    match last.ident.to_string().as_str() {
+        "String" | "ToolResult" | "Content" | "Structured" => true,
+        "Result" | "Vec" => first.is_some_and(|inner| match last.ident == "Vec" {
+            true => matches!(inner, Type::Path(path) if path.path.is_ident("Content")),
+            false => is_tool_result(inner),
+        }),
+        _ => false,
     }
 }
 

@@ -61,25 +61,26 @@ use function::Function;
 ///
 /// The parameters are the tool's arguments: their types give the input schema, their doc comments its descriptions, and
 /// what is not among them is refused. The function's doc comment is the tool's description. The function is `async` or
-/// not, and returns what [`Tool::handler`] may: text, content, `Structured<T>`, nothing, or a `Result` of those.
+/// not, and returns what [`Tool::handler`] may (text, content, nothing, a `ToolResult`), any type that is `Serialize` and
+/// `JsonSchema`, or a `Result` of those. A type of your own is told as structured content, and its schema is the tool's output schema.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use tidegate::{Cx, Server, Structured, ToolError, schemars, serde, tool};
+/// use tidegate::{Cx, Server, ToolError, schemars, serde, tool};
 ///
-/// struct Cities(Vec<String>);
+/// struct Atlas(Vec<String>);
 ///
 /// #[derive(serde::Serialize, schemars::JsonSchema)]
 /// # #[serde(crate = "tidegate::serde")]
 /// # #[schemars(crate = "tidegate::schemars")]
-/// struct Found {
+/// struct Cities {
 ///     names: Vec<String>,
 /// }
 ///
 /// /// Finds cities by the start of their names
 /// #[tool(title = "Find cities", read_only, open_world = false, timeout = "10s")]
 /// async fn find_cities(
-///     #[state] cities: Arc<Cities>,
+///     #[state] atlas: Arc<Atlas>,
 ///     cx: Cx,
 ///     /// How the name starts
 ///     start: String,
@@ -90,17 +91,17 @@ use function::Function;
 ///     /// Where to look; everywhere unless given
 ///     #[header = "Region"]
 ///     region: Option<String>,
-/// ) -> Result<Structured<Found>, ToolError> {
+/// ) -> Result<Cities, ToolError> {
 ///     cx.info("looking");
 ///     if region.is_some_and(|region| region != "eu") {
 ///         return Err("only \"eu\" is known".into());
 ///     }
-///     let names = cities.0.iter().filter(|name| name.starts_with(&start)).take(limit).cloned().collect();
-///     Ok(Structured(Found { names }))
+///     let names = atlas.0.iter().filter(|name| name.starts_with(&start)).take(limit).cloned().collect();
+///     Ok(Cities { names })
 /// }
 ///
-/// let cities = Arc::new(Cities(vec!["Bergen".into(), "Bremen".into()]));
-/// let server = Server::new("geography", "1.0.0").tool(find_cities(cities)).build();
+/// let atlas = Arc::new(Atlas(vec!["Bergen".into(), "Bremen".into()]));
+/// let server = Server::new("geography", "1.0.0").tool(find_cities(atlas)).build();
 /// ```
 ///
 /// # Options

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::Result;
 
-use crate::attrs::{self, Options};
+use crate::attrs::{self, Attributes};
 use crate::function::{Function, at};
 use crate::params::{Allowed, Param, Role};
 
@@ -12,7 +12,7 @@ const PARAMS: Allowed =
     Allowed { macro_name: "prompt", attributes: &["default", "complete", "state"], vars: false };
 
 pub(crate) fn expand(options: TokenStream, mut function: Function) -> Result<TokenStream> {
-    let mut options = Options::parse("prompt", &["name", "title", "description", "crate"], options)?;
+    let mut options = Attributes::parse("prompt", &["name", "title", "description", "crate"], options)?;
     let root = function.take_root(&mut options)?;
     let name = function.name_or(&mut options)?;
     let described = function.described(&mut options)?;

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::{Error, LitStr, Result, Type};
 
-use crate::attrs::Options;
+use crate::attrs::Attributes;
 use crate::function::{Function, at};
 use crate::params::{Allowed, Param, Role};
 
@@ -12,8 +12,11 @@ const PARAMS: Allowed =
     Allowed { macro_name: "resource", attributes: &["default", "complete", "state"], vars: true };
 
 pub(crate) fn expand(options: TokenStream, mut function: Function) -> Result<TokenStream> {
-    let mut options =
-        Options::parse("resource", &["uri", "name", "title", "description", "mime_type", "crate"], options)?;
+    let mut options = Attributes::parse(
+        "resource",
+        &["uri", "name", "title", "description", "mime_type", "crate"],
+        options,
+    )?;
     let root = function.take_root(&mut options)?;
     let Some(uri) = options.literal("uri")? else {
         return Err(options.lacks("needs to know where it is: add `uri = \"scheme://…\"`"));

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::{Error, LitStr, Meta, Result};
 
-use crate::attrs::{self, Options};
+use crate::attrs::{self, Attributes};
 use crate::function::Function;
 use crate::params::{Allowed, Param, Role};
 
@@ -31,7 +31,7 @@ const PARAMS: Allowed = Allowed {
 };
 
 pub(crate) fn expand(options: TokenStream, mut function: Function) -> Result<TokenStream> {
-    let mut options = Options::parse("tool", &OPTIONS, options)?;
+    let mut options = Attributes::parse("tool", &OPTIONS, options)?;
     let root = function.take_root(&mut options)?;
     let name = function.name_or(&mut options)?;
     let described = function.described(&mut options)?;
@@ -47,6 +47,18 @@ pub(crate) fn expand(options: TokenStream, mut function: Function) -> Result<Tok
     // The function's own future, unless it needs somebody to hold the context that it borrows.
     let borrows = params.iter().any(|param| param.role == Role::Context { by_ref: true });
     let future = match function.is_async() && !borrows {
+        _ if !function.returns_tool_result() => {
+            let awaited = function.awaited(call);
+            let converted = quote_spanned! {function.result_span()=>
+                (&&&#root::returned::tag(&__value)).kind().convert(__value)
+            };
+            quote!(async move {
+                #[allow(unused_imports)]
+                use #root::returned::{AsItIs as _, StructuredOrFailure as _, StructuredValue as _};
+                let __value = #awaited;
+                #converted
+            })
+        }
         true => call,
         false => {
             let awaited = function.awaited(call);
@@ -61,7 +73,7 @@ pub(crate) fn expand(options: TokenStream, mut function: Function) -> Result<Tok
 }
 
 /// The options about how the tool behaves, as calls of the builder.
-fn behaviour(root: &TokenStream, options: &mut Options) -> Result<TokenStream> {
+fn behaviour(root: &TokenStream, options: &mut Attributes) -> Result<TokenStream> {
     // Absent and false mean the same for these two.
     let read_only = (options.flag("read_only")? == Some(true)).then(|| quote!(.read_only()));
     let idempotent = (options.flag("idempotent")? == Some(true)).then(|| quote!(.idempotent()));
@@ -98,7 +110,7 @@ fn behaviour(root: &TokenStream, options: &mut Options) -> Result<TokenStream> {
 }
 
 /// Gives the headers of the `header(…)` option to their parameters, and checks all of them.
-fn headers(options: &mut Options, params: &mut [Param]) -> Result<()> {
+fn headers(options: &mut Attributes, params: &mut [Param]) -> Result<()> {
     for (path, header) in options.pairs("header")? {
         let named = params.iter_mut().find(|p| p.role == Role::Argument && path.is_ident(&p.name()));
         let Some(param) = named else {

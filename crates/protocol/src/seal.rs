@@ -153,10 +153,11 @@ impl Sealer {
 
     /// Opens a state, or says why not in the one sentence that all refusals share.
     pub fn open(&self, text: &str, binding: &Binding<'_>, now_ms: u64) -> Result<Vec<u8>, Error> {
-        self.try_open(text, binding, now_ms).ok_or_else(refused)
+        self.open_until(text, binding, now_ms).map(|(content, _)| content).ok_or_else(refused)
     }
 
-    fn try_open(&self, text: &str, binding: &Binding<'_>, now_ms: u64) -> Option<Vec<u8>> {
+    /// The same, and until when it is good; `None` if it cannot be opened.
+    pub fn open_until(&self, text: &str, binding: &Binding<'_>, now_ms: u64) -> Option<(Vec<u8>, u64)> {
         if text.len() > MAX_SEALED {
             return None;
         }
@@ -173,10 +174,12 @@ impl Sealer {
                 .ok()
         })?;
         let (expires, packed) = plain.split_at_checked(8)?;
-        if now_ms > u64::from_le_bytes(expires.try_into().ok()?) {
+        let expires_ms = u64::from_le_bytes(expires.try_into().ok()?);
+        if now_ms > expires_ms {
             return None;
         }
-        miniz_oxide::inflate::decompress_to_vec_with_limit(packed, MAX_UNPACKED).ok()
+        let content = miniz_oxide::inflate::decompress_to_vec_with_limit(packed, MAX_UNPACKED).ok()?;
+        Some((content, expires_ms))
     }
 }
 
@@ -227,6 +230,7 @@ mod tests {
         let sealer = Sealer::new(Key::new([7; 32]));
         let text = sealer.seal(b"hello", &binding("ann"), 1000, [1; 24]).unwrap();
         assert_eq!(sealer.open(&text, &binding("ann"), 1000).unwrap(), b"hello");
+        assert_eq!(sealer.open_until(&text, &binding("ann"), 0), Some((b"hello".to_vec(), 1000)));
         assert!(sealer.open(&text, &binding("bob"), 1000).is_err());
         assert!(sealer.open(&text, &binding("ann"), 1001).is_err());
         let other = Binding { params: digest(["ab"]), ..binding("ann") };

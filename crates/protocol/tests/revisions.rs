@@ -107,12 +107,12 @@ const KNOWN: &[(&str, &str, &str)] = &[
         "results in sampling requests came with this revision, in its words",
     ),
     (
-        "crates/edge/src/legacy/peer.rs",
+        "crates/edge/src/legacy/client_session.rs",
         "let revision = Revision::V2025_03_26",
         "what a client without a version header speaks (2025-11-25 transports, Protocol Version Header)",
     ),
     ("crates/edge/src/http/legacy_post.rs", "Some(Revision::V2025_03_26)", "the same"),
-    ("crates/edge/src/http/old_sse.rs", "Some(Revision::V2024_11_05)", "whose transport HTTP+SSE is"),
+    ("crates/edge/src/http/http_sse.rs", "Some(Revision::V2024_11_05)", "whose transport HTTP+SSE is"),
     (
         "crates/edge/src/stdio/connection.rs",
         "batches are part of revision 2025-03-26 only",

@@ -14,11 +14,11 @@ use tidegate_service::layers::Limits;
 use crate::cx::Cx;
 use crate::discover::Info;
 use crate::interact::Overflow;
-use crate::options::{CacheHint, Options, TaskOptions};
 use crate::prompt::Prompt;
 use crate::registry::Registry;
 use crate::resource::{PageRequest, Resource, ResourcePage, ResourceTemplate, Source};
 use crate::server::{Core, ServerDoor};
+use crate::settings::{CacheHint, ServerSettings, TaskSettings};
 use crate::tasks::Store;
 use crate::tool::{Tool, ToolError};
 use tidegate_service::layers::BreakerState;
@@ -54,7 +54,7 @@ use tidegate_service::stats::{CacheStats, Counters, Thresholds};
 pub struct Server {
     info: Info,
     extensions: Map<String, Value>,
-    options: Options,
+    settings: ServerSettings,
     limits: Limits,
     offers: Vec<Offer>,
     key: Option<Key>,
@@ -79,7 +79,7 @@ impl Server {
         Server {
             info: Info::new(name.into(), version.into()),
             extensions: Map::new(),
-            options: Options::default(),
+            settings: ServerSettings::default(),
             limits: Limits::default(),
             offers: Vec::new(),
             key: None,
@@ -202,19 +202,19 @@ impl Server {
     /// Declares tools, prompts, resources and completions even where none are registered yet, because some will be
     /// added while the server runs. Without this, the methods of what is not registered do not exist.
     pub fn dynamic(mut self) -> Server {
-        self.options.dynamic = true;
+        self.settings.dynamic = true;
         self
     }
 
     /// How many entries one page of a list has. Default 1000, because some clients read only the first page.
     pub fn page_size(mut self, entries: usize) -> Server {
-        self.options.page_size = entries.max(1);
+        self.settings.page_size = entries.max(1);
         self
     }
 
     /// How long and for whom lists and resources may be cached. Default: not at all.
     pub fn cache(mut self, hint: CacheHint) -> Server {
-        self.options.cache = hint;
+        self.settings.cache = hint;
         self
     }
 
@@ -239,37 +239,37 @@ impl Server {
 
     /// For how long a client can come back with its answers. Default ten minutes.
     pub fn request_state_ttl(mut self, ttl: Duration) -> Server {
-        self.options.state_ttl = ttl;
+        self.settings.state_ttl = ttl;
         self
     }
 
     /// How often one call may ask for input. Default 32.
     pub fn max_rounds(mut self, rounds: u32) -> Server {
-        self.options.max_rounds = rounds;
+        self.settings.max_rounds = rounds;
         self
     }
 
     /// The limits of tasks.
-    pub fn tasks(mut self, options: TaskOptions) -> Server {
-        self.options.tasks = options;
+    pub fn tasks(mut self, settings: TaskSettings) -> Server {
+        self.settings.tasks = settings;
         self
     }
 
     /// How many subscriptions may be open at once. Default 10,000.
     pub fn max_subscriptions(mut self, max: usize) -> Server {
-        self.options.max_subscriptions = max;
+        self.settings.max_subscriptions = max;
         self
     }
 
     /// The table of numbers under which this server's clients know failures.
     pub fn error_profile(mut self, profile: Profile) -> Server {
-        self.options.profile = profile;
+        self.settings.profile = profile;
         self
     }
 
     /// Puts all tool definitions into the `tools` capability, for clients that look there.
     pub fn advertise_tools_in_capabilities(mut self, yes: bool) -> Server {
-        self.options.tools_in_capabilities = yes;
+        self.settings.tools_in_capabilities = yes;
         self
     }
 
@@ -278,13 +278,13 @@ impl Server {
     /// No revision of the protocol has it; clients find it as `dev.tidegate/call-batch` among the extensions (2026-07-28)
     /// or the experimental capabilities (before).
     pub fn call_batch(mut self, yes: bool) -> Server {
-        self.options.call_batch = yes;
+        self.settings.call_batch = yes;
         self
     }
 
     /// Checks results against output schemas in release builds too. Debug builds always do.
     pub fn validate_output(mut self, yes: bool) -> Server {
-        self.options.validate_output = yes;
+        self.settings.validate_output = yes;
         self
     }
 
@@ -335,11 +335,11 @@ impl Server {
         for offer in self.offers {
             registry.add(offer, &counters)?;
         }
-        registry.settle(self.options.dynamic);
+        registry.settle(self.settings.dynamic);
         let core = Arc::new(Core {
             info: self.info,
             extensions: self.extensions,
-            options: self.options,
+            settings: self.settings,
             registry: ArcSwap::from_pointee(registry),
             changing: Mutex::new(()),
             own_sealer: Arc::new(sealer),

@@ -71,7 +71,7 @@ pub(crate) fn discover(core: &Core, call: &Call) -> Reply {
         w.str("instructions", instructions);
     }
     if revision.is_modern() {
-        core.options.cache.write_members(&mut w);
+        core.settings.cache.write_members(&mut w);
     }
     let mut meta = ObjectWriter::new();
     meta.json(meta::SERVER_INFO, &core.info.full());
@@ -86,7 +86,7 @@ fn capabilities(core: &Core, revision: Revision) -> Json {
     let mut all = Map::new();
     if has.tools {
         let mut tools = json!({"listChanged": true});
-        if core.options.tools_in_capabilities {
+        if core.settings.tools_in_capabilities {
             for tool in registry.tools().filter(|tool| tool.listed && tool.is_public()) {
                 tools[&tool.name] = tool.definition(revision).to().unwrap_or_default();
             }
@@ -106,7 +106,7 @@ fn capabilities(core: &Core, revision: Revision) -> Json {
     if has.tasks && revision.allows(Feature::CoreTasks) {
         all.insert("tasks".into(), json!({"list": {}, "cancel": {}, "requests": {"tools": {"call": {}}}}));
     }
-    let batch = core.options.call_batch && has.tools;
+    let batch = core.settings.call_batch && has.tools;
     let mut experimental = Map::new();
     if batch && !revision.allows(Feature::Extensions) {
         experimental.insert(batch::EXTENSION.into(), json!({}));

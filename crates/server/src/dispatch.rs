@@ -77,7 +77,7 @@ fn start(core: &Arc<Core>, call: Call) -> Started {
         Method::TasksGet if has.tasks => tasks::get(core, &call).into(),
         Method::TasksUpdate if has.tasks => tasks::update(core, &call).into(),
         Method::TasksCancel if has.tasks => tasks::cancel(core, &call).into(),
-        Method::Other(ref name) if core.options.call_batch && has.tools && *name == batch::METHOD => {
+        Method::Other(ref name) if core.settings.call_batch && has.tools && *name == batch::METHOD => {
             batch::call(core, call)
         }
         // What a client tells that nobody has asked for has no effect, and is no failure either.
@@ -122,6 +122,6 @@ impl Future for Answer {
         if ok {
             this.core.counters.succeeded();
         }
-        Poll::Ready(Ok(in_profile(this.core.options.profile, this.revision, reply)))
+        Poll::Ready(Ok(in_profile(this.core.settings.profile, this.revision, reply)))
     }
 }

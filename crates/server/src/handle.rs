@@ -87,7 +87,7 @@ impl ServerHandle {
         let _turn = self.0.changing.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let mut next = self.0.registry.load().next();
         change(&mut next)?;
-        next.settle(self.0.options.dynamic);
+        next.settle(self.0.settings.dynamic);
         self.0.registry.store(Arc::new(next));
         Ok(())
     }

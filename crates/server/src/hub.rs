@@ -163,7 +163,7 @@ pub(crate) fn listen(core: &Core, call: &Call) -> Result<Reply, Error> {
         }
     }
     let events =
-        core.hub.subscribe(call.context.principal.clone(), filter, core.options.max_subscriptions)?;
+        core.hub.subscribe(call.context.principal.clone(), filter, core.settings.max_subscriptions)?;
     Ok(Reply::Subscription(Subscription { acknowledged: Json::from(Value::Object(honoured)), events }))
 }
 

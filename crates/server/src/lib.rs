@@ -32,7 +32,7 @@
 //! together.
 //!
 //! This brings one rule: **ask before you act.** What stands before a question runs again in each round; what must be
-//! done before asking, and once, goes into [`Cx::keep`]. Ask from the handler itself rather than from tasks it spawns,
+//! done before asking, and once, goes into [`Cx::run_once`]. Ask from the handler itself rather than from tasks it spawns,
 //! which would never end. In a task of the protocol ([`Tool::task`]) nothing is replayed, and the handler does wait.
 
 mod batch;
@@ -45,12 +45,12 @@ mod handle;
 mod hub;
 mod interact;
 mod list;
-mod options;
 mod prompt;
 mod registry;
 mod resource;
 mod run;
 mod server;
+mod settings;
 mod tasks;
 mod text;
 mod tool;
@@ -62,10 +62,10 @@ pub use dispatch::{Answer, Framework};
 pub use handle::{ServerHandle, WeakServerHandle, log_periodically, log_statistics};
 pub use hub::Watched;
 pub use interact::{Ask, Elicit, Elicited, Root, Sample, Sampled};
-pub use options::{CacheHint, Scope, TaskOptions};
 pub use prompt::{Argument, IntoPromptResult, Prompt, PromptArgs, PromptResult};
 pub use resource::{IntoResourceContents, PageRequest, Resource, ResourcePage, ResourceTemplate, Vars};
 pub use server::{Counted, ServerDoor};
+pub use settings::{CacheHint, Scope, TaskSettings};
 pub use tidegate_service::layers::BreakerState;
 pub use tidegate_service::stats::{CacheStats, Health, Stats, Status, Thresholds};
 pub use tool::{IntoToolResult, Structured, TaskSupport, Tool, ToolError, ToolResult, read_value};
@@ -73,6 +73,8 @@ pub use tool::{IntoToolResult, Structured, TaskSupport, Tool, ToolError, ToolRes
 // What the output of the macros refers to, so that their users need no dependency of their own.
 #[doc(hidden)]
 pub use serde;
+#[doc(hidden)]
+pub use tool::returned;
 
 pub use schemars;
 pub use tidegate_protocol::content::{

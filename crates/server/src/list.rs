@@ -15,7 +15,7 @@ use crate::resource::PageRequest;
 use crate::run::{Run, Work};
 use crate::server::Core;
 use crate::tool::ToolError;
-use cursor::{Last, Place};
+use cursor::{Last, Position};
 use text::Text;
 
 /// `tools/list`. Of a tool that is asked for by its name, all is told, whether it is listed or not.
@@ -51,7 +51,7 @@ pub(crate) fn resources(core: &Arc<Core>, call: Call) -> Started {
         return page.write(&registry.resources, |resource, _| Some(&resource.definition)).into();
     }
     let start = match cursor::open(core, &call) {
-        Ok(None) if wanted == Some("true") => Some(Place::Source { at: 0, after: None }),
+        Ok(None) if wanted == Some("true") => Some(Position::Source { at: 0, after: None }),
         Ok(place) => place,
         Err(error) => return Started::failed(error),
     };
@@ -66,20 +66,20 @@ pub(crate) fn resources(core: &Arc<Core>, call: Call) -> Started {
 const RESOURCES: &str = "resources";
 
 /// A page of resources that begins at the beginning, somewhere on the shelf or in a source. Each source is asked once at most.
-async fn with_sources(registry: Arc<Registry>, start: Option<Place>, cx: Cx) -> Result<Reply, ToolError> {
+async fn with_sources(registry: Arc<Registry>, start: Option<Position>, cx: Cx) -> Result<Reply, ToolError> {
     let core = cx.core();
-    let mut room = core.options.page_size;
+    let mut room = core.settings.page_size;
     let mut text = Text::new(cx.revision().is_modern(), RESOURCES);
     let (mut at, mut after) = match start {
-        Some(Place::Source { at, after }) => (at, after),
+        Some(Position::Source { at, after }) => (at, after),
         start => {
             let last = match start {
-                Some(Place::After(last)) => last.number(core, &registry.resources)?,
+                Some(Position::After(last)) => last.number(core, &registry.resources)?,
                 _ => 0,
             };
             if let Some(last) = shelved(&registry, last, &mut room, &mut text) {
                 let last = Last::new(core, &registry.resources, last);
-                let next = cursor::seal(core, cx.call(), &Place::After(last))?;
+                let next = cursor::seal(core, cx.call(), &Position::After(last))?;
                 return Ok(Reply::Complete(text.finish(core, Some(&next), true)));
             }
             (0, None)
@@ -93,11 +93,11 @@ async fn with_sources(registry: Arc<Registry>, start: Option<Place>, cx: Cx) -> 
             room -= entries.len();
             entries.iter().for_each(|entry| text.add(entry));
             match more {
-                Some(after) => next = Some(Place::Source { at, after: Some(after) }),
+                Some(after) => next = Some(Position::Source { at, after: Some(after) }),
                 None => at += 1,
             }
         } else {
-            next = Some(Place::Source { at, after: None });
+            next = Some(Position::Source { at, after: None });
         }
         if let Some(place) = next {
             let next = cursor::seal(core, cx.call(), &place)?;
@@ -146,12 +146,12 @@ impl Page<'_> {
     ) -> Result<Reply, Error> {
         let after = match cursor::open(self.core, self.call)? {
             None => 0,
-            Some(Place::After(last)) => last.number(self.core, shelf)?,
-            Some(Place::Source { .. }) => return Err(cursor::refused()),
+            Some(Position::After(last)) => last.number(self.core, shelf)?,
+            Some(Position::Source { .. }) => return Err(cursor::refused()),
         };
         let revision = self.call.context.revision;
         // A whole list is the same text for everybody who speaks alike.
-        let whole = after == 0 && shelf.len() <= self.core.options.page_size;
+        let whole = after == 0 && shelf.len() <= self.core.settings.page_size;
         match self.cached {
             Some(cached) if whole => {
                 let slot = &cached[form(revision)];
@@ -179,14 +179,14 @@ impl Page<'_> {
             .filter_map(|(number, entry)| Some((number, definition(entry, principal)?)))
             .peekable();
         let mut last = after;
-        for (number, definition) in entries.by_ref().take(self.core.options.page_size) {
+        for (number, definition) in entries.by_ref().take(self.core.settings.page_size) {
             text.add(definition);
             last = number;
         }
         let next = match entries.peek() {
             Some(_) => {
                 let last = Last::new(self.core, shelf, last);
-                Some(cursor::seal(self.core, self.call, &Place::After(last))?)
+                Some(cursor::seal(self.core, self.call, &Position::After(last))?)
             }
             None => None,
         };

@@ -18,8 +18,8 @@ use crate::dispatch::Framework;
 use crate::handle::ServerHandle;
 use crate::hub::Hub;
 use crate::interact::Overflow;
-use crate::options::Options;
 use crate::registry::{Kinds, Registry};
+use crate::settings::ServerSettings;
 use crate::tasks::Store;
 use tidegate_service::layers::BreakerState;
 use tidegate_service::stats::{CacheStats, Counters, Thresholds};
@@ -93,7 +93,7 @@ impl Future for Counted {
 pub(crate) struct Core {
     pub(crate) info: Info,
     pub(crate) extensions: Map<String, Value>,
-    pub(crate) options: Options,
+    pub(crate) settings: ServerSettings,
     pub(crate) registry: ArcSwap<Registry>,
     /// Held while the next registry is made.
     pub(crate) changing: Mutex<()>,

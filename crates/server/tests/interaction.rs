@@ -363,14 +363,14 @@ async fn what_is_kept_is_done_once() {
         let counter = counter.clone();
         async move {
             let seat = cx
-                .keep("seat", async {
+                .run_once("seat", async {
                     // Also while it waits for something real, a question elsewhere must not tear it.
                     tokio::time::sleep(Duration::from_millis(5)).await;
                     counter.fetch_add(1, Ordering::Relaxed) + 7
                 })
                 .await;
             let (user, ()) = tokio::join!(ask_name(&cx), async {
-                cx.keep("second", async {
+                cx.run_once("second", async {
                     tokio::time::sleep(Duration::from_millis(5)).await;
                     counter.fetch_add(1, Ordering::Relaxed);
                 })
@@ -391,7 +391,7 @@ async fn a_large_memory_stays_on_the_server() {
         // Not compressible, so that it cannot be packed into the state.
         let mut x = 1u64;
         let noise = cx
-            .keep("noise", async {
+            .run_once("noise", async {
                 (0..20_000)
                     .map(|_| {
                         x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);

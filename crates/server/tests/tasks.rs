@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tidegate_server::{
-    Cx, Elicit, Error, Server, ServerDoor, Structured, Symbol, TaskOptions, TaskSupport, Tool, ToolError,
+    Cx, Elicit, Error, Server, ServerDoor, Structured, Symbol, TaskSettings, TaskSupport, Tool, ToolError,
 };
 use tidegate_service::{Notice, Reply};
 use tokio::time::sleep;
@@ -305,13 +305,13 @@ async fn tasks_belong_to_their_principal() {
 
 #[tokio::test]
 async fn tasks_are_bounded_and_expire() {
-    let options = TaskOptions {
+    let settings = TaskSettings {
         ttl: Duration::from_millis(100),
         max_per_principal: 2,
         max_total: 3,
-        ..TaskOptions::default()
+        ..TaskSettings::default()
     };
-    let door = tools().tasks(options).build();
+    let door = tools().tasks(settings).build();
     let client = |name: &str| Client::modern(&door).able().named(name);
     let first = start(&client("ann"), "slow").await;
     start(&client("ann"), "slow").await;
@@ -328,8 +328,8 @@ async fn tasks_are_bounded_and_expire() {
 
 #[tokio::test(start_paused = true)]
 async fn results_that_do_not_fit_fail_their_task() {
-    let options = TaskOptions { max_held_bytes: 200, ..TaskOptions::default() };
-    let door = tools().tasks(options).build();
+    let settings = TaskSettings { max_held_bytes: 200, ..TaskSettings::default() };
+    let door = tools().tasks(settings).build();
     let client = Client::modern(&door).able();
     let first = start(&client, "slow").await;
     assert_eq!(settled(&client, &first).await["status"], "completed");

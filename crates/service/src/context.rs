@@ -88,34 +88,34 @@ impl ParamHeaders {
 
 /// Who calls, on which terms, and how to reach them while the call runs.
 ///
-/// This is a handle on its [`Terms`], so that a call is cheap to move and to keep for another attempt. They read and
+/// This is a handle on its [`ContextParts`], so that a call is cheap to move and to keep for another attempt. They read and
 /// change like fields of the context; what others hold too is copied before it changes.
 #[derive(Debug, Clone)]
-pub struct Context(Arc<Terms>);
+pub struct Context(Arc<ContextParts>);
 
 impl Deref for Context {
-    type Target = Terms;
+    type Target = ContextParts;
 
-    fn deref(&self) -> &Terms {
+    fn deref(&self) -> &ContextParts {
         &self.0
     }
 }
 
 impl DerefMut for Context {
-    fn deref_mut(&mut self) -> &mut Terms {
+    fn deref_mut(&mut self) -> &mut ContextParts {
         Arc::make_mut(&mut self.0)
     }
 }
 
-impl From<Terms> for Context {
-    fn from(terms: Terms) -> Context {
-        Context(Arc::new(terms))
+impl From<ContextParts> for Context {
+    fn from(parts: ContextParts) -> Context {
+        Context(Arc::new(parts))
     }
 }
 
 /// What a [`Context`] says.
 #[derive(Debug, Clone)]
-pub struct Terms {
+pub struct ContextParts {
     /// Names the call in every log line.
     pub correlation: CorrelationId,
     /// The revision that the caller speaks. Replies to a modern caller are in their final form; replies to a legacy
@@ -151,7 +151,7 @@ pub struct Terms {
     pub extensions: Extensions,
 }
 
-impl Terms {
+impl ContextParts {
     /// Says who calls, and what is known of them.
     pub fn identify(&mut self, identity: Identity) {
         self.principal = identity.principal;
@@ -175,7 +175,7 @@ impl Context {
 
     /// The context of a call in `revision`, with nothing else said about it.
     pub fn new(correlation: CorrelationId, revision: Revision) -> Context {
-        Context::from(Terms {
+        Context::from(ContextParts {
             correlation,
             revision,
             client_info: None,

@@ -208,12 +208,16 @@ fn swap(other: &mut Option<Current>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Context as Terms;
+    use crate::Context as CallContext;
     use tidegate_protocol::{Limits, Params};
 
     fn call(tool: &str) -> Call {
         let params = Json::from(serde_json::json!({"name": tool}));
-        Call::new(Method::ToolsCall, Params::parse(&params, &Limits::default()).unwrap(), Terms::local())
+        Call::new(
+            Method::ToolsCall,
+            Params::parse(&params, &Limits::default()).unwrap(),
+            CallContext::local(),
+        )
     }
 
     fn tool() -> Option<String> {

@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use tidegate_protocol::{Json, Method, Params};
-//! use tidegate_service::{Call, Context, Terms, Reply};
+//! use tidegate_service::{Call, Context, ContextParts, Reply};
 //! use tower::{Service, service_fn};
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() {
@@ -49,7 +49,7 @@ mod unlisted;
 pub mod wire_trace;
 
 pub use call::Call;
-pub use context::{CallerId, Connected, Context, HOP_LIMIT, ParamHeaders, Terms};
+pub use context::{CallerId, Connected, Context, ContextParts, HOP_LIMIT, ParamHeaders};
 pub use correlation::CorrelationId;
 pub use current::{Current, Working, without_spans};
 pub use door::{BoxDoor, Door};

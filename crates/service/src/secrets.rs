@@ -1,6 +1,6 @@
 //! Secrets of the configuration, known to the whole process so that none of them gets into a log line or an error.
 //!
-//! Whoever reads a secret says so ([`keep`]), or holds it as a [`Secret`], which says so by itself; whoever writes a line for
+//! Whoever reads a secret says so ([`register`]), or holds it as a [`Secret`], which says so by itself; whoever writes a line for
 //! people asks for it ([`mask`]). Results of tools are never looked at: what a server answers is its caller's.
 
 use std::borrow::Cow;
@@ -20,11 +20,11 @@ const RANDOM: usize = 16;
 const MOST: usize = 4096;
 
 /// The values, the longest first, so that no part of one is left when another is a piece of it.
-static KNOWN: RwLock<Vec<Known>> = RwLock::new(Vec::new());
+static SECRETS: RwLock<Vec<Registered>> = RwLock::new(Vec::new());
 /// Whether there are any: without secrets, masking costs one look at this.
 static ANY: AtomicBool = AtomicBool::new(false);
 
-struct Known {
+struct Registered {
     value: String,
     /// How many came before it.
     age: u64,
@@ -48,7 +48,7 @@ impl Secret {
     /// Wraps a text, which no log line and no error shows from now on.
     pub fn new(text: impl Into<String>) -> Secret {
         let text = text.into();
-        keep(&text);
+        register(&text);
         Secret(text)
     }
 
@@ -78,7 +78,7 @@ impl From<&str> for Secret {
 
 /// Takes a value for a secret from now on, as a whole, line by line, and without the `Bearer` before it: from 8 characters
 /// on.
-pub fn keep(value: &str) {
+pub fn register(value: &str) {
     let value = value.trim();
     let bare =
         value.split_once(' ').map(|(_, rest)| rest.trim()).filter(|rest| !rest.contains(char::is_whitespace));
@@ -96,17 +96,17 @@ pub fn keep(value: &str) {
 
 /// Takes the value of a setting for a secret, unless it is seen to be none: a path that exists, or an address without
 /// anything that looks secret.
-pub fn keep_setting(value: &str) {
+pub fn register_setting(value: &str) {
     match value.split_once("://") {
-        Some((_, rest)) if !value.contains(char::is_whitespace) => keep_address(value, rest),
+        Some((_, rest)) if !value.contains(char::is_whitespace) => register_address(value, rest),
         _ if std::path::Path::new(value.trim()).exists() => {}
-        _ => keep(value),
+        _ => register(value),
     }
 }
 
 /// Takes what gives access in an address for secrets: who logs in, the query, and whatever in its path nobody would type,
 /// which is how webhooks are written. With any of these, the address as a whole is one, too.
-fn keep_address(whole: &str, rest: &str) {
+fn register_address(whole: &str, rest: &str) {
     let (rest, fragment) = rest.split_once('#').unwrap_or((rest, ""));
     let (before, query) = rest.split_once('?').unwrap_or((rest, ""));
     let mut path = before.split('/');
@@ -115,9 +115,9 @@ fn keep_address(whole: &str, rest: &str) {
     let query = query.split('&').filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
     let secrets: Vec<&str> =
         login.into_iter().chain(query).chain(path.chain([fragment]).filter(|part| is_random(part))).collect();
-    secrets.iter().for_each(|secret| keep(secret));
+    secrets.iter().for_each(|secret| register(secret));
     if secrets.iter().any(|secret| !secret.is_empty()) {
-        keep(whole);
+        register(whole);
     }
 }
 
@@ -128,7 +128,7 @@ fn is_random(part: &str) -> bool {
 }
 
 fn add(value: &str) {
-    let mut known = KNOWN.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let mut known = SECRETS.write().unwrap_or_else(|poisoned| poisoned.into_inner());
     if known.iter().any(|one| one.value == value) {
         return;
     }
@@ -138,7 +138,7 @@ fn add(value: &str) {
         oldest.map(|at| known.remove(at));
     }
     let at = known.partition_point(|one| one.value.len() >= value.len());
-    known.insert(at, Known { value: value.to_owned(), age });
+    known.insert(at, Registered { value: value.to_owned(), age });
     ANY.store(true, Ordering::Release);
 }
 
@@ -147,7 +147,7 @@ pub fn mask(text: &str) -> Cow<'_, str> {
     if !ANY.load(Ordering::Acquire) || text.len() < SHORTEST {
         return Cow::Borrowed(text);
     }
-    let known = KNOWN.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let known = SECRETS.read().unwrap_or_else(|poisoned| poisoned.into_inner());
     let mut masked = Cow::Borrowed(text);
     for one in known.iter().filter(|one| one.value.len() <= text.len()) {
         if masked.contains(&one.value) {
@@ -164,11 +164,11 @@ mod tests {
     #[test]
     fn secrets_are_masked() {
         assert_eq!(mask("nothing is known of sk-unit-0001 yet"), "nothing is known of sk-unit-0001 yet");
-        keep("Bearer sk-unit-0001");
-        keep("sk-unit-0001-longer");
-        keep("short");
-        keep("-----BEGIN X-----\nMIIunit0002\n-----END X-----");
-        keep("say:\"unit0003\"");
+        register("Bearer sk-unit-0001");
+        register("sk-unit-0001-longer");
+        register("short");
+        register("-----BEGIN X-----\nMIIunit0002\n-----END X-----");
+        register("say:\"unit0003\"");
         for (text, want) in [
             ("key sk-unit-0001, twice sk-unit-0001!", "key ***, twice ***!"),
             ("Authorization: Bearer sk-unit-0001", "Authorization: ***"),
@@ -184,14 +184,14 @@ mod tests {
     #[test]
     fn paths_and_addresses_are_no_secrets() {
         let here = std::env::current_dir().unwrap();
-        keep_setting(here.to_str().unwrap());
-        keep_setting("postgres://someone:unit-0004-pw@db.example:5432/things?sslkey=unit-0005-key");
-        keep_setting("unit-0006-value");
+        register_setting(here.to_str().unwrap());
+        register_setting("postgres://someone:unit-0004-pw@db.example:5432/things?sslkey=unit-0005-key");
+        register_setting("unit-0006-value");
         let text = "db.example:5432/things unit-0004-pw unit-0005-key unit-0006-value";
         assert_eq!(mask(text), "db.example:5432/things *** *** ***");
         assert_eq!(mask(here.to_str().unwrap()), here.to_str().unwrap());
         for plain in ["https://unit-0007.example/mcp", "http://127.0.0.1:8080/v1/tools"] {
-            keep_setting(plain);
+            register_setting(plain);
             assert_eq!(mask(plain), plain);
         }
     }
@@ -204,7 +204,7 @@ mod tests {
             ("https://unit-0010-token@git.example/", "unit-0010-token"),
             ("https://u:pw1@example.org/a", "https://u:pw1@example.org/a"),
         ] {
-            keep_setting(address);
+            register_setting(address);
             assert_eq!(mask(&format!("cannot reach {address}!")), "cannot reach ***!");
             assert_eq!(mask(&format!("it said {pieces}")), "it said ***", "{address}");
         }

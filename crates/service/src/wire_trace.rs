@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_secret_where_the_text_is_cut_leaves_nothing_of_it() {
-        crate::secrets::keep("wire-trace-secret-0001");
+        crate::secrets::register("wire-trace-secret-0001");
         for before in MOST - 30..MOST {
             let message = format!("[\"{} wire-trace-secret-0001 and more\"]", "x".repeat(before));
             let shown = shown(message.as_bytes());

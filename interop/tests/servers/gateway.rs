@@ -23,8 +23,13 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// Starts it with this configuration.
     pub(crate) async fn start(file: &Path) -> Gateway {
+        Gateway::start_at(file, "127.0.0.1:0").await
+    }
+
+    /// The same at this address.
+    pub(crate) async fn start_at(file: &Path, address: &str) -> Gateway {
         let mut child = Command::new(paths::tidegate())
-            .args(["serve", "--listen", "127.0.0.1:0", "--config"])
+            .args(["serve", "--listen", address, "--config"])
             .arg(file)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -43,6 +48,11 @@ impl Gateway {
     /// Its process.
     pub(crate) fn pid(&self) -> u32 {
         self.child.id().expect("it runs")
+    }
+
+    /// Ends it without warning.
+    pub(crate) async fn kill(mut self) {
+        self.child.kill().await.expect("kill -9");
     }
 
     /// Ends it in an orderly way.

@@ -3,7 +3,8 @@
 //!
 //! `cargo xtask servers` installs what they need into `target/interop` and runs this. `paths` knows what is where,
 //! `server` starts one, `meeting` is our client with what it observed, `vocabulary` is what all the small servers offer
-//! and `scenarios` what is done with it, `lifecycle` is what happens when a server dies. Then come the servers, one module per
+//! and `scenarios` what is done with it, `lifecycle` is what happens when a server dies and `restart` what
+//! happens when the gateway does. Then come the servers, one module per
 //! registry, because a machine may lack one; and `matrix`, with all of them at once behind the gateway. `state` is what servers
 //! remember between calls there.
 
@@ -11,6 +12,7 @@ mod gateway;
 mod lifecycle;
 mod meeting;
 mod paths;
+mod restart;
 mod scenarios;
 mod server;
 mod vocabulary;

@@ -229,6 +229,8 @@ fn load(file: &Path) -> Result<Settings, Failure> {
 /// What is served without a configuration: a server of the program, whose tools keep their names.
 pub(super) fn unconfigured(builtin: &str) -> Settings {
     let mut settings = Settings::default();
+    // A demonstration leaves nothing behind.
+    settings.state_dir = tidegate_config::usual_state_dir().filter(|_| builtin != "demo");
     let mut server = ServerSettings::new(builtin, Source::Builtin(builtin.to_owned()));
     server.prefix = String::new();
     let told = registry().builtins.get(builtin).map(|builtin| builtin.usual_settings());
@@ -301,6 +303,7 @@ impl Endpoint {
             http_sse: listen.http_sse || serve.http_sse,
             path: listen.path.clone(),
             drain: settings.drain,
+            session_dir: settings.state_dir.as_ref().map(|dir| dir.join("sessions")),
             max_connections: listen.max_connections,
             connection_idle: listen.connection_idle,
             request_within: listen.request_within,
@@ -340,6 +343,9 @@ impl Endpoint {
         let (linked, path) = (pages.clone(), edge.path.clone());
         let home = home_page::pages(gateway.clone(), url.clone(), audience, move || linked.links(&path));
         edge.pages = home.into_iter().chain(pages.files()).collect();
+        // Sessions of legacy clients outlive a restart as long as the keys do.
+        let keys = gateway.clone();
+        edge.session_sealer = Some(http::SessionSealer::following(move || keys.sealer()));
         let ending = {
             let gateway = gateway.clone();
             async move {

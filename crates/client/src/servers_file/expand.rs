@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::path::{MAIN_SEPARATOR_STR, Path, PathBuf};
 
-use tidegate_service::secrets::keep_setting;
+use tidegate_service::secrets::register_setting;
 
 use super::Input;
 use super::error::MissingVariable;
@@ -158,7 +158,7 @@ impl<'a> Expander<'a> {
         }
         match ((self.around.variable)(name), default) {
             (Some(value), _) => {
-                keep_setting(&value);
+                register_setting(&value);
                 Ok(Some(value))
             }
             (None, Some(default)) => self.text(field, default).map(Some),
@@ -176,7 +176,7 @@ impl<'a> Expander<'a> {
         [id, &shouted]
             .iter()
             .find_map(|name| (self.around.variable)(name))
-            .inspect(|value| keep_setting(value))
+            .inspect(|value| register_setting(value))
             .or_else(|| known.and_then(|input| input.default.clone()))
             .unwrap_or_else(|| {
                 let variable = if is_variable(id) { id } else { &shouted };

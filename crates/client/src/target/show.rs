@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use tidegate_service::secrets::keep_setting;
+use tidegate_service::secrets::register_setting;
 use url::Url;
 
 use super::{Command, Remote, Target, assignment, scheme};
@@ -17,22 +17,22 @@ impl Target {
     pub(crate) fn keep_secrets(&self) {
         match self {
             Target::Command(command) => {
-                named(command.env.iter()).for_each(keep_setting);
+                named(command.env.iter()).for_each(register_setting);
                 let mut previous = "";
                 for arg in &command.args {
                     if argument(previous, arg) == HIDDEN {
-                        keep_setting(arg);
+                        register_setting(arg);
                     } else if let Some((_, value)) =
                         arg.split_once('=').filter(|_| argument(previous, arg).ends_with(HIDDEN))
                     {
-                        keep_setting(value);
+                        register_setting(value);
                     }
                     previous = arg;
                 }
             }
             Target::Url(remote) => {
-                named(remote.headers.iter()).for_each(keep_setting);
-                keep_setting(remote.url.as_str());
+                named(remote.headers.iter()).for_each(register_setting);
+                register_setting(remote.url.as_str());
             }
             Target::Streams(_) | Target::Local(_) => {}
         }

@@ -63,8 +63,8 @@ pub(crate) fn settings(
     Ok(settings)
 }
 
-/// Where last known lists are kept if nobody says so.
-pub(crate) fn usual_state_dir() -> Option<std::path::PathBuf> {
+/// Where state is kept between runs if nobody says so; `None` if the home directory is unknown.
+pub fn usual_state_dir() -> Option<std::path::PathBuf> {
     let base = etcetera::choose_base_strategy().ok()?;
     Some(base.state_dir().unwrap_or_else(|| base.data_dir()).join("tidegate"))
 }

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tidegate_protocol::seal::Key;
-use tidegate_service::secrets::keep;
+use tidegate_service::secrets::register;
 
 use super::Resolver;
 
@@ -23,7 +23,7 @@ impl Resolver<'_> {
             self.wrong(&at, format!("must have at most {MOST} keys"));
         }
         for key in &written {
-            keep(key);
+            register(key);
             let different: HashSet<char> = key.chars().collect();
             if key.chars().count() < LEAST || different.len() < LEAST_DIFFERENT {
                 let what = format!(

@@ -14,11 +14,11 @@ use tidegate_service::{Door, Identity, Principal};
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
-use super::heads::Heads;
+use super::http_headers::HttpHeaders;
 use super::respond;
 use super::sessions::Sessions;
 use super::settings::Settings;
-use crate::told::Told;
+use crate::notifications::NotificationForwarder;
 
 /// The endpoint for all revisions.
 pub(super) struct Endpoint<D> {
@@ -35,10 +35,10 @@ impl<D> Clone for Endpoint<D> {
 pub(super) struct Shared<D> {
     pub(super) door: D,
     pub(super) settings: Settings,
-    pub(super) options: Arc<crate::Options>,
+    pub(super) edge: Arc<crate::EdgeSettings>,
     pub(super) sessions: Arc<Sessions>,
     /// What modern clients tell.
-    pub(super) told: Told,
+    pub(super) notifications: NotificationForwarder,
     /// Fires when the endpoint is about to close: streams that wait for nothing in particular end.
     pub(super) closing: CancellationToken,
 }
@@ -47,11 +47,11 @@ impl<D: Door> Endpoint<D> {
     /// An endpoint in front of `door`.
     pub(super) fn new(door: D, settings: &Settings) -> Self {
         let settings = settings.clone();
-        let sessions = Arc::new(Sessions::new(settings.max_sessions, settings.session_idle));
+        let sessions = Arc::new(Sessions::new(&settings));
         Budget::of_process().add_spare(&sessions);
-        let options = Arc::new(settings.edge.clone());
-        let (told, closing) = (Told::of(16), settings.closing.clone());
-        Endpoint { shared: Arc::new(Shared { door, settings, options, sessions, told, closing }) }
+        let edge = Arc::new(settings.edge.clone());
+        let (notifications, closing) = (NotificationForwarder::of(16), settings.closing.clone());
+        Endpoint { shared: Arc::new(Shared { door, settings, edge, sessions, notifications, closing }) }
     }
 }
 
@@ -83,14 +83,14 @@ impl<D: Door> Shared<D> {
     async fn answer(self: Arc<Self>, request: Request<Body>) -> Response<Body> {
         let identity = identity(&request);
         let (parts, body) = request.into_parts();
-        let heads = Heads::read(&parts.headers);
+        let headers = HttpHeaders::read(&parts.headers);
         let eras = self.settings.edge.eras;
         // 2026-07-28 streamable-http: there is no stream to open and no session to end.
-        let sessions = eras.legacy() && !(eras.modern() && heads.version().is_modern());
+        let sessions = eras.legacy() && !(eras.modern() && headers.version().is_modern());
         match parts.method {
-            Method::POST => self.post(&parts.headers, &heads, body, identity).await,
-            Method::GET if sessions => self.get(&heads, &identity),
-            Method::DELETE if sessions => self.delete(&heads, &identity.principal),
+            Method::POST => self.post(&parts.headers, &headers, body, identity).await,
+            Method::GET if sessions => self.get(&headers, &identity).await,
+            Method::DELETE if sessions => self.delete(&headers, &identity.principal).await,
             _ => {
                 let allow = if sessions { "GET, POST, DELETE" } else { "POST" };
                 let what = format!("Method not allowed: this endpoint takes {allow}");

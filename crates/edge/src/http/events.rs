@@ -8,8 +8,9 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use tidegate_protocol::sse;
 use tidegate_service::budget::{Budget, FREE, Hold};
+use tidegate_service::random;
 
-use crate::legacy::Lane;
+use crate::legacy::MessageSink;
 
 /// How many times more than what is kept for resumption may wait for a first reader.
 const UNREAD_FACTOR: usize = 2;
@@ -18,6 +19,8 @@ const FINISHED_FACTOR: usize = 8;
 
 /// The messages of one stream, numbered.
 pub(super) struct EventLog {
+    /// Which life of the session it belongs to, in event ids.
+    epoch: u32,
     /// Names the stream in event ids.
     pub(super) number: u64,
     max_bytes: usize,
@@ -96,13 +99,13 @@ impl State {
 }
 
 impl EventLog {
-    fn new(number: u64, max_bytes: usize) -> Arc<EventLog> {
-        Arc::new(EventLog { number, max_bytes, ends_when_full: false, state: Mutex::default() })
+    fn new(epoch: u32, number: u64, max_bytes: usize) -> Arc<EventLog> {
+        Arc::new(EventLog { epoch, number, max_bytes, ends_when_full: false, state: Mutex::default() })
     }
 
     /// A stream that nobody can come back to. Its reader must not miss anything: if it does not keep up, the stream ends.
     pub(super) fn for_one_reader(max_bytes: usize) -> Arc<EventLog> {
-        Arc::new(EventLog { number: 1, max_bytes, ends_when_full: true, state: Mutex::default() })
+        Arc::new(EventLog { epoch: 0, number: 1, max_bytes, ends_when_full: true, state: Mutex::default() })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -230,7 +233,7 @@ impl EventLog {
 
     /// The id of the event that carries message `n`; `n + 1` messages have then been sent.
     pub(super) fn event_id(&self, sent: u64) -> String {
-        format!("{}-{sent}", self.number)
+        format!("{:x}-{}-{sent}", self.epoch, self.number)
     }
 
     /// The event without content that lets the client come back before anything was sent (SEP-1699).
@@ -242,7 +245,7 @@ impl EventLog {
     }
 }
 
-impl Lane for EventLog {
+impl MessageSink for EventLog {
     fn send(&self, message: Vec<u8>) {
         self.push(message);
     }
@@ -252,16 +255,32 @@ impl Lane for EventLog {
     }
 }
 
-/// Reads stream number and sent count from an event id.
-pub(super) fn parse_event_id(id: &str) -> Option<(u64, u64)> {
-    let (number, sent) = id.split_once('-')?;
-    Some((number.parse().ok()?, sent.parse().ok()?))
+/// What an event id says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct EventId {
+    /// Which life of the session it is of: another one than this has nothing left.
+    pub(super) epoch: u32,
+    /// The stream.
+    pub(super) number: u64,
+    /// How many messages had been sent.
+    pub(super) sent: u64,
+}
+
+impl EventId {
+    pub(super) fn parse(id: &str) -> Option<EventId> {
+        let mut parts = id.split('-');
+        let epoch = u32::from_str_radix(parts.next()?, 16).ok()?;
+        let (number, sent) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        parts.next().is_none().then_some(EventId { epoch, number, sent })
+    }
 }
 
 /// The streams of one session.
 pub(super) struct Streams {
     /// For what belongs to no request. It is number 0, lasts as long as the session, and makes room for no other.
     standalone: OnceLock<Arc<EventLog>>,
+    /// Tells this life of the session from earlier ones, in other processes.
+    pub(super) epoch: u32,
     next: AtomicU64,
     max_kept: usize,
     max_bytes: usize,
@@ -273,6 +292,7 @@ impl Streams {
     pub(super) fn new(max_kept: usize, max_bytes: usize) -> Streams {
         Streams {
             standalone: OnceLock::new(),
+            epoch: u32::from_le_bytes(random()),
             next: AtomicU64::new(1),
             max_kept: max_kept.max(1),
             max_bytes,
@@ -287,7 +307,7 @@ impl Streams {
 
     /// A new stream, not yet kept.
     pub(super) fn open(&self) -> Arc<EventLog> {
-        EventLog::new(self.next.fetch_add(1, Ordering::Relaxed), self.max_bytes)
+        EventLog::new(self.epoch, self.next.fetch_add(1, Ordering::Relaxed), self.max_bytes)
     }
 
     /// Keeps a stream for resumption. The oldest finished one makes room.
@@ -342,7 +362,7 @@ impl Streams {
 
     /// The standalone stream, made when first asked for.
     pub(super) fn standalone(&self) -> Arc<EventLog> {
-        self.standalone.get_or_init(|| EventLog::new(0, self.max_bytes)).clone()
+        self.standalone.get_or_init(|| EventLog::new(self.epoch, 0, self.max_bytes)).clone()
     }
 
     pub(super) fn has_reader(&self) -> bool {
@@ -378,7 +398,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_comes_back_gets_the_rest() {
-        let log = EventLog::new(3, 1000);
+        let log = EventLog::new(0xab, 3, 1000);
         log.send(b"a".to_vec());
         let first = log.take_over();
         assert_eq!(next(&log, first, 0), Some(Next::Message(0, Bytes::from_static(b"a"))));
@@ -388,12 +408,16 @@ mod tests {
         assert_eq!(next(&log, first, 1), Some(Next::End), "the old reader ends");
         assert_eq!(next(&log, second, 1), Some(Next::Message(1, Bytes::from_static(b"b"))));
         assert_eq!(next(&log, second, 2), Some(Next::End));
-        assert_eq!(parse_event_id(&log.event_id(2)), Some((3, 2)));
+        let id = EventId { epoch: 0xab, number: 3, sent: 2 };
+        assert_eq!((log.event_id(2).as_str(), EventId::parse(&log.event_id(2))), ("ab-3-2", Some(id)));
+        for other in ["", "3-2", "ab-3-2-1", "x-3-2", "ab-3-", "123456789-3-2"] {
+            assert_eq!(EventId::parse(other), None, "{other}");
+        }
     }
 
     #[test]
     fn the_store_is_bounded_and_says_what_is_lost() {
-        let log = EventLog::new(1, 10);
+        let log = EventLog::new(0, 1, 10);
         let reader = log.take_over();
         for n in 0..5 {
             log.send(vec![b'x'; 4]);
@@ -405,7 +429,7 @@ mod tests {
 
     #[test]
     fn closing_the_connection_is_not_the_end() {
-        let log = EventLog::new(1, 100);
+        let log = EventLog::new(0, 1, 100);
         let reader = log.take_over();
         log.close_connection();
         assert_eq!(next(&log, reader, 0), Some(Next::Close));
@@ -415,7 +439,7 @@ mod tests {
 
     #[test]
     fn a_stream_can_be_let_go_of_before_anybody_reads_it() {
-        let log = EventLog::new(1, 100);
+        let log = EventLog::new(0, 1, 100);
         log.close_connection();
         let reader = log.take_over();
         assert_eq!(next(&log, reader, 0), Some(Next::Close));
@@ -428,11 +452,11 @@ mod tests {
     #[test]
     fn json_if_there_is_nothing_but_responses() {
         let cx = &mut Context::from_waker(Waker::noop());
-        let log = EventLog::new(1, 100);
+        let log = EventLog::new(0, 1, 100);
         assert!(log.poll_opening(cx).is_pending());
         log.finish(vec![b"r".to_vec()]);
         assert!(matches!(log.poll_opening(cx), Poll::Ready(Opening::Responses(r)) if r == ["r"]));
-        let log = EventLog::new(1, 100);
+        let log = EventLog::new(0, 1, 100);
         log.send(b"n".to_vec());
         log.finish(vec![b"r".to_vec()]);
         assert!(matches!(log.poll_opening(cx), Poll::Ready(Opening::Stream)));

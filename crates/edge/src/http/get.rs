@@ -6,54 +6,45 @@ use ::http::Response;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream::unfold;
-use tidegate_protocol::{Error, Feature, Id, Symbol, sse};
+use tidegate_protocol::{Error, Feature, Symbol, sse};
 use tidegate_service::budget::Budget;
 use tidegate_service::{Door, Identity, Principal, wire_trace};
 use tokio_util::sync::CancellationToken;
 
 use super::endpoint::Shared;
-use super::events::{EventLog, Next, parse_event_id};
-use super::heads::Heads;
-use super::identified::Identified;
+use super::events::{EventId, EventLog, Next};
+use super::http_headers::HttpHeaders;
 use super::respond;
+use super::revive::no_session;
 use super::sessions::Session;
-use crate::legacy::pump;
+use super::with_claims::WithClaims;
+use crate::legacy::pass_on_changes;
 
 impl<D: Door> Shared<D> {
-    /// The session that a request names, or the response that says why not: to the message `id`, if it has one.
-    pub(super) fn session(
-        &self,
-        heads: &Heads<'_>,
-        principal: &Principal,
-        id: Option<&Id>,
-    ) -> Result<Arc<Session>, Response<Body>> {
-        let Some(name) = heads.session else {
-            let what = "Bad request: the Mcp-Session-Id header is missing. Send initialize first";
-            return Err(respond::error(id, &Error::new(Symbol::InvalidRequest, what), None));
-        };
-        name.to_str().ok().and_then(|name| self.sessions.find(name, principal)).ok_or_else(|| {
-            let what = "Session not found: it has ended. Send initialize to start a new one";
-            respond::error(id, &Error::new(Symbol::SessionNotFound, what), None)
-        })
-    }
-
-    pub(super) fn get(&self, heads: &Heads<'_>, identity: &Identity) -> Response<Body> {
-        if !heads.accepts_events() {
+    pub(super) async fn get(&self, headers: &HttpHeaders<'_>, identity: &Identity) -> Response<Body> {
+        if !headers.accepts_events() {
             let what = "Not acceptable: a GET needs Accept: text/event-stream";
             return respond::refused(406, &Error::new(Symbol::InvalidRequest, what));
         }
-        if let Err(response) = self.check_legacy_version(&heads.version(), None) {
+        if let Err(response) = self.check_legacy_version(&headers.version(), None) {
             return response;
         }
-        let session = match self.session(heads, &identity.principal, None) {
+        let session = match self.session(headers, identity, None).await {
             Ok(session) => session,
             Err(response) => return response,
         };
-        let Some(last) = heads.last_event else {
+        let Some(last) = headers.last_event else {
             return self.standalone(session, None, identity);
         };
+        let last = last.to_str().ok().and_then(EventId::parse);
+        if session.is_revived && last.is_some_and(|last| last.epoch != session.streams.epoch) {
+            // What that stream still had to say is gone with the process that said it.
+            session.client.has_missed_something();
+            return self.standalone(session, None, identity);
+        }
         // 2025-11-25 transports: only what belongs to that very stream is replayed.
-        let resumed = last.to_str().ok().and_then(parse_event_id).and_then(|(number, sent)| {
+        let resumed = last.filter(|last| last.epoch == session.streams.epoch).and_then(|last| {
+            let EventId { number, sent, .. } = last;
             let log =
                 if number == 0 { Some(session.streams.standalone()) } else { session.streams.find(number) };
             log.filter(|log| log.can_resume(sent)).map(|log| (log, sent))
@@ -76,8 +67,9 @@ impl<D: Door> Shared<D> {
         let log = session.streams.standalone();
         let sent = resume.unwrap_or_else(|| log.sent());
         let reader = log.take_over();
-        let (door, peer) = (Identified::new(&self.door, identity), session.peer.clone());
-        let feed = session.feed(|| tokio::spawn(pump(door, peer, log.clone(), resume.is_some())));
+        let (door, client) = (WithClaims::new(&self.door, identity), session.client.clone());
+        let feed =
+            session.feed(|| tokio::spawn(pass_on_changes(door, client, log.clone(), resume.is_some())));
         let state = Reading::new(session, log, reader, sent, self).with_feed(feed);
         respond::quiet_events(Box::pin(unfold(state, Reading::step)), self.settings.keep_alive)
     }
@@ -89,12 +81,11 @@ impl<D: Door> Shared<D> {
         respond::events(Box::pin(unfold(state, Reading::step)), self.settings.keep_alive)
     }
 
-    pub(super) fn delete(&self, heads: &Heads<'_>, principal: &Principal) -> Response<Body> {
-        if let Err(response) = self.session(heads, principal, None) {
-            return response;
+    pub(super) async fn delete(&self, headers: &HttpHeaders<'_>, principal: &Principal) -> Response<Body> {
+        let Some(id) = headers.session else { return no_session(headers, None) };
+        if !self.sessions.close(id.to_str().unwrap_or_default(), principal).await {
+            return no_session(headers, None);
         }
-        let id = heads.session.and_then(|id| id.to_str().ok()).unwrap_or_default();
-        self.sessions.close(id, principal);
         let mut response = Response::new(Body::empty());
         *response.status_mut() = ::http::StatusCode::NO_CONTENT;
         response
@@ -125,7 +116,7 @@ impl Reading {
     ) -> Reading {
         session.streams.reader_came();
         // Clients before 2025-11-25 do not expect an event without content.
-        let primed = !session.peer.revision.allows(Feature::PolledStreams);
+        let primed = !session.client.revision.allows(Feature::PolledStreams);
         let retry_ms = shared.settings.retry.as_millis() as u64;
         let closing = shared.closing.clone();
         Reading { session, log, reader, sent, primed, retry_ms, over: false, feed: None, closing }

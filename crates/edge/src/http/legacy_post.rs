@@ -7,65 +7,61 @@ use std::task::Poll;
 use ::http::{HeaderValue, Response};
 use axum::body::Body;
 use bytes::Bytes;
-use tidegate_protocol::{Error, Incoming, Malformed, Message, Method, Request, Revision, Symbol, headers};
+use tidegate_protocol::{Error, Incoming, Malformed, Message, Method, Request, Revision, headers};
 use tidegate_service::{Door, Identity};
 
 use super::endpoint::Shared;
 use super::events::{EventLog, Opening};
-use super::heads::{Heads, Version};
-use super::identified::Identified;
+use super::http_headers::{HttpHeaders, Version};
 use super::respond;
+use super::revive::{no_session, refused};
 use super::sessions::Session;
-use crate::legacy::{Batch, Lane, Peer, drive, drive_batch, handshake};
+use super::with_claims::WithClaims;
+use crate::legacy::{Batch, ClientSession, MessageSink, drive, drive_batch, handshake};
 use crate::wire;
 
 impl<D: Door> Shared<D> {
     pub(super) async fn legacy_request(
         &self,
-        heads: &Heads<'_>,
+        headers: &HttpHeaders<'_>,
         request: Request,
         identity: Identity,
     ) -> Response<Body> {
-        if request.method == Method::Initialize && heads.session.is_none() {
+        if request.method == Method::Initialize && headers.session.is_none() {
             return self.initialize(&request, &identity).await;
         }
-        if self.is_bare(heads) {
+        if request.method == Method::Initialize && self.open_session(headers, &identity).is_none() {
+            // It wants a new session, and is told to send no id: the one that it has is not opened anew for that.
+            return no_session(headers, Some(&request.id));
+        }
+        if self.is_bare(headers) {
             return self.bare(request, &identity).await;
         }
-        let session = match self.session(heads, &identity.principal, Some(&request.id)) {
+        let session = match self.session(headers, &identity, Some(&request.id)).await {
             Ok(session) => session,
             Err(response) => return response,
         };
         let log = session.open_stream();
-        let lane = lane(heads, &log);
-        let door = Identified::new(&self.door, &identity);
-        let run = drive(door, session.peer.clone(), request, lane, self.options.clone());
+        let sink = sink(headers, &log);
+        let door = WithClaims::new(&self.door, &identity);
+        let run = drive(door, session.client.clone(), request, sink, self.edge.clone());
         let run = async move { run.await.into_iter().collect() };
         self.run(session, log, run, false).await
     }
 
     /// A POST without session, modern `_meta` and version header comes from a plain HTTP client that knows no handshake.
-    fn is_bare(&self, heads: &Heads<'_>) -> bool {
-        self.settings.bare && matches!(heads.version(), Version::Absent) && heads.session.is_none()
+    fn is_bare(&self, headers: &HttpHeaders<'_>) -> bool {
+        self.settings.bare && matches!(headers.version(), Version::Absent) && headers.session.is_none()
     }
 
     async fn initialize(&self, request: &Request, identity: &Identity) -> Response<Body> {
-        let refuse = |error: &Error| {
-            let status = if error.symbol() == Symbol::Unavailable { 503 } else { 200 };
-            let mut response = respond::json(status, wire::error(Some(&request.id), error, None));
-            if status == 503 {
-                response.headers_mut().insert(::http::header::RETRY_AFTER, HeaderValue::from_static("30"));
-            }
-            response
-        };
-        let door = Identified::new(&self.door, identity);
-        let (peer, result) =
+        let door = WithClaims::new(&self.door, identity);
+        let (client, result) =
             match handshake(&door, request, identity.principal.clone(), &self.settings.edge).await {
                 Ok(done) => done,
-                Err(error) => return refuse(&error),
+                Err(error) => return refused(Some(&request.id), &error),
             };
-        let (streams, bytes) = (self.settings.kept_streams, self.settings.kept_bytes);
-        match self.sessions.open(peer, streams, bytes) {
+        match self.sessions.open(client) {
             Ok(id) => {
                 let mut response = respond::json(200, wire::result(&request.id, &result));
                 if let Ok(id) = HeaderValue::from_str(&id) {
@@ -73,16 +69,16 @@ impl<D: Door> Shared<D> {
                 }
                 response
             }
-            Err(error) => refuse(&error),
+            Err(error) => refused(Some(&request.id), &error),
         }
     }
 
     /// One request that stands alone, answered in JSON.
     async fn bare(&self, request: Request, identity: &Identity) -> Response<Body> {
-        let peer = Arc::new(Peer::bare(identity.principal.clone()));
+        let client = Arc::new(ClientSession::bare(identity.principal.clone()));
         let id = request.id.clone();
-        let door = Identified::new(&self.door, identity);
-        match drive(door, peer, request, Arc::new(Nowhere), self.options.clone()).await {
+        let door = WithClaims::new(&self.door, identity);
+        match drive(door, client, request, Arc::new(DiscardSink), self.edge.clone()).await {
             Some(response) => respond::json(200, response),
             None => respond::error(Some(&id), &Error::internal(), Some(Revision::V2025_03_26)),
         }
@@ -91,46 +87,46 @@ impl<D: Door> Shared<D> {
     /// Notifications, answers and batches.
     pub(super) async fn legacy_other(
         &self,
-        heads: &Heads<'_>,
+        headers: &HttpHeaders<'_>,
         incoming: Incoming,
         identity: Identity,
     ) -> Response<Body> {
-        if self.is_bare(heads) {
+        if self.is_bare(headers) {
             return match incoming {
                 Incoming::Batch(messages) => {
-                    let peer = Arc::new(Peer::bare(identity.principal.clone()));
-                    let batch = match batch_of(messages, peer.revision) {
+                    let client = Arc::new(ClientSession::bare(identity.principal.clone()));
+                    let batch = match batch_of(messages, client.revision) {
                         Ok(batch) => batch,
                         Err(response) => return response,
                     };
-                    let (door, lane) = (Identified::new(&self.door, &identity), Arc::new(Nowhere));
-                    batch_json(drive_batch(door, peer, batch, lane, self.options.clone()).await)
+                    let (door, sink) = (WithClaims::new(&self.door, &identity), Arc::new(DiscardSink));
+                    batch_json(drive_batch(door, client, batch, sink, self.edge.clone()).await)
                 }
                 // Nobody waits for it and there is no session it could matter to.
                 Incoming::One(_) => respond::accepted(),
             };
         }
-        let session = match self.session(heads, &identity.principal, None) {
+        let session = match self.session(headers, &identity, None).await {
             Ok(session) => session,
             Err(response) => return response,
         };
         match incoming {
             Incoming::One(Message::Notification(notification)) => {
-                session.peer.notified(&Identified::new(&self.door, &identity), notification);
+                session.client.notified(&WithClaims::new(&self.door, &identity), notification);
             }
             Incoming::One(Message::Response(response)) => {
-                session.peer.answered(&response.id, Ok(response.result))
+                session.client.answered(&response.id, Ok(response.result))
             }
             Incoming::One(Message::Failure(failure)) => {
                 if let Some(id) = failure.id {
-                    session.peer.answered(&id, Err(failure.error));
+                    session.client.answered(&id, Err(failure.error));
                 }
             }
             // Requests do not come here.
             Incoming::One(Message::Request(_)) => {}
             Incoming::Batch(messages) => {
-                return match batch_of(messages, session.peer.revision) {
-                    Ok(batch) => self.batch(heads, session, batch, &identity).await,
+                return match batch_of(messages, session.client.revision) {
+                    Ok(batch) => self.batch(headers, session, batch, &identity).await,
                     Err(response) => response,
                 };
             }
@@ -140,15 +136,15 @@ impl<D: Door> Shared<D> {
 
     async fn batch(
         &self,
-        heads: &Heads<'_>,
+        headers: &HttpHeaders<'_>,
         session: Arc<Session>,
         batch: Batch,
         identity: &Identity,
     ) -> Response<Body> {
         let log = session.open_stream();
-        let lane = lane(heads, &log);
-        let door = Identified::new(&self.door, identity);
-        let run = drive_batch(door, session.peer.clone(), batch, lane, self.options.clone());
+        let sink = sink(headers, &log);
+        let door = WithClaims::new(&self.door, identity);
+        let run = drive_batch(door, session.client.clone(), batch, sink, self.edge.clone());
         self.run(session, log, run, true).await
     }
 
@@ -189,14 +185,14 @@ fn batch_of(messages: Vec<Result<Message, Malformed>>, revision: Revision) -> Re
 }
 
 /// Where the messages of a request go before its response: to its stream, if the client reads streams.
-fn lane(heads: &Heads<'_>, log: &Arc<EventLog>) -> Arc<dyn Lane> {
-    if heads.accepts_events() { log.clone() } else { Arc::new(Nowhere) }
+fn sink(headers: &HttpHeaders<'_>, log: &Arc<EventLog>) -> Arc<dyn MessageSink> {
+    if headers.accepts_events() { log.clone() } else { Arc::new(DiscardSink) }
 }
 
 /// A client without a stream hears nothing but its response.
-struct Nowhere;
+struct DiscardSink;
 
-impl Lane for Nowhere {
+impl MessageSink for DiscardSink {
     fn send(&self, _: Vec<u8>) {}
 
     fn reaches_client(&self) -> bool {

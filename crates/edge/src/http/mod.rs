@@ -13,7 +13,6 @@
 //!     .merge(http::router(door, Settings::default().allow_host("tools.example.com")));
 //! ```
 
-mod awake;
 mod body;
 mod challenge;
 mod cors;
@@ -21,16 +20,19 @@ mod endpoint;
 mod events;
 mod get;
 mod guard;
-mod heads;
-mod identified;
+mod http_headers;
 mod legacy_post;
 mod modern_post;
+mod poll_when_woken;
+mod with_claims;
 pub(crate) use modern_post::modern_only;
-mod old_sse;
+mod http_sse;
 mod pages;
 mod post;
 mod respond;
+mod revive;
 mod serve;
+mod session_id;
 mod sessions;
 mod settings;
 mod site;
@@ -49,6 +51,7 @@ pub use challenge::Challenge;
 pub use guard::{Guard, GuardFuture, GuardLayer};
 pub use pages::Page;
 pub use serve::{Listeners, serve, serve_door};
+pub use session_id::SessionSealer;
 pub use settings::Settings;
 pub use site::Site;
 

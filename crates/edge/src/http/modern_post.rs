@@ -19,9 +19,9 @@ use tidegate_service::{Door, Identity, Notice, Outbox, ParamHeaders, Reply, Subs
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::endpoint::Shared;
-use super::heads::Heads;
+use super::http_headers::HttpHeaders;
 use super::respond;
-use crate::options::Eras;
+use crate::edge_settings::Eras;
 use crate::{modern, wire};
 
 impl<D: Door> Shared<D> {
@@ -29,7 +29,7 @@ impl<D: Door> Shared<D> {
     pub(super) fn start_modern(
         &self,
         http: &HeaderMap,
-        heads: &Heads<'_>,
+        headers: &HttpHeaders<'_>,
         request: Request,
         identity: Identity,
     ) -> Result<Started, Response<Body>> {
@@ -40,19 +40,19 @@ impl<D: Door> Shared<D> {
         }
         let meta = modern::read_meta(&request).map_err(refuse)?;
         let mirrored = RequestHeaders {
-            version: heads.version.map(HeaderValue::as_bytes),
-            method: heads.method.map(HeaderValue::as_bytes),
-            name: heads.name.map(HeaderValue::as_bytes),
+            version: headers.version.map(HeaderValue::as_bytes),
+            method: headers.method.map(HeaderValue::as_bytes),
+            name: headers.name.map(HeaderValue::as_bytes),
         };
-        once(heads).and_then(|()| headers::check(&mirrored, &request, &meta.version)).map_err(refuse)?;
+        once(headers).and_then(|()| headers::check(&mirrored, &request, &meta.version)).map_err(refuse)?;
         let mut call = modern::call(request, meta, self.settings.edge.eras, identity).map_err(refuse)?;
         let revision = call.context.revision;
         // Dropping the response stops the call; work that it has handed elsewhere hears of it through the token.
         let guard = call.context.cancel.clone().drop_guard();
         if call.method == Method::ToolsCall {
-            call.context.param_headers = Some(param_headers(http, heads));
+            call.context.param_headers = Some(param_headers(http, headers));
         }
-        let streams = heads.accepts_events();
+        let streams = headers.accepts_events();
         let outbox = if streams { modern::open_outbox(&mut call, self.settings.edge.relays) } else { None };
         let reply: ReplyFuture = Box::pin(modern::answer(&self.door, call, self.settings.edge.eras));
         Ok(Started { id, revision, guard, streams, outbox, reply })
@@ -236,8 +236,8 @@ impl Drop for Listening {
 }
 
 /// A mirrored header that comes twice could be read as one value here and as the other elsewhere.
-fn once(heads: &Heads<'_>) -> Result<(), Error> {
-    match heads.twice {
+fn once(headers: &HttpHeaders<'_>) -> Result<(), Error> {
+    match headers.twice {
         None => Ok(()),
         Some(name) => {
             Err(Error::new(Symbol::HeaderMismatch, format!("Header mismatch: the {name} header is repeated")))
@@ -246,9 +246,9 @@ fn once(heads: &Heads<'_>) -> Result<(), Error> {
 }
 
 /// The `Mcp-Param-*` headers of a request.
-fn param_headers(http: &HeaderMap, heads: &Heads<'_>) -> Arc<ParamHeaders> {
+fn param_headers(http: &HeaderMap, headers: &HttpHeaders<'_>) -> Arc<ParamHeaders> {
     static NONE: std::sync::LazyLock<Arc<ParamHeaders>> = std::sync::LazyLock::new(Arc::default);
-    if !heads.has_params {
+    if !headers.has_params {
         return NONE.clone();
     }
     let mut found = Vec::new();

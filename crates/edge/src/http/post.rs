@@ -12,10 +12,10 @@ use tidegate_service::budget::{Budget, Purpose};
 use tidegate_service::{Door, Identity, Principal, wire_trace};
 
 use super::endpoint::Shared;
-use super::heads::{Heads, Version};
+use super::http_headers::{HttpHeaders, Version};
 use super::modern_post::Started;
 use super::{body, respond};
-use crate::told::is_for_service;
+use crate::notifications::is_for_service;
 use crate::{budget, modern};
 
 /// Who answers a message.
@@ -32,21 +32,22 @@ impl<D: Door> Shared<D> {
     pub(super) async fn post(
         self: Arc<Self>,
         http: &HeaderMap,
-        heads: &Heads<'_>,
+        headers: &HttpHeaders<'_>,
         body: Body,
         identity: Identity,
     ) -> Response<Body> {
         // A cross-site form can send other types without asking first; JSON it cannot.
-        if !heads.json {
+        if !headers.json {
             return respond::not_json();
         }
         let (limit, within) = (self.settings.edge.limits.max_bytes, self.settings.request_within);
-        let bytes = match body::read(body, limit, within, || self.purpose(heads, &identity.principal)).await {
+        let bytes = match body::read(body, limit, within, || self.purpose(headers, &identity.principal)).await
+        {
             Ok(bytes) => bytes,
             Err(response) => return response,
         };
         wire_trace::received(&bytes);
-        match self.route(http, heads, bytes, identity) {
+        match self.route(http, headers, bytes, identity) {
             Next::Done(response) => response,
             Next::Modern(started) => self.finish_modern(started).await,
             Next::Legacy(answer) => answer.await,
@@ -54,9 +55,9 @@ impl<D: Door> Shared<D> {
     }
 
     /// What a body is for, before anybody has read it: a session that was asked something may be about to answer.
-    fn purpose(&self, heads: &Heads<'_>, principal: &Principal) -> Purpose {
-        let session = heads.session.and_then(|id| self.sessions.find(id.to_str().ok()?, principal));
-        match session.is_some_and(|session| session.peer.is_asked()) {
+    fn purpose(&self, headers: &HttpHeaders<'_>, principal: &Principal) -> Purpose {
+        let session = headers.session.and_then(|id| self.sessions.find(id.to_str().ok()?, principal));
+        match session.is_some_and(|session| session.client.is_asked()) {
             true => Purpose::Answer,
             false => Purpose::NewWork,
         }
@@ -66,7 +67,7 @@ impl<D: Door> Shared<D> {
     fn route<'a>(
         &'a self,
         http: &HeaderMap,
-        heads: &'a Heads<'a>,
+        headers: &'a HttpHeaders<'a>,
         bytes: Bytes,
         identity: Identity,
     ) -> Next<'a> {
@@ -75,7 +76,7 @@ impl<D: Door> Shared<D> {
             Err(malformed) => return Next::Done(respond::malformed(&malformed)),
         };
         let eras = self.settings.edge.eras;
-        let version = heads.version();
+        let version = headers.version();
         let is_modern = !eras.legacy() || (eras.modern() && version.is_modern());
         match incoming {
             Incoming::One(Message::Request(request)) => {
@@ -83,20 +84,20 @@ impl<D: Door> Shared<D> {
                     return Next::Done(respond::error(Some(&request.id), &error, None));
                 }
                 if is_modern || (eras.modern() && Meta::is_modern(request.params.meta())) {
-                    return match self.start_modern(http, heads, request, identity) {
+                    return match self.start_modern(http, headers, request, identity) {
                         Ok(started) => Next::Modern(started),
                         Err(response) => Next::Done(response),
                     };
                 }
                 match self.check_legacy_version(&version, Some(&request.id)) {
                     Err(response) => Next::Done(response),
-                    Ok(()) => Next::Legacy(Box::pin(self.legacy_request(heads, request, identity))),
+                    Ok(()) => Next::Legacy(Box::pin(self.legacy_request(headers, request, identity))),
                 }
             }
             // 2026-07-28 defines no client notifications over HTTP. What comes is for whoever may know it.
             Incoming::One(Message::Notification(notification)) if is_modern => {
                 if is_for_service(&notification.method) {
-                    self.told.hand_over(&self.door, modern::told(notification, eras, identity));
+                    self.notifications.forward(&self.door, modern::told(notification, eras, identity));
                 }
                 Next::Done(respond::accepted())
             }
@@ -109,7 +110,7 @@ impl<D: Door> Shared<D> {
             }
             other => match self.check_legacy_version(&version, None) {
                 Err(response) => Next::Done(response),
-                Ok(()) => Next::Legacy(Box::pin(self.legacy_other(heads, other, identity))),
+                Ok(()) => Next::Legacy(Box::pin(self.legacy_other(headers, other, identity))),
             },
         }
     }

@@ -20,8 +20,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-use super::awake::Awake;
 use super::guard::OffLoopback;
+use super::poll_when_woken::PollWhenWoken;
 use super::settings::Settings;
 use super::stall::StallGuarded;
 use super::watch::{Patience, Pulse, UnderWay, Watch};
@@ -170,7 +170,7 @@ fn connection<S: HttpService>(
             request.extensions_mut().insert(OffLoopback);
         }
         let answer = service.clone().call(request.map(Body::new));
-        Awake::new(async move {
+        PollWhenWoken::new(async move {
             let Ok(answer) = answer.await;
             if answer.extensions().get::<respond::Quiet>().is_some() {
                 under_way.is_quiet();

@@ -1,6 +1,7 @@
 //! The legacy sessions of an endpoint: bounded, bound to their principal, ended when idle.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -12,12 +13,17 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
 use super::events::{EventLog, Streams};
-use crate::legacy::Peer;
+use super::session_id::SessionIds;
+use super::settings::Settings;
+use crate::legacy::ClientSession;
+use crate::session_store::{SessionKey, SessionRecord, SessionStore};
 
 /// One legacy client and its streams.
 pub(super) struct Session {
-    pub(super) peer: Arc<Peer>,
+    pub(super) client: Arc<ClientSession>,
     pub(super) streams: Streams,
+    /// Whether it was opened in an earlier process.
+    pub(super) is_revived: bool,
     /// What feeds the standalone stream, once there was one: a later one takes its place.
     feed: Mutex<Option<AbortHandle>>,
     /// Whether nobody read a stream when this was last looked at.
@@ -28,25 +34,36 @@ pub(super) struct Session {
 
 /// All sessions of an endpoint.
 pub(super) struct Sessions {
-    all: Mutex<HashMap<Box<str>, Arc<Session>>>,
+    all: Mutex<ById>,
+    pub(super) ids: SessionIds,
+    /// What is remembered for longer than this process lives.
+    pub(super) store: Arc<SessionStore>,
     max: usize,
     idle: Duration,
+    kept_streams: usize,
+    kept_bytes: usize,
     start: Instant,
     sweeping: AtomicBool,
 }
 
 impl Sessions {
-    pub(super) fn new(max: usize, idle: Duration) -> Sessions {
+    pub(super) fn new(settings: &Settings) -> Sessions {
         Sessions {
-            all: Mutex::new(HashMap::new()),
-            max,
-            idle,
+            all: Mutex::default(),
+            ids: SessionIds::new(settings.session_sealer.clone(), &settings.path, settings.session_lifetime),
+            store: SessionStore::new(
+                settings.session_dir.clone().filter(|_| settings.session_sealer.is_some()),
+            ),
+            max: settings.max_sessions,
+            idle: settings.session_idle,
+            kept_streams: settings.kept_streams,
+            kept_bytes: settings.kept_bytes,
             start: Instant::now(),
             sweeping: AtomicBool::new(false),
         }
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<Box<str>, Arc<Session>>> {
+    fn all(&self) -> MutexGuard<'_, ById> {
         self.all.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
@@ -59,66 +76,113 @@ impl Sessions {
     }
 
     /// Opens a session and returns its id.
-    pub(super) fn open(
+    pub(super) fn open(self: &Arc<Self>, client: ClientSession) -> Result<String, Error> {
+        let (id, key) = self.ids.issue(&client.hello, &client.principal);
+        let session = self.session(client, key, false);
+        let mut all = self.all();
+        self.check_room(&mut all)?;
+        all.insert(id.as_str().into(), session);
+        Ok(id)
+    }
+
+    /// Opens a session of an earlier process, unless it has been opened meanwhile. `None` if it has ended.
+    pub(super) fn open_anew(
         self: &Arc<Self>,
-        peer: Peer,
-        kept_streams: usize,
-        kept_bytes: usize,
-    ) -> Result<String, Error> {
+        id: &str,
+        key: SessionKey,
+        client: ClientSession,
+    ) -> Result<Option<Arc<Session>>, Error> {
+        let session = self.session(client, Some(key), true);
+        let mut all = self.all();
+        if let Some(open) = all.get(id) {
+            return Ok(Some(open.clone()));
+        }
+        // Whoever ends a session says so before it is no longer in the map.
+        if self.store.is_ended(&key) {
+            return Ok(None);
+        }
+        self.check_room(&mut all)?;
+        all.insert(id.into(), session.clone());
+        tracing::debug!("opened a session of an earlier process anew");
+        Ok(Some(session))
+    }
+
+    fn session(
+        self: &Arc<Self>,
+        client: ClientSession,
+        key: Option<SessionKey>,
+        is_revived: bool,
+    ) -> Arc<Session> {
         self.sweep_regularly();
-        let id = new_id();
-        let session = Session {
-            peer: Arc::new(peer),
-            streams: Streams::new(kept_streams, kept_bytes),
+        let record = key.map(|key| SessionRecord { store: self.store.clone(), key });
+        Arc::new(Session {
+            client: Arc::new(client.remembered(record)),
+            streams: Streams::new(self.kept_streams, self.kept_bytes),
+            is_revived,
             feed: Mutex::default(),
             unread: AtomicBool::new(false),
             last_used: AtomicU64::new(self.now()),
-        };
-        let mut all = self.all();
+        })
+    }
+
+    fn check_room(&self, all: &mut ById) -> Result<(), Error> {
         if all.len() >= self.max {
-            self.sweep(&mut all);
+            self.sweep(all);
         }
         if all.len() >= self.max {
             let what = format!("Too many sessions: the limit of {} is reached. Try again later", self.max);
             return Err(Error::new(Symbol::Unavailable, what));
         }
-        all.insert(id.as_str().into(), Arc::new(session));
-        Ok(id)
+        Ok(())
     }
 
     /// The session with this id, if it is this principal's. Others are told the same as for no session at all.
     pub(super) fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
         let session = self.all().get(id).cloned()?;
-        if session.peer.principal != *principal {
+        if session.client.principal != *principal {
             return None;
         }
         session.last_used.store(self.now(), Ordering::Relaxed);
         Some(session)
     }
 
-    /// Ends a session: everything that runs for it stops.
-    pub(super) fn close(&self, id: &str, principal: &Principal) -> bool {
+    /// Ends a session: everything that runs for it stops. One of an earlier process is ended without being opened. That it has
+    /// ended is written down before this returns.
+    pub(super) async fn close(&self, id: &str, principal: &Principal) -> bool {
+        if !self.close_open(id, principal) {
+            let Some((_, key)) = self.ids.open(id, principal) else { return false };
+            if self.store.load(key).await.is_none() {
+                return false;
+            }
+            self.store.end(key);
+            // It may have been opened meanwhile.
+            self.close_open(id, principal);
+        }
+        self.store.flush().await;
+        true
+    }
+
+    fn close_open(&self, id: &str, principal: &Principal) -> bool {
         let mut all = self.all();
-        if all.get(id).is_none_or(|s| s.peer.principal != *principal) {
+        let Some(session) = all.get(id).filter(|session| session.client.principal == *principal) else {
             return false;
-        }
-        if let Some(session) = all.remove(id) {
-            session.end();
-        }
+        };
+        session.end_for_good();
+        all.remove(id);
         true
     }
 
     /// Ends the sessions that nobody uses.
-    fn sweep(&self, all: &mut HashMap<Box<str>, Arc<Session>>) {
+    fn sweep(&self, all: &mut ById) {
         let now = self.now();
         let idle = self.idle.as_secs().max(1);
         all.retain(|_, session| {
-            if session.peer.in_flight() > 0 || session.streams.has_reader() {
+            if session.client.in_flight() > 0 || session.streams.has_reader() {
                 session.last_used.store(now, Ordering::Relaxed);
             }
             let keep = now.saturating_sub(session.last_used.load(Ordering::Relaxed)) < idle;
             if !keep {
-                session.end();
+                session.end_for_good();
             }
             keep
         });
@@ -153,7 +217,7 @@ impl Spare for Sessions {
 
 impl Drop for Sessions {
     fn drop(&mut self) {
-        // What runs for a session must not outlive the endpoint.
+        // What runs for a session must not outlive the endpoint; the session itself may.
         for session in self.all().values() {
             session.end();
         }
@@ -165,13 +229,22 @@ impl Session {
     fn look(&self) {
         let unread = !self.streams.has_reader();
         if self.unread.swap(unread, Ordering::Relaxed) && unread {
-            self.peer.hear_no_more();
+            self.client.stop_listening();
         }
     }
 
+    /// Everything that runs for it stops.
     fn end(&self) {
-        self.peer.end();
+        self.client.end();
         self.streams.end();
+    }
+
+    /// The same, and nobody can open it anew.
+    fn end_for_good(&self) {
+        if let Some(record) = self.client.record() {
+            record.store.end(record.key);
+        }
+        self.end();
     }
 
     /// Feeds the standalone stream in place of what fed it before.
@@ -191,7 +264,49 @@ impl Session {
     }
 }
 
-/// 128 random bits, because whoever knows the id has the session.
-pub(super) fn new_id() -> String {
-    format!("{:032x}", u128::from_le_bytes(tidegate_service::random()))
+type ById = HashMap<Box<str>, Arc<Session>, BuildHasherDefault<IdHasher>>;
+
+/// Hashes ids by 16 of their characters, which are random in each that was ever given out: whoever asks for an id has no say in
+/// which ones are in the map.
+#[derive(Default)]
+struct IdHasher(u64);
+
+impl Hasher for IdHasher {
+    fn write(&mut self, id: &[u8]) {
+        if let Some((first, rest)) = id.get(8..24).and_then(|random| random.split_first_chunk())
+            && let Ok(second) = rest.try_into()
+        {
+            let both = u64::from_le_bytes(*first) ^ u64::from_le_bytes(second).rotate_left(29);
+            let mixed = both.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            self.0 = mixed ^ mixed >> 32;
+        }
+    }
+
+    /// The end of a text, which says nothing.
+    fn write_u8(&mut self, _: u8) {}
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::hash::{BuildHasher, BuildHasherDefault};
+
+    use super::super::session_id::random_id;
+    use super::IdHasher;
+
+    #[test]
+    fn ids_are_spread() {
+        let hasher = BuildHasherDefault::<IdHasher>::default();
+        let hashes: Vec<u64> = (0..4096).map(|_| hasher.hash_one(random_id())).collect();
+        // A map looks at the lowest bits and at the topmost seven.
+        for part in [|hash: &u64| hash & 0xfff, |hash: &u64| hash >> 57] {
+            let spread = hashes.iter().map(part).collect::<HashSet<u64>>().len();
+            assert!(spread > 2000 || spread == 128, "{spread}");
+        }
+        assert_eq!(hasher.hash_one("short"), 0);
+    }
 }

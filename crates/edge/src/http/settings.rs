@@ -1,18 +1,20 @@
 //! Everything about the HTTP endpoint that can be set.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::pages::Page;
-use crate::options::{Eras, Options};
+use super::session_id::SessionSealer;
+use crate::edge_settings::{EdgeSettings, Eras};
 
 /// Settings of the endpoint. The defaults are those of a server on the user's own machine.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// What stdio has too.
-    pub edge: Options,
+    pub edge: EdgeSettings,
     /// Path of the endpoint. Default `/mcp`.
     pub path: String,
     /// Host names by which clients may reach the endpoint, besides `localhost`, `127.0.0.1` and `[::1]`. When serving a
@@ -26,6 +28,16 @@ pub struct Settings {
     pub max_sessions: usize,
     /// A legacy session that nobody uses for this long ends. Default 30 minutes.
     pub session_idle: Duration,
+    /// What the ids of legacy sessions are sealed with, so that they are good after a restart and for other processes with the
+    /// same keys. Default none: a session ends with the process.
+    pub session_sealer: Option<SessionSealer>,
+    /// Where it is remembered what sealed sessions have subscribed to and at which level they log, and which of them have ended.
+    /// Default none: sessions go on without subscriptions after a restart, and one that a client has ended is known to have
+    /// ended only in this process.
+    pub session_dir: Option<PathBuf>,
+    /// How long a sealed session can be opened anew, from its handshake on. One that is in use lives on in its process.
+    /// Default 30 days.
+    pub session_lifetime: Duration,
     /// Serve a bare POST (no session, no modern `_meta`, no version header) without a session. Default on.
     pub bare: bool,
     /// A comment goes out on quiet streams this often, so that nothing in between closes them. Default 15 s.
@@ -59,13 +71,16 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Settings {
-            edge: Options::default(),
+            edge: EdgeSettings::default(),
             path: "/mcp".to_owned(),
             hosts: Vec::new(),
             origins: Vec::new(),
             any_host: false,
             max_sessions: 16 * 1024,
             session_idle: Duration::from_secs(30 * 60),
+            session_sealer: None,
+            session_dir: None,
+            session_lifetime: Duration::from_secs(30 * 24 * 3600),
             bare: true,
             keep_alive: Duration::from_secs(15),
             retry: Duration::from_secs(1),
@@ -93,6 +108,21 @@ impl Settings {
     /// Web pages of this origin may call.
     pub fn allow_origin(mut self, origin: impl Into<String>) -> Self {
         self.origins.push(origin.into());
+        self
+    }
+
+    /// Legacy sessions outlive the process: their ids are sealed with `sealer`, and what they have subscribed to is remembered in
+    /// the directory `dir`, which must be this endpoint's alone among those with other keys.
+    ///
+    /// ```
+    /// # use tidegate_edge::http::Settings;
+    /// # use tidegate_protocol::seal::{Key, Sealer};
+    /// let key = Key::derive("a secret that stays the same, of the configuration for one");
+    /// let settings = Settings::default().keep_sessions(Sealer::new(key), "/var/lib/my-server/sessions");
+    /// ```
+    pub fn keep_sessions(mut self, sealer: impl Into<SessionSealer>, dir: impl Into<PathBuf>) -> Self {
+        self.session_sealer = Some(sealer.into());
+        self.session_dir = Some(dir.into());
         self
     }
 

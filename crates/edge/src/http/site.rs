@@ -13,7 +13,7 @@ use tidegate_service::Door;
 use tower::Service;
 
 use super::endpoint::Endpoint;
-use super::old_sse::{self, HttpSse};
+use super::http_sse::{self, HttpSse};
 use super::pages::Page;
 use super::respond;
 use super::settings::Settings;
@@ -42,7 +42,7 @@ impl<D: Door> Site<D> {
 
     /// Where something is served.
     pub(super) fn paths(&self) -> Vec<String> {
-        let old = self.http_sse.iter().flat_map(|_| old_sse::PATHS.map(str::to_owned));
+        let old = self.http_sse.iter().flat_map(|_| http_sse::PATHS.map(str::to_owned));
         let pages = self.pages.iter().map(|page| page.path().to_owned());
         let mut paths: Vec<String> = std::iter::once(self.path.to_string()).chain(old).chain(pages).collect();
         paths.sort();
@@ -66,7 +66,7 @@ impl<D: Door> Service<Request<Body>> for Site<D> {
         if path == &*self.path {
             return self.endpoint.call(request);
         }
-        if let Some(old) = self.http_sse.as_ref().filter(|_| old_sse::PATHS.contains(&path)) {
+        if let Some(old) = self.http_sse.as_ref().filter(|_| http_sse::PATHS.contains(&path)) {
             let old = old.clone();
             return Box::pin(async move { Ok(old.answer(request).await) });
         }

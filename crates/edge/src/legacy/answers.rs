@@ -9,8 +9,8 @@ use tidegate_protocol::{
 };
 use tidegate_service::{Door, Question};
 
+use super::client_session::ClientSession;
 use super::drive::{OWN, Run};
-use super::peer::Peer;
 use crate::wire;
 
 /// One answered question: its key and the client's result.
@@ -22,10 +22,10 @@ pub(super) async fn ask_all<D: Door>(
     questions: &[Question],
     task: Option<&str>,
 ) -> Result<Vec<Answer>, Error> {
-    if !run.lane.reaches_client() && !questions.is_empty() {
+    if !run.sink.reaches_client() && !questions.is_empty() {
         return Err(cannot_be_asked(questions));
     }
-    run.asked.more_questions(questions.len(), run.options.max_questions)?;
+    run.asked.more_questions(questions.len(), run.edge.max_questions)?;
     // All are lowered before any is sent: a call that cannot be finished must not bother the user first.
     let lowered = questions
         .iter()
@@ -63,8 +63,8 @@ impl SoFar {
 /// The question as this client's revision and capabilities know it, or what they lack.
 fn prepare<D>(run: &Run<'_, D>, question: &Question, of: usize, task: Option<&str>) -> Result<Json, Error> {
     let needed = needs(question);
-    let lowered = lower::question(run.peer.revision, question.method.as_str(), question.params.clone())
-        .filter(|_| run.peer.capabilities.has(needed))
+    let lowered = lower::question(run.client.revision, question.method.as_str(), question.params.clone())
+        .filter(|_| run.client.hello.capabilities.has(needed))
         .ok_or_else(|| Error::missing_capabilities(&[needed]))?;
     let mut params = Object::of(&lowered).ok_or_else(Error::internal)?;
     if needed == Capability::ElicitUrl && !params.has("elicitationId") {
@@ -114,14 +114,14 @@ fn cannot_be_asked(questions: &[Question]) -> Error {
 }
 
 async fn ask<D: Door>(run: &Run<'_, D>, question: &Question, params: Json) -> Result<Answer, Error> {
-    let (id, answer) = run.peer.ask();
-    let _asked = Asked { peer: run.peer, id };
-    run.lane.send(wire::request(id, question.method.as_str(), &params));
+    let (id, answer) = run.client.ask();
+    let _asked = Asked { client: run.client, id };
+    run.sink.send(wire::request(id, question.method.as_str(), &params));
     let key = question.key.to_string();
-    match tokio::time::timeout(run.options.answer_within, answer).await {
+    match tokio::time::timeout(run.edge.answer_within, answer).await {
         Ok(Ok(Ok(result))) if result.is_object() => {
-            run.asked.more_answers(result.len(), run.options.limits.max_bytes)?;
-            Ok((key, lower::answer(run.peer.revision, question.method.as_str(), &question.params, result)))
+            run.asked.more_answers(result.len(), run.edge.limits.max_bytes)?;
+            Ok((key, lower::answer(run.client.revision, question.method.as_str(), &question.params, result)))
         }
         Ok(Ok(Ok(_))) => {
             let what = format!("The client's answer to {} is not an object", question.method);
@@ -142,7 +142,7 @@ async fn ask<D: Door>(run: &Run<'_, D>, question: &Question, params: Json) -> Re
         }
         Ok(Err(_)) => Err(Error::internal()),
         Err(_) => {
-            let secs = run.options.answer_within.as_secs();
+            let secs = run.edge.answer_within.as_secs();
             Err(Error::new(
                 Symbol::Timeout,
                 format!("The client did not answer {} within {secs} s", question.method),
@@ -153,13 +153,13 @@ async fn ask<D: Door>(run: &Run<'_, D>, question: &Question, params: Json) -> Re
 
 /// Gives the place for the answer back when nobody waits any more.
 struct Asked<'a> {
-    peer: &'a Peer,
+    client: &'a ClientSession,
     id: u64,
 }
 
 impl Drop for Asked<'_> {
     fn drop(&mut self) {
-        self.peer.forget_question(self.id);
+        self.client.forget_question(self.id);
     }
 }
 

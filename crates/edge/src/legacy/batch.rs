@@ -7,9 +7,9 @@ use futures_util::stream::FuturesUnordered;
 use tidegate_protocol::{Error, Feature, MAX_BATCH, Malformed, Message, Method, Request, Revision, Symbol};
 use tidegate_service::Door;
 
-use super::drive::{Lane, drive};
-use super::peer::Peer;
-use crate::options::Options;
+use super::client_session::ClientSession;
+use super::drive::{MessageSink, drive};
+use crate::edge_settings::EdgeSettings;
 use crate::wire;
 
 /// How many requests of one batch run at a time.
@@ -41,29 +41,29 @@ impl Batch {
 /// Once the responses are larger than a message may be, nothing more is run: each request that is left gets an error.
 pub(crate) async fn drive_batch<D: Door>(
     door: D,
-    peer: Arc<Peer>,
+    client: Arc<ClientSession>,
     batch: Batch,
-    lane: Arc<dyn Lane>,
-    options: Arc<Options>,
+    sink: Arc<dyn MessageSink>,
+    edge: Arc<EdgeSettings>,
 ) -> Vec<Vec<u8>> {
     let mut responses = Vec::new();
     let mut requests = Vec::new();
     for entry in batch.0 {
         match entry {
             Ok(Message::Request(request)) => requests.push(request),
-            Ok(Message::Notification(notification)) => peer.notified(&door, notification),
-            Ok(Message::Response(response)) => peer.answered(&response.id, Ok(response.result)),
+            Ok(Message::Notification(notification)) => client.notified(&door, notification),
+            Ok(Message::Response(response)) => client.answered(&response.id, Ok(response.result)),
             Ok(Message::Failure(failure)) => {
                 if let Some(id) = failure.id {
-                    peer.answered(&id, Err(failure.error));
+                    client.answered(&id, Err(failure.error));
                 }
             }
             Err(malformed) => {
-                responses.push(wire::error(malformed.id.as_ref(), &malformed.error, Some(peer.revision)));
+                responses.push(wire::error(malformed.id.as_ref(), &malformed.error, Some(client.revision)));
             }
         }
     }
-    let most = options.limits.max_bytes;
+    let most = edge.limits.max_bytes;
     let mut bytes = 0;
     let mut waiting = requests.into_iter();
     let mut running = FuturesUnordered::new();
@@ -72,13 +72,13 @@ pub(crate) async fn drive_batch<D: Door>(
             && running.len() < AT_ONCE
             && let Some(request) = waiting.next()
         {
-            running.push(drive(door.clone(), peer.clone(), request, lane.clone(), options.clone()));
+            running.push(drive(door.clone(), client.clone(), request, sink.clone(), edge.clone()));
         }
         let Some(response) = running.next().await else { break };
         bytes += response.as_ref().map_or(0, Vec::len);
         responses.extend(response);
     }
-    responses.extend(waiting.map(|request| not_run(&request, most, peer.revision)));
+    responses.extend(waiting.map(|request| not_run(&request, most, client.revision)));
     responses
 }
 

@@ -9,15 +9,15 @@ use tidegate_service::{Call, Door, Notice, Outbox, Reply, Tag, tool_failure};
 use tokio_util::sync::CancellationToken;
 
 use super::answers::{SoFar, ask_all, with_answers};
-use super::peer::Peer;
+use super::client_session::ClientSession;
 use super::tasks;
+use crate::edge_settings::EdgeSettings;
 use crate::in_flight::Turn;
 use crate::modern::correlation;
-use crate::options::Options;
 use crate::wire;
 
 /// Where messages that belong to a request go before its response.
-pub(crate) trait Lane: Send + Sync {
+pub(crate) trait MessageSink: Send + Sync {
     /// Sends one message. Never waits.
     fn send(&self, message: Vec<u8>);
 
@@ -33,22 +33,22 @@ pub(crate) trait Lane: Send + Sync {
 /// Answers one request. `None` if it was cancelled: a cancelled request gets no response.
 pub(crate) async fn drive<D: Door>(
     door: D,
-    peer: Arc<Peer>,
+    client: Arc<ClientSession>,
     request: Request,
-    lane: Arc<dyn Lane>,
-    options: Arc<Options>,
+    sink: Arc<dyn MessageSink>,
+    edge: Arc<EdgeSettings>,
 ) -> Option<Vec<u8>> {
     let id = request.id.clone();
-    let (turn, cancel) = match peer.begin(&id) {
+    let (turn, cancel) = match client.begin(&id) {
         Ok(begun) => begun,
-        Err(error) => return Some(wire::error(Some(&id), &error, Some(peer.revision))),
+        Err(error) => return Some(wire::error(Some(&id), &error, Some(client.revision))),
     };
-    let _running = Running { peer: &peer, id: &id, turn };
+    let _running = Running { client: &client, id: &id, turn };
     let run = Run {
         door: &door,
-        peer: &peer,
-        lane: &*lane,
-        options: &options,
+        client: &client,
+        sink: &*sink,
+        edge: &edge,
         cancel: &cancel,
         asked: SoFar::default(),
         on_behalf: request.params.meta().is_some_and(|meta| meta.has(meta::CALLER)),
@@ -65,29 +65,29 @@ pub(crate) async fn drive<D: Door>(
     }
     Some(match outcome {
         Ok(result) => wire::result(&id, &result),
-        Err(error) => wire::error(Some(&id), &error, Some(peer.revision)),
+        Err(error) => wire::error(Some(&id), &error, Some(client.revision)),
     })
 }
 
 /// Takes the request off the list of running ones, however it ends.
 struct Running<'a> {
-    peer: &'a Peer,
+    client: &'a ClientSession,
     id: &'a Id,
     turn: Turn,
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.peer.finish(self.id, self.turn);
+        self.client.finish(self.id, self.turn);
     }
 }
 
 /// Everything that answering one request needs.
 pub(super) struct Run<'a, D> {
     pub(super) door: &'a D,
-    pub(super) peer: &'a Peer,
-    pub(super) lane: &'a dyn Lane,
-    pub(super) options: &'a Options,
+    pub(super) client: &'a ClientSession,
+    pub(super) sink: &'a dyn MessageSink,
+    pub(super) edge: &'a EdgeSettings,
     pub(super) cancel: &'a CancellationToken,
     pub(super) asked: SoFar,
     /// Whether the session is used for several clients.
@@ -104,7 +104,7 @@ impl<D: Door> Run<'_, D> {
             Method::ResourcesSubscribe => Box::pin(self.subscribe(&request, true)).await,
             Method::ResourcesUnsubscribe => Box::pin(self.subscribe(&request, false)).await,
             Method::TasksGet | Method::TasksCancel | Method::TasksResult | Method::TasksList
-                if self.peer.revision.allows(Feature::CoreTasks) =>
+                if self.client.revision.allows(Feature::CoreTasks) =>
             {
                 Box::pin(tasks::answer(self, request)).await
             }
@@ -125,29 +125,29 @@ impl<D: Door> Run<'_, D> {
     }
 
     fn set_level(&self, params: &Params) -> Result<Json, Error> {
-        if !self.peer.offers.logging {
+        if !self.client.offers.logging {
             return Err(Error::method_not_found(Method::SetLevel.as_str()));
         }
         let level: Level = params.str("level").and_then(|l| l.parse().ok()).ok_or_else(|| {
             let names = Level::ALL.map(Level::as_str).join(", ");
             Error::invalid_params(format_args!("\"level\" must be one of {names}"))
         })?;
-        self.peer.set_level(level);
+        self.client.set_level(level);
         Ok(Json::empty_object())
     }
 
     async fn subscribe(&self, request: &Request, on: bool) -> Result<Json, Error> {
-        if !self.peer.offers.resources {
+        if !self.client.offers.resources {
             return Err(Error::method_not_found(request.method.as_str()));
         }
         let uri =
             request.params.str("uri").ok_or_else(|| Error::invalid_params("\"uri\" must be a string"))?;
         if on {
-            self.peer.subscribe(&uri)?;
+            self.client.subscribe(&uri)?;
         } else {
-            self.peer.unsubscribe(&uri);
+            self.client.unsubscribe(&uri);
         }
-        self.peer.subscriptions_in_force().await;
+        self.client.subscriptions_in_force().await;
         Ok(Json::empty_object())
     }
 
@@ -156,14 +156,15 @@ impl<D: Door> Run<'_, D> {
         let Request { method, mut params, .. } = request;
         let wants_task = method == Method::ToolsCall && params.has("task");
         // Who does not offer tasks ignores that they are wanted (2025-11-25 basic/utilities/tasks, Task Support).
-        let gets_task = wants_task && self.peer.offers.tasks && self.peer.revision.allows(Feature::CoreTasks);
+        let gets_task =
+            wants_task && self.client.offers.tasks && self.client.revision.allows(Feature::CoreTasks);
         let wanted = self.cancel.child_token();
-        for _ in 0..self.options.max_rounds {
+        for _ in 0..self.edge.max_rounds {
             match self.call_while(&wanted, method.clone(), params.clone()).await? {
-                Reply::Complete(result) if gets_task => return tasks::done(self.peer, &result),
-                Reply::Complete(result) => return Ok(lower::result(&method, self.peer.revision, result)),
+                Reply::Complete(result) if gets_task => return tasks::done(self.client, &result),
+                Reply::Complete(result) => return Ok(lower::result(&method, self.client.revision, result)),
                 Reply::Error(error) => return Err(error),
-                Reply::Task(task) if wants_task => return tasks::created(self.peer, &task),
+                Reply::Task(task) if wants_task => return tasks::created(self.client, &task),
                 Reply::Task(task) => {
                     let result = tasks::wait(self, &task).await;
                     return result.or_else(|error| self.failed(&method, &params, error));
@@ -179,7 +180,7 @@ impl<D: Door> Run<'_, D> {
                 Reply::Subscription(_) => return Err(Error::internal()),
             }
         }
-        let what = format!("The call was stopped after asking {} times", self.options.max_rounds);
+        let what = format!("The call was stopped after asking {} times", self.edge.max_rounds);
         Err(Error::new(Symbol::Internal, what))
     }
 
@@ -191,7 +192,7 @@ impl<D: Door> Run<'_, D> {
         let tool = params.str("name").unwrap_or_default();
         let tag = Tag {
             tool: None,
-            revision: self.peer.revision,
+            revision: self.client.revision,
             correlation: correlation(params.meta()),
             profile: Profile::Strict,
         };
@@ -212,7 +213,7 @@ impl<D: Door> Run<'_, D> {
         params: Params,
     ) -> Result<Reply, Error> {
         let outbox = Outbox::default();
-        let call: Call = self.peer.call(method, params, wanted.clone(), Some(outbox.clone()))?;
+        let call: Call = self.client.call(method, params, wanted.clone(), Some(outbox.clone()))?;
         let mut reply = std::pin::pin!(self.door.answer(call));
         let reply = loop {
             tokio::select! {
@@ -232,11 +233,11 @@ impl<D: Door> Run<'_, D> {
     fn pass_on(&self, notice: &Notice) {
         if *notice == Notice::CloseStream {
             // An older client may have no event id yet to come back with.
-            if self.peer.revision.allows(Feature::PolledStreams) {
-                self.lane.close_connection();
+            if self.client.revision.allows(Feature::PolledStreams) {
+                self.sink.close_connection();
             }
         } else {
-            self.lane.send(notice_for(notice, self.peer.revision));
+            self.sink.send(notice_for(notice, self.client.revision));
         }
     }
 }

@@ -9,32 +9,21 @@ use tidegate_protocol::{
 };
 use tidegate_service::{Call, Connected, Context, CorrelationId, Door, Principal, Reply};
 
-use super::peer::{Offers, Peer};
-use crate::options::Options;
+use super::client_session::{ClientSession, Offers};
+use crate::edge_settings::EdgeSettings;
+use crate::session_store::SessionMemory;
 
-/// Answers `initialize`: the peer that the client has become, and the result to send it.
+/// Answers `initialize`: the client that the client has become, and the result to send it.
 pub(crate) async fn handshake<D: Door>(
     door: &D,
     request: &Request,
     principal: Principal,
-    options: &Options,
-) -> Result<(Peer, Json), Error> {
+    edge: &EdgeSettings,
+) -> Result<(ClientSession, Json), Error> {
     let hello = Hello::read(&request.params)?;
     let connected = Connected::new();
-    // A legacy client never asks again, so what the service offers now is asked in the client's own revision.
-    let mut context = Context::new(CorrelationId::new(), hello.revision);
-    context.client_info = hello.client_info.clone();
-    context.capabilities = hello.capabilities.clone();
-    context.principal = principal.clone();
-    context.caller = Some(connected.caller());
-    let reply: Result<Reply, Infallible> =
-        door.answer(Call::new(Method::Discover, Params::empty(), context)).await;
-    let discovered = match reply {
-        Ok(Reply::Complete(json)) => Object::of(&json).ok_or_else(Error::internal)?,
-        Ok(Reply::Error(error)) => return Err(error),
-        Ok(_) => return Err(Error::internal()),
-    };
-    let capabilities = discovered.json("capabilities").unwrap_or_else(Json::empty_object);
+    let discovered = discover(door, &hello, &principal, &connected).await?;
+    let capabilities = capabilities(&discovered);
     let server_info = discovered.object("_meta").and_then(|m| m.json(meta::SERVER_INFO));
     let mut w = ObjectWriter::with_capacity(512);
     w.str("protocolVersion", hello.revision.as_str()).json("capabilities", &capabilities);
@@ -47,23 +36,55 @@ pub(crate) async fn handshake<D: Door>(
     }
     let result = lower::result(&Method::Initialize, hello.revision, w.finish());
     let offers = Offers::read(&capabilities);
-    let peer = Peer::new(
-        hello.revision,
-        hello.client_info,
-        hello.capabilities,
-        principal,
-        Some(connected),
-        offers,
-        options.max_in_flight,
-    );
-    Ok((peer, result))
+    let client = ClientSession::new(hello, principal, Some(connected), offers, edge.max_in_flight);
+    Ok((client, result))
+}
+
+/// A client that has shaken hands with an earlier process, without the handshake. What is offered may have changed since, so
+/// the service is asked again.
+pub(crate) async fn revive<D: Door>(
+    door: &D,
+    hello: Hello,
+    principal: Principal,
+    edge: &EdgeSettings,
+    memory: SessionMemory,
+) -> Result<ClientSession, Error> {
+    let connected = Connected::new();
+    let discovered = discover(door, &hello, &principal, &connected).await?;
+    let offers = Offers::read(&capabilities(&discovered));
+    Ok(ClientSession::new(hello, principal, Some(connected), offers, edge.max_in_flight).going_on(memory))
+}
+
+/// What the service offers. A legacy client never asks again, so it is asked in the client's own revision.
+async fn discover<D: Door>(
+    door: &D,
+    hello: &Hello,
+    principal: &Principal,
+    connected: &Connected,
+) -> Result<Object, Error> {
+    let mut context = Context::new(CorrelationId::new(), hello.revision);
+    context.client_info = hello.client_info.clone();
+    context.capabilities = hello.capabilities.clone();
+    context.principal = principal.clone();
+    context.caller = Some(connected.caller());
+    let reply: Result<Reply, Infallible> =
+        door.answer(Call::new(Method::Discover, Params::empty(), context)).await;
+    match reply {
+        Ok(Reply::Complete(json)) => Object::of(&json).ok_or_else(Error::internal),
+        Ok(Reply::Error(error)) => Err(error),
+        Ok(_) => Err(Error::internal()),
+    }
+}
+
+fn capabilities(discovered: &Object) -> Json {
+    discovered.json("capabilities").unwrap_or_else(Json::empty_object)
 }
 
 /// What the client says in `initialize`.
-struct Hello {
-    revision: Revision,
-    client_info: Option<Json>,
-    capabilities: ClientCapabilities,
+pub(crate) struct Hello {
+    pub(crate) revision: Revision,
+    pub(crate) client_info: Option<Json>,
+    pub(crate) capabilities: ClientCapabilities,
 }
 
 impl Hello {

@@ -9,8 +9,8 @@ use tidegate_service::{Door, Question, Reply, epoch_ms, rfc3339_ms};
 use tokio_util::sync::CancellationToken;
 
 use super::answers::{answer_map, ask_all};
+use super::client_session::ClientSession;
 use super::drive::{OWN, Run};
-use super::peer::Peer;
 
 /// How often a waiting `tasks/result` looks, when the task does not say.
 const POLL: Duration = Duration::from_millis(200);
@@ -33,10 +33,10 @@ pub(super) async fn answer<D: Door>(run: &Run<'_, D>, request: Request) -> Resul
 }
 
 /// The answer to a `tools/call` that asked for a task and got one.
-pub(super) fn created(peer: &Peer, task: &Json) -> Result<Json, Error> {
+pub(super) fn created(client: &ClientSession, task: &Json) -> Result<Json, Error> {
     let task = Object::of(task).ok_or_else(Error::internal)?;
     if let Some(id) = task.str("taskId") {
-        peer.remember_task(ByteString::from(&*id));
+        client.remember_task(ByteString::from(&*id));
     }
     let mut w = ObjectWriter::new();
     w.json("task", &lower::task(&task));
@@ -46,7 +46,7 @@ pub(super) fn created(peer: &Peer, task: &Json) -> Result<Json, Error> {
 /// The answer to a `tools/call` that asked for a task and got its result at once: a task that is done.
 ///
 /// 2025-11-25 basic/utilities/tasks, Result Retrieval: who accepts such a request must answer with a task.
-pub(super) fn done(peer: &Peer, result: &Json) -> Result<Json, Error> {
+pub(super) fn done(client: &ClientSession, result: &Json) -> Result<Json, Error> {
     let id = ByteString::from(format!("{:032x}", u128::from_le_bytes(tidegate_service::random())));
     let now = rfc3339_ms(epoch_ms());
     let mut w = ObjectWriter::with_capacity(256 + result.len());
@@ -54,8 +54,8 @@ pub(super) fn done(peer: &Peer, result: &Json) -> Result<Json, Error> {
     // It is kept as long as the session, or until there are too many.
     w.raw("ttlMs", "null").json("result", result);
     let task = w.finish();
-    peer.keep_done(id, task.clone())?;
-    created(peer, &task)
+    client.keep_done(id, task.clone())?;
+    created(client, &task)
 }
 
 /// Waits for a task that the client did not ask for: it sees one call and one result.
@@ -65,7 +65,7 @@ pub(super) async fn wait<D: Door>(run: &Run<'_, D>, task: &Json) -> Result<Json,
     let mut unwatched = Unwatched { run, id: &id, ended: false };
     let result = Box::pin(outcome(run, &id, None)).await?;
     unwatched.ended = true;
-    Ok(lower::result(&Method::ToolsCall, run.peer.revision, result))
+    Ok(lower::result(&Method::ToolsCall, run.client.revision, result))
 }
 
 /// A task that only this call knows of. When nobody waits for it any more, it is cancelled.
@@ -83,7 +83,7 @@ impl<D: Door> Drop for Unwatched<'_, D> {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let Ok(params) = Params::parse(&id_params(self.id), &OWN) else { return };
         // The call's own token has fired already.
-        if let Ok(call) = self.run.peer.call(Method::TasksCancel, params, CancellationToken::new(), None) {
+        if let Ok(call) = self.run.client.call(Method::TasksCancel, params, CancellationToken::new(), None) {
             runtime.spawn(self.run.door.answer(call));
         }
     }
@@ -92,7 +92,7 @@ impl<D: Door> Drop for Unwatched<'_, D> {
 /// `tasks/result`: waits until the task is done and answers as the original call would have.
 async fn finished<D: Door>(run: &Run<'_, D>, id: &str) -> Result<Json, Error> {
     let result = outcome(run, id, Some(id)).await?;
-    let result = lower::result(&Method::ToolsCall, run.peer.revision, result);
+    let result = lower::result(&Method::ToolsCall, run.client.revision, result);
     let result = Object::of(&result).ok_or_else(Error::internal)?;
     // 2025-11-25 basic/utilities/tasks: the result must name its task.
     let mut related = ObjectWriter::new();
@@ -173,10 +173,10 @@ async fn cancel<D: Door>(run: &Run<'_, D>, id: &str) -> Result<Json, Error> {
 async fn list<D: Door>(run: &Run<'_, D>) -> Result<Json, Error> {
     let mut w = ObjectWriter::new();
     let mut tasks = Vec::new();
-    for id in run.peer.tasks() {
+    for id in run.client.tasks() {
         match get(run, &id).await {
             Ok(task) => tasks.push(lower::task(&task)),
-            Err(_) => run.peer.forget_task(&id),
+            Err(_) => run.client.forget_task(&id),
         }
     }
     w.with("tasks", |out| {
@@ -193,7 +193,7 @@ async fn list<D: Door>(run: &Run<'_, D>) -> Result<Json, Error> {
 }
 
 async fn get<D: Door>(run: &Run<'_, D>, id: &str) -> Result<Object, Error> {
-    if let Some(done) = run.peer.done(id) {
+    if let Some(done) = run.client.done(id) {
         return Object::of(&done).ok_or_else(Error::internal);
     }
     let result = call(run, Method::TasksGet, id_params(id)).await?;

@@ -20,11 +20,11 @@ use tokio_util::task::TaskTracker;
 use super::modern_request::{Modern, ReplyFuture, Running};
 use super::output::Output;
 use super::{Ended, Settings};
+use crate::edge_settings::EdgeSettings;
 use crate::http::modern_only;
 use crate::in_flight::InFlight;
-use crate::legacy::{Batch, Peer, drive, drive_batch, handshake, pump};
-use crate::options::Options;
-use crate::told::{Told, is_for_service};
+use crate::legacy::{Batch, ClientSession, drive, drive_batch, handshake, pass_on_changes};
+use crate::notifications::{NotificationForwarder, is_for_service};
 use crate::{budget, modern, wire};
 
 pub(super) async fn run<D: Door>(
@@ -92,20 +92,20 @@ pub(super) async fn run<D: Door>(
 
 struct Connection<D> {
     door: D,
-    options: Arc<Options>,
+    edge: Arc<EdgeSettings>,
     settings: Settings,
     out: Output,
     running: TaskTracker,
-    /// Modern requests in flight. Those of a legacy client are its [`Peer`]'s.
+    /// Modern requests in flight. Those of a legacy client are its [`ClientSession`]'s.
     in_flight: Arc<InFlight>,
     /// The legacy client, once it has shaken hands.
-    peer: Option<Arc<Peer>>,
+    client: Option<Arc<ClientSession>>,
     /// Whether it really has: a lenient server takes one for granted until then.
     shook_hands: bool,
     over: CancellationToken,
     /// This connection as services know it.
     connected: Connected,
-    told: Told,
+    notifications: NotificationForwarder,
 }
 
 impl<D: Door> Connection<D> {
@@ -113,27 +113,27 @@ impl<D: Door> Connection<D> {
         let in_flight = Arc::new(InFlight::new(settings.edge.max_in_flight));
         Connection {
             door,
-            options: Arc::new(settings.edge.clone()),
+            edge: Arc::new(settings.edge.clone()),
             settings,
             out,
             running: TaskTracker::new(),
             in_flight,
-            peer: None,
+            client: None,
             shook_hands: false,
             over: CancellationToken::new(),
             connected: Connected::new(),
-            told: Told::default(),
+            notifications: NotificationForwarder::default(),
         }
     }
 
     /// Takes a line. Everything is answered or under way when this returns, except a handshake, which is given back.
     fn line(&mut self, line: Line) -> Option<Request> {
-        let revision = self.peer.as_ref().map(|p| p.revision);
+        let revision = self.client.as_ref().map(|p| p.revision);
         let incoming = match line {
             Line::Text(bytes) => {
                 wire_trace::received(&bytes);
                 // A line is there already: whether what it asks for may begin is decided when it is known.
-                Incoming::parse_bytes(Budget::of_process().charge_anyway(bytes), &self.options.limits)
+                Incoming::parse_bytes(Budget::of_process().charge_anyway(bytes), &self.edge.limits)
             }
             Line::TooLong { outline, .. } => return self.too_long(&outline),
         };
@@ -149,15 +149,15 @@ impl<D: Door> Connection<D> {
     fn too_long(&self, outline: &Outline) -> Option<Request> {
         let what = format!(
             "Message too large: a line may have {} bytes; send it in smaller parts, or let the server take larger ones",
-            self.options.limits.max_bytes
+            self.edge.limits.max_bytes
         );
         let error = Error::new(Symbol::TooLarge, what);
-        let revision = self.peer.as_ref().map(|p| p.revision);
+        let revision = self.client.as_ref().map(|p| p.revision);
         let id = outline.id();
-        match (&id, &self.peer) {
+        match (&id, &self.client) {
             // The answer to a question of ours: whoever asked hears it.
-            (Some(id), Some(peer)) if outline.is_answer() => {
-                peer.answered(id, Err(error.to_json(peer.revision)));
+            (Some(id), Some(client)) if outline.is_answer() => {
+                client.answered(id, Err(error.to_json(client.revision)));
             }
             _ => self.out.line(&wire::error(id.as_ref(), &error, revision)),
         }
@@ -169,13 +169,13 @@ impl<D: Door> Connection<D> {
             Message::Request(request) => return self.request(request),
             Message::Notification(notification) => self.notification(notification),
             Message::Response(response) => {
-                if let Some(peer) = &self.peer {
-                    peer.answered(&response.id, Ok(response.result));
+                if let Some(client) = &self.client {
+                    client.answered(&response.id, Ok(response.result));
                 }
             }
             Message::Failure(failure) => {
-                if let (Some(peer), Some(id)) = (&self.peer, failure.id) {
-                    peer.answered(&id, Err(failure.error));
+                if let (Some(client), Some(id)) = (&self.client, failure.id) {
+                    client.answered(&id, Err(failure.error));
                 }
             }
         }
@@ -184,20 +184,20 @@ impl<D: Door> Connection<D> {
 
     fn request(&mut self, request: Request) -> Option<Request> {
         if let Err(error) = budget::admit(&request) {
-            let revision = self.peer.as_ref().map(|peer| peer.revision);
+            let revision = self.client.as_ref().map(|client| client.revision);
             self.out.line(&wire::error(Some(&request.id), &error, revision));
             return None;
         }
-        let eras = self.options.eras;
+        let eras = self.edge.eras;
         if eras.modern() && (Meta::is_modern(request.params.meta()) || !eras.legacy()) {
             self.modern(request);
             return None;
         }
-        match &self.peer {
+        match &self.client {
             _ if request.method == Method::Initialize && !self.shook_hands => return Some(request),
-            Some(peer) => {
-                let lane = Arc::new(self.out.clone());
-                let run = drive(self.door.clone(), peer.clone(), request, lane, self.options.clone());
+            Some(client) => {
+                let sink = Arc::new(self.out.clone());
+                let run = drive(self.door.clone(), client.clone(), request, sink, self.edge.clone());
                 let out = self.out.clone();
                 self.run_now_or_later(async move {
                     if let Some(response) = run.await {
@@ -210,8 +210,8 @@ impl<D: Door> Connection<D> {
             }
             // A dual-era server is asked for its versions before anything else.
             None if request.method == Method::Discover && eras.modern() => self.modern(request),
-            None if self.options.lenient_init => {
-                self.peer = Some(Arc::new(Peer::bare(self.settings.principal.clone())));
+            None if self.edge.lenient_init => {
+                self.client = Some(Arc::new(ClientSession::bare(self.settings.principal.clone())));
                 return self.request(request);
             }
             None => {
@@ -225,13 +225,13 @@ impl<D: Door> Connection<D> {
 
     async fn initialize(&mut self, request: Request) {
         let principal = self.settings.principal.clone();
-        match handshake(&self.door, &request, principal, &self.options).await {
-            Ok((peer, result)) => {
-                let peer = Arc::new(peer);
-                self.peer = Some(peer.clone());
+        match handshake(&self.door, &request, principal, &self.edge).await {
+            Ok((client, result)) => {
+                let client = Arc::new(client);
+                self.client = Some(client.clone());
                 self.shook_hands = true;
                 self.out.line(&wire::result(&request.id, &result));
-                let feed = pump(self.door.clone(), peer, Arc::new(self.out.clone()), false);
+                let feed = pass_on_changes(self.door.clone(), client, Arc::new(self.out.clone()), false);
                 let over = self.over.clone();
                 tokio::spawn(async move { over.run_until_cancelled(feed).await });
             }
@@ -246,14 +246,14 @@ impl<D: Door> Connection<D> {
         {
             return;
         }
-        match &self.peer {
-            Some(peer) => peer.notified(&self.door, notification),
-            None if self.options.eras.modern() && is_for_service(&notification.method) => {
+        match &self.client {
+            Some(client) => client.notified(&self.door, notification),
+            None if self.edge.eras.modern() && is_for_service(&notification.method) => {
                 let principal = self.settings.principal.clone();
-                let mut call = modern::told(notification, self.options.eras, principal.into());
+                let mut call = modern::told(notification, self.edge.eras, principal.into());
                 call.context.caller = Some(self.connected.caller());
                 call.context.cancel = self.over.child_token();
-                self.told.hand_over(&self.door, call);
+                self.notifications.forward(&self.door, call);
             }
             None => {}
         }
@@ -261,16 +261,16 @@ impl<D: Door> Connection<D> {
 
     fn batch(&mut self, messages: Vec<Result<Message, Malformed>>) {
         let refuse = |error: &Error, revision| self.out.line(&wire::error(None, error, revision));
-        let Some(peer) = self.peer.clone() else {
+        let Some(client) = self.client.clone() else {
             let what = "Invalid request: batches are part of revision 2025-03-26 only; send one message";
             return refuse(&Error::new(Symbol::InvalidRequest, what), None);
         };
-        let batch = match Batch::of(messages, peer.revision) {
+        let batch = match Batch::of(messages, client.revision) {
             Ok(batch) => batch,
-            Err(error) => return refuse(&error, Some(peer.revision)),
+            Err(error) => return refuse(&error, Some(client.revision)),
         };
-        let lane = Arc::new(self.out.clone());
-        let run = drive_batch(self.door.clone(), peer, batch, lane, self.options.clone());
+        let sink = Arc::new(self.out.clone());
+        let run = drive_batch(self.door.clone(), client, batch, sink, self.edge.clone());
         let out = self.out.clone();
         self.run_now_or_later(async move {
             let responses = run.await;
@@ -285,11 +285,11 @@ impl<D: Door> Connection<D> {
         let refuse = |out: &Output, error: &Error| {
             out.line(&wire::error(Some(&id), error, Some(tidegate_protocol::Revision::LATEST_MODERN)));
         };
-        if let Some(error) = modern_only(&request, self.options.eras) {
+        if let Some(error) = modern_only(&request, self.edge.eras) {
             return refuse(&self.out, &error);
         }
         let call = modern::read_meta(&request).and_then(|meta| {
-            modern::call(request, meta, self.options.eras, self.settings.principal.clone().into())
+            modern::call(request, meta, self.edge.eras, self.settings.principal.clone().into())
         });
         let mut call = match call {
             Ok(call) => call,
@@ -300,8 +300,8 @@ impl<D: Door> Connection<D> {
         }
         call.context.caller = Some(self.connected.caller());
         let (cancel, revision) = (call.context.cancel.clone(), call.context.revision);
-        let outbox = modern::open_outbox(&mut call, self.options.relays);
-        let mut reply: ReplyFuture = Box::pin(modern::answer(&self.door, call, self.options.eras));
+        let outbox = modern::open_outbox(&mut call, self.edge.relays);
+        let mut reply: ReplyFuture = Box::pin(modern::answer(&self.door, call, self.edge.eras));
         // Nothing else happens on this connection before the first poll is over: a request that is answered by then
         // needs no place on the list, and no task.
         let first = poll_once(reply.as_mut());
@@ -342,8 +342,8 @@ impl<D: Door> Connection<D> {
             tracing::warn!(left, "stopping requests that did not finish in time");
             self.in_flight.cancel_all();
         }
-        if let Some(peer) = &self.peer {
-            peer.ended.cancel();
+        if let Some(client) = &self.client {
+            client.ended.cancel();
         }
     }
 }

@@ -16,13 +16,13 @@ use std::time::Duration;
 use tidegate_service::{Door, Principal};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use crate::options::Options;
+use crate::edge_settings::EdgeSettings;
 
 /// Settings of a stdio connection.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// What HTTP has too.
-    pub edge: Options,
+    pub edge: EdgeSettings,
     /// How long running requests may go on after the end of the input or a signal. Default 5 s.
     pub drain: Duration,
     /// How many bytes may wait for a reader that does not read, before the connection is given up. Default 64 MiB.
@@ -37,7 +37,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Settings {
-            edge: Options::default(),
+            edge: EdgeSettings::default(),
             drain: Duration::from_secs(5),
             max_backlog: 64 * 1024 * 1024,
             principal: Principal::default(),

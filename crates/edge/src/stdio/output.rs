@@ -8,7 +8,7 @@ use tidegate_service::wire_trace;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 
-use crate::legacy::Lane;
+use crate::legacy::MessageSink;
 
 /// The output of a connection. Sending never waits; many messages go out in one write.
 #[derive(Clone)]
@@ -113,7 +113,7 @@ impl Output {
     }
 }
 
-impl Lane for Output {
+impl MessageSink for Output {
     fn send(&self, message: Vec<u8>) {
         self.line(&message);
     }

@@ -1,7 +1,7 @@
 //! Bad input gets the right JSON-RPC error and status, and the connection goes on.
 
 use serde_json::{Value, json};
-use tidegate_edge::{Options, http, stdio};
+use tidegate_edge::{EdgeSettings, http, stdio};
 use tidegate_protocol::Limits;
 
 use crate::common::*;
@@ -54,8 +54,8 @@ fn malformed() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// 1000 bytes to a message.
-fn tight() -> Options {
-    Options { limits: Limits { max_bytes: 1000, ..Limits::default() }, ..Options::default() }
+fn tight() -> EdgeSettings {
+    EdgeSettings { limits: Limits { max_bytes: 1000, ..Limits::default() }, ..EdgeSettings::default() }
 }
 
 fn tight_http() -> http::Settings {
@@ -564,7 +564,7 @@ async fn one_id_twice_in_flight() {
 #[tokio::test(start_paused = true)]
 async fn too_many_in_flight() {
     let stub = Stub::new();
-    let edge = Options { max_in_flight: 1, ..Options::default() };
+    let edge = EdgeSettings { max_in_flight: 1, ..EdgeSettings::default() };
     let busy = "in flight. Wait for some to finish";
     let mut pipe = Pipe::open(&stub, stdio::Settings { edge: edge.clone(), ..stdio::Settings::default() });
     pipe.send(&modern(1, "tools/call", json!({"name": "slow"}))).await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use tidegate_edge::http::Settings;
-use tidegate_edge::{Options, stdio};
+use tidegate_edge::{EdgeSettings, stdio};
 
 use crate::common::*;
 
@@ -19,8 +19,8 @@ fn batch(of: usize, entry: impl Fn(usize) -> Value) -> Value {
 }
 
 /// Messages of about a kilobyte.
-fn small_messages() -> Options {
-    let mut edge = Options::default();
+fn small_messages() -> EdgeSettings {
+    let mut edge = EdgeSettings::default();
     edge.limits.max_bytes = 10_000;
     edge
 }
@@ -200,7 +200,7 @@ async fn the_questions_of_a_call_are_counted() {
         "The call was stopped: it asks the client more than 256 questions"
     );
     // Or round by round.
-    let edge = Options { max_questions: 5, ..Options::default() };
+    let edge = EdgeSettings { max_questions: 5, ..EdgeSettings::default() };
     let session =
         Session::open(&Client::new(&stub, Settings { edge, ..Settings::default() }), "2025-11-25").await;
     let mut events =

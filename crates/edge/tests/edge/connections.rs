@@ -111,7 +111,7 @@ async fn a_shutdown_does_not_wait_for_quiet_streams() {
     let (to, server) = serve_with(&stub, settings).await;
     let session = open(to).await;
     let mut standalone = Sent::new(to, "GET", &[("mcp-session-id", &session)], "").await;
-    standalone.until("id: 0-0").await;
+    standalone.until("-0-0").await;
     let mut listening =
         Sent::modern(to, &modern(1, "subscriptions/listen", json!({"notifications": {}}))).await;
     listening.until("acknowledged").await;

@@ -99,7 +99,7 @@ async fn the_standalone_stream_ends_with_its_connection() {
     let (to, _server) = serve_with(&stub, settings).await;
     let session = open(to).await;
     let mut sent = Sent::new(to, "GET", &[("mcp-session-id", &session)], "").await;
-    sent.until("id: 0-0").await;
+    sent.until("-0-0").await;
     wait_for("the subscription", || stub.subscriptions() == 1).await;
     stub.tell(&Notice::ToolsChanged);
     sent.until("list_changed").await;

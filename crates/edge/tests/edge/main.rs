@@ -21,6 +21,7 @@ mod modern_http;
 mod notices;
 mod pages;
 mod questions;
+mod restarts;
 mod stdio;
 mod stress;
 mod tasks;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidegate_edge::http::Settings;
-use tidegate_edge::{Options, stdio};
+use tidegate_edge::{EdgeSettings, stdio};
 
 use crate::common::*;
 
@@ -270,7 +270,7 @@ async fn questions_are_lowered_and_answers_raised() {
 #[tokio::test(start_paused = true)]
 async fn a_question_that_nobody_answers() {
     let stub = Stub::new();
-    let edge = Options { answer_within: Duration::from_secs(30), ..Options::default() };
+    let edge = EdgeSettings { answer_within: Duration::from_secs(30), ..EdgeSettings::default() };
     let client = Client::new(&stub, Settings { edge, ..Settings::default() });
     let session = Session::open(&client, "2025-11-25").await;
     let start = tokio::time::Instant::now();
@@ -287,7 +287,7 @@ async fn a_question_that_nobody_answers() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_never_stops_asking_is_stopped() {
     let stub = Stub::new();
-    let edge = Options { max_rounds: 3, ..Options::default() };
+    let edge = EdgeSettings { max_rounds: 3, ..EdgeSettings::default() };
     let client = Client::new(&stub, Settings { edge, ..Settings::default() });
     let session = Session::open(&client, "2025-11-25").await;
     let mut events = session.call(1, "ask", json!({"rounds": 99})).send().await.events();

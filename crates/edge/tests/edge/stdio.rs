@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tidegate_edge::stdio::{Ended, Settings};
-use tidegate_edge::{Eras, Options};
+use tidegate_edge::{EdgeSettings, Eras};
 use tidegate_service::Notice;
 
 use crate::common::*;
@@ -14,7 +14,7 @@ fn call(id: impl Into<Value>, name: &str, arguments: Value) -> Value {
 }
 
 fn eras(eras: Eras) -> Settings {
-    Settings { edge: Options { eras, ..Options::default() }, ..Settings::default() }
+    Settings { edge: EdgeSettings { eras, ..EdgeSettings::default() }, ..Settings::default() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -410,7 +410,7 @@ async fn a_legacy_server_and_modern_clients() {
 #[tokio::test(start_paused = true)]
 async fn lenient_about_the_handshake_on_request() {
     let stub = Stub::new();
-    let edge = Options { lenient_init: true, ..Options::default() };
+    let edge = EdgeSettings { lenient_init: true, ..EdgeSettings::default() };
     let mut pipe = Pipe::open(&stub, Settings { edge, ..Settings::default() });
     pipe.call(1, "context", json!({})).await;
     assert!(text(&pipe.recv().await).contains(r#""revision":"2025-03-26""#));

@@ -124,7 +124,7 @@ impl Cx {
     /// });
     /// ```
     ///
-    /// Ask before you act: everything up to here runs again when the answer comes (see [`Cx::keep`]). A client that
+    /// Ask before you act: everything up to here runs again when the answer comes (see [`Cx::run_once`]). A client that
     /// cannot be asked makes the call fail with `-32021`; look with [`Cx::can`] where that matters.
     pub fn elicit<T: DeserializeOwned>(&self, elicit: Elicit<T>) -> Ask<Elicited<T>> {
         Ask::new(self, elicit.key, elicit.asked, decode)

@@ -7,15 +7,15 @@
 //! server, and any replica can take the retry. Questions awaited together (`tokio::join!`) go out together.
 //!
 //! The one rule that this brings: **ask before you act.** What stands before a question runs again in each round.
-//! What has to be done before asking, and only once, goes into [`Cx::keep`].
+//! What has to be done before asking, and only once, goes into [`Cx::run_once`].
 //!
 //! In a task nothing is replayed: the question becomes part of the task's state and the handler simply waits.
 
 mod elicit;
 mod form;
-mod keep;
 mod replay;
 mod roots;
+mod run_once;
 mod sample;
 mod state;
 

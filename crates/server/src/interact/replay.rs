@@ -25,7 +25,7 @@ pub(crate) struct Replay {
     missing: Vec<Capability>,
     /// What ends the call.
     failure: Option<Error>,
-    /// How many [`Cx::keep`]s are at work.
+    /// How many [`Cx::run_once`]s are at work.
     pub(super) keeping: usize,
     /// How many questions were numbered.
     numbered: usize,
@@ -161,7 +161,7 @@ impl Replay {
         }
         self.memory.round += 1;
         self.memory.progress = cx.told();
-        let limit = cx.core().options.max_rounds;
+        let limit = cx.core().settings.max_rounds;
         if self.memory.round > limit {
             let message = format!("The call asked for input more than {limit} times and was stopped");
             return Some(Reply::Error(Error::new(Symbol::Internal, message)));

@@ -33,7 +33,7 @@ pub(super) fn seal(core: &Core, call: &Call, memory: &Memory) -> Result<String, 
     };
     let memory = serde_json::value::to_raw_value(memory).map_err(unwritable)?;
     let now = epoch_ms();
-    let expires = now + core.options.state_ttl.as_millis() as u64;
+    let expires = now + core.settings.state_ttl.as_millis() as u64;
     let (binding, sealer) = (binding(call), core.sealer(call));
     let pack = |content: &Content<'_>| {
         let text = serde_json::to_vec(content).map_err(unwritable)?;

@@ -9,7 +9,7 @@ use crate::server::Core;
 
 /// Where a list goes on.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Position {
     /// After an entry of those that are registered.
     After(Last),
     /// In a source, at its beginning or after what it said itself.
@@ -45,13 +45,13 @@ const AFTER: u8 = 0;
 const SOURCE: u8 = 1;
 const SOURCE_AFTER: u8 = 2;
 
-impl Place {
+impl Position {
     fn to_bytes(&self) -> Vec<u8> {
         match self {
-            Place::After(Last { instance, number, name }) => {
+            Position::After(Last { instance, number, name }) => {
                 [&[AFTER][..], instance, &number.to_le_bytes(), name.as_bytes()].concat()
             }
-            Place::Source { at, after } => {
+            Position::Source { at, after } => {
                 let kind = if after.is_some() { SOURCE_AFTER } else { SOURCE };
                 let after = after.as_deref().unwrap_or_default();
                 [&[kind][..], &(*at as u64).to_le_bytes(), after.as_bytes()].concat()
@@ -59,7 +59,7 @@ impl Place {
         }
     }
 
-    fn read(bytes: &[u8]) -> Option<Place> {
+    fn read(bytes: &[u8]) -> Option<Position> {
         let (kind, rest) = bytes.split_first()?;
         let (first, rest) = rest.split_first_chunk::<8>()?;
         let at = || usize::try_from(u64::from_le_bytes(*first)).ok();
@@ -68,29 +68,29 @@ impl Place {
             (AFTER, rest) => {
                 let (number, name) = rest.split_first_chunk()?;
                 let number = u64::from_le_bytes(*number);
-                Some(Place::After(Last { instance: *first, number, name: text(name)? }))
+                Some(Position::After(Last { instance: *first, number, name: text(name)? }))
             }
-            (SOURCE, []) => Some(Place::Source { at: at()?, after: None }),
-            (SOURCE_AFTER, after) => Some(Place::Source { at: at()?, after: Some(text(after)?) }),
+            (SOURCE, []) => Some(Position::Source { at: at()?, after: None }),
+            (SOURCE_AFTER, after) => Some(Position::Source { at: at()?, after: Some(text(after)?) }),
             _ => None,
         }
     }
 }
 
 /// The place that a call's cursor names, if it has one.
-pub(super) fn open(core: &Core, call: &Call) -> Result<Option<Place>, Error> {
+pub(super) fn open(core: &Core, call: &Call) -> Result<Option<Position>, Error> {
     if !call.params.has("cursor") {
         return Ok(None);
     }
     let open = || {
         let cursor = call.params.str("cursor")?;
-        Place::read(&core.sealer(call).open(&cursor, &binding(call), 0).ok()?)
+        Position::read(&core.sealer(call).open(&cursor, &binding(call), 0).ok()?)
     };
     open().map(Some).ok_or_else(refused)
 }
 
 /// The cursor that names a place to this caller.
-pub(super) fn seal(core: &Core, call: &Call, place: &Place) -> Result<String, Error> {
+pub(super) fn seal(core: &Core, call: &Call, place: &Position) -> Result<String, Error> {
     let sealed =
         core.sealer(call).seal(&place.to_bytes(), &binding(call), u64::MAX, tidegate_service::random());
     sealed.ok_or_else(|| {
@@ -117,12 +117,12 @@ mod tests {
     #[test]
     fn places_are_read_as_they_were_written() {
         for place in [
-            Place::After(Last { instance: [3; 8], number: 7, name: "ü".into() }),
-            Place::Source { at: 0, after: None },
-            Place::Source { at: 2, after: Some(String::new()) },
-            Place::Source { at: 2, after: Some("ü".into()) },
+            Position::After(Last { instance: [3; 8], number: 7, name: "ü".into() }),
+            Position::Source { at: 0, after: None },
+            Position::Source { at: 2, after: Some(String::new()) },
+            Position::Source { at: 2, after: Some("ü".into()) },
         ] {
-            assert_eq!(Place::read(&place.to_bytes()), Some(place));
+            assert_eq!(Position::read(&place.to_bytes()), Some(place));
         }
         for wrong in [
             &b""[..],
@@ -132,7 +132,7 @@ mod tests {
             b"\x00123456781234567",
             b"\x0312345678",
         ] {
-            assert_eq!(Place::read(wrong), None);
+            assert_eq!(Position::read(wrong), None);
         }
     }
 }

@@ -3,8 +3,8 @@
 use tidegate_protocol::Json;
 use tidegate_protocol::json::write_str;
 
-use crate::options::{CacheHint, Scope};
 use crate::server::Core;
+use crate::settings::{CacheHint, Scope};
 use crate::text;
 
 /// A page that is being written.
@@ -43,7 +43,7 @@ impl Text {
         }
         if self.modern {
             out.push(b',');
-            let hint = core.options.cache;
+            let hint = core.settings.cache;
             let scope = if private { Scope::Private } else { hint.scope };
             CacheHint { scope, ..hint }.write(out);
             out.extend_from_slice(b",\"_meta\":{");

@@ -20,7 +20,7 @@ pub use source::{PageRequest, ResourcePage};
 
 use crate::complete::{Completer, Completing, IntoCompletions, completer};
 use crate::cx::Cx;
-use crate::options::CacheHint;
+use crate::settings::CacheHint;
 use crate::tool::ToolError;
 
 /// What a reader may return: contents in full, or just their text or bytes. URI and type are those of the resource that

@@ -12,9 +12,9 @@ use super::{Reader, Vars, missing};
 use crate::complete::Completer;
 use crate::cx::Cx;
 use crate::dispatch::Started;
-use crate::options::CacheHint;
 use crate::run::{Run, Work};
 use crate::server::Core;
+use crate::settings::CacheHint;
 use crate::text;
 
 /// A resource as the running server holds it.
@@ -56,7 +56,7 @@ pub(crate) fn read(core: &Arc<Core>, call: Call) -> Started {
     };
     let registry = core.registry.load();
     let (vars, mime_type, cache, entry) = if let Some(resource) = registry.resources.get(&uri) {
-        (Vec::new(), &resource.mime_type, resource.cache, Found::Resource(resource.clone()))
+        (Vec::new(), &resource.mime_type, resource.cache, ResourceMatch::Resource(resource.clone()))
     } else {
         let steps = &mut MatchSteps::default();
         let fits =
@@ -67,18 +67,18 @@ pub(crate) fn read(core: &Arc<Core>, call: Call) -> Started {
                 registry.templates.iter().map(|(_, t)| &t.template),
             ));
         };
-        (vars, &template.mime_type, template.cache, Found::Template(template.clone()))
+        (vars, &template.mime_type, template.cache, ResourceMatch::Template(template.clone()))
     };
     let mime_type = mime_type.clone();
-    let cache = cache.unwrap_or(core.options.cache);
+    let cache = cache.unwrap_or(core.settings.cache);
     let cx = match Cx::new(core.clone(), call) {
         Ok(cx) => cx,
         Err(error) => return Started::failed(error),
     };
     let vars = Vars { uri: uri.clone(), vars };
     let read = match &entry {
-        Found::Resource(resource) => (resource.reader)(vars, cx.clone()),
-        Found::Template(template) => (template.reader)(vars, cx.clone()),
+        ResourceMatch::Resource(resource) => (resource.reader)(vars, cx.clone()),
+        ResourceMatch::Template(template) => (template.reader)(vars, cx.clone()),
     };
     let reader = cx.clone();
     let work = async move {
@@ -88,7 +88,7 @@ pub(crate) fn read(core: &Arc<Core>, call: Call) -> Started {
     Started::Running(Run::new(cx, Work::Other(Box::pin(work))))
 }
 
-enum Found {
+enum ResourceMatch {
     Resource(Arc<ResourceEntry>),
     Template(Arc<TemplateEntry>),
 }

@@ -53,14 +53,14 @@ pub(crate) fn detach(run: Run) -> (Reply, bool) {
 
 fn create(cx: &Cx) -> Result<Arc<Task>, Error> {
     let core = cx.core();
-    let options = &core.options.tasks;
+    let settings = &core.settings.tasks;
     // 2025-11-25 basic/utilities/tasks: the client may ask for a time, the server decides.
     let asked = cx.call().params.object().object("task").and_then(|task| task.get("ttl")?.parse().ok());
     let ttl = match asked {
-        Some(ms) if !cx.revision().is_modern() => Duration::from_millis(ms).min(options.max_ttl),
-        _ => options.ttl,
+        Some(ms) if !cx.revision().is_modern() => Duration::from_millis(ms).min(settings.max_ttl),
+        _ => settings.ttl,
     };
-    core.tasks.create(&cx.call().context.principal, ttl, options, &core.hub)
+    core.tasks.create(&cx.call().context.principal, ttl, settings, &core.hub)
 }
 
 /// Runs the handler to its end, which may also be the task's.
@@ -79,7 +79,7 @@ async fn drive(mut run: Run, task: Arc<Task>) {
     let work = std::panic::AssertUnwindSafe(work).catch_unwind();
     let core = cx.core();
     let failed = |error: Error| {
-        let (profile, revision) = (cx.core().options.profile, cx.revision());
+        let (profile, revision) = (cx.core().settings.profile, cx.revision());
         Outcome::Failed(error.in_profile(profile, revision).to_json(revision))
     };
     let left = task.ends_in();
@@ -87,7 +87,7 @@ async fn drive(mut run: Run, task: Arc<Task>) {
         biased;
         () = task.cancel.cancelled() => Outcome::Cancelled,
         done = tokio::time::timeout(left, work) => match done {
-            Ok(Ok((Reply::Complete(result), _))) if core.tasks.has_room(result.len(), &core.options.tasks) => {
+            Ok(Ok((Reply::Complete(result), _))) if core.tasks.has_room(result.len(), &core.settings.tasks) => {
                 Outcome::Completed(result)
             }
             Ok(Ok((Reply::Complete(result), _))) => {

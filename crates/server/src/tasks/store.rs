@@ -10,7 +10,7 @@ use tidegate_service::{Principal, epoch_ms};
 
 use super::task::Task;
 use crate::hub::Hub;
-use crate::options::TaskOptions;
+use crate::settings::TaskSettings;
 
 /// All tasks of a server.
 #[derive(Default)]
@@ -30,17 +30,17 @@ impl Store {
         &self,
         owner: &Principal,
         ttl: Duration,
-        options: &TaskOptions,
+        settings: &TaskSettings,
         hub: &Arc<Hub>,
     ) -> Result<Arc<Task>, Error> {
         let mut tasks = self.tasks();
         let now = epoch_ms();
         let full = |tasks: &HashMap<String, Arc<Task>>| {
-            if tasks.len() >= options.max_total {
+            if tasks.len() >= settings.max_total {
                 return Some("The server has too many tasks");
             }
             let own = tasks.values().filter(|task| task.owner == *owner).count();
-            (own >= options.max_per_principal).then_some("You have too many tasks")
+            (own >= settings.max_per_principal).then_some("You have too many tasks")
         };
         // Looking for expired ones is work for all; it is done when there is a need or a chance.
         if full(&tasks).is_some() || tasks.len() % 64 == 63 {
@@ -54,7 +54,7 @@ impl Store {
             owner.clone(),
             now,
             ttl,
-            options.poll_interval,
+            settings.poll_interval,
             hub.clone(),
             self.held.clone(),
         ));
@@ -74,8 +74,8 @@ impl Store {
     }
 
     /// Whether a result of this size can be kept until it is asked for.
-    pub(super) fn has_room(&self, bytes: usize, options: &TaskOptions) -> bool {
-        let fits = || self.held.load(Ordering::Relaxed) + bytes <= options.max_held_bytes;
+    pub(super) fn has_room(&self, bytes: usize, settings: &TaskSettings) -> bool {
+        let fits = || self.held.load(Ordering::Relaxed) + bytes <= settings.max_held_bytes;
         if fits() {
             return true;
         }

@@ -174,7 +174,7 @@ fn unknown(core: &Core, name: &str, call: &Call) -> Result<Started, Error> {
     let registry = core.registry.load();
     let known = registry.tools().filter(|tool| tool.is_visible(&call.context.principal));
     let error = unknown_tool(name, known.map(|tool| tool.name.as_str()));
-    if core.options.profile == Profile::Gbif {
+    if core.settings.profile == Profile::Gbif {
         // What that server's clients know: a result, as for any other failure.
         let tag = Tag { profile: Profile::Gbif, ..Tag::of(call) };
         let name = super::problem::shorten(name.to_owned());
@@ -188,7 +188,7 @@ pub(crate) fn finish(cx: &Cx, tool: &ToolEntry, outcome: Result<ToolResult, Tool
     let core = cx.core();
     match outcome {
         Ok(result) => {
-            if (cfg!(debug_assertions) || core.options.validate_output)
+            if (cfg!(debug_assertions) || core.settings.validate_output)
                 && !result.is_error
                 && let Err(problem) = tool.check_output(&result)
             {
@@ -216,7 +216,7 @@ fn failure(core: &Core, tool: &ToolEntry, call: &Call, error: &Error) -> Json {
         tool: Some(ByteString::from(tool.name.as_str())),
         revision: context.revision,
         correlation: context.correlation,
-        profile: core.options.profile,
+        profile: core.settings.profile,
     };
     tool_failure(error, &tool.name, &tag, !tool.has_output_schema())
 }

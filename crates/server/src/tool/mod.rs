@@ -8,6 +8,7 @@ mod names;
 pub(crate) mod problem;
 pub(crate) mod read;
 mod result;
+pub mod returned;
 pub(crate) mod schema;
 
 use std::future::Future;
@@ -15,6 +16,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use tidegate_protocol::content::Icon;
@@ -311,6 +313,36 @@ impl Tool {
                 Ok(Box::pin(async move { future.await.into_tool_result() }))
             }
             Err(_) => Err(Misread { cx, why: read::why::<A> }),
+        })
+    }
+
+    /// The handler, whose value is told as structured content with the schema of its type, and as text for clients that read
+    /// only text. With [`handler`](Tool::handler) that is a value in [`Structured`].
+    ///
+    /// ```
+    /// use tidegate_server::{Cx, Tool, ToolError, schemars};
+    ///
+    /// #[derive(serde::Serialize, schemars::JsonSchema)]
+    /// struct Tide {
+    ///     /// Metres above chart datum
+    ///     height: f64,
+    /// }
+    ///
+    /// let tide = Tool::new("tide").handler_structured(|_: (), _cx: Cx| async move {
+    ///     Ok::<_, ToolError>(Tide { height: 2.5 })
+    /// });
+    /// ```
+    pub fn handler_structured<A, T, E, F, Fut>(self, handler: F) -> Tool
+    where
+        A: DeserializeOwned + JsonSchema + Send + 'static,
+        T: Serialize + JsonSchema,
+        E: Into<ToolError>,
+        F: Fn(A, Cx) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<T, E>> + Send + 'static,
+    {
+        self.handler(move |args: A, cx| {
+            let value = handler(args, cx);
+            async move { value.await.map(Structured) }
         })
     }
 

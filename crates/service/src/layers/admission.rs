@@ -77,12 +77,12 @@ impl<S: Door> Service<Call> for Admission<S> {
         if let Ok(permit) = self.gate.running.clone().try_acquire_owned() {
             return AdmissionFuture::Running { inner: self.inner.call(call), permit: Some(permit) };
         }
-        match Place::take(&self.gate) {
-            Some(place) => AdmissionFuture::Waiting {
+        match QueueSlot::take(&self.gate) {
+            Some(slot) => AdmissionFuture::Waiting {
                 acquire: Box::pin(self.gate.running.clone().acquire_owned()),
                 // Boxed: waiting is rare, and the future of every call would be as large.
                 next: Some(Box::new((self.inner.clone(), call))),
-                place: Some(place),
+                slot: Some(slot),
             },
             None => {
                 let message = "The server is busy: too many calls are waiting. Try again in a moment";
@@ -94,19 +94,19 @@ impl<S: Door> Service<Call> for Admission<S> {
 }
 
 /// A place in the waiting line, given back when dropped.
-pub struct Place(Arc<Gate>);
+pub struct QueueSlot(Arc<Gate>);
 
-impl Place {
-    fn take(gate: &Arc<Gate>) -> Option<Place> {
+impl QueueSlot {
+    fn take(gate: &Arc<Gate>) -> Option<QueueSlot> {
         if gate.waiting.fetch_add(1, Ordering::Relaxed) >= gate.max_waiting {
             gate.waiting.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
-        Some(Place(gate.clone()))
+        Some(QueueSlot(gate.clone()))
     }
 }
 
-impl Drop for Place {
+impl Drop for QueueSlot {
     fn drop(&mut self) {
         self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
@@ -120,7 +120,7 @@ pin_project! {
         /// Turned away.
         Refused { reply: Option<Reply> },
         /// In line.
-        Waiting { acquire: Acquire, next: Option<Box<(S, Call)>>, place: Option<Place> },
+        Waiting { acquire: Acquire, next: Option<Box<(S, Call)>>, slot: Option<QueueSlot> },
         /// Let in; the permit goes back when the future ends or is dropped.
         Running { #[pin] inner: S::Future, permit: Option<OwnedSemaphorePermit> },
     }

@@ -86,7 +86,7 @@ mod tests {
     use tidegate_protocol::{Error, Json, Limits, Method, Params, Symbol};
 
     use super::*;
-    use crate::Context as Terms;
+    use crate::Context as CallContext;
     use crate::events::{self, Event, Kind, Outcome, Recorder};
 
     /// The calls with a certain tool that have ended.
@@ -109,7 +109,11 @@ mod tests {
 
     fn call(tool: &str) -> Call {
         let params = Json::from(serde_json::json!({"name": tool}));
-        Call::new(Method::ToolsCall, Params::parse(&params, &Limits::default()).unwrap(), Terms::local())
+        Call::new(
+            Method::ToolsCall,
+            Params::parse(&params, &Limits::default()).unwrap(),
+            CallContext::local(),
+        )
     }
 
     #[tokio::test]

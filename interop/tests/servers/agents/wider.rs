@@ -4,6 +4,8 @@ use super::agent::Agent;
 use super::model::Wire::{self, Chat, Gemini};
 use super::programs::{self, javascript, python};
 use crate::meeting::Over::Http;
+use crate::server::Program;
+use crate::{paths, restart};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn copilot() {
@@ -28,6 +30,13 @@ async fn opencode() {
 #[tokio::test(flavor = "multi_thread")]
 async fn continue_cli() {
     Agent { name: "continue-cli", over: Http, wire: Chat, streams: true }.run(programs::continue_cli).await;
+}
+
+/// Agno never opens another session.
+#[tokio::test(flavor = "multi_thread")]
+async fn agno_goes_on_after_kill_9() {
+    let program = Program::new(paths::agent_python("agno"), &[&paths::agent("python/agno_restart.py")]);
+    restart::go_on_after_kill_9([restart::Client { name: "agno", program, subscribes: false }]).await;
 }
 
 /// Frameworks that a script in Python uses, all over HTTP.

@@ -13,6 +13,8 @@ mod table;
 use futures_util::future::join_all;
 
 use crate::meeting::Over;
+use crate::server::Program;
+use crate::{paths, restart};
 use clients::Client;
 use gateway::Gateway;
 use table::{Exception, Table};
@@ -55,6 +57,19 @@ async fn everybody_at_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn everybody_at_once_as_one_user() {
     at_once("per-user", Table::new(EXCEPTIONS).or_refused(REFUSALS)).await;
+}
+
+/// The official SDK of either version, in both eras, when the gateway is killed and comes back.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_sdk_goes_on_after_kill_9() {
+    let client = |name, subscribes| {
+        let program = Program::new(paths::node(), &[&paths::client("node/restart.mjs")])
+            .env("TIDEGATE_NODE_MODULES", paths::npm().display().to_string());
+        restart::Client { name, program, subscribes }
+    };
+    let clients =
+        [client("typescript-1", true), client("typescript-2-legacy", true), client("typescript-2", false)];
+    restart::go_on_after_kill_9(clients).await;
 }
 
 async fn at_once(instances: &str, mut table: Table) {

@@ -8,7 +8,7 @@
 //! What is listed is **never wider** than the original: arguments that fit it fit the original too. It may be narrower:
 //! an optional member that may be `null` is listed without the `null`, because leaving it out says the same, and a place
 //! where anything goes is listed with the types that there are. Below `not`, where narrower would be wider, everything
-//! is written in other words only (`Place::exact`).
+//! is written in other words only (`Location::exact`).
 
 mod disjoint;
 mod keywords;

@@ -73,7 +73,7 @@ pub struct Obstacle {
 /// ```
 pub fn obstacles(schema: &Value) -> Vec<Obstacle> {
     let Value::Object(root) = schema else { return Vec::new() };
-    let mut found = Found::default();
+    let mut found = Obstacles::default();
     if !root.contains_key("properties") {
         found.add(Construct::NoProperties, "");
     }
@@ -105,7 +105,7 @@ pub fn obstacles(schema: &Value) -> Vec<Obstacle> {
     found.0
 }
 
-fn look_at(found: &mut Found, place: &str, members: &Map<String, Value>) {
+fn look_at(found: &mut Obstacles, place: &str, members: &Map<String, Value>) {
     if members.get("type").is_some_and(Value::is_array) {
         let inner = place.is_empty() || place.contains(['.', '[', '(']);
         found.add(if inner { Construct::InnerTypes } else { Construct::ArgumentTypes }, place);
@@ -137,9 +137,9 @@ fn beneath(place: &str, keyword: &str, name: Option<&str>) -> String {
 }
 
 #[derive(Default)]
-struct Found(Vec<Obstacle>);
+struct Obstacles(Vec<Obstacle>);
 
-impl Found {
+impl Obstacles {
     fn add(&mut self, construct: Construct, place: &str) {
         let known = self.0.iter().position(|obstacle| obstacle.construct == construct);
         let at = known.unwrap_or_else(|| {

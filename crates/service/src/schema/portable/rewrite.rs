@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 40;
 
 /// Where a schema stands.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'p> {
+pub(super) struct Location<'p> {
     /// What is written must mean what it meant: narrower would not do.
     pub(super) exact: bool,
     /// Leaving the value out says what `null` says.
@@ -28,18 +28,18 @@ pub(super) struct Place<'p> {
     depth: usize,
 }
 
-impl<'p> Place<'p> {
-    fn inside(self) -> Place<'p> {
-        Place { optional: false, typed: true, kind: None, depth: self.depth + 1, ..self }
+impl<'p> Location<'p> {
+    fn inside(self) -> Location<'p> {
+        Location { optional: false, typed: true, kind: None, depth: self.depth + 1, ..self }
     }
 
     /// The place of a part that has no type of its own, because it says something more about the same value.
-    fn beside(self) -> Place<'p> {
-        Place { typed: false, ..self.inside() }
+    fn beside(self) -> Location<'p> {
+        Location { typed: false, ..self.inside() }
     }
 
-    fn exactly(self) -> Place<'p> {
-        Place { exact: true, ..self.beside() }
+    fn exactly(self) -> Location<'p> {
+        Location { exact: true, ..self.beside() }
     }
 }
 
@@ -82,7 +82,7 @@ impl<'a> Rewriter<'a> {
     fn whole(&mut self) -> Option<Value> {
         let root: &'a Map<String, Value> = self.root.as_object()?;
         let kind = self.of_arguments.then_some("object");
-        let place = Place { exact: self.exact, optional: false, typed: true, kind, depth: 0 };
+        let place = Location { exact: self.exact, optional: false, typed: true, kind, depth: 0 };
         let mut root = self.unfolded_root(root);
         // Arguments are an object, and readers look for its type and its properties without asking.
         let is_object =
@@ -97,7 +97,7 @@ impl<'a> Rewriter<'a> {
         let mut definitions = Map::new();
         let mut at = 0;
         while let Some((schema, name)) = self.kept.get(at).cloned() {
-            let definition = self.schema(schema, Place { kind: None, ..place }.inside())?;
+            let definition = self.schema(schema, Location { kind: None, ..place }.inside())?;
             definitions.insert(name, definition);
             at += 1;
         }
@@ -116,7 +116,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    fn schema(&mut self, schema: &Value, place: Place<'_>) -> Option<Value> {
+    fn schema(&mut self, schema: &Value, place: Location<'_>) -> Option<Value> {
         match schema {
             Value::Object(members) => self.object(members, place).map(Value::Object),
             Value::Bool(true) if place.exact || !place.typed => Some(json!({})),
@@ -126,13 +126,13 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    fn object(&mut self, members: &Map<String, Value>, place: Place<'_>) -> Option<Map<String, Value>> {
+    fn object(&mut self, members: &Map<String, Value>, place: Location<'_>) -> Option<Map<String, Value>> {
         self.steps = self.steps.checked_sub(1)?;
         if place.depth > MAX_DEPTH {
             return None;
         }
         if let Some(inlined) = self.inlined(members, place) {
-            return self.object(&inlined, Place { depth: place.depth + 1, ..place });
+            return self.object(&inlined, Location { depth: place.depth + 1, ..place });
         }
         let mut written = Map::new();
         for (keyword, value) in members {
@@ -143,7 +143,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// The schema with what it refers to written out, if it refers to something for which that can be done.
-    fn inlined(&self, members: &Map<String, Value>, place: Place<'_>) -> Option<Map<String, Value>> {
+    fn inlined(&self, members: &Map<String, Value>, place: Location<'_>) -> Option<Map<String, Value>> {
         let target = self.refs.find(members.get("$ref")?.as_str()?)?;
         if !self.refs.can_be_inlined(target) {
             return None;
@@ -170,7 +170,7 @@ impl<'a> Rewriter<'a> {
         members: &Map<String, Value>,
         keyword: &str,
         value: &Value,
-        place: Place<'_>,
+        place: Location<'_>,
         written: &mut Map<String, Value>,
     ) -> Option<()> {
         let drops_null = place.optional && !place.exact;
@@ -196,7 +196,7 @@ impl<'a> Rewriter<'a> {
                     }
                     let optional = !required.contains(name.as_str());
                     properties
-                        .insert(name.clone(), self.schema(schema, Place { optional, ..place.inside() })?);
+                        .insert(name.clone(), self.schema(schema, Location { optional, ..place.inside() })?);
                 }
                 Value::Object(properties)
             }
@@ -204,7 +204,7 @@ impl<'a> Rewriter<'a> {
                 return self.branches(members, keyword, branches, place, written);
             }
             ("allOf", Value::Array(parts)) => {
-                let beside = Place { optional: place.optional, ..place.beside() };
+                let beside = Location { optional: place.optional, ..place.beside() };
                 let mut all = written.remove("allOf").and_then(into_list).unwrap_or_default();
                 for part in parts.iter().filter(|part| **part != Value::Bool(true)) {
                     all.push(self.schema(part, beside)?);
@@ -259,7 +259,7 @@ impl<'a> Rewriter<'a> {
         Some(())
     }
 
-    fn named(&mut self, named: &Map<String, Value>, place: Place<'_>) -> Option<Value> {
+    fn named(&mut self, named: &Map<String, Value>, place: Location<'_>) -> Option<Value> {
         let mut written = Map::new();
         for (name, schema) in named {
             // `dependencies` may also have lists of names.
@@ -275,12 +275,13 @@ impl<'a> Rewriter<'a> {
         members: &Map<String, Value>,
         keyword: &str,
         branches: &[Value],
-        place: Place<'_>,
+        place: Location<'_>,
         written: &mut Map<String, Value>,
     ) -> Option<()> {
         let any = keyword == "anyOf" || are_disjoint(&self.refs, branches);
-        let inside = Place { exact: place.exact || !any, optional: place.optional && any, ..place.inside() };
-        let inside = Place { kind: members.get("type").and_then(Value::as_str).or(place.kind), ..inside };
+        let inside =
+            Location { exact: place.exact || !any, optional: place.optional && any, ..place.inside() };
+        let inside = Location { kind: members.get("type").and_then(Value::as_str).or(place.kind), ..inside };
         let drops_null = inside.optional && !inside.exact && !branches.iter().all(is_null_only);
         let mut all = Vec::new();
         for branch in branches {
@@ -298,7 +299,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// A reference that stays, to where its definition will be.
-    fn reference(&mut self, to: &str, place: Place<'_>) -> Option<Value> {
+    fn reference(&mut self, to: &str, place: Location<'_>) -> Option<Value> {
         self.exact_reference |= place.exact;
         let target = self.refs.find(to)?;
         if self.refs.is_root(target) {

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::keywords::{is_annotation, kind_of, type_of};
-use super::rewrite::{Place, merged};
+use super::rewrite::{Location, merged};
 
 /// How many branches are compared with each other.
 const MAX_COMPARED: usize = 100;
@@ -27,7 +27,7 @@ pub(super) fn nothing() -> Value {
 }
 
 /// Gives a schema, whose parts are written already, its types.
-pub(super) fn finish(schema: &mut Map<String, Value>, place: Place<'_>) -> Option<()> {
+pub(super) fn finish(schema: &mut Map<String, Value>, place: Location<'_>) -> Option<()> {
     one_type(schema, place)?;
     flatten(schema);
     ["anyOf", "oneOf", "allOf"].into_iter().for_each(|keyword| unwrap(schema, keyword));
@@ -45,7 +45,7 @@ pub(super) fn finish(schema: &mut Map<String, Value>, place: Place<'_>) -> Optio
 }
 
 /// Makes one type of a list of types, or `anyOf`.
-fn one_type(schema: &mut Map<String, Value>, place: Place<'_>) -> Option<()> {
+fn one_type(schema: &mut Map<String, Value>, place: Location<'_>) -> Option<()> {
     let Some(Value::Array(names)) = schema.get("type") else { return Some(()) };
     let mut kinds: Vec<String> = Vec::new();
     for name in names {
@@ -69,7 +69,7 @@ fn one_type(schema: &mut Map<String, Value>, place: Place<'_>) -> Option<()> {
 }
 
 /// Writes a branch for each type, with what is said about values of that type.
-fn split(schema: &mut Map<String, Value>, kinds: &[String], place: Place<'_>) {
+fn split(schema: &mut Map<String, Value>, kinds: &[String], place: Location<'_>) {
     schema.remove("type");
     let fits = |kind: &str, value: &Value| {
         kind == type_of(value) || matches!((kind, value), ("number", Value::Number(_)))
@@ -172,7 +172,7 @@ fn share_type(schema: &mut Map<String, Value>) {
 }
 
 /// Finds a type for a schema that has none.
-fn infer_type(schema: &mut Map<String, Value>, place: Place<'_>) {
+fn infer_type(schema: &mut Map<String, Value>, place: Location<'_>) {
     const SAY_IT_OTHERWISE: [&str; 5] = ["$ref", "anyOf", "oneOf", "allOf", "const"];
     let listed = schema.get("enum").and_then(Value::as_array).map(Vec::as_slice);
     let values = schema.get("const").map(std::slice::from_ref).or(listed);

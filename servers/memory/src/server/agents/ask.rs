@@ -138,7 +138,7 @@ async fn asked(toolbox: &Toolbox, args: &AskAgent, cx: &Cx) -> Result<(RunInput,
             // The call comes back with each answer of the client's model, and finds what it began with.
             let mut fault = None;
             let begun = async { begin.await.map_err(|why| fault = Some(why)).ok() };
-            let start: Option<RunInput> = cx.keep("start", begun).await;
+            let start: Option<RunInput> = cx.run_once("start", begun).await;
             let nothing = || Fault::new(Code::Outside, "The agent could not be started");
             start.ok_or_else(|| fault.unwrap_or_else(nothing))?
         }

@@ -235,7 +235,7 @@ impl Run<'_> {
         let work = self.toolbox.call(by, tool, arguments);
         match self.voice {
             // The call comes back with each answer of the client's model; the tool is called once all the same.
-            ModelSource::Client { .. } => self.cx.keep(key, work).await,
+            ModelSource::Client { .. } => self.cx.run_once(key, work).await,
             ModelSource::Provider { .. } => work.await,
         }
     }

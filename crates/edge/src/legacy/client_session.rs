@@ -1,6 +1,6 @@
-//! [`Peer`]: a legacy client after its handshake.
+//! [`ClientSession`]: a legacy client after its handshake.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 
 use bytestring::ByteString;
@@ -12,16 +12,17 @@ use tidegate_service::{Call, Connected, Context, Door, Outbox, Principal};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::pump::Hearing;
+use super::changes::ChangeSubscription;
+use super::handshake::Hello;
 use crate::in_flight::{InFlight, Turn};
 use crate::modern::correlation;
-use crate::told::{Told, is_for_service};
+use crate::notifications::{NotificationForwarder, is_for_service};
+use crate::session_store::{SessionMemory, SessionRecord};
 
 /// What the handshake established, and what has happened since.
-pub(crate) struct Peer {
+pub(crate) struct ClientSession {
+    pub(crate) hello: Hello,
     pub(crate) revision: Revision,
-    pub(crate) client_info: Option<Json>,
-    pub(crate) capabilities: ClientCapabilities,
     /// Who opened the session. Nobody else may use it.
     pub(crate) principal: Principal,
     /// The session as services know it, open as long as this; none when the client has no session.
@@ -34,17 +35,19 @@ pub(crate) struct Peer {
     /// Up to which of these changes the stream is fed.
     pub(crate) subscriptions_heard: watch::Sender<u64>,
     in_flight: InFlight,
-    told: Told,
-    hearing: Mutex<Hearing>,
+    notifications: NotificationForwarder,
+    changes: Mutex<ChangeSubscription>,
     state: Mutex<State>,
+    /// Where level and subscriptions are remembered, if the session can outlive the process.
+    record: Option<SessionRecord>,
 }
 
 struct State {
-    log_level: Level,
+    /// What goes on in another process.
+    memory: SessionMemory,
     /// Questions that the client has not answered yet, by the id we gave them.
     asked: HashMap<u64, oneshot::Sender<Result<Json, Json>>>,
     next_question: u64,
-    subscribed: BTreeSet<ByteString>,
     tasks: Vec<ByteString>,
     /// Tasks that were done when they began, oldest first.
     done: VecDeque<(ByteString, Json)>,
@@ -83,20 +86,17 @@ const MAX_TASKS: usize = 1024;
 const MAX_DONE: usize = 64;
 const MAX_DONE_BYTES: usize = 4 * 1024 * 1024;
 
-impl Peer {
+impl ClientSession {
     pub(crate) fn new(
-        revision: Revision,
-        client_info: Option<Json>,
-        capabilities: ClientCapabilities,
+        hello: Hello,
         principal: Principal,
         connected: Option<Connected>,
         offers: Offers,
         max_in_flight: usize,
-    ) -> Peer {
-        Peer {
-            revision,
-            client_info,
-            capabilities,
+    ) -> ClientSession {
+        ClientSession {
+            revision: hello.revision,
+            hello,
             principal,
             connected,
             offers,
@@ -104,25 +104,56 @@ impl Peer {
             subscriptions_changed: watch::Sender::new(0),
             subscriptions_heard: watch::Sender::new(0),
             in_flight: InFlight::new(max_in_flight),
-            told: Told::default(),
-            hearing: Mutex::default(),
+            notifications: NotificationForwarder::default(),
+            changes: Mutex::default(),
             state: Mutex::new(State {
-                // A client that never sets a level gets what is of interest, not everything.
-                log_level: Level::Info,
+                memory: SessionMemory::default(),
                 asked: HashMap::new(),
                 next_question: 1,
-                subscribed: BTreeSet::new(),
                 tasks: Vec::new(),
                 done: VecDeque::new(),
             }),
+            record: None,
         }
     }
 
+    /// The same with what it had in another process. What has happened since then nobody knows.
+    pub(crate) fn going_on(self, memory: SessionMemory) -> ClientSession {
+        self.state().memory = memory;
+        self.has_missed_something();
+        self
+    }
+
+    /// Remembers level and subscriptions in this place from here on.
+    pub(crate) fn remembered(mut self, record: Option<SessionRecord>) -> ClientSession {
+        self.record = record;
+        self
+    }
+
+    /// The session in the store, if it can outlive the process.
+    pub(crate) fn record(&self) -> Option<&SessionRecord> {
+        self.record.as_ref()
+    }
+
+    fn remember(&self) {
+        if let Some(record) = &self.record {
+            // Under the lock, so that what was last is saved last.
+            let state = self.state();
+            record.save(state.memory.clone());
+        }
+    }
+
+    /// The next stream is told that everything may have changed.
+    pub(crate) fn has_missed_something(&self) {
+        self.changes().miss();
+    }
+
     /// A client that never shook hands and has no session: 2025-03-26 without capabilities.
-    pub(crate) fn bare(principal: Principal) -> Peer {
+    pub(crate) fn bare(principal: Principal) -> ClientSession {
         let everything = Offers { tools: true, prompts: true, resources: true, logging: true, tasks: false };
         let revision = Revision::V2025_03_26;
-        Peer::new(revision, None, ClientCapabilities::none(), principal, None, everything, usize::MAX)
+        let hello = Hello { revision, client_info: None, capabilities: ClientCapabilities::none() };
+        ClientSession::new(hello, principal, None, everything, usize::MAX)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -131,19 +162,19 @@ impl Peer {
     }
 
     /// What the client hears of changes.
-    pub(super) fn hearing(&self) -> MutexGuard<'_, Hearing> {
-        self.hearing.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    pub(super) fn changes(&self) -> MutexGuard<'_, ChangeSubscription> {
+        self.changes.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
     /// Ends the session: everything that runs for it stops.
     pub(crate) fn end(&self) {
         self.ended.cancel();
-        self.hear_no_more();
+        self.stop_listening();
     }
 
     /// Nobody has read a stream for a while: what happens from here on is not kept for the next one.
-    pub(crate) fn hear_no_more(&self) {
-        self.hearing().end();
+    pub(crate) fn stop_listening(&self) {
+        self.changes().end();
     }
 
     /// Notes that a request runs. Refuses an id that is in flight already, and more requests than allowed.
@@ -168,7 +199,7 @@ impl Peer {
         if is_for_service(&notification.method) {
             let Notification { method, params } = notification;
             if let Ok(call) = self.call(method, params, self.ended.child_token(), None) {
-                self.told.hand_over(door, call);
+                self.notifications.forward(door, call);
             }
             return;
         }
@@ -211,13 +242,14 @@ impl Peer {
     }
 
     pub(crate) fn set_level(&self, level: Level) {
-        self.state().log_level = level;
+        self.state().memory.level = level;
+        self.remember();
     }
 
     /// Whether the client wants to hear a log message, by its parameters.
     pub(crate) fn wants_log(&self, params: &Json) -> bool {
         let level = Object::of(params).and_then(|params| params.str("level")?.parse::<Level>().ok());
-        self.offers.logging && level.is_some_and(|level| level >= self.state().log_level)
+        self.offers.logging && level.is_some_and(|level| level >= self.state().memory.level)
     }
 
     pub(crate) fn subscribe(&self, uri: &str) -> Result<(), Error> {
@@ -226,10 +258,11 @@ impl Peer {
             return Err(Error::invalid_params(what));
         }
         let mut state = self.state();
-        if !state.subscribed.contains(uri) {
-            let bytes: usize = state.subscribed.iter().map(|uri| uri.len()).sum();
+        let subscriptions = &mut state.memory.subscriptions;
+        if !subscriptions.contains(uri) {
+            let bytes: usize = subscriptions.iter().map(|uri| uri.len()).sum();
             let full = |what: String| Err(Error::new(Symbol::RateLimited, what));
-            if state.subscribed.len() >= MAX_SUBSCRIPTIONS {
+            if subscriptions.len() >= MAX_SUBSCRIPTIONS {
                 return full(format!(
                     "Too many subscriptions: at most {MAX_SUBSCRIPTIONS} resources per session"
                 ));
@@ -240,15 +273,17 @@ impl Peer {
                      {MAX_SUBSCRIBED_BYTES} bytes together"
                 ));
             }
-            state.subscribed.insert(uri.into());
+            subscriptions.insert(uri.into());
         }
         drop(state);
+        self.remember();
         self.subscriptions_changed.send_modify(|changes| *changes += 1);
         Ok(())
     }
 
     pub(crate) fn unsubscribe(&self, uri: &str) {
-        self.state().subscribed.remove(uri);
+        self.state().memory.subscriptions.remove(uri);
+        self.remember();
         self.subscriptions_changed.send_modify(|changes| *changes += 1);
     }
 
@@ -265,7 +300,7 @@ impl Peer {
     }
 
     pub(crate) fn subscribed(&self) -> Vec<ByteString> {
-        self.state().subscribed.iter().cloned().collect()
+        self.state().memory.subscriptions.iter().cloned().collect()
     }
 
     /// Remembers a task for `tasks/list`. The oldest is forgotten first.
@@ -320,10 +355,10 @@ impl Peer {
         let mut context = Context::new(correlation(params.meta()), self.revision);
         // A session may be used for several clients, and then each request says which one it is for.
         (context.client_info, context.capabilities) = match meta::caller(params.meta())? {
-            Some((info, capabilities)) => (info, capabilities.within(&self.capabilities)),
-            None => (self.client_info.clone(), self.capabilities.clone()),
+            Some((info, capabilities)) => (info, capabilities.within(&self.hello.capabilities)),
+            None => (self.hello.client_info.clone(), self.hello.capabilities.clone()),
         };
-        context.log_level = self.offers.logging.then(|| self.state().log_level);
+        context.log_level = self.offers.logging.then(|| self.state().memory.level);
         context.progress_token = meta::progress_token(params.meta())?;
         context.principal = self.principal.clone();
         context.caller = self.connected.as_ref().map(Connected::caller);

@@ -5,7 +5,7 @@ use tidegate_protocol::{Revision, headers};
 
 /// What the headers of a request say, as far as anybody here asks.
 #[derive(Default)]
-pub(super) struct Heads<'a> {
+pub(super) struct HttpHeaders<'a> {
     pub(super) version: Option<&'a HeaderValue>,
     pub(super) method: Option<&'a HeaderValue>,
     pub(super) name: Option<&'a HeaderValue>,
@@ -21,32 +21,34 @@ pub(super) struct Heads<'a> {
     events: Option<bool>,
 }
 
-impl<'a> Heads<'a> {
-    pub(super) fn read(map: &'a HeaderMap) -> Heads<'a> {
-        let mut heads = Heads::default();
+impl<'a> HttpHeaders<'a> {
+    pub(super) fn read(map: &'a HeaderMap) -> HttpHeaders<'a> {
+        let mut headers = HttpHeaders::default();
         for (name, value) in map {
             let name = name.as_str();
             match name {
-                "content-type" => heads.json = is_json(value.as_bytes()),
-                "accept" => heads.events = Some(heads.events == Some(true) || names_events(value.as_bytes())),
-                headers::PROTOCOL_VERSION => {
-                    heads.mirrored(headers::PROTOCOL_VERSION, value, |h| &mut h.version)
+                "content-type" => headers.json = is_json(value.as_bytes()),
+                "accept" => {
+                    headers.events = Some(headers.events == Some(true) || names_events(value.as_bytes()))
                 }
-                headers::METHOD => heads.mirrored(headers::METHOD, value, |h| &mut h.method),
-                headers::NAME => heads.mirrored(headers::NAME, value, |h| &mut h.name),
-                headers::SESSION_ID => heads.session = Some(value),
-                headers::LAST_EVENT_ID => heads.last_event = Some(value),
-                _ => heads.has_params |= name.starts_with(headers::PARAM_PREFIX),
+                headers::PROTOCOL_VERSION => {
+                    headers.mirrored(headers::PROTOCOL_VERSION, value, |h| &mut h.version)
+                }
+                headers::METHOD => headers.mirrored(headers::METHOD, value, |h| &mut h.method),
+                headers::NAME => headers.mirrored(headers::NAME, value, |h| &mut h.name),
+                headers::SESSION_ID => headers.session = Some(value),
+                headers::LAST_EVENT_ID => headers.last_event = Some(value),
+                _ => headers.has_params |= name.starts_with(headers::PARAM_PREFIX),
             }
         }
-        heads
+        headers
     }
 
     fn mirrored(
         &mut self,
         name: &'static str,
         value: &'a HeaderValue,
-        slot: impl for<'s> FnOnce(&'s mut Heads<'a>) -> &'s mut Option<&'a HeaderValue>,
+        slot: impl for<'s> FnOnce(&'s mut HttpHeaders<'a>) -> &'s mut Option<&'a HeaderValue>,
     ) {
         if slot(self).replace(value).is_some() {
             self.twice = Some(name);
@@ -107,7 +109,7 @@ fn names_events(value: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn heads(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         let mut map = HeaderMap::new();
         for (name, value) in pairs {
             map.append(*name, HeaderValue::from_static(value));
@@ -124,8 +126,8 @@ mod tests {
             ("application/jsonx", false),
             ("", false),
         ] {
-            let map = heads(&[("content-type", value)]);
-            assert_eq!(Heads::read(&map).json, json, "{value}");
+            let map = headers(&[("content-type", value)]);
+            assert_eq!(HttpHeaders::read(&map).json, json, "{value}");
         }
         for (accept, events) in [
             (&["application/json, text/event-stream"][..], true),
@@ -137,15 +139,15 @@ mod tests {
             (&["text/event-stream", "application/json"], true),
         ] {
             let pairs: Vec<_> = accept.iter().map(|a| ("accept", *a)).collect();
-            assert_eq!(Heads::read(&heads(&pairs)).accepts_events(), events, "{accept:?}");
+            assert_eq!(HttpHeaders::read(&headers(&pairs)).accepts_events(), events, "{accept:?}");
         }
     }
 
     #[test]
     fn mirrored_headers_once() {
-        let map = heads(&[("mcp-name", "a"), ("mcp-method", "m"), ("mcp-name", "a")]);
-        assert_eq!(Heads::read(&map).twice, Some("mcp-name"));
-        let map = heads(&[("mcp-name", "a"), ("mcp-param-x", "1")]);
-        assert!(Heads::read(&map).twice.is_none() && Heads::read(&map).has_params);
+        let map = headers(&[("mcp-name", "a"), ("mcp-method", "m"), ("mcp-name", "a")]);
+        assert_eq!(HttpHeaders::read(&map).twice, Some("mcp-name"));
+        let map = headers(&[("mcp-name", "a"), ("mcp-param-x", "1")]);
+        assert!(HttpHeaders::read(&map).twice.is_none() && HttpHeaders::read(&map).has_params);
     }
 }

@@ -13,7 +13,7 @@ use pin_project_lite::pin_project;
 
 pin_project! {
     /// A future with a waker of its own.
-    pub(super) struct Awake<F> {
+    pub(super) struct PollWhenWoken<F> {
         #[pin]
         inner: F,
         own: Option<(Arc<Own>, Waker)>,
@@ -38,13 +38,13 @@ impl Wake for Own {
     }
 }
 
-impl<F> Awake<F> {
-    pub(super) fn new(inner: F) -> Awake<F> {
-        Awake { inner, own: None }
+impl<F> PollWhenWoken<F> {
+    pub(super) fn new(inner: F) -> PollWhenWoken<F> {
+        PollWhenWoken { inner, own: None }
     }
 }
 
-impl<F: Future> Future for Awake<F> {
+impl<F: Future> Future for PollWhenWoken<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
@@ -89,7 +89,7 @@ mod tests {
                 _ => Poll::Pending,
             }
         });
-        let mut future = std::pin::pin!(Awake::new(inner));
+        let mut future = std::pin::pin!(PollWhenWoken::new(inner));
         let task = Waker::from(Arc::new(Task));
         let mut cx = Context::from_waker(&task);
         for _ in 0..3 {
@@ -110,7 +110,7 @@ mod tests {
             polls.fetch_add(1, Ordering::Relaxed);
             Poll::Pending
         });
-        let mut future = std::pin::pin!(Awake::new(inner));
+        let mut future = std::pin::pin!(PollWhenWoken::new(inner));
         for _ in 0..2 {
             let task = Waker::from(Arc::new(Task));
             assert!(future.as_mut().poll(&mut Context::from_waker(&task)).is_pending());

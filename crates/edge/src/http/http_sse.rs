@@ -16,10 +16,10 @@ use tokio_util::task::TaskTracker;
 
 use super::endpoint::{Endpoint, Shared, identity};
 use super::events::{EventLog, Next};
-use super::heads::Heads;
-use super::identified::Identified;
+use super::http_headers::HttpHeaders;
+use super::with_claims::WithClaims;
 use super::{body, respond};
-use crate::legacy::{Lane, Peer, drive, handshake, pump};
+use crate::legacy::{ClientSession, MessageSink, drive, handshake, pass_on_changes};
 use crate::wire;
 
 const STREAM: &str = "/sse";
@@ -66,7 +66,7 @@ struct Old<D> {
 struct Connection {
     identity: Identity,
     log: Arc<EventLog>,
-    peer: OnceCell<Arc<Peer>>,
+    client: OnceCell<Arc<ClientSession>>,
     /// Fires when the stream is gone.
     over: CancellationToken,
     /// What still has something to say on the stream.
@@ -95,11 +95,11 @@ fn open<D: Door>(old: Arc<Old<D>>, request: &Request<Body>) -> Response<Body> {
     let connection = Arc::new(Connection {
         identity: identity(request),
         log: EventLog::for_one_reader(old.shared.settings.kept_bytes),
-        peer: OnceCell::new(),
+        client: OnceCell::new(),
         over: CancellationToken::new(),
         running: TaskTracker::new(),
     });
-    let id = super::sessions::new_id();
+    let id = super::session_id::random_id();
     old.open().insert(id.clone(), connection.clone());
     let reader = connection.log.take_over();
     let mut endpoint = Vec::new();
@@ -160,8 +160,8 @@ impl<D> Drop for Reading<D> {
         // In this transport the stream is the session.
         self.old.open().remove(&self.id);
         self.connection.over.cancel();
-        if let Some(peer) = self.connection.peer.get() {
-            peer.ended.cancel();
+        if let Some(client) = self.connection.client.get() {
+            client.ended.cancel();
         }
     }
 }
@@ -169,8 +169,8 @@ impl<D> Drop for Reading<D> {
 async fn message<D: Door>(old: Arc<Old<D>>, request: Request<Body>) -> Response<Body> {
     let identity = identity(&request);
     let (parts, body) = request.into_parts();
-    let heads = Heads::read(&parts.headers);
-    if !heads.json {
+    let headers = HttpHeaders::read(&parts.headers);
+    if !headers.json {
         return respond::not_json();
     }
     let id = parts.uri.query().and_then(|q| q.split('&').find_map(|pair| pair.strip_prefix("sessionId=")));
@@ -181,7 +181,7 @@ async fn message<D: Door>(old: Arc<Old<D>>, request: Request<Body>) -> Response<
         return respond::refused(404, &Error::new(Symbol::SessionNotFound, what));
     };
     let settings = &old.shared.settings;
-    let asked = || connection.peer.get().is_some_and(|peer| peer.is_asked());
+    let asked = || connection.client.get().is_some_and(|client| client.is_asked());
     let purpose = || if asked() { Purpose::Answer } else { Purpose::NewWork };
     let limit = settings.edge.limits.max_bytes;
     let bytes = match body::read(body, limit, settings.request_within, purpose).await {
@@ -205,27 +205,27 @@ async fn take<D: Door>(
     connection: &Arc<Connection>,
     message: Message,
 ) -> Response<Body> {
-    let door = Identified::new(&shared.door, identity);
+    let door = WithClaims::new(&shared.door, identity);
     let log = connection.log.clone();
     let speaking = connection.running.token();
-    match (message, connection.peer.get()) {
+    match (message, connection.client.get()) {
         (Message::Request(request), None) if request.method == Method::Initialize => {
-            let shook = handshake(&door, &request, identity.principal.clone(), &shared.options).await;
+            let shook = handshake(&door, &request, identity.principal.clone(), &shared.edge).await;
             match shook {
-                Ok((peer, result)) => {
-                    let peer = Arc::new(peer);
-                    if connection.peer.set(peer.clone()).is_err() {
+                Ok((client, result)) => {
+                    let client = Arc::new(client);
+                    if connection.client.set(client.clone()).is_err() {
                         let error =
                             Error::new(Symbol::InvalidRequest, "Invalid request: initialize was sent twice");
                         log.send(wire::error(Some(&request.id), &error, None));
                         return respond::accepted();
                     }
                     log.send(wire::result(&request.id, &result));
-                    let door = Identified::new(&shared.door, &connection.identity);
-                    tokio::spawn(pump(door, peer.clone(), log, false));
+                    let door = WithClaims::new(&shared.door, &connection.identity);
+                    tokio::spawn(pass_on_changes(door, client.clone(), log, false));
                     // The client may have gone while it shook hands, and then nobody else ends its session.
                     if connection.over.is_cancelled() {
-                        peer.ended.cancel();
+                        client.ended.cancel();
                     }
                 }
                 Err(error) => log.send(wire::error(Some(&request.id), &error, None)),
@@ -235,8 +235,8 @@ async fn take<D: Door>(
             log.send(wire::result(&request.id, &tidegate_protocol::Json::empty_object()));
         }
         (Message::Request(request), None) => log.send(not_initialized(&request.id)),
-        (Message::Request(request), Some(peer)) => {
-            let run = drive(door, peer.clone(), request, log.clone(), shared.options.clone());
+        (Message::Request(request), Some(client)) => {
+            let run = drive(door, client.clone(), request, log.clone(), shared.edge.clone());
             tokio::spawn(async move {
                 if let Some(response) = run.await {
                     log.send(response);
@@ -244,11 +244,11 @@ async fn take<D: Door>(
                 drop(speaking);
             });
         }
-        (Message::Notification(notification), Some(peer)) => peer.notified(&door, notification),
-        (Message::Response(response), Some(peer)) => peer.answered(&response.id, Ok(response.result)),
-        (Message::Failure(failure), Some(peer)) => {
+        (Message::Notification(notification), Some(client)) => client.notified(&door, notification),
+        (Message::Response(response), Some(client)) => client.answered(&response.id, Ok(response.result)),
+        (Message::Failure(failure), Some(client)) => {
             if let Some(id) = failure.id {
-                peer.answered(&id, Err(failure.error));
+                client.answered(&id, Err(failure.error));
             }
         }
         _ => {}

@@ -1,4 +1,4 @@
-//! Keeping what was done before asking.
+//! [`Cx::run_once`]: what is done before asking, and only once.
 
 use std::future::Future;
 
@@ -13,17 +13,17 @@ impl Cx {
     ///
     /// The first round runs `work` and keeps its value in the sealed state; later rounds get that value. Use it for
     /// what must happen before a question and must not happen twice: making a reservation, choosing a random number.
-    /// The state travels through the client (sealed, so that it cannot be read or changed), so keep the kept small.
+    /// The state travels through the client (sealed, so that it cannot be read or changed), so keep the value small.
     ///
     /// ```
     /// # use tidegate_server::{Cx, Elicit, ToolError};
     /// # async fn reserve() -> u64 { 7 }
     /// # async fn handler(cx: Cx) -> Result<String, ToolError> {
-    /// let seat = cx.keep("seat", async { reserve().await }).await;
+    /// let seat = cx.run_once("seat", async { reserve().await }).await;
     /// cx.elicit(Elicit::url(format!("Pay for seat {seat}"), "https://pay.example.com")).await.accepted()?;
     /// # Ok(String::new()) }
     /// ```
-    pub async fn keep<T, Fut>(&self, key: &str, work: Fut) -> T
+    pub async fn run_once<T, Fut>(&self, key: &str, work: Fut) -> T
     where
         T: Serialize + DeserializeOwned,
         Fut: Future<Output = T>,

@@ -1,4 +1,4 @@
-//! [`Identified`]: a door whose calls carry the claims of one HTTP request.
+//! [`WithClaims`]: a door whose calls carry the claims of one HTTP request.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use tower::Service;
 /// Adds the claims of a request to the calls that come of it. A legacy session belongs to a principal for as long as it lives;
 /// its claims are those of the request at hand, because tokens are refreshed meanwhile.
 #[derive(Clone)]
-pub(super) struct Identified<D> {
+pub(super) struct WithClaims<D> {
     door: D,
     claims: Option<Arc<Claims>>,
 }
 
-impl<D: Door> Identified<D> {
-    pub(super) fn new(door: &D, identity: &Identity) -> Identified<D> {
-        Identified { door: door.clone(), claims: identity.claims.clone() }
+impl<D: Door> WithClaims<D> {
+    pub(super) fn new(door: &D, identity: &Identity) -> WithClaims<D> {
+        WithClaims { door: door.clone(), claims: identity.claims.clone() }
     }
 }
 
-impl<D: Door> Service<Call> for Identified<D> {
+impl<D: Door> Service<Call> for WithClaims<D> {
     type Response = Reply;
     type Error = Infallible;
     type Future = D::Future;

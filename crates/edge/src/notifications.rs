@@ -8,7 +8,7 @@ use tidegate_service::{Call, Door};
 use tokio::sync::Semaphore;
 
 /// Most notifications of one client that are being handed over at a time.
-const MAX_TOLD: usize = 64;
+const MAX_FORWARDED: usize = 64;
 
 /// Whether a notification is for the service behind. Those of a session are not, and what is not named like a
 /// notification would be taken for a request there.
@@ -18,22 +18,22 @@ pub(crate) fn is_for_service(method: &Method) -> bool {
 
 /// Hands notifications over, a bounded number at a time.
 #[derive(Clone)]
-pub(crate) struct Told(Arc<Semaphore>);
+pub(crate) struct NotificationForwarder(Arc<Semaphore>);
 
-impl Default for Told {
-    fn default() -> Told {
-        Told::of(1)
+impl Default for NotificationForwarder {
+    fn default() -> NotificationForwarder {
+        NotificationForwarder::of(1)
     }
 }
 
-impl Told {
+impl NotificationForwarder {
     /// For so many clients.
-    pub(crate) fn of(clients: usize) -> Told {
-        Told(Arc::new(Semaphore::new(MAX_TOLD * clients)))
+    pub(crate) fn of(clients: usize) -> NotificationForwarder {
+        NotificationForwarder(Arc::new(Semaphore::new(MAX_FORWARDED * clients)))
     }
 
     /// Hands a notification over. Never waits, and what is answered does not matter to anybody.
-    pub(crate) fn hand_over<D: Door>(&self, door: &D, call: Call) {
+    pub(crate) fn forward<D: Door>(&self, door: &D, call: Call) {
         let Ok(place) = self.0.clone().try_acquire_owned() else {
             tracing::debug!(method = %call.method, "a notification was dropped: too many are under way");
             return;

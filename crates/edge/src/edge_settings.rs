@@ -53,7 +53,7 @@ impl FromStr for Eras {
 
 /// Settings that stdio and HTTP share.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct EdgeSettings {
     /// Which eras are spoken. Default both.
     pub eras: Eras,
     /// How large and how deep one message may be. Default 4 MiB, 100 levels.
@@ -73,9 +73,9 @@ pub struct Options {
     pub relays: bool,
 }
 
-impl Default for Options {
+impl Default for EdgeSettings {
     fn default() -> Self {
-        Options {
+        EdgeSettings {
             eras: Eras::Both,
             limits: Limits::default(),
             answer_within: Duration::from_secs(600),

@@ -43,7 +43,7 @@ impl CacheHint {
 
 /// The limits of tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TaskOptions {
+pub struct TaskSettings {
     /// How long a task is kept, from its creation. One that still runs then is stopped. Default one hour.
     pub ttl: Duration,
     /// The longest time that a 2025-11-25 client can ask for. Default one day.
@@ -59,9 +59,9 @@ pub struct TaskOptions {
     pub max_held_bytes: usize,
 }
 
-impl Default for TaskOptions {
+impl Default for TaskSettings {
     fn default() -> Self {
-        TaskOptions {
+        TaskSettings {
             ttl: Duration::from_secs(3600),
             max_ttl: Duration::from_secs(24 * 3600),
             poll_interval: Duration::from_secs(1),
@@ -74,7 +74,7 @@ impl Default for TaskOptions {
 
 /// Everything that [`Server`](crate::Server) was told that is not an offer.
 #[derive(Debug, Clone)]
-pub(crate) struct Options {
+pub(crate) struct ServerSettings {
     pub(crate) page_size: usize,
     pub(crate) cache: CacheHint,
     pub(crate) profile: Profile,
@@ -82,15 +82,15 @@ pub(crate) struct Options {
     pub(crate) tools_in_capabilities: bool,
     pub(crate) dynamic: bool,
     pub(crate) call_batch: bool,
-    pub(crate) tasks: TaskOptions,
+    pub(crate) tasks: TaskSettings,
     pub(crate) state_ttl: Duration,
     pub(crate) max_rounds: u32,
     pub(crate) max_subscriptions: usize,
 }
 
-impl Default for Options {
+impl Default for ServerSettings {
     fn default() -> Self {
-        Options {
+        ServerSettings {
             page_size: 1000,
             cache: CacheHint::default(),
             profile: Profile::Strict,
@@ -98,7 +98,7 @@ impl Default for Options {
             tools_in_capabilities: false,
             dynamic: false,
             call_batch: false,
-            tasks: TaskOptions::default(),
+            tasks: TaskSettings::default(),
             state_ttl: Duration::from_secs(600),
             max_rounds: 32,
             max_subscriptions: 10_000,
