@@ -64,7 +64,8 @@ fn server() -> impl tidegate::Door {
             Elicited::Accept(named) => named.name,
             _ => return "She has no name".to_owned(),
         };
-        let wish = cx.sample(Sample::new().user(format!("A wish for {named}")).max_tokens(20).key("wish")).await;
+        let wish =
+            cx.sample(Sample::new().user(format!("A wish for {named}")).max_tokens(20).key("wish")).await;
         let roots = cx.roots().key("roots").await;
         let home = roots.first().map_or("nowhere", |root| root.uri.as_str());
         format!("{named} of {home}. {}", wish.text())
