@@ -228,9 +228,9 @@ fn load(file: &Path) -> Result<Settings, Failure> {
 
 /// What is served without a configuration: a server of the program, whose tools keep their names.
 pub(super) fn unconfigured(builtin: &str) -> Settings {
-    let mut settings = Settings::default();
     // A demonstration leaves nothing behind.
-    settings.state_dir = tidegate_config::usual_state_dir().filter(|_| builtin != "demo");
+    let state_dir = tidegate_config::usual_state_dir().filter(|_| builtin != "demo");
+    let mut settings = Settings { state_dir, ..Settings::default() };
     let mut server = ServerSettings::new(builtin, Source::Builtin(builtin.to_owned()));
     server.prefix = String::new();
     let told = registry().builtins.get(builtin).map(|builtin| builtin.usual_settings());

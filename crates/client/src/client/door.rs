@@ -1,16 +1,18 @@
 //! [`ClientDoor`]: a client that answers calls of others.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tidegate_protocol::{Error, Method};
 use tidegate_service::layers::ToolFailures;
-use tidegate_service::{BoxDoor, Call, Reply};
+use tidegate_service::{BoxDoor, Call, ParamHeaders, Reply};
 use tower::Service;
 
 use super::Client;
+use crate::cache::ToolTable;
 
 /// A [`Client`] as a service: see [`Client::door`].
 pub type ClientDoor = ToolFailures<BareClientDoor>;
@@ -27,26 +29,23 @@ impl BareClientDoor {
         BareClientDoor { client, inner: door }
     }
 
-    /// Checks that the headers of a tool call say what its arguments say, as the server behind would: what it gets are
-    /// headers of our own, or none.
-    async fn check_headers(&self, call: &Call) -> Result<(), Error> {
-        let (Some(headers), Some(name)) = (&call.context.param_headers, call.params.str("name")) else {
-            return Ok(());
-        };
-        let (cache, whose) = (&self.client.0.cache, &call.context.principal);
-        let table = match cache.stale(whose) {
-            Some(table) => Ok(table),
-            None => cache.refresh(whose, self.client.fetch_for(&call.context)).await,
-        };
-        // A server whose tools cannot be listed has nothing to check against; the call itself says what is wrong.
-        let Some(tool) = table.ok().and_then(|table| table.get(&name).cloned()) else { return Ok(()) };
-        match &tool.headers {
-            Ok(mirrored) if !mirrored.is_empty() => {
-                let arguments = call.params.json("arguments").and_then(|a| a.to::<Value>().ok());
-                mirrored.check(arguments.as_ref(), |name| headers.get(name))
-            }
-            _ => Ok(()),
+    /// Fetches the list of tools that headers are checked against.
+    async fn fetch_tools(&self, call: &Call) -> Result<Arc<ToolTable>, Error> {
+        let fetch = self.client.fetch_for(&call.context);
+        self.client.0.cache.refresh(&call.context.principal, fetch).await
+    }
+}
+
+/// Checks that the headers of a tool call say what its arguments say, as the server behind would: what it gets are
+/// headers of our own, or none. A tool that nobody lists has nothing to check against; the call itself says what is wrong.
+fn check_headers(call: &Call, headers: &ParamHeaders, tools: &ToolTable) -> Result<(), Error> {
+    let tool = call.params.str("name").and_then(|name| tools.get(&name));
+    match tool.map(|tool| &tool.headers) {
+        Some(Ok(mirrored)) if !mirrored.is_empty() => {
+            let arguments = call.params.json("arguments").and_then(|a| a.to::<Value>().ok());
+            mirrored.check(arguments.as_ref(), |name| headers.get(name))
         }
+        _ => Ok(()),
     }
 }
 
@@ -88,15 +87,26 @@ impl Service<Call> for BareClientDoor {
                 Ok(Reply::complete(revision, ""))
             });
         }
-        if call.method != Method::ToolsCall || call.context.param_headers.is_none() {
-            return self.inner.call(call);
-        }
-        let mut door = self.clone();
-        Box::pin(async move {
-            match door.check_headers(&call).await {
-                Ok(()) => door.inner.call(call).await,
-                Err(error) => Ok(Reply::Error(error)),
+        let headers = match &call.context.param_headers {
+            Some(headers) if call.method == Method::ToolsCall => headers.clone(),
+            _ => return self.inner.call(call),
+        };
+        // The list is known for all calls but the first, and then nobody has to wait for anything.
+        match self.client.0.cache.stale(&call.context.principal) {
+            Some(tools) => match check_headers(&call, &headers, &tools) {
+                Ok(()) => self.inner.call(call),
+                Err(error) => Box::pin(std::future::ready(Ok(Reply::Error(error)))),
+            },
+            None => {
+                let mut door = self.clone();
+                Box::pin(async move {
+                    let tools = door.fetch_tools(&call).await;
+                    match tools.map_or(Ok(()), |tools| check_headers(&call, &headers, &tools)) {
+                        Ok(()) => door.inner.call(call).await,
+                        Err(error) => Ok(Reply::Error(error)),
+                    }
+                })
             }
-        })
+        }
     }
 }

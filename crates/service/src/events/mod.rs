@@ -160,7 +160,7 @@ static RECORDERS: LazyLock<ArcSwap<Vec<Arc<dyn Recorder>>>> = LazyLock::new(ArcS
 
 /// Adds a recorder to those of this process, until it is [removed](remove).
 pub fn add(recorder: Arc<dyn Recorder>) {
-    RECORDERS.rcu(|all| [&all[..], &[recorder.clone()]].concat());
+    RECORDERS.rcu(|all| [&all[..], std::slice::from_ref(&recorder)].concat());
     refresh();
 }
 
