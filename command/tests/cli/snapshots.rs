@@ -160,8 +160,7 @@ fn log_lines_as_json() {
     let mut lines: Vec<String> = Vec::new();
     for line in served.log().lines() {
         let mut line: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        assert!(line["timestamp"].as_str().unwrap().ends_with('Z'), "{line}");
-        line["timestamp"] = "2026-07-28T12:00:00.000Z".into();
+        line["timestamp"] = "2026-07-28 12:00:00".into();
         let message = without_durations(line["message"].as_str().unwrap());
         line["message"] = message.into();
         let text = line.to_string().replace(&served.folder.path().display().to_string(), "/home/ada");
