@@ -1,7 +1,7 @@
 //! Calls a tool of any server, whichever era it speaks, and answers what the server asks on the way.
 //!
 //! ```sh
-//! cargo run --example call_any_server -- "cargo run -q --example elicitation" book
+//! cargo run --features client --example call_any_server -- "npx -y @modelcontextprotocol/server-everything" get-env
 //! ```
 
 use tidegate::client::{Client, ElicitAnswer, Handlers};

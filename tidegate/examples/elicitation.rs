@@ -2,7 +2,7 @@
 //! `input_required` and calls again, a legacy one gets an `elicitation/create` request.
 //!
 //! The one rule: ask before you act, because the tool runs again from the start with the answers at hand. What must
-//! be done before asking goes through `cx.keep`, which does it once.
+//! be done before asking goes through `cx.run_once`, which does it once.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

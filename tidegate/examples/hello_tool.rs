@@ -1,4 +1,4 @@
-//! The smallest useful server: one tool, over stdio.
+//! The smallest useful server: one tool, over stdio, or over HTTP with `--listen 8765`.
 //!
 //! Run it under a client, or by hand:
 //!
@@ -8,7 +8,7 @@
 //! {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"greet","arguments":{"name":"Ada"}}}
 //! ```
 
-use tidegate::{Server, tool};
+use tidegate::{Run, Server, tool};
 
 /// Greets somebody by name.
 #[tool(read_only)]
@@ -20,8 +20,6 @@ async fn greet(
 }
 
 #[tokio::main]
-async fn main() {
-    tidegate::logging::init(Default::default(), None);
-    let server = Server::new("hello", "1.0.0").tool(greet()).build();
-    tidegate::stdio::serve(server, Default::default()).await;
+async fn main() -> std::io::Result<()> {
+    Server::new("hello", "1.0.0").tool(greet()).run().await
 }

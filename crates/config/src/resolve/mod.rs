@@ -220,8 +220,23 @@ impl Resolver<'_> {
         let max_result = self.size(&["max_result"], file.max_result.as_ref(), usual.max_result);
         // What is around the entries of a page counts, too.
         if max_result / 2 < tools.page_bytes {
-            let at = if file.max_result.is_some() { &["max_result"][..] } else { &["tools", "page_bytes"] };
-            self.wrong(at, "max_result must be at least twice tools.page_bytes, or lists could not be sent");
+            const WHY: &str = "or lists could not be sent";
+            match file.max_result {
+                Some(_) => {
+                    let least = 2 * tools.page_bytes;
+                    self.wrong(
+                        &["max_result"],
+                        format!("must be at least {least}, twice tools.page_bytes, {WHY}"),
+                    );
+                }
+                None => {
+                    let most = max_result / 2;
+                    self.wrong(
+                        &["tools", "page_bytes"],
+                        format!("must be at most {most}, half of max_result, {WHY}"),
+                    );
+                }
+            }
         }
         let call_timeout = self.time(&["call_timeout"], file.call_timeout.as_ref(), usual.call_timeout);
         if call_timeout.is_zero() {

@@ -68,9 +68,11 @@ fn values_of_the_wrong_type() {
     check("max_connections = 0", "1:1: max_connections: must be from 1 to 1000000");
     check("max_calls = 5000000", "1:1: max_calls: must be from 1 to 1000000");
     check("call_timeout = \"0s\"", "1:1: call_timeout: must be longer than 0");
-    let pages = "max_result must be at least twice tools.page_bytes";
-    check("max_result = \"1MiB\"", &format!("1:1: max_result: {pages}"));
-    check("[tools]\npage_bytes = \"33MiB\"", &format!("2:1: tools.page_bytes: {pages}"));
+    check("max_result = \"1MiB\"", "1:1: max_result: must be at least 8388608, twice tools.page_bytes");
+    check(
+        "[tools]\npage_bytes = \"33MiB\"",
+        "2:1: tools.page_bytes: must be at most 33554432, half of max_result",
+    );
     check("[tools]\nname_length = 65", "tools.name_length: must be from 24 to 64");
     check("[tools]\nname_length = 8", "tools.name_length: must be from 24 to 64");
 }

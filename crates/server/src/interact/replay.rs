@@ -89,7 +89,7 @@ impl Replay {
                 tracing::error!(
                     key,
                     "a handler asked something else under a key it has used: questions must be the same in each round. \
-                     Give each question a key of its own, and keep what they depend on with cx.keep"
+                     Give each question a key of its own, and keep what they depend on with cx.run_once"
                 );
                 self.failure = Some(Error::internal());
                 return None;
