@@ -23,6 +23,8 @@ use crate::status::{self, Health, ServerStatus};
 
 /// How long whoever wants a list waits for a server that has just been mounted.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a server whose skills could not be listed is not asked for them again.
+const SKILLS_PAUSE: Duration = Duration::from_secs(10);
 
 /// How long a server may take for what an extension lists.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -45,6 +47,8 @@ pub(crate) struct Mount {
     in_flight: AtomicUsize,
     /// Milliseconds after `mounted` of the last call.
     last_used: AtomicU64,
+    /// One more than the milliseconds after `mounted` at which skills could last not be listed; 0 if they always could.
+    skills_failed: AtomicU64,
     /// Whether it is down: calls look here, without a lock.
     down: AtomicBool,
     /// Whether it was let rest; a call wakes it.
@@ -86,6 +90,7 @@ impl Mount {
             mounted: now,
             in_flight: AtomicUsize::new(0),
             last_used: AtomicU64::new(0),
+            skills_failed: AtomicU64::new(0),
             down: AtomicBool::new(false),
             resting: AtomicBool::new(false),
             wake: Notify::new(),
@@ -140,7 +145,12 @@ impl Mount {
     }
 
     fn touch(&self) {
-        self.last_used.store(self.mounted.elapsed().as_millis() as u64, Ordering::Relaxed);
+        self.last_used.store(self.since_mounted(), Ordering::Relaxed);
+    }
+
+    /// In milliseconds.
+    fn since_mounted(&self) -> u64 {
+        self.mounted.elapsed().as_millis() as u64
     }
 
     pub(crate) fn in_flight(&self) -> usize {
@@ -223,6 +233,9 @@ impl Mount {
                 Err(error) if kind == Kind::Tools => return Err(error),
                 // Another list that is broken does not spoil the rest; what was known of it stays.
                 Err(error) => {
+                    if kind == Kind::Skills {
+                        self.skills_failed.store(self.since_mounted() + 1, Ordering::Relaxed);
+                    }
                     tracing::warn!(server = self.name(), %error, "Cannot read {}", kind.method());
                     match self.catalog().part(kind) {
                         Some(known) => known.clone(),
@@ -280,6 +293,11 @@ impl Mount {
         }
         // What an extension lists is read when somebody wants it, and nobody tells when it has changed.
         if kind == Kind::Skills {
+            // A server that cannot say it is left alone for a while: each caller would wait for it anew.
+            let failed = self.skills_failed.load(Ordering::Relaxed);
+            if failed > 0 && self.since_mounted().saturating_sub(failed) < SKILLS_PAUSE.as_millis() as u64 {
+                return false;
+            }
             return catalog.part(kind).is_none_or(|part| part.good_for(Instant::now()).is_zero());
         }
         let Some(part) = catalog.part(kind) else { return false };

@@ -172,7 +172,8 @@ impl Router {
         self.views.sees(&call.context, OfferKind::Resource, uri, route.mount.name()).then_some(route)
     }
 
-    /// Whose a resource is: by list, by template, by whoever last gave the address to this caller, by scheme.
+    /// Whose a resource is: by list, by template, by whoever last gave the address to this caller, by scheme. A template that fits
+    /// every scheme comes last.
     fn owner(&self, uri: &ByteString, call: &Call) -> Option<Route> {
         let state = self.state.load();
         let uris = &state.snapshot.uris;
@@ -195,7 +196,14 @@ impl Router {
             1 => Some(0),
             _ => uris.only_of_scheme(uri),
         };
-        only.map(|server| Route { mount: state.mounts[server].clone(), own: None })
+        let (server, own) = match only {
+            Some(server) => (server, None),
+            None => {
+                let (server, own) = uris.find_any(uri)?;
+                (server, (own != *uri).then_some(own))
+            }
+        };
+        Some(Route { mount: state.mounts[server].clone(), own })
     }
 
     pub(crate) fn no_resource(&self, uri: &str, context: &Context) -> Error {

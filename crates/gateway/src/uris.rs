@@ -2,7 +2,8 @@
 //!
 //! An address that only one server lists stays as it is. One that several list is offered once for each, qualified with
 //! the server's name: `notes+file:///a` is `file:///a` of the server `notes`. Addresses of user interfaces must begin with
-//! `ui://`, so there the name goes behind that.
+//! `ui://`, so there the name goes behind that. An address that begins with the name of a server as if it were qualified is
+//! always qualified itself, so that no server speaks for another.
 //!
 //! Addresses of skills are another matter: two servers may well have a skill of the same name, and a host that takes one for
 //! the other has been deceived (SEP-2640). As soon as there are two servers, the server's label is the first segment of every
@@ -62,15 +63,20 @@ impl Uris {
         };
         let templates: Vec<Vec<ByteString>> = sources.iter().map(templates).collect();
         let shared = [&listed, &templates].map(|all| shared(all));
+        let labels = labels(sources.iter().map(|source| source.settings.name.as_str()));
+        let claims = |own: &str| uris.is_union && claims_a_label(own, &labels);
+        let claiming: Vec<HashSet<ByteString>> = [&listed, &templates]
+            .map(|all| all.iter().flatten().filter(|own| claims(own)).cloned().collect())
+            .into();
         for (at, source) in sources.iter().enumerate() {
-            let mut server = Server { label: uris.free_label(&source.settings.name), ..Server::default() };
+            let mut server = Server { label: labels[at].clone(), ..Server::default() };
             for own in &listed[at] {
                 if uris.is_of_skill(own) {
                     server.skills.insert(own.clone());
                     continue;
                 }
                 uris.note_scheme(own, at);
-                let qualified = shared[0].contains(own);
+                let qualified = shared[0].contains(own) || claiming[0].contains(own);
                 if qualified {
                     server.shared.insert(own.clone());
                 }
@@ -82,7 +88,8 @@ impl Uris {
                 if !of_skill {
                     uris.note_scheme(&entry.key, at);
                 }
-                let qualified = of_skill || shared[1].contains(&entry.key);
+                let qualified =
+                    of_skill || shared[1].contains(&entry.key) || claiming[1].contains(&entry.key);
                 let offered = if qualified { server.qualify(&entry.key) } else { entry.key.clone() };
                 if qualified && !of_skill {
                     server.shared_templates.extend(Template::parse(&entry.key));
@@ -128,14 +135,6 @@ impl Uris {
         self.servers.get(server).map_or("", |server| &server.label)
     }
 
-    /// A label for a server that none before it has: two names may differ only in what a scheme cannot hold.
-    fn free_label(&self, name: &str) -> String {
-        let wanted = label(name);
-        let is_free = |label: &String| self.servers.iter().all(|server| server.label != *label);
-        let numbered = (2..).map(|n| format!("{wanted}-{n}"));
-        std::iter::once(wanted.clone()).chain(numbered).find(is_free).unwrap_or_default()
-    }
-
     fn note_scheme(&mut self, uri: &str, server: usize) {
         if let Some(scheme) = scheme(uri) {
             self.schemes.entry(scheme.to_owned()).or_default().insert(server);
@@ -143,7 +142,7 @@ impl Uris {
     }
 
     /// Whose an address is, and how its server spells it: by its first segment if it is one of a skill, else by list, then by
-    /// template.
+    /// the template that says most about it. One that says nothing about the scheme is asked for with [`Uris::find_any`].
     pub(crate) fn find(&self, uri: &str) -> Option<(usize, ByteString)> {
         if self.is_of_skill(uri) {
             let of = |(at, server): (usize, &Server)| Some((at, server.unqualify(uri)?));
@@ -152,14 +151,30 @@ impl Uris {
         if let Some((server, own)) = self.listed.get(uri) {
             return Some((*server, own.clone()));
         }
+        self.fitting(uri, |offered| offered.names_scheme() || !self.is_union)
+    }
+
+    /// The same for templates that fit addresses of any scheme: who gave the address to the caller comes before them.
+    pub(crate) fn find_any(&self, uri: &str) -> Option<(usize, ByteString)> {
+        self.fitting(uri, |offered| !offered.names_scheme())
+    }
+
+    /// Whose template fits an address: the one that begins with most of it, among equals the first.
+    fn fitting(&self, uri: &str, counts: impl Fn(&Offered) -> bool) -> Option<(usize, ByteString)> {
         let steps = &mut MatchSteps::default();
-        let fits = |offered: &&Offered| offered.template.matches_within(uri, steps).is_some();
-        let offered = self.templates.iter().find(fits)?;
-        let own = match offered.qualified {
-            true => self.servers[offered.server].unqualify(uri)?,
+        let mut best: Option<&Offered> = None;
+        for offered in self.templates.iter().filter(|offered| counts(offered)) {
+            let says_more = best.is_none_or(|best| offered.literal().len() > best.literal().len());
+            if says_more && offered.template.matches_within(uri, steps).is_some() {
+                best = Some(offered);
+            }
+        }
+        let best = best?;
+        let own = match best.qualified {
+            true => self.servers[best.server].unqualify(uri)?,
             false => uri.into(),
         };
-        Some((offered.server, own))
+        Some((best.server, own))
     }
 
     /// Whose a template is, and how its server spells it.
@@ -212,6 +227,18 @@ impl Uris {
     }
 }
 
+impl Offered {
+    /// What every address that fits begins with.
+    fn literal(&self) -> &str {
+        let text = self.template.as_str();
+        text.split('{').next().unwrap_or(text)
+    }
+
+    fn names_scheme(&self) -> bool {
+        scheme(self.literal()).is_some()
+    }
+}
+
 impl Server {
     fn is_shared(&self, own: &str) -> bool {
         let steps = &mut MatchSteps::default();
@@ -234,12 +261,40 @@ impl Server {
             let own = path.strip_prefix(self.label.as_str())?.strip_prefix('/')?;
             return Some(format!("{scheme}{own}").into());
         }
-        let (before, named) = match offered.strip_prefix("ui://") {
-            Some(rest) => ("ui://", rest),
-            None => ("", offered),
-        };
+        let (before, named) = split_ui(offered);
         let own = named.strip_prefix(self.label.as_str())?.strip_prefix('+')?;
         Some(format!("{before}{own}").into())
+    }
+}
+
+/// Labels for servers of these names, no two the same. A server whose name is a label has that one; others whose names differ
+/// only in what a scheme cannot hold have a number.
+fn labels<'a>(names: impl Iterator<Item = &'a str> + Clone) -> Vec<String> {
+    let mut taken: HashSet<String> =
+        names.clone().filter(|name| label(name) == **name).map(str::to_owned).collect();
+    let free = |name: &str| {
+        let wanted = label(name);
+        if wanted == name {
+            return wanted;
+        }
+        let numbered = (2..).map(|n| format!("{wanted}-{n}"));
+        let mut all = std::iter::once(wanted.clone()).chain(numbered);
+        all.find(|label| taken.insert(label.clone())).unwrap_or_default()
+    };
+    names.map(free).collect()
+}
+
+/// Whether an address begins with a label, as one that is qualified does.
+fn claims_a_label(uri: &str, labels: &[String]) -> bool {
+    let (_, named) = split_ui(uri);
+    named.split_once('+').is_some_and(|(label, _)| labels.iter().any(|other| other == label))
+}
+
+/// What comes before the label of a qualified address that is not one of a skill, and the rest.
+fn split_ui(uri: &str) -> (&str, &str) {
+    match uri.strip_prefix("ui://") {
+        Some(rest) => ("ui://", rest),
+        None => ("", uri),
     }
 }
 
@@ -288,4 +343,17 @@ fn scheme(uri: &str) -> Option<&str> {
     let (scheme, _) = uri.split_once(':')?;
     (!scheme.is_empty() && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c)))
         .then_some(scheme)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_whose_name_is_a_label_has_it_whoever_comes_first() {
+        let labels = |names: &[&str]| labels(names.iter().copied());
+        assert_eq!(labels(&["Crm", "crm"]), ["crm-2", "crm"]);
+        assert_eq!(labels(&["bob_2", "bob-2", "bob.2", "9"]), ["bob-2-2", "bob-2", "bob.2", "s9"]);
+        assert_eq!(labels(&["a b", "a_b", "a-b", "a-b-2"]), ["a-b-3", "a-b-4", "a-b", "a-b-2"]);
+    }
 }

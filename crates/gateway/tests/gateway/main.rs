@@ -8,6 +8,7 @@ mod raw;
 mod rig;
 mod world;
 
+mod addresses;
 mod breaker;
 mod bytes;
 mod changes;
