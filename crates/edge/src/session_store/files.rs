@@ -34,6 +34,7 @@ pub(super) struct Files {
     kept: BTreeMap<String, u64>,
     total: u64,
     warned: bool,
+    warned_of_ended: bool,
 }
 
 impl Files {
@@ -46,6 +47,7 @@ impl Files {
             kept: BTreeMap::new(),
             total: 0,
             warned: false,
+            warned_of_ended: false,
         }
     }
 
@@ -66,20 +68,19 @@ impl Files {
         locked(ended).forget_before(this_hour);
         self.read.retain(|hour, _| *hour >= this_hour);
         for (name, path) in entries(&self.ended) {
-            match name.parse::<u64>() {
-                Ok(hour) if hour < this_hour => remove(&path),
-                Ok(hour) if is_first => _ = self.read_ended(hour, ended),
-                Ok(_) => {}
-                Err(_) => remove_draft(&path, &name),
+            match hour_of(&name) {
+                Some(hour) if hour < this_hour => remove(&path),
+                Some(hour) if is_first => _ = self.read_ended(hour, ended),
+                Some(_) => {}
+                None => remove_draft(&path, &name),
             }
         }
         self.kept.clear();
         self.total = 0;
         for (name, path) in entries(&self.state) {
-            let expires = name.get(..12).and_then(|digits| u64::from_str_radix(digits, 16).ok());
-            match (expires, fs::metadata(&path)) {
+            match (expiry_of(&name), fs::metadata(&path)) {
                 (Some(expires), _) if expires < now => remove(&path),
-                (Some(_), Ok(meta)) if name.len() == 45 => {
+                (Some(_), Ok(meta)) => {
                     self.total += meta.len();
                     self.kept.insert(name, meta.len());
                 }
@@ -156,23 +157,38 @@ impl Files {
         remove(&self.state.join(name));
     }
 
-    /// Writes down that these have ended.
-    pub(super) fn append_ended(&mut self, ended: &[SessionKey]) {
-        let mut lines: BTreeMap<u64, String> = BTreeMap::new();
+    /// Writes down that these have ended. Returns those of which that could not be written.
+    pub(super) fn append_ended(&mut self, ended: Vec<SessionKey>) -> Vec<SessionKey> {
+        let mut hours: BTreeMap<u64, Vec<SessionKey>> = BTreeMap::new();
         for key in ended {
-            self.forget(&name(key));
-            // The break comes first: if an earlier line was not written to its end, this one is a line of its own.
-            let lines = lines.entry(key.hour()).or_default();
-            _ = write!(lines, "\n{}", line(key));
+            self.forget(&name(&key));
+            hours.entry(key.hour()).or_default().push(key);
         }
-        for (hour, lines) in lines {
+        let mut unwritten = Vec::new();
+        for (hour, keys) in hours {
             let path = self.ended.join(hour.to_string());
-            // One write, so that lines of several processes do not mix.
-            let appended = private().append(true).create(true).open(&path);
-            if let Err(error) = appended.and_then(|mut file| file.write_all(lines.as_bytes())) {
-                self.warn("write", &path, &error);
+            let mut lines = String::new();
+            for key in &keys {
+                // The break comes first: if an earlier line was not written to its end, this one is a line of its own.
+                _ = write!(lines, "\n{}", line(key));
+            }
+            let appended = append(&path, &lines).or_else(|error| match error.kind() {
+                // Somebody has removed the directory.
+                ErrorKind::NotFound => make_dir(&self.ended).and_then(|()| append(&path, &lines)),
+                _ => Err(error),
+            });
+            if let Err(error) = appended {
+                if !std::mem::replace(&mut self.warned_of_ended, true) {
+                    tracing::warn!(
+                        "Cannot write {}: {error}. Legacy sessions that have ended come back after a restart until that can be \
+                         written.",
+                        path.display()
+                    );
+                }
+                unwritten.extend(keys);
             }
         }
+        unwritten
     }
 
     /// Writes down that all sessions of these hours are taken to have ended.
@@ -202,6 +218,19 @@ fn name(key: &SessionKey) -> String {
     format!("{:012x}-{}", key.expires_ms, line(key))
 }
 
+/// When the session of a file expires; `None` if the name is none of [`name`].
+fn expiry_of(name: &str) -> Option<u64> {
+    let (expires, digest) = name.split_once('-')?;
+    let is_hex = |text: &str, len: usize| text.len() == len && text.bytes().all(|b| b.is_ascii_hexdigit());
+    (is_hex(expires, 12) && is_hex(digest, 32)).then(|| u64::from_str_radix(expires, 16).ok()).flatten()
+}
+
+/// The hour of a file of ended sessions; `None` if it is not called like one. Hours since 1970 have six digits, or seven.
+fn hour_of(name: &str) -> Option<u64> {
+    let is_hour = matches!(name.len(), 6 | 7) && name.bytes().all(|b| b.is_ascii_digit());
+    is_hour.then(|| name.parse().ok()).flatten()
+}
+
 fn written(memory: &SessionMemory) -> String {
     let subscriptions: Vec<&str> = memory.subscriptions.iter().map(|uri| &**uri).collect();
     let mut w = ObjectWriter::new();
@@ -221,11 +250,24 @@ fn parse(text: &str) -> Option<SessionMemory> {
 
 fn read(path: &Path, max: u64) -> io::Result<String> {
     let mut text = String::new();
+    // Opening a pipe would wait for whoever writes to it.
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
     let file = File::open(path)?;
     if file.take(max + 1).read_to_string(&mut text)? as u64 > max {
         return Err(io::Error::other(format!("it has more than {max} bytes")));
     }
     Ok(text)
+}
+
+/// Appends in one write, so that lines of several processes do not mix.
+fn append(path: &Path, lines: &str) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(meta) if !meta.is_file() => return Err(io::Error::other("it is not a regular file")),
+        _ => {}
+    }
+    private().append(true).create(true).open(path)?.write_all(lines.as_bytes())
 }
 
 /// Replaces a file as a whole. What a crash of the machine leaves may be the old one: nobody waits for the disk here.

@@ -187,10 +187,14 @@ impl SessionStore {
         let Unwritten { changed, ended, closed } = std::mem::take(&mut *locked(&self.unwritten));
         // Ended first: that is what must not be lost.
         files.close_hours(&closed);
-        files.append_ended(&ended);
+        let unwritten = files.append_ended(ended);
         for (key, memory) in &changed {
             files.write_memory(key, memory);
         }
+        // Tried again with whatever is written next.
+        let mut later = locked(&self.unwritten);
+        let room = ended::MAX_ENDED.saturating_sub(later.ended.len());
+        later.ended.extend(unwritten.into_iter().take(room));
     }
 }
 

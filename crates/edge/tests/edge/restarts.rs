@@ -147,6 +147,48 @@ async fn what_is_half_written_or_foreign_is_passed_over() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn that_a_session_has_ended_is_written_although_the_directory_is_gone() {
+    let (dir, stub) = (TempDir::new().unwrap(), Stub::new());
+    let one = start(&stub, settings(dir.path()));
+    let (session, other) = (Session::open(&one, "2025-11-25").await, Session::open(&one, "2025-11-25").await);
+    assert_eq!(status(other.delete()).await, 204);
+    std::fs::remove_dir_all(dir.path()).unwrap();
+    assert_eq!(status(session.delete()).await, 204);
+    assert!(!at(&session, &start(&stub, settings(dir.path()))).works().await);
+
+    // Where it cannot be written at once, it is written as soon as it can.
+    let third = Session::open(&one, "2025-11-25").await;
+    let ended = dir.path().join("ended");
+    std::fs::remove_dir_all(&ended).unwrap();
+    std::fs::write(&ended, "in the way").unwrap();
+    assert_eq!(status(third.delete()).await, 204);
+    std::fs::remove_file(&ended).unwrap();
+    assert_eq!(status(Session::open(&one, "2025-11-25").await.delete()).await, 204);
+    assert!(!at(&third, &start(&stub, settings(dir.path()))).works().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn files_of_others_stay() {
+    let (dir, stub) = (TempDir::new().unwrap(), Stub::new());
+    let foreign = ["state/000000000000important", "state/000000000001-notes", "ended/2024", "ended/5"];
+    for name in ["state", "ended"] {
+        std::fs::create_dir_all(dir.path().join(name)).unwrap();
+    }
+    for name in foreign {
+        std::fs::write(dir.path().join(name), "mine").unwrap();
+    }
+    let old = format!("state/{:012x}-{}", 1, "0".repeat(32));
+    std::fs::write(dir.path().join(&old), "{}").unwrap();
+    std::fs::write(dir.path().join("ended/100000"), "").unwrap();
+    let session = Session::open(&start(&stub, settings(dir.path())), "2025-11-25").await;
+    assert!(at(&session, &start(&stub, settings(dir.path()))).works().await);
+    for name in foreign {
+        assert!(dir.path().join(name).exists(), "{name}");
+    }
+    assert!(!dir.path().join(old).exists() && !dir.path().join("ended/100000").exists(), "what is over goes");
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_event_id_of_an_earlier_life_gets_a_fresh_stream() {
     let (dir, stub) = (TempDir::new().unwrap(), Stub::new());
     let session = Session::open(&start(&stub, settings(dir.path())), "2025-11-25").await;
