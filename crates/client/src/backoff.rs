@@ -1,4 +1,4 @@
-//! How long to wait before trying again: [`Backoff`] for what keeps failing when it is started, [`Pause`] for a stream that
+//! How long to wait before trying again: [`Backoff`] for what keeps failing when it is started, [`tidegate_service::Pause`] for a stream that
 //! keeps breaking.
 
 use std::time::{Duration, Instant};
@@ -52,40 +52,6 @@ impl Backoff {
     /// How long to wait yet.
     pub(crate) fn wait(&self, now: Instant) -> Duration {
         self.until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
-    }
-}
-
-/// A pause that doubles up to a bound with every failure in a row.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Pause {
-    first: Duration,
-    most: Duration,
-    now: Duration,
-}
-
-impl Pause {
-    pub(crate) const fn new(first: Duration, most: Duration) -> Pause {
-        Pause { first, most, now: first }
-    }
-
-    /// How long to wait now.
-    pub(crate) fn get(&self) -> Duration {
-        self.now
-    }
-
-    /// It failed again.
-    pub(crate) fn failed(&mut self) {
-        self.now = (self.now * 2).min(self.most);
-    }
-
-    /// It works.
-    pub(crate) fn reset(&mut self) {
-        self.now = self.first;
-    }
-
-    /// The other side asks for another pause.
-    pub(crate) fn set(&mut self, asked: Duration) {
-        self.now = asked;
     }
 }
 

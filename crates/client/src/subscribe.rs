@@ -5,9 +5,8 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tidegate_protocol::{Error, Revision, Symbol};
-use tidegate_service::{Call, Notice, Outbox, Reply, Subscription};
+use tidegate_service::{Call, Notice, Outbox, Pause, Reply, Subscription};
 
-use crate::backoff::Pause;
 use crate::modern::{ExchangeError, Modern, SubscriptionEvent, SubscriptionStream};
 use crate::notices::{notice_of, other_notice};
 use crate::time_budget::TimeBudget;

@@ -9,7 +9,7 @@ use bytestring::ByteString;
 use futures_util::future::join_all;
 use tidegate_client::Audience;
 use tidegate_protocol::{Error, Method, Object};
-use tidegate_service::{Call, Context, Door, Filter, Notice, Outbox, Reply, Subscription};
+use tidegate_service::{Call, Context, Door, Filter, Notice, Outbox, Pause, Reply, Subscription};
 use tokio::sync::oneshot;
 
 use crate::mount::{Mount, PATIENCE};
@@ -193,7 +193,7 @@ impl Follower {
     }
 
     async fn follow_on(&self, opened: oneshot::Sender<()>) {
-        let mut pause = Duration::from_millis(250);
+        let mut pause = Pause::new(Duration::from_millis(250), MAX_PAUSE);
         let mut opened = Some(opened);
         let mut missed = false;
         while !self.events.is_closed() {
@@ -211,7 +211,7 @@ impl Follower {
                         }
                     }
                     self.pump(&theirs.0).await;
-                    pause = Duration::from_millis(250);
+                    pause.reset();
                 }
                 Ok(Reply::Error(error)) => {
                     tracing::debug!(server = self.mount.name(), %error, "a subscription was refused");
@@ -219,8 +219,8 @@ impl Follower {
                 Ok(_) => return,
             }
             missed = true;
-            tokio::time::sleep(pause).await;
-            pause = (pause * 2).min(MAX_PAUSE);
+            tokio::time::sleep(pause.get()).await;
+            pause.failed();
         }
     }
 

@@ -4,10 +4,11 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use tidegate_service::Pause;
+
 use super::call::Legacy;
 use super::owner::{SessionOwner, SessionSpec};
 use super::session::UpstreamSession;
-use crate::backoff::Pause;
 use crate::time_budget::TimeBudget;
 
 /// How often to see whether anything else is wanted.

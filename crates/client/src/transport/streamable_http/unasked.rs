@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use tidegate_protocol::{Incoming, Symbol, headers};
+use tidegate_service::Pause;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{COME_BACK, Session, forgotten, garbled};
-use crate::backoff::Pause;
 use crate::http::{Answered, Body, Events};
 
 /// How long the stream of the session may take to open before the first request goes out all the same.
