@@ -41,7 +41,7 @@ impl Store {
     ///
     /// This waits for the server, and fails if it is not there. Later on a connection that is lost is made anew: who calls
     /// in the meantime waits up to ten seconds. A change that was being committed at that moment fails with
-    /// [`Code::Uncertain`] and is not repeated.
+    /// [`Code::Uncertain`](crate::error::Code::Uncertain) and is not repeated.
     ///
     /// TLS is used if the server has it, and its certificate must then be one that the system trusts; with
     /// `?sslmode=require` a server without TLS is refused, and `?sslmode=disable` does without.
