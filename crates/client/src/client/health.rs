@@ -86,7 +86,7 @@ impl Client {
     }
 
     /// Whether a legacy server remembers something of somebody who may come back: a client that is still connected, or one
-    /// that has called within the time for which sessions are kept ([`SessionSettings::idle`](crate::LaneOptions)). Whoever
+    /// that has called within the time for which sessions are kept ([`SessionSettings::idle`](crate::SessionSettings)). Whoever
     /// lets it [rest](Client::rest) makes it forget.
     pub fn keeps_state(&self) -> bool {
         match &self.0.server {
