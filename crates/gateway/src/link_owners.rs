@@ -46,16 +46,7 @@ impl LinkOwners {
         }
         let key = (whom.clone(), ByteString::from(uri));
         let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if memory.by_uri.insert(key.clone(), Arc::downgrade(mount)).is_some() {
-            return;
-        }
-        memory.bytes += uri.len();
-        memory.order.push_back(key);
-        while memory.order.len() > MAX || memory.bytes > MAX_BYTES {
-            let Some(oldest) = memory.order.pop_front() else { break };
-            memory.bytes -= oldest.1.len();
-            memory.by_uri.remove(&oldest);
-        }
+        memory.insert(key, Arc::downgrade(mount));
     }
 
     /// The server that last gave this address to this caller.
@@ -63,5 +54,47 @@ impl LinkOwners {
         let key = (whom.clone(), ByteString::from(uri));
         let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         memory.by_uri.get(&key)?.upgrade()
+    }
+}
+
+impl Memory {
+    /// The oldest make room.
+    fn insert(&mut self, key: (Recipient, ByteString), mount: Weak<Mount>) {
+        let len = key.1.len();
+        if self.by_uri.insert(key.clone(), mount).is_some() {
+            return;
+        }
+        self.bytes += len;
+        self.order.push_back(key);
+        while self.order.len() > MAX || self.bytes > MAX_BYTES {
+            let Some(oldest) = self.order.pop_front() else { break };
+            self.bytes -= oldest.1.len();
+            self.by_uri.remove(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_have_a_bound_in_number_and_in_bytes() {
+        let key =
+            |n: usize, len: usize| (Recipient::of(&Context::local()), ByteString::from(format!("{n:0len$}")));
+        let (mut memory, long) = (Memory::default(), MAX_BYTES / LONGEST);
+        for n in 0..2 * long {
+            memory.insert(key(n, LONGEST), Weak::new());
+            memory.insert(key(n, LONGEST), Weak::new());
+        }
+        assert_eq!((memory.order.len(), memory.by_uri.len(), memory.bytes), (long, long, MAX_BYTES));
+        assert!(
+            memory.by_uri.contains_key(&key(2 * long - 1, LONGEST))
+                && !memory.by_uri.contains_key(&key(0, LONGEST))
+        );
+        for n in 0..MAX + 1 {
+            memory.insert(key(n, 8), Weak::new());
+        }
+        assert_eq!((memory.order.len(), memory.by_uri.len(), memory.bytes), (MAX, MAX, MAX * 8));
     }
 }

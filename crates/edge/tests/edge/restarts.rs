@@ -167,6 +167,21 @@ async fn that_a_session_has_ended_is_written_although_the_directory_is_gone() {
     assert!(!at(&third, &start(&stub, settings(dir.path()))).works().await);
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_pipe_among_the_files_keeps_nobody_waiting() {
+    let (dir, stub) = (TempDir::new().unwrap(), Stub::new());
+    let one = start(&stub, settings(dir.path()));
+    let (session, other) = (Session::open(&one, "2025-11-25").await, Session::open(&one, "2025-11-25").await);
+    assert_eq!(status(other.delete()).await, 204);
+    let hour = std::fs::read_dir(dir.path().join("ended")).unwrap().next().unwrap().unwrap().path();
+    std::fs::remove_file(&hour).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&hour).status().unwrap().success());
+    let after = at(&session, &start(&stub, settings(dir.path())));
+    let works = tokio::time::timeout(Duration::from_secs(30), after.works()).await;
+    assert_eq!(works, Ok(false), "nobody can tell whether it has ended");
+}
+
 #[tokio::test(start_paused = true)]
 async fn files_of_others_stay() {
     let (dir, stub) = (TempDir::new().unwrap(), Stub::new());

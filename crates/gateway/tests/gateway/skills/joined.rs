@@ -1,5 +1,8 @@
 //! One list of what all servers have: who is left out, who sees it, how long it is good, and what is declared at all.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde_json::{Value, json};
 use tidegate_edge::Eras;
 use tidegate_gateway::{Gateway, Health, Offer, OfferKind, ViewKey, Visibility};
@@ -9,6 +12,30 @@ use tidegate_service::{Call, Context, Notice, Reply};
 
 use super::library::{Library, SKILLS};
 use crate::rig::*;
+
+#[tokio::test]
+async fn a_server_that_cannot_list_its_skills_is_not_asked_by_every_caller() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let counted = asked.clone();
+    let broken = scripted("broken", move |call: &Call| match call.method.as_str() {
+        "server/discover" => {
+            Some(discovery(json!({"capabilities": {"resources": {}, "extensions": {SKILLS: {}}}})))
+        }
+        "skills/list" => {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Some("{}".into())
+        }
+        _ => None,
+    });
+    let gateway = gateway([Library::new(&["refunds"]).here("here"), broken]).await;
+    for _ in 0..3 {
+        let list = modern().get(&gateway, "skills/list", json!({})).await;
+        assert_eq!(list["skills"][0]["uri"], "skill://here/refunds/SKILL.md");
+        modern().fails(&gateway, "skills/get", json!({"uri": "https://nobody/SKILL.md"})).await;
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    gateway.close().await;
+}
 
 #[tokio::test]
 async fn a_server_that_is_gone_or_broken_takes_nothing_away() {
