@@ -53,11 +53,19 @@ pub struct Host {
     pub errors: Profile,
     /// The tools of all servers beside this one, if there are others: a way back to the gateway.
     pub tools: Option<BoxDoor>,
+    /// Whether every caller is authenticated: then whose data a call is about follows from who calls, and from nothing else.
+    pub is_authenticated: bool,
 }
 
 impl Host {
     /// A program with these.
     pub fn new(errors: Profile, tools: Option<BoxDoor>) -> Host {
-        Host { errors, tools }
+        Host { errors, tools, is_authenticated: false }
+    }
+
+    /// The same in front of which everybody is authenticated, or not.
+    pub fn authenticated(mut self, is_authenticated: bool) -> Host {
+        self.is_authenticated = is_authenticated;
+        self
     }
 }

@@ -11,12 +11,14 @@
 //! [`edit`] changes a `tidegate.toml` and keeps its comments, [`import`] takes over what other programs have,
 //! [`Watcher`] tells when something has changed, and [`schema`] describes the file to editors.
 
+mod auth_settings;
 mod config;
 mod digest;
 mod disabled;
 mod document;
 mod dotenv;
 pub mod edit;
+mod endpoint_settings;
 mod entry;
 mod error;
 pub mod import;
@@ -43,8 +45,12 @@ mod test_folder;
 mod watch;
 mod written;
 
+pub use auth_settings::{
+    AuthSettings, ClaimSettings, IntrospectionSettings, JwksSource, JwtSettings, ScopeSettings, TlsSettings,
+};
 pub use config::{Config, Variables};
 pub use disabled::{DisabledCause, DisabledServer, missing_note};
+pub use endpoint_settings::EndpointSettings;
 pub use entry::ServerEntry;
 pub use error::{ConfigError, Problem};
 pub use listen::{ListenAddress, check_host, check_origin};

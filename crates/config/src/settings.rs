@@ -11,7 +11,9 @@ use tidegate_client::{ClientSettings, Instances, Target};
 use tidegate_protocol::Profile;
 use tidegate_protocol::seal::Key;
 
+use crate::auth_settings::{AuthSettings, TlsSettings};
 use crate::disabled::DisabledServer;
+use crate::endpoint_settings::EndpointSettings;
 use crate::patterns::Patterns;
 
 /// What a configuration means.
@@ -25,6 +27,10 @@ pub struct Settings {
     pub tools: ToolSettings,
     /// Where clients come in.
     pub listen: ListenSettings,
+    /// Who may call; `None` for everybody on this machine, as one user.
+    pub auth: Option<AuthSettings>,
+    /// Endpoints with a selection of what is offered, beside the one that has everything.
+    pub endpoints: Vec<EndpointSettings>,
     /// How much calls may take, whichever server they are for.
     pub calls: CallSettings,
     /// Whose numbers clients look for in the gateway's own errors. Default: those of the specification.
@@ -69,6 +75,14 @@ pub struct ListenSettings {
     pub connection_idle: Duration,
     /// How long a client may take over the headers of a request, and over its body. Default 30 s.
     pub request_within: Duration,
+    /// Where others find the gateway, as `https://mcp.example.com`, with no slash at its end: what metadata and links say.
+    pub public_url: Option<String>,
+    /// The proxies whose `Forwarded` and `X-Forwarded-*` headers count: addresses and networks such as `10.0.0.0/8`.
+    pub trusted_proxies: Vec<String>,
+    /// The certificate to serve HTTPS with.
+    pub tls: Option<TlsSettings>,
+    /// Whether other machines may be served without authentication, or without encryption.
+    pub insecure: bool,
 }
 
 /// How much calls may take, whichever server they are for.
@@ -281,6 +295,8 @@ impl Default for Settings {
             servers: Vec::new(),
             tools: ToolSettings::default(),
             listen: ListenSettings::default(),
+            auth: None,
+            endpoints: Vec::new(),
             calls: CallSettings::default(),
             errors: Profile::Strict,
             drain: Duration::from_secs(10),
@@ -306,6 +322,10 @@ impl Default for ListenSettings {
             max_connections: 8192,
             connection_idle: Duration::from_secs(75),
             request_within: Duration::from_secs(30),
+            public_url: None,
+            trusted_proxies: Vec::new(),
+            tls: None,
+            insecure: false,
         }
     }
 }

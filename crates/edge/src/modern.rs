@@ -39,6 +39,7 @@ pub(crate) fn call(request: Request, meta: Meta, eras: Eras, identity: Identity)
         log_level: meta.log_level,
         progress_token: meta.progress_token,
         principal: Principal::default(),
+        endpoint: None,
         caller: None,
         deadline: None,
         cancel: CancellationToken::new(),

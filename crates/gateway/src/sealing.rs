@@ -171,7 +171,7 @@ mod tests {
     }
 
     fn binding() -> Binding<'static> {
-        Binding { issuer: "", subject: "", tenant: "", method: "m", params: digest([]) }
+        Binding { issuer: "", subject: "", tenant: "", endpoint: "", method: "m", params: digest([]) }
     }
 
     #[test]

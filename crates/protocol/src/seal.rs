@@ -53,7 +53,7 @@ impl std::fmt::Debug for Key {
     }
 }
 
-/// What a state is good for: one principal, one method, one set of parameters.
+/// What a state is good for: one principal at one endpoint, one method, one set of parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct Binding<'a> {
     /// Who says who the caller is, or empty.
@@ -62,6 +62,8 @@ pub struct Binding<'a> {
     pub subject: &'a str,
     /// The tenant, or empty.
     pub tenant: &'a str,
+    /// The endpoint, or empty for the default one.
+    pub endpoint: &'a str,
     /// The method.
     pub method: &'a str,
     /// Digest of the parameters that matter, see [`digest_of`].
@@ -98,7 +100,11 @@ pub fn digest_of(params: &Params) -> [u8; 32] {
 impl Binding<'_> {
     fn bytes(&self) -> [u8; 32] {
         let params: String = self.params.iter().map(|b| format!("{b:02x}")).collect();
-        digest([self.issuer, self.subject, self.tenant, self.method, &params])
+        match self.endpoint {
+            // As it was before there were endpoints: what is out there stays good.
+            "" => digest([self.issuer, self.subject, self.tenant, self.method, &params]),
+            endpoint => digest([self.issuer, self.subject, self.tenant, self.method, &params, endpoint]),
+        }
     }
 }
 
@@ -222,7 +228,14 @@ mod tests {
     }
 
     fn binding(subject: &str) -> Binding<'_> {
-        Binding { issuer: "", subject, tenant: "", method: "tools/call", params: digest(["a", "b"]) }
+        Binding {
+            issuer: "",
+            subject,
+            tenant: "",
+            endpoint: "",
+            method: "tools/call",
+            params: digest(["a", "b"]),
+        }
     }
 
     #[test]

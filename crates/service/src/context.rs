@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bytestring::ByteString;
+use tidegate_protocol::seal::Binding;
 use tidegate_protocol::{ClientCapabilities, Error, Json, Level, Profile, Revision, Symbol};
 use tokio_util::sync::CancellationToken;
 
@@ -131,6 +132,8 @@ pub struct ContextParts {
     pub progress_token: Option<Json>,
     /// Who is calling.
     pub principal: Principal,
+    /// The endpoint that was called; `None` for the default one.
+    pub endpoint: Option<Arc<str>>,
     /// Which session or connection the call came over, where there is such a thing.
     pub caller: Option<CallerId>,
     /// When the caller stops waiting.
@@ -160,6 +163,12 @@ impl ContextParts {
         }
     }
 
+    /// Binds what is sealed to the caller at this endpoint, a method, and the parameters with this digest.
+    pub fn binding<'a>(&'a self, method: &'a str, params: [u8; 32]) -> Binding<'a> {
+        let endpoint = self.endpoint.as_deref().unwrap_or_default();
+        Binding { endpoint, ..self.principal.binding(method, params) }
+    }
+
     /// What is known of the caller, when it is authenticated.
     pub fn claims(&self) -> Option<Arc<Claims>> {
         self.extensions.get()
@@ -183,6 +192,7 @@ impl Context {
             log_level: None,
             progress_token: None,
             principal: Principal::default(),
+            endpoint: None,
             caller: None,
             deadline: None,
             cancel: CancellationToken::new(),

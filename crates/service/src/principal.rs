@@ -36,12 +36,14 @@ impl Principal {
         self
     }
 
-    /// Binds what is sealed to this caller, a method, and the parameters with this digest.
+    /// Binds what is sealed to this caller, a method, and the parameters with this digest, at the default endpoint: see
+    /// [`ContextParts::binding`](crate::ContextParts::binding) for the one that was called.
     pub fn binding<'a>(&'a self, method: &'a str, params: [u8; 32]) -> Binding<'a> {
         Binding {
             issuer: self.issuer.as_deref().unwrap_or_default(),
             subject: self.subject.as_deref().unwrap_or_default(),
             tenant: self.tenant.as_deref().unwrap_or_default(),
+            endpoint: "",
             method,
             params,
         }
@@ -52,8 +54,8 @@ impl Principal {
 /// nothing is keyed by it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Claims {
-    /// What the token may be used for.
-    pub scopes: Vec<Arc<str>>,
+    /// What the token may be used for; `None` if scopes do not restrict it, as with an API key that was given none.
+    pub scopes: Option<Vec<Arc<str>>>,
     /// What the caller is.
     pub roles: Vec<Arc<str>>,
     /// The OAuth client, or the name of the key.

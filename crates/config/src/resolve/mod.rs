@@ -211,6 +211,7 @@ impl Resolver<'_> {
             max_connections,
             connection_idle,
             request_within,
+            ..usual
         }
     }
 

@@ -496,7 +496,8 @@ fn keys_that_seal() {
     assert!(keys("").is_empty() && keys("sealing_keys = []").is_empty());
     let both = keys(r#"sealing_keys = ["${NEW_KEY}", "${OLD_KEY}", "${NONE:-}"]"#);
     assert_eq!(both.len(), 2, "an empty one stands for a variable that is not set");
-    let binding = Binding { issuer: "", subject: "", tenant: "", method: "m", params: digest([]) };
+    let binding =
+        Binding { issuer: "", subject: "", tenant: "", endpoint: "", method: "m", params: digest([]) };
     let text = Sealer::new(both[0].clone()).seal(b"x", &binding, 1, [0; 24]).unwrap();
     let plain = keys(&format!("sealing_keys = [{:?}]", KEYS[0]));
     assert!(Sealer::new(plain[0].clone()).open(&text, &binding, 0).is_ok(), "the first one seals");

@@ -95,6 +95,8 @@ symbols! {
     Validation,             "VALIDATION_ERROR",           -32602, 200, Caller,    no, yes;
     /// The server behind wants to know who is asking.
     Unauthorized,           "UNAUTHORIZED",               -32603, 200, Caller,    no, yes;
+    /// The caller's token is good, but not for this: it lacks a scope.
+    InsufficientScope,      "INSUFFICIENT_SCOPE",         -32603, 403, Caller,    no,  no;
     /// Too many requests.
     RateLimited,            "RATE_LIMIT_ERROR",           -32603, 429, Caller,   yes, yes;
     /// This process holds as much as it may.
