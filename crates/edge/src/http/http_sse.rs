@@ -106,7 +106,7 @@ fn open<D: Door>(old: Arc<Old<D>>, request: &Request<Body>) -> Response<Body> {
     sse::write_named_event(&mut endpoint, "endpoint", &format!("{MESSAGES}?sessionId={id}"));
     let state =
         Reading { old: old.clone(), id, connection, reader, sent: 0, endpoint: Some(endpoint.into()) };
-    respond::events(Box::pin(unfold(state, Reading::step)), old.shared.settings.keep_alive)
+    respond::open_ended_events(Box::pin(unfold(state, Reading::step)), old.shared.settings.keep_alive)
 }
 
 struct Reading<D> {

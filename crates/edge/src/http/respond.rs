@@ -13,6 +13,7 @@ use tidegate_protocol::{Error, Id, Malformed, Revision, Symbol, sse};
 use tidegate_service::budget::{Budget, RETRY_AFTER_SECONDS};
 use tidegate_service::{Reply, wire_trace};
 
+use super::extensions::OpenEnded;
 use crate::wire;
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -143,13 +144,21 @@ pub(super) fn events(stream: Events, keep_alive: Duration) -> Response<Body> {
     response
 }
 
-/// Marks the answer that is a stream which waits for nothing in particular, and to which its client can come back.
+/// An event stream that belongs to no single request.
+pub(super) fn open_ended_events(stream: Events, keep_alive: Duration) -> Response<Body> {
+    let mut response = events(stream, keep_alive);
+    response.extensions_mut().insert(OpenEnded);
+    response
+}
+
+/// Marks the answer that is a stream which waits for nothing in particular, and to which its client can come back: its
+/// connection may be closed when another needs the place.
 #[derive(Clone, Copy)]
 pub(super) struct Quiet;
 
 /// Such a stream.
 pub(super) fn quiet_events(stream: Events, keep_alive: Duration) -> Response<Body> {
-    let mut response = events(stream, keep_alive);
+    let mut response = open_ended_events(stream, keep_alive);
     response.extensions_mut().insert(Quiet);
     response
 }

@@ -161,7 +161,8 @@ impl Ask {
         let answered = in_time("an HTTP response", self.router.oneshot(request));
         async move {
             let (parts, body) = answered.await.unwrap().into_parts();
-            Answer { status: parts.status.as_u16(), headers: parts.headers, body }
+            let (headers, extensions) = (parts.headers, parts.extensions);
+            Answer { status: parts.status.as_u16(), headers, extensions, body }
         }
     }
 }
@@ -170,6 +171,8 @@ impl Ask {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
+    /// What the edge tells the layers around it.
+    pub(crate) extensions: http::Extensions,
     body: Body,
 }
 
