@@ -31,6 +31,7 @@ mod with_claims;
 pub(crate) use modern_post::modern_only;
 mod http_sse;
 mod pages;
+mod places;
 mod post;
 mod respond;
 mod revive;
