@@ -57,5 +57,5 @@ mod view;
 pub use gateway::{Dial, Gateway, GatewayBuilder};
 pub use pins::{Lock, LockError, Pin};
 pub use status::{Health, LIFECYCLE, ServerStatus};
-pub use tidegate_config::{ServerSettings, Settings, Source};
+pub use tidegate_config::{EndpointSettings, ServerSettings, Settings, Source};
 pub use view::{Offer, OfferKind, ViewKey, Visibility};

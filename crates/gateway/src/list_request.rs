@@ -171,7 +171,7 @@ fn refused() -> Error {
 }
 
 fn binding(call: &Call) -> Binding<'_> {
-    call.context.principal.binding(call.method.as_str(), digest(["cursor"]))
+    call.context.binding(call.method.as_str(), digest(["cursor"]))
 }
 
 #[cfg(test)]

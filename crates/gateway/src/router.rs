@@ -273,7 +273,7 @@ impl Router {
                 Reply::Complete(self.with_offered_uris(&mount, &method, &recipient, result))
             }
             Reply::InputRequired(input) => Reply::InputRequired(questions::naming(mount.name(), input)),
-            Reply::Task(task) => Reply::Task(tasks::sealed(self, &mount, &recipient.principal, &task)),
+            Reply::Task(task) => Reply::Task(tasks::sealed(self, &mount, &recipient, &task)),
             reply => reply,
         })
     }
