@@ -67,7 +67,9 @@ pub(crate) fn open(router: &Router, context: &Context, handle: &str) -> Option<(
     let content = String::from_utf8(content).ok()?;
     let (name, own) = content.split_once('\0')?;
     let state = router.state.load();
-    let mount = state.mounts.iter().find(|mount| mount.name() == name)?;
+    // It may have been at this endpoint and be there no more.
+    let is_there = state.endpoints.of(context).is_none_or(|endpoint| endpoint.has_server(name));
+    let mount = state.mounts.iter().find(|mount| is_there && mount.name() == name)?;
     Some((mount.clone(), own.into()))
 }
 
