@@ -91,13 +91,19 @@ impl MergedList {
         self
     }
 
-    /// Some of the same entries, for one caller.
+    /// Some of the same entries, good for as long and for as many.
     pub(crate) fn narrowed<'a>(
         &self,
         definitions: impl Iterator<Item = &'a Json>,
         page_bytes: usize,
     ) -> MergedList {
-        MergedList::new(self.kind, definitions, page_bytes).good(self.good_until, true)
+        MergedList::new(self.kind, definitions, page_bytes).good(self.good_until, self.private)
+    }
+
+    /// The same for one caller only.
+    pub(crate) fn for_one_caller(mut self) -> MergedList {
+        self.private = true;
+        self
     }
 
     /// Whether both would tell a client the same.

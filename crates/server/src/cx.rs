@@ -247,6 +247,23 @@ impl Cx {
         &self.context().principal
     }
 
+    /// The endpoint that was called, where there are several; `None` for the default one.
+    pub fn endpoint(&self) -> Option<&str> {
+        self.context().endpoint.as_deref()
+    }
+
+    /// The context of a call that is made in the name of whoever makes this one: the same caller with the same claims, at the
+    /// same endpoint, under the same correlation id. It has a time and a cancellation of its own.
+    pub fn caller_context(&self) -> Context {
+        let mut context = Context::local();
+        context.correlation = self.context().correlation;
+        context.principal = self.context().principal.clone();
+        context.endpoint = self.context().endpoint.clone();
+        context.extensions = self.context().extensions.clone();
+        context.client_info = self.context().client_info.clone();
+        context
+    }
+
     /// Who the client says it is.
     pub fn client_info(&self) -> Option<&Json> {
         self.context().client_info.as_ref()

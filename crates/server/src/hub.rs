@@ -156,7 +156,7 @@ pub(crate) fn listen(core: &Core, call: &Call) -> Result<Reply, Error> {
             return Err(Error::missing_capabilities(&[Capability::Tasks]));
         }
         let ids: Vec<String> =
-            ids.into_iter().filter(|id| core.tasks.find(id, &call.context.principal).is_some()).collect();
+            ids.into_iter().filter(|id| core.tasks.find(id, &call.context).is_some()).collect();
         if has.tasks {
             honoured.insert("taskIds".into(), json!(ids));
             filter.tasks = ids.into_iter().collect();

@@ -12,6 +12,7 @@ mod addresses;
 mod breaker;
 mod bytes;
 mod changes;
+mod endpoints;
 mod eras;
 mod errors;
 mod faults;
