@@ -19,6 +19,7 @@ mod connect;
 mod doctor;
 mod errors;
 mod interrupts;
+mod keys;
 mod lists;
 mod login;
 mod memory;

@@ -11,7 +11,8 @@ use crate::settings::ToolMode;
 use crate::written::{Endpoint, Mode};
 
 /// What is, or will be, beside endpoints.
-const RESERVED: [&str; 8] = ["sse", "messages", "well-known", "health", "ready", "live", "metrics", "admin"];
+const RESERVED: [&str; 9] =
+    ["default", "sse", "messages", "well-known", "health", "ready", "live", "metrics", "admin"];
 
 impl Resolver<'_> {
     /// `servers` are the names of all servers of the file.

@@ -19,6 +19,7 @@ use etcetera::BaseStrategy;
 use tidegate_builtin::{Builtins, Findings};
 
 use crate::auth_settings::AuthSettings;
+use crate::config::Purpose;
 use crate::disabled::{DisabledServer, advice};
 use crate::document::Document;
 use crate::error::{ConfigError, Problem};
@@ -41,6 +42,7 @@ pub(crate) fn settings(
     origin: &Path,
     builtins: &Builtins,
     secrets: &Secrets<'_>,
+    purpose: Purpose,
 ) -> Result<Settings, ConfigError> {
     let Document { file, sections, source_map, mut shown, problems, absent, removed, .. } = document;
     let mut resolver = Resolver {
@@ -54,6 +56,7 @@ pub(crate) fn settings(
         default_env: BTreeMap::new(),
         disabled: Vec::new(),
         origin,
+        purpose,
     };
     let mut settings = resolver.file(file, &sections);
     for server in &mut settings.servers {
@@ -112,6 +115,8 @@ struct Resolver<'a> {
     disabled: Vec<DisabledServer>,
     /// The configuration.
     origin: &'a Path,
+    /// What the settings are for.
+    purpose: Purpose,
 }
 
 /// No machine has more connections or calls at once.
@@ -246,6 +251,7 @@ impl Resolver<'_> {
             |field: &str| self.removed.iter().any(|path| path.first().is_some_and(|first| first == field));
         let is_known =
             !["listen", "auth", "tls", "trusted_proxies", "public_url"].into_iter().any(could_not_be_read);
+        let is_known = is_known && self.purpose == Purpose::Serving;
         let address = listen.address.parse::<ListenAddress>();
         if let (true, Ok(Err(error))) =
             (is_known, address.map(|address| check_exposure(&address, listen, auth)))

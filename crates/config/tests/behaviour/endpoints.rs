@@ -58,6 +58,7 @@ fn names_that_lead_elsewhere() {
         ("\"\"", "an endpoint needs a name"),
         ("mcp", "/mcp is the path of the default endpoint: choose another name"),
         ("memory", "/memory is a page of a built-in server: choose another name"),
+        ("default", "/default is kept for the gateway itself"),
         ("sse", "/sse is kept for the gateway itself"),
         ("messages", "/messages is kept for the gateway itself"),
         ("health", "/health is kept for the gateway itself"),

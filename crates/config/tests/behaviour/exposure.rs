@@ -153,3 +153,17 @@ fn what_is_worth_a_note() {
     assert!(notes(&format!("{null}{AUTH}")).contains("allow_origins has \"null\""));
     assert!(!notes(null).contains("allow_origins"));
 }
+
+#[test]
+fn whoever_does_not_serve_it_can_read_it_all_the_same() {
+    let folder = crate::folder::Folder::new();
+    let file = folder.write("tidegate.toml", "listen = \"0.0.0.0:8765\"\n");
+    let load = |serves: bool| match serves {
+        true => tidegate_config::Config::load(&file, &crate::builtins(), &crate::env),
+        false => tidegate_config::Config::load_unserved(&file, &crate::builtins(), &crate::env),
+    };
+    assert!(load(true).is_err());
+    assert_eq!(load(false).unwrap().listen.address, "0.0.0.0:8765");
+    folder.write("tidegate.toml", "[auth]\n");
+    assert!(load(false).is_err(), "other mistakes are mistakes");
+}
