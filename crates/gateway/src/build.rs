@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use futures_util::future::join_all;
-use tidegate_client::{AppError, Audience};
+use tidegate_client::{AppError, Audience, Instances};
 use tidegate_config::{DisabledServer, Settings, ToolSettings, check_server_name};
 use tidegate_protocol::{Object, Profile};
 use tidegate_service::events::{self, Event, ServerLeft};
@@ -42,6 +42,8 @@ pub(crate) struct State {
     pub(crate) tools: ToolSettings,
     /// What there is at which endpoint.
     pub(crate) endpoints: Arc<Endpoints>,
+    /// Whether everybody is authenticated.
+    pub(crate) is_authenticated: bool,
     /// The servers of the configuration that are not used.
     pub(crate) disabled: Vec<DisabledServer>,
     /// Whose numbers clients look for in the gateway's own errors.
@@ -58,6 +60,7 @@ impl State {
             views: ViewCache::default(),
             tools: settings.tools.clone(),
             endpoints,
+            is_authenticated: settings.auth.is_some(),
             disabled: settings.disabled.clone(),
             errors: settings.errors,
         }
@@ -117,6 +120,14 @@ impl Router {
             };
             let client =
                 (self.dial)(server)?.sealer(sealer.scoped(&server.name)).on_session_log(heard).lazy()?;
+            // A choice that is made on purpose, and that matters only where there are several users.
+            if settings.auth.is_some() && server.options.sessions.instances == Instances::One {
+                tracing::warn!(
+                    "The server {:?} has one session for all users (instances = \"one\"): what it remembers of one of them it \
+                     may tell another. \"per-user\" gives each their own.",
+                    server.name
+                );
+            }
             let known = disk_cache::load(settings.state_dir.as_deref(), server);
             let mount = Mount::new(server.clone(), client, known, self.id.clone());
             new.push(mount.clone());
@@ -314,7 +325,9 @@ impl Router {
         let errors = building.settings.errors;
         let disabled = building.settings.disabled.clone();
         let views = ViewCache::default();
-        let now = Arc::new(State { mounts, snapshot, views, tools, endpoints, disabled, errors });
+        let is_authenticated = building.settings.auth.is_some();
+        let now =
+            Arc::new(State { mounts, snapshot, views, tools, endpoints, is_authenticated, disabled, errors });
         self.state.store(now.clone());
         let mut notices: Vec<Notice> = different.into_iter().map(Kind::notice).collect();
         notices.dedup();

@@ -2,7 +2,7 @@
 //! changes of resources and tasks come from their servers.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use bytestring::ByteString;
@@ -164,8 +164,8 @@ pub(crate) async fn answer(router: &Arc<Router>, call: &Call) -> Result<Reply, E
     let acknowledged = filter.to_json();
     router.subscribers.add(filter, events.clone(), followed(&call.context));
     let followers = interests.into_iter().map(|(mount, interests)| {
-        let follower =
-            Follower { mount, interests, context: followed(&call.context), events: events.clone() };
+        let (context, events) = (followed(&call.context), events.clone());
+        let follower = Follower { router: Arc::downgrade(router), mount, interests, context, events };
         let (opened, open) = oneshot::channel();
         tokio::spawn(follower.follow(opened));
         open
@@ -222,6 +222,7 @@ impl Interests {
 
 /// Brings a caller what happens at one server, for as long as both are there.
 struct Follower {
+    router: Weak<Router>,
     mount: Arc<Mount>,
     interests: Interests,
     context: Context,
@@ -287,8 +288,21 @@ impl Follower {
     }
 
     fn pass_on(&self, notice: Notice) {
-        if let Some(notice) = self.interests.translate(self.mount.name(), notice) {
+        let notice = self.interests.translate(self.mount.name(), notice);
+        if let Some(notice) = notice.filter(|notice| self.is_seen(notice)) {
             self.events.push(notice);
+        }
+    }
+
+    /// Whether the caller still sees what has changed: the configuration may be another one than when it subscribed.
+    fn is_seen(&self, notice: &Notice) -> bool {
+        let Some(router) = self.router.upgrade() else { return false };
+        let (state, server) = (router.state.load(), self.mount.name());
+        let endpoint = state.endpoints.of(&self.context);
+        match notice {
+            Notice::ResourceUpdated(uri) => router.views.may_read(&state, &self.context, uri, &self.mount),
+            Notice::ResourcesChanged => endpoint.is_none_or(|endpoint| endpoint.has_resources_of(server)),
+            _ => endpoint.is_none_or(|endpoint| endpoint.has_server(server)),
         }
     }
 }

@@ -20,7 +20,10 @@ use crate::listen::{self, Subscribers};
 use crate::mount::Mount;
 use crate::snapshot::Table;
 use crate::view::{OfferKind, Views};
-use crate::{batch, complete, discover, extensions, links, list_request, questions, search, tasks, unlisted};
+use crate::{
+    batch, complete, discover, extensions, links, list_request, merged_list, questions, search, tasks,
+    unlisted,
+};
 
 /// Names the server that a method without a route of its own is for, in `_meta`.
 pub(crate) const SERVER: &str = "dev.tidegate/server";
@@ -272,7 +275,12 @@ impl Router {
             return Err(down(&mount));
         }
         let (method, recipient) = (call.method.clone(), Recipient::of(&call.context));
-        let reply = mount.call(call).await;
+        let reply = match mount.call(call).await {
+            Reply::Complete(result) if self.is_kept_private(&method) => {
+                Reply::Complete(merged_list::for_one_caller(result))
+            }
+            reply => reply,
+        };
         Ok(match reply {
             Reply::Complete(result) if method.may_ask() && links::may_hold(result.as_str()) => {
                 Reply::Complete(self.with_offered_uris(&mount, &method, &recipient, result))
@@ -281,6 +289,15 @@ impl Router {
             Reply::Task(task) => Reply::Task(tasks::sealed(self, &mount, &recipient, &task)),
             reply => reply,
         })
+    }
+
+    /// Whether no shared cache may keep what a method brings: what one of those brings who were let in is not for everybody.
+    fn is_kept_private(&self, method: &Method) -> bool {
+        match method {
+            Method::ResourcesRead => self.state.load().is_authenticated,
+            Method::Other(name) => extensions::is_of_resources(name) && self.state.load().is_authenticated,
+            _ => false,
+        }
     }
 
     /// Notes the addresses in a result, and changes those that are offered under others.

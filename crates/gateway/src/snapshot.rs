@@ -144,6 +144,9 @@ impl Snapshot {
         let other_tools = other.map(|mode| search::shown(&tool_table, tools, mode)).unwrap_or_default();
         let finish = |kind, entries: &[Listed]| {
             let (until, private) = good(sources, kind);
+            // 2026-07-28 server/utilities/caching: what is public, a shared cache may serve to anybody, also to those whom the
+            // gateway would refuse.
+            let private = private || settings.auth.is_some();
             let definitions = entries.iter().map(|entry| &entry.definition);
             MergedList::new(kind, definitions, tools.page_bytes).good(until, private)
         };

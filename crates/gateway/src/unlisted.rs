@@ -50,7 +50,7 @@ pub(crate) async fn definition(router: &Arc<Router>, call: &Call) -> Result<Repl
             }
         }
     }
-    let list = MergedList::new(Kind::Tools, found.iter(), usize::MAX);
+    let list = MergedList::new(Kind::Tools, found.iter(), usize::MAX).for_one_caller();
     Ok(Reply::Complete(list.page(0, call.context.revision, Instant::now(), &router.info, |_| String::new())))
 }
 

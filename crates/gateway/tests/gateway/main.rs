@@ -31,6 +31,7 @@ mod skills;
 mod tasks;
 mod times;
 mod union;
+mod upstream;
 mod views;
 
 /// Not a test: what the server processes of the tests run. They are this very program, started again.

@@ -84,6 +84,31 @@ async fn a_change_is_told_where_it_can_be_seen() {
 }
 
 #[tokio::test]
+async fn what_is_not_there_any_more_is_not_told_of() {
+    let reef = server("reef");
+    let before = world(&[("reef", reef.clone()), ("vault", server("vault"))]);
+    let mut all = before.clone();
+    all.endpoints = vec![endpoint("all"), endpoint("some")];
+    let gateway = started(all.clone()).await;
+    let follow = async |at: &str| {
+        let wanted = json!({"notifications": {"resourceSubscriptions": ["reef://1"]}});
+        match modern().at(at).ask(&gateway, "subscriptions/listen", wanted).await {
+            Reply::Subscription(open) => open.events,
+            other => panic!("{other:?}"),
+        }
+    };
+    let (everything, some) = (follow("all").await, follow("some").await);
+    all.endpoints[1].resources = patterns(["vault://*"]);
+    gateway.reload(all).await.unwrap();
+    reef.handle().resource_updated("reef://1");
+    let updated = Notice::ResourceUpdated("reef://1".into());
+    assert_eq!(told_until(&everything, updated.clone()).await, [updated]);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(some.try_next(), None);
+    gateway.close().await;
+}
+
+#[tokio::test]
 async fn a_reload_changes_what_is_there() {
     let servers = [("reef", server("reef")), ("vault", server("vault"))];
     let mut before = world(&servers);

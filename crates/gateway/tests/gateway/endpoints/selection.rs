@@ -1,10 +1,12 @@
 //! What an endpoint selects is there, and nothing else is: in no list, and unknown when it is named.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tidegate_config::Patterns;
 use tidegate_gateway::{Gateway, Offer, OfferKind, Settings, ViewKey, Visibility};
 use tidegate_protocol::Symbol;
-use tidegate_server::{Cx, Prompt, PromptArgs, Resource, ResourceTemplate, Server, Vars};
+use tidegate_server::{CacheHint, Cx, Prompt, PromptArgs, Resource, ResourceTemplate, Scope, Server, Vars};
 use tidegate_service::{Context, Reply};
 
 use super::patterns;
@@ -20,6 +22,7 @@ fn two_of_each(name: &'static str) -> Server {
     };
     let memo = |at: &str| Resource::text(format!("{name}://{at}"), at, at);
     Server::new(name, "1")
+        .cache(CacheHint { ttl: Duration::from_secs(60), scope: Scope::Public })
         .instructions(format!("How to use {name}"))
         .tool(says("read", "read"))
         .tool(says("write", "written"))
@@ -264,6 +267,38 @@ async fn old_clients_find_the_tools_of_the_endpoint_in_the_capabilities() {
     gateway.close().await;
 }
 
+#[tokio::test]
+async fn what_may_be_cached_and_for_whom() {
+    let scopes = async |gateway: &Gateway, caller: Caller| {
+        let mut scopes = Vec::new();
+        for (method, params) in [
+            ("tools/list", json!({})),
+            ("prompts/list", json!({})),
+            ("resources/list", json!({})),
+            ("resources/templates/list", json!({})),
+            ("resources/read", json!({"uri": "reef://one"})),
+        ] {
+            scopes.push(caller.get(gateway, method, params).await["cacheScope"].as_str().unwrap().to_owned());
+        }
+        scopes
+    };
+    let gateway = started(world()).await;
+    let everything = scopes(&gateway, modern()).await;
+    assert!(everything.iter().all(|scope| scope == "public"), "{everything:?}");
+    for at in ["reef", "some"] {
+        assert_eq!(scopes(&gateway, modern().at(at)).await, everything, "the same for everybody at {at}");
+    }
+    gateway.close().await;
+    let mut settings = world();
+    settings.auth = Some(tidegate_config::AuthSettings::default());
+    let gateway = started(settings).await;
+    for caller in [modern(), modern().at("reef"), modern().at("some")] {
+        let scopes = scopes(&gateway, caller).await;
+        assert!(scopes.iter().all(|scope| scope == "private"), "{scopes:?}");
+    }
+    gateway.close().await;
+}
+
 /// Guests do not read.
 struct Guests;
 
@@ -287,6 +322,8 @@ async fn what_an_application_hides_is_hidden_at_every_endpoint() {
     assert_eq!(guest.at("reef").list(&gateway, "tools/list").await, ["reef_write"]);
     assert_eq!(guest.at("some").list(&gateway, "tools/list").await, [""; 0]);
     assert_eq!(ann.at("some").list(&gateway, "tools/list").await, ["reef_read"]);
+    let theirs = guest.at("reef").get(&gateway, "tools/list", json!({})).await;
+    assert_eq!(theirs["cacheScope"], "private", "it depends on who asks");
     for tool in ["reef_read", "vault_write"] {
         let error = guest.at("reef").fails(&gateway, "tools/call", json!({"name": tool})).await;
         assert_eq!(error.symbol(), Symbol::ToolNotFound, "{tool}");
