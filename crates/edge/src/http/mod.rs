@@ -31,6 +31,7 @@ mod with_claims;
 pub(crate) use modern_post::modern_only;
 mod http_sse;
 mod pages;
+mod peer;
 mod places;
 mod post;
 mod respond;
@@ -41,6 +42,9 @@ mod sessions;
 mod settings;
 mod site;
 mod stall;
+#[cfg(feature = "tls")]
+mod tls;
+mod trusted_proxies;
 mod watch;
 
 use std::convert::Infallible;
@@ -61,6 +65,9 @@ pub use serve::{Listeners, serve, serve_door};
 pub use session_id::SessionSealer;
 pub use settings::Settings;
 pub use site::Site;
+#[cfg(feature = "tls")]
+pub use tls::{TlsCertificate, TlsError};
+pub use trusted_proxies::{InvalidNetwork, TrustedProxies};
 
 /// Anything that answers HTTP requests here. Implemented by every fitting `tower::Service`; always ready.
 pub trait HttpService:
