@@ -183,7 +183,7 @@ pub(crate) fn checked(what: &'static str, address: &str) -> Result<Url, SetupErr
 /// A client that goes to the host of `home`, wherever that is, and else to public ones only.
 pub(crate) fn guarded(home: &Url, settings: tidegate_web::Settings) -> Web {
     let guard = Guard::public().or_host(home.host_str().unwrap_or_default());
-    Web::new(tidegate_web::Settings { guard, idle: 1, ..settings })
+    Web::new(tidegate_web::Settings { guard, ..settings })
 }
 
 fn advice(error: &tidegate_web::Error) -> &'static str {

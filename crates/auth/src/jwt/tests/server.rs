@@ -34,6 +34,9 @@ struct State {
     /// Head and body of each request, in their order.
     requests: Vec<String>,
     away: bool,
+    /// How many are being answered, and how many were at most.
+    at_once: usize,
+    most_at_once: usize,
 }
 
 pub(crate) struct Server {
@@ -69,6 +72,11 @@ impl Server {
         self.state.lock().unwrap().requests.clone()
     }
 
+    /// How many requests were being answered at the same time, at most.
+    pub(crate) fn most_at_once(&self) -> usize {
+        self.state.lock().unwrap().most_at_once
+    }
+
     /// How many requests for a path there were.
     pub(crate) fn hits(&self, path: &str) -> usize {
         self.requests().iter().filter(|head| head.split(' ').nth(1) == Some(path)).count()
@@ -100,12 +108,16 @@ async fn serve(mut stream: TcpStream, state: Arc<Mutex<State>>) -> Option<()> {
     let answer = {
         let mut state = state.lock().unwrap();
         state.requests.push(text);
+        state.at_once += 1;
+        state.most_at_once = state.most_at_once.max(state.at_once);
         if state.away {
+            state.at_once -= 1;
             return None;
         }
         state.answers.get(&path).cloned().unwrap_or_else(|| Answer::status(404))
     };
     tokio::time::sleep(answer.after).await;
+    state.lock().unwrap().at_once -= 1;
     let Answer { status, headers, body, .. } = answer;
     let length = body.len();
     let head =
