@@ -1,5 +1,7 @@
 //! Who calls: API keys, JWT access tokens, opaque tokens, and what an OAuth 2.1 protected resource tells its clients.
 
+pub mod introspection;
+pub mod jwt;
 pub mod keys;
 mod refusal;
 mod tenant_name;
