@@ -13,7 +13,7 @@ use tidegate_client::{Authorizer, Challenge, Client, EraChoice};
 use tidegate_edge::{Eras, http};
 use tidegate_gateway::{Gateway, ServerSettings, Source};
 use tidegate_protocol::Error;
-use tidegate_service::Principal;
+use tidegate_service::{Claims, Principal};
 
 use crate::front::{ask, meta};
 use crate::rig::{Caller, at, endpoint, legacy, modern, settings, started};
@@ -161,10 +161,8 @@ async fn servers_are_not_told_who_calls_or_where() {
         settings.endpoints = vec![endpoint("inbound-endpoint")];
         let gateway = started(settings).await;
         for base in [modern(), legacy()] {
-            let caller = named("inbound-subject", "inbound-tenant", base).at("inbound-endpoint");
-            let mut claims = tidegate_service::Claims::default();
-            claims.roles = vec!["inbound-role".into()];
-            let mut caller = caller;
+            let mut caller = named("inbound-subject", "inbound-tenant", base).at("inbound-endpoint");
+            let claims = Claims { roles: vec!["inbound-role".into()], ..Claims::default() };
             caller.0.extensions.insert(Arc::new(claims));
             caller.call(&gateway, "r_session").await;
         }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 use tidegate_gateway::{Gateway, ServerSettings};
-use tidegate_protocol::{Json, Limits, Method, Params, Symbol};
+use tidegate_protocol::{Json, Limits, Method, Params};
 use tidegate_server::{Cx, PageRequest, Resource, ResourcePage, Server, Tool, ToolError};
 use tidegate_service::{Call, Door, Notice, Reply};
 
