@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ::http::header::{CACHE_CONTROL, WWW_AUTHENTICATE};
-use ::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
+use ::http::header::{CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE};
 use ::http::{HeaderValue, Response};
 use axum::body::Body;
 use tidegate_protocol::{Error, Json, Symbol};
