@@ -66,7 +66,7 @@ pub(crate) struct Shared {
     generations: Generations,
     pub(crate) refused: RefusedLogins,
     on_revoked: Mutex<Vec<OnRevoked>>,
-    state_dir: PathBuf,
+    state_dir: Option<PathBuf>,
     /// One reload at a time.
     reloading: Mutex<()>,
 }
@@ -92,15 +92,16 @@ pub(crate) struct Generations {
 
 impl Authenticator {
     /// Begins to authenticate for these resources, of which one is the default endpoint. Must be called inside a runtime of tokio:
-    /// a task looks at the file of keys for as long as there is a handle. Which keys were used is written to `state_dir`.
+    /// a task looks at the file of keys for as long as there is a handle. Which keys were used is written to
+    /// `state_dir`, if there is one.
     ///
     /// # Errors
     ///
     /// When the file of keys or an issuer cannot be used.
-    pub fn start(
+    pub fn start<'a>(
         settings: &AuthSettings,
         resources: Vec<ProtectedResource>,
-        state_dir: &Path,
+        state_dir: impl Into<Option<&'a Path>>,
     ) -> Result<Authenticator, AuthError> {
         let (state, keys) = prepare(settings, resources, &Issuers::default())?;
         let (watcher, table) = keys.map(|(watcher, table)| (watcher, Arc::new(table))).unzip();
@@ -114,7 +115,7 @@ impl Authenticator {
             generations: Generations::default(),
             refused: RefusedLogins::default(),
             on_revoked: Mutex::default(),
-            state_dir: state_dir.to_owned(),
+            state_dir: state_dir.into().map(Path::to_owned),
             reloading: Mutex::default(),
         });
         tokio::spawn(look_again_and_again(Arc::downgrade(&shared)));
@@ -327,7 +328,10 @@ impl Shared {
                 Source::Token(_) => false,
             });
         }
-        if is_time_to_write && let Err(error) = LastUse::write(&self.state_dir, &table) {
+        if is_time_to_write
+            && let Some(dir) = &self.state_dir
+            && let Err(error) = LastUse::write(dir, &table)
+        {
             tracing::debug!(%error, "when keys were last used cannot be written");
         }
     }
