@@ -10,6 +10,7 @@ mod rig;
 mod server;
 
 mod add;
+mod authentication;
 mod backup;
 mod calls;
 mod check;

@@ -3,10 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use tidegate_auth::keys::{KeyFile, KeyFileError};
-use tidegate_config::{Config, EndpointSettings, Settings};
+use tidegate_config::{Config, EndpointSettings};
 
 use super::{DEFAULT_ENDPOINT, Place};
-use crate::builtins::registry;
 use crate::commands::failure::Failure;
 use crate::commands::{configuration, near, output};
 use crate::term::clean;
@@ -32,7 +31,8 @@ impl KeysFile {
             (None, Some(_)) => Config::find(None),
             (explicit, _) => Some(configuration::existing(explicit.as_deref())?),
         };
-        let settings = config.as_deref().map(load).transpose();
+        // To be served, it may need the keys first.
+        let settings = config.as_deref().map(configuration::load_unserved).transpose();
         let settings = match settings {
             // Nothing of it is needed.
             Err(_) if place.config.is_none() && place.file.is_some() => None,
@@ -105,11 +105,6 @@ impl KeysFile {
             None => Failure::usage(&error).advise("tidegate keys list shows the keys."),
         }
     }
-}
-
-/// A configuration that nobody serves now: to be served, it may need the keys first.
-fn load(config: &Path) -> Result<Settings, Failure> {
-    Ok(Config::load_unserved(config, &registry().builtins, &configuration::environment)?)
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {

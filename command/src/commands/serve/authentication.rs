@@ -1,7 +1,5 @@
 //! [`Authentication`]: who may call over HTTP, as the configuration says now.
 
-use std::path::PathBuf;
-
 use tidegate_auth::{AuthError, Authenticator, ProtectedResource, ScopeGateLayer};
 use tidegate_config::{AuthSettings, EndpointSettings, Settings};
 
@@ -20,9 +18,8 @@ impl Authentication {
     pub(super) fn start(settings: &Settings, origin: &str) -> Result<Option<Authentication>, AuthError> {
         let Some(auth) = &settings.auth else { return Ok(None) };
         let path = &settings.listen.path;
-        let resources = resources(auth, &settings.endpoints, origin, path);
-        let state_dir: Option<PathBuf> = settings.state_dir.clone();
-        let authenticator = Authenticator::start(auth, resources, state_dir)?;
+        let resources = resources(&settings.endpoints, origin, path);
+        let authenticator = Authenticator::start(auth, resources, settings.state_dir.as_deref())?;
         Ok(Some(Authentication { authenticator, origin: origin.to_owned(), path: path.clone() }))
     }
 
@@ -32,7 +29,7 @@ impl Authentication {
         auth: &AuthSettings,
         endpoints: &[EndpointSettings],
     ) -> Result<(), AuthError> {
-        self.authenticator.reload(auth, resources(auth, endpoints, &self.origin, &self.path))
+        self.authenticator.reload(auth, resources(endpoints, &self.origin, &self.path))
     }
 
     pub(super) fn authenticator(&self) -> &Authenticator {
@@ -46,12 +43,7 @@ impl Authentication {
 }
 
 /// What tokens can be for.
-fn resources(
-    _auth: &AuthSettings,
-    endpoints: &[EndpointSettings],
-    origin: &str,
-    path: &str,
-) -> Vec<ProtectedResource> {
+fn resources(endpoints: &[EndpointSettings], origin: &str, path: &str) -> Vec<ProtectedResource> {
     let resource = |endpoint: Option<&str>, path: String, audience: &[String]| ProtectedResource {
         endpoint: endpoint.map(Into::into),
         url: format!("{origin}{path}"),

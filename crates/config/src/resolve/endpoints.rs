@@ -50,10 +50,7 @@ impl Resolver<'_> {
             self.wrong(&["endpoints", &name, "instructions"], "must be a text, and is empty");
         }
         EndpointSettings {
-            path: match path {
-                "/" => format!("/{name}"),
-                path => format!("/{name}{path}"),
-            },
+            path: EndpointSettings::path_beside(&name, path),
             servers: chosen,
             tools,
             prompts,
