@@ -34,6 +34,7 @@ mod pages;
 mod peer;
 mod places;
 mod post;
+mod reader;
 mod respond;
 mod revive;
 mod serve;
