@@ -28,7 +28,7 @@ pub(crate) fn call(
     request: Request,
     meta: Meta,
     edge: &EdgeSettings,
-    identity: Identity,
+    caller: Identity,
 ) -> Result<Call, Error> {
     let revision = meta.revision(edge.eras.revisions())?;
     if request.method == Method::Listen && request.params.as_str().len() > MAX_LISTEN {
@@ -55,7 +55,7 @@ pub(crate) fn call(
         is_admitted: false,
         extensions: Extensions::default(),
     });
-    context.identify(identity);
+    context.identify(caller);
     Ok(Call { method: request.method, params: request.params, context })
 }
 

@@ -52,3 +52,15 @@ async fn a_tool_that_needs_more_names_all_that_it_needs() {
         assert_eq!(gateway.tool("fs_write").bearer(&enough).send().await.status, 200, "{name}");
     }
 }
+
+#[tokio::test]
+async fn with_keys_alone_scopes_are_named_too() {
+    let gateway = Gateway::start(|auth| {
+        scopes(auth);
+        auth.introspection.clear();
+    })
+    .await;
+    let none = gateway.key(key("none", Some(&[]))).await;
+    let told = gateway.tool("who").bearer(&none).challenge().await;
+    assert!(told.starts_with("403 Bearer scope=\"mcp\", error=\"insufficient_scope\""), "{told}");
+}

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::http_headers::HttpHeaders;
 use super::places::Places;
+use super::reader::Reader;
 use super::respond;
 use super::sessions::Sessions;
 use super::settings::Settings;
@@ -100,6 +101,11 @@ pub(super) fn identity<B>(request: &Request<B>) -> Identity {
 impl<D: Door> Shared<D> {
     async fn answer(self: Arc<Self>, request: Request<Body>) -> Response<Body> {
         let identity = identity(&request);
+        let reader = Reader::of(&identity.principal);
+        reader.counted(self.answer_to(request, identity).await)
+    }
+
+    async fn answer_to(self: Arc<Self>, request: Request<Body>, identity: Identity) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let headers = HttpHeaders::read(&parts.headers);
         let eras = self.settings.edge.eras;

@@ -8,7 +8,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use tidegate_protocol::{Error, Id, Incoming, Message, Method, Revision, Symbol, sse};
-use tidegate_service::budget::Purpose;
+use tidegate_service::budget::{Budget, Purpose};
 use tidegate_service::{Door, Identity, Principal, wire_trace};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -118,9 +118,10 @@ fn open<D: Door>(old: Arc<Old<D>>, request: &Request<Body>) -> Response<Body> {
         Ok(place) => place,
         Err(error) => return respond::refused(503, &error),
     };
+    let share = Budget::of_process().share_of(&identity.principal);
     let connection = Arc::new(Connection {
         identity,
-        log: EventLog::for_one_reader(old.shared.settings.kept_bytes),
+        log: EventLog::for_one_reader(old.shared.settings.kept_bytes, share),
         client: OnceCell::new(),
         over: CancellationToken::new(),
         running: TaskTracker::new(),
@@ -207,7 +208,7 @@ async fn message<D: Door>(old: Arc<Old<D>>, request: Request<Body>) -> Response<
     let asked = || connection.client.get().is_some_and(|client| client.is_asked());
     let purpose = || if asked() { Purpose::Answer } else { Purpose::NewWork };
     let limit = settings.edge.limits.max_bytes;
-    let bytes = match body::read(body, limit, settings.request_within, purpose).await {
+    let bytes = match body::read(body, &identity.principal, limit, settings.request_within, purpose).await {
         Ok(bytes) => bytes,
         Err(response) => return response,
     };

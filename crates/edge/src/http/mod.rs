@@ -31,8 +31,10 @@ mod with_claims;
 pub(crate) use modern_post::modern_only;
 mod http_sse;
 mod pages;
+mod peer;
 mod places;
 mod post;
+mod reader;
 mod respond;
 mod revive;
 mod serve;
@@ -41,6 +43,9 @@ mod sessions;
 mod settings;
 mod site;
 mod stall;
+#[cfg(feature = "tls")]
+mod tls;
+mod trusted_proxies;
 mod watch;
 
 use std::convert::Infallible;
@@ -61,6 +66,9 @@ pub use serve::{Listeners, serve, serve_door};
 pub use session_id::SessionSealer;
 pub use settings::Settings;
 pub use site::Site;
+#[cfg(feature = "tls")]
+pub use tls::{TlsCertificate, TlsError};
+pub use trusted_proxies::{InvalidNetwork, TrustedProxies};
 
 /// Anything that answers HTTP requests here. Implemented by every fitting `tower::Service`; always ready.
 pub trait HttpService:

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tidegate_protocol::Error;
 use tidegate_service::Principal;
-use tidegate_service::budget::Spare;
+use tidegate_service::budget::{Budget, Spare};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
@@ -118,10 +118,11 @@ impl Sessions {
         is_revived: bool,
     ) -> Arc<Session> {
         self.sweep_regularly();
+        let share = Budget::of_process().share_of(&client.principal);
         let record = key.map(|key| self.store.record(key, &client.principal));
         Arc::new(Session {
             client: Arc::new(client.remembered(record)),
-            streams: Streams::new(self.kept_streams, self.kept_bytes),
+            streams: Streams::new(self.kept_streams, self.kept_bytes, share),
             is_revived,
             feed: Mutex::default(),
             unread: AtomicBool::new(false),
@@ -220,6 +221,12 @@ impl Sessions {
 impl Spare for Sessions {
     fn let_go(&self) {
         for open in self.all().values() {
+            open.session.streams.let_go();
+        }
+    }
+
+    fn let_go_of(&self, principal: &Principal) {
+        for open in self.all().values().filter(|open| open.session.client.principal == *principal) {
             open.session.streams.let_go();
         }
     }

@@ -9,6 +9,9 @@ use tokio_util::sync::CancellationToken;
 use super::endpoint_path::EndpointPath;
 use super::pages::Page;
 use super::session_id::SessionSealer;
+#[cfg(feature = "tls")]
+use super::tls::TlsCertificate;
+use super::trusted_proxies::TrustedProxies;
 use crate::edge_settings::{EdgeSettings, Eras};
 
 /// Settings of the endpoint. The defaults are those of a server on the user's own machine.
@@ -56,6 +59,14 @@ pub struct Settings {
     pub pages: Arc<[Page]>,
     /// Also serve the HTTP+SSE transport of 2024-11-05 at `/sse` and `/messages`. Default off.
     pub http_sse: bool,
+    /// The certificate of a socket that is served over TLS. Default none: plain HTTP.
+    #[cfg(feature = "tls")]
+    pub tls: Option<Arc<TlsCertificate>>,
+    /// The proxies that are believed when they say whom they forward a request for, when serving a socket: see
+    /// [`ClientAddress`](super::ClientAddress). Default none.
+    pub trusted_proxies: TrustedProxies,
+    /// Refuse whoever is not one of these proxies, when serving a socket. Default off.
+    pub only_proxies: bool,
     /// Most connections at once, when serving a socket. Default 8192.
     pub max_connections: usize,
     /// A connection on which nothing is asked for this long is closed, when serving a socket. At the limit of
@@ -93,6 +104,10 @@ impl Default for Settings {
             kept_bytes: 1024 * 1024,
             pages: Arc::default(),
             http_sse: false,
+            #[cfg(feature = "tls")]
+            tls: None,
+            trusted_proxies: TrustedProxies::default(),
+            only_proxies: false,
             max_connections: 8192,
             connection_idle: Duration::from_secs(75),
             request_within: Duration::from_secs(30),

@@ -183,7 +183,7 @@ impl<D: Door> Connection<D> {
     }
 
     fn request(&mut self, request: Request) -> Option<Request> {
-        if let Err(error) = budget::admit(&request) {
+        if let Err(error) = budget::admit(&request, &self.settings.principal) {
             let revision = self.client.as_ref().map(|client| client.revision);
             self.out.line(&wire::error(Some(&request.id), &error, revision));
             return None;
