@@ -152,6 +152,12 @@ impl KeyFile {
         if let Some(end) = new.expires_ms {
             table["expires"] = time(end);
         }
+        if self.keys.is_empty() {
+            // What was written above no key is above the first one.
+            let comment = self.document.trailing().as_str().unwrap_or_default().to_owned();
+            self.document.set_trailing("");
+            table.decor_mut().set_prefix(comment);
+        }
         self.tables().push(table);
         let shared = |list: Vec<String>| list.into_iter().map(Arc::from).collect::<Vec<Arc<str>>>();
         self.keys.push(ApiKey {

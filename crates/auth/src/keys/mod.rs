@@ -38,7 +38,8 @@ pub use key_file::KeyFile;
 pub use key_text::{KEY_PREFIX, is_key};
 pub use last_use::LastUse;
 pub use table::KeyTable;
-#[allow(unused_imports)] // the authenticator comes next
+pub(crate) use table::KeyUse;
+
 pub(crate) use watcher::{KeyWatcher, Loaded};
 
 /// The issuer of the principals that API keys stand for.

@@ -129,10 +129,11 @@ impl KeyTable {
         lost
     }
 
-    /// When a key ends by itself.
-    pub(crate) fn expires_ms(&self, id: &str) -> Option<u64> {
-        let id = KeyId::try_from(id.as_bytes()).ok()?;
-        self.entries.get(&id)?.key.expires_ms
+    /// The ids of those that end by themselves in a span of time, its end included.
+    pub(crate) fn expired_between(&self, after_ms: u64, until_ms: u64) -> Vec<Arc<str>> {
+        let is_due = |end: &u64| *end > after_ms && *end <= until_ms;
+        let due = self.entries.values().filter(|entry| entry.key.expires_ms.as_ref().is_some_and(is_due));
+        due.map(|entry| entry.key.id.clone()).collect()
     }
 
     /// Whether there is a key with this id.
@@ -241,7 +242,7 @@ mod tests {
         // Ann's id with a secret of somebody else.
         let forged = {
             let (_, other) = super::super::key_text::generate();
-            let text = format!("{}{}", &ann.reveal()[..17], &other.reveal()[17..60]);
+            let text = format!("{}{}", &ann.reveal()[..18], &other.reveal()[18..61]);
             super::super::key_text::with_checksum(&text)
         };
         let table = table(&file);
@@ -271,7 +272,8 @@ mod tests {
         // Bob is still somebody: he has another key.
         let lost = after.lost(&before, 2000);
         assert_eq!(lost, [Principal::subject("ann").issued_by(KEYS_ISSUER)]);
-        assert_eq!(after.expires_ms(&ids[2]), Some(7000));
+        assert_eq!(after.expired_between(6999, 7000), [ids[2].clone()]);
+        assert_eq!(after.expired_between(7000, 8000), []);
     }
 
     #[test]

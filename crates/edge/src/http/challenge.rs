@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ::http::header::WWW_AUTHENTICATE;
+use ::http::header::{RETRY_AFTER, WWW_AUTHENTICATE};
 use ::http::{HeaderValue, Response};
 use axum::body::Body;
 use tidegate_protocol::{Error, Symbol};
@@ -57,6 +57,11 @@ impl Challenge {
         Challenge::new(403, Some("insufficient_scope"), why)
     }
 
+    /// Whether the token is good cannot be told right now: 503, and nothing that would make the client get another.
+    pub fn unavailable(why: impl Into<String>) -> Challenge {
+        Challenge::new(503, None, why)
+    }
+
     /// Where the metadata of the protected resource is.
     pub fn resource_metadata(mut self, url: impl Into<String>) -> Challenge {
         self.resource_metadata = Some(url.into());
@@ -73,10 +78,18 @@ impl Challenge {
     pub fn respond(&self) -> Response<Body> {
         let error = Error::new(Symbol::Unauthorized, self.description.clone());
         let mut response = respond::refused(self.status, &error);
+        match self.status {
+            503 => drop(response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"))),
+            _ => self.add_to(&mut response),
+        }
+        response
+    }
+
+    /// Adds the header `WWW-Authenticate` to a response that says the rest.
+    pub fn add_to(&self, response: &mut Response<Body>) {
         if let Ok(value) = HeaderValue::try_from(self.header()) {
             response.headers_mut().insert(WWW_AUTHENTICATE, value);
         }
-        response
     }
 
     fn header(&self) -> String {

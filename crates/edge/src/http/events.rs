@@ -10,7 +10,7 @@ use tidegate_protocol::sse;
 use tidegate_service::budget::{Budget, FREE, Hold};
 use tidegate_service::random;
 
-use crate::legacy::MessageSink;
+use crate::legacy::{MessageSink, Response};
 
 /// How many times more than what is kept for resumption may wait for a first reader.
 const UNREAD_FACTOR: usize = 2;
@@ -43,6 +43,8 @@ struct State {
     done: bool,
     /// The responses alone, for an answer in JSON. Empty once something else was sent.
     responses: usize,
+    /// The scopes that were missing, for an answer in JSON.
+    required_scopes: Option<Vec<String>>,
     /// The connection should be closed although the stream goes on.
     close_requested: bool,
     /// Which reader is the current one; an older one ends.
@@ -61,10 +63,25 @@ pub(super) enum Next {
     End,
 }
 
+/// The responses with which a stream ends.
+pub(super) struct Responses {
+    pub(super) messages: Vec<Vec<u8>>,
+    /// The scopes that the one request would have needed, if it was refused for want of them.
+    pub(super) required_scopes: Option<Vec<String>>,
+}
+
+impl Responses {
+    /// What there is to say to one request.
+    pub(super) fn of_one(response: Option<Response>) -> Responses {
+        let (message, required_scopes) = response.map(|r| (r.message, r.required_scopes)).unzip();
+        Responses { messages: message.into_iter().collect(), required_scopes: required_scopes.flatten() }
+    }
+}
+
 /// What decides between JSON and a stream.
 pub(super) enum Opening {
-    /// Everything that will ever be sent: the responses.
-    Responses(Vec<Bytes>),
+    /// Everything that will ever be sent: the responses, and the scopes that were missing.
+    Responses(Vec<Bytes>, Option<Vec<String>>),
     /// Something else came first.
     Stream,
 }
@@ -141,11 +158,12 @@ impl EventLog {
     }
 
     /// Adds the responses and ends the stream.
-    pub(super) fn finish(&self, responses: Vec<Vec<u8>>) {
+    pub(super) fn finish(&self, responses: Responses) {
         self.change(|state| {
-            state.responses = responses.len();
+            state.responses = responses.messages.len();
+            state.required_scopes = responses.required_scopes;
             state.done = true;
-            for response in responses {
+            for response in responses.messages {
                 state.add(response);
             }
             // Responses are never dropped, however large.
@@ -163,13 +181,14 @@ impl EventLog {
         let mut state = self.state();
         if state.reader > 0 {
             // The client has come for the stream on another connection before this one knew what to say.
-            return Poll::Ready(Opening::Responses(Vec::new()));
+            return Poll::Ready(Opening::Responses(Vec::new(), None));
         }
         if state.done && state.messages.len() == state.responses {
             state.responses = 0;
             state.bytes = 0;
             state.hold = None;
-            return Poll::Ready(Opening::Responses(std::mem::take(&mut state.messages).into()));
+            let responses = std::mem::take(&mut state.messages).into();
+            return Poll::Ready(Opening::Responses(responses, state.required_scopes.take()));
         }
         if !state.messages.is_empty() || state.close_requested || state.done {
             return Poll::Ready(Opening::Stream);
@@ -322,7 +341,7 @@ impl Streams {
     }
 
     /// Adds the responses of a stream and ends it.
-    pub(super) fn finish(&self, log: &EventLog, responses: Vec<Vec<u8>>) {
+    pub(super) fn finish(&self, log: &EventLog, responses: Responses) {
         log.finish(responses);
         self.trim(&mut self.kept());
     }
@@ -396,6 +415,10 @@ mod tests {
         }
     }
 
+    fn response(text: &str) -> Responses {
+        Responses { messages: vec![text.into()], required_scopes: None }
+    }
+
     #[test]
     fn a_reader_that_comes_back_gets_the_rest() {
         let log = EventLog::new(0xab, 3, 1000);
@@ -403,7 +426,7 @@ mod tests {
         let first = log.take_over();
         assert_eq!(next(&log, first, 0), Some(Next::Message(0, Bytes::from_static(b"a"))));
         assert_eq!(next(&log, first, 1), None);
-        log.finish(vec![b"b".to_vec()]);
+        log.finish(response("b"));
         let second = log.take_over();
         assert_eq!(next(&log, first, 1), Some(Next::End), "the old reader ends");
         assert_eq!(next(&log, second, 1), Some(Next::Message(1, Bytes::from_static(b"b"))));
@@ -454,11 +477,11 @@ mod tests {
         let cx = &mut Context::from_waker(Waker::noop());
         let log = EventLog::new(0, 1, 100);
         assert!(log.poll_opening(cx).is_pending());
-        log.finish(vec![b"r".to_vec()]);
-        assert!(matches!(log.poll_opening(cx), Poll::Ready(Opening::Responses(r)) if r == ["r"]));
+        log.finish(response("r"));
+        assert!(matches!(log.poll_opening(cx), Poll::Ready(Opening::Responses(r, None)) if r == ["r"]));
         let log = EventLog::new(0, 1, 100);
         log.send(b"n".to_vec());
-        log.finish(vec![b"r".to_vec()]);
+        log.finish(response("r"));
         assert!(matches!(log.poll_opening(cx), Poll::Ready(Opening::Stream)));
     }
 }

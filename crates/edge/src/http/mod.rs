@@ -15,9 +15,12 @@
 
 mod body;
 mod challenge;
+mod client_address;
 mod cors;
 mod endpoint;
+mod endpoint_path;
 mod events;
+mod extensions;
 mod get;
 mod guard;
 mod http_headers;
@@ -28,6 +31,7 @@ mod with_claims;
 pub(crate) use modern_post::modern_only;
 mod http_sse;
 mod pages;
+mod places;
 mod post;
 mod respond;
 mod revive;
@@ -48,6 +52,9 @@ use tidegate_service::Door;
 use tower::{Layer, Service};
 
 pub use challenge::Challenge;
+pub use client_address::ClientAddress;
+pub use endpoint_path::EndpointPath;
+pub use extensions::{OpenEnded, RequiredScopes};
 pub use guard::{Guard, GuardFuture, GuardLayer};
 pub use pages::Page;
 pub use serve::{Listeners, serve, serve_door};

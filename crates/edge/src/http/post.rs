@@ -97,7 +97,7 @@ impl<D: Door> Shared<D> {
             // 2026-07-28 defines no client notifications over HTTP. What comes is for whoever may know it.
             Incoming::One(Message::Notification(notification)) if is_modern => {
                 if is_for_service(&notification.method) {
-                    self.notifications.forward(&self.door, modern::told(notification, eras, identity));
+                    self.notifications.forward(&self.door, modern::told(notification, &self.edge, identity));
                 }
                 Next::Done(respond::accepted())
             }

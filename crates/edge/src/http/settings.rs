@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::endpoint_path::EndpointPath;
 use super::pages::Page;
 use super::session_id::SessionSealer;
 use crate::edge_settings::{EdgeSettings, Eras};
@@ -15,8 +16,10 @@ use crate::edge_settings::{EdgeSettings, Eras};
 pub struct Settings {
     /// What stdio has too.
     pub edge: EdgeSettings,
-    /// Path of the endpoint. Default `/mcp`.
+    /// Path of the default endpoint, which has no name. Default `/mcp`.
     pub path: String,
+    /// Endpoints beside it, with sessions of their own; calls that come in there carry the name. Default none.
+    pub endpoints: Vec<EndpointPath>,
     /// Host names by which clients may reach the endpoint, besides `localhost`, `127.0.0.1` and `[::1]`. When serving a
     /// socket, those are accepted only on connections over the loopback interface.
     pub hosts: Vec<String>,
@@ -24,7 +27,8 @@ pub struct Settings {
     pub origins: Vec<String>,
     /// Accept any `Host` and `Origin`. Only behind something that checks them. Default off.
     pub any_host: bool,
-    /// Most legacy sessions at once. Default 16384.
+    /// Most legacy sessions at once, at all endpoints together. One authenticated principal may have a quarter of them, and 64
+    /// in any case. Default 16384.
     pub max_sessions: usize,
     /// A legacy session that nobody uses for this long ends. Default 30 minutes.
     pub session_idle: Duration,
@@ -73,6 +77,7 @@ impl Default for Settings {
         Settings {
             edge: EdgeSettings::default(),
             path: "/mcp".to_owned(),
+            endpoints: Vec::new(),
             hosts: Vec::new(),
             origins: Vec::new(),
             any_host: false,
@@ -129,6 +134,12 @@ impl Settings {
     /// Served at this path.
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
+        self
+    }
+
+    /// Also served at `path`, as the endpoint `name`.
+    pub fn endpoint(mut self, name: impl Into<Arc<str>>, path: impl Into<String>) -> Self {
+        self.endpoints.push(EndpointPath::new(name, path));
         self
     }
 

@@ -10,6 +10,8 @@ mod bounds;
 mod connections;
 mod cors;
 mod disconnects;
+mod endpoints;
+mod extensions;
 mod guard;
 mod http_sse;
 mod leaks;
