@@ -283,3 +283,18 @@ impl Admitted {
         response.map(|body| Body::new(AuthorizedBody::new(body, self, is_open_ended)))
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A request that was let in at the default endpoint.
+    pub(crate) fn admitted(
+        credential: Arc<Credential>,
+        authenticator: &Authenticator,
+        again: Option<(Authenticator, Arc<str>)>,
+    ) -> Admitted {
+        let resource = authenticator.state().resources[0].clone();
+        Admitted { credential, resource, again }
+    }
+}
