@@ -151,7 +151,11 @@ impl Visit {
         }
         if !credential.has_scopes {
             let why = "The token lacks a scope that everything here needs";
-            return Err(self.refuse(Some("insufficient_scope"), Challenge::insufficient_scope(why)));
+            let challenge = Challenge::insufficient_scope(why);
+            return Err(self.refuse(
+                Some("insufficient_scope"),
+                self.resource.with_scopes(challenge, self.resource.base_scopes()),
+            ));
         }
         let again = text.filter(|_| credential.verified.recheck_ms.is_some());
         let again = again.map(|text| (self.authenticator, text));
@@ -269,7 +273,7 @@ impl Admitted {
         {
             let challenge =
                 Challenge::insufficient_scope("The token lacks a scope that this operation needs");
-            self.resource.with_scopes(challenge, scopes.into_iter()).add_to(&mut response);
+            self.resource.with_scopes(challenge, scopes).add_to(&mut response);
         }
         // What is complete is on its way already.
         if response.body().size_hint().exact().is_some() {
@@ -277,5 +281,20 @@ impl Admitted {
         }
         let is_open_ended = response.extensions().get::<OpenEnded>().is_some();
         response.map(|body| Body::new(AuthorizedBody::new(body, self, is_open_ended)))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A request that was let in at the default endpoint.
+    pub(crate) fn admitted(
+        credential: Arc<Credential>,
+        authenticator: &Authenticator,
+        again: Option<(Authenticator, Arc<str>)>,
+    ) -> Admitted {
+        let resource = authenticator.state().resources[0].clone();
+        Admitted { credential, resource, again }
     }
 }

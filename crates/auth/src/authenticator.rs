@@ -14,8 +14,9 @@ use crate::auth_error::AuthError;
 use crate::authenticate::Authenticate;
 use crate::cache::{Cache, Digest};
 use crate::credential::{Credential, Credentials, End, Source};
+use crate::inactive::Inactive;
 use crate::issuers::Issuers;
-use crate::keys::{DEFAULT_ENDPOINT, KeyTable, KeyWatcher, LastUse, Loaded, is_key};
+use crate::keys::{ApiKey, DEFAULT_ENDPOINT, KeyTable, KeyWatcher, LastUse, Loaded, is_key};
 use crate::refusal::Refusal;
 use crate::refused_logins::RefusedLogins;
 use crate::resource::{ProtectedResource, Resource};
@@ -62,12 +63,15 @@ pub(crate) struct Shared {
     keys: ArcSwapOption<KeyTable>,
     watcher: Mutex<Option<KeyWatcher>>,
     cache: Cache,
+    inactive: Inactive,
     credentials: Credentials,
     generations: Generations,
     pub(crate) refused: RefusedLogins,
     on_revoked: Mutex<Vec<OnRevoked>>,
     state_dir: Option<PathBuf>,
     /// One reload at a time.
+    state_dir: PathBuf,
+    /// One change of the keys or of anything else at a time.
     reloading: Mutex<()>,
 }
 
@@ -79,7 +83,6 @@ pub(crate) struct State {
     pub(crate) resources: Vec<Arc<Resource>>,
     issuers: Issuers,
     scopes: Arc<Scopes>,
-    keys: Option<PathBuf>,
 }
 
 /// Count up whenever what was verified before may not be good any more. A credential carries the number under which it was
@@ -104,13 +107,14 @@ impl Authenticator {
         state_dir: impl Into<Option<&'a Path>>,
     ) -> Result<Authenticator, AuthError> {
         let (state, keys) = prepare(settings, resources, &Issuers::default())?;
-        let (watcher, table) = keys.map(|(watcher, table)| (watcher, Arc::new(table))).unzip();
+        let (watcher, table) = keys.map(|(watcher, keys)| (watcher, Arc::new(KeyTable::new(&keys)))).unzip();
         let shared = Arc::new(Shared {
             scopes: Arc::new(ArcSwap::new(state.scopes.clone())),
             state: ArcSwap::from_pointee(state),
             keys: ArcSwapOption::from(table),
             watcher: Mutex::new(watcher),
             cache: Cache::new(),
+            inactive: Inactive::default(),
             credentials: Credentials::default(),
             generations: Generations::default(),
             refused: RefusedLogins::default(),
@@ -136,21 +140,27 @@ impl Authenticator {
         let _one = lock(&shared.reloading);
         let before = shared.state.load_full();
         let (state, keys) = prepare(settings, resources, &before.issuers)?;
-        let (issuers, same_file) = (state.issuers.clone(), state.keys == before.keys);
-        shared.scopes.store(state.scopes.clone());
+        let (issuers, scopes) = (state.issuers.clone(), state.scopes.clone());
+        shared.scopes.store(scopes.clone());
         shared.state.store(Arc::new(state));
-        // Scopes and audiences may be others now.
+        // Audiences may be others now, too: everybody is looked at again.
         shared.generations.tokens.fetch_add(1, Ordering::SeqCst);
-        shared.credentials.finish(End::Revoked, |one| match &one.source {
-            Source::Token(issuer) => !issuers.has(issuer),
-            Source::Key(_) => false,
+        shared.inactive.clear();
+        let (watcher, table) = match keys {
+            Some((watcher, keys)) => {
+                (Some(watcher), Some(KeyTable::after(&keys, shared.keys.load().as_deref())))
+            }
+            None => (None, None),
+        };
+        *lock(&shared.watcher) = watcher;
+        shared.replace_keys(table);
+        shared.credentials.finish(End::Revoked, |one| {
+            let is_trusted = match &one.source {
+                Source::Token(issuer) => issuers.has(issuer),
+                Source::Key(_) => true,
+            };
+            !is_trusted || !scopes.admit(one.verified.identity.claims.as_deref())
         });
-        let keys = keys.map(|(watcher, table)| (watcher, table));
-        if !same_file || keys.is_some() {
-            let (watcher, table) = keys.unzip();
-            *lock(&shared.watcher) = watcher;
-            shared.replace_keys(table);
-        }
         Ok(())
     }
 
@@ -188,6 +198,9 @@ impl Authenticator {
     /// Verifies a credential and remembers it.
     pub(crate) async fn verify(&self, text: &str, digest: Digest) -> Result<Arc<Credential>, Refusal> {
         let shared = &self.0;
+        if shared.inactive.has(digest, epoch_ms()) {
+            return Err(Refusal::Inactive);
+        }
         let before = shared.cache.get(digest);
         for _ in 0..ATTEMPTS {
             match shared.verify_once(text).await {
@@ -200,6 +213,9 @@ impl Authenticator {
                     }
                 }
                 Err(refusal) => {
+                    if refusal == Refusal::Inactive {
+                        shared.inactive.add(digest, epoch_ms());
+                    }
                     if !refusal.is_unavailable() {
                         shared.cache.remove(digest);
                         if let Some(before) = before {
@@ -307,6 +323,7 @@ impl Shared {
 
     /// One look at everything that may have changed. It may wait for the disk.
     fn look(&self, last_ms: u64, now_ms: u64, is_time_to_write: bool) {
+        let _one = lock(&self.reloading);
         let looked = lock(&self.watcher).as_mut().map_or(Loaded::Same, KeyWatcher::look);
         match looked {
             Loaded::Same => {}
@@ -345,7 +362,7 @@ fn ending(refusal: Refusal) -> End {
     }
 }
 
-type Prepared = (State, Option<(KeyWatcher, KeyTable)>);
+type Prepared = (State, Option<(KeyWatcher, Vec<ApiKey>)>);
 
 /// Everything that can fail, before anything is changed.
 fn prepare(
@@ -372,10 +389,10 @@ fn prepare(
             if let Some(note) = file.note() {
                 tracing::warn!("{note}");
             }
-            Some((watcher, KeyTable::new(file.keys())))
+            Some((watcher, file.keys().to_vec()))
         }
     };
-    Ok((State { resources, issuers, scopes, keys: settings.keys.clone() }, keys))
+    Ok((State { resources, issuers, scopes }, keys))
 }
 
 /// Looks every second, until nobody authenticates any more.

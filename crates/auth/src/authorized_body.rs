@@ -44,8 +44,11 @@ pin_project! {
 struct Timer {
     sleep: Option<Pin<Box<Sleep>>>,
     again: Option<Again>,
-    asking: Option<Pin<Box<dyn Future<Output = Option<Arc<Credential>>> + Send>>>,
+    asking: Option<Asking>,
 }
+
+/// Ready with the credential as it is now, if it is still good.
+type Asking = Pin<Box<dyn Future<Output = Option<Arc<Credential>>> + Send>>;
 
 impl AuthorizedBody {
     pub(crate) fn new(inner: Body, admitted: Admitted, is_open_ended: bool) -> AuthorizedBody {
@@ -138,5 +141,87 @@ impl Timer {
             }
             self.sleep = None;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt;
+    use tidegate_config::{AuthSettings, ClaimSettings, IntrospectionSettings};
+    use tidegate_service::Identity;
+    use tidegate_service::secrets::Secret;
+
+    use super::*;
+    use crate::credential::Source;
+    use crate::issuers::Issuer;
+    use crate::verified::Verified;
+    use crate::{ProtectedResource, authenticate};
+
+    fn credential(expires_ms: Option<u64>, recheck_ms: Option<u64>) -> Arc<Credential> {
+        let verified = Verified {
+            identity: Identity::default(),
+            audiences: Vec::new(),
+            endpoints: None,
+            expires_ms,
+            recheck_ms,
+        };
+        Arc::new(Credential::new(verified, Source::Token(Issuer::nobody()), true, 0))
+    }
+
+    /// A body that never says anything, for a token of an issuer that cannot be asked.
+    fn stream(credential: &Arc<Credential>, is_open_ended: bool) -> (Authenticator, AuthorizedBody) {
+        let settings = AuthSettings {
+            introspection: vec![IntrospectionSettings {
+                issuer: "http://127.0.0.1:9".into(),
+                url: "http://127.0.0.1:9/introspect".into(),
+                client_id: "tidegate".into(),
+                client_secret: Secret::new("a-secret-of-a-test"),
+                audience: Vec::new(),
+                claims: ClaimSettings::default(),
+            }],
+            ..AuthSettings::default()
+        };
+        let resource = ProtectedResource { path: "/mcp".into(), ..ProtectedResource::default() };
+        let authenticator = Authenticator::start(&settings, vec![resource], "unused".as_ref()).unwrap();
+        let again = Some((authenticator.clone(), Arc::from("opaque")));
+        let admitted = authenticate::tests::admitted(credential.clone(), &authenticator, again);
+        let silence = Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());
+        (authenticator, AuthorizedBody::new(silence, admitted, is_open_ended))
+    }
+
+    async fn ends(body: AuthorizedBody) -> bool {
+        let mut body = Body::new(body);
+        let end = tokio::time::timeout(Duration::from_secs(5), body.frame()).await;
+        matches!(end, Ok(None))
+    }
+
+    #[tokio::test]
+    async fn what_expires_ends_streams_that_belong_to_no_request() {
+        let credential = credential(Some(epoch_ms() + 100), None);
+        let (_authenticator, body) = stream(&credential, true);
+        assert!(ends(body).await);
+        let (_authenticator, body) = stream(&credential, false);
+        assert!(!ends(body).await);
+    }
+
+    #[tokio::test]
+    async fn what_is_revoked_ends_every_stream() {
+        for is_open_ended in [false, true] {
+            let credential = credential(None, None);
+            let (_authenticator, body) = stream(&credential, is_open_ended);
+            let ending = tokio::spawn(ends(body));
+            tokio::task::yield_now().await;
+            credential.finish(End::Revoked);
+            assert!(ending.await.unwrap());
+            let (_authenticator, late) = stream(&credential, is_open_ended);
+            assert!(ends(late).await);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_token_that_cannot_be_verified_again_is_not_good_for_longer() {
+        let credential = credential(None, Some(epoch_ms() + 100));
+        let (_authenticator, body) = stream(&credential, true);
+        assert!(ends(body).await);
     }
 }

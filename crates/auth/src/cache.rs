@@ -27,7 +27,7 @@ pub(crate) struct Cache {
 type Shard = ArcSwap<HashMap<u128, Arc<Credential>, BuildHasherDefault<Itself>>>;
 
 /// What a credential is found by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Digest(u128);
 
 impl Cache {

@@ -11,6 +11,7 @@ mod authorized_body;
 mod bearer;
 mod cache;
 mod credential;
+mod inactive;
 pub mod introspection;
 mod issuers;
 pub mod jwt;

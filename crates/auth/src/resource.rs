@@ -73,22 +73,30 @@ impl Resource {
         audiences.iter().any(|audience| accepted.iter().any(|one| **one == **audience))
     }
 
-    /// The challenge with where to get a token, and the scopes that everything needs.
+    /// The challenge with where to get a token, and the scopes to ask for. With API keys alone there is nothing to say.
     pub(crate) fn complete(&self, challenge: Challenge) -> Challenge {
-        self.with_scopes(challenge, self.scopes.iter().map(|scope| scope.to_string()))
+        match &self.metadata {
+            Some(_) => self.with_scopes(challenge, self.base_scopes()),
+            None => challenge,
+        }
     }
 
-    /// The challenge with where to get a token, and other scopes.
+    /// The challenge with where to get a token, and all scopes that an operation needs.
     pub(crate) fn with_scopes(
         &self,
         challenge: Challenge,
-        scopes: impl Iterator<Item = String>,
+        scopes: impl IntoIterator<Item = String>,
     ) -> Challenge {
-        // API keys alone: there is nowhere to get a token with scopes from.
+        let challenge = challenge.scopes(scopes);
         match &self.metadata {
-            Some((url, _)) => challenge.resource_metadata(url.clone()).scopes(scopes),
+            Some((url, _)) => challenge.resource_metadata(url.clone()),
             None => challenge,
         }
+    }
+
+    /// The scopes that everything needs.
+    pub(crate) fn base_scopes(&self) -> impl Iterator<Item = String> {
+        self.scopes.iter().map(|scope| scope.to_string())
     }
 }
 

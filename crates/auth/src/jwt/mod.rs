@@ -128,7 +128,8 @@ impl JwtVerifier {
         }
     }
 
-    /// Changes whenever the issuer withdraws a key. What was verified before may have been signed with it.
+    /// Changes whenever a key is not used any more, because the issuer withdrew it or is away for too long. What was verified before
+    /// may have been signed with it.
     pub fn withdrawals(&self) -> u64 {
         self.keys.withdrawals()
     }

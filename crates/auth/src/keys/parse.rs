@@ -47,7 +47,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<ApiKey>, Vec<String>> {
         if let Some(key) = entry.key() {
             if !ids.insert(key.id.clone()) {
                 let id = &key.id;
-                entry.mistake(&format!("has the id {id}, which another key has already"));
+                entry.mistake(&format!("the id {id} is that of another key already"));
             } else {
                 keys.push(key);
             }
@@ -93,10 +93,7 @@ impl<'a> Entry<'a> {
         let unknown: Vec<String> =
             self.table.keys().filter(|field| !FIELDS.contains(&field.as_str())).cloned().collect();
         for field in unknown {
-            self.mistake(&format!(
-                "has the field {field:?}, which means nothing: there are {}",
-                FIELDS.join(", ")
-            ));
+            self.mistake(&format!("{field:?} means nothing: there are {}", FIELDS.join(", ")));
         }
         let id = self.required("id", is_id, "8 letters and digits");
         let name = self.required("name", is_tenant_name, "1 to 200 characters that can be seen");
@@ -128,12 +125,12 @@ impl<'a> Entry<'a> {
 
     fn mistake(&mut self, what: &str) {
         self.failed = true;
-        self.mistakes.push(format!("{} {what}", self.label));
+        self.mistakes.push(format!("{}: {what}", self.label));
     }
 
     fn required(&mut self, field: &str, is_good: impl Fn(&str) -> bool, form: &str) -> Option<Arc<str>> {
         if !self.table.contains_key(field) {
-            self.mistake(&format!("lacks {field}"));
+            self.mistake(&format!("{field} is missing"));
         }
         self.text(field, is_good, form)
     }
@@ -142,7 +139,7 @@ impl<'a> Entry<'a> {
         match self.table.get(field)? {
             Value::String(text) if is_good(text) => Some(text.as_str().into()),
             _ => {
-                self.mistake(&format!("has a {field} that is not {form}"));
+                self.mistake(&format!("{field} must be {form}"));
                 None
             }
         }
@@ -156,7 +153,7 @@ impl<'a> Entry<'a> {
             _ => None,
         };
         if words.is_none() {
-            self.mistake(&format!("has {field} that are not a list of at most {MOST_WORDS} {form}"));
+            self.mistake(&format!("{field} must be a list of at most {MOST_WORDS} {form}"));
         }
         words
     }
@@ -168,7 +165,7 @@ impl<'a> Entry<'a> {
             _ => None,
         };
         if time.is_none() {
-            self.mistake(&format!("has a time in {field} that is not written like 2026-07-28T12:00:00Z"));
+            self.mistake(&format!("{field} must be a time like 2026-07-28T12:00:00Z"));
         }
         time
     }
@@ -239,18 +236,18 @@ mod tests {
             ("keys = 1".to_owned(), &["write [[keys]]"][..]),
             ("[auth]\n".to_owned(), &["\"auth\" means nothing"]),
             ("[[keys]]\nid = \n".to_owned(), &["line 2 is not TOML"]),
-            ("[[keys]]\n".to_owned(), &["key 1 lacks id", "lacks name", "lacks hash"]),
+            ("[[keys]]\n".to_owned(), &["key 1: id is missing", "name is missing", "hash is missing"]),
             (
                 format!(
                     "{good}tenant = \" x\"\nscopes = [\"a b\"]\nroles = 1\nendpoints = [\"/x\"]\nexpires = \"soon\""
                 ),
-                &["(ann) has a tenant", "scopes", "roles", "endpoints", "expires"],
+                &["key 1 (ann): tenant must be", "scopes", "roles", "endpoints", "expires"],
             ),
-            (format!("{good}{good}"), &["key 2 (ann) has the id abcdEF12"]),
-            (good.replace("hash = \"sha256", "hash = \"md5"), &["hash that is not sha256:"]),
+            (format!("{good}{good}"), &["key 2 (ann): the id abcdEF12 is that of another"]),
+            (good.replace("hash = \"sha256", "hash = \"md5"), &["hash must be sha256:"]),
             (format!("{good}secret = \"x\""), &["\"secret\""]),
-            (format!("{good}expires = 2026-07-28T12:00:00+02:00"), &["a time in expires"]),
-            (format!("{good}expires = 2026-07-28"), &["a time in expires"]),
+            (format!("{good}expires = 2026-07-28T12:00:00+02:00"), &["expires must be a time"]),
+            (format!("{good}expires = 2026-07-28"), &["expires must be a time"]),
         ] {
             let mistakes = parse(&text).unwrap_err().join("\n");
             assert!(words.iter().all(|word| mistakes.contains(word)), "{text}\n{mistakes}");

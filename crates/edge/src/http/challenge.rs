@@ -79,6 +79,7 @@ impl Challenge {
         let symbol = match self.status {
             401 => Symbol::Unauthorized,
             403 => Symbol::InsufficientScope,
+            503 => Symbol::Unavailable,
             _ => Symbol::InvalidRequest,
         };
         let mut error = Error::new(symbol, self.description.clone());

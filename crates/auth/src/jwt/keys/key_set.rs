@@ -62,16 +62,13 @@ impl KeySet {
         }
         let mut keys: Vec<Key> = Vec::new();
         for (at, key) in all.iter().enumerate() {
-            match key.as_object().ok_or_else(|| "not an object".to_owned()).and_then(Key::read) {
-                Ok(Some(key))
-                    if key.kid.is_some()
-                        && keys.iter().any(|one| one.kid == key.kid && one.kind == key.kind) =>
-                {
-                    notes.push(format!("key {} has the `kid` of another one and is not used", at + 1));
-                }
+            let read = key.as_object().ok_or_else(|| "it is not an object".to_owned()).and_then(Key::read);
+            let taken = |key: &Key| key.kid.is_some() && keys.iter().any(|one| one.is_named_like(key));
+            match read {
+                Ok(Some(key)) if taken(&key) => notes.push(note(at, &all[at], "another one has its `kid`")),
                 Ok(Some(key)) => keys.push(key),
                 Ok(None) => {}
-                Err(why) => notes.push(format!("key {} is not used: {why}", at + 1)),
+                Err(why) => notes.push(note(at, &all[at], &why)),
             }
         }
         Ok(KeySet { keys })
@@ -129,9 +126,7 @@ impl Key {
                 let bits = n.first().map_or(0, |first| n.len() * 8 - first.leading_zeros() as usize);
                 if !RSA_BITS.contains(&bits) {
                     let (least, most) = (RSA_BITS.start(), RSA_BITS.end());
-                    return Err(format!(
-                        "an RSA key of {bits} bits, and only those from {least} to {most} are"
-                    ));
+                    return Err(format!("it is an RSA key of {bits} bits, and must have {least} to {most}"));
                 }
                 (
                     KeyKind::Rsa,
@@ -171,6 +166,11 @@ impl Key {
         self.kind.fits(algorithm) && self.algorithm.is_none_or(|own| own == algorithm)
     }
 
+    /// Whether nobody could tell the two apart by what a token says.
+    fn is_named_like(&self, other: &Key) -> bool {
+        (&self.kid, self.kind) == (&other.kid, other.kind)
+    }
+
     fn is_same(&self, other: &Key) -> bool {
         (&self.kid, self.kind, &self.numbers) == (&other.kid, other.kind, &other.numbers)
             && self.algorithm == other.algorithm
@@ -187,6 +187,13 @@ impl KeyKind {
             KeyKind::Ed25519 => algorithm == EdDSA,
         }
     }
+}
+
+/// What is wrong with which key.
+fn note(at: usize, key: &Value, why: &str) -> String {
+    let kid = key.get("kid").and_then(Value::as_str).map(|kid| kid.chars().take(64).collect::<String>());
+    let kid = kid.map(|kid| format!(" (`kid` {kid:?})")).unwrap_or_default();
+    format!("key {}{kid} is not used: {why}", at + 1)
 }
 
 fn text<'a>(jwk: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, String> {
@@ -313,7 +320,10 @@ mod tests {
             (json!({ "kty": "RSA", "n": "!", "e": "AQAB" }), "its `n` is not base64url"),
             (json!({ "kty": "RSA", "n": rsa(2048), "e": "AQAB", "alg": "ES256" }), "its `alg` does not fit"),
             (json!({ "kty": "RSA", "n": rsa(2048), "e": "AQAB", "alg": "HS256" }), "its `alg` does not fit"),
-            (json!({ "kty": "RSA", "n": rsa(2048), "e": "AQAB", "kid": "good" }), "has the `kid` of another"),
+            (
+                json!({ "kty": "RSA", "n": rsa(2048), "e": "AQAB", "kid": "good" }),
+                "(`kid` \"good\") is not used: another one has",
+            ),
             (json!({ "kty": "EC", "crv": "P-256", "x": rsa(2048), "y": "AQAB" }), "its `x` is too long"),
             (json!({ "kty": "OKP", "crv": "Ed25519", "x": "AQAB" }), "its `x` has not 32 bytes"),
             (json!({ "n": "AQAB" }), "it has no `kty`"),

@@ -31,6 +31,8 @@ pub(crate) use self::schedule::Timing;
 
 /// How long one fetch may take, with all its requests.
 const FETCH: Duration = Duration::from_secs(30);
+/// How many keys that cannot be used are named in the log.
+const NOTES: usize = 8;
 
 /// The keys of an issuer.
 pub(crate) struct Keys {
@@ -136,7 +138,7 @@ impl Shared {
         if before.is_some_and(|before| !keys.has_all_of(&before)) {
             self.withdrawals.fetch_add(1, Ordering::Release);
         }
-        for note in notes {
+        for note in notes.iter().take(NOTES) {
             tracing::warn!(issuer, "of the keys of this issuer, {note}");
         }
         if keys.is_empty() {
@@ -172,7 +174,9 @@ impl Shared {
                         "cannot fetch the keys of the issuer, the last ones go on: {why}"
                     );
                 } else {
-                    self.current.store(None);
+                    if self.current.swap(None).is_some() {
+                        self.withdrawals.fetch_add(1, Ordering::Release);
+                    }
                     tracing::error!(
                         issuer,
                         again_s,

@@ -311,7 +311,10 @@ async fn settings_that_cannot_work_are_refused_at_start() {
     for (content, why) in [
         ("", "not a JSON Web Key Set"),
         (r#"{"keys":[]}"#, "no key that could verify"),
-        (r#"{"keys":[{"kty":"RSA","n":"_____w","e":"AQAB"}]}"#, "key 1 is not used: an RSA key of 32 bits"),
+        (
+            r#"{"keys":[{"kty":"RSA","n":"_____w","e":"AQAB"}]}"#,
+            "key 1 is not used: it is an RSA key of 32 bits",
+        ),
     ] {
         let error = start(ISSUER, file(content)).unwrap_err();
         assert!(matches!(error, SetupError::KeyFile { .. }) && error.to_string().contains(why), "{error}");
