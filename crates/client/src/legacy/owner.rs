@@ -119,3 +119,24 @@ impl SessionSpec {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_has_one_session_at_all_endpoints_and_each_is_another_client() {
+        let at = |endpoint: Option<&str>| {
+            let mut context = Context::local();
+            context.principal = Principal::subject("ann");
+            context.client_info = Some(Json::trusted(r#"{"name":"editor"}"#));
+            context.endpoint = endpoint.map(Into::into);
+            ClientIdentity::of(&context)
+        };
+        let (default, work, home) = (at(None), at(Some("work")), at(Some("home")));
+        assert!(work == at(Some("work")) && work != home && work != default);
+        let session = SessionOwner::User(Principal::subject("ann"));
+        assert!([&default, &work, &home].iter().all(|client| session.serves(client)));
+        assert!(!SessionOwner::Client(work).serves(&home), "what is one's own is not another's");
+    }
+}
