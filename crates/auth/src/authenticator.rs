@@ -44,7 +44,7 @@ const ATTEMPTS: usize = 4;
 ///     url: "https://mcp.example.com/mcp".into(),
 ///     ..ProtectedResource::default()
 /// };
-/// let authenticator = Authenticator::start(&auth, vec![resource], "state".as_ref())?;
+/// let authenticator = Authenticator::start(&auth, vec![resource], Some("state".as_ref()))?;
 /// let settings = http::Settings::default().allow_host("mcp.example.com");
 /// let front = http::front(door, &settings, |site| {
 ///     let sessions = site.clone();
@@ -69,8 +69,6 @@ pub(crate) struct Shared {
     pub(crate) refused: RefusedLogins,
     on_revoked: Mutex<Vec<OnRevoked>>,
     state_dir: Option<PathBuf>,
-    /// One reload at a time.
-    state_dir: PathBuf,
     /// One change of the keys or of anything else at a time.
     reloading: Mutex<()>,
 }
@@ -101,10 +99,10 @@ impl Authenticator {
     /// # Errors
     ///
     /// When the file of keys or an issuer cannot be used.
-    pub fn start<'a>(
+    pub fn start(
         settings: &AuthSettings,
         resources: Vec<ProtectedResource>,
-        state_dir: impl Into<Option<&'a Path>>,
+        state_dir: Option<&Path>,
     ) -> Result<Authenticator, AuthError> {
         let (state, keys) = prepare(settings, resources, &Issuers::default())?;
         let (watcher, table) = keys.map(|(watcher, keys)| (watcher, Arc::new(KeyTable::new(&keys)))).unzip();
@@ -119,7 +117,7 @@ impl Authenticator {
             generations: Generations::default(),
             refused: RefusedLogins::default(),
             on_revoked: Mutex::default(),
-            state_dir: state_dir.into().map(Path::to_owned),
+            state_dir: state_dir.map(Path::to_owned),
             reloading: Mutex::default(),
         });
         tokio::spawn(look_again_and_again(Arc::downgrade(&shared)));
