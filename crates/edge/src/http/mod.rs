@@ -93,18 +93,19 @@ impl<S> HttpService for S where
 ///
 /// `authenticate` puts layers of the application in between, which find out who calls: one that knows puts an
 /// [`Identity`](tidegate_service::Identity) into the extensions of the request, one that refuses answers with a
-/// [`Challenge`]. Nothing is served to anybody before that, pages included. Without any it is `|site| site`.
+/// [`Challenge`]. Nothing is served to anybody before that, pages included. Without any it is `|site| site`. A clone of the
+/// site is a handle on it: its endpoints can be changed, and sessions ended.
 pub fn front<D: Door, A: HttpService>(
     door: D,
     settings: &Settings,
     authenticate: impl FnOnce(Site<D>) -> A,
 ) -> Guard<A> {
-    let site = Site::new(door, settings); // pages, and the MCP endpoint at its path
+    let site = Site::new(door, settings); // pages, and the MCP endpoints at their paths
     let site = authenticate(site); // who calls?
     GuardLayer::new(settings).layer(site) // Host, Origin, CORS
 }
 
-/// A router that serves `door` at the path of `settings` (`/mcp` unless told otherwise), and its pages at theirs.
+/// A router that serves `door` at the paths of `settings` (`/mcp` unless told otherwise), and its pages at theirs.
 pub fn router<D: Door>(door: D, settings: Settings) -> Router {
     let site = Site::new(door, &settings);
     let mut router = Router::new();
