@@ -43,9 +43,16 @@ struct SemanticState {
     indexes: Mutex<HashMap<Arc<str>, CachedIndex>>,
     /// The vectors of questions that were asked lately, and whose questions those were: how quickly one is answered tells
     /// nobody what others have asked.
-    asked: Mutex<VecDeque<(Arc<str>, String, Arc<[f32]>)>>,
+    asked: Mutex<VecDeque<Question>>,
     failed: Mutex<Option<(Instant, Fault)>>,
     worker: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// A question that was asked lately.
+struct Question {
+    tenant: Arc<str>,
+    text: String,
+    vector: Arc<[f32]>,
 }
 
 /// An index, and when it was last used.
@@ -201,8 +208,8 @@ impl SemanticIndex {
 
     /// The vector of a tenant's question.
     async fn vector(&self, tenant: &Arc<str>, text: &str) -> Result<Arc<[f32]>> {
-        let is_this = |(whose, asked, _): &&(Arc<str>, String, _)| whose == tenant && asked == text;
-        let known = lock(&self.0.asked).iter().find(is_this).map(|(_, _, vector)| vector.clone());
+        let is_this = |asked: &&Question| asked.tenant == *tenant && asked.text == text;
+        let known = lock(&self.0.asked).iter().find(is_this).map(|asked| asked.vector.clone());
         if let Some(vector) = known {
             return Ok(vector);
         }
@@ -227,7 +234,8 @@ impl SemanticIndex {
         }
         let mut asked = lock(&self.0.asked);
         asked.truncate(REMEMBERED - 1);
-        asked.push_front((tenant.clone(), text.to_owned(), vector.clone()));
+        let (tenant, text) = (tenant.clone(), text.to_owned());
+        asked.push_front(Question { tenant, text, vector: vector.clone() });
         Ok(vector)
     }
 

@@ -11,6 +11,7 @@ use crate::models::Models;
 use crate::texts::MAX_BYTES;
 
 /// What the memory can be told about where it runs.
+#[derive(Default)]
 #[non_exhaustive]
 pub struct MemoryServerSettings {
     /// Which tools are listed. Every tool can be called all the same.
@@ -38,24 +39,6 @@ pub struct MemoryServerSettings {
     pub errors: Profile,
     /// What makes vectors of texts, so that what means the same is found. Without it, search goes by words.
     pub embeddings: Option<Embedder>,
-}
-
-impl Default for MemoryServerSettings {
-    fn default() -> MemoryServerSettings {
-        MemoryServerSettings {
-            listed: Listed::default(),
-            tools: None,
-            folders: Vec::new(),
-            max_document_bytes: None,
-            max_tenants: None,
-            is_authenticated: false,
-            allow_private_addresses: false,
-            models: Models::default(),
-            agents: Bounds::default(),
-            errors: Profile::default(),
-            embeddings: None,
-        }
-    }
 }
 
 impl MemoryServerSettings {

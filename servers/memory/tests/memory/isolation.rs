@@ -282,7 +282,7 @@ async fn nothing_of_one_tenant_is_seen_by_another() {
 
     let tide = everything(&memory, &cid, &of_reef).await;
     absent(&tide, &["coralword", "annword"]);
-    for (_, asked) in fake.came().iter().skip(asked).enumerate() {
+    for asked in fake.came().iter().skip(asked) {
         assert!(!asked.body.to_string().contains("coralword"), "models of tide are not told of reef");
     }
     // It is not that there was nothing to see.
@@ -647,12 +647,10 @@ async fn an_agent_stays_in_the_tenant_of_who_asks_it() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_has_the_scopes_and_the_endpoint_of_who_asks_it() {
-    let seen: Arc<Mutex<Vec<(Principal, Option<Vec<Arc<str>>>, Option<Arc<str>>)>>> = Arc::default();
+    let seen: Arc<Mutex<Vec<Context>>> = Arc::default();
     let noted = seen.clone();
     let tool = Tool::new("web_get").description("Gets.").handler(move |(): (), cx: Cx| {
-        let context = cx.on_behalf();
-        let scopes = context.claims().and_then(|claims| claims.scopes.clone());
-        noted.lock().unwrap().push((context.principal.clone(), scopes, context.endpoint.clone()));
+        noted.lock().unwrap().push(cx.on_behalf());
         async { Ok::<_, tidegate_server::ToolError>("got") }
     });
     let fake = Fake::new([claude::calls("web_get", json!({})), claude::answers(json!({"a": "b"}))]).await;
@@ -666,8 +664,7 @@ async fn an_agent_has_the_scopes_and_the_endpoint_of_who_asks_it() {
         "agent_name": "surfer", "description": "Surf.", "output_schema": {"type": "object"}, "tools": ["web_get"],
     });
     call(&memory, &ann, "create_agent", agent).await;
-    let mut claims = Claims::default();
-    claims.scopes = Some(vec!["mcp".into()]);
+    let claims = Claims { scopes: Some(vec!["mcp".into()]), ..Claims::default() };
     let mut context = Context::local();
     (context.principal, context.endpoint) = (ann.clone(), Some("research".into()));
     context.extensions.insert(Arc::new(claims));
@@ -676,5 +673,36 @@ async fn an_agent_has_the_scopes_and_the_endpoint_of_who_asks_it() {
     let reply = memory.answer(Call::new(Method::ToolsCall, params, context)).await.unwrap();
     assert!(matches!(reply, Reply::Complete(_)), "{reply:?}");
     let seen = seen.lock().unwrap();
-    assert_eq!(*seen, [(ann, Some(vec!["mcp".into()]), Some("research".into()))]);
+    let [called] = seen.as_slice() else { panic!("called {} times", seen.len()) };
+    assert_eq!(called.principal, ann);
+    assert_eq!(called.endpoint.as_deref(), Some("research"));
+    assert_eq!(called.claims().unwrap().scopes, Some(vec!["mcp".into()]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_gets_at_the_machine_of_the_server() {
+    let folder = Folder::new();
+    let (memory, _fake) = reef(&folder).await;
+    let file = folder.path().join("notes.txt");
+    std::fs::write(&file, "coralword").unwrap();
+    let mut said = BTreeSet::new();
+    for arguments in [
+        json!({"file_path": file}),
+        json!({"path": file}),
+        json!({"file_path": "/etc/passwd"}),
+        json!({"file_path": "/nowhere"}),
+        json!({"url": format!("file://{}", file.display())}),
+        json!({"url": "http://127.0.0.1:9/"}),
+        json!({"url": "http://169.254.169.254/latest/meta-data/"}),
+    ] {
+        let params = json!({"name": "ingest_document", "arguments": arguments});
+        let result = request_by(&memory, &person("ann", "reef"), Method::ToolsCall, params).await.unwrap();
+        assert_eq!(result["isError"], true, "{arguments}: {result}");
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(!text.contains("coralword"), "{text}");
+        if arguments.get("url").is_none() {
+            said.insert(text.split_once(": ").unwrap().1.to_owned());
+        }
+    }
+    assert_eq!(said.len(), 1, "the same whether there is such a file or not: {said:?}");
 }
