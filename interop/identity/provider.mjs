@@ -83,6 +83,23 @@ provider.on("grant.success", (ctx) => {
     granted.push({ client: client.clientId, grant: params.grant_type, resource: params.resource, scope });
 });
 
+/** The body of a request as JSON. */
+async function json(request) {
+    const chunks = [];
+    for await (const chunk of request) chunks.push(chunk);
+    return JSON.parse(Buffer.concat(chunks).toString());
+}
+
+// Clients register with the scopes that they know of at the time, and oidc-provider would hold them to that for ever. Here they
+// may ask for others later, as the specification's step-up wants it.
+provider.use(async (ctx, next) => {
+    if (ctx.method === "POST" && ctx.path === "/reg") {
+        const { scope, ...metadata } = await json(ctx.req);
+        ctx.request.body = metadata;
+    }
+    return next();
+});
+
 // The user at the browser, who is logged in and agrees: no page, only redirects. The header says who it is.
 provider.use(async (ctx, next) => {
     if (ctx.path === "/granted") {
