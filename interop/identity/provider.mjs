@@ -2,7 +2,7 @@
 //
 // Usage: provider.mjs
 //
-// Prints its issuer, and runs until its standard input ends. Everything is kept in memory.
+// Says "listening on" and its issuer, and runs until it is killed. Everything is kept in memory.
 //
 // Access tokens are for the resource that was asked for (RFC 8707), signed with RS256. What the path of that resource begins
 // with says what is different about them:
@@ -126,5 +126,4 @@ provider.use(async (ctx, next) => {
 });
 
 server.on("request", provider.callback());
-console.log(issuer);
-process.stdin.resume().on("end", () => process.exit(0));
+console.log(`listening on ${issuer}`);
