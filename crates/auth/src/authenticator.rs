@@ -44,7 +44,7 @@ const ATTEMPTS: usize = 4;
 ///     url: "https://mcp.example.com/mcp".into(),
 ///     ..ProtectedResource::default()
 /// };
-/// let authenticator = Authenticator::start(&auth, vec![resource], "state".as_ref())?;
+/// let authenticator = Authenticator::start(&auth, vec![resource], Some("state".as_ref()))?;
 /// let settings = http::Settings::default().allow_host("mcp.example.com");
 /// let front = http::front(door, &settings, |site| {
 ///     let sessions = site.clone();
@@ -68,7 +68,7 @@ pub(crate) struct Shared {
     generations: Generations,
     pub(crate) refused: RefusedLogins,
     on_revoked: Mutex<Vec<OnRevoked>>,
-    state_dir: PathBuf,
+    state_dir: Option<PathBuf>,
     /// One change of the keys or of anything else at a time.
     reloading: Mutex<()>,
 }
@@ -93,7 +93,8 @@ pub(crate) struct Generations {
 
 impl Authenticator {
     /// Begins to authenticate for these resources, of which one is the default endpoint. Must be called inside a runtime of tokio:
-    /// a task looks at the file of keys for as long as there is a handle. Which keys were used is written to `state_dir`.
+    /// a task looks at the file of keys for as long as there is a handle. Which keys were used is written to
+    /// `state_dir`, if there is one.
     ///
     /// # Errors
     ///
@@ -101,7 +102,7 @@ impl Authenticator {
     pub fn start(
         settings: &AuthSettings,
         resources: Vec<ProtectedResource>,
-        state_dir: &Path,
+        state_dir: Option<&Path>,
     ) -> Result<Authenticator, AuthError> {
         let (state, keys) = prepare(settings, resources, &Issuers::default())?;
         let (watcher, table) = keys.map(|(watcher, keys)| (watcher, Arc::new(KeyTable::new(&keys)))).unzip();
@@ -116,7 +117,7 @@ impl Authenticator {
             generations: Generations::default(),
             refused: RefusedLogins::default(),
             on_revoked: Mutex::default(),
-            state_dir: state_dir.to_owned(),
+            state_dir: state_dir.map(Path::to_owned),
             reloading: Mutex::default(),
         });
         tokio::spawn(look_again_and_again(Arc::downgrade(&shared)));
@@ -342,7 +343,10 @@ impl Shared {
                 Source::Token(_) => false,
             });
         }
-        if is_time_to_write && let Err(error) = LastUse::write(&self.state_dir, &table) {
+        if is_time_to_write
+            && let Some(dir) = &self.state_dir
+            && let Err(error) = LastUse::write(dir, &table)
+        {
             tracing::debug!(%error, "when keys were last used cannot be written");
         }
     }

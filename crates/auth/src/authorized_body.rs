@@ -182,7 +182,7 @@ mod tests {
             ..AuthSettings::default()
         };
         let resource = ProtectedResource { path: "/mcp".into(), ..ProtectedResource::default() };
-        let authenticator = Authenticator::start(&settings, vec![resource], "unused".as_ref()).unwrap();
+        let authenticator = Authenticator::start(&settings, vec![resource], None).unwrap();
         let again = Some((authenticator.clone(), Arc::from("opaque")));
         let admitted = authenticate::tests::admitted(credential.clone(), &authenticator, again);
         let silence = Body::from_stream(futures_util::stream::pending::<Result<Bytes, std::io::Error>>());

@@ -45,7 +45,7 @@ impl Gateway {
             .unwrap();
         let mut auth = AuthSettings { keys: Some(path), ..AuthSettings::default() };
         change(&mut auth);
-        let authenticator = Authenticator::start(&auth, resources(), folder.path()).unwrap();
+        let authenticator = Authenticator::start(&auth, resources(), Some(folder.path())).unwrap();
         let waiting = Arc::new(AtomicUsize::new(0));
         let door = authenticator.scope_gate().layer(door(waiting.clone())).boxed();
         let mut settings = Settings { http_sse: true, ..Settings::default() };

@@ -53,7 +53,7 @@ async fn a_file_that_does_not_parse_changes_nothing() {
     std::fs::write(gateway.keys(), "[[keys]]\nid = 1").unwrap();
     let settings = AuthSettings { keys: Some(gateway.keys()), ..AuthSettings::default() };
     // Neither a start nor a reload takes it.
-    let started = tidegate_auth::Authenticator::start(&settings, resources(), &gateway.state_dir());
+    let started = tidegate_auth::Authenticator::start(&settings, resources(), Some(&gateway.state_dir()));
     assert!(matches!(started, Err(AuthError::Keys(_))));
     let reloaded = gateway.authenticator.reload(&settings, resources());
     assert!(reloaded.unwrap_err().to_string().contains("key 1: id must be"));
@@ -84,7 +84,7 @@ async fn the_last_use_is_written_down() {
 async fn settings_that_let_nobody_in_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let start = |auth: &AuthSettings, resources| {
-        tidegate_auth::Authenticator::start(auth, resources, folder.path())
+        tidegate_auth::Authenticator::start(auth, resources, Some(folder.path()))
             .err()
             .map(|error| error.to_string())
     };
