@@ -1,5 +1,5 @@
 //! `cargo xtask servers`: our client against servers of others, and clients of others against them through our gateway
-//! (`interop/tests/servers`); and what all those need.
+//! (`interop/tests/servers`); also where they have to log in first; and what all those need.
 //!
 //! All of it is pinned, and installed once into `target/interop`.
 
@@ -22,6 +22,7 @@ const FROM_NPM: &[Package] = &[
     ("@modelcontextprotocol/node", "2.1.2"),
     ("@modelcontextprotocol/client", "2.4.0"),
     ("@modelcontextprotocol/sdk", "1.32.2"),
+    ("oidc-provider", "9.13.3"),
     ("zod", "4.6.7"),
 ];
 const NODE_AT_LEAST: (u32, u32) = (20, 0);
@@ -45,11 +46,14 @@ pub(crate) enum Part {
     Matrix,
     /// Servers that remember something between calls, behind our gateway.
     State,
+    /// Clients of others, and ours, that have to log in at an identity provider from npm.
+    Identity,
 }
 
 impl Part {
     /// All of them.
-    pub(crate) const ALL: [Self; 5] = [Self::Rust, Self::Npm, Self::PyPi, Self::Matrix, Self::State];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Rust, Self::Npm, Self::PyPi, Self::Matrix, Self::State, Self::Identity];
 
     fn name(self) -> &'static str {
         match self {
@@ -58,6 +62,7 @@ impl Part {
             Self::PyPi => "pypi",
             Self::Matrix => "matrix",
             Self::State => "state",
+            Self::Identity => "identity",
         }
     }
 
@@ -69,6 +74,7 @@ impl Part {
             Self::PyPi => "client with PyPI servers",
             Self::Matrix => "clients and servers of others",
             Self::State => "servers that keep state",
+            Self::Identity => "identity provider of others",
         }
     }
 
@@ -78,7 +84,7 @@ impl Part {
             Self::Rust => None,
             Self::Npm => (!shell::installed("npm")).then_some(NO_NPM),
             Self::PyPi => python().is_none().then_some(NO_PYTHON),
-            Self::Matrix => Self::Npm.lacks().or_else(|| Self::PyPi.lacks()),
+            Self::Matrix | Self::Identity => Self::Npm.lacks().or_else(|| Self::PyPi.lacks()),
             Self::State => Self::Npm.lacks().or_else(browser::lacks),
         }
     }
@@ -92,7 +98,7 @@ impl Part {
             Self::Rust => {}
             Self::Npm => install_from_npm()?,
             Self::PyPi => install_from_pypi()?,
-            Self::Matrix => {
+            Self::Matrix | Self::Identity => {
                 install_from_npm()?;
                 install_from_pypi()?;
                 // The tests start it.
@@ -118,7 +124,7 @@ impl Part {
 /// The command: all parts, or those that are named.
 pub(crate) fn run(args: &[String]) -> Result<()> {
     if let Some(unknown) = args.iter().find(|arg| Part::ALL.iter().all(|part| part.name() != **arg)) {
-        bail!("`{unknown}` is no part of these tests; there are rust, npm, pypi, matrix and state");
+        bail!("`{unknown}` is no part of these tests; there are rust, npm, pypi, matrix, state and identity");
     }
     let wanted = |part: &Part| args.is_empty() || args.iter().any(|arg| arg == part.name());
     Part::ALL.into_iter().filter(wanted).try_for_each(Part::test)

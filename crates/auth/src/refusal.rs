@@ -27,6 +27,8 @@ pub enum Refusal {
     MissingAudience,
     /// An ID token, a refresh token, an assertion: not something that opens a resource.
     NotAnAccessToken,
+    /// Bound to a key that its holder must prove to have (`cnf`): whoever brings it without has stolen it.
+    Bound,
     /// It does not say whose it is.
     MissingSubject,
     /// It does not say of which tenant.
@@ -66,6 +68,7 @@ impl Refusal {
             Refusal::WrongAudience => "wrong_audience",
             Refusal::MissingAudience => "missing_audience",
             Refusal::NotAnAccessToken => "not_an_access_token",
+            Refusal::Bound => "sender_constrained",
             Refusal::MissingSubject => "missing_subject",
             Refusal::MissingTenant => "missing_tenant",
             Refusal::BadTenant => "bad_tenant",
@@ -101,6 +104,9 @@ impl fmt::Display for Refusal {
                 "The token does not say for which resource it is: its audience is missing"
             }
             Refusal::NotAnAccessToken => "This is not an access token",
+            Refusal::Bound => {
+                "The token is bound to a key of its client, and proof of that is not supported: get a bearer token"
+            }
             Refusal::MissingSubject => "The token does not say whose it is",
             Refusal::MissingTenant => "The token does not say of which tenant its subject is",
             Refusal::BadTenant => "The tenant that the token names cannot be one",

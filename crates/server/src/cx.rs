@@ -252,15 +252,18 @@ impl Cx {
         self.context().endpoint.as_deref()
     }
 
-    /// The context of a call that is made in the name of whoever makes this one: the same caller with the same claims, at the
-    /// same endpoint, under the same correlation id. It has a time and a cancellation of its own.
-    pub fn caller_context(&self) -> Context {
-        let mut context = Context::local();
-        context.correlation = self.context().correlation;
-        context.principal = self.context().principal.clone();
-        context.endpoint = self.context().endpoint.clone();
-        context.extensions = self.context().extensions.clone();
-        context.client_info = self.context().client_info.clone();
+    /// The context of a call that is made in the caller's name: it says who calls, what is known of them, and at which
+    /// endpoint, so that nothing is reached that the caller could not reach.
+    pub fn on_behalf(&self) -> Context {
+        let (own, mut context) = (self.context(), Context::local());
+        context.correlation = own.correlation;
+        context.principal = own.principal.clone();
+        context.endpoint = own.endpoint.clone();
+        context.client_info = own.client_info.clone();
+        context.hops = own.hops;
+        if let Some(claims) = own.claims() {
+            context.extensions.insert(claims);
+        }
         context
     }
 

@@ -144,9 +144,12 @@ pub(crate) fn listen(core: &Core, call: &Call) -> Result<Reply, Error> {
         resources: honour("resourcesListChanged", has.resources)?,
         ..Filter::default()
     };
-    if let Some(uris) = strings(&wanted, "resourceSubscriptions")?
+    if let Some(mut uris) = strings(&wanted, "resourceSubscriptions")?
         && has.resources
     {
+        if let Some(may) = &core.may_watch {
+            uris.retain(|uri| may(&call.context.principal, uri));
+        }
         honoured.insert("resourceSubscriptions".into(), json!(uris));
         filter.uris = uris.into_iter().collect();
     }

@@ -6,7 +6,7 @@
 //! and `scenarios` what is done with it, `lifecycle` is what happens when a server dies and `restart` what
 //! happens when the gateway does. Then come the servers, one module per
 //! registry, because a machine may lack one; and `matrix`, with all of them at once behind the gateway. `state` is what servers
-//! remember between calls there.
+//! remember between calls there, and `identity` who calls.
 
 mod gateway;
 mod lifecycle;
@@ -18,6 +18,7 @@ mod server;
 mod vocabulary;
 
 mod agents;
+mod identity;
 mod matrix;
 mod npm;
 mod pypi;

@@ -77,6 +77,11 @@ pub(crate) fn client(path: &str) -> String {
     text(Path::new(env!("CARGO_MANIFEST_DIR")).join("clients").join(path))
 }
 
+/// A script of the identity provider, or of the browser that goes with it.
+pub(crate) fn identity(path: &str) -> String {
+    text(Path::new(env!("CARGO_MANIFEST_DIR")).join("identity").join(path))
+}
+
 /// Our own program.
 pub(crate) fn tidegate() -> String {
     let name = format!("tidegate{}", std::env::consts::EXE_SUFFIX);

@@ -64,6 +64,10 @@ impl ClaimReader {
         if is_something_else(claims) {
             return Err(Refusal::NotAnAccessToken);
         }
+        // RFC 9449 section 7.2: such a token is never accepted as a bearer token.
+        if claims.contains_key("cnf") {
+            return Err(Refusal::Bound);
+        }
         let audiences = match claims.get("aud") {
             None => Vec::new(),
             Some(Value::String(one)) if one.len() <= LONGEST_AUDIENCE => vec![Arc::from(one.as_str())],

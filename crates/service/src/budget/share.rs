@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
@@ -10,11 +10,14 @@ use tidegate_protocol::Error;
 
 use super::{Budget, FREE, Purpose, Spare, refusal};
 use crate::principal::Principal;
+use crate::time::epoch_ms;
 
 /// How large every share is while there are none.
 const UNLIMITED: usize = usize::MAX;
 /// How many principals are looked through before those that hold nothing are forgotten.
 const FEW: usize = 64;
+/// What is kept for a principal is looked for no more often than this: whoever is refused over and over must not keep others busy.
+const BETWEEN_LOOKS_MS: u64 = 100;
 
 /// What is counted for one principal: a cheap handle, of nobody in particular by default.
 #[derive(Clone, Default)]
@@ -26,6 +29,8 @@ struct Holder {
     used: AtomicUsize,
     /// Whether new work of this principal is refused, as far as `Shares::crowded` knows.
     is_crowded: AtomicBool,
+    /// When what is kept was last looked for, in milliseconds since 1970.
+    looked_ms: AtomicU64,
 }
 
 /// All shares of a budget.
@@ -87,6 +92,7 @@ impl Budget {
             principal: principal.clone(),
             used: 0.into(),
             is_crowded: AtomicBool::new(false),
+            looked_ms: AtomicU64::new(0),
         });
         holders.by_principal.insert(principal.clone(), Arc::downgrade(&holder));
         Share(Some(holder))
@@ -126,7 +132,12 @@ impl Share {
         if holder.fits(more, purpose) {
             return Ok(());
         }
-        let spare = holder.budget.spare();
+        let now = epoch_ms();
+        let is_due = now.abs_diff(holder.looked_ms.load(Ordering::Relaxed)) >= BETWEEN_LOOKS_MS;
+        let spare = if is_due { holder.budget.spare() } else { Vec::new() };
+        if is_due {
+            holder.looked_ms.store(now, Ordering::Relaxed);
+        }
         let makes_room = |spare: Arc<dyn Spare>| {
             spare.let_go_of(&holder.principal);
             holder.fits(more, purpose)

@@ -38,8 +38,8 @@ pub(crate) use call::Observing;
 pub use call::{CallEnded, Outcome};
 pub use kinds::{
     CallAbandoned, CallFailed, CallRetried, CallTimedOut, CircuitChanged, EraChanged, HandlerFailed,
-    HandlerPanicked, LoginRefused, LoginsRefused, ResultTooLarge, ServerConnected, ServerLeft, ServerStateChanged, ServersReady,
-    SessionExpired, StatisticsDue, ToolFailed,
+    HandlerPanicked, LoginRefused, LoginsRefused, ResultTooLarge, ServerConnected, ServerLeft,
+    ServerStateChanged, ServersReady, SessionExpired, StatisticsDue, ToolFailed,
 };
 pub use log::LogRecorder;
 

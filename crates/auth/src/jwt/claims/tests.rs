@@ -89,6 +89,7 @@ fn what_is_missing_wrong_or_too_much() {
         (json!({ "iss": "gone" }), Some(Refusal::WrongIssuer)),
         (json!({ "iss": "https://id/" }), Some(Refusal::WrongIssuer)),
         (json!({ "iss": ["https://id"] }), Some(Refusal::WrongIssuer)),
+        (json!({ "cnf": { "jkt": "x" } }), Some(Refusal::Bound)),
         (json!({ "aud": "gone" }), Some(Refusal::MissingAudience)),
         (json!({ "aud": "" }), Some(Refusal::MissingAudience)),
         (json!({ "aud": [] }), Some(Refusal::MissingAudience)),

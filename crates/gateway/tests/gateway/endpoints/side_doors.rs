@@ -154,8 +154,7 @@ fn agent(gateway: &Arc<OnceLock<Gateway>>) -> Server {
             let mut answers = Vec::new();
             for tool in ["reef_read", "vault_read"] {
                 let params = Params::parse(&Json::from(json!({"name": tool})), &Limits::default()).unwrap();
-                let Ok(reply) =
-                    gateway.answer(Call::new(Method::ToolsCall, params, cx.caller_context())).await;
+                let Ok(reply) = gateway.answer(Call::new(Method::ToolsCall, params, cx.on_behalf())).await;
                 answers.push(matches!(reply, Reply::Complete(_)).to_string());
             }
             answers.join(" ")

@@ -271,8 +271,8 @@ async fn answer<D: Door>(
     until: Instant,
 ) -> Reply {
     let CallAs(cx, principal) = whose;
-    // At the endpoint where the agent was asked: it has no other tools than whoever asked.
-    let mut context = cx.caller_context();
+    // An agent reaches what whoever asked it could reach, at the same endpoint and with the same scopes.
+    let mut context = cx.on_behalf();
     context.principal = principal;
     context.deadline = Some(until);
     // Whoever stops waiting for the agent stops what it has begun.
