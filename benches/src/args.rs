@@ -16,8 +16,8 @@ pub(crate) struct Args {
     pub(crate) quick: bool,
 
     /// Only rows whose name contains this: "ours stdio x1 32B" of a server, "ours client stdio x1 32B" of a client,
-    /// "ours gateway http modern x16 32B", "ours gateway list", "ours gateway idle" or "ours gateway start-up" of a
-    /// gateway.
+    /// "ours gateway http modern x16 32B", "ours gateway list", "ours gateway idle", "ours gateway start-up" or
+    /// "ours gateway principals" of a gateway.
     #[arg(long, value_name = "SUBSTR")]
     pub(crate) only: Option<String>,
 

@@ -20,6 +20,7 @@ mod args;
 mod binaries;
 mod case;
 mod client;
+mod credentials;
 mod gateway;
 mod load;
 mod measure;
@@ -102,6 +103,11 @@ fn measure_gateways(args: &Args, kit: Kit<'_>, plan: &Plan, results: &mut Result
     if !plan.start_up.is_empty() {
         eprintln!("gateways   start-up");
         seen.start_up = gateway_extras::start_up(kit, &plan.start_up, args.starts())?;
+    }
+    if plan.principals {
+        eprintln!("gateways   principals");
+        let weighed = gateway_extras::principals(kit, args.settle());
+        seen.principals = Some(weighed.map_err(|error| format!("{error:#}")));
     }
     Ok(())
 }

@@ -4,9 +4,12 @@
 //! it has seen, and because answers to requests in flight over stdio are told apart by them.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
+
+use crate::credentials::Credentials;
 
 pub(crate) const MODERN: &str = "2026-07-28";
 pub(crate) const LEGACY: &str = "2025-11-25";
@@ -24,6 +27,8 @@ pub(crate) struct Ask {
     /// The members of `params`.
     params: String,
     expected: Expected,
+    /// What requests over HTTP are authenticated with.
+    credentials: Option<Arc<Credentials>>,
 }
 
 #[derive(Clone)]
@@ -45,13 +50,20 @@ impl Ask {
 
     fn call(path: &'static str, tool: &'static str, arguments: Value, text: String) -> Self {
         let params = format!(r#""name":"{tool}","arguments":{arguments}"#);
-        Self { path, method: "tools/call", name: Some(tool), params, expected: Expected::Text(text) }
+        let expected = Expected::Text(text);
+        Self { path, method: "tools/call", name: Some(tool), params, expected, credentials: None }
     }
 
     /// The list of all tools, at least so many.
     pub(crate) fn tools(path: &'static str, at_least: usize) -> Self {
         let expected = Expected::Tools(at_least);
-        Self { path, method: "tools/list", name: None, params: String::new(), expected }
+        Self { path, method: "tools/list", name: None, params: String::new(), expected, credentials: None }
+    }
+
+    /// The same from somebody who brings these.
+    pub(crate) fn with_credentials(mut self, credentials: Option<Arc<Credentials>>) -> Self {
+        self.credentials = credentials;
+        self
     }
 
     /// About how long an answer is.
@@ -101,14 +113,24 @@ impl Ask {
 pub(crate) struct Request {
     bytes: Vec<u8>,
     id_at: usize,
+    /// Where credentials are that differ from request to request.
+    credentials: Option<(usize, Arc<Credentials>)>,
 }
 
 impl Request {
     /// 2026-07-28 basic/transports/streamable-http: version, method and name are mirrored in headers.
     pub(crate) fn modern_http(addr: SocketAddr, ask: &Ask) -> Self {
         let name = ask.name.map(|name| format!("Mcp-Name: {name}\r\n")).unwrap_or_default();
-        let headers = format!("MCP-Protocol-Version: {MODERN}\r\nMcp-Method: {}\r\n{name}", ask.method);
-        Self::new(post(addr, ask.path, &headers, &ask.modern_body()))
+        let bearer = ask.credentials.as_ref().map(|it| format!("Authorization: Bearer {}\r\n", it.of(0)));
+        let bearer = bearer.unwrap_or_default();
+        let headers =
+            format!("MCP-Protocol-Version: {MODERN}\r\nMcp-Method: {}\r\n{name}{bearer}", ask.method);
+        let mut request = Self::new(post(addr, ask.path, &headers, &ask.modern_body()));
+        if let Some(credentials) = ask.credentials.as_ref().filter(|it| it.differ()) {
+            let at = memchr::memmem::find(&request.bytes, b"Bearer ").map(|at| at + "Bearer ".len());
+            request.credentials = at.map(|at| (at, credentials.clone()));
+        }
+        request
     }
 
     pub(crate) fn legacy_http(addr: SocketAddr, session: &str, ask: &Ask) -> Self {
@@ -126,7 +148,7 @@ impl Request {
 
     fn new(bytes: Vec<u8>) -> Self {
         let id_at = id_position(&bytes).expect("every template carries an id");
-        Self { bytes, id_at }
+        Self { bytes, id_at, credentials: None }
     }
 
     /// The request with the `n`th id in it.
@@ -135,6 +157,10 @@ impl Request {
         for digit in self.bytes[self.id_at..self.id_at + ID_WIDTH].iter_mut().rev() {
             *digit = b'0' + (rest % 10) as u8;
             rest /= 10;
+        }
+        if let Some((at, credentials)) = &self.credentials {
+            let credential = credentials.of(n).as_bytes();
+            self.bytes[*at..*at + credential.len()].copy_from_slice(credential);
         }
         &self.bytes
     }

@@ -28,7 +28,7 @@
 //! The pieces underneath are crates of their own: [`protocol`] (what is on the wire), [`service`] (the one door that
 //! every server, policy and connection is), [`server`] (the framework), [`edge`] (the transports) and `client` (the
 //! other side: calling any server; with the feature `client`). The feature `gateway` adds many servers behind one
-//! endpoint. The command is a crate of its own, `tidegate-command`.
+//! endpoint, and `auth` adds API keys, access tokens and what else it takes to know who calls. The command is a crate of its own, `tidegate-command`.
 
 /// The examples of the guide are compiled like those of this crate.
 #[cfg(all(doctest, feature = "client"))]
@@ -40,6 +40,8 @@ pub mod logging;
 mod run;
 pub mod stdio;
 
+#[cfg(feature = "auth")]
+pub use tidegate_auth as auth;
 #[cfg(feature = "client")]
 pub use tidegate_client as client;
 pub use tidegate_edge as edge;

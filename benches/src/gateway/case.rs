@@ -66,7 +66,7 @@ impl GatewayCase {
     pub(crate) fn ask(self, door: &Door) -> Ask {
         let message = Payload::Small.message();
         let times = self.payload.message().len() / message.len();
-        Ask::repeated_echo(door.path, door.tool, &message, times)
+        Ask::repeated_echo(door.path, door.tool, &message, times).with_credentials(door.credentials.clone())
     }
 }
 

@@ -2,23 +2,32 @@
 
 use std::net::SocketAddr;
 use std::process::Child;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
 use super::case::Era;
+use crate::credentials::Credentials;
 use crate::load::response;
 use crate::load::session::Blocking;
 use crate::request::{Ask, Request};
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub(crate) struct Door {
     pub(crate) addr: SocketAddr,
     pub(crate) path: &'static str,
     pub(crate) tool: &'static str,
+    /// What it has to be shown.
+    pub(crate) credentials: Option<Arc<Credentials>>,
 }
 
 impl Door {
+    /// The floor's own, which asks nobody who they are.
+    pub(crate) fn open(addr: SocketAddr, path: &'static str) -> Self {
+        Self { addr, path, tool: "echo", credentials: None }
+    }
+
     /// Asks again and again until the right answer comes, because a gateway may listen before its servers are there.
     /// Returns the length of that answer.
     pub(crate) fn first_answer(

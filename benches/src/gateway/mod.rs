@@ -32,6 +32,12 @@ pub(crate) enum Gateway {
     FloorProxy,
     /// `tidegate serve`.
     Ours,
+    /// The same, where callers bring an API key.
+    OursWithKey,
+    /// The same, where callers bring an access token that it has seen before.
+    OursWithToken,
+    /// The same, where each call brings the token of somebody else.
+    OursWithNewTokens,
     /// The Rust crate `mcp-proxy`.
     McpProxy,
     /// FastMCP's `create_proxy`.
@@ -43,21 +49,39 @@ pub(crate) enum Gateway {
 }
 
 impl Gateway {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Direct,
         Self::FloorProxy,
         Self::Ours,
+        Self::OursWithKey,
+        Self::OursWithToken,
+        Self::OursWithNewTokens,
         Self::McpProxy,
         Self::FastMcp,
         Self::PythonMcpProxy,
         Self::Supergateway,
     ];
 
+    /// Whether it is `tidegate serve` that asks who calls.
+    pub(crate) fn authenticates(self) -> bool {
+        matches!(self, Self::OursWithKey | Self::OursWithToken | Self::OursWithNewTokens)
+    }
+
+    /// What a row of it is called when rows are picked: those of ours have one beginning.
+    pub(crate) fn row_name(self, case: GatewayCase) -> String {
+        match self.to_string().split_once(", ") {
+            Some((ours, how)) => format!("{ours} gateway {case}, {how}"),
+            None => format!("{self} gateway {case}"),
+        }
+    }
+
     /// The programs of this workspace that it takes, besides the server behind it.
     pub(crate) fn program(self) -> Option<Program> {
         match self {
             Self::FloorProxy => Some(Program::peer("floor-proxy")),
-            Self::Ours => Some(Program::OUR_GATEWAY),
+            Self::Ours | Self::OursWithKey | Self::OursWithToken | Self::OursWithNewTokens => {
+                Some(Program::OUR_GATEWAY)
+            }
             _ => None,
         }
     }
@@ -70,6 +94,7 @@ impl Gateway {
             Self::PythonMcpProxy => Some(Peer::PythonMcpProxy),
             Self::Supergateway => Some(Peer::Supergateway),
             Self::Direct | Self::FloorProxy | Self::Ours => None,
+            Self::OursWithKey | Self::OursWithToken | Self::OursWithNewTokens => None,
         }
     }
 
@@ -80,6 +105,11 @@ impl Gateway {
         let can = match self {
             Self::Direct | Self::Ours | Self::McpProxy | Self::FastMcp => true,
             Self::FloorProxy => upstream == Upstream::Http,
+            // What that costs does not depend on what is behind.
+            Self::OursWithKey | Self::OursWithToken | Self::OursWithNewTokens => {
+                let is_small = case.connections == 16 && case.payload == Payload::Small;
+                upstream == Upstream::Http && era == Era::Modern && is_small
+            }
             Self::PythonMcpProxy | Self::Supergateway => upstream == Upstream::Stdio && era == Era::Legacy,
         };
         can && (!self.is_slow() || case.payload == Payload::Small || case.connections == 16)
@@ -87,7 +117,7 @@ impl Gateway {
 
     /// Whether it puts the lists of many servers together, or stands for what would be possible.
     pub(crate) fn lists_many(self) -> bool {
-        !matches!(self, Self::PythonMcpProxy | Self::Supergateway)
+        !self.authenticates() && !matches!(self, Self::PythonMcpProxy | Self::Supergateway)
     }
 
     /// Whether it can have ten servers behind it.
@@ -97,7 +127,7 @@ impl Gateway {
 
     /// Whether callgrind can count it: a native program.
     pub(crate) fn is_counted(self) -> bool {
-        matches!(self, Self::FloorProxy | Self::Ours | Self::McpProxy)
+        self.authenticates() || matches!(self, Self::FloorProxy | Self::Ours | Self::McpProxy)
     }
 
     /// Whether it is so slow that one round says enough.
@@ -112,6 +142,9 @@ impl fmt::Display for Gateway {
             Self::Direct => "direct",
             Self::FloorProxy => "floor-proxy",
             Self::Ours => "ours",
+            Self::OursWithKey => "ours, API key",
+            Self::OursWithToken => "ours, JWT warm",
+            Self::OursWithNewTokens => "ours, JWT cold",
             Self::McpProxy => "mcp-proxy",
             Self::FastMcp => "fastmcp",
             Self::PythonMcpProxy => "mcp-proxy (py)",

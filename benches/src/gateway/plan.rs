@@ -15,16 +15,17 @@ pub(crate) struct GatewayPlan {
     pub(crate) lists: Vec<Gateway>,
     pub(crate) idle: Vec<Gateway>,
     pub(crate) start_up: Vec<Gateway>,
+    /// Whether ours is weighed after many people have called it.
+    pub(crate) principals: bool,
 }
 
 impl GatewayPlan {
-    /// `named` picks rows: "ours gateway http modern x16 32B", "ours gateway list", "… idle" and "… start-up".
+    /// `named` picks rows: "ours gateway http modern x16 32B", "ours gateway list", "… idle", "… start-up" and "… principals".
     pub(crate) fn of(quick: bool, named: impl Fn(String) -> bool) -> Self {
         let mut plan = Self::default();
         for setting in Setting::ALL {
             let subjects = |case: GatewayCase| {
-                let takes =
-                    |gateway: &Gateway| gateway.takes(case) && named(format!("{gateway} gateway {case}"));
+                let takes = |gateway: &Gateway| gateway.takes(case) && named(gateway.row_name(case));
                 Gateway::ALL.into_iter().filter(takes).collect::<Vec<_>>()
             };
             let cases = setting.cases(quick).into_iter().map(|case| (case, subjects(case)));
@@ -39,7 +40,8 @@ impl GatewayPlan {
         };
         plan.lists = pick(Gateway::lists_many, "list");
         plan.idle = pick(Gateway::mounts_many, "idle");
-        plan.start_up = pick(|gateway| gateway != Gateway::Direct, "start-up");
+        plan.start_up = pick(|gateway| gateway != Gateway::Direct && !gateway.authenticates(), "start-up");
+        plan.principals = named("ours gateway principals".to_owned());
         plan
     }
 
@@ -52,8 +54,12 @@ impl GatewayPlan {
 
     /// What has to be built.
     pub(crate) fn programs(&self) -> Vec<Program> {
-        let programs: Vec<_> = self.all().filter_map(Gateway::program).collect();
-        if self.all().next().is_none() { programs } else { [vec![Program::FLOOR], programs].concat() }
+        let mut programs: Vec<_> = self.all().filter_map(Gateway::program).collect();
+        if self.principals {
+            programs.push(Program::OUR_GATEWAY);
+        }
+        let is_any = self.principals || self.all().next().is_some();
+        if is_any { [vec![Program::FLOOR], programs].concat() } else { programs }
     }
 
     /// What has to be installed.

@@ -1,9 +1,11 @@
 //! [`Recipe`]: how each gateway is told what is behind it and where to listen.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
@@ -13,6 +15,8 @@ use super::peers::Peer;
 use super::running::Behind;
 use super::{Gateway, Kit};
 use crate::binaries::Program;
+use crate::credentials::{Credentials, Issuer};
+use crate::measure::gateway_extras::PRINCIPALS;
 
 /// A command line, and what is known about the door before it runs.
 pub(super) struct Recipe {
@@ -21,6 +25,8 @@ pub(super) struct Recipe {
     pub(super) path: &'static str,
     /// Under which name the echo is offered.
     pub(super) tool: &'static str,
+    /// What callers bring.
+    pub(super) credentials: Option<Arc<Credentials>>,
 }
 
 pub(super) enum Listens {
@@ -46,6 +52,7 @@ impl Recipe {
             Ok(path.into())
         };
         let at_port = Listens::At(port);
+        let mut credentials = None;
         let (words, listens, path, tool): (Vec<OsString>, _, _, _) = match gateway {
             Gateway::Direct => anyhow::bail!("there is nothing to start"),
             Gateway::FloorProxy => {
@@ -54,7 +61,7 @@ impl Recipe {
                 let words = vec![proxy, "--listen".into(), "127.0.0.1:0".into(), "--to".into(), to.into()];
                 (words, Listens::Announced, behind.floor_path(), "echo")
             }
-            Gateway::Ours => {
+            Gateway::Ours | Gateway::OursWithKey | Gateway::OursWithToken | Gateway::OursWithNewTokens => {
                 let mut words = vec![binaries.path(Program::OUR_GATEWAY)?.to_owned(), "serve".into()];
                 words.extend(["--listen".into(), "127.0.0.1:0".into()]);
                 if let Some(level) = std::env::var_os("BENCH_LOG") {
@@ -63,7 +70,10 @@ impl Recipe {
                 if matches!(behind, Behind::Demonstration) {
                     words.push("--demo".into());
                 } else {
-                    words.extend(["--config".into(), file("tidegate.toml", ours(era, behind)?)?]);
+                    let (auth, brought) = auth(gateway, binaries.path(Program::OUR_GATEWAY)?, folder)?;
+                    credentials = brought.map(Arc::new);
+                    let config = ours(era, behind)? + &auth;
+                    words.extend(["--config".into(), file("tidegate.toml", config)?]);
                 }
                 (words, Listens::Announced, "/mcp", "echo")
             }
@@ -99,7 +109,7 @@ impl Recipe {
                 (words, at_port, "/mcp", "echo")
             }
         };
-        Ok(Self { words, listens, path, tool })
+        Ok(Self { words, listens, path, tool, credentials })
     }
 }
 
@@ -144,6 +154,39 @@ fn ours(era: Era, behind: &Behind) -> Result<String> {
         }
     }
     Ok(out)
+}
+
+/// How ours finds out who calls, and what its callers bring.
+fn auth(gateway: Gateway, program: &OsStr, folder: &Path) -> Result<(String, Option<Credentials>)> {
+    match gateway {
+        Gateway::OursWithKey => {
+            let keys = folder.join("keys.toml");
+            let made = Command::new(program)
+                .args(["keys", "add", "bench", "--tenant", "reef", "--role", "user", "--file"])
+                .arg(&keys)
+                .current_dir(folder)
+                .env("HOME", folder)
+                .output()
+                .context("running tidegate keys add")?;
+            anyhow::ensure!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+            let key = String::from_utf8(made.stdout)?.trim().to_owned();
+            Ok(("\n[auth]\nkeys = \"keys.toml\"\n".to_owned(), Some(Credentials::one(key))))
+        }
+        Gateway::OursWithToken | Gateway::OursWithNewTokens => {
+            let issuer = Issuer::new()?;
+            std::fs::write(folder.join("jwks.json"), issuer.key_set().to_string())?;
+            let credentials = match gateway {
+                Gateway::OursWithToken => Credentials::one(issuer.token(0)?),
+                _ => Credentials::of_people(&issuer, PRINCIPALS)?,
+            };
+            let (name, audience) = (Issuer::NAME, Issuer::AUDIENCE);
+            let auth = format!(
+                "\n[[auth.jwt]]\nissuer = {name:?}\naudience = {audience:?}\njwks = \"jwks.json\"\ntenant = \"org_id\"\nroles = \"realm_access.roles\"\n"
+            );
+            Ok((auth, Some(credentials)))
+        }
+        _ => Ok((String::new(), None)),
+    }
 }
 
 /// Without its timeouts, retries and limits, which are off by default.

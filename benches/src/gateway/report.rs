@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::Gateway;
-use crate::measure::gateway_extras::{LISTED, Listed};
+use crate::measure::gateway_extras::{LISTED, Listed, PRINCIPALS};
 use crate::measure::gateways::Passed;
 use crate::measure::throughput::DISTURBED;
 use crate::measure::{Gateways, Results};
@@ -56,6 +56,15 @@ pub(crate) fn render(results: &Results) -> String {
             }
             Err(why) => failures.push(failure(&what, row.gateway, why)),
         }
+    }
+    match &gateways.principals {
+        Some(Ok(weighed)) => {
+            let [before, after] = [weighed.before, weighed.after].map(megabytes);
+            let count = thousands(PRINCIPALS as f64);
+            let _ = writeln!(out, "after {count} principals, ours: {after} resident ({before} before)");
+        }
+        Some(Err(why)) => failures.push(failure("principals", Gateway::OursWithNewTokens, why)),
+        None => {}
     }
     let seen: Vec<_> = gateways.rows.iter().filter_map(|row| Some((row, row.seen.as_ref().ok()?))).collect();
     if let Some(((row, _), share)) = most(&seen, |(_, load)| load.load_core_busy) {

@@ -116,8 +116,9 @@ impl Fronted {
         wrapper: &[OsString],
     ) -> Result<Self> {
         let mut fronted = Self::launch(kit, gateway, setting.era, upstreams, core, wrapper)?;
-        if let Some(door) = fronted.door {
+        if let Some(door) = &fronted.door {
             let ask = Ask::repeated_echo(door.path, door.tool, "hello", 1);
+            let ask = ask.with_credentials(door.credentials.clone());
             fronted.first_answer(setting.era, &ask, PATIENCE)?;
         }
         Ok(fronted)
@@ -138,7 +139,7 @@ impl Fronted {
         if gateway == Gateway::Direct {
             // Over its pipes the server has room for one load, so each load starts its own.
             if let Some(server) = &upstreams.listening {
-                this.door = Some(Door { addr: server.addr()?, path: behind.floor_path(), tool: "echo" });
+                this.door = Some(Door::open(server.addr()?, behind.floor_path()));
                 this.server = Some(server.pid());
             }
             return Ok(this);
@@ -166,7 +167,8 @@ impl Fronted {
             Listens::At(port) => ([127, 0, 0, 1], port).into(),
             Listens::Announced => this.read_address()?,
         };
-        this.door = Some(Door { addr, path: recipe.path, tool: recipe.tool });
+        let Recipe { path, tool, credentials, .. } = recipe;
+        this.door = Some(Door { addr, path, tool, credentials });
         Ok(this)
     }
 
@@ -189,7 +191,7 @@ impl Fronted {
 
     /// Asks until the right answer comes, and returns its length.
     pub(crate) fn first_answer(&mut self, era: Era, ask: &Ask, patience: Duration) -> Result<usize> {
-        let door = *self.door()?;
+        let door = self.door()?.clone();
         door.first_answer(era, ask, self.child.as_mut(), patience)
     }
 
@@ -205,7 +207,7 @@ impl Fronted {
         self.server = Some(child.id());
         let input = child.stdin.take().context("no stdin")?;
         let output = child.stdout.take().context("no stdout")?;
-        let ask = case.ask(&Door { addr: ([127, 0, 0, 1], 0).into(), path: "/mcp", tool: "echo" });
+        let ask = case.ask(&Door::open(([127, 0, 0, 1], 0).into(), "/mcp"));
         let request = match case.setting.era {
             Era::Modern => Request::modern_stdio(&ask),
             Era::Legacy => Request::legacy_stdio(&ask),

@@ -4,12 +4,16 @@ use super::Gateway;
 use super::case::{Era, GatewayCase, Setting, Upstream};
 use crate::case::Payload;
 use crate::measure::Gateways;
+use crate::measure::gateway_extras::PRINCIPALS;
 use crate::measure::throughput::{DISTURBED, Throughput};
 use crate::table::{duration, megabytes, thousands};
 
 /// A copy costs one instruction a byte at most, as callgrind counts; writing JSON costs many.
 const COPIED: f64 = 2.0;
 const IDLE: u64 = 15_000_000;
+/// What it may cost to know who calls, of what a call costs otherwise.
+const AUTHENTICATED: f64 = 1.05;
+const WITH_PRINCIPALS: u64 = 200_000_000;
 const START_UP_MS: u128 = 50;
 
 /// All that this run can say: the verdict, and why.
@@ -20,6 +24,9 @@ pub(crate) fn verdicts(all: &Gateways) -> Vec<(&'static str, String)> {
             out.extend(instructions(all, case));
             out.extend(throughput(all, case));
             out.extend(added(all, case));
+            for gateway in [Gateway::OursWithKey, Gateway::OursWithToken] {
+                out.extend(authenticated(all, gateway, case));
+            }
         }
     }
     out.extend(list(all));
@@ -27,6 +34,15 @@ pub(crate) fn verdicts(all: &Gateways) -> Vec<(&'static str, String)> {
     if let Some(&Ok(bytes)) = idle.map(|idle| &idle.resident) {
         let line = format!("idle with ten servers: {}, less than {}", megabytes(bytes), megabytes(IDLE));
         out.push(met(bytes < IDLE, line));
+    }
+    if let Some(Ok(weighed)) = &all.principals {
+        let count = thousands(PRINCIPALS as f64);
+        let line = format!(
+            "after {count} principals: {}, less than {}",
+            megabytes(weighed.after),
+            megabytes(WITH_PRINCIPALS)
+        );
+        out.push(met(weighed.after < WITH_PRINCIPALS, line));
     }
     let start = all.start_up.iter().find(|start| start.gateway == Gateway::Ours);
     if let Some(&Ok(took)) = start.map(|start| &start.took) {
@@ -58,6 +74,14 @@ fn instructions(all: &Gateways, case: GatewayCase) -> Option<(&'static str, Stri
     let floor = all.row(Gateway::FloorProxy, case)?.counts?;
     let seen = ours.instructions / floor.instructions;
     Some(met(seen <= 2.0, format!("{case}: {seen:.2} times the instructions of floor-proxy, at most 2")))
+}
+
+/// What is known from an earlier call costs next to nothing.
+fn authenticated(all: &Gateways, gateway: Gateway, case: GatewayCase) -> Option<(&'static str, String)> {
+    let (with, without) = (all.row(gateway, case)?.counts?, all.row(Gateway::Ours, case)?.counts?);
+    let seen = with.instructions / without.instructions;
+    let line = format!("{case}: {gateway} {seen:.3} times the instructions of ours, at most {AUTHENTICATED}");
+    Some(met(seen <= AUTHENTICATED, line))
 }
 
 fn throughput(all: &Gateways, case: GatewayCase) -> Option<(&'static str, String)> {

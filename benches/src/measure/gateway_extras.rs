@@ -1,4 +1,4 @@
-//! What is measured of gateways besides calls: long lists, memory without load, and start-up.
+//! What is measured of gateways besides calls: long lists, memory without load and after many people, and start-up.
 
 use std::time::{Duration, Instant};
 
@@ -10,9 +10,11 @@ use super::callgrind::Counts;
 use super::gateways::{Run, said, take_turns};
 use super::median;
 use super::throughput::{Rounds, Subject, Throughput};
-use crate::gateway::case::{Era, Upstream};
+use crate::case::Payload;
+use crate::gateway::case::{Era, GatewayCase, Setting, Upstream};
 use crate::gateway::running::{Fronted, Upstreams};
 use crate::gateway::{Gateway, Kit};
+use crate::load::Until;
 use crate::request::Ask;
 
 /// Behind a gateway whose list is asked for: so many servers, with so many tools in all.
@@ -72,6 +74,30 @@ pub(super) fn full_list(
 
 pub(super) fn list_of(fronted: &Fronted, tools: usize) -> Result<Ask> {
     Ok(Ask::tools(fronted.door()?.path, tools))
+}
+
+/// So many people call a gateway, each with a token of their own.
+pub(crate) const PRINCIPALS: usize = 100_000;
+
+/// What ours holds, in bytes, before and after that.
+pub(crate) struct Principals {
+    pub(crate) before: u64,
+    pub(crate) after: u64,
+}
+
+/// Memory after each of them has called once.
+pub(crate) fn principals(kit: Kit<'_>, settle: Duration) -> Result<Principals> {
+    let upstreams = Upstreams::start(kit.binaries, Upstream::Http)?;
+    let setting = Setting { upstream: Upstream::Http, era: Era::Modern };
+    let gateway = Gateway::OursWithNewTokens;
+    let mut fronted = Fronted::start(kit, gateway, setting, &upstreams, Core::Server, &[])?;
+    let case = GatewayCase { setting, connections: 16, payload: Payload::Small };
+    let before = process::resident(fronted.pid()?)?;
+    let mut load = fronted.connect(kit.binaries, case)?;
+    let made = load.run(Until::requests(PRINCIPALS as u64))?.requests;
+    anyhow::ensure!(made == PRINCIPALS as u64, "only {made} of {PRINCIPALS} called in time");
+    std::thread::sleep(settle);
+    Ok(Principals { before, after: process::resident(fronted.pid()?)? })
 }
 
 /// A gateway that nobody calls.

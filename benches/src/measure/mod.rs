@@ -31,6 +31,7 @@ pub(crate) struct Gateways {
     pub(crate) lists: Vec<gateway_extras::Listed>,
     pub(crate) idle: Vec<gateway_extras::Idle>,
     pub(crate) start_up: Vec<gateway_extras::StartUp>,
+    pub(crate) principals: Option<Result<gateway_extras::Principals, String>>,
     /// What could not be counted.
     pub(crate) notes: Vec<String>,
 }

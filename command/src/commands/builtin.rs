@@ -4,7 +4,6 @@ use tidegate::protocol::{Error, Profile, Symbol};
 use tidegate_builtin::{Host, Running};
 use tidegate_client::{AppError, ClientBuilder, Target};
 use tidegate_config::ServerSettings;
-use tidegate_service::BoxDoor;
 
 use super::connection;
 use crate::builtins::registry;
@@ -17,16 +16,10 @@ pub(crate) struct Builtin {
 }
 
 impl Builtin {
-    /// A server of the program. `errors` is for servers whose settings say nothing of them; `tools` leads to the tools of
-    /// other servers.
-    pub(crate) fn new(
-        name: &str,
-        settings: &ServerSettings,
-        errors: Profile,
-        tools: Option<BoxDoor>,
-    ) -> Result<Builtin, AppError> {
-        let errors = match Profile::from(settings.options.profile) {
-            Profile::Strict => errors,
+    /// A server of the program. The errors of `host` are for servers whose settings say nothing of them.
+    pub(crate) fn new(name: &str, settings: &ServerSettings, mut host: Host) -> Result<Builtin, AppError> {
+        host.errors = match Profile::from(settings.options.profile) {
+            Profile::Strict => host.errors,
             said => said,
         };
         let builtins = &registry().builtins;
@@ -36,7 +29,7 @@ impl Builtin {
                 format!("server {:?}: {name:?} is not a built-in server; there are {known}", settings.name);
             return Err(connection::app_error(&Error::new(Symbol::InvalidParams, what)));
         };
-        let running = builtin.start(&settings.name, settings.builtin.as_ref(), Host::new(errors, tools));
+        let running = builtin.start(&settings.name, settings.builtin.as_ref(), host);
         Ok(Builtin { target: Target::from_door(running.clone()), running })
     }
 

@@ -24,6 +24,11 @@ pub(crate) fn load(path: &Path) -> Result<Settings, ConfigError> {
     Config::load(path, &registry().builtins, &environment)
 }
 
+/// The same for whoever listens nowhere, or anywhere on purpose.
+pub(crate) fn load_unserved(path: &Path) -> Result<Settings, ConfigError> {
+    Config::load_unserved(path, &registry().builtins, &environment)
+}
+
 /// The configuration to change: the one that was asked for, the one that is found, or a new one of the user.
 pub(crate) fn changeable(explicit: Option<&Path>) -> Result<PathBuf, Failure> {
     Config::find(explicit).or_else(Config::of_user).ok_or_else(|| {

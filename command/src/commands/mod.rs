@@ -26,6 +26,7 @@ mod import;
 mod inspect;
 mod interrupt;
 mod jobs;
+mod keys;
 mod login;
 mod memory;
 pub(crate) mod memory_commands;
@@ -60,6 +61,7 @@ pub(crate) enum Command {
     Remove(remove::Remove),
     Import(import::Import),
     Check(check::Check),
+    Keys(keys::Keys),
     Pin(pin::Pin),
     Tools(tools::Tools),
     Call(Box<call::Call>),
@@ -85,6 +87,7 @@ impl Command {
             Command::Remove(remove) => remove::run(&remove).map(fine),
             Command::Import(import) => import::run(&import).map(fine),
             Command::Check(check) => check::run(check).await,
+            Command::Keys(keys) => keys::run(keys).map(fine),
             Command::Pin(pin) => pin::run(pin).await,
             Command::Tools(tools) => tools::run(tools).await.map(fine),
             Command::Call(call) => call::run(*call).await,
@@ -118,6 +121,7 @@ impl Command {
             | Command::Remove(_)
             | Command::Import(_)
             | Command::Check(_)
+            | Command::Keys(_)
             | Command::Pin(_)
             | Command::Login(_)
             | Command::Logout(_)
@@ -142,6 +146,7 @@ impl Command {
         match self {
             Command::Call(call) => call.common.json || call.raw,
             Command::Check(check) => check.json,
+            Command::Keys(keys) => keys.is_json(),
             Command::Pin(pin) => pin.json,
             Command::Login(login) => login.json,
             Command::Logout(logout) => logout.json,

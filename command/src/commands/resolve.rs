@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
-use tidegate::protocol::Profile;
+use tidegate_builtin::Host;
 use tidegate_client::{Command, EntrySettings, ServersFile, Target, is_project_file, well_known_files};
 use tidegate_config::{Config, DisabledServer, ServerSettings, Settings, Source};
 use tidegate_service::likely_names;
@@ -47,7 +47,7 @@ impl ResolvedServer {
         let (target, builtin) = match &server.source {
             Source::Target(target) => (target.clone(), None),
             Source::Builtin(name) => {
-                let builtin = Builtin::new(name, server, Profile::Strict, None)?;
+                let builtin = Builtin::new(name, server, Host::default())?;
                 (builtin.target.clone(), Some(builtin))
             }
         };

@@ -10,6 +10,7 @@ mod rig;
 mod server;
 
 mod add;
+mod authentication;
 mod backup;
 mod calls;
 mod check;
@@ -19,6 +20,7 @@ mod connect;
 mod doctor;
 mod errors;
 mod interrupts;
+mod keys;
 mod lists;
 mod login;
 mod memory;

@@ -147,7 +147,7 @@ fn own_address() -> Option<IpAddr> {
 
 #[test]
 fn off_loopback_only_allowed_hosts_are_served_and_the_banner_warns() {
-    let args = ["serve", "--demo", "--listen", "0.0.0.0:0", "--allow-host", "mcp.example.com"];
+    let args = ["serve", "--demo", "--insecure", "--listen", "0.0.0.0:0", "--allow-host", "mcp.example.com"];
     let served = Served::start(Folder::new(), &args);
     let here = served.address();
     let out = served.folder.read("out");

@@ -39,6 +39,16 @@ impl Config {
         load(path, builtins, env).0
     }
 
+    /// The same for whoever does not serve it, and perhaps is about to make it fit for that: whether other machines could reach
+    /// what they should not is not looked at.
+    pub fn load_unserved(
+        path: &Path,
+        builtins: &Builtins,
+        env: Variables<'_>,
+    ) -> Result<Settings, ConfigError> {
+        load_for(path, builtins, env, Purpose::Other).0
+    }
+
     /// Reads a text. Messages name `origin`, relative paths start from its folder, and its ending says what the text is.
     pub fn parse(
         text: &str,
@@ -46,7 +56,7 @@ impl Config {
         builtins: &Builtins,
         env: Variables<'_>,
     ) -> Result<Settings, ConfigError> {
-        parse(text, origin.as_ref(), builtins, env).0
+        parse(text, origin.as_ref(), builtins, env, Purpose::Serving).0
     }
 
     /// The configuration to use: the one that was asked for, whether or not it exists, else `tidegate.toml` here, else
@@ -74,14 +84,32 @@ impl Config {
 /// What a configuration is called.
 const NAME: &str = "tidegate.toml";
 
+/// What somebody wants to know the settings for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To serve them: other machines must not reach what they should not.
+    Serving,
+    /// Anything else.
+    Other,
+}
+
 /// The settings and, whatever came of it, the files that they depend on.
 pub(crate) fn load(
     path: &Path,
     builtins: &Builtins,
     env: Variables<'_>,
 ) -> (Result<Settings, ConfigError>, Vec<PathBuf>) {
+    load_for(path, builtins, env, Purpose::Serving)
+}
+
+fn load_for(
+    path: &Path,
+    builtins: &Builtins,
+    env: Variables<'_>,
+    purpose: Purpose,
+) -> (Result<Settings, ConfigError>, Vec<PathBuf>) {
     match read_file::text(path) {
-        Ok(text) => parse(&text, path, builtins, env),
+        Ok(text) => parse(&text, path, builtins, env, purpose),
         Err(reason) => (Err(ConfigError::whole(path, format!("the configuration {reason}"))), Vec::new()),
     }
 }
@@ -91,6 +119,7 @@ fn parse(
     origin: &Path,
     builtins: &Builtins,
     env: Variables<'_>,
+    purpose: Purpose,
 ) -> (Result<Settings, ConfigError>, Vec<PathBuf>) {
     // A mark that some editors leave at the beginning.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -105,7 +134,7 @@ fn parse(
     let mut exposed = None;
     let settings = Document::read(text, origin, builtins, &secrets).and_then(|document| {
         exposed = permissions::note_on_secrets(origin, &document.plain_secrets);
-        resolve::settings(document, origin, builtins, &secrets)
+        resolve::settings(document, origin, builtins, &secrets, purpose)
     });
     let (files, notes) = secrets.into_parts();
     let settings = settings.map(|mut settings| {

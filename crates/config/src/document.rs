@@ -12,7 +12,7 @@ use crate::error::{ConfigError, Problem};
 use crate::missing_reference::MissingReferences;
 use crate::secrets::{Fault, Secrets};
 use crate::section::Section;
-use crate::source_map::SourceMap;
+use crate::source_map::{SourceMap, item_name};
 use crate::structure::{self, Structure};
 use crate::written::File;
 use crate::{plain_secrets, serde_message, server_summary};
@@ -93,7 +93,18 @@ impl Fill<'_> {
     fn value(&mut self, path: &mut Vec<String>, value: &mut Spanned<DeValue<'_>>) {
         match value.get_mut() {
             DeValue::Table(table) => self.table(path, table),
-            DeValue::Array(items) => items.iter_mut().for_each(|item| self.value(path, item)),
+            DeValue::Array(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    let is_table = item.get_ref().is_table();
+                    if is_table {
+                        path.push(item_name(index));
+                    }
+                    self.value(path, item);
+                    if is_table {
+                        path.pop();
+                    }
+                }
+            }
             DeValue::String(text) => match self.secrets.text(text) {
                 Ok(filled) => *text = filled.into(),
                 Err(faults) => {

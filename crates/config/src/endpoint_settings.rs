@@ -25,3 +25,13 @@ pub struct EndpointSettings {
     /// What `aud` of a token must have one of. None: the URL of the endpoint.
     pub audience: Vec<String>,
 }
+
+impl EndpointSettings {
+    /// Where it is while the default endpoint is at `default`.
+    pub fn path_beside(name: &str, default: &str) -> String {
+        match default {
+            "/" => format!("/{name}"),
+            default => format!("/{name}{default}"),
+        }
+    }
+}

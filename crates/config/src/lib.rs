@@ -21,6 +21,7 @@ pub mod edit;
 mod endpoint_settings;
 mod entry;
 mod error;
+mod exposure;
 pub mod import;
 mod listen;
 mod missing_reference;
@@ -42,6 +43,7 @@ mod source_map;
 mod structure;
 #[cfg(test)]
 mod test_folder;
+mod urls;
 mod watch;
 mod written;
 
@@ -53,8 +55,9 @@ pub use disabled::{DisabledCause, DisabledServer, missing_note};
 pub use endpoint_settings::EndpointSettings;
 pub use entry::ServerEntry;
 pub use error::{ConfigError, Problem};
+pub use exposure::{ExposureError, check_exposure};
 pub use listen::{ListenAddress, check_host, check_origin};
-pub use names::check_server as check_server_name;
+pub use names::{check_endpoint as check_endpoint_name, check_scope, check_server as check_server_name};
 pub use patterns::{PatternError, Patterns};
 pub use resolve::usual_state_dir;
 pub use schema::schema;

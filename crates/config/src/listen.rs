@@ -1,6 +1,7 @@
 //! Where to listen and for whom: the rules that the command line and the file share.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::str::FromStr;
 
 /// An address to listen on: a host and a port.
@@ -39,6 +40,12 @@ impl ListenAddress {
     /// The port; 0 for any that is free.
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Whether only this machine can reach it, as far as can be told without resolving names.
+    pub fn is_loopback(&self) -> bool {
+        let bare = self.host.trim_start_matches('[').trim_end_matches(']');
+        self.is_localhost() || bare.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
     }
 
     /// Whether it is `localhost`, which is both 127.0.0.1 and ::1.
@@ -134,6 +141,20 @@ mod tests {
             assert_eq!(text.parse::<ListenAddress>().unwrap().to_string(), means, "{text:?}");
         }
         assert!("LOCALHOST:1".parse::<ListenAddress>().unwrap().is_localhost());
+        for (text, is_loopback) in [
+            ("8080", true),
+            ("localhost:1", true),
+            ("127.9.9.9:1", true),
+            ("[::1]:1", true),
+            ("[::ffff:127.0.0.1]:1", true),
+            ("0.0.0.0:1", false),
+            ("[::]:1", false),
+            ("192.168.1.5:1", false),
+            ("gateway.internal:1", false),
+            ("localhost.example.com:1", false),
+        ] {
+            assert_eq!(text.parse::<ListenAddress>().unwrap().is_loopback(), is_loopback, "{text}");
+        }
         for text in [
             "",
             ":",

@@ -16,6 +16,40 @@ pub fn check_server(name: &str) -> Result<(), &'static str> {
     }
 }
 
+/// Checks the name of an endpoint: lower-case letters, digits and `-`, at most 64 of them. The error is a sentence.
+pub fn check_endpoint(name: &str) -> Result<(), &'static str> {
+    let fits = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    match name {
+        "" => Err("an endpoint needs a name"),
+        _ if name.len() > MAX => Err("the name of an endpoint may have at most 64 characters"),
+        _ if !name.bytes().all(fits) => {
+            Err("the name of an endpoint may contain only lower-case letters, digits and \"-\"")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks a scope. The error is a sentence.
+pub fn check_scope(scope: &str) -> Result<(), &'static str> {
+    // RFC 6749 3.3: scope-token = 1*( %x21 / %x23-5B / %x5D-7E )
+    let fits = |b: u8| matches!(b, 0x21 | 0x23..=0x5b | 0x5d..=0x7e);
+    match scope {
+        "" => Err("a scope must not be empty"),
+        // 2026-07-28 authorization: refresh tokens are between the client and the authorization server.
+        "offline_access" => {
+            Err("offline_access asks for a refresh token and gives no access to anything: leave it out")
+        }
+        _ if scope.len() > LONGEST_SCOPE => Err("a scope may have at most 256 characters"),
+        _ if !scope.bytes().all(fits) => Err(
+            "a scope may contain only ASCII characters other than spaces, quotes and backslashes; list each scope by itself",
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// How long a scope may be.
+const LONGEST_SCOPE: usize = 256;
+
 /// Whether every model takes this as (part of) the name of a tool.
 pub(crate) fn is_portable(name: &str) -> bool {
     name.len() <= MAX && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))

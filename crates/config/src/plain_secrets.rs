@@ -22,6 +22,10 @@ pub(crate) fn find(root: &DeTable<'_>, builtins: &Builtins) -> Vec<String> {
     if keys.into_iter().flatten().any(|key| key.get_ref().as_str().is_some_and(is_plain)) {
         found.push("sealing_keys".to_owned());
     }
+    let asked = table(root, "auth").and_then(|auth| auth.get("introspection"));
+    for server in asked.and_then(|asked| asked.get_ref().as_array()).into_iter().flatten() {
+        named(&["auth", "introspection"], server.get_ref().as_table(), &mut found);
+    }
     for section in builtins.names() {
         within(&[section], table(root, section), &mut found);
     }

@@ -26,6 +26,7 @@ pub fn schema(builtins: &Builtins) -> Value {
     without_null(&mut schema);
     schema["$id"] = ADDRESS.into();
     schema["properties"]["servers"]["propertyNames"] = json!({"pattern": "^[A-Za-z0-9._-]{1,64}$"});
+    schema["properties"]["endpoints"]["propertyNames"] = json!({"pattern": "^[a-z0-9-]{1,64}$"});
     schema
 }
 

@@ -91,6 +91,11 @@ impl<'a> Secrets<'a> {
         Ok(text)
     }
 
+    /// Remembers a file that the configuration refers to, and that others read.
+    pub(crate) fn watch(&self, path: &Path) {
+        self.files.borrow_mut().push(path.to_owned());
+    }
+
     /// The files that were read, or should have been, and what is to be said about them.
     pub(crate) fn into_parts(self) -> (Vec<PathBuf>, Vec<String>) {
         let (dotenv, more) = self.dotenv.into_parts();

@@ -53,7 +53,20 @@ impl SourceMap {
     fn add_value(&mut self, path: &mut Vec<String>, value: &Spanned<DeValue<'_>>) {
         match value.get_ref() {
             DeValue::Table(table) => self.add_under(path, table),
-            DeValue::Array(items) => items.iter().for_each(|item| self.add_value(path, item)),
+            DeValue::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    match item.get_ref() {
+                        DeValue::Table(table) => {
+                            path.push(item_name(index));
+                            let (key, value) = (item.span(), item.span());
+                            self.fields.push(Field { path: path.clone(), key, value });
+                            self.add_under(path, table);
+                            path.pop();
+                        }
+                        _ => self.add_value(path, item),
+                    }
+                }
+            }
             _ => {}
         }
     }
@@ -117,11 +130,25 @@ impl SourceMap {
     }
 }
 
+/// What stands in a path for one of several tables in a list, such as `[[auth.jwt]]`. People are told the line instead.
+pub(crate) fn item_name(index: usize) -> String {
+    format!("{ITEM}{index}")
+}
+
+/// Which of several tables in a list a part of a path means.
+pub(crate) fn item_index(part: &str) -> Option<usize> {
+    part.strip_prefix(ITEM)?.parse().ok()
+}
+
+/// No field has a name with such a character in it that means anything.
+const ITEM: char = '\0';
+
 /// A path as it is written: `servers."a b".url`.
 pub(crate) fn dotted(path: &[impl AsRef<str>]) -> String {
     let part = |part: &str| {
         let bare = !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
         if bare { part.to_owned() } else { format!("{part:?}") }
     };
-    path.iter().map(|name| part(name.as_ref())).collect::<Vec<_>>().join(".")
+    let named = path.iter().map(AsRef::as_ref).filter(|name| item_index(name).is_none());
+    named.map(part).collect::<Vec<_>>().join(".")
 }

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue, Deserializer};
 use crate::error::Problem;
 use crate::section::{self, Section};
 use crate::serde_message;
-use crate::source_map::SourceMap;
+use crate::source_map::{self, SourceMap};
 use crate::written::File;
 
 /// More mistakes than this nobody reads.
@@ -42,6 +42,13 @@ pub(crate) fn read(
     for path in lists_for_tables(root.get_ref(), builtins) {
         let names: Vec<&str> = path.iter().map(String::as_str).collect();
         mistakes.problems.push(source_map.problem(&names, "must be a table, not a list"));
+        remove(root.get_mut(), &path);
+        mistakes.removed.push(path);
+    }
+    for path in tables_for_lists(root.get_ref()) {
+        let names: Vec<&str> = path.iter().map(String::as_str).collect();
+        let sentence = format!("must be written [[{}]], because there can be several", names.join("."));
+        mistakes.problems.push(source_map.problem(&names, sentence));
         remove(root.get_mut(), &path);
         mistakes.removed.push(path);
     }
@@ -147,6 +154,11 @@ fn walk(path: &mut Vec<String>, table: &DeTable<'_>, builtins: &Builtins, found:
         match value.get_ref() {
             DeValue::Table(inner) => walk(path, inner, builtins, found),
             DeValue::Array(_) if is_table_by_nature(path, builtins) => found.push(path.clone()),
+            DeValue::Array(items) if is_list_of_tables(path) => {
+                if items.iter().any(|item| item.get_ref().is_array()) {
+                    found.push(path.clone());
+                }
+            }
             _ => {}
         }
         path.pop();
@@ -156,7 +168,8 @@ fn walk(path: &mut Vec<String>, table: &DeTable<'_>, builtins: &Builtins, found:
 fn is_table_by_nature(path: &[String], builtins: &Builtins) -> bool {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     match path.as_slice() {
-        ["tools" | "defaults"]
+        ["tools" | "defaults" | "auth" | "tls"]
+        | ["endpoints", _]
         | ["servers", _]
         | ["servers", _, "tools", _]
         | ["servers", _, "client_info"] => true,
@@ -165,6 +178,19 @@ fn is_table_by_nature(path: &[String], builtins: &Builtins) -> bool {
         }
         [] => false,
     }
+}
+
+/// Whether a field is a list of tables.
+fn is_list_of_tables(path: &[impl AsRef<str>]) -> bool {
+    matches!(path, [auth, kind] if auth.as_ref() == "auth" && ["jwt", "introspection"].contains(&kind.as_ref()))
+}
+
+/// The lists of tables of which one was written as if there could be no other.
+fn tables_for_lists(root: &DeTable<'_>) -> Vec<Vec<String>> {
+    let auth = root.get("auth").and_then(|auth| auth.get_ref().as_table());
+    let tables = auth.into_iter().flat_map(DeTable::iter).filter(|(_, value)| value.get_ref().is_table());
+    let paths = tables.map(|(name, _)| vec!["auth".to_owned(), name.get_ref().to_string()]);
+    paths.filter(|path| is_list_of_tables(path)).collect()
 }
 
 /// Puts an empty text in the place of a value that is none. Whether there was one.
@@ -180,8 +206,20 @@ fn put_no_word(table: &mut DeTable<'_>, path: &[String]) -> bool {
         },
         [name, rest @ ..] => match table.get_mut(name.as_str()).map(Spanned::get_mut) {
             Some(DeValue::Table(inner)) => put_no_word(inner, rest),
+            Some(DeValue::Array(items)) => {
+                item_of(items, rest).is_some_and(|item| put_no_word(item, &rest[1..]))
+            }
             _ => false,
         },
+    }
+}
+
+/// The table of a list that a path leads into: to one of its fields, not to the table as a whole.
+fn item_of<'a, 'i>(items: &'a mut [Spanned<DeValue<'i>>], path: &[String]) -> Option<&'a mut DeTable<'i>> {
+    let [index, _, ..] = path else { return None };
+    match items.get_mut(source_map::item_index(index)?)?.get_mut() {
+        DeValue::Table(table) => Some(table),
+        _ => None,
     }
 }
 
@@ -192,6 +230,10 @@ fn remove(table: &mut DeTable<'_>, path: &[String]) -> bool {
         [name] => table.remove(name.as_str()).is_some(),
         [name, rest @ ..] => match table.get_mut(name.as_str()).map(Spanned::get_mut) {
             Some(DeValue::Table(inner)) => remove(inner, rest),
+            Some(DeValue::Array(items)) => match item_of(items, rest) {
+                Some(item) => remove(item, &rest[1..]),
+                None => table.remove(name.as_str()).is_some(),
+            },
             Some(_) => table.remove(name.as_str()).is_some(),
             None => false,
         },

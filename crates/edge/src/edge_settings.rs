@@ -1,6 +1,7 @@
 //! What both transports can be told.
 
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_protocol::{Limits, Revision};
@@ -71,6 +72,8 @@ pub struct EdgeSettings {
     /// Whether the service behind passes on what other servers say, as a gateway does: then each modern call has a place
     /// for notifications, not only those that asked for progress or log messages. Default off.
     pub relays: bool,
+    /// The endpoint that every call names, as in `Context::endpoint`. Default the one without a name.
+    pub endpoint: Option<Arc<str>>,
 }
 
 impl Default for EdgeSettings {
@@ -84,6 +87,7 @@ impl Default for EdgeSettings {
             max_in_flight: 1024,
             lenient_init: false,
             relays: false,
+            endpoint: None,
         }
     }
 }

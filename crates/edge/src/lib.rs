@@ -12,6 +12,7 @@ mod in_flight;
 mod legacy;
 mod modern;
 mod notifications;
+mod required_scopes;
 mod session_store;
 pub mod stdio;
 mod wire;

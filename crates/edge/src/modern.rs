@@ -11,7 +11,7 @@ use tidegate_service::{
 
 use tokio_util::sync::CancellationToken;
 
-use crate::edge_settings::Eras;
+use crate::edge_settings::{EdgeSettings, Eras};
 use crate::wire;
 
 /// How large the parameters of a subscription may be, which are kept as long as it is open.
@@ -24,8 +24,13 @@ pub(crate) fn read_meta(request: &Request) -> Result<Meta, Error> {
 }
 
 /// The call that a modern request is.
-pub(crate) fn call(request: Request, meta: Meta, eras: Eras, identity: Identity) -> Result<Call, Error> {
-    let revision = meta.revision(eras.revisions())?;
+pub(crate) fn call(
+    request: Request,
+    meta: Meta,
+    edge: &EdgeSettings,
+    caller: Identity,
+) -> Result<Call, Error> {
+    let revision = meta.revision(edge.eras.revisions())?;
     if request.method == Method::Listen && request.params.as_str().len() > MAX_LISTEN {
         let what = format_args!("the parameters of a subscription may have at most {MAX_LISTEN} bytes");
         return Err(Error::invalid_params(what));
@@ -39,7 +44,7 @@ pub(crate) fn call(request: Request, meta: Meta, eras: Eras, identity: Identity)
         log_level: meta.log_level,
         progress_token: meta.progress_token,
         principal: Principal::default(),
-        endpoint: None,
+        endpoint: edge.endpoint.clone(),
         caller: None,
         deadline: None,
         cancel: CancellationToken::new(),
@@ -50,22 +55,23 @@ pub(crate) fn call(request: Request, meta: Meta, eras: Eras, identity: Identity)
         is_admitted: false,
         extensions: Extensions::default(),
     });
-    context.identify(identity);
+    context.identify(caller);
     Ok(Call { method: request.method, params: request.params, context })
 }
 
 /// The call that a modern client's notification is. It need not say on which terms it is sent, and then the newest ones hold.
-pub(crate) fn told(notification: Notification, eras: Eras, identity: Identity) -> Call {
+pub(crate) fn told(notification: Notification, edge: &EdgeSettings, identity: Identity) -> Call {
     let meta = notification.params.meta();
     let mut context = Context::new(correlation(meta), Revision::LATEST_MODERN);
     if let Ok(meta) = Meta::read(meta)
-        && let Ok(revision) = meta.revision(eras.revisions())
+        && let Ok(revision) = meta.revision(edge.eras.revisions())
     {
         context.revision = revision;
         context.client_info = meta.client_info;
         context.capabilities = meta.capabilities;
         context.hops = meta.hops;
     }
+    context.endpoint = edge.endpoint.clone();
     context.identify(identity);
     Call { method: notification.method, params: notification.params, context }
 }

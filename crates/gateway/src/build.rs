@@ -6,25 +6,27 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use futures_util::future::join_all;
-use tidegate_client::{AppError, Audience};
+use tidegate_client::{AppError, Audience, Instances};
 use tidegate_config::{DisabledServer, Settings, ToolSettings, check_server_name};
 use tidegate_protocol::{Object, Profile};
-use tidegate_service::Notice;
 use tidegate_service::events::{self, Event, ServerLeft};
+use tidegate_service::{Context, Notice};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::disk_cache;
+use crate::endpoints::Endpoints;
 use crate::gateway::configuration_error;
 use crate::kind::Kind;
+use crate::listen::ListChanges;
 use crate::mount::{Mount, PATIENCE};
 use crate::names::Report;
 use crate::pins::{self, Lock, Pins};
 use crate::router::Router;
 use crate::sealing;
+use crate::shown::ViewCache;
 use crate::snapshot::{Snapshot, Source};
 use crate::supervisor;
-use crate::view::ViewCache;
 
 /// How many lines are logged about one server and one change of what is on offer.
 const LINES: usize = 10;
@@ -38,6 +40,10 @@ pub(crate) struct State {
     /// What callers see of it who do not see everything.
     pub(crate) views: ViewCache,
     pub(crate) tools: ToolSettings,
+    /// What there is at which endpoint.
+    pub(crate) endpoints: Arc<Endpoints>,
+    /// Whether everybody is authenticated.
+    pub(crate) is_authenticated: bool,
     /// The servers of the configuration that are not used.
     pub(crate) disabled: Vec<DisabledServer>,
     /// Whose numbers clients look for in the gateway's own errors.
@@ -47,11 +53,14 @@ pub(crate) struct State {
 impl State {
     /// No servers.
     pub(crate) fn empty(settings: &Settings) -> State {
+        let endpoints = Arc::new(Endpoints::new(&settings.endpoints));
         State {
             mounts: Vec::new(),
-            snapshot: Snapshot::new(&[], &settings.tools, &Pins::default()),
+            snapshot: Snapshot::new(&[], settings, &endpoints, &Pins::default()),
             views: ViewCache::default(),
             tools: settings.tools.clone(),
+            endpoints,
+            is_authenticated: settings.auth.is_some(),
             disabled: settings.disabled.clone(),
             errors: settings.errors,
         }
@@ -98,12 +107,27 @@ impl Router {
                 mounts.push(mount.clone());
                 continue;
             }
-            let gateway = Arc::downgrade(self);
+            let (gateway, name) = (Arc::downgrade(self), server.name.clone());
             let heard = move |audience: &Audience, params: &Object| {
-                gateway.upgrade().is_some_and(|gateway| gateway.subscribers.tell_log(audience, params))
+                let Some(gateway) = gateway.upgrade() else { return false };
+                let state = gateway.state.load();
+                let is_there = |context: &Context| {
+                    state.endpoints.of(context).is_none_or(|endpoint| endpoint.has_all_of(&name))
+                };
+                gateway
+                    .subscribers
+                    .tell_log(params, |context| audience.includes(context) && is_there(context))
             };
             let client =
                 (self.dial)(server)?.sealer(sealer.scoped(&server.name)).on_session_log(heard).lazy()?;
+            // A choice that is made on purpose, and that matters only where there are several users.
+            if settings.auth.is_some() && server.options.sessions.instances == Instances::One {
+                tracing::warn!(
+                    "The server {:?} has one session for all users (instances = \"one\"): what it remembers of one of them it \
+                     may tell another. \"per-user\" gives each their own.",
+                    server.name
+                );
+            }
             let known = disk_cache::load(settings.state_dir.as_deref(), server);
             let mount = Mount::new(server.clone(), client, known, self.id.clone());
             new.push(mount.clone());
@@ -199,9 +223,11 @@ impl Router {
         }
         let learned = building.pins.learn(&mount.settings, &mount.catalog());
         let mut notices = self.publish(&mut building, mounts);
+        let state = self.state.load_full();
         for notice in told.iter().map(|kind| kind.notice()) {
             if !notices.contains(&notice) {
-                self.subscribers.tell(&notice);
+                // Whoever does not see everything hears of what is different for them, and has.
+                self.subscribers.tell(&notice, |context| !self.views.is_restricted(&state, context));
                 notices.push(notice);
             }
         }
@@ -270,9 +296,13 @@ impl Router {
             .map(|mount| Source { settings: &mount.settings, catalog: mount.catalog() })
             .collect();
         let tools = building.settings.tools.clone();
-        let snapshot = Snapshot::new(&sources, &tools, &building.pins);
-        drop(sources);
         let before = self.state.load_full();
+        let endpoints = match Endpoints::new(&building.settings.endpoints) {
+            same if same == *before.endpoints => before.endpoints.clone(),
+            other => Arc::new(other),
+        };
+        let snapshot = Snapshot::new(&sources, &building.settings, &endpoints, &building.pins);
+        drop(sources);
         let said: HashSet<&Report> = before.snapshot.reports.iter().collect();
         let new = snapshot.reports.iter().filter(|report| !said.contains(report));
         for line in lines(new) {
@@ -285,18 +315,23 @@ impl Router {
         {
             let mut earlier = self.earlier();
             drop(said);
-            earlier.push_front(before);
+            earlier.push_front(before.clone());
             earlier.truncate(KEPT);
+            // What an endpoint no longer has, no cursor shows.
+            if !Arc::ptr_eq(&before.endpoints, &endpoints) {
+                earlier.clear();
+            }
         }
         let errors = building.settings.errors;
         let disabled = building.settings.disabled.clone();
         let views = ViewCache::default();
-        self.state.store(Arc::new(State { mounts, snapshot, views, tools, disabled, errors }));
+        let is_authenticated = building.settings.auth.is_some();
+        let now =
+            Arc::new(State { mounts, snapshot, views, tools, endpoints, is_authenticated, disabled, errors });
+        self.state.store(now.clone());
         let mut notices: Vec<Notice> = different.into_iter().map(Kind::notice).collect();
         notices.dedup();
-        for notice in &notices {
-            self.subscribers.tell(notice);
-        }
+        self.subscribers.tell_changes(&notices, &mut ListChanges::new(&self.views, &before, &now));
         notices
     }
 }

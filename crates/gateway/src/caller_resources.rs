@@ -11,6 +11,7 @@ use tidegate_service::{Call, Context, OWN_RESOURCES, Reply};
 use crate::build::State;
 use crate::kind::Kind;
 use crate::mount::Mount;
+use crate::view::{OfferKind, Views};
 
 /// How long a server may take for a page before the list does without it.
 const WITHIN: Duration = Duration::from_secs(10);
@@ -47,9 +48,14 @@ pub(crate) struct ServerPosition {
 }
 
 impl ServerPosition {
-    /// The first server of these that has such resources.
-    pub(crate) fn first(mounts: &[Arc<Mount>]) -> Option<ServerPosition> {
-        let mount = mounts.iter().find(|mount| mount.has_own_resources())?;
+    /// The first server, from this place on, that has such resources at the caller's endpoint.
+    pub(crate) fn first(state: &State, from: usize, context: &Context) -> Option<ServerPosition> {
+        let endpoint = state.endpoints.of(context);
+        let is_there = |mount: &&Arc<Mount>| {
+            mount.has_own_resources()
+                && endpoint.is_none_or(|endpoint| endpoint.has_resources_of(mount.name()))
+        };
+        let mount = state.mounts[from..].iter().find(is_there)?;
         Some(ServerPosition { server: mount.name().to_owned(), cursor: None })
     }
 }
@@ -62,17 +68,28 @@ pub(crate) struct CallerPage {
 }
 
 /// The resources of a caller's own that begin at a place.
-pub(crate) async fn page(state: &State, place: ServerPosition, call: &Call) -> Result<CallerPage, Error> {
+pub(crate) async fn page(
+    views: &Views,
+    state: &State,
+    place: ServerPosition,
+    call: &Call,
+) -> Result<CallerPage, Error> {
     let gone = || {
         let what =
             format!("Invalid params: the server {:?}, in whose list the cursor is, is gone", place.server);
         Error::new(Symbol::InvalidCursor, what)
     };
-    let at = state.mounts.iter().position(|mount| mount.name() == place.server).ok_or_else(gone)?;
+    let endpoint = state.endpoints.of(&call.context);
+    let is_there = endpoint.is_none_or(|endpoint| endpoint.has_resources_of(&place.server));
+    let at =
+        state.mounts.iter().position(|mount| is_there && mount.name() == place.server).ok_or_else(gone)?;
     let mount = &state.mounts[at];
     let began = place.cursor.is_none();
     let mut page = match ask(mount, place.cursor.as_deref(), &call.context).await {
-        Ok(found) => offered(state, at, &found)?,
+        Ok(found) => {
+            let sees = |uri: &str| views.sees(state, &call.context, OfferKind::Resource, uri, mount.name());
+            offered(state, at, &found, sees)?
+        }
         // One that cannot say what it has does not take away what others have.
         Err(error) if began => {
             tracing::debug!(server = mount.name(), %error, "cannot list the server's resources");
@@ -81,13 +98,13 @@ pub(crate) async fn page(state: &State, place: ServerPosition, call: &Call) -> R
         Err(error) => return Err(error),
     };
     if page.next.is_none() {
-        page.next = ServerPosition::first(&state.mounts[at + 1..]);
+        page.next = ServerPosition::first(state, at + 1, &call.context);
     }
     Ok(page)
 }
 
-/// A server's page with the addresses as they are offered here.
-fn offered(state: &State, at: usize, found: &Json) -> Result<CallerPage, Error> {
+/// A server's page with the addresses as they are offered here, as far as they are seen.
+fn offered(state: &State, at: usize, found: &Json, sees: impl Fn(&str) -> bool) -> Result<CallerPage, Error> {
     let mount = &state.mounts[at];
     let broken = || {
         let what = format!("The answer of {:?} to {} is not a list", mount.name(), Kind::Resources.method());
@@ -100,10 +117,14 @@ fn offered(state: &State, at: usize, found: &Json) -> Result<CallerPage, Error> 
         let Some(uri) = Object::of(entry).and_then(|entry| entry.text(Kind::Resources.key())) else {
             continue;
         };
+        let offered = state.snapshot.uris.offered(at, &uri);
+        if !sees(offered.as_ref().unwrap_or(&uri)) {
+            continue;
+        }
         if !entries.is_empty() {
             entries.push(',');
         }
-        let changed = state.snapshot.uris.offered(at, &uri).and_then(|uri| {
+        let changed = offered.and_then(|uri| {
             let mut edit = Edit::of(entry)?;
             edit.set(Kind::Resources.key(), Json::string(&uri));
             edit.finish()

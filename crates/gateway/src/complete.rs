@@ -26,7 +26,8 @@ pub(crate) async fn answer(router: &Arc<Router>, mut call: Call) -> Result<Reply
                 own: (own != uri).then_some(own),
             });
             let template = template.filter(|route| {
-                router.views.sees(&call.context, OfferKind::ResourceTemplate, &uri, route.mount.name())
+                let server = route.mount.name();
+                router.views.sees(&state, &call.context, OfferKind::ResourceTemplate, &uri, server)
             });
             let route = template.or_else(|| router.whose(&uri, &call));
             (route.ok_or_else(|| router.no_resource(&uri, &call.context))?, "uri")

@@ -11,6 +11,7 @@ use tidegate_service::{Call, Reply};
 
 use crate::batch;
 use crate::build::State;
+use crate::endpoints::Endpoint;
 use crate::extensions::Extension;
 use crate::loops;
 use crate::mount::Mount;
@@ -28,7 +29,8 @@ pub(crate) async fn answer(router: &Arc<Router>, call: &Call) -> Result<Reply, E
     let unknown = state.mounts.iter().filter(|mount| !mount.is_introduced());
     join_all(unknown.map(|mount| mount.settled(PATIENCE))).await;
     let revision = call.context.revision;
-    let mounts = router.views.seen_servers(&state, call);
+    let mounts = router.views.seen_servers(&state, &call.context);
+    let endpoint = state.endpoints.of(&call.context);
     let mut w = ObjectWriter::with_capacity(512);
     if revision.is_modern() {
         w.str("resultType", "complete");
@@ -36,31 +38,41 @@ pub(crate) async fn answer(router: &Arc<Router>, call: &Call) -> Result<Reply, E
     w.value("supportedVersions", &Revision::ALL.map(Revision::as_str));
     w.json(
         "capabilities",
-        &capabilities(&state, &mounts, &tool_capability(router, &state, call), revision, &router.id),
+        &capabilities(
+            (&state, endpoint),
+            &mounts,
+            &tool_capability(router, &state, call),
+            revision,
+            &router.id,
+        ),
     );
-    if let Some(instructions) = instructions(&state, &mounts) {
+    let said = endpoint.and_then(Endpoint::instructions).map(str::to_owned);
+    if let Some(instructions) = said.or_else(|| instructions(&state, &mounts)) {
         w.str("instructions", &instructions);
     }
     if revision.is_modern() {
         w.raw("ttlMs", "0").str("cacheScope", "private");
     }
+    let tools = |mount: &Arc<Mount>| router.views.count_tools(&state, &call.context, mount);
     w.json(
         "_meta",
-        &Json::trusted(format!("{{{},{}:{}}}", router.info, Json::string(SERVERS), servers(&mounts))),
+        &Json::trusted(format!("{{{},{}:{}}}", router.info, Json::string(SERVERS), servers(&mounts, tools))),
     );
     Ok(Reply::Complete(w.finish()))
 }
 
 /// How the servers are doing, for whoever looks for what is wrong: `{name: {health, tools}}`.
-fn servers(mounts: &[Arc<Mount>]) -> Json {
+/// `tools` counts those that are seen, if that is not all of them.
+fn servers(mounts: &[Arc<Mount>], tools: impl Fn(&Arc<Mount>) -> Option<usize>) -> Json {
     let mut all = ObjectWriter::new();
-    for status in mounts.iter().map(|mount| mount.status()) {
+    for mount in mounts {
+        let status = mount.status();
         let mut one = ObjectWriter::new();
         one.str("health", status.health.as_str());
         if let Some(revision) = status.revision {
             one.str("revision", revision.as_str());
         }
-        one.value("tools", &status.listed[0]);
+        one.value("tools", &tools(mount).unwrap_or(status.listed[0]));
         all.json(&status.name, &one.finish());
     }
     all.finish()
@@ -69,7 +81,13 @@ fn servers(mounts: &[Arc<Mount>]) -> Json {
 /// Always everything that a server may have: a legacy client never asks again, and servers come later. What servers say
 /// of their extensions is passed on as it came; of one that several have, what the first says. An extension whose calls
 /// could go to any of several servers is not declared.
-fn capabilities(state: &State, mounts: &[Arc<Mount>], tools: &Json, revision: Revision, id: &str) -> Json {
+fn capabilities(
+    (state, endpoint): (&State, Option<&Endpoint>),
+    mounts: &[Arc<Mount>],
+    tools: &Json,
+    revision: Revision,
+    id: &str,
+) -> Json {
     let (mut extensions, mut experimental) = (Named::new(), Named::new());
     let mut joined: BTreeMap<String, Vec<Json>> = BTreeMap::new();
     let mut gateways = vec![id.to_owned()];
@@ -91,7 +109,9 @@ fn capabilities(state: &State, mounts: &[Arc<Mount>], tools: &Json, revision: Re
     }
     for (name, mut settings) in joined {
         match (Extension::named(&name), &state.mounts[..]) {
-            (_, [_]) => _ = extensions.insert(name, settings.swap_remove(0)),
+            (_, [only]) if endpoint.is_none_or(|endpoint| endpoint.has_all_of(only.name())) => {
+                _ = extensions.insert(name, settings.swap_remove(0));
+            }
             (Some(known), _) => _ = extensions.insert(name, known.joined(&settings)),
             (None, _) => {}
         }
@@ -132,7 +152,7 @@ fn tool_capability(router: &Router, state: &State, call: &Call) -> Json {
         return said.finish();
     }
     let mut all = ObjectWriter::new();
-    all.json("tools", &Json::array(&router.views.shown_tools(state, call)));
+    all.json("tools", &Json::array(&router.views.shown_tools(state, &call.context)));
     // In the words of the client's revision, as in a list.
     let list = lower::result(&Method::ToolsList, revision, all.finish());
     let tools = Object::of(&list).and_then(|list| list.json("tools")?.elements()).unwrap_or_default();

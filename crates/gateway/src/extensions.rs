@@ -17,7 +17,7 @@ use crate::links;
 use crate::list_request;
 use crate::mount::{Mount, PATIENCE};
 use crate::router::{Route, Router, SERVER};
-use crate::view::OfferKind;
+use crate::view::{OfferKind, Views};
 
 /// Skills over MCP (SEP-2640).
 pub(crate) const SKILLS: &str = "io.modelcontextprotocol/skills";
@@ -125,20 +125,25 @@ fn find(method: &str) -> Option<(&'static Extension, &'static Method)> {
     TABLE.iter().find_map(row)
 }
 
+/// Whether a method is of the table: what such a method asks for are resources.
+pub(crate) fn is_of_resources(method: &str) -> bool {
+    find(method).is_some()
+}
+
 /// Answers a method of the table; `None` if it is not one, or the only server answers it as it is.
 pub(crate) async fn answer(router: &Arc<Router>, call: &Call) -> Option<Result<Reply, Error>> {
     let (extension, method) = find(call.method.as_str())?;
     let state = router.state.load_full();
-    if state.mounts.len() == 1 && !router.views.is_restricted(&call.context) {
+    if state.mounts.len() == 1 && !router.views.is_restricted(&state, &call.context) {
         return None;
     }
     let late = state.mounts.iter().filter(|mount| !mount.is_introduced());
     join_all(late.map(|mount| mount.settled(PATIENCE))).await;
-    let able = |mount: &&Arc<Mount>| is_able(router, extension, method, mount, &call.context);
+    let able = |mount: &&Arc<Mount>| is_able(router, (extension, method), mount, &state, &call.context);
     if !state.mounts.iter().any(|mount| able(&mount)) {
         return Some(Err(Error::method_not_found(method.name)));
     }
-    if let Err(error) = named_server(&state, call) {
+    if let Err(error) = named_server(&router.views, &state, call) {
         return Some(Err(error));
     }
     Some(match method.way {
@@ -159,16 +164,17 @@ pub(crate) async fn answer(router: &Arc<Router>, call: &Call) -> Option<Result<R
 /// Whether a caller may ask a server for this method.
 fn is_able(
     router: &Router,
-    extension: &Extension,
-    method: &Method,
+    (extension, method): (&Extension, &Method),
     mount: &Mount,
+    state: &State,
     context: &Context,
 ) -> bool {
     let catalog = mount.catalog();
     let settings = catalog.about.as_ref().and_then(|about| declared(&about.capabilities, extension.id));
     let Some(settings) = settings else { return false };
     let is_on = |switch| Object::of(&settings).is_some_and(|all| all.get(switch) == Some("true"));
-    method.needs.is_none_or(is_on) && router.views.sees(context, OfferKind::Method, method.name, mount.name())
+    method.needs.is_none_or(is_on)
+        && router.views.sees(state, context, OfferKind::Method, method.name, mount.name())
 }
 
 /// Whose thing a call names. What a server lists may have to be read for that.
@@ -185,7 +191,7 @@ async fn place_of_thing(router: &Arc<Router>, by: &str, call: &Call) -> Result<R
             router.whose(&uri, call)
         }
     };
-    let is_named = |mount: &Mount| match named_server(&router.state.load_full(), call) {
+    let is_named = |mount: &Mount| match named_server(&router.views, &router.state.load_full(), call) {
         Ok(Some(named)) => named.name() == mount.name(),
         _ => true,
     };
@@ -240,10 +246,10 @@ fn with_offered_things(
         }
     };
     let offered = edit.finish().unwrap_or_else(|| result.clone());
-    if !router.views.is_restricted(context) {
+    if !router.views.is_restricted(&state, context) {
         return Some(offered);
     }
-    let sees = |uri: &str| router.views.sees(context, OfferKind::Resource, uri, mount.name());
+    let sees = |uri: &str| router.views.sees(&state, context, OfferKind::Resource, uri, mount.name());
     let object = Object::of(&offered)?;
     match shape {
         Shape::Skill => object.json("skill").is_some_and(|skill| sees_skill(&skill, sees)).then_some(offered),
@@ -256,14 +262,15 @@ fn with_offered_things(
     }
 }
 
-/// The server that a call names in its `_meta`, if it names one.
-pub(crate) fn named_server(state: &State, call: &Call) -> Result<Option<Arc<Mount>>, Error> {
+/// The server that a call names in its `_meta`, if it names one. One that the caller does not know of is not there.
+pub(crate) fn named_server(views: &Views, state: &State, call: &Call) -> Result<Option<Arc<Mount>>, Error> {
     let Some(name) = call.params.meta().and_then(|meta| meta.text(SERVER)) else {
         return Ok(None);
     };
-    let found = state.mounts.iter().find(|mount| *mount.name() == *name);
+    let known = views.seen_servers(state, &call.context);
+    let found = known.into_iter().find(|mount| *mount.name() == *name);
     let nobody = || Error::invalid_params(format_args!("no server is named {name:?}"));
-    found.cloned().map(Some).ok_or_else(nobody)
+    found.map(Some).ok_or_else(nobody)
 }
 
 /// Whether all of a skill is seen. One with a file that is hidden is hidden: without the file its manifest would be wrong.

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytestring::ByteString;
+use tidegate_protocol::seal::Binding;
 use tidegate_service::{CallerId, Context, Principal};
 
 use crate::mount::Mount;
@@ -13,16 +14,27 @@ const MAX: usize = 16 * 1024;
 const LONGEST: usize = 8 * 1024;
 const MAX_BYTES: usize = 8 * 1024 * 1024;
 
-/// To whom an address was given. Nobody is shown what another was given.
+/// To whom an address was given, and at which endpoint. Nobody is shown what another was given.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Recipient {
-    pub(crate) principal: Principal,
+    principal: Principal,
+    endpoint: Option<Arc<str>>,
     caller: Option<CallerId>,
 }
 
 impl Recipient {
     pub(crate) fn of(context: &Context) -> Recipient {
-        Recipient { principal: context.principal.clone(), caller: context.caller }
+        Recipient {
+            principal: context.principal.clone(),
+            endpoint: context.endpoint.clone(),
+            caller: context.caller,
+        }
+    }
+
+    /// As [`ContextParts::binding`](tidegate_service::ContextParts::binding), once the context is gone with its call.
+    pub(crate) fn binding<'a>(&'a self, method: &'a str, params: [u8; 32]) -> Binding<'a> {
+        let endpoint = self.endpoint.as_deref().unwrap_or_default();
+        Binding { endpoint, ..self.principal.binding(method, params) }
     }
 }
 

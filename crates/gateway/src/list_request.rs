@@ -21,14 +21,15 @@ pub(crate) async fn answer(router: &Arc<Router>, kind: Kind, call: &Call) -> Res
         false => {
             router.look_again(kind).await;
             let state = router.state.load_full();
-            let first = ServerPosition::first(&state.mounts).filter(|_| wanted == ResourceScope::OfCaller);
+            let first =
+                ServerPosition::first(&state, 0, &call.context).filter(|_| wanted == ResourceScope::OfCaller);
             (state, first.map_or(Position::Snapshot(0), Position::AtServer))
         }
     };
     let page = match place {
         Position::AtServer(_) if wanted == ResourceScope::Shared => return Err(refused()),
         Position::AtServer(place) => {
-            let page = caller_resources::page(&state, place, call).await?;
+            let page = caller_resources::page(&router.views, &state, place, call).await?;
             return caller_reply(router, page, call);
         }
         Position::Snapshot(_) if wanted == ResourceScope::OfCaller => {
@@ -40,9 +41,9 @@ pub(crate) async fn answer(router: &Arc<Router>, kind: Kind, call: &Call) -> Res
     // What is the caller's own begins on the last page of what everybody has: some clients ask for no other.
     if wanted == ResourceScope::All
         && !list.has_page(page + 1)
-        && let Some(place) = ServerPosition::first(&state.mounts)
+        && let Some(place) = ServerPosition::first(&state, 0, &call.context)
     {
-        let mut own = caller_resources::page(&state, place, call).await?;
+        let mut own = caller_resources::page(&router.views, &state, place, call).await?;
         own.entries = list.joined(page, &own.entries);
         return caller_reply(router, own, call);
     }
@@ -171,7 +172,7 @@ fn refused() -> Error {
 }
 
 fn binding(call: &Call) -> Binding<'_> {
-    call.context.principal.binding(call.method.as_str(), digest(["cursor"]))
+    call.context.binding(call.method.as_str(), digest(["cursor"]))
 }
 
 #[cfg(test)]

@@ -2,21 +2,24 @@
 //! changes of resources and tasks come from their servers.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use bytestring::ByteString;
 use futures_util::future::join_all;
-use tidegate_client::Audience;
 use tidegate_protocol::{Error, Method, Object};
 use tidegate_service::{Call, Context, Door, Filter, Notice, Outbox, Pause, Reply, Subscription};
 use tokio::sync::oneshot;
 
+use crate::build::State;
+use crate::kind::Kind;
 use crate::mount::{Mount, PATIENCE};
 use crate::questions;
 use crate::router::Router;
+use crate::shown::CacheKey;
 use crate::supervisor::listen_params;
 use crate::tasks::{self, may_have_tasks, with_id};
+use crate::view::Views;
 
 /// How often to see whether a caller still listens.
 const LOOK: Duration = Duration::from_millis(500);
@@ -56,17 +59,29 @@ impl Subscribers {
         }
     }
 
-    pub(crate) fn tell(&self, notice: &Notice) {
-        for one in self.all().open.iter().filter(|one| one.filter.wants(notice)) {
+    /// Tells those who want to know and are concerned.
+    pub(crate) fn tell(&self, notice: &Notice, concerns: impl Fn(&Context) -> bool) {
+        let all = self.all();
+        for one in all.open.iter().filter(|one| one.filter.wants(notice) && concerns(&one.context)) {
             one.outbox.push(notice.clone());
+        }
+    }
+
+    /// Tells which lists have changed: `whole`, or what that means for those who do not see everything.
+    pub(crate) fn tell_changes(&self, whole: &[Notice], changes: &mut ListChanges<'_>) {
+        for one in &self.all().open {
+            let told = changes.of(&one.context).unwrap_or(whole);
+            told.iter().filter(|notice| one.filter.wants(notice)).for_each(|notice| {
+                one.outbox.push(notice.clone());
+            });
         }
     }
 
     /// Tells legacy clients what a server has logged outside of calls, if it was in their session. A modern one hears of
     /// its own calls alone. Returns whether anybody was told.
-    pub(crate) fn tell_log(&self, audience: &Audience, params: &Object) -> bool {
+    pub(crate) fn tell_log(&self, params: &Object, may_hear: impl Fn(&Context) -> bool) -> bool {
         let all = self.all();
-        let hears = |one: &&Subscriber| !one.context.revision.is_modern() && audience.includes(&one.context);
+        let hears = |one: &&Subscriber| !one.context.revision.is_modern() && may_hear(&one.context);
         let told = all.open.iter().filter(hears).map(|one| one.outbox.push(Notice::Log(params.to_json())));
         told.fold(false, |heard, taken| heard | taken)
     }
@@ -78,6 +93,32 @@ impl Subscribers {
         for one in all.open.drain(..) {
             one.outbox.close();
         }
+    }
+}
+
+/// What has changed for those who do not see everything. It is looked at once for each view.
+pub(crate) struct ListChanges<'a> {
+    views: &'a Views,
+    before: &'a State,
+    now: &'a State,
+    known: HashMap<CacheKey, Vec<Notice>>,
+}
+
+impl<'a> ListChanges<'a> {
+    pub(crate) fn new(views: &'a Views, before: &'a State, now: &'a State) -> ListChanges<'a> {
+        ListChanges { views, before, now, known: HashMap::new() }
+    }
+
+    /// What a caller is told; `None` if that is what everybody is told.
+    fn of(&mut self, context: &Context) -> Option<&[Notice]> {
+        let key = self.views.key(context)?;
+        let notices = self.known.entry(key).or_insert_with(|| {
+            let changed = self.views.changed(self.before, self.now, context);
+            let mut notices: Vec<Notice> = changed.into_iter().map(Kind::notice).collect();
+            notices.dedup();
+            notices
+        });
+        Some(notices)
     }
 }
 
@@ -110,15 +151,21 @@ pub(crate) async fn answer(router: &Arc<Router>, call: &Call) -> Result<Reply, E
     });
     // What is a caller's own comes and goes without anybody else hearing of it.
     if filter.resources {
-        for mount in router.state.load().mounts.iter().filter(|mount| mount.has_own_resources()) {
+        let state = router.state.load();
+        let endpoint = state.endpoints.of(&call.context);
+        let is_there = |mount: &&Arc<Mount>| {
+            mount.has_own_resources()
+                && endpoint.is_none_or(|endpoint| endpoint.has_resources_of(mount.name()))
+        };
+        for mount in state.mounts.iter().filter(is_there) {
             want(mount.clone(), &mut |interests| interests.resources = true);
         }
     }
     let acknowledged = filter.to_json();
     router.subscribers.add(filter, events.clone(), followed(&call.context));
     let followers = interests.into_iter().map(|(mount, interests)| {
-        let follower =
-            Follower { mount, interests, context: followed(&call.context), events: events.clone() };
+        let (context, events) = (followed(&call.context), events.clone());
+        let follower = Follower { router: Arc::downgrade(router), mount, interests, context, events };
         let (opened, open) = oneshot::channel();
         tokio::spawn(follower.follow(opened));
         open
@@ -175,6 +222,7 @@ impl Interests {
 
 /// Brings a caller what happens at one server, for as long as both are there.
 struct Follower {
+    router: Weak<Router>,
     mount: Arc<Mount>,
     interests: Interests,
     context: Context,
@@ -240,8 +288,21 @@ impl Follower {
     }
 
     fn pass_on(&self, notice: Notice) {
-        if let Some(notice) = self.interests.translate(self.mount.name(), notice) {
+        let notice = self.interests.translate(self.mount.name(), notice);
+        if let Some(notice) = notice.filter(|notice| self.is_seen(notice)) {
             self.events.push(notice);
+        }
+    }
+
+    /// Whether the caller still sees what has changed: the configuration may be another one than when it subscribed.
+    fn is_seen(&self, notice: &Notice) -> bool {
+        let Some(router) = self.router.upgrade() else { return false };
+        let (state, server) = (router.state.load(), self.mount.name());
+        let endpoint = state.endpoints.of(&self.context);
+        match notice {
+            Notice::ResourceUpdated(uri) => router.views.may_read(&state, &self.context, uri, &self.mount),
+            Notice::ResourcesChanged => endpoint.is_none_or(|endpoint| endpoint.has_resources_of(server)),
+            _ => endpoint.is_none_or(|endpoint| endpoint.has_server(server)),
         }
     }
 }

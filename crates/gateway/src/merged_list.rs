@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
-use tidegate_protocol::json::write_str;
+use tidegate_protocol::json::{Edit, write_str};
 use tidegate_protocol::seal;
 use tidegate_protocol::{Json, Revision};
 
@@ -91,13 +91,19 @@ impl MergedList {
         self
     }
 
-    /// Some of the same entries, for one caller.
+    /// Some of the same entries, good for as long and for as many.
     pub(crate) fn narrowed<'a>(
         &self,
         definitions: impl Iterator<Item = &'a Json>,
         page_bytes: usize,
     ) -> MergedList {
-        MergedList::new(self.kind, definitions, page_bytes).good(self.good_until, true)
+        MergedList::new(self.kind, definitions, page_bytes).good(self.good_until, self.private)
+    }
+
+    /// The same for one caller only.
+    pub(crate) fn for_one_caller(mut self) -> MergedList {
+        self.private = true;
+        self
     }
 
     /// Whether both would tell a client the same.
@@ -188,6 +194,17 @@ impl MergedList {
         out.push(b'}');
         Json::from_written(out)
     }
+}
+
+/// A result that no cache shows to anybody else, if it says that any may.
+pub(crate) fn for_one_caller(result: Json) -> Json {
+    let mut edit = Edit::of(&result);
+    if let Some(edit) =
+        edit.as_mut().filter(|edit| edit.object().str("cacheScope").as_deref() == Some("public"))
+    {
+        edit.set("cacheScope", Json::trusted("\"private\""));
+    }
+    edit.and_then(Edit::finish).unwrap_or(result)
 }
 
 #[cfg(test)]

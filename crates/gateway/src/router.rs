@@ -20,7 +20,10 @@ use crate::listen::{self, Subscribers};
 use crate::mount::Mount;
 use crate::snapshot::Table;
 use crate::view::{OfferKind, Views};
-use crate::{batch, complete, discover, extensions, links, list_request, questions, search, tasks, unlisted};
+use crate::{
+    batch, complete, discover, extensions, links, list_request, merged_list, questions, search, tasks,
+    unlisted,
+};
 
 /// Names the server that a method without a route of its own is for, in `_meta`.
 pub(crate) const SERVER: &str = "dev.tidegate/server";
@@ -91,7 +94,7 @@ impl Router {
     async fn tool(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
         let route = match self.known_tool(&call)? {
             Some(route) => route,
-            None if search::is_own_tool(self, &call.params) => {
+            None if search::is_own_tool(self, &call) => {
                 return Box::pin(search::own_tool(self, call)).await;
             }
             None => {
@@ -119,7 +122,7 @@ impl Router {
         let name =
             call.params.str("name").ok_or_else(|| Error::invalid_params("\"name\" must be a string"))?;
         let Some(row) = state.snapshot.tools.get(&name) else { return Ok(None) };
-        if !self.views.sees(&call.context, OfferKind::Tool, &name, state.mounts[row.server].name()) {
+        if !self.views.sees(&state, &call.context, OfferKind::Tool, &name, state.mounts[row.server].name()) {
             return Ok(None);
         }
         if let Some(why) = &row.withheld {
@@ -146,7 +149,7 @@ impl Router {
         let name = params.str("name").ok_or_else(|| Error::invalid_params("\"name\" must be a string"))?;
         let row = state.snapshot.prompts.get(&name);
         let row = row.filter(|row| {
-            self.views.sees(context, OfferKind::Prompt, &name, state.mounts[row.server].name())
+            self.views.sees(&state, context, OfferKind::Prompt, &name, state.mounts[row.server].name())
         });
         Ok(row.map(|row| Route {
             mount: state.mounts[row.server].clone(),
@@ -169,7 +172,7 @@ impl Router {
     /// Whose a resource is, if the caller sees it.
     pub(crate) fn whose(&self, uri: &ByteString, call: &Call) -> Option<Route> {
         let route = self.owner(uri, call)?;
-        self.views.sees(&call.context, OfferKind::Resource, uri, route.mount.name()).then_some(route)
+        self.views.may_read(&self.state.load(), &call.context, uri, &route.mount).then_some(route)
     }
 
     /// Whose a resource is: by list, by template, by whoever last gave the address to this caller, by scheme. A template that fits
@@ -209,7 +212,7 @@ impl Router {
     pub(crate) fn no_resource(&self, uri: &str, context: &Context) -> Error {
         let state = self.state.load();
         let candidates = state.snapshot.uris.candidates(uri).into_iter().filter(|(server, uri)| {
-            self.views.sees(context, OfferKind::Resource, uri, state.mounts[*server].name())
+            self.views.sees(&state, context, OfferKind::Resource, uri, state.mounts[*server].name())
         });
         let names: Vec<String> = candidates.map(|(_, uri)| uri.to_string()).collect();
         if names.is_empty() {
@@ -233,20 +236,25 @@ impl Router {
         }
         let state = self.state.load_full();
         if call.method == Method::RootsChanged {
-            for mount in &state.mounts {
+            let endpoint = state.endpoints.of(&call.context);
+            let is_there = |mount: &&Arc<Mount>| endpoint.is_none_or(|one| one.has_server(mount.name()));
+            for mount in state.mounts.iter().filter(is_there) {
                 mount.call(call.clone()).await;
             }
             return Ok(Reply::Complete(Json::empty_object()));
         }
-        let mount = match (extensions::named_server(&state, &call)?, &state.mounts[..]) {
+        let is_there = |mount: &Mount| {
+            self.views.sees(&state, &call.context, OfferKind::Method, call.method.as_str(), mount.name())
+        };
+        let mount = match (extensions::named_server(&self.views, &state, &call)?, &state.mounts[..]) {
             (Some(named), _) => named,
             (None, [only]) => only.clone(),
             (None, _) => match call.params.text("uri").and_then(|uri| self.whose(&uri, &call)) {
-                Some(route) => return self.send(route, "uri", call).await,
-                None => return Err(Error::method_not_found(call.method.as_str())),
+                Some(route) if is_there(&route.mount) => return self.send(route, "uri", call).await,
+                _ => return Err(Error::method_not_found(call.method.as_str())),
             },
         };
-        if !self.views.sees(&call.context, OfferKind::Method, call.method.as_str(), mount.name()) {
+        if !is_there(&mount) {
             return Err(Error::method_not_found(call.method.as_str()));
         }
         self.send(Route { mount, own: None }, "", call).await
@@ -267,15 +275,29 @@ impl Router {
             return Err(down(&mount));
         }
         let (method, recipient) = (call.method.clone(), Recipient::of(&call.context));
-        let reply = mount.call(call).await;
+        let reply = match mount.call(call).await {
+            Reply::Complete(result) if self.is_kept_private(&method) => {
+                Reply::Complete(merged_list::for_one_caller(result))
+            }
+            reply => reply,
+        };
         Ok(match reply {
             Reply::Complete(result) if method.may_ask() && links::may_hold(result.as_str()) => {
                 Reply::Complete(self.with_offered_uris(&mount, &method, &recipient, result))
             }
             Reply::InputRequired(input) => Reply::InputRequired(questions::naming(mount.name(), input)),
-            Reply::Task(task) => Reply::Task(tasks::sealed(self, &mount, &recipient.principal, &task)),
+            Reply::Task(task) => Reply::Task(tasks::sealed(self, &mount, &recipient, &task)),
             reply => reply,
         })
+    }
+
+    /// Whether no shared cache may keep what a method brings: what one of those brings who were let in is not for everybody.
+    fn is_kept_private(&self, method: &Method) -> bool {
+        match method {
+            Method::ResourcesRead => self.state.load().is_authenticated,
+            Method::Other(name) => extensions::is_of_resources(name) && self.state.load().is_authenticated,
+            _ => false,
+        }
     }
 
     /// Notes the addresses in a result, and changes those that are offered under others.
@@ -306,20 +328,22 @@ impl Router {
         let callable = |table: &Table| -> Vec<String> {
             let rows = table.iter().filter(|(_, row)| row.withheld.is_none());
             let rows = rows.filter(|(name, row)| {
-                self.views.sees(context, kind.into(), name, state.mounts[row.server].name())
+                self.views.sees(&state, context, kind.into(), name, state.mounts[row.server].name())
             });
             rows.map(|(name, _)| name.to_string()).collect()
         };
         let error = match kind {
             Kind::Tools => {
-                let own = search::own_names(&state.tools).iter().copied();
+                let own = state.own_tools(context).iter().copied();
                 unknown_tool(&name, own.chain(callable(&state.snapshot.tools).iter().map(String::as_str)))
             }
             _ => unknown_prompt(&name, callable(&state.snapshot.prompts).iter().map(String::as_str)),
         };
+        let endpoint = state.endpoints.of(context);
         let silent: Vec<_> = state
             .mounts
             .iter()
+            .filter(|mount| endpoint.is_none_or(|endpoint| endpoint.may_name(mount.name(), kind)))
             .filter(|mount| mount.catalog().part(kind).is_none())
             .map(|mount| match mount.is_down() {
                 true => mount.down_in_words(),

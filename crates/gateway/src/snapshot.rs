@@ -6,12 +6,13 @@ use std::time::Instant;
 
 use bytestring::ByteString;
 use foldhash::fast::RandomState;
-use tidegate_config::{SchemaStyle, ServerSettings, ToolOverride, ToolSettings};
+use tidegate_config::{SchemaStyle, ServerSettings, Settings, ToolMode, ToolOverride};
 use tidegate_protocol::json::Edit;
 use tidegate_protocol::{Error, Json};
 use tidegate_service::budget::{Budget, Hold};
 
 use crate::catalog::{Catalog, Entry};
+use crate::endpoints::Endpoints;
 use crate::extensions;
 use crate::kind::Kind;
 use crate::links;
@@ -19,8 +20,8 @@ use crate::merged_list::MergedList;
 use crate::names::{Names, Owner, Report, Unnamed};
 use crate::pins::Pins;
 use crate::search::{self, Index};
+use crate::shown::Listed;
 use crate::uris::{Uris, has_dot_segment};
-use crate::view::Listed;
 
 /// One server's part of a snapshot in the making.
 pub(crate) struct Source<'a> {
@@ -55,7 +56,10 @@ pub(crate) struct Snapshot {
     pub(crate) uris: Uris,
     pub(crate) lists: [MergedList; Kind::COUNT],
     /// The entries of each list, in its order.
-    pub(crate) entries: [Vec<Listed>; Kind::COUNT],
+    entries: [Vec<Listed>; Kind::COUNT],
+    /// How tools are listed there, and those that are listed in the other way, for endpoints that do that.
+    mode: ToolMode,
+    other_tools: Vec<Listed>,
     /// For searching tools, once somebody does.
     pub(crate) index: OnceLock<Index>,
     /// What had to be changed, in sentences.
@@ -106,19 +110,43 @@ impl Snapshot {
         &self.lists[kind.index()]
     }
 
+    /// The entries of a list where tools are listed in this way.
+    pub(crate) fn entries(&self, kind: Kind, mode: ToolMode) -> &[Listed] {
+        match kind == Kind::Tools && mode != self.mode {
+            true => &self.other_tools,
+            false => &self.entries[kind.index()],
+        }
+    }
+
     /// Puts together what servers offer.
-    pub(crate) fn new(sources: &[Source<'_>], tools: &ToolSettings, pins: &Pins) -> Snapshot {
+    pub(crate) fn new(
+        sources: &[Source<'_>],
+        settings: &Settings,
+        endpoints: &Endpoints,
+        pins: &Pins,
+    ) -> Snapshot {
+        let tools = &settings.tools;
         let uris = Uris::new(sources);
         let mut names = Names::new(tools.names, tools.name_length);
-        search::own_names(tools).iter().for_each(|name| names.reserve(name));
+        // Names are the same at every endpoint.
+        let modes = [ToolMode::All, ToolMode::Search];
+        let is_used = |mode: &ToolMode| *mode == tools.mode || endpoints.has_mode(*mode);
+        for mode in modes.into_iter().filter(is_used) {
+            search::own_names(mode).iter().for_each(|name| names.reserve(name));
+        }
         let tool_table = named(sources, Kind::Tools, &mut names, &uris, pins, tools.schemas);
         let mut prompt_names = Names::new(tools.names, tools.name_length);
         let prompt_table = named(sources, Kind::Prompts, &mut prompt_names, &uris, pins, tools.schemas);
         let mut reports = names.reports;
         reports.extend(prompt_names.reports);
-        let shown = search::shown(&tool_table, tools);
+        let shown = search::shown(&tool_table, tools, tools.mode);
+        let other = modes.into_iter().find(|mode| *mode != tools.mode && endpoints.has_mode(*mode));
+        let other_tools = other.map(|mode| search::shown(&tool_table, tools, mode)).unwrap_or_default();
         let finish = |kind, entries: &[Listed]| {
             let (until, private) = good(sources, kind);
+            // 2026-07-28 server/utilities/caching: what is public, a shared cache may serve to anybody, also to those whom the
+            // gateway would refuse.
+            let private = private || settings.auth.is_some();
             let definitions = entries.iter().map(|entry| &entry.definition);
             MergedList::new(kind, definitions, tools.page_bytes).good(until, private)
         };
@@ -141,6 +169,8 @@ impl Snapshot {
             uris,
             lists,
             entries,
+            mode: tools.mode,
+            other_tools,
             index: OnceLock::new(),
             reports,
             _schemas: hold_schemas(sources, tools.schemas),

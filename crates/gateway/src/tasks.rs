@@ -1,18 +1,21 @@
-//! Tasks: an id that leaves the gateway is a sealed handle that says whose task it is, and for recipient.
+//! Tasks: an id that leaves the gateway is a sealed handle that says whose task it is, and for whom.
 
 use std::sync::Arc;
 
 use bytestring::ByteString;
 use tidegate_protocol::json::Edit;
-use tidegate_protocol::seal::{Binding, digest};
+use tidegate_protocol::seal::digest;
 use tidegate_protocol::{Capability, Error, Json, Method, Object, Symbol};
-use tidegate_service::{Call, Context, Principal, Reply};
+use tidegate_service::{Call, Context, Reply};
 
 use crate::link_owners::Recipient;
 use crate::links;
 use crate::mount::Mount;
 use crate::questions;
 use crate::router::{Route, Router};
+
+/// In place of a method, for what handles are bound to.
+const BOUND: &str = "tasks";
 
 /// A question about a task, or an answer to one of its own.
 pub(crate) async fn answer(router: &Arc<Router>, mut call: Call) -> Result<Reply, Error> {
@@ -47,11 +50,11 @@ fn with_offered_uris(router: &Router, mount: &Arc<Mount>, recipient: &Recipient,
 }
 
 /// A task as it leaves: under a handle.
-pub(crate) fn sealed(router: &Router, mount: &Mount, principal: &Principal, task: &Json) -> Json {
+pub(crate) fn sealed(router: &Router, mount: &Mount, recipient: &Recipient, task: &Json) -> Json {
     let Some(own) = Object::of(task).and_then(|task| task.text("taskId")) else { return task.clone() };
     let content = format!("{}\0{own}", mount.name());
-    let sealer = router.sealer.load();
-    match sealer.seal(content.as_bytes(), &binding(principal), u64::MAX, tidegate_service::random()) {
+    let (sealer, binding) = (router.sealer.load(), recipient.binding(BOUND, digest(["task"])));
+    match sealer.seal(content.as_bytes(), &binding, u64::MAX, tidegate_service::random()) {
         Some(handle) => with_id(task, &handle),
         None => task.clone(),
     }
@@ -59,11 +62,14 @@ pub(crate) fn sealed(router: &Router, mount: &Mount, principal: &Principal, task
 
 /// Whose task a handle names, and what its server calls it.
 pub(crate) fn open(router: &Router, context: &Context, handle: &str) -> Option<(Arc<Mount>, ByteString)> {
-    let content = router.sealer.load().open(handle, &binding(&context.principal), 0).ok()?;
+    let binding = context.binding(BOUND, digest(["task"]));
+    let content = router.sealer.load().open(handle, &binding, 0).ok()?;
     let content = String::from_utf8(content).ok()?;
     let (name, own) = content.split_once('\0')?;
     let state = router.state.load();
-    let mount = state.mounts.iter().find(|mount| mount.name() == name)?;
+    // It may have been at this endpoint and be there no more.
+    let is_there = state.endpoints.of(context).is_none_or(|endpoint| endpoint.has_server(name));
+    let mount = state.mounts.iter().find(|mount| is_there && mount.name() == name)?;
     Some((mount.clone(), own.into()))
 }
 
@@ -86,8 +92,4 @@ pub(crate) fn may_have_tasks(context: &Context) -> Result<(), Error> {
 
 fn unknown(handle: &str) -> Error {
     Error::new(Symbol::TaskNotFound, format!("Unknown task: {handle}"))
-}
-
-fn binding(principal: &Principal) -> Binding<'_> {
-    principal.binding("tasks", digest(["task"]))
 }

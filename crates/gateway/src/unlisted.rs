@@ -50,7 +50,7 @@ pub(crate) async fn definition(router: &Arc<Router>, call: &Call) -> Result<Repl
             }
         }
     }
-    let list = MergedList::new(Kind::Tools, found.iter(), usize::MAX);
+    let list = MergedList::new(Kind::Tools, found.iter(), usize::MAX).for_one_caller();
     Ok(Reply::Complete(list.page(0, call.context.revision, Instant::now(), &router.info, |_| String::new())))
 }
 
@@ -65,7 +65,7 @@ fn routes(router: &Router, name: &str, context: &Context) -> Vec<Route> {
         .mounts
         .iter()
         .filter(|mount| mount.has_unlisted_tools())
-        .filter(|mount| router.views.sees(context, OfferKind::Tool, name, mount.name()))
+        .filter(|mount| router.views.sees(&state, context, OfferKind::Tool, name, mount.name()))
         .filter_map(|mount| {
             let own = name.strip_prefix(mount.settings.prefix.as_str())?;
             let route = Route { mount: mount.clone(), own: Some(own.into()) };

@@ -177,6 +177,14 @@ impl Uris {
         Some((best.server, own))
     }
 
+    /// The templates of a server that an address fits, as they are offered.
+    pub(crate) fn templates_of(&self, server: usize, uri: &str) -> Vec<&str> {
+        let steps = &mut MatchSteps::default();
+        let of_server = self.templates.iter().filter(|offered| offered.server == server);
+        let fitting = of_server.filter(|offered| offered.template.matches_within(uri, steps).is_some());
+        fitting.map(|offered| offered.template.as_str()).collect()
+    }
+
     /// Whose a template is, and how its server spells it.
     pub(crate) fn find_template(&self, text: &str) -> Option<(usize, ByteString)> {
         let offered = self.templates.iter().find(|offered| offered.template.as_str() == text)?;

@@ -1,31 +1,27 @@
 //! Views: what some callers see of what all servers offer.
 //!
-//! There is one snapshot for everybody. Where something restricts callers, a [`Visibility`] says which view each of them has;
-//! a view is made once from the snapshot, as lists of indices into it, and shared by everybody who has it. Without a
-//! [`Visibility`], or for callers that it does not restrict, nothing is made and nothing is looked up. Names do not depend on
-//! the view.
+//! There is one snapshot for everybody. Two things restrict what callers see of it: the endpoint that they use (see
+//! [`endpoints`](crate::endpoints)), and a [`Visibility`] of the application. A view is made once from the snapshot, as lists of
+//! indices into it, and shared by everybody who has it. Where nothing restricts a caller, nothing is made and nothing is looked
+//! up. Names do not depend on the view.
 
-use std::borrow::Cow;
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use bytestring::ByteString;
 use tidegate_protocol::Json;
 use tidegate_service::{Call, Context};
 
 use crate::build::State;
-use crate::extensions::{named_server, sees_skill};
+use crate::endpoints::Endpoint;
+use crate::extensions::named_server;
 use crate::kind::Kind;
-use crate::merged_list::MergedList;
 use crate::mount::Mount;
-
-/// Most views that are kept of one snapshot. The one that was not used for longest is made anew when it is wanted again.
-const MAX_VIEWS: usize = 256;
+use crate::shown::{CacheKey, ListSeen, Listed, View};
 
 /// Which view somebody has: callers with equal keys see the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct ViewKey {
-    /// The endpoint that was called, where there are several.
+    /// The endpoint that was called, if that matters to the [`Visibility`]. What the configuration selects for it counts in
+    /// any case.
     pub endpoint: Option<Arc<str>>,
     /// The rules that apply to the caller, a bit for each.
     pub rules: Arc<[u64]>,
@@ -66,33 +62,6 @@ pub trait Visibility: Send + Sync + 'static {
     fn shows(&self, view: &ViewKey, offer: &Offer<'_>) -> bool;
 }
 
-/// One entry of a list of the snapshot.
-#[derive(Debug)]
-pub(crate) struct Listed {
-    pub(crate) name: ByteString,
-    /// The server, by its place in the configuration; none for what is the gateway's own.
-    pub(crate) server: Option<usize>,
-    pub(crate) definition: Json,
-}
-
-/// The entries of each list that are shown, by their index in the snapshot.
-type View = [Vec<u32>; Kind::COUNT];
-
-/// The views of one snapshot, the one that was used last in front.
-#[derive(Default)]
-pub(crate) struct ViewCache(Mutex<VecDeque<(ViewKey, Arc<View>)>>);
-
-impl ViewCache {
-    fn get(&self, key: &ViewKey, make: impl FnOnce() -> View) -> Arc<View> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = known.iter().position(|(other, _)| other == key).and_then(|at| known.remove(at));
-        let (key, view) = found.unwrap_or_else(|| (key.clone(), Arc::new(make())));
-        known.truncate(MAX_VIEWS - 1);
-        known.push_front((key, view.clone()));
-        view
-    }
-}
-
 impl From<Kind> for OfferKind {
     fn from(kind: Kind) -> OfferKind {
         match kind {
@@ -104,74 +73,109 @@ impl From<Kind> for OfferKind {
     }
 }
 
-/// Who sees what of a gateway.
+/// What restricts a caller: the endpoint, a rule of the application, or both. What is seen is what both show.
+pub(crate) struct Restriction<'a> {
+    pub(crate) endpoint: Option<&'a Endpoint>,
+    pub(crate) of_caller: Option<(&'a dyn Visibility, ViewKey)>,
+}
+
+impl Restriction<'_> {
+    pub(crate) fn shows(&self, offer: &Offer<'_>) -> bool {
+        self.endpoint.is_none_or(|endpoint| endpoint.shows(offer)) && self.shows_to_caller(offer)
+    }
+
+    /// Whether the application shows it, wherever that is.
+    fn shows_to_caller(&self, offer: &Offer<'_>) -> bool {
+        self.of_caller.as_ref().is_none_or(|(visibility, view)| visibility.shows(view, offer))
+    }
+}
+
+/// Who sees what of a gateway: what the endpoint has, as far as the application shows it.
 #[derive(Default)]
 pub(crate) struct Views(pub(crate) Option<Arc<dyn Visibility>>);
 
 impl Views {
+    /// What restricts whoever makes a call; `None` if nothing does.
+    fn restriction<'a>(&'a self, state: &'a State, context: &Context) -> Option<Restriction<'a>> {
+        let endpoint = state.endpoints.of(context);
+        let of_caller =
+            self.0.as_deref().and_then(|visibility| Some((visibility, visibility.view(context)?)));
+        (endpoint.is_some() || of_caller.is_some()).then_some(Restriction { endpoint, of_caller })
+    }
+
     /// Whether a caller sees something. What is not seen is unknown.
-    pub(crate) fn sees(&self, context: &Context, kind: OfferKind, name: &str, server: &str) -> bool {
-        let Some(visibility) = &self.0 else { return true };
-        let Some(view) = visibility.view(context) else { return true };
-        visibility.shows(&view, &Offer { kind, name, server })
+    pub(crate) fn sees(
+        &self,
+        state: &State,
+        context: &Context,
+        kind: OfferKind,
+        name: &str,
+        server: &str,
+    ) -> bool {
+        let restriction = self.restriction(state, context);
+        restriction.is_none_or(|restriction| restriction.shows(&Offer { kind, name, server }))
+    }
+
+    /// Whether a caller may read the resource at an address of a server. At an endpoint that has a template, everything that
+    /// fits it may be read.
+    pub(crate) fn may_read(&self, state: &State, context: &Context, uri: &str, mount: &Arc<Mount>) -> bool {
+        let Some(restriction) = self.restriction(state, context) else { return true };
+        let offer = |kind, name| Offer { kind, name, server: mount.name() };
+        let address = offer(OfferKind::Resource, uri);
+        let fits = |endpoint: &Endpoint| {
+            let server = state.mounts.iter().position(|other| Arc::ptr_eq(other, mount));
+            let templates =
+                server.map(|server| state.snapshot.uris.templates_of(server, uri)).unwrap_or_default();
+            templates.into_iter().any(|one| endpoint.shows(&offer(OfferKind::ResourceTemplate, one)))
+        };
+        let is_there = |endpoint: &Endpoint| endpoint.shows(&address) || fits(endpoint);
+        restriction.endpoint.is_none_or(is_there) && restriction.shows_to_caller(&address)
     }
 
     /// Whether there may be something that a caller does not see.
-    pub(crate) fn is_restricted(&self, context: &Context) -> bool {
-        self.0.as_ref().is_some_and(|visibility| visibility.view(context).is_some())
+    pub(crate) fn is_restricted(&self, state: &State, context: &Context) -> bool {
+        self.restriction(state, context).is_some()
     }
 
     /// Whether a caller sees the tool of this name.
     pub(crate) fn sees_tool(&self, state: &State, context: &Context, name: &str) -> bool {
-        self.0.is_none()
-            || state
-                .snapshot
-                .tools
-                .get(name)
-                .is_some_and(|row| self.sees(context, OfferKind::Tool, name, state.mounts[row.server].name()))
+        let Some(restriction) = self.restriction(state, context) else { return true };
+        let row = state.snapshot.tools.get(name);
+        row.is_some_and(|row| {
+            let server = state.mounts[row.server].name();
+            restriction.shows(&Offer { kind: OfferKind::Tool, name, server })
+        })
     }
 
     /// The view of whoever makes a call; none if that is everything.
-    fn view(&self, state: &State, call: &Call) -> Option<Arc<View>> {
-        let visibility = self.0.as_ref()?;
-        let key = visibility.view(&call.context)?;
-        Some(state.views.get(&key, || {
-            Kind::ALL.map(|kind| {
-                let entries = state.snapshot.entries[kind.index()].iter().enumerate();
-                let shown = entries.filter(|(_, entry)| match entry.server {
-                    None => true,
-                    Some(server) => {
-                        let server = state.mounts.get(server).map_or("", |mount| mount.name());
-                        let shows = |kind, name: &str| visibility.shows(&key, &Offer { kind, name, server });
-                        match kind {
-                            Kind::Skills => {
-                                shows(OfferKind::Method, kind.method().as_str())
-                                    && sees_skill(&entry.definition, |uri| shows(OfferKind::Resource, uri))
-                            }
-                            _ => shows(kind.into(), &entry.name),
-                        }
-                    }
-                });
-                shown.map(|(at, _)| at as u32).collect()
-            })
-        }))
+    fn view(&self, state: &State, context: &Context) -> Option<Arc<View>> {
+        let restriction = self.restriction(state, context)?;
+        let of_caller = restriction.of_caller.as_ref().map(|(_, key)| key.clone());
+        let key = CacheKey { endpoint: context.endpoint.clone(), of_caller };
+        Some(state.views.get(key, || View::new(state, &restriction, state.mode(context))))
+    }
+
+    /// By what the view of whoever makes a call is found; none if that is everything.
+    pub(crate) fn key(&self, context: &Context) -> Option<CacheKey> {
+        let of_caller = self.0.as_ref().and_then(|visibility| visibility.view(context));
+        let key = CacheKey { endpoint: context.endpoint.clone(), of_caller };
+        (key.endpoint.is_some() || key.of_caller.is_some()).then_some(key)
     }
 
     /// A list as the caller of `call` sees it.
-    pub(crate) fn list_for<'a>(&self, state: &'a State, kind: Kind, call: &Call) -> Cow<'a, MergedList> {
+    pub(crate) fn list_for<'a>(&self, state: &'a State, kind: Kind, call: &Call) -> ListSeen<'a> {
         let whole = state.snapshot.list(kind);
         // Some want to know what one server has of it.
         let only = match kind {
-            Kind::Skills => named_server(state, call).ok().flatten(),
+            Kind::Skills => named_server(self, state, call).ok().flatten(),
             _ => None,
         };
-        let view = self.view(state, call);
-        if view.is_none() && only.is_none() {
-            return Cow::Borrowed(whole);
-        }
-        let entries: Vec<&Listed> = match &view {
-            Some(view) => shown(state, view, kind).collect(),
-            None => state.snapshot.entries[kind.index()].iter().collect(),
+        let view = self.view(state, &call.context);
+        let entries: Vec<&Listed> = match (&view, &only) {
+            (None, None) => return ListSeen::Whole(whole),
+            (Some(view), None) if !view.is_of_caller => return ListSeen::AtEndpoint(view.list(state, kind)),
+            (Some(view), _) => view.shown(state, kind).collect(),
+            (None, _) => state.snapshot.entries(kind, state.tools.mode).iter().collect(),
         };
         let is_of = |at: usize, only: &Arc<Mount>| state.mounts.get(at).is_some_and(|m| Arc::ptr_eq(m, only));
         let is_wanted = |entry: &&&Listed| {
@@ -179,33 +183,50 @@ impl Views {
         };
         let shown = entries.iter().filter(is_wanted).map(|entry| &entry.definition);
         // It depends on who asks, so nobody may show it to anybody else.
-        Cow::Owned(whole.narrowed(shown, state.tools.page_bytes))
+        ListSeen::Own(Box::new(whole.narrowed(shown, state.tools.page_bytes).for_one_caller()))
     }
 
     /// The definitions of the tools that the caller of `call` sees listed.
-    pub(crate) fn shown_tools(&self, state: &State, call: &Call) -> Vec<Json> {
-        let entries = &state.snapshot.entries[Kind::Tools.index()];
-        match self.view(state, call) {
-            None => entries.iter().map(|entry| entry.definition.clone()).collect(),
-            Some(view) => shown(state, &view, Kind::Tools).map(|entry| entry.definition.clone()).collect(),
+    pub(crate) fn shown_tools(&self, state: &State, context: &Context) -> Vec<Json> {
+        match self.view(state, context) {
+            None => {
+                let entries = state.snapshot.entries(Kind::Tools, state.tools.mode);
+                entries.iter().map(|entry| entry.definition.clone()).collect()
+            }
+            Some(view) => view.shown(state, Kind::Tools).map(|entry| entry.definition.clone()).collect(),
         }
     }
 
-    /// The servers that the caller of `call` knows of: those of which it sees something, and those that list nothing.
-    pub(crate) fn seen_servers(&self, state: &State, call: &Call) -> Vec<Arc<Mount>> {
-        let Some(view) = self.view(state, call) else { return state.mounts.clone() };
-        let is_of = |entry: &Listed, at: usize| entry.server == Some(at);
-        let is_seen = |at: &usize| {
-            let lists_nothing = !state.snapshot.entries.iter().flatten().any(|entry| is_of(entry, *at));
-            lists_nothing
-                || Kind::ALL.iter().any(|kind| shown(state, &view, *kind).any(|entry| is_of(entry, *at)))
-        };
-        (0..state.mounts.len()).filter(is_seen).map(|at| state.mounts[at].clone()).collect()
+    /// The servers that a caller knows of.
+    pub(crate) fn seen_servers(&self, state: &State, context: &Context) -> Vec<Arc<Mount>> {
+        let Some(view) = self.view(state, context) else { return state.mounts.clone() };
+        let known = state.mounts.iter().zip(&view.servers).filter(|(_, is_known)| **is_known);
+        known.map(|(mount, _)| mount.clone()).collect()
     }
-}
 
-/// The entries of a list that are in a view.
-fn shown<'a>(state: &'a State, view: &'a View, kind: Kind) -> impl Iterator<Item = &'a Listed> {
-    let entries = &state.snapshot.entries[kind.index()];
-    view[kind.index()].iter().filter_map(|at| entries.get(*at as usize))
+    /// Which servers a caller knows of, by their places; `None` if all.
+    pub(crate) fn known_servers(&self, state: &State, context: &Context) -> Option<Vec<bool>> {
+        Some(self.view(state, context)?.servers.clone())
+    }
+
+    /// How many tools of a server a caller sees; `None` if all.
+    pub(crate) fn count_tools(&self, state: &State, context: &Context, mount: &Arc<Mount>) -> Option<usize> {
+        let restriction = self.restriction(state, context)?;
+        let rows =
+            state.snapshot.tools.iter().filter(|(_, row)| Arc::ptr_eq(&state.mounts[row.server], mount));
+        let offer = |name| Offer { kind: OfferKind::Tool, name, server: mount.name() };
+        Some(rows.filter(|(name, _)| restriction.shows(&offer(name))).count())
+    }
+
+    /// Which lists are others than they were to a caller who does not see everything.
+    pub(crate) fn changed(&self, before: &State, now: &State, context: &Context) -> Vec<Kind> {
+        let (Some(old), Some(new)) = (self.view(before, context), self.view(now, context)) else {
+            return Vec::new();
+        };
+        let is_same = |kind: &Kind| {
+            let old = old.shown(before, *kind).map(|entry| entry.definition.as_str());
+            old.eq(new.shown(now, *kind).map(|entry| entry.definition.as_str()))
+        };
+        Kind::ALL.into_iter().filter(|kind| !is_same(kind)).collect()
+    }
 }

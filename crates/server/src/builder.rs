@@ -10,6 +10,7 @@ use tidegate_protocol::Profile;
 use tidegate_protocol::content::Icon;
 use tidegate_protocol::seal::{Key, Sealer};
 use tidegate_service::layers::Limits;
+use tidegate_service::{Call, Principal};
 
 use crate::cx::Cx;
 use crate::discover::Info;
@@ -17,7 +18,7 @@ use crate::interact::Overflow;
 use crate::prompt::Prompt;
 use crate::registry::Registry;
 use crate::resource::{PageRequest, Resource, ResourcePage, ResourceTemplate, Source};
-use crate::server::{Core, ServerDoor};
+use crate::server::{Admit, Core, MayWatch, ServerDoor};
 use crate::settings::{CacheHint, ServerSettings, TaskSettings};
 use crate::tasks::Store;
 use crate::tool::{Tool, ToolError};
@@ -62,6 +63,8 @@ pub struct Server {
     thresholds: Thresholds,
     breaker: Option<Box<dyn Fn() -> BreakerState + Send + Sync>>,
     cache_stats: Option<Box<dyn Fn() -> CacheStats + Send + Sync>>,
+    admit: Option<Admit>,
+    may_watch: Option<MayWatch>,
 }
 
 /// Something to register.
@@ -87,6 +90,8 @@ impl Server {
             thresholds: Thresholds::default(),
             breaker: None,
             cache_stats: None,
+            admit: None,
+            may_watch: None,
         }
     }
 
@@ -312,6 +317,20 @@ impl Server {
         self
     }
 
+    /// Looks at every call before anything else does, and refuses those that are none of the caller's business. For a
+    /// tool it comes before its arguments are checked, and what it refuses is the tool's failure.
+    pub fn admit(mut self, admit: impl Fn(&Call) -> Result<(), ToolError> + Send + Sync + 'static) -> Server {
+        self.admit = Some(Box::new(admit));
+        self
+    }
+
+    /// Which resources somebody may subscribe to, by their addresses. Others are left out of what is confirmed; the rest
+    /// of the subscription holds.
+    pub fn may_watch(mut self, may: impl Fn(&Principal, &str) -> bool + Send + Sync + 'static) -> Server {
+        self.may_watch = Some(Box::new(may));
+        self
+    }
+
     /// The finished server.
     ///
     /// # Panics
@@ -352,6 +371,8 @@ impl Server {
             thresholds: self.thresholds,
             breaker: self.breaker,
             cache_stats: self.cache_stats,
+            admit: self.admit,
+            may_watch: self.may_watch,
         });
         Ok(ServerDoor::new(core, &self.limits))
     }

@@ -247,6 +247,26 @@ impl Cx {
         &self.context().principal
     }
 
+    /// The endpoint that was called, where there are several; `None` for the default one.
+    pub fn endpoint(&self) -> Option<&str> {
+        self.context().endpoint.as_deref()
+    }
+
+    /// The context of a call that is made in the caller's name: it says who calls, what is known of them, and at which
+    /// endpoint, so that nothing is reached that the caller could not reach.
+    pub fn on_behalf(&self) -> Context {
+        let (own, mut context) = (self.context(), Context::local());
+        context.correlation = own.correlation;
+        context.principal = own.principal.clone();
+        context.endpoint = own.endpoint.clone();
+        context.client_info = own.client_info.clone();
+        context.hops = own.hops;
+        if let Some(claims) = own.claims() {
+            context.extensions.insert(claims);
+        }
+        context
+    }
+
     /// Who the client says it is.
     pub fn client_info(&self) -> Option<&Json> {
         self.context().client_info.as_ref()

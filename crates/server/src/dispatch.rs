@@ -62,6 +62,12 @@ fn start(core: &Arc<Core>, call: Call) -> Started {
     if let Err(error) = call.context.check_hops() {
         return Started::failed(error);
     }
+    // A tool is found first, so that its refusal looks like that tool's failure.
+    if call.method != Method::ToolsCall
+        && let Err(error) = core.admit(&call)
+    {
+        return Started::failed(error.into_error());
+    }
     let has = core.kinds();
     match call.method {
         Method::ToolsCall if has.tools => tool::call(core, call),

@@ -144,9 +144,12 @@ pub(crate) fn listen(core: &Core, call: &Call) -> Result<Reply, Error> {
         resources: honour("resourcesListChanged", has.resources)?,
         ..Filter::default()
     };
-    if let Some(uris) = strings(&wanted, "resourceSubscriptions")?
+    if let Some(mut uris) = strings(&wanted, "resourceSubscriptions")?
         && has.resources
     {
+        if let Some(may) = &core.may_watch {
+            uris.retain(|uri| may(&call.context.principal, uri));
+        }
         honoured.insert("resourceSubscriptions".into(), json!(uris));
         filter.uris = uris.into_iter().collect();
     }
@@ -156,7 +159,7 @@ pub(crate) fn listen(core: &Core, call: &Call) -> Result<Reply, Error> {
             return Err(Error::missing_capabilities(&[Capability::Tasks]));
         }
         let ids: Vec<String> =
-            ids.into_iter().filter(|id| core.tasks.find(id, &call.context.principal).is_some()).collect();
+            ids.into_iter().filter(|id| core.tasks.find(id, &call.context).is_some()).collect();
         if has.tasks {
             honoured.insert("taskIds".into(), json!(ids));
             filter.tasks = ids.into_iter().collect();

@@ -125,7 +125,7 @@ fn shelved(registry: &Registry, after: u64, room: &mut usize, text: &mut Text) -
 pub(crate) fn templates(core: &Arc<Core>, call: &Call) -> Result<Reply, Error> {
     let registry = core.registry.load();
     let page = Page { core, call, name: "resourceTemplates", cached: Some(&registry.lists[3]) };
-    page.write(&registry.templates, |template, _| Some(&template.definition))
+    page.write(&registry.templates, |template, _| template.listed.then_some(&template.definition))
 }
 
 /// One page of a list that is being asked for.

@@ -11,7 +11,7 @@ use pin_project_lite::pin_project;
 use serde_json::{Map, Value};
 use tidegate_protocol::seal::Sealer;
 use tidegate_service::layers::{Bounded, Front, Limits, front};
-use tidegate_service::{Call, Reply};
+use tidegate_service::{Call, Principal, Reply};
 
 use crate::discover::Info;
 use crate::dispatch::Framework;
@@ -21,6 +21,7 @@ use crate::interact::Overflow;
 use crate::registry::{Kinds, Registry};
 use crate::settings::ServerSettings;
 use crate::tasks::Store;
+use crate::tool::ToolError;
 use tidegate_service::layers::BreakerState;
 use tidegate_service::stats::{CacheStats, Counters, Thresholds};
 
@@ -109,13 +110,25 @@ pub(crate) struct Core {
     pub(crate) thresholds: Thresholds,
     pub(crate) breaker: Option<Box<dyn Fn() -> BreakerState + Send + Sync>>,
     pub(crate) cache_stats: Option<Box<dyn Fn() -> CacheStats + Send + Sync>>,
+    pub(crate) admit: Option<Admit>,
+    pub(crate) may_watch: Option<MayWatch>,
 }
+
+/// Refuses calls that are none of the caller's business.
+pub(crate) type Admit = Box<dyn Fn(&Call) -> Result<(), ToolError> + Send + Sync>;
+/// Says which resources somebody may subscribe to.
+pub(crate) type MayWatch = Box<dyn Fn(&Principal, &str) -> bool + Send + Sync>;
 
 impl Core {
     /// What seals for this call: the server's own key, or else that of whoever has made the server part of something larger.
     pub(crate) fn sealer(&self, call: &Call) -> Arc<Sealer> {
         let given = if self.has_own_key { None } else { call.context.extensions.get() };
         given.unwrap_or_else(|| self.own_sealer.clone())
+    }
+
+    /// Refuses a call that is none of the caller's business.
+    pub(crate) fn admit(&self, call: &Call) -> Result<(), ToolError> {
+        self.admit.as_ref().map_or(Ok(()), |admit| admit(call))
     }
 
     /// What is on offer.

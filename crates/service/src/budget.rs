@@ -2,7 +2,10 @@
 //!
 //! Every buffer has a bound of its own; what thousands of them hold at once only a sum can bound. It counts what is large:
 //! bodies and messages above [`FREE`], answers that nobody has read yet or that are kept for somebody to come back for, and
-//! lists of servers. What is counted is given back when the last part of it is dropped.
+//! lists of servers. What is counted is given back when the last part of it is dropped. One authenticated principal may hold a
+//! [`Share`] of it.
+
+mod share;
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,6 +14,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use bytes::Bytes;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Error, Symbol};
+
+pub use self::share::Share;
+use self::share::Shares;
+use crate::principal::Principal;
 
 /// Messages up to this size are not counted: there can be no more of them than there are connections and calls.
 pub const FREE: usize = 16 * 1024;
@@ -29,12 +36,17 @@ pub struct Budget {
     used: AtomicUsize,
     /// What can be taken back.
     spare: Mutex<Vec<Weak<dyn Spare>>>,
+    /// What each principal holds.
+    shares: Shares,
 }
 
 /// Something that holds bytes which it can do without.
 pub trait Spare: Send + Sync {
     /// Lets go of them.
     fn let_go(&self);
+
+    /// Lets go of those that it holds for one principal, if it knows for whom it does.
+    fn let_go_of(&self, _: &Principal) {}
 }
 
 /// What bytes are for.
@@ -46,10 +58,20 @@ pub enum Purpose {
     Answer,
 }
 
+impl Purpose {
+    /// The part of a limit that is there for it.
+    fn part_of(self, limit: usize) -> usize {
+        match self {
+            Purpose::NewWork => limit / 8 * FOR_NEW_WORK,
+            Purpose::Answer => limit,
+        }
+    }
+}
+
 impl Budget {
     /// A budget of so many bytes.
     pub fn new(limit: usize) -> Budget {
-        Budget { limit: limit.into(), used: 0.into(), spare: Mutex::default() }
+        Budget { limit: limit.into(), used: 0.into(), spare: Mutex::default(), shares: Shares::new() }
     }
 
     /// The budget of this process: the smaller of 1 GiB and half of what its control group may have.
@@ -86,7 +108,7 @@ impl Budget {
         if self.fits(0, Purpose::NewWork) || self.make_room(0, Purpose::NewWork) {
             return Ok(());
         }
-        Err(refusal())
+        Err(full())
     }
 
     /// Sets bytes aside until the hold is dropped. What is kept goes first.
@@ -99,7 +121,7 @@ impl Budget {
     /// Counts bytes that are there whatever is said.
     pub fn hold_anyway(&'static self, bytes: usize) -> Hold {
         self.used.fetch_add(bytes, Ordering::Relaxed);
-        Hold { budget: self, bytes }
+        Hold { budget: self, bytes, share: Share::default() }
     }
 
     /// Counts a whole message for as long as any part of it is held. Small ones pass as they are.
@@ -118,8 +140,7 @@ impl Budget {
 
     #[cold]
     fn make_room(&self, more: usize, purpose: Purpose) -> bool {
-        let spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for holder in spare.iter().filter_map(Weak::upgrade) {
+        for holder in self.spare().iter().filter_map(Weak::upgrade) {
             holder.let_go();
             if self.fits(more, purpose) {
                 return true;
@@ -128,12 +149,12 @@ impl Budget {
         false
     }
 
+    fn spare(&self) -> Vec<Weak<dyn Spare>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn fits(&self, more: usize, purpose: Purpose) -> bool {
-        let limit = self.limit.load(Ordering::Relaxed);
-        let limit = match purpose {
-            Purpose::NewWork => limit / 8 * FOR_NEW_WORK,
-            Purpose::Answer => limit,
-        };
+        let limit = purpose.part_of(self.limit.load(Ordering::Relaxed));
         self.used.load(Ordering::Relaxed).saturating_add(more) <= limit
     }
 }
@@ -149,16 +170,28 @@ impl fmt::Debug for Budget {
 pub struct Hold {
     budget: &'static Budget,
     bytes: usize,
+    /// Whose they are.
+    share: Share,
 }
 
 impl Hold {
+    /// The same, counted for a principal too.
+    #[must_use]
+    pub fn counted_for(mut self, share: Share) -> Hold {
+        share.add(self.bytes);
+        self.share.subtract(self.bytes);
+        self.share = share;
+        self
+    }
+
     /// Sets more aside, if there is that much.
     pub fn grow_to(&mut self, bytes: usize, purpose: Purpose) -> Result<(), Error> {
         let more = bytes.saturating_sub(self.bytes);
         if more > 0 {
             // Two that ask at the same moment may both get the last of it, which is no harm.
+            self.share.make_fit(more, purpose)?;
             if !self.budget.fits(more, purpose) && !self.budget.make_room(more, purpose) {
-                return Err(refusal());
+                return Err(full());
             }
             self.set(bytes);
         }
@@ -169,9 +202,15 @@ impl Hold {
     pub fn set(&mut self, bytes: usize) {
         let used = &self.budget.used;
         match bytes.checked_sub(self.bytes) {
-            Some(more) => used.fetch_add(more, Ordering::Relaxed),
-            None => used.fetch_sub(self.bytes - bytes, Ordering::Relaxed),
-        };
+            Some(more) => {
+                used.fetch_add(more, Ordering::Relaxed);
+                self.share.add(more);
+            }
+            None => {
+                used.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+                self.share.subtract(self.bytes - bytes);
+            }
+        }
         self.bytes = bytes;
     }
 
@@ -184,6 +223,7 @@ impl Hold {
 impl Drop for Hold {
     fn drop(&mut self) {
         self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.share.subtract(self.bytes);
     }
 }
 
@@ -198,10 +238,13 @@ impl AsRef<[u8]> for Counted {
     }
 }
 
-fn refusal() -> Error {
+fn full() -> Error {
+    refusal("The server holds as much as it may at the moment. Try again in a few seconds")
+}
+
+fn refusal(what: &'static str) -> Error {
     let mut data = ObjectWriter::new();
     data.value("retryAfterMs", &(RETRY_AFTER_SECONDS * 1000));
-    let what = "The server holds as much as it may at the moment. Try again in a few seconds";
     Error::new(Symbol::Overloaded, what).with_data(data.finish())
 }
 

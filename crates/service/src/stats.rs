@@ -23,6 +23,7 @@ pub struct Counters {
     requests: AtomicU64,
     finished: AtomicU64,
     succeeded: AtomicU64,
+    refused_logins: AtomicU64,
     tools: ArcSwap<Tools>,
 }
 
@@ -37,6 +38,7 @@ impl Default for Counters {
             requests: AtomicU64::new(0),
             finished: AtomicU64::new(0),
             succeeded: AtomicU64::new(0),
+            refused_logins: AtomicU64::new(0),
             tools: ArcSwap::default(),
         }
     }
@@ -104,6 +106,7 @@ impl Counters {
             success_count: succeeded,
             error_count: finished - succeeded,
             tool_executions,
+            refused_logins: self.refused_logins.load(Relaxed),
         }
     }
 }
@@ -123,6 +126,8 @@ pub struct Stats {
     pub error_count: u64,
     /// How often each tool ran, most often first.
     pub tool_executions: Vec<(String, u64)>,
+    /// How many requests were refused because of their credentials.
+    pub refused_logins: u64,
 }
 
 impl Stats {
@@ -155,7 +160,7 @@ impl Stats {
             .take(TOP_TOOLS)
             .map(|(name, count)| json!({"name": name, "count": count}))
             .collect();
-        json!({
+        let mut report = json!({
             "uptime": format!("{} minutes", self.uptime.as_secs() / 60),
             "requests": {
                 "total": self.request_count,
@@ -164,7 +169,11 @@ impl Stats {
                 "successRate": format!("{:.2}%", self.success_rate()),
             },
             "topTools": top,
-        })
+        });
+        if self.refused_logins > 0 {
+            report["refusedLogins"] = self.refused_logins.into();
+        }
+        report
     }
 }
 
@@ -186,10 +195,13 @@ impl Statistics {
 
 impl Recorder for Statistics {
     fn wants(&self, kind: Kind) -> bool {
-        kind == Kind::CallEnded
+        matches!(kind, Kind::CallEnded | Kind::LoginRefused)
     }
 
     fn record(&self, event: &Event<'_>) {
+        if let Event::LoginRefused(_) = event {
+            self.0.refused_logins.fetch_add(1, Relaxed);
+        }
         let Event::CallEnded(call) = event else { return };
         self.0.requested();
         let Some(is_success) = call.outcome.is_success() else { return };
@@ -308,6 +320,7 @@ mod tests {
             success_count: success,
             error_count: error,
             tool_executions: vec![("species_search".into(), 45), ("species_get".into(), 32)],
+            refused_logins: 0,
         }
     }
 
@@ -321,6 +334,21 @@ mod tests {
                 "topTools": [{"name": "species_search", "count": 45}, {"name": "species_get", "count": 32}],
             })
         );
+    }
+
+    #[test]
+    fn refused_logins_are_counted_and_reported() {
+        let statistics = Statistics::default();
+        let refused = crate::events::LoginRefused {
+            reason: "expired",
+            endpoint: None,
+            address: None,
+            is_one_of_many: true,
+        };
+        statistics.record(&Event::LoginRefused(refused));
+        let stats = statistics.snapshot();
+        assert_eq!((stats.refused_logins, stats.request_count), (1, 0));
+        assert_eq!(stats.report()["refusedLogins"], 1);
     }
 
     #[test]

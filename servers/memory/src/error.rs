@@ -135,6 +135,18 @@ impl Fault {
         Fault::new(Code::TenantNotFound, what)
     }
 
+    /// A tenant that an authenticated caller names and that is not their own. Every such name gets this sentence, so that
+    /// it says neither whether there is such a tenant nor what the caller's own is called.
+    pub(crate) fn foreign_tenant() -> Fault {
+        let what = "tenant_id: Tenant not found. Leave it out: whose memory is used follows from who you are";
+        Fault::new(Code::TenantNotFound, what)
+    }
+
+    /// The same for a user.
+    pub(crate) fn foreign_user() -> Fault {
+        Fault::input("user_id", "must be your own. Leave it out: it follows from who you are")
+    }
+
     pub(crate) fn no_entity(name: &str) -> Fault {
         Fault::new(Code::EntityNotFound, format!("Entity with name {name} not found"))
     }

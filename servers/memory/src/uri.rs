@@ -65,6 +65,17 @@ pub(crate) fn in_query(uri: &str, name: &str) -> Option<String> {
     Some(unescaped(value).unwrap_or_else(|_| value.to_owned()))
 }
 
+/// Everything that the query of a URI says, in its order.
+pub(crate) fn all_in_query(uri: &str) -> impl Iterator<Item = (&str, String)> {
+    let pairs = split(uri).map_or("", |(_, query)| query).split('&').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(name, value)| (name, unescaped(value).unwrap_or_else(|_| value.to_owned())))
+}
+
+/// Whether a text begins like a URI of this server.
+pub(crate) fn is_own_scheme(text: &str) -> bool {
+    ["memory://", "agentlet://", "my-agents://"].iter().any(|scheme| text.starts_with(scheme))
+}
+
 /// The URI without its query.
 pub(crate) fn without_query(uri: &str) -> &str {
     split(uri).map_or(uri, |(path, _)| path)

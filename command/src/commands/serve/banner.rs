@@ -15,6 +15,8 @@ use crate::term::style::Paint;
 pub(super) struct Banner<'a> {
     /// The URL of the endpoint.
     pub(super) url: &'a str,
+    /// The URLs of the endpoints beside it.
+    pub(super) endpoints: Vec<String>,
     /// What the pages of servers are called, and their URLs.
     pub(super) pages: Vec<(&'static str, String)>,
     /// The address that is listened on.
@@ -37,7 +39,17 @@ impl Banner<'_> {
             let servers = self.settings.servers.len();
             let pages = self.pages.iter().map(|(_, url)| url.as_str()).collect::<Vec<_>>().join(" ");
             let pages = (!pages.is_empty()).then_some(pages);
-            tracing::info!(endpoint = self.url, pages, config = file, servers, "Listening");
+            let endpoints = (!self.endpoints.is_empty()).then(|| self.endpoints.join(" "));
+            let callers = self.callers();
+            tracing::info!(
+                endpoint = self.url,
+                endpoints,
+                pages,
+                callers,
+                config = file,
+                servers,
+                "Listening"
+            );
             if let Some(warning) = self.warning() {
                 tracing::warn!("{warning}");
             }
@@ -51,8 +63,14 @@ impl Banner<'_> {
         let mut lines = vec![
             format!("{} {} at {}", paint.bold(NAME), self.what(), paint.name(url)),
             String::new(),
-            format!("  Connect   claude mcp add --transport http tidegate {url}"),
+            format!("  Connect   claude mcp add --transport http tidegate {url}{}", self.header()),
         ];
+        let shown = self.endpoints.iter().take(NAMED);
+        lines.extend(shown.map(|url| format!("  Endpoint  {url}")));
+        if self.endpoints.len() > NAMED {
+            lines.push(format!("            and {} more", self.endpoints.len() - NAMED));
+        }
+        lines.extend(self.callers().map(|callers| format!("  Callers   {callers}")));
         lines.extend(self.pages.iter().map(|(title, url)| format!("  {title:<9} {url}")));
         lines.push(format!("  Config    {}", self.config()));
         if is_terminal {
@@ -81,6 +99,31 @@ impl Banner<'_> {
         }
     }
 
+    /// Who may call, where somebody is asked.
+    fn callers(&self) -> Option<String> {
+        let auth = self.settings.auth.as_ref()?;
+        let keys =
+            auth.keys.iter().map(|file| format!("API keys of {}", clean::line(&file.display().to_string())));
+        let issuers = auth.jwt.iter().map(|jwt| &jwt.issuer);
+        let mut issuers: Vec<String> = issuers
+            .chain(auth.introspection.iter().map(|asked| &asked.issuer))
+            .map(|issuer| clean::line(issuer))
+            .collect();
+        issuers.dedup();
+        let tokens = issuers.into_iter().map(|issuer| format!("access tokens of {issuer}"));
+        Some(keys.chain(tokens).collect::<Vec<_>>().join(", "))
+    }
+
+    /// What has to be added to a command line that knows no other way to get in.
+    fn header(&self) -> &'static str {
+        match &self.settings.auth {
+            Some(auth) if auth.jwt.is_empty() && auth.introspection.is_empty() => {
+                " --header \"Authorization: Bearer $KEY\""
+            }
+            _ => "",
+        }
+    }
+
     fn config(&self) -> String {
         match self.file {
             Some(file) => {
@@ -93,15 +136,24 @@ impl Banner<'_> {
         }
     }
 
-    /// That others can do everything, if they can.
+    /// What others can do or read, if they can.
     fn warning(&self) -> Option<String> {
-        let address = self.address;
-        (!address.ip().is_loopback()).then(|| {
-            format!(
+        let (address, listen) = (self.address, &self.settings.listen);
+        if address.ip().to_canonical().is_loopback() {
+            return None;
+        }
+        let is_encrypted = listen.tls.is_some() || (!listen.trusted_proxies.is_empty() && !listen.insecure);
+        match &self.settings.auth {
+            None => Some(format!(
                 "listening on {address} without authentication: anyone who can reach this port can call every tool \
                  and read everything that the servers can."
-            )
-        })
+            )),
+            Some(_) if !is_encrypted => Some(format!(
+                "listening on {address} without encryption: anyone on the way can read and use the keys and tokens of \
+                 callers."
+            )),
+            Some(_) => None,
+        }
     }
 }
 
@@ -114,11 +166,22 @@ mod tests {
     use tidegate_config::Config;
 
     fn banner(servers: &[&str], address: &str, file: Option<&str>, demo: bool) -> String {
+        banner_with("", servers, address, file, demo)
+    }
+
+    fn banner_with(top: &str, servers: &[&str], address: &str, file: Option<&str>, demo: bool) -> String {
         let servers: String =
             servers.iter().map(|name| format!("[servers.{name}]\nurl = \"http://localhost/\"\n")).collect();
-        let settings = Config::parse(&servers, "tidegate.toml", &Builtins::default(), &|_| None).unwrap();
+        let settings =
+            Config::parse(&format!("{top}{servers}"), "tidegate.toml", &Builtins::default(), &|_| None)
+                .unwrap();
         let banner = Banner {
             url: "http://127.0.0.1:8765/mcp",
+            endpoints: settings
+                .endpoints
+                .iter()
+                .map(|endpoint| format!("http://127.0.0.1:8765{}", endpoint.path))
+                .collect(),
             pages: file
                 .is_none()
                 .then(|| ("Memory", "http://127.0.0.1:8765/memory".to_owned()))
@@ -140,6 +203,20 @@ mod tests {
             banner(&["time", "github", "files"], "127.0.0.1:8765", file, false),
             banner(&["a", "b", "c", "d", "e"], "0.0.0.0:8765", file, false),
             banner(&[], "127.0.0.1:8765", file, false),
+            banner_with(
+                "[auth]\nkeys = \"/srv/keys.toml\"\n[endpoints.research]\n[endpoints.ops]\n",
+                &["time"],
+                "0.0.0.0:8765",
+                file,
+                false,
+            ),
+            banner_with(
+                "trusted_proxies = [\"10.0.0.7\"]\n[auth]\nkeys = \"/srv/keys.toml\"\n[[auth.jwt]]\nissuer = \"https://id.example.com\"\n",
+                &["time"],
+                "0.0.0.0:8765",
+                file,
+                false,
+            ),
         ];
         insta::with_settings!({
             snapshot_path => "../../../tests/snapshots",

@@ -59,12 +59,13 @@ fn failure(wanted: &ListenAddress, error: &std::io::Error) -> Failure {
     }
 }
 
-/// The URL by which clients reach a path: the address that is listened on or, if that is every address, the first name
-/// that is allowed.
-pub(super) fn url(address: SocketAddr, hosts: &[String], path: &str) -> String {
+/// The beginning of the URLs by which clients reach it: the address that is listened on or, if that is every address, the
+/// first name that is allowed.
+pub(super) fn origin(address: SocketAddr, hosts: &[String], is_encrypted: bool) -> String {
+    let scheme = if is_encrypted { "https" } else { "http" };
     match hosts.first() {
-        Some(host) if address.ip().is_unspecified() => format!("http://{host}:{}{path}", address.port()),
-        _ => format!("http://{address}{path}"),
+        Some(host) if address.ip().is_unspecified() => format!("{scheme}://{host}:{}", address.port()),
+        _ => format!("{scheme}://{address}"),
     }
 }
 
@@ -87,14 +88,15 @@ mod tests {
     #[test]
     fn urls_are_what_clients_can_use() {
         let hosts = ["mcp.example.com".to_owned()];
-        for (address, hosts, expected) in [
-            ("127.0.0.1:8765", &[][..], "http://127.0.0.1:8765/mcp"),
-            ("127.0.0.1:8765", &hosts, "http://127.0.0.1:8765/mcp"),
-            ("[::1]:8765", &[], "http://[::1]:8765/mcp"),
-            ("0.0.0.0:80", &hosts, "http://mcp.example.com:80/mcp"),
-            ("192.168.1.5:80", &hosts, "http://192.168.1.5:80/mcp"),
+        for (address, hosts, is_encrypted, expected) in [
+            ("127.0.0.1:8765", &[][..], false, "http://127.0.0.1:8765"),
+            ("127.0.0.1:8765", &hosts, false, "http://127.0.0.1:8765"),
+            ("[::1]:8765", &[], true, "https://[::1]:8765"),
+            ("0.0.0.0:80", &hosts, false, "http://mcp.example.com:80"),
+            ("0.0.0.0:8443", &hosts, true, "https://mcp.example.com:8443"),
+            ("192.168.1.5:80", &hosts, false, "http://192.168.1.5:80"),
         ] {
-            assert_eq!(url(address.parse().unwrap(), hosts, "/mcp"), expected);
+            assert_eq!(origin(address.parse().unwrap(), hosts, is_encrypted), expected);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! How servers behind the gateway are reached: with the logins of the user, and those that are part of the program.
 
 use tidegate::protocol::Profile;
+use tidegate_builtin::Host;
 use tidegate_client::{AppError, Client, ClientBuilder, Target};
 use tidegate_config::{ServerSettings, Source};
 use tidegate_service::Door;
@@ -10,11 +11,13 @@ use super::gateway_handle::GatewayHandle;
 use crate::commands::builtin::Builtin;
 use crate::commands::connection;
 
-/// Makes clients. `errors` is for the demonstration server, `handle` for servers of the program that use others.
+/// Makes clients. `errors` is for the demonstration server, `handle` for servers of the program that use others;
+/// `is_authenticated` is for those that tell tenants apart. Nothing else of who may call gets to any server.
 pub(super) fn with(
     errors: Profile,
     ancestry: Ancestry,
     handle: GatewayHandle,
+    is_authenticated: bool,
 ) -> impl Fn(&ServerSettings) -> Result<ClientBuilder, AppError> {
     move |settings| {
         let options = settings.options.clone();
@@ -22,7 +25,8 @@ pub(super) fn with(
             Source::Target(Target::Command(command)) => Target::Command(ancestry.tell(command.clone())),
             Source::Target(target) => target.clone(),
             Source::Builtin(name) => {
-                let builtin = Builtin::new(name, settings, errors, Some(handle.clone().boxed()))?;
+                let host = Host::new(errors, Some(handle.clone().boxed())).authenticated(is_authenticated);
+                let builtin = Builtin::new(name, settings, host)?;
                 let builder = Client::builder(builtin.target.clone())?.settings(options);
                 return Ok(builtin.ends_with(builder));
             }

@@ -19,6 +19,8 @@ pub(super) enum Audience {
     Local,
     /// Others as well. They are told no more than callers are: where programs are and what they wrote is for the log.
     Remote,
+    /// Whoever has a key or a token. What is mounted is not everybody's business: they ask for the tools that they may use.
+    Authenticated,
 }
 
 /// The page and its style. `url` is where the endpoint is, `links` to the pages of servers that are served.
@@ -43,7 +45,8 @@ fn page(
     links: &[PageLink],
 ) -> String {
     let url = escape(url);
-    let is_starting = servers.iter().any(|server| server.health == Health::Starting);
+    let is_starting =
+        audience != Audience::Authenticated && servers.iter().any(|server| server.health == Health::Starting);
     // Writing to a string does not fail.
     let mut html = String::new();
     let _ = write!(
@@ -61,8 +64,12 @@ fn page(
          <dt>Claude Code</dt>\n<dd><code>claude mcp add --transport http tidegate {url}</code></dd>\n\
          <dt>Other clients: an mcpServers entry</dt>\n\
          <dd><code>&quot;tidegate&quot;: {{ &quot;type&quot;: &quot;http&quot;, &quot;url&quot;: &quot;{url}&quot; }}</code></dd>\n\
-         </dl>\n<h2>Servers</h2>\n",
+         </dl>\n",
     );
+    if audience == Audience::Authenticated {
+        return html + "</main>\n</body>\n</html>\n";
+    }
+    html += "<h2>Servers</h2>\n";
     if servers.is_empty() && disabled.is_empty() {
         html += "<p>No servers yet. Add one with <code>tidegate add NAME URL</code> or <code>tidegate add NAME -- \
                  COMMAND</code>.</p>\n";
@@ -205,6 +212,16 @@ mod tests {
         }, {
             insta::assert_snapshot!("front-page", html);
         });
+    }
+
+    #[test]
+    fn those_with_keys_are_told_how_to_connect_and_nothing_else() {
+        let servers = [server("time", Health::Ready, 2), server("files", Health::Starting, 0)];
+        let html = page(&servers, &disabled(), "https://mcp.example.com/mcp", Audience::Authenticated, &[]);
+        assert!(html.contains("https://mcp.example.com/mcp") && html.ends_with("</html>\n"), "{html}");
+        for part in ["time", "files", "github", "Servers", "refresh"] {
+            assert!(!html.contains(part), "{part} in {html}");
+        }
     }
 
     #[test]

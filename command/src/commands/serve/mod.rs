@@ -2,6 +2,7 @@
 
 mod ancestry;
 mod announcer;
+mod authentication;
 mod banner;
 mod bind;
 mod builtin_pages;
@@ -11,38 +12,35 @@ mod dial;
 mod environment;
 mod gateway_handle;
 mod home_page;
+mod http_server;
 mod port_owner;
 mod reload;
 mod signals;
 mod statistics;
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
-use tidegate::edge::{http, stdio};
+use tidegate::edge::stdio;
 use tidegate::protocol::Profile;
 use tidegate::{Eras, logging};
 use tidegate_config::{Config, ListenAddress, ServerSettings, Settings, Source};
 use tidegate_gateway::Gateway;
 use tidegate_service::budget::Budget;
-use tokio::net::TcpListener;
 
 use self::ancestry::Ancestry;
 use self::announcer::Announcer;
-use self::banner::Banner;
 use self::builtin_pages::BuiltinPages;
 use self::environment::Environment;
 use self::gateway_handle::GatewayHandle;
-use self::home_page::Audience;
+use self::http_server::HttpServer;
 use self::reload::{ConfigFollower, ConfigSource};
-use self::signals::ShutdownSignals;
 use self::statistics::Statistics;
-use super::configuration;
 use super::exit::Exit;
 use super::failure::Failure;
+use super::{configuration, near};
 use crate::builtins::registry;
 
 /// Serve all configured MCP servers behind one endpoint
@@ -71,6 +69,14 @@ pub(crate) struct Serve {
     /// Web origin that may call this server, such as https://app.example.com (repeatable)
     #[arg(long = "allow-origin", value_name = "ORIGIN", value_parser = origin)]
     origins: Vec<String>,
+
+    /// Let other machines connect without authentication, or without encryption
+    #[arg(long, conflicts_with = "stdio")]
+    insecure: bool,
+
+    /// With --stdio, serve this endpoint of the configuration instead of everything
+    #[arg(long, value_name = "NAME", requires = "stdio")]
+    endpoint: Option<String>,
 
     /// Protocol versions to accept: up to 2025-11-25 (legacy), 2026-07-28 (modern), or both
     #[arg(long, value_enum, default_value = "both", hide_possible_values = true)]
@@ -103,6 +109,8 @@ Examples:
   tidegate serve                        serve ./tidegate.toml or the user's configuration
   tidegate serve --listen 8080          on another port
   tidegate serve --stdio                for clients that start their servers themselves
+  tidegate serve --stdio --endpoint research
+                                        only what [endpoints.research] selects
   tidegate serve --config servers.json  serve an mcpServers file";
 
 fn address(text: &str) -> Result<ListenAddress, String> {
@@ -118,6 +126,11 @@ fn origin(text: &str) -> Result<String, &'static str> {
 }
 
 impl Serve {
+    /// Whether the address in a file matters: over stdio nobody listens, and with --insecure anything goes.
+    fn is_checked(&self) -> bool {
+        !self.stdio && !self.insecure
+    }
+
     /// Which log lines are wanted, if the command line says so. That a connection was opened is left out as long as
     /// nobody asks for certain lines: a server that is ready says so itself.
     pub(crate) fn log_level(&self) -> Option<&'static str> {
@@ -173,42 +186,54 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     // Before the file is read, so that no change is missed.
     let source = if serve.demo { ConfigSource::Fixed } else { ConfigSource::of(file.as_deref()) };
     let mut settings = match &file {
-        Some(file) => load(file)?,
+        Some(file) => load(file, serve.is_checked())?,
         None => unconfigured(if serve.demo { "demo" } else { "memory" }),
     };
     environment.apply(&mut settings);
-    // Before any server is started: what cannot listen has no use for them.
-    let endpoint = match serve.stdio {
+    settings.listen.insecure |= serve.insecure;
+    if let Some(name) = &serve.endpoint {
+        check_endpoint(name, &settings)?;
+    }
+    // Before any server is started: what cannot listen, or let anybody in, has no use for them.
+    let server = match serve.stdio {
         true => None,
-        false => Some(Endpoint::open(&serve, &settings, file.as_deref()).await?),
+        false => Some(HttpServer::open(&serve, &settings, file.as_deref()).await?),
     };
     signals::watch(settings.drain);
     if let Some(bytes) = settings.listen.max_buffered {
         Budget::of_process().set_limit(bytes);
     }
     let handle = GatewayHandle::default();
-    let dial = dial::with(serve.errors.into(), ancestry.clone(), handle.clone());
-    let gateway = Gateway::builder().settings(settings.clone()).dial(dial).start()?;
+    let authentication = server.as_ref().and_then(HttpServer::authentication);
+    let dial = dial::with(serve.errors.into(), ancestry.clone(), handle.clone(), authentication.is_some());
+    let mut builder = Gateway::builder().settings(settings.clone()).dial(dial);
+    if let Some(authentication) = &authentication {
+        builder = builder.layer(authentication.scope_gate());
+    }
+    let gateway = builder.start()?;
     handle.set(Some(gateway.clone()));
     let mut announcer = Announcer::new(gateway.clone());
     announcer.announce();
     let is_configured = Arc::new(AtomicBool::new(file.is_some()));
     let pages = BuiltinPages::of(&settings);
+    let served = server.map(|server| server.serve(&gateway, &pages, is_configured.clone()));
     let follower = ConfigFollower {
         gateway: gateway.clone(),
         announcer,
         environment,
         ancestry,
-        pages: pages.clone(),
-        listen: settings.listen.clone(),
-        calls: settings.calls,
+        pages,
+        site: served.as_ref().map(|(site, _)| site.clone()),
+        authentication,
+        settings: settings.clone(),
+        is_checked: serve.is_checked(),
         is_configured: is_configured.clone(),
     };
     let following = tokio::spawn(follower.run(source));
     let statistics = Statistics::start();
-    let served = match endpoint {
+    let served = match served {
         None => Ok(over_stdio(&serve, &gateway, &settings, is_configured).await),
-        Some(endpoint) => endpoint.serve(&gateway, &pages, is_configured).await,
+        Some((_, serving)) => serving.await,
     };
     following.abort();
     handle.set(None);
@@ -217,9 +242,28 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     served
 }
 
-/// Reads a configuration.
-fn load(file: &Path) -> Result<Settings, Failure> {
-    let settings = configuration::load(file)?;
+/// Whether the configuration has such an endpoint.
+fn check_endpoint(name: &str, settings: &Settings) -> Result<(), Failure> {
+    let names = || settings.endpoints.iter().map(|endpoint| endpoint.name.as_str());
+    if names().any(|known| known == name) {
+        return Ok(());
+    }
+    let known: Vec<&str> = names().collect();
+    let failure = match near(name, names()) {
+        Some(meant) => Failure::usage(format!("there is no endpoint {name:?}; did you mean {meant:?}?")),
+        None => Failure::usage(format!("there is no endpoint {name:?}")),
+    };
+    Err(match known.is_empty() {
+        true => failure.advise(format!(
+            "The configuration has no endpoints: add [endpoints.{name}], or leave out --endpoint."
+        )),
+        false => failure.advise(format!("The endpoints of the configuration: {}.", known.join(", "))),
+    })
+}
+
+/// Reads a configuration. `is_checked` says whether other machines must not reach what they should not.
+fn load(file: &Path, is_checked: bool) -> Result<Settings, Failure> {
+    let settings = if is_checked { configuration::load(file)? } else { configuration::load_unserved(file)? };
     for note in &settings.notes {
         tracing::warn!("{note}");
     }
@@ -255,6 +299,7 @@ async fn over_stdio(
     };
     edge.edge.eras = serve.era.into();
     edge.edge.lenient_init = serve.lenient_init;
+    edge.edge.endpoint = serve.endpoint.as_deref().map(Into::into);
     edge.edge.limits.max_bytes = settings.listen.max_message;
     edge.edge.relays = true;
     let ended = stdio::serve(gateway.clone(), edge).await;
@@ -266,102 +311,4 @@ async fn over_stdio(
     tracing::info!("Shutting down: {why}");
     logging::hush();
     Exit::Fine
-}
-
-/// The endpoint, which has its address and nothing to serve yet.
-struct Endpoint {
-    listeners: Vec<TcpListener>,
-    /// From before it says where it is, so that whoever reads that can end it.
-    ending: ShutdownSignals,
-    edge: http::Settings,
-    /// Where it is.
-    url: String,
-    /// Who can see its page.
-    audience: Audience,
-}
-
-impl Endpoint {
-    /// Takes the address, and says so.
-    async fn open(serve: &Serve, settings: &Settings, file: Option<&Path>) -> Result<Endpoint, Failure> {
-        descriptors::raise();
-        let listen = &settings.listen;
-        let wanted = match &serve.listen {
-            Some(wanted) => wanted.clone(),
-            None if listen.address_is_said => listen.address.parse().map_err(Failure::usage)?,
-            None => default_address::from_environment(&listen.address, |name| std::env::var(name).ok())
-                .and_then(|address| address.parse())
-                .map_err(Failure::usage)?,
-        };
-        let listeners = bind::bind(&wanted).await?;
-        let cannot = |error| Failure::new(Exit::Unavailable, format!("cannot listen on {wanted}: {error}"));
-        let address =
-            listeners.first().map_or(Ok(SocketAddr::from(([127, 0, 0, 1], 0))), TcpListener::local_addr);
-        let address = address.map_err(cannot)?;
-        let mut edge = http::Settings {
-            hosts: [&listen.hosts[..], &serve.hosts].concat(),
-            origins: [&listen.origins[..], &serve.origins].concat(),
-            http_sse: listen.http_sse || serve.http_sse,
-            path: listen.path.clone(),
-            drain: settings.drain,
-            session_dir: settings.state_dir.as_ref().map(|dir| dir.join("sessions")),
-            max_connections: listen.max_connections,
-            connection_idle: listen.connection_idle,
-            request_within: listen.request_within,
-            ..http::Settings::default().eras(serve.era.into())
-        };
-        edge.edge.limits.max_bytes = listen.max_message;
-        edge.edge.relays = true;
-        if !address.ip().is_loopback() && edge.hosts.is_empty() {
-            return Err(Failure::usage(format!(
-                "other machines can reach {address}: say by which host name with --allow-host NAME"
-            ))
-            .advise("There is no authentication yet: anyone who can reach the port could call every tool."));
-        }
-        let url = bind::url(address, &edge.hosts, &edge.path);
-        let links = BuiltinPages::of(settings).links(&edge.path).into_iter();
-        let pages = links.map(|link| (link.title, bind::url(address, &edge.hosts, link.path))).collect();
-        let ending = ShutdownSignals::listen().map_err(|error| {
-            Failure::new(Exit::Unavailable, format!("cannot listen for signals: {error}"))
-        })?;
-        Banner { url: &url, pages, address, settings, file, demo: serve.demo }.show()?;
-        // A name that others use leads here from elsewhere, through a proxy for one.
-        let audience = match address.ip().is_loopback() && edge.hosts.is_empty() {
-            true => Audience::Local,
-            false => Audience::Remote,
-        };
-        Ok(Endpoint { listeners, ending, edge, url, audience })
-    }
-
-    /// Serves until a signal comes.
-    async fn serve(
-        self,
-        gateway: &Gateway,
-        pages: &BuiltinPages,
-        is_configured: Arc<AtomicBool>,
-    ) -> Result<Exit, Failure> {
-        let Endpoint { listeners, ending, mut edge, url, audience } = self;
-        let (linked, path) = (pages.clone(), edge.path.clone());
-        let home = home_page::pages(gateway.clone(), url.clone(), audience, move || linked.links(&path));
-        edge.pages = home.into_iter().chain(pages.files()).collect();
-        // Sessions of legacy clients outlive a restart as long as the keys do.
-        let keys = gateway.clone();
-        edge.session_sealer = Some(http::SessionSealer::following(move || keys.sealer()));
-        let ending = {
-            let gateway = gateway.clone();
-            async move {
-                ending.wait(is_configured).await;
-                tracing::info!("Shutting down");
-                logging::hush();
-                // Subscriptions end here; else they would keep their connections open.
-                gateway.shut_down();
-            }
-        };
-        // The front, outermost first: the guard, who calls (nobody is asked yet), pages and the endpoint; then, inside of the
-        // gateway, `layers::front`.
-        let front = http::front(gateway.clone(), &edge, |site| site);
-        http::serve(front, listeners, edge, ending)
-            .await
-            .map_err(|error| Failure::new(Exit::Unavailable, format!("cannot serve {url}: {error}")))?;
-        Ok(Exit::Fine)
-    }
 }

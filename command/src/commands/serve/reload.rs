@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::future::select_all;
-use tidegate_config::{CallSettings, Config, ListenSettings, Settings, Watcher};
+use tidegate::edge::http::Site;
+use tidegate_config::{Config, EndpointSettings, Settings, Watcher};
 use tidegate_gateway::{Gateway, LIFECYCLE};
 
 use super::ancestry::Ancestry;
 use super::announcer::Announcer;
+use super::authentication::Authentication;
 use super::builtin_pages::BuiltinPages;
 use super::environment::Environment;
+use super::http_server::endpoint_paths;
 use crate::commands::configuration;
 
 /// What a gateway serves.
@@ -44,10 +47,15 @@ pub(super) struct ConfigFollower {
     pub(super) environment: Environment,
     pub(super) ancestry: Ancestry,
     pub(super) pages: BuiltinPages,
-    /// How the endpoint was opened, which stays as it is.
-    pub(super) listen: ListenSettings,
-    /// How much calls may take, which stays as well.
-    pub(super) calls: CallSettings,
+    /// What is served over HTTP, if anything is.
+    pub(super) site: Option<Site<Gateway>>,
+    /// Who may call there; `None` for everybody.
+    pub(super) authentication: Option<Authentication>,
+    /// What is in force. How to listen, how much calls may take, and whether anybody is authenticated stays as it was at the
+    /// start.
+    pub(super) settings: Settings,
+    /// Whether a file must not let other machines reach what they should not.
+    pub(super) is_checked: bool,
     /// Whether there is a file by now.
     pub(super) is_configured: Arc<AtomicBool>,
 }
@@ -88,7 +96,11 @@ impl ConfigFollower {
     async fn apply(&mut self, file: &Path, news: &str) -> bool {
         let place = file.to_owned();
         // Files are read for it, which may take a while: not where calls are answered.
-        let load = move || configuration::load(&place);
+        let is_checked = self.is_checked;
+        let load = move || match is_checked {
+            true => configuration::load(&place),
+            false => configuration::load_unserved(&place),
+        };
         let mut settings = match tokio::task::spawn_blocking(load).await {
             Ok(Ok(settings)) => settings,
             Ok(Err(error)) => {
@@ -104,30 +116,79 @@ impl ConfigFollower {
         self.environment.apply(&mut settings);
         let file = file.display();
         tracing::info!(target: LIFECYCLE, %file, "{news} {file}");
-        self.note(&settings);
-        if let Err(error) = self.gateway.reload(settings.clone()).await {
-            tracing::error!("Configuration not changed: {}", error.message);
+        self.note(&mut settings);
+        if let Err(error) = self.put_in_force(&settings).await {
+            tracing::error!("Configuration not changed: {error}");
             return false;
         }
         self.pages.follow(&settings);
         self.announcer.announce();
+        self.settings = settings;
         true
     }
 
-    /// What is worth knowing about it.
-    fn note(&mut self, settings: &Settings) {
+    /// Has callers, endpoints and servers follow other settings, or nothing. At no time is there an endpoint that those who check
+    /// callers do not know.
+    async fn put_in_force(&self, settings: &Settings) -> Result<(), String> {
+        if let (Some(authentication), Some(auth)) = (&self.authentication, &settings.auth) {
+            authentication.reload(auth, &settings.endpoints).map_err(|error| error.to_string())?;
+        }
+        let is_kept = |name: &str| settings.endpoints.iter().any(|endpoint| endpoint.name == name);
+        let kept: Vec<_> =
+            self.settings.endpoints.iter().filter(|endpoint| is_kept(&endpoint.name)).cloned().collect();
+        self.set_endpoints(&kept);
+        if let Err(error) = self.gateway.reload(settings.clone()).await {
+            self.set_endpoints(&self.settings.endpoints);
+            if let (Some(authentication), Some(auth)) = (&self.authentication, &self.settings.auth)
+                && let Err(error) = authentication.reload(auth, &self.settings.endpoints)
+            {
+                tracing::error!("Callers are authenticated as the new configuration says: {error}");
+            }
+            return Err(error.message);
+        }
+        self.set_endpoints(&settings.endpoints);
+        Ok(())
+    }
+
+    fn set_endpoints(&self, endpoints: &[EndpointSettings]) {
+        if let Some(site) = &self.site {
+            site.set_endpoints(endpoint_paths(endpoints, &self.settings.listen.path));
+        }
+    }
+
+    /// What is worth knowing about it. What needs a restart stays as it is.
+    fn note(&mut self, settings: &mut Settings) {
         for note in &settings.notes {
             tracing::warn!("{note}");
         }
-        if settings.listen != self.listen {
-            tracing::warn!("How to listen has changed (listen, path, allow_hosts, …): restart to apply that");
-            self.listen = settings.listen.clone();
+        settings.listen.insecure |= self.settings.listen.insecure;
+        if settings.listen != self.settings.listen {
+            tracing::warn!(
+                "How to listen has changed (listen, path, public_url, tls, …): restart to apply that"
+            );
         }
-        if settings.calls != self.calls {
+        if settings.calls != self.settings.calls {
             tracing::warn!(
                 "The limits of calls have changed (max_calls, max_result, call_timeout): restart to apply that"
             );
-            self.calls = settings.calls;
+        }
+        match (&self.settings.auth, &settings.auth) {
+            (None, Some(_)) if self.site.is_some() => {
+                tracing::warn!(
+                    "[auth] has been added: restart to apply that. Until then, nobody is asked for a key or a token"
+                );
+            }
+            (Some(_), None) if self.site.is_some() => {
+                tracing::warn!(
+                    "[auth] has been removed: restart to apply that. Until then, everybody needs a key or a token"
+                );
+            }
+            _ => {}
+        }
+        settings.listen = self.settings.listen.clone();
+        settings.calls = self.settings.calls;
+        if settings.auth.is_some() != self.settings.auth.is_some() {
+            settings.auth = self.settings.auth.clone();
         }
     }
 }

@@ -246,7 +246,7 @@ impl Legacy {
             method: call.method.clone(),
             profile: self.settings.profile,
             params: params.clone(),
-            bound: Bound::new(&call.context.principal, &call.method, params),
+            bound: Bound::new(&call.context, &call.method, params),
             budget,
             round: 0,
             asked: 0,
@@ -270,7 +270,7 @@ impl Legacy {
     /// A retry with answers: delivers them and goes on with the call.
     async fn resume(&self, call: &Call, budget: TimeBudget) -> Result<Reply, Error> {
         let context = &call.context;
-        let bound = Bound::new(&context.principal, &call.method, &call.params);
+        let bound = Bound::new(context, &call.method, &call.params);
         let state = call.params.str("requestState").unwrap_or_default();
         let (name, parked) = match self.parked.find(&state, &bound)? {
             (_, Resumable::Running(round)) => return Ok(round.await.into()),

@@ -1,5 +1,7 @@
 //! Whose a session with a legacy server is.
 
+use std::sync::Arc;
+
 use tidegate_protocol::{ClientCapabilities, Json};
 use tidegate_service::{CallerId, Context, Principal};
 
@@ -16,8 +18,8 @@ pub(crate) struct ClientIdentity {
 enum KnownBy {
     /// A legacy session, or a stdio connection.
     Connection(CallerId),
-    /// A modern client over HTTP: what it says of itself is all there is.
-    Info(Option<Json>),
+    /// A modern client over HTTP: what it says of itself, and the endpoint that it uses, are all there is.
+    Info(Option<Json>, Option<Arc<str>>),
 }
 
 impl ClientIdentity {
@@ -25,7 +27,7 @@ impl ClientIdentity {
     pub(crate) fn of(context: &Context) -> ClientIdentity {
         let known_by = match context.caller {
             Some(caller) => KnownBy::Connection(caller),
-            None => KnownBy::Info(context.client_info.clone()),
+            None => KnownBy::Info(context.client_info.clone(), context.endpoint.clone()),
         };
         ClientIdentity { principal: context.principal.clone(), known_by }
     }
@@ -34,7 +36,7 @@ impl ClientIdentity {
     pub(crate) fn connection(&self) -> Option<CallerId> {
         match &self.known_by {
             KnownBy::Connection(caller) => Some(*caller),
-            KnownBy::Info(_) => None,
+            KnownBy::Info(..) => None,
         }
     }
 }
@@ -115,5 +117,26 @@ impl SessionSpec {
             SessionOwner::Own { info, .. } => info.clone(),
             _ => settings.client_info.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_has_one_session_at_all_endpoints_and_each_is_another_client() {
+        let at = |endpoint: Option<&str>| {
+            let mut context = Context::local();
+            context.principal = Principal::subject("ann");
+            context.client_info = Some(Json::trusted(r#"{"name":"editor"}"#));
+            context.endpoint = endpoint.map(Into::into);
+            ClientIdentity::of(&context)
+        };
+        let (default, work, home) = (at(None), at(Some("work")), at(Some("home")));
+        assert!(work == at(Some("work")) && work != home && work != default);
+        let session = SessionOwner::User(Principal::subject("ann"));
+        assert!([&default, &work, &home].iter().all(|client| session.serves(client)));
+        assert!(!SessionOwner::Client(work).serves(&home), "what is one's own is not another's");
     }
 }

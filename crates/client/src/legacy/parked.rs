@@ -8,7 +8,7 @@ use futures_util::future::{BoxFuture, Shared, WeakShared};
 use tidegate_protocol::seal::{Binding, Sealer, digest_of};
 use tidegate_protocol::{Error, Id, Json, Method, Object, Params, Symbol};
 use tidegate_service::events::{self, CallAbandoned, Event};
-use tidegate_service::{InputRequired, Principal, Question, Reply, epoch_ms};
+use tidegate_service::{ContextParts, InputRequired, Principal, Question, Reply, epoch_ms};
 
 use super::seal::seal;
 use super::session::UpstreamSession;
@@ -286,21 +286,33 @@ impl ParkedCalls {
     }
 }
 
-/// What a request state is bound to: who asked what. Most calls never park, so nothing is computed before one does.
+/// What a request state is bound to: who asked what at which endpoint. Most calls never park, so nothing is computed before one does.
 #[derive(Debug, Clone)]
 pub(crate) struct Bound {
     pub(crate) principal: Principal,
+    endpoint: Option<Arc<str>>,
     method: Method,
     params: Params,
 }
 
 impl Bound {
-    pub(crate) fn new(principal: &Principal, method: &Method, params: &Params) -> Bound {
-        Bound { principal: principal.clone(), method: method.clone(), params: params.clone() }
+    pub(crate) fn new(caller: &ContextParts, method: &Method, params: &Params) -> Bound {
+        Bound {
+            principal: caller.principal.clone(),
+            endpoint: caller.endpoint.clone(),
+            method: method.clone(),
+            params: params.clone(),
+        }
     }
 
     fn binding(&self) -> Binding<'_> {
-        self.principal.binding(self.method.as_str(), digest_of(&self.params))
+        self.caller_binding(self.method.as_str(), digest_of(&self.params))
+    }
+
+    /// The same for something else that is given to whoever asked.
+    pub(super) fn caller_binding<'a>(&'a self, method: &'a str, params: [u8; 32]) -> Binding<'a> {
+        let endpoint = self.endpoint.as_deref().unwrap_or_default();
+        Binding { endpoint, ..self.principal.binding(method, params) }
     }
 }
 

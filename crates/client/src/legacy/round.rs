@@ -108,7 +108,7 @@ impl CallRound {
         let Some((task, id)) = task else { return Answered::Over(self.finished(answer)) };
         let (session, token) = (&self.guard.session, &self.guard.ticket.id);
         if self.as_task == AsTask::PassedOn {
-            let caller = (&self.bound.principal, &self.capabilities);
+            let caller = (&self.bound, &self.capabilities);
             return Answered::Over(match self.tasks.give_out(session, (&task, id), token, caller) {
                 Ok(task) => Outcome::Task(task),
                 Err(error) => Outcome::Failed(error),

@@ -1,9 +1,13 @@
 //! From what was written to what it means. Nothing stops at the first problem: all of them are collected, and whatever
 //! is wrong counts as its default until the end.
 
+mod auth;
 mod command;
 mod connection;
+mod endpoints;
+mod network;
 mod protocol;
+mod scopes;
 mod sealing;
 mod server;
 mod values;
@@ -14,9 +18,12 @@ use std::path::Path;
 use etcetera::BaseStrategy;
 use tidegate_builtin::{Builtins, Findings};
 
+use crate::auth_settings::AuthSettings;
+use crate::config::Purpose;
 use crate::disabled::{DisabledServer, advice};
 use crate::document::Document;
 use crate::error::{ConfigError, Problem};
+use crate::exposure::check_exposure;
 use crate::listen::{self, ListenAddress};
 use crate::missing_reference::{self, Missing, MissingReference, MissingReferences};
 use crate::patterns::Patterns;
@@ -35,6 +42,7 @@ pub(crate) fn settings(
     origin: &Path,
     builtins: &Builtins,
     secrets: &Secrets<'_>,
+    purpose: Purpose,
 ) -> Result<Settings, ConfigError> {
     let Document { file, sections, source_map, mut shown, problems, absent, removed, .. } = document;
     let mut resolver = Resolver {
@@ -48,6 +56,7 @@ pub(crate) fn settings(
         default_env: BTreeMap::new(),
         disabled: Vec::new(),
         origin,
+        purpose,
     };
     let mut settings = resolver.file(file, &sections);
     for server in &mut settings.servers {
@@ -106,6 +115,8 @@ struct Resolver<'a> {
     disabled: Vec<DisabledServer>,
     /// The configuration.
     origin: &'a Path,
+    /// What the settings are for.
+    purpose: Purpose,
 }
 
 /// No machine has more connections or calls at once.
@@ -128,6 +139,11 @@ impl Resolver<'_> {
         let calls = self.calls(&file, &tools);
         self.check_variables(&["defaults", "env"], &file.defaults.env);
         self.default_env = file.defaults.env;
+        let auth = file.auth.map(|auth| self.auth(auth, listen.max_message));
+        self.check_exposure(&listen, auth.as_ref());
+        let names: Vec<String> = file.servers.keys().cloned().collect();
+        let endpoints = self.endpoints(file.endpoints, &listen.path, &names);
+        self.check_audiences(&endpoints, auth.as_ref(), listen.public_url.as_deref(), &listen.path);
         let mut servers = Vec::new();
         for (name, server) in file.servers {
             servers.extend(self.server(name, server, tools.names));
@@ -142,6 +158,8 @@ impl Resolver<'_> {
             servers,
             tools,
             listen,
+            auth,
+            endpoints,
             calls,
             errors,
             drain,
@@ -199,11 +217,20 @@ impl Resolver<'_> {
             self.time(&["connection_idle"], file.connection_idle.as_ref(), usual.connection_idle);
         let request_within =
             self.time(&["request_within"], file.request_within.as_ref(), usual.request_within);
+        let (public_url, public_host) = self.public_url(file.public_url.as_deref()).unzip();
+        let mut hosts = file.allow_hosts.clone();
+        // Whoever is sent there may come in.
+        hosts.extend(public_host.flatten().filter(|host| !file.allow_hosts.contains(host)));
+        let trusted_proxies = self.trusted_proxies(&file.trusted_proxies);
+        let tls = self.tls(file.tls.as_ref());
+        if tls.is_some() && public_url.as_ref().is_some_and(|url| !url.starts_with("https:")) {
+            self.wrong(&["public_url"], "must begin with https://, because the gateway serves HTTPS ([tls])");
+        }
         ListenSettings {
             address,
             address_is_said: file.listen.is_some(),
             path,
-            hosts: file.allow_hosts.clone(),
+            hosts,
             origins: file.allow_origins.clone(),
             http_sse: file.http_sse.unwrap_or(usual.http_sse),
             max_message,
@@ -211,7 +238,40 @@ impl Resolver<'_> {
             max_connections,
             connection_idle,
             request_within,
-            ..usual
+            public_url,
+            trusted_proxies,
+            tls,
+            insecure: file.insecure.unwrap_or(usual.insecure),
+        }
+    }
+
+    /// Whether others may reach what was written.
+    fn check_exposure(&mut self, listen: &ListenSettings, auth: Option<&AuthSettings>) {
+        let could_not_be_read =
+            |field: &str| self.removed.iter().any(|path| path.first().is_some_and(|first| first == field));
+        let is_known =
+            !["listen", "auth", "tls", "trusted_proxies", "public_url"].into_iter().any(could_not_be_read);
+        let is_known = is_known && self.purpose == Purpose::Serving;
+        let address = listen.address.parse::<ListenAddress>();
+        if let (true, Ok(Err(error))) =
+            (is_known, address.map(|address| check_exposure(&address, listen, auth)))
+        {
+            self.wrong(&["listen"], error.to_string());
+        }
+        if auth.is_some() && listen.origins.iter().any(|origin| origin == "null") {
+            self.note(
+                &["allow_origins"],
+                "has \"null\", which is the origin of any sandboxed page and of local files: with [auth], name the origins that are yours.",
+            );
+        }
+        if auth.is_none()
+            && !listen.insecure
+            && (listen.public_url.is_some() || !listen.trusted_proxies.is_empty())
+        {
+            self.notes.push(
+                "There is no [auth]: whoever can reach the gateway through a proxy can call every tool, unless the proxy itself lets nobody in."
+                    .to_owned(),
+            );
         }
     }
 

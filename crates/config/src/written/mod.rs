@@ -3,6 +3,8 @@
 //! The comments on the fields are what people read: they become the descriptions in the JSON Schema, which editors show.
 //! The sections of servers of the program are theirs: see [`section`](crate::section). Texts stay texts here; what they mean is found out in [`resolve`](crate::resolve).
 
+mod auth;
+mod endpoint;
 mod protocol;
 mod server;
 mod values;
@@ -11,10 +13,12 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) use auth::{Auth, Introspection, Jwt, Tls};
+pub(crate) use endpoint::Endpoint;
 pub(crate) use protocol::{Errors, Handshake, Requirement};
 pub(crate) use server::{Breaker, Defaults, Era, Instances, Retry, Server, Tool, Transport};
 pub(crate) use tidegate_builtin::Time;
-pub(crate) use values::{Directory, Listen, Size, Switch, Words};
+pub(crate) use values::{Directory, Listen, Size, Switch, Texts, Words};
 
 /// The configuration of a Tidegate gateway: the servers behind it, and how it offers them.
 ///
@@ -33,6 +37,22 @@ pub(crate) struct File {
     pub(crate) allow_hosts: Vec<String>,
     /// Origins of web pages that may call the gateway, such as "https://app.example.com". Default none.
     pub(crate) allow_origins: Vec<String>,
+    /// Where others find the gateway, such as "https://mcp.example.com": https, or http on this machine, without a path.
+    /// Links and OAuth metadata begin with it, and its host is allowed. Default: the address that is listened on.
+    pub(crate) public_url: Option<String>,
+    /// The proxies in front of the gateway: addresses and networks such as "10.0.0.0/8". Only their Forwarded and
+    /// X-Forwarded-For headers count; without [tls], other machines than these are not served. Default none.
+    pub(crate) trusted_proxies: Vec<String>,
+    /// Allow other machines to connect without authentication, or without encryption. Default false.
+    pub(crate) insecure: Option<bool>,
+    /// The certificate to serve HTTPS with.
+    pub(crate) tls: Option<Tls>,
+    /// Who may call. Without it, everybody on this machine, as one user.
+    pub(crate) auth: Option<Auth>,
+    /// Endpoints with a selection of what all servers offer, by name, at /NAME followed by path. A name consists of
+    /// lower-case letters, digits and "-", at most 64 of them.
+    #[schemars(with = "std::collections::BTreeMap<String, Endpoint>")]
+    pub(crate) endpoints: IndexMap<String, Endpoint>,
     /// Also serve the HTTP+SSE transport of 2024-11-05, for old clients. Default false.
     pub(crate) http_sse: Option<bool>,
     /// The largest message that a client may send: bytes, or a string such as "16MiB". Default "4MiB".

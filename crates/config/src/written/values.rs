@@ -37,6 +37,9 @@ pub(crate) enum Words {
     List(Vec<String>),
 }
 
+/// A text, or a list of texts.
+pub(crate) struct Texts(pub(crate) Vec<String>);
+
 /// Implements `Deserialize` and `JsonSchema` for a type: what is expected, in words and as a schema, and what to make of
 /// each kind of value.
 macro_rules! written {
@@ -125,6 +128,24 @@ written!(
                 words.push(word);
             }
             Ok(Words::List(words))
+        }
+    }
+);
+
+written!(
+    Texts,
+    "a string, or a list of strings",
+    json_schema!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]}),
+    {
+        fn visit_str<E: Error>(self, text: &str) -> Result<Texts, E> {
+            Ok(Texts(vec![text.to_owned()]))
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Texts, A::Error> {
+            let mut texts = Vec::new();
+            while let Some(text) = list.next_element()? {
+                texts.push(text);
+            }
+            Ok(Texts(texts))
         }
     }
 );

@@ -1,7 +1,10 @@
 //! What a configuration means, what is said about a wrong one, and what happens to files. One file for each theme.
 
+mod authentication;
 mod documentation;
 mod editing;
+mod endpoints;
+mod exposure;
 mod files;
 #[path = "../../src/test_folder.rs"]
 mod folder;
@@ -35,6 +38,15 @@ fn builtins() -> Builtins {
 
 fn parse(text: &str) -> Result<Settings, ConfigError> {
     Config::parse(text, "/srv/app/tidegate.toml", &builtins(), &env)
+}
+
+/// What is said about a wrong configuration: where, what, and never a value.
+#[track_caller]
+fn wrong(text: &str, expected: &str) {
+    let error = parse(text).map(|_| ()).unwrap_err().to_string();
+    assert!(error.starts_with("/srv/app/tidegate.toml:"), "{error}");
+    assert!(error.contains(expected), "{text}\nsays: {error}");
+    assert!(!error.contains("hush"), "{text}\nsays: {error}");
 }
 
 /// The server `x` of a file that has only this in it.

@@ -1,14 +1,6 @@
 //! What is said about a wrong configuration: where, what, and never a value.
 
-use crate::parse;
-
-#[track_caller]
-fn check(text: &str, expected: &str) {
-    let error = parse(text).map(|_| ()).unwrap_err().to_string();
-    assert!(error.starts_with("/srv/app/tidegate.toml:"), "{error}");
-    assert!(error.contains(expected), "{text}\nsays: {error}");
-    assert!(!error.contains("hush"), "{text}\nsays: {error}");
-}
+use crate::{parse, wrong as check};
 
 #[test]
 fn fields_that_do_not_exist() {

@@ -9,15 +9,17 @@ use bytes::{Bytes, BytesMut};
 use http_body::{Body as _, Frame};
 use http_body_util::BodyExt;
 use tidegate_protocol::{Error, Symbol};
+use tidegate_service::Principal;
 use tidegate_service::budget::{Budget, FREE, Hold, Purpose};
 use tokio::time::{Instant, timeout_at};
 
 use super::respond;
 
 /// The whole body, or the answer that says why not. Most arrive as one piece, which is taken as it is; large ones are
-/// counted before there is room made for them.
+/// counted before there is room made for them, for the principal that sends them.
 pub(super) async fn read(
     mut body: Body,
+    principal: &Principal,
     limit: usize,
     within: Duration,
     purpose: impl Fn() -> Purpose,
@@ -29,7 +31,7 @@ pub(super) async fn read(
     let mut rest: Option<BytesMut> = None;
     let mut hold = None;
     let announced = body.size_hint().lower() as usize;
-    if let Err(refused) = count(&mut hold, announced, &purpose) {
+    if let Err(refused) = count(&mut hold, announced, principal, &purpose) {
         return Err(refuse(body, limit, within, refused).await);
     }
     // One for the whole body, however many pieces it comes in.
@@ -45,7 +47,7 @@ pub(super) async fn read(
         if so_far + data.len() > limit {
             return Err(too_large(limit));
         }
-        if let Err(refused) = count(&mut hold, so_far + data.len(), &purpose) {
+        if let Err(refused) = count(&mut hold, so_far + data.len(), principal, &purpose) {
             return Err(refuse(body, limit - so_far, within, refused).await);
         }
         if so_far == 0 {
@@ -81,11 +83,17 @@ async fn refuse(mut body: Body, limit: usize, within: Duration, error: Error) ->
 }
 
 /// Sets aside what a body has or will have, if that is much.
-fn count(hold: &mut Option<Hold>, bytes: usize, purpose: &impl Fn() -> Purpose) -> Result<(), Error> {
+fn count(
+    hold: &mut Option<Hold>,
+    bytes: usize,
+    principal: &Principal,
+    purpose: &impl Fn() -> Purpose,
+) -> Result<(), Error> {
     if bytes <= FREE {
         return Ok(());
     }
-    let hold = hold.get_or_insert_with(|| Budget::of_process().hold_anyway(0));
+    let budget = Budget::of_process();
+    let hold = hold.get_or_insert_with(|| budget.hold_anyway(0).counted_for(budget.share_of(principal)));
     hold.grow_to(bytes, purpose())
 }
 

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use ::http::header::WWW_AUTHENTICATE;
+use ::http::header::{CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE};
 use ::http::{HeaderValue, Response};
 use axum::body::Body;
-use tidegate_protocol::{Error, Symbol};
+use tidegate_protocol::{Error, Json, Symbol};
 
 use super::respond;
 
@@ -57,6 +57,11 @@ impl Challenge {
         Challenge::new(403, Some("insufficient_scope"), why)
     }
 
+    /// Whether the token is good cannot be told right now: 503, and nothing that would make the client get another.
+    pub fn unavailable(why: impl Into<String>) -> Challenge {
+        Challenge::new(503, None, why)
+    }
+
     /// Where the metadata of the protected resource is.
     pub fn resource_metadata(mut self, url: impl Into<String>) -> Challenge {
         self.resource_metadata = Some(url.into());
@@ -71,12 +76,33 @@ impl Challenge {
 
     /// The response: the challenge, and the same as a JSON-RPC error without an id.
     pub fn respond(&self) -> Response<Body> {
-        let error = Error::new(Symbol::Unauthorized, self.description.clone());
+        let symbol = match self.status {
+            401 => Symbol::Unauthorized,
+            403 => Symbol::InsufficientScope,
+            503 => Symbol::Unavailable,
+            _ => Symbol::InvalidRequest,
+        };
+        let mut error = Error::new(symbol, self.description.clone());
+        if symbol == Symbol::InsufficientScope
+            && let Ok(scopes) = Json::of(&self.scopes)
+        {
+            error = error.with_data_member("requiredScopes", &scopes);
+        }
         let mut response = respond::refused(self.status, &error);
+        // What is refused today may be granted tomorrow, and to somebody else.
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        match self.status {
+            503 => drop(response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("5"))),
+            _ => self.add_to(&mut response),
+        }
+        response
+    }
+
+    /// Adds the header `WWW-Authenticate` to a response that says the rest.
+    pub fn add_to(&self, response: &mut Response<Body>) {
         if let Ok(value) = HeaderValue::try_from(self.header()) {
             response.headers_mut().insert(WWW_AUTHENTICATE, value);
         }
-        response
     }
 
     fn header(&self) -> String {
@@ -140,6 +166,23 @@ mod tests {
             let response = challenge.respond();
             assert_eq!(response.status(), status);
             assert_eq!(response.headers()[WWW_AUTHENTICATE], header);
+            assert_eq!(response.headers()[CACHE_CONTROL], "no-store");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_body_says_the_same() {
+        for (challenge, code, scopes) in [
+            (Challenge::unauthenticated().scopes(["mcp"]), -32603, None),
+            (Challenge::invalid_token("It has expired"), -32603, None),
+            (Challenge::insufficient_scope("More").scopes(["a", "b"]), -32603, Some(r#"["a","b"]"#)),
+            (Challenge::invalid_request("Two tokens"), -32600, None),
+        ] {
+            let body = axum::body::to_bytes(challenge.respond().into_body(), 10_000).await.unwrap();
+            let message: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!(message["error"]["code"], code, "{message}");
+            let data = &message["error"]["data"];
+            assert_eq!(data.get("requiredScopes").map(ToString::to_string).as_deref(), scopes, "{message}");
         }
     }
 }

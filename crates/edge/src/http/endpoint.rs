@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use ::http::{Method, Request, Response};
 use axum::body::Body;
@@ -12,13 +11,15 @@ use tidegate_protocol::{Error, Symbol};
 use tidegate_service::budget::Budget;
 use tidegate_service::{Door, Identity, Principal};
 use tokio_util::sync::CancellationToken;
-use tower::Service;
 
 use super::http_headers::HttpHeaders;
+use super::places::Places;
+use super::reader::Reader;
 use super::respond;
 use super::sessions::Sessions;
 use super::settings::Settings;
 use crate::notifications::NotificationForwarder;
+use crate::session_store::SessionStore;
 
 /// The endpoint for all revisions.
 pub(super) struct Endpoint<D> {
@@ -45,13 +46,46 @@ pub(super) struct Shared<D> {
 
 impl<D: Door> Endpoint<D> {
     /// An endpoint in front of `door`.
-    pub(super) fn new(door: D, settings: &Settings) -> Self {
-        let settings = settings.clone();
-        let sessions = Arc::new(Sessions::new(&settings));
+    pub(super) fn new(door: D, settings: Settings, common: &Common) -> Self {
+        let sessions = Sessions::new(&settings, common.places.clone(), common.store.clone());
         Budget::of_process().add_spare(&sessions);
         let edge = Arc::new(settings.edge.clone());
-        let (notifications, closing) = (NotificationForwarder::of(16), settings.closing.clone());
+        let (notifications, closing) = (common.notifications.clone(), settings.closing.clone());
         Endpoint { shared: Arc::new(Shared { door, settings, edge, sessions, notifications, closing }) }
+    }
+
+    /// Answers a request. Boxed, as whoever serves several things needs it.
+    pub(super) fn answer(
+        &self,
+        request: Request<Body>,
+    ) -> Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>> {
+        let shared = self.shared.clone();
+        Box::pin(async move { Ok(shared.answer(request).await) })
+    }
+
+    /// Nothing more is served here: sessions and streams end.
+    pub(super) fn close(&self) {
+        self.shared.closing.cancel();
+        self.shared.sessions.end_all();
+    }
+}
+
+/// What all endpoints of a site share.
+pub(super) struct Common {
+    /// Room for sessions.
+    pub(super) places: Arc<Places>,
+    store: Arc<SessionStore>,
+    notifications: NotificationForwarder,
+}
+
+impl Common {
+    pub(super) fn new(settings: &Settings) -> Common {
+        let dir = settings.session_dir.clone().filter(|_| settings.session_sealer.is_some());
+        Common {
+            places: Places::new(settings.max_sessions),
+            store: SessionStore::new(dir),
+            notifications: NotificationForwarder::of(16),
+        }
     }
 }
 
@@ -64,24 +98,14 @@ pub(super) fn identity<B>(request: &Request<B>) -> Identity {
     }
 }
 
-impl<D: Door> Service<Request<Body>> for Endpoint<D> {
-    type Response = Response<Body>;
-    type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let shared = self.shared.clone();
-        Box::pin(async move { Ok(shared.answer(request).await) })
-    }
-}
-
 impl<D: Door> Shared<D> {
     async fn answer(self: Arc<Self>, request: Request<Body>) -> Response<Body> {
         let identity = identity(&request);
+        let reader = Reader::of(&identity.principal);
+        reader.counted(self.answer_to(request, identity).await)
+    }
+
+    async fn answer_to(self: Arc<Self>, request: Request<Body>, identity: Identity) -> Response<Body> {
         let (parts, body) = request.into_parts();
         let headers = HttpHeaders::read(&parts.headers);
         let eras = self.settings.edge.eras;

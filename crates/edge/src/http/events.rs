@@ -7,10 +7,10 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use tidegate_protocol::sse;
-use tidegate_service::budget::{Budget, FREE, Hold};
+use tidegate_service::budget::{Budget, FREE, Hold, Share};
 use tidegate_service::random;
 
-use crate::legacy::MessageSink;
+use crate::legacy::{MessageSink, Response};
 
 /// How many times more than what is kept for resumption may wait for a first reader.
 const UNREAD_FACTOR: usize = 2;
@@ -26,6 +26,8 @@ pub(super) struct EventLog {
     max_bytes: usize,
     /// Whether it ends rather than lose a message that nobody has read yet.
     ends_when_full: bool,
+    /// Whom it is counted for.
+    share: Share,
     state: Mutex<State>,
 }
 
@@ -43,6 +45,8 @@ struct State {
     done: bool,
     /// The responses alone, for an answer in JSON. Empty once something else was sent.
     responses: usize,
+    /// The scopes that were missing, for an answer in JSON.
+    required_scopes: Option<Vec<String>>,
     /// The connection should be closed although the stream goes on.
     close_requested: bool,
     /// Which reader is the current one; an older one ends.
@@ -61,20 +65,38 @@ pub(super) enum Next {
     End,
 }
 
+/// The responses with which a stream ends.
+pub(super) struct Responses {
+    pub(super) messages: Vec<Vec<u8>>,
+    /// The scopes that the one request would have needed, if it was refused for want of them.
+    pub(super) required_scopes: Option<Vec<String>>,
+}
+
+impl Responses {
+    /// What there is to say to one request.
+    pub(super) fn of_one(response: Option<Response>) -> Responses {
+        let (message, required_scopes) = response.map(|r| (r.message, r.required_scopes)).unzip();
+        Responses { messages: message.into_iter().collect(), required_scopes: required_scopes.flatten() }
+    }
+}
+
 /// What decides between JSON and a stream.
 pub(super) enum Opening {
-    /// Everything that will ever be sent: the responses.
-    Responses(Vec<Bytes>),
+    /// Everything that will ever be sent: the responses, and the scopes that were missing.
+    Responses(Vec<Bytes>, Option<Vec<String>>),
     /// Something else came first.
     Stream,
 }
 
 impl State {
     /// Counts what there is now.
-    fn count(&mut self) {
+    fn count(&mut self, share: &Share) {
         match &mut self.hold {
             Some(hold) => hold.set(self.bytes),
-            None if self.bytes > FREE => self.hold = Some(Budget::of_process().hold_anyway(self.bytes)),
+            None if self.bytes > FREE => {
+                let hold = Budget::of_process().hold_anyway(self.bytes);
+                self.hold = Some(hold.counted_for(share.clone()));
+            }
             None => {}
         }
     }
@@ -99,13 +121,14 @@ impl State {
 }
 
 impl EventLog {
-    fn new(epoch: u32, number: u64, max_bytes: usize) -> Arc<EventLog> {
-        Arc::new(EventLog { epoch, number, max_bytes, ends_when_full: false, state: Mutex::default() })
+    fn new(epoch: u32, number: u64, max_bytes: usize, share: Share) -> Arc<EventLog> {
+        Arc::new(EventLog { epoch, number, max_bytes, ends_when_full: false, share, state: Mutex::default() })
     }
 
     /// A stream that nobody can come back to. Its reader must not miss anything: if it does not keep up, the stream ends.
-    pub(super) fn for_one_reader(max_bytes: usize) -> Arc<EventLog> {
-        Arc::new(EventLog { epoch: 0, number: 1, max_bytes, ends_when_full: true, state: Mutex::default() })
+    pub(super) fn for_one_reader(max_bytes: usize, share: Share) -> Arc<EventLog> {
+        let state = Mutex::default();
+        Arc::new(EventLog { epoch: 0, number: 1, max_bytes, ends_when_full: true, share, state })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -116,7 +139,7 @@ impl EventLog {
         let waker = {
             let mut state = self.state();
             change(&mut state);
-            state.count();
+            state.count(&self.share);
             state.waker.take()
         };
         if let Some(waker) = waker {
@@ -141,11 +164,12 @@ impl EventLog {
     }
 
     /// Adds the responses and ends the stream.
-    pub(super) fn finish(&self, responses: Vec<Vec<u8>>) {
+    pub(super) fn finish(&self, responses: Responses) {
         self.change(|state| {
-            state.responses = responses.len();
+            state.responses = responses.messages.len();
+            state.required_scopes = responses.required_scopes;
             state.done = true;
-            for response in responses {
+            for response in responses.messages {
                 state.add(response);
             }
             // Responses are never dropped, however large.
@@ -163,13 +187,14 @@ impl EventLog {
         let mut state = self.state();
         if state.reader > 0 {
             // The client has come for the stream on another connection before this one knew what to say.
-            return Poll::Ready(Opening::Responses(Vec::new()));
+            return Poll::Ready(Opening::Responses(Vec::new(), None));
         }
         if state.done && state.messages.len() == state.responses {
             state.responses = 0;
             state.bytes = 0;
             state.hold = None;
-            return Poll::Ready(Opening::Responses(std::mem::take(&mut state.messages).into()));
+            let responses = std::mem::take(&mut state.messages).into();
+            return Poll::Ready(Opening::Responses(responses, state.required_scopes.take()));
         }
         if !state.messages.is_empty() || state.close_requested || state.done {
             return Poll::Ready(Opening::Stream);
@@ -286,10 +311,12 @@ pub(super) struct Streams {
     max_bytes: usize,
     kept: Mutex<VecDeque<Arc<EventLog>>>,
     readers: AtomicU64,
+    /// Whom they are counted for.
+    share: Share,
 }
 
 impl Streams {
-    pub(super) fn new(max_kept: usize, max_bytes: usize) -> Streams {
+    pub(super) fn new(max_kept: usize, max_bytes: usize, share: Share) -> Streams {
         Streams {
             standalone: OnceLock::new(),
             epoch: u32::from_le_bytes(random()),
@@ -298,6 +325,7 @@ impl Streams {
             max_bytes,
             kept: Mutex::default(),
             readers: AtomicU64::new(0),
+            share,
         }
     }
 
@@ -307,7 +335,8 @@ impl Streams {
 
     /// A new stream, not yet kept.
     pub(super) fn open(&self) -> Arc<EventLog> {
-        EventLog::new(self.epoch, self.next.fetch_add(1, Ordering::Relaxed), self.max_bytes)
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        EventLog::new(self.epoch, number, self.max_bytes, self.share.clone())
     }
 
     /// Keeps a stream for resumption. The oldest finished one makes room.
@@ -322,7 +351,7 @@ impl Streams {
     }
 
     /// Adds the responses of a stream and ends it.
-    pub(super) fn finish(&self, log: &EventLog, responses: Vec<Vec<u8>>) {
+    pub(super) fn finish(&self, log: &EventLog, responses: Responses) {
         log.finish(responses);
         self.trim(&mut self.kept());
     }
@@ -362,7 +391,8 @@ impl Streams {
 
     /// The standalone stream, made when first asked for.
     pub(super) fn standalone(&self) -> Arc<EventLog> {
-        self.standalone.get_or_init(|| EventLog::new(self.epoch, 0, self.max_bytes)).clone()
+        let new = || EventLog::new(self.epoch, 0, self.max_bytes, self.share.clone());
+        self.standalone.get_or_init(new).clone()
     }
 
     pub(super) fn has_reader(&self) -> bool {
@@ -396,14 +426,18 @@ mod tests {
         }
     }
 
+    fn response(text: &str) -> Responses {
+        Responses { messages: vec![text.into()], required_scopes: None }
+    }
+
     #[test]
     fn a_reader_that_comes_back_gets_the_rest() {
-        let log = EventLog::new(0xab, 3, 1000);
+        let log = EventLog::new(0xab, 3, 1000, Share::default());
         log.send(b"a".to_vec());
         let first = log.take_over();
         assert_eq!(next(&log, first, 0), Some(Next::Message(0, Bytes::from_static(b"a"))));
         assert_eq!(next(&log, first, 1), None);
-        log.finish(vec![b"b".to_vec()]);
+        log.finish(response("b"));
         let second = log.take_over();
         assert_eq!(next(&log, first, 1), Some(Next::End), "the old reader ends");
         assert_eq!(next(&log, second, 1), Some(Next::Message(1, Bytes::from_static(b"b"))));
@@ -417,7 +451,7 @@ mod tests {
 
     #[test]
     fn the_store_is_bounded_and_says_what_is_lost() {
-        let log = EventLog::new(0, 1, 10);
+        let log = EventLog::new(0, 1, 10, Share::default());
         let reader = log.take_over();
         for n in 0..5 {
             log.send(vec![b'x'; 4]);
@@ -429,7 +463,7 @@ mod tests {
 
     #[test]
     fn closing_the_connection_is_not_the_end() {
-        let log = EventLog::new(0, 1, 100);
+        let log = EventLog::new(0, 1, 100, Share::default());
         let reader = log.take_over();
         log.close_connection();
         assert_eq!(next(&log, reader, 0), Some(Next::Close));
@@ -439,7 +473,7 @@ mod tests {
 
     #[test]
     fn a_stream_can_be_let_go_of_before_anybody_reads_it() {
-        let log = EventLog::new(0, 1, 100);
+        let log = EventLog::new(0, 1, 100, Share::default());
         log.close_connection();
         let reader = log.take_over();
         assert_eq!(next(&log, reader, 0), Some(Next::Close));
@@ -452,13 +486,13 @@ mod tests {
     #[test]
     fn json_if_there_is_nothing_but_responses() {
         let cx = &mut Context::from_waker(Waker::noop());
-        let log = EventLog::new(0, 1, 100);
+        let log = EventLog::new(0, 1, 100, Share::default());
         assert!(log.poll_opening(cx).is_pending());
-        log.finish(vec![b"r".to_vec()]);
-        assert!(matches!(log.poll_opening(cx), Poll::Ready(Opening::Responses(r)) if r == ["r"]));
-        let log = EventLog::new(0, 1, 100);
+        log.finish(response("r"));
+        assert!(matches!(log.poll_opening(cx), Poll::Ready(Opening::Responses(r, None)) if r == ["r"]));
+        let log = EventLog::new(0, 1, 100, Share::default());
         log.send(b"n".to_vec());
-        log.finish(vec![b"r".to_vec()]);
+        log.finish(response("r"));
         assert!(matches!(log.poll_opening(cx), Poll::Ready(Opening::Stream)));
     }
 }

@@ -8,8 +8,8 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::stream::unfold;
 use tidegate_protocol::{Error, Id, Incoming, Message, Method, Revision, Symbol, sse};
-use tidegate_service::budget::Purpose;
-use tidegate_service::{Door, Identity, wire_trace};
+use tidegate_service::budget::{Budget, Purpose};
+use tidegate_service::{Door, Identity, Principal, wire_trace};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -17,6 +17,7 @@ use tokio_util::task::TaskTracker;
 use super::endpoint::{Endpoint, Shared, identity};
 use super::events::{EventLog, Next};
 use super::http_headers::HttpHeaders;
+use super::places::{Place, Places};
 use super::with_claims::WithClaims;
 use super::{body, respond};
 use crate::legacy::{ClientSession, MessageSink, drive, handshake, pass_on_changes};
@@ -37,8 +38,20 @@ impl<D> Clone for HttpSse<D> {
 }
 
 impl<D: Door> HttpSse<D> {
-    pub(super) fn new(endpoint: Endpoint<D>) -> HttpSse<D> {
-        HttpSse(Arc::new(Old { shared: endpoint.shared, open: Default::default() }))
+    pub(super) fn new(endpoint: Endpoint<D>, places: Arc<Places>) -> HttpSse<D> {
+        HttpSse(Arc::new(Old { shared: endpoint.shared, places, open: Default::default() }))
+    }
+
+    /// Ends the connections of a principal, and what runs for them.
+    pub(super) fn end_of(&self, principal: &Principal) {
+        self.0.open().retain(|_, connection| {
+            let is_other = connection.identity.principal != *principal;
+            if !is_other {
+                connection.end();
+                connection.log.end();
+            }
+            is_other
+        });
     }
 
     /// Answers a request at one of the [`PATHS`].
@@ -59,6 +72,8 @@ impl<D: Door> HttpSse<D> {
 /// The connections of the old transport.
 struct Old<D> {
     shared: Arc<Shared<D>>,
+    /// Room for sessions, of which each connection is one.
+    places: Arc<Places>,
     open: std::sync::Mutex<std::collections::HashMap<String, Arc<Connection>>>,
 }
 
@@ -71,9 +86,18 @@ struct Connection {
     over: CancellationToken,
     /// What still has something to say on the stream.
     running: TaskTracker,
+    _place: Place,
 }
 
 impl Connection {
+    /// In this transport the stream is the session: what runs for it stops.
+    fn end(&self) {
+        self.over.cancel();
+        if let Some(client) = self.client.get() {
+            client.end();
+        }
+    }
+
     /// Waits until the endpoint closes and nothing has anything to say any more.
     async fn said_all(&self, closing: &CancellationToken) {
         closing.cancelled().await;
@@ -89,15 +113,19 @@ impl<D> Old<D> {
 }
 
 fn open<D: Door>(old: Arc<Old<D>>, request: &Request<Body>) -> Response<Body> {
-    if old.open().len() >= old.shared.settings.max_sessions {
-        return respond::refused(503, &Error::new(Symbol::Unavailable, "Too many sessions. Try again later"));
-    }
+    let identity = identity(request);
+    let place = match old.places.take(&identity.principal) {
+        Ok(place) => place,
+        Err(error) => return respond::refused(503, &error),
+    };
+    let share = Budget::of_process().share_of(&identity.principal);
     let connection = Arc::new(Connection {
-        identity: identity(request),
-        log: EventLog::for_one_reader(old.shared.settings.kept_bytes),
+        identity,
+        log: EventLog::for_one_reader(old.shared.settings.kept_bytes, share),
         client: OnceCell::new(),
         over: CancellationToken::new(),
         running: TaskTracker::new(),
+        _place: place,
     });
     let id = super::session_id::random_id();
     old.open().insert(id.clone(), connection.clone());
@@ -106,7 +134,7 @@ fn open<D: Door>(old: Arc<Old<D>>, request: &Request<Body>) -> Response<Body> {
     sse::write_named_event(&mut endpoint, "endpoint", &format!("{MESSAGES}?sessionId={id}"));
     let state =
         Reading { old: old.clone(), id, connection, reader, sent: 0, endpoint: Some(endpoint.into()) };
-    respond::events(Box::pin(unfold(state, Reading::step)), old.shared.settings.keep_alive)
+    respond::open_ended_events(Box::pin(unfold(state, Reading::step)), old.shared.settings.keep_alive)
 }
 
 struct Reading<D> {
@@ -157,12 +185,8 @@ impl<D> Reading<D> {
 
 impl<D> Drop for Reading<D> {
     fn drop(&mut self) {
-        // In this transport the stream is the session.
         self.old.open().remove(&self.id);
-        self.connection.over.cancel();
-        if let Some(client) = self.connection.client.get() {
-            client.ended.cancel();
-        }
+        self.connection.end();
     }
 }
 
@@ -184,7 +208,7 @@ async fn message<D: Door>(old: Arc<Old<D>>, request: Request<Body>) -> Response<
     let asked = || connection.client.get().is_some_and(|client| client.is_asked());
     let purpose = || if asked() { Purpose::Answer } else { Purpose::NewWork };
     let limit = settings.edge.limits.max_bytes;
-    let bytes = match body::read(body, limit, settings.request_within, purpose).await {
+    let bytes = match body::read(body, &identity.principal, limit, settings.request_within, purpose).await {
         Ok(bytes) => bytes,
         Err(response) => return response,
     };
@@ -239,7 +263,7 @@ async fn take<D: Door>(
             let run = drive(door, client.clone(), request, log.clone(), shared.edge.clone());
             tokio::spawn(async move {
                 if let Some(response) = run.await {
-                    log.send(response);
+                    log.send(response.message);
                 }
                 drop(speaking);
             });

@@ -11,7 +11,7 @@ use tidegate_protocol::{Error, Incoming, Malformed, Message, Method, Request, Re
 use tidegate_service::{Door, Identity};
 
 use super::endpoint::Shared;
-use super::events::{EventLog, Opening};
+use super::events::{EventLog, Opening, Responses};
 use super::http_headers::{HttpHeaders, Version};
 use super::respond;
 use super::revive::{no_session, refused};
@@ -45,7 +45,7 @@ impl<D: Door> Shared<D> {
         let sink = sink(headers, &log);
         let door = WithClaims::new(&self.door, &identity);
         let run = drive(door, session.client.clone(), request, sink, self.edge.clone());
-        let run = async move { run.await.into_iter().collect() };
+        let run = async move { Responses::of_one(run.await) };
         self.run(session, log, run, false).await
     }
 
@@ -75,11 +75,11 @@ impl<D: Door> Shared<D> {
 
     /// One request that stands alone, answered in JSON.
     async fn bare(&self, request: Request, identity: &Identity) -> Response<Body> {
-        let client = Arc::new(ClientSession::bare(identity.principal.clone()));
+        let client = Arc::new(ClientSession::bare(identity.principal.clone(), &self.edge));
         let id = request.id.clone();
         let door = WithClaims::new(&self.door, identity);
         match drive(door, client, request, Arc::new(DiscardSink), self.edge.clone()).await {
-            Some(response) => respond::json(200, response),
+            Some(response) => single_json(vec![response.message.into()], response.required_scopes),
             None => respond::error(Some(&id), &Error::internal(), Some(Revision::V2025_03_26)),
         }
     }
@@ -94,7 +94,7 @@ impl<D: Door> Shared<D> {
         if self.is_bare(headers) {
             return match incoming {
                 Incoming::Batch(messages) => {
-                    let client = Arc::new(ClientSession::bare(identity.principal.clone()));
+                    let client = Arc::new(ClientSession::bare(identity.principal.clone(), &self.edge));
                     let batch = match batch_of(messages, client.revision) {
                         Ok(batch) => batch,
                         Err(response) => return response,
@@ -145,6 +145,7 @@ impl<D: Door> Shared<D> {
         let sink = sink(headers, &log);
         let door = WithClaims::new(&self.door, identity);
         let run = drive_batch(door, session.client.clone(), batch, sink, self.edge.clone());
+        let run = async move { Responses { messages: run.await, required_scopes: None } };
         self.run(session, log, run, true).await
     }
 
@@ -154,7 +155,7 @@ impl<D: Door> Shared<D> {
         &self,
         session: Arc<Session>,
         log: Arc<EventLog>,
-        run: impl Future<Output = Vec<Vec<u8>>> + Send + 'static,
+        run: impl Future<Output = Responses> + Send + 'static,
         batch: bool,
     ) -> Response<Body> {
         let mut run = Box::pin(run);
@@ -167,9 +168,9 @@ impl<D: Door> Shared<D> {
             tokio::spawn(async move { session.streams.finish(&log, run.await) });
         }
         match std::future::poll_fn(|cx| log.poll_opening(cx)).await {
-            Opening::Responses(responses) => {
+            Opening::Responses(responses, required_scopes) => {
                 session.streams.drop_stream(log.number);
-                if batch { batch_json(responses) } else { single_json(responses) }
+                if batch { batch_json(responses) } else { single_json(responses, required_scopes) }
             }
             Opening::Stream => {
                 session.streams.keep_once(&log);
@@ -200,9 +201,9 @@ impl MessageSink for DiscardSink {
     }
 }
 
-fn single_json(mut responses: Vec<Bytes>) -> Response<Body> {
+fn single_json(mut responses: Vec<Bytes>, required_scopes: Option<Vec<String>>) -> Response<Body> {
     match responses.pop() {
-        Some(response) => respond::json(200, response),
+        Some(response) => respond::json_or_scopes(response, required_scopes),
         // Cancelled: there is no response, and nobody waits for one.
         None => respond::accepted(),
     }

@@ -15,9 +15,12 @@
 
 mod body;
 mod challenge;
+mod client_address;
 mod cors;
 mod endpoint;
+mod endpoint_path;
 mod events;
+mod extensions;
 mod get;
 mod guard;
 mod http_headers;
@@ -28,7 +31,10 @@ mod with_claims;
 pub(crate) use modern_post::modern_only;
 mod http_sse;
 mod pages;
+mod peer;
+mod places;
 mod post;
+mod reader;
 mod respond;
 mod revive;
 mod serve;
@@ -37,6 +43,9 @@ mod sessions;
 mod settings;
 mod site;
 mod stall;
+#[cfg(feature = "tls")]
+mod tls;
+mod trusted_proxies;
 mod watch;
 
 use std::convert::Infallible;
@@ -48,12 +57,18 @@ use tidegate_service::Door;
 use tower::{Layer, Service};
 
 pub use challenge::Challenge;
+pub use client_address::ClientAddress;
+pub use endpoint_path::EndpointPath;
+pub use extensions::{OpenEnded, RequiredScopes};
 pub use guard::{Guard, GuardFuture, GuardLayer};
 pub use pages::Page;
 pub use serve::{Listeners, serve, serve_door};
 pub use session_id::SessionSealer;
 pub use settings::Settings;
 pub use site::Site;
+#[cfg(feature = "tls")]
+pub use tls::{TlsCertificate, TlsError};
+pub use trusted_proxies::{InvalidNetwork, TrustedProxies};
 
 /// Anything that answers HTTP requests here. Implemented by every fitting `tower::Service`; always ready.
 pub trait HttpService:
@@ -78,18 +93,19 @@ impl<S> HttpService for S where
 ///
 /// `authenticate` puts layers of the application in between, which find out who calls: one that knows puts an
 /// [`Identity`](tidegate_service::Identity) into the extensions of the request, one that refuses answers with a
-/// [`Challenge`]. Nothing is served to anybody before that, pages included. Without any it is `|site| site`.
+/// [`Challenge`]. Nothing is served to anybody before that, pages included. Without any it is `|site| site`. A clone of the
+/// site is a handle on it: its endpoints can be changed, and sessions ended.
 pub fn front<D: Door, A: HttpService>(
     door: D,
     settings: &Settings,
     authenticate: impl FnOnce(Site<D>) -> A,
 ) -> Guard<A> {
-    let site = Site::new(door, settings); // pages, and the MCP endpoint at its path
+    let site = Site::new(door, settings); // pages, and the MCP endpoints at their paths
     let site = authenticate(site); // who calls?
     GuardLayer::new(settings).layer(site) // Host, Origin, CORS
 }
 
-/// A router that serves `door` at the path of `settings` (`/mcp` unless told otherwise), and its pages at theirs.
+/// A router that serves `door` at the paths of `settings` (`/mcp` unless told otherwise), and its pages at theirs.
 pub fn router<D: Door>(door: D, settings: Settings) -> Router {
     let site = Site::new(door, &settings);
     let mut router = Router::new();

@@ -45,7 +45,7 @@ impl<D: Door> Shared<D> {
             name: headers.name.map(HeaderValue::as_bytes),
         };
         once(headers).and_then(|()| headers::check(&mirrored, &request, &meta.version)).map_err(refuse)?;
-        let mut call = modern::call(request, meta, self.settings.edge.eras, identity).map_err(refuse)?;
+        let mut call = modern::call(request, meta, &self.edge, identity).map_err(refuse)?;
         let revision = call.context.revision;
         // Dropping the response stops the call; work that it has handed elsewhere hears of it through the token.
         let guard = call.context.cancel.clone().drop_guard();

@@ -41,11 +41,12 @@ impl<D: Door> Shared<D> {
             return respond::not_json();
         }
         let (limit, within) = (self.settings.edge.limits.max_bytes, self.settings.request_within);
-        let bytes = match body::read(body, limit, within, || self.purpose(headers, &identity.principal)).await
-        {
-            Ok(bytes) => bytes,
-            Err(response) => return response,
-        };
+        let principal = &identity.principal;
+        let bytes =
+            match body::read(body, principal, limit, within, || self.purpose(headers, principal)).await {
+                Ok(bytes) => bytes,
+                Err(response) => return response,
+            };
         wire_trace::received(&bytes);
         match self.route(http, headers, bytes, identity) {
             Next::Done(response) => response,
@@ -80,7 +81,7 @@ impl<D: Door> Shared<D> {
         let is_modern = !eras.legacy() || (eras.modern() && version.is_modern());
         match incoming {
             Incoming::One(Message::Request(request)) => {
-                if let Err(error) = budget::admit(&request) {
+                if let Err(error) = budget::admit(&request, &identity.principal) {
                     return Next::Done(respond::error(Some(&request.id), &error, None));
                 }
                 if is_modern || (eras.modern() && Meta::is_modern(request.params.meta())) {
@@ -97,7 +98,7 @@ impl<D: Door> Shared<D> {
             // 2026-07-28 defines no client notifications over HTTP. What comes is for whoever may know it.
             Incoming::One(Message::Notification(notification)) if is_modern => {
                 if is_for_service(&notification.method) {
-                    self.notifications.forward(&self.door, modern::told(notification, eras, identity));
+                    self.notifications.forward(&self.door, modern::told(notification, &self.edge, identity));
                 }
                 Next::Done(respond::accepted())
             }
@@ -105,7 +106,7 @@ impl<D: Door> Shared<D> {
                 let what = "Invalid request: the body must be a single JSON-RPC request or notification";
                 Next::Done(respond::refused(400, &Error::new(Symbol::InvalidRequest, what)))
             }
-            Incoming::Batch(_) if let Err(error) = Budget::of_process().admit() => {
+            Incoming::Batch(_) if let Err(error) = Budget::of_process().admit_for(&identity.principal) => {
                 Next::Done(respond::error(None, &error, None))
             }
             other => match self.check_legacy_version(&version, None) {

@@ -13,6 +13,8 @@ use tidegate_protocol::{Error, Id, Malformed, Revision, Symbol, sse};
 use tidegate_service::budget::{Budget, RETRY_AFTER_SECONDS};
 use tidegate_service::{Reply, wire_trace};
 
+use super::extensions::{OpenEnded, RequiredScopes};
+use crate::required_scopes::required_scopes;
 use crate::wire;
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -26,6 +28,21 @@ pub(super) fn json(status: u16, message: impl Into<Bytes>) -> Response<Body> {
     let mut response = Response::new(Body::from(message));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+/// A JSON-RPC response in a JSON body. One that is a refusal for want of scopes has status 403, and names them to the layers
+/// around the edge.
+pub(super) fn json_or_scopes(message: Bytes, required_scopes: Option<Vec<String>>) -> Response<Body> {
+    match required_scopes {
+        None => json(200, message),
+        Some(scopes) => with_scopes(json(403, message), scopes),
+    }
+}
+
+#[cold]
+fn with_scopes(mut response: Response<Body>, scopes: Vec<String>) -> Response<Body> {
+    response.extensions_mut().insert(RequiredScopes(scopes));
     response
 }
 
@@ -84,7 +101,10 @@ pub(super) fn error(id: Option<&Id>, error: &Error, revision: Option<Revision>) 
     if error.symbol() == Symbol::Overloaded {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
     }
-    response
+    match required_scopes(error) {
+        None => response,
+        Some(scopes) => with_scopes(response, scopes),
+    }
 }
 
 /// The answer to a body of another type.
@@ -143,13 +163,21 @@ pub(super) fn events(stream: Events, keep_alive: Duration) -> Response<Body> {
     response
 }
 
-/// Marks the answer that is a stream which waits for nothing in particular, and to which its client can come back.
+/// An event stream that belongs to no single request.
+pub(super) fn open_ended_events(stream: Events, keep_alive: Duration) -> Response<Body> {
+    let mut response = events(stream, keep_alive);
+    response.extensions_mut().insert(OpenEnded);
+    response
+}
+
+/// Marks the answer that is a stream which waits for nothing in particular, and to which its client can come back: its
+/// connection may be closed when another needs the place.
 #[derive(Clone, Copy)]
 pub(super) struct Quiet;
 
 /// Such a stream.
 pub(super) fn quiet_events(stream: Events, keep_alive: Duration) -> Response<Body> {
-    let mut response = events(stream, keep_alive);
+    let mut response = open_ended_events(stream, keep_alive);
     response.extensions_mut().insert(Quiet);
     response
 }

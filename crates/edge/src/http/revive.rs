@@ -73,6 +73,9 @@ pub(super) fn no_session(headers: &HttpHeaders<'_>, id: Option<&Id>) -> Response
 
 /// A session cannot be opened.
 pub(super) fn refused(id: Option<&Id>, error: &Error) -> Response<Body> {
+    if error.symbol() == Symbol::InsufficientScope {
+        return respond::error(id, error, None);
+    }
     let status = if error.symbol() == Symbol::Unavailable { 503 } else { 200 };
     let mut response = respond::json(status, crate::wire::error(id, error, None));
     if status == 503 {

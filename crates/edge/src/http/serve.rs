@@ -1,8 +1,9 @@
-//! Serving HTTP on a socket: plain HTTP/1.1, bounded, without a router on the way.
+//! Serving HTTP on a socket: HTTP/1.1, plain or over TLS, bounded, without a router on the way.
 
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -16,14 +17,17 @@ use hyper_util::rt::TokioIo;
 use hyper_util::server::graceful::GracefulShutdown;
 use pin_project_lite::pin_project;
 use tidegate_service::Door;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
-use super::guard::OffLoopback;
+use super::peer::Peer;
 use super::poll_when_woken::PollWhenWoken;
 use super::settings::Settings;
 use super::stall::StallGuarded;
+#[cfg(feature = "tls")]
+use super::tls;
 use super::watch::{Patience, Pulse, UnderWay, Watch};
 use super::{HttpService, respond};
 
@@ -45,10 +49,10 @@ impl From<Vec<TcpListener>> for Listeners {
 
 impl Listeners {
     /// The next connection to any of them.
-    async fn accept(&self) -> io::Result<TcpStream> {
+    async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
         std::future::poll_fn(|cx| {
             let ready = self.0.iter().find_map(|listener| match listener.poll_accept(cx) {
-                Poll::Ready(accepted) => Some(accepted.map(|(stream, _)| stream)),
+                Poll::Ready(accepted) => Some(accepted),
                 Poll::Pending => None,
             });
             ready.map_or(Poll::Pending, Poll::Ready)
@@ -68,7 +72,7 @@ pub async fn serve_door<D: Door>(
 }
 
 /// Serves any HTTP service on `listeners` until `shutdown` is done; then `settings.closing` fires, there are no new
-/// connections, and the rest have `settings.drain`.
+/// connections, and the rest have `settings.drain`. Over TLS if `settings.tls` has a certificate.
 pub async fn serve<S: HttpService>(
     service: S,
     listeners: impl Into<Listeners>,
@@ -83,15 +87,18 @@ pub async fn serve<S: HttpService>(
     let places = Arc::new(Semaphore::new(settings.max_connections));
     let connections = GracefulShutdown::new();
     let watch = Watch::start(Patience { head: settings.request_within, idle: settings.connection_idle });
+    #[cfg(feature = "tls")]
+    let _following =
+        settings.tls.clone().map(|tls| tokio_util::task::AbortOnDropHandle::new(tokio::spawn(tls.follow())));
     // Whatever is left when this function ends is closed with it.
     let mut tasks = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
         let accepted = async {
-            let stream = listeners.accept().await?;
-            Ok::<_, io::Error>((stream, place(&places, &watch).await))
+            let (stream, peer) = listeners.accept().await?;
+            Ok::<_, io::Error>((stream, peer, place(&places, &watch).await))
         };
-        let (stream, place) = tokio::select! {
+        let (stream, peer, place) = tokio::select! {
             accepted = accepted => match accepted {
                 Ok(accepted) => accepted,
                 Err(e) => {
@@ -105,13 +112,30 @@ pub async fn serve<S: HttpService>(
             () = &mut shutdown => break,
         };
         while tasks.try_join_next().is_some() {}
+        // Small responses must not wait for more to come.
+        let _ = stream.set_nodelay(true);
         let pulse = Arc::new(Pulse::default());
-        let connection =
-            connections.watch(connection(stream, service.clone(), settings.stalled, pulse.clone()));
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &settings.tls {
+            let peer = Peer::new(&stream, peer, true, &settings);
+            let handshake = tls::accept(tls.acceptor(), stream);
+            let (service, stalled, of_connection) = (service.clone(), settings.stalled, pulse.clone());
+            let connections = connections.watcher();
+            // The handshake counts as the beginning of the first request: there is a watch over how long that takes.
+            let task = tasks.spawn(async move {
+                if let Some(stream) = handshake.await {
+                    ended(connections.watch(connection(stream, peer, service, stalled, of_connection)).await);
+                }
+                drop(place);
+            });
+            watch.add(&pulse, task);
+            continue;
+        }
+        let peer = Peer::new(&stream, peer, false, &settings);
+        let connection = connection(stream, peer, service.clone(), settings.stalled, pulse.clone());
+        let connection = connections.watch(connection);
         let task = tasks.spawn(async move {
-            if let Err(e) = connection.await {
-                tracing::debug!(error = %e, "a connection failed");
-            }
+            ended(connection.await);
             drop(place);
         });
         watch.add(&pulse, task);
@@ -154,24 +178,34 @@ async fn nothing_under_way(watch: &Watch) {
     }
 }
 
-fn connection<S: HttpService>(
-    stream: TcpStream,
+fn ended(connection: hyper::Result<()>) {
+    if let Err(e) = connection {
+        tracing::debug!(error = %e, "a connection failed");
+    }
+}
+
+fn connection<S: HttpService, IO: AsyncRead + AsyncWrite + Unpin>(
+    io: IO,
+    peer: Peer,
     service: S,
     stalled: Duration,
     pulse: Arc<Pulse>,
-) -> http1::Connection<TokioIo<StallGuarded<TcpStream>>, impl Http + use<S>> {
-    // Small responses must not wait for more to come.
-    let _ = stream.set_nodelay(true);
-    let is_loopback = stream.local_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback());
-    let io = TokioIo::new(StallGuarded::new(stream, stalled, pulse.clone()));
+) -> http1::Connection<TokioIo<StallGuarded<IO>>, impl Http + use<S, IO>> {
+    let io = TokioIo::new(StallGuarded::new(io, stalled, pulse.clone()));
     let service = service_fn(move |mut request: Request<hyper::body::Incoming>| {
         let under_way = UnderWay::new(&pulse);
-        if !is_loopback {
-            request.extensions_mut().insert(OffLoopback);
-        }
-        let answer = service.clone().call(request.map(Body::new));
+        let answer = match peer.introduce(&mut request) {
+            Ok(()) => Ok(service.clone().call(request.map(Body::new))),
+            Err(refusal) => Err(refusal),
+        };
         PollWhenWoken::new(async move {
-            let Ok(answer) = answer.await;
+            let answer = match answer {
+                Ok(answer) => {
+                    let Ok(answer) = answer.await;
+                    answer
+                }
+                Err(refusal) => refusal,
+            };
             if answer.extensions().get::<respond::Quiet>().is_some() {
                 under_way.is_quiet();
             }

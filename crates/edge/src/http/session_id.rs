@@ -11,6 +11,7 @@ use tidegate_protocol::seal::{Binding, Sealer, digest};
 use tidegate_protocol::{ClientCapabilities, Json, Limits, Object, Revision, tasks_extension};
 use tidegate_service::{Principal, epoch_ms, random};
 
+use super::settings::Settings;
 use crate::legacy::Hello;
 use crate::session_store::SessionKey;
 
@@ -53,18 +54,25 @@ impl fmt::Debug for SessionSealer {
 /// Gives out ids and opens them.
 pub(super) struct SessionIds {
     sealer: Option<SessionSealer>,
-    /// Ids are good for one endpoint.
-    endpoint: [u8; 32],
+    /// Ids are good for one endpoint: its name, unless it is the default one, and the digest of its path.
+    endpoint: Option<Arc<str>>,
+    path: [u8; 32],
     lifetime: Duration,
 }
 
 impl SessionIds {
-    pub(super) fn new(sealer: Option<SessionSealer>, path: &str, lifetime: Duration) -> SessionIds {
-        SessionIds { sealer, endpoint: digest([path]), lifetime }
+    pub(super) fn new(settings: &Settings) -> SessionIds {
+        SessionIds {
+            sealer: settings.session_sealer.clone(),
+            endpoint: settings.edge.endpoint.clone(),
+            path: digest([settings.path.as_str()]),
+            lifetime: settings.session_lifetime,
+        }
     }
 
-    fn binding<'a>(&self, principal: &'a Principal) -> Binding<'a> {
-        principal.binding("Mcp-Session-Id", self.endpoint)
+    fn binding<'a>(&'a self, principal: &'a Principal) -> Binding<'a> {
+        let endpoint = self.endpoint.as_deref().unwrap_or_default();
+        Binding { endpoint, ..principal.binding("Mcp-Session-Id", self.path) }
     }
 
     /// An id for a client that has shaken hands, and the session's key if it can be opened anew.
@@ -209,9 +217,14 @@ mod tests {
         }
     }
 
+    fn settings(sealer: impl Into<Option<Sealer>>, path: &str) -> Settings {
+        let session_sealer = sealer.into().map(Into::into);
+        Settings { session_sealer, session_lifetime: Duration::from_secs(60), ..Settings::default() }
+            .path(path)
+    }
+
     fn ids(key: &str, path: &str) -> SessionIds {
-        let sealer = Sealer::new(Key::derive(key));
-        SessionIds::new(Some(sealer.into()), path, Duration::from_secs(60))
+        SessionIds::new(&settings(Sealer::new(Key::derive(key)), path))
     }
 
     #[test]
@@ -277,9 +290,12 @@ mod tests {
             assert!(ids("k", "/mcp").open(&id, &other).is_none(), "{other:?}");
         }
         let rotated = Sealer::new(Key::derive("new")).accepting(Key::derive("k"));
-        let rotated = SessionIds::new(Some(rotated.into()), "/mcp", Duration::ZERO);
+        let rotated = SessionIds::new(&settings(rotated, "/mcp"));
         assert!(rotated.open(&id, &ann).is_some());
-        assert!(SessionIds::new(None, "/mcp", Duration::ZERO).open(&id, &ann).is_none());
+        assert!(SessionIds::new(&settings(None, "/mcp")).open(&id, &ann).is_none());
+        let mut named = settings(Sealer::new(Key::derive("k")), "/mcp");
+        named.edge.endpoint = Some("research".into());
+        assert!(SessionIds::new(&named).open(&id, &ann).is_none());
         for garbage in ["", "A", &"A".repeat(LONGEST), &"A".repeat(LONGEST + 1), &"é".repeat(100), &id[1..]]
         {
             assert!(ids("k", "/mcp").open(garbage, &ann).is_none(), "{garbage}");

@@ -6,17 +6,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tidegate_protocol::{Error, Symbol};
+use tidegate_protocol::Error;
 use tidegate_service::Principal;
-use tidegate_service::budget::Spare;
+use tidegate_service::budget::{Budget, Spare};
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::Instant;
 
 use super::events::{EventLog, Streams};
+use super::places::{Place, Places};
 use super::session_id::SessionIds;
 use super::settings::Settings;
 use crate::legacy::ClientSession;
-use crate::session_store::{SessionKey, SessionRecord, SessionStore};
+use crate::session_store::{SessionKey, SessionStore};
 
 /// One legacy client and its streams.
 pub(super) struct Session {
@@ -36,9 +37,10 @@ pub(super) struct Session {
 pub(super) struct Sessions {
     all: Mutex<ById>,
     pub(super) ids: SessionIds,
-    /// What is remembered for longer than this process lives.
+    /// What is remembered for longer than this process lives, of all endpoints of a site.
     pub(super) store: Arc<SessionStore>,
-    max: usize,
+    /// Room for the sessions of all endpoints of a site.
+    places: Arc<Places>,
     idle: Duration,
     kept_streams: usize,
     kept_bytes: usize,
@@ -47,20 +49,20 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    pub(super) fn new(settings: &Settings) -> Sessions {
-        Sessions {
+    pub(super) fn new(settings: &Settings, places: Arc<Places>, store: Arc<SessionStore>) -> Arc<Sessions> {
+        let sessions = Arc::new(Sessions {
             all: Mutex::default(),
-            ids: SessionIds::new(settings.session_sealer.clone(), &settings.path, settings.session_lifetime),
-            store: SessionStore::new(
-                settings.session_dir.clone().filter(|_| settings.session_sealer.is_some()),
-            ),
-            max: settings.max_sessions,
+            ids: SessionIds::new(settings),
+            store,
+            places: places.clone(),
             idle: settings.session_idle,
             kept_streams: settings.kept_streams,
             kept_bytes: settings.kept_bytes,
             start: Instant::now(),
             sweeping: AtomicBool::new(false),
-        }
+        });
+        places.add_holder(&sessions);
+        sessions
     }
 
     fn all(&self) -> MutexGuard<'_, ById> {
@@ -77,11 +79,10 @@ impl Sessions {
 
     /// Opens a session and returns its id.
     pub(super) fn open(self: &Arc<Self>, client: ClientSession) -> Result<String, Error> {
+        let place = self.places.take(&client.principal)?;
         let (id, key) = self.ids.issue(&client.hello, &client.principal);
         let session = self.session(client, key, false);
-        let mut all = self.all();
-        self.check_room(&mut all)?;
-        all.insert(id.as_str().into(), session);
+        self.all().insert(id.as_str().into(), Open { session, _place: place });
         Ok(id)
     }
 
@@ -92,17 +93,20 @@ impl Sessions {
         key: SessionKey,
         client: ClientSession,
     ) -> Result<Option<Arc<Session>>, Error> {
+        if let Some(open) = self.all().get(id) {
+            return Ok(Some(open.session.clone()));
+        }
+        let place = self.places.take(&client.principal)?;
         let session = self.session(client, Some(key), true);
         let mut all = self.all();
         if let Some(open) = all.get(id) {
-            return Ok(Some(open.clone()));
+            return Ok(Some(open.session.clone()));
         }
         // Whoever ends a session says so before it is no longer in the map.
         if self.store.is_ended(&key) {
             return Ok(None);
         }
-        self.check_room(&mut all)?;
-        all.insert(id.into(), session.clone());
+        all.insert(id.into(), Open { session: session.clone(), _place: place });
         tracing::debug!("opened a session of an earlier process anew");
         Ok(Some(session))
     }
@@ -114,10 +118,11 @@ impl Sessions {
         is_revived: bool,
     ) -> Arc<Session> {
         self.sweep_regularly();
-        let record = key.map(|key| SessionRecord { store: self.store.clone(), key });
+        let share = Budget::of_process().share_of(&client.principal);
+        let record = key.map(|key| self.store.record(key, &client.principal));
         Arc::new(Session {
             client: Arc::new(client.remembered(record)),
-            streams: Streams::new(self.kept_streams, self.kept_bytes),
+            streams: Streams::new(self.kept_streams, self.kept_bytes, share),
             is_revived,
             feed: Mutex::default(),
             unread: AtomicBool::new(false),
@@ -125,20 +130,9 @@ impl Sessions {
         })
     }
 
-    fn check_room(&self, all: &mut ById) -> Result<(), Error> {
-        if all.len() >= self.max {
-            self.sweep(all);
-        }
-        if all.len() >= self.max {
-            let what = format!("Too many sessions: the limit of {} is reached. Try again later", self.max);
-            return Err(Error::new(Symbol::Unavailable, what));
-        }
-        Ok(())
-    }
-
     /// The session with this id, if it is this principal's. Others are told the same as for no session at all.
     pub(super) fn find(&self, id: &str, principal: &Principal) -> Option<Arc<Session>> {
-        let session = self.all().get(id).cloned()?;
+        let session = self.all().get(id)?.session.clone();
         if session.client.principal != *principal {
             return None;
         }
@@ -164,19 +158,37 @@ impl Sessions {
 
     fn close_open(&self, id: &str, principal: &Principal) -> bool {
         let mut all = self.all();
-        let Some(session) = all.get(id).filter(|session| session.client.principal == *principal) else {
+        let Some(open) = all.get(id).filter(|open| open.session.client.principal == *principal) else {
             return false;
         };
-        session.end_for_good();
+        open.session.end_for_good();
         all.remove(id);
         true
     }
 
+    /// Ends all sessions of a principal that this process has, for good.
+    pub(super) fn end_of(&self, principal: &Principal) {
+        self.all().retain(|_, Open { session, .. }| {
+            let is_other = session.client.principal != *principal;
+            if !is_other {
+                session.end_for_good();
+            }
+            is_other
+        });
+    }
+
+    /// Ends what runs for all sessions. Those with sealed ids can be opened anew where the endpoint is served again.
+    pub(super) fn end_all(&self) {
+        for (_, open) in self.all().drain() {
+            open.session.end();
+        }
+    }
+
     /// Ends the sessions that nobody uses.
-    fn sweep(&self, all: &mut ById) {
+    pub(super) fn sweep(&self) {
         let now = self.now();
         let idle = self.idle.as_secs().max(1);
-        all.retain(|_, session| {
+        self.all().retain(|_, Open { session, .. }| {
             if session.client.in_flight() > 0 || session.streams.has_reader() {
                 session.last_used.store(now, Ordering::Relaxed);
             }
@@ -199,9 +211,8 @@ impl Sessions {
             loop {
                 tokio::time::sleep(period).await;
                 let Some(sessions) = weak.upgrade() else { break };
-                let mut all = sessions.all();
-                sessions.sweep(&mut all);
-                all.values().for_each(|session| session.look());
+                sessions.sweep();
+                sessions.all().values().for_each(|open| open.session.look());
             }
         });
     }
@@ -209,8 +220,14 @@ impl Sessions {
 
 impl Spare for Sessions {
     fn let_go(&self) {
-        for session in self.all().values() {
-            session.streams.let_go();
+        for open in self.all().values() {
+            open.session.streams.let_go();
+        }
+    }
+
+    fn let_go_of(&self, principal: &Principal) {
+        for open in self.all().values().filter(|open| open.session.client.principal == *principal) {
+            open.session.streams.let_go();
         }
     }
 }
@@ -218,9 +235,7 @@ impl Spare for Sessions {
 impl Drop for Sessions {
     fn drop(&mut self) {
         // What runs for a session must not outlive the endpoint; the session itself may.
-        for session in self.all().values() {
-            session.end();
-        }
+        self.end_all();
     }
 }
 
@@ -264,7 +279,13 @@ impl Session {
     }
 }
 
-type ById = HashMap<Box<str>, Arc<Session>, BuildHasherDefault<IdHasher>>;
+/// A session and its place, which it gives back when it is in the map no longer.
+struct Open {
+    session: Arc<Session>,
+    _place: Place,
+}
+
+type ById = HashMap<Box<str>, Open, BuildHasherDefault<IdHasher>>;
 
 /// Hashes ids by 16 of their characters, which are random in each that was ever given out: whoever asks for an id has no say in
 /// which ones are in the map.

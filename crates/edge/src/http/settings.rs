@@ -6,8 +6,12 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::endpoint_path::EndpointPath;
 use super::pages::Page;
 use super::session_id::SessionSealer;
+#[cfg(feature = "tls")]
+use super::tls::TlsCertificate;
+use super::trusted_proxies::TrustedProxies;
 use crate::edge_settings::{EdgeSettings, Eras};
 
 /// Settings of the endpoint. The defaults are those of a server on the user's own machine.
@@ -15,8 +19,10 @@ use crate::edge_settings::{EdgeSettings, Eras};
 pub struct Settings {
     /// What stdio has too.
     pub edge: EdgeSettings,
-    /// Path of the endpoint. Default `/mcp`.
+    /// Path of the default endpoint, which has no name. Default `/mcp`.
     pub path: String,
+    /// Endpoints beside it, with sessions of their own; calls that come in there carry the name. Default none.
+    pub endpoints: Vec<EndpointPath>,
     /// Host names by which clients may reach the endpoint, besides `localhost`, `127.0.0.1` and `[::1]`. When serving a
     /// socket, those are accepted only on connections over the loopback interface.
     pub hosts: Vec<String>,
@@ -24,7 +30,8 @@ pub struct Settings {
     pub origins: Vec<String>,
     /// Accept any `Host` and `Origin`. Only behind something that checks them. Default off.
     pub any_host: bool,
-    /// Most legacy sessions at once. Default 16384.
+    /// Most legacy sessions at once, at all endpoints together. One authenticated principal may have a quarter of them, and 64
+    /// in any case. Default 16384.
     pub max_sessions: usize,
     /// A legacy session that nobody uses for this long ends. Default 30 minutes.
     pub session_idle: Duration,
@@ -52,6 +59,14 @@ pub struct Settings {
     pub pages: Arc<[Page]>,
     /// Also serve the HTTP+SSE transport of 2024-11-05 at `/sse` and `/messages`. Default off.
     pub http_sse: bool,
+    /// The certificate of a socket that is served over TLS. Default none: plain HTTP.
+    #[cfg(feature = "tls")]
+    pub tls: Option<Arc<TlsCertificate>>,
+    /// The proxies that are believed when they say whom they forward a request for, when serving a socket: see
+    /// [`ClientAddress`](super::ClientAddress). Default none.
+    pub trusted_proxies: TrustedProxies,
+    /// Refuse whoever is not one of these proxies, when serving a socket. Default off.
+    pub only_proxies: bool,
     /// Most connections at once, when serving a socket. Default 8192.
     pub max_connections: usize,
     /// A connection on which nothing is asked for this long is closed, when serving a socket. At the limit of
@@ -73,6 +88,7 @@ impl Default for Settings {
         Settings {
             edge: EdgeSettings::default(),
             path: "/mcp".to_owned(),
+            endpoints: Vec::new(),
             hosts: Vec::new(),
             origins: Vec::new(),
             any_host: false,
@@ -88,6 +104,10 @@ impl Default for Settings {
             kept_bytes: 1024 * 1024,
             pages: Arc::default(),
             http_sse: false,
+            #[cfg(feature = "tls")]
+            tls: None,
+            trusted_proxies: TrustedProxies::default(),
+            only_proxies: false,
             max_connections: 8192,
             connection_idle: Duration::from_secs(75),
             request_within: Duration::from_secs(30),
@@ -129,6 +149,12 @@ impl Settings {
     /// Served at this path.
     pub fn path(mut self, path: impl Into<String>) -> Self {
         self.path = path.into();
+        self
+    }
+
+    /// Also served at `path`, as the endpoint `name`.
+    pub fn endpoint(mut self, name: impl Into<Arc<str>>, path: impl Into<String>) -> Self {
+        self.endpoints.push(EndpointPath::new(name, path));
         self
     }
 

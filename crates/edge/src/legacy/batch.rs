@@ -8,7 +8,7 @@ use tidegate_protocol::{Error, Feature, MAX_BATCH, Malformed, Message, Method, R
 use tidegate_service::Door;
 
 use super::client_session::ClientSession;
-use super::drive::{MessageSink, drive};
+use super::drive::{MessageSink, Response, drive};
 use crate::edge_settings::EdgeSettings;
 use crate::wire;
 
@@ -75,8 +75,11 @@ pub(crate) async fn drive_batch<D: Door>(
             running.push(drive(door.clone(), client.clone(), request, sink.clone(), edge.clone()));
         }
         let Some(response) = running.next().await else { break };
-        bytes += response.as_ref().map_or(0, Vec::len);
-        responses.extend(response);
+        // Refusals inside a batch have no status of their own.
+        if let Some(Response { message, .. }) = response {
+            bytes += message.len();
+            responses.push(message);
+        }
     }
     responses.extend(waiting.map(|request| not_run(&request, most, client.revision)));
     responses

@@ -1,7 +1,7 @@
 //! [`ClientSession`]: a legacy client after its handshake.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytestring::ByteString;
 use tidegate_protocol::json::ObjectWriter;
@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::changes::ChangeSubscription;
 use super::handshake::Hello;
+use crate::edge_settings::EdgeSettings;
 use crate::in_flight::{InFlight, Turn};
 use crate::modern::correlation;
 use crate::notifications::{NotificationForwarder, is_for_service};
@@ -25,6 +26,8 @@ pub(crate) struct ClientSession {
     pub(crate) revision: Revision,
     /// Who opened the session. Nobody else may use it.
     pub(crate) principal: Principal,
+    /// The endpoint that its calls name.
+    endpoint: Option<Arc<str>>,
     /// The session as services know it, open as long as this; none when the client has no session.
     connected: Option<Connected>,
     pub(crate) offers: Offers,
@@ -92,18 +95,19 @@ impl ClientSession {
         principal: Principal,
         connected: Option<Connected>,
         offers: Offers,
-        max_in_flight: usize,
+        edge: &EdgeSettings,
     ) -> ClientSession {
         ClientSession {
             revision: hello.revision,
             hello,
             principal,
+            endpoint: edge.endpoint.clone(),
             connected,
             offers,
             ended: CancellationToken::new(),
             subscriptions_changed: watch::Sender::new(0),
             subscriptions_heard: watch::Sender::new(0),
-            in_flight: InFlight::new(max_in_flight),
+            in_flight: InFlight::new(edge.max_in_flight),
             notifications: NotificationForwarder::default(),
             changes: Mutex::default(),
             state: Mutex::new(State {
@@ -149,11 +153,12 @@ impl ClientSession {
     }
 
     /// A client that never shook hands and has no session: 2025-03-26 without capabilities.
-    pub(crate) fn bare(principal: Principal) -> ClientSession {
+    pub(crate) fn bare(principal: Principal, edge: &EdgeSettings) -> ClientSession {
         let everything = Offers { tools: true, prompts: true, resources: true, logging: true, tasks: false };
         let revision = Revision::V2025_03_26;
         let hello = Hello { revision, client_info: None, capabilities: ClientCapabilities::none() };
-        ClientSession::new(hello, principal, None, everything, usize::MAX)
+        let client = ClientSession::new(hello, principal, None, everything, edge);
+        ClientSession { in_flight: InFlight::new(usize::MAX), ..client }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -361,6 +366,7 @@ impl ClientSession {
         context.log_level = self.offers.logging.then(|| self.state().memory.level);
         context.progress_token = meta::progress_token(params.meta())?;
         context.principal = self.principal.clone();
+        context.endpoint = self.endpoint.clone();
         context.caller = self.connected.as_ref().map(Connected::caller);
         context.cancel = cancel;
         context.outbox = outbox;

@@ -14,6 +14,7 @@ use super::tasks;
 use crate::edge_settings::EdgeSettings;
 use crate::in_flight::Turn;
 use crate::modern::correlation;
+use crate::required_scopes::required_scopes;
 use crate::wire;
 
 /// Where messages that belong to a request go before its response.
@@ -30,6 +31,22 @@ pub(crate) trait MessageSink: Send + Sync {
     fn close_connection(&self) {}
 }
 
+/// The response to a request.
+pub(crate) struct Response {
+    pub(crate) message: Vec<u8>,
+    /// The scopes that the request would have needed, if it was refused for want of them.
+    pub(crate) required_scopes: Option<Vec<String>>,
+}
+
+impl Response {
+    fn error(id: &Id, error: &Error, revision: Revision) -> Response {
+        Response {
+            message: wire::error(Some(id), error, Some(revision)),
+            required_scopes: required_scopes(error),
+        }
+    }
+}
+
 /// Answers one request. `None` if it was cancelled: a cancelled request gets no response.
 pub(crate) async fn drive<D: Door>(
     door: D,
@@ -37,11 +54,11 @@ pub(crate) async fn drive<D: Door>(
     request: Request,
     sink: Arc<dyn MessageSink>,
     edge: Arc<EdgeSettings>,
-) -> Option<Vec<u8>> {
+) -> Option<Response> {
     let id = request.id.clone();
     let (turn, cancel) = match client.begin(&id) {
         Ok(begun) => begun,
-        Err(error) => return Some(wire::error(Some(&id), &error, Some(client.revision))),
+        Err(error) => return Some(Response::error(&id, &error, client.revision)),
     };
     let _running = Running { client: &client, id: &id, turn };
     let run = Run {
@@ -64,8 +81,8 @@ pub(crate) async fn drive<D: Door>(
         return None;
     }
     Some(match outcome {
-        Ok(result) => wire::result(&id, &result),
-        Err(error) => wire::error(Some(&id), &error, Some(client.revision)),
+        Ok(result) => Response { message: wire::result(&id, &result), required_scopes: None },
+        Err(error) => Response::error(&id, &error, client.revision),
     })
 }
 

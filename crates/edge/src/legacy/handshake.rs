@@ -22,7 +22,7 @@ pub(crate) async fn handshake<D: Door>(
 ) -> Result<(ClientSession, Json), Error> {
     let hello = Hello::read(&request.params)?;
     let connected = Connected::new();
-    let discovered = discover(door, &hello, &principal, &connected).await?;
+    let discovered = discover(door, &hello, &principal, &connected, edge).await?;
     let capabilities = capabilities(&discovered);
     let server_info = discovered.object("_meta").and_then(|m| m.json(meta::SERVER_INFO));
     let mut w = ObjectWriter::with_capacity(512);
@@ -36,7 +36,7 @@ pub(crate) async fn handshake<D: Door>(
     }
     let result = lower::result(&Method::Initialize, hello.revision, w.finish());
     let offers = Offers::read(&capabilities);
-    let client = ClientSession::new(hello, principal, Some(connected), offers, edge.max_in_flight);
+    let client = ClientSession::new(hello, principal, Some(connected), offers, edge);
     Ok((client, result))
 }
 
@@ -50,9 +50,9 @@ pub(crate) async fn revive<D: Door>(
     memory: SessionMemory,
 ) -> Result<ClientSession, Error> {
     let connected = Connected::new();
-    let discovered = discover(door, &hello, &principal, &connected).await?;
+    let discovered = discover(door, &hello, &principal, &connected, edge).await?;
     let offers = Offers::read(&capabilities(&discovered));
-    Ok(ClientSession::new(hello, principal, Some(connected), offers, edge.max_in_flight).going_on(memory))
+    Ok(ClientSession::new(hello, principal, Some(connected), offers, edge).going_on(memory))
 }
 
 /// What the service offers. A legacy client never asks again, so it is asked in the client's own revision.
@@ -61,11 +61,13 @@ async fn discover<D: Door>(
     hello: &Hello,
     principal: &Principal,
     connected: &Connected,
+    edge: &EdgeSettings,
 ) -> Result<Object, Error> {
     let mut context = Context::new(CorrelationId::new(), hello.revision);
     context.client_info = hello.client_info.clone();
     context.capabilities = hello.capabilities.clone();
     context.principal = principal.clone();
+    context.endpoint = edge.endpoint.clone();
     context.caller = Some(connected.caller());
     let reply: Result<Reply, Infallible> =
         door.answer(Call::new(Method::Discover, Params::empty(), context)).await;

@@ -12,11 +12,13 @@ use tidegate_protocol::{Limits, Object};
 use tidegate_service::{epoch_ms, random};
 
 use super::ended::{ALL, EndedSessions, MAX_ENDED, line};
-use super::{SessionKey, SessionMemory, locked};
+use super::{Owner, SessionKey, SessionMemory, locked};
 
 /// Most sessions whose level and subscriptions are kept, and how large they may be together. Those that expire first make room.
 const MAX_FILES: usize = 16 * 1024;
 const MAX_TOTAL: u64 = 64 * 1024 * 1024;
+/// The part of both that one owner may have: its own make room for more, and not those of others.
+const SHARE: usize = 4;
 /// Most that is read of one such file, and of a file of ended sessions.
 const MAX_MEMORY: u64 = 512 * 1024;
 const MAX_HOUR: u64 = (MAX_ENDED as u64) * 2 * 33;
@@ -30,11 +32,18 @@ pub(super) struct Files {
     cleaned_ms: u64,
     /// How long each file of ended sessions was when it was read.
     read: HashMap<u64, u64>,
-    /// The sessions whose level and subscriptions are kept, and how large each file is. Sorted by expiry.
-    kept: BTreeMap<String, u64>,
+    /// The sessions whose level and subscriptions are kept. Sorted by expiry.
+    kept: BTreeMap<String, Kept>,
     total: u64,
     warned: bool,
     warned_of_ended: bool,
+}
+
+/// The file of one session.
+struct Kept {
+    bytes: u64,
+    /// Whose it is, if this process has written it for somebody who was authenticated.
+    owner: Option<Owner>,
 }
 
 impl Files {
@@ -75,14 +84,15 @@ impl Files {
                 None => remove_draft(&path, &name),
             }
         }
-        self.kept.clear();
+        let before = std::mem::take(&mut self.kept);
         self.total = 0;
         for (name, path) in entries(&self.state) {
             match (expiry_of(&name), fs::metadata(&path)) {
                 (Some(expires), _) if expires < now => remove(&path),
                 (Some(_), Ok(meta)) => {
                     self.total += meta.len();
-                    self.kept.insert(name, meta.len());
+                    let owner = before.get(&name).and_then(|kept| kept.owner);
+                    self.kept.insert(name, Kept { bytes: meta.len(), owner });
                 }
                 _ => remove_draft(&path, &name),
             }
@@ -134,7 +144,7 @@ impl Files {
     }
 
     /// Keeps level and subscriptions of a session, or nothing if they are the usual ones.
-    pub(super) fn write_memory(&mut self, key: &SessionKey, memory: &SessionMemory) {
+    pub(super) fn write_memory(&mut self, key: &SessionKey, memory: &SessionMemory, owner: Option<Owner>) {
         let name = name(key);
         let path = self.state.join(&name);
         if *memory == SessionMemory::default() {
@@ -144,16 +154,36 @@ impl Files {
         if let Err(error) = replace(&path, &text) {
             return self.warn("write", &path, &error);
         }
-        let before = self.kept.insert(name, text.len() as u64).unwrap_or(0);
-        self.total = self.total - before + text.len() as u64;
+        let bytes = text.len() as u64;
+        let before = self.kept.insert(name, Kept { bytes, owner });
+        self.total = self.total - before.map_or(0, |kept| kept.bytes) + bytes;
+        if let Some(owner) = owner {
+            self.keep_share(owner);
+        }
         while self.kept.len() > MAX_FILES || self.total > MAX_TOTAL {
             let Some(first) = self.kept.keys().next().cloned() else { break };
             self.forget(&first);
         }
     }
 
+    /// Forgets what is more than one owner's share, that which expires first.
+    fn keep_share(&mut self, owner: Owner) {
+        let own = self.kept.iter().filter(|(_, kept)| kept.owner == Some(owner));
+        let (mut files, mut bytes) =
+            own.clone().fold((0, 0), |(files, bytes), (_, kept)| (files + 1, bytes + kept.bytes));
+        let mut surplus = Vec::new();
+        for (name, kept) in own {
+            if files <= MAX_FILES / SHARE && bytes <= MAX_TOTAL / SHARE as u64 {
+                break;
+            }
+            (files, bytes) = (files - 1, bytes - kept.bytes);
+            surplus.push(name.clone());
+        }
+        surplus.iter().for_each(|name| self.forget(name));
+    }
+
     fn forget(&mut self, name: &str) {
-        self.total -= self.kept.remove(name).unwrap_or(0);
+        self.total -= self.kept.remove(name).map_or(0, |kept| kept.bytes);
         remove(&self.state.join(name));
     }
 
@@ -313,4 +343,36 @@ fn remove_draft(path: &Path, name: &str) {
 fn remove(path: &Path) {
     // It is not there, or is tried again with the next look.
     _ = fs::remove_file(path);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_one_owner_keeps_pushes_out_its_own() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let mut files = Files::new(dir.path().to_owned());
+        files.prepare(&Mutex::default());
+        let later = epoch_ms() + 1_000_000;
+        let key = |n: u64| SessionKey::new(&n.to_string(), later + n);
+        let memory = |bytes: usize| SessionMemory {
+            subscriptions: ["x".repeat(bytes).into()].into(),
+            ..SessionMemory::default()
+        };
+        files.write_memory(&key(0), &memory(10), Some(Owner(1)));
+        files.write_memory(&key(1), &memory(10), None);
+        let most = MAX_TOTAL / SHARE as u64 / 500_000;
+        for n in 2..most + 12 {
+            files.write_memory(&key(n), &memory(500_000), Some(Owner(2)));
+        }
+        let is_kept = |files: &mut Files, n| files.read_memory(&key(n)) != SessionMemory::default();
+        assert!(is_kept(&mut files, 0) && is_kept(&mut files, 1));
+        assert!(!is_kept(&mut files, 2) && is_kept(&mut files, most + 11));
+        assert!(files.total <= MAX_TOTAL / SHARE as u64 + 200, "{}", files.total);
+        files.cleaned_ms = 1;
+        files.prepare(&Mutex::default());
+        files.write_memory(&key(most + 12), &memory(500_000), Some(Owner(2)));
+        assert!(files.total <= MAX_TOTAL / SHARE as u64 + 200, "whose they are is known after cleaning up");
+    }
 }

@@ -13,6 +13,7 @@ mod ended;
 mod files;
 
 use std::collections::{BTreeSet, HashMap};
+use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 use bytestring::ByteString;
 use tidegate_protocol::{Level, seal};
+use tidegate_service::Principal;
 
 use self::ended::EndedSessions;
 use self::files::Files;
@@ -62,18 +64,20 @@ impl Default for SessionMemory {
     }
 }
 
-/// The sessions of one endpoint.
+/// The sessions of all endpoints of a site: ids differ, whichever they are of.
 pub(crate) struct SessionStore {
     ended: Mutex<EndedSessions>,
     unwritten: Mutex<Unwritten>,
     /// Held while files are read and written, on threads where that may take its time.
     files: Option<Mutex<Files>>,
     scheduled: AtomicBool,
+    /// Tells owners apart without keeping who they are.
+    owners: RandomState,
 }
 
 #[derive(Default)]
 struct Unwritten {
-    changed: HashMap<SessionKey, SessionMemory>,
+    changed: HashMap<SessionKey, (SessionMemory, Option<Owner>)>,
     ended: Vec<SessionKey>,
     /// Hours whose sessions are all taken to have ended.
     closed: Vec<u64>,
@@ -92,6 +96,7 @@ impl SessionStore {
             unwritten: Mutex::default(),
             files: dir.map(|dir| Mutex::new(Files::new(dir))),
             scheduled: AtomicBool::new(false),
+            owners: RandomState::new(),
         })
     }
 
@@ -122,12 +127,18 @@ impl SessionStore {
         Some(files.read_memory(key))
     }
 
+    /// A session of `principal` in the store.
+    pub(crate) fn record(self: &Arc<Self>, key: SessionKey, principal: &Principal) -> SessionRecord {
+        let owner = principal.subject.is_some().then(|| Owner(self.owners.hash_one(principal)));
+        SessionRecord { store: self.clone(), key, owner }
+    }
+
     /// Remembers a session's level and subscriptions. Never waits.
-    pub(crate) fn save(self: &Arc<Self>, key: SessionKey, memory: SessionMemory) {
+    fn save(self: &Arc<Self>, key: SessionKey, memory: SessionMemory, owner: Option<Owner>) {
         if self.files.is_none() || self.is_ended(&key) {
             return;
         }
-        locked(&self.unwritten).changed.insert(key, memory);
+        locked(&self.unwritten).changed.insert(key, (memory, owner));
         self.write_soon();
     }
 
@@ -188,8 +199,8 @@ impl SessionStore {
         // Ended first: that is what must not be lost.
         files.close_hours(&closed);
         let unwritten = files.append_ended(ended);
-        for (key, memory) in &changed {
-            files.write_memory(key, memory);
+        for (key, (memory, owner)) in &changed {
+            files.write_memory(key, memory, *owner);
         }
         // Tried again with whatever is written next.
         let mut later = locked(&self.unwritten);
@@ -213,10 +224,15 @@ impl Drop for SessionStore {
 pub(crate) struct SessionRecord {
     pub(crate) store: Arc<SessionStore>,
     pub(crate) key: SessionKey,
+    owner: Option<Owner>,
 }
+
+/// Whose session it is, if somebody was authenticated. Good for as long as the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Owner(u64);
 
 impl SessionRecord {
     pub(crate) fn save(&self, memory: SessionMemory) {
-        self.store.save(self.key, memory);
+        self.store.save(self.key, memory, self.owner);
     }
 }

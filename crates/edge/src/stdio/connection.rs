@@ -183,7 +183,7 @@ impl<D: Door> Connection<D> {
     }
 
     fn request(&mut self, request: Request) -> Option<Request> {
-        if let Err(error) = budget::admit(&request) {
+        if let Err(error) = budget::admit(&request, &self.settings.principal) {
             let revision = self.client.as_ref().map(|client| client.revision);
             self.out.line(&wire::error(Some(&request.id), &error, revision));
             return None;
@@ -201,7 +201,7 @@ impl<D: Door> Connection<D> {
                 let out = self.out.clone();
                 self.run_now_or_later(async move {
                     if let Some(response) = run.await {
-                        out.line(&response);
+                        out.line(&response.message);
                     }
                 });
             }
@@ -211,7 +211,8 @@ impl<D: Door> Connection<D> {
             // A dual-era server is asked for its versions before anything else.
             None if request.method == Method::Discover && eras.modern() => self.modern(request),
             None if self.edge.lenient_init => {
-                self.client = Some(Arc::new(ClientSession::bare(self.settings.principal.clone())));
+                self.client =
+                    Some(Arc::new(ClientSession::bare(self.settings.principal.clone(), &self.edge)));
                 return self.request(request);
             }
             None => {
@@ -250,7 +251,7 @@ impl<D: Door> Connection<D> {
             Some(client) => client.notified(&self.door, notification),
             None if self.edge.eras.modern() && is_for_service(&notification.method) => {
                 let principal = self.settings.principal.clone();
-                let mut call = modern::told(notification, self.edge.eras, principal.into());
+                let mut call = modern::told(notification, &self.edge, principal.into());
                 call.context.caller = Some(self.connected.caller());
                 call.context.cancel = self.over.child_token();
                 self.notifications.forward(&self.door, call);
@@ -288,9 +289,8 @@ impl<D: Door> Connection<D> {
         if let Some(error) = modern_only(&request, self.edge.eras) {
             return refuse(&self.out, &error);
         }
-        let call = modern::read_meta(&request).and_then(|meta| {
-            modern::call(request, meta, self.edge.eras, self.settings.principal.clone().into())
-        });
+        let call = modern::read_meta(&request)
+            .and_then(|meta| modern::call(request, meta, &self.edge, self.settings.principal.clone().into()));
         let mut call = match call {
             Ok(call) => call,
             Err(error) => return refuse(&self.out, &error),

@@ -12,6 +12,7 @@ use super::index::{SearchHits, Seen};
 use super::{arguments, indexed, wrong};
 use crate::build::State;
 use crate::kind::Kind;
+use crate::mount::Mount;
 use crate::router::Router;
 
 /// What is asked for.
@@ -19,6 +20,14 @@ struct SearchQuery {
     text: String,
     limit: usize,
     server: Option<String>,
+}
+
+/// Where is searched: what the caller sees.
+struct Scope<'a> {
+    /// Whether it sees a tool, by its name.
+    tool: Seen<'a>,
+    /// Whether it knows of a server, by its place.
+    server: &'a dyn Fn(usize) -> bool,
 }
 
 /// What is answered: a text for models, and the same for programs.
@@ -31,7 +40,12 @@ pub(super) async fn search_tools(router: &Arc<Router>, call: &Call) -> Result<Re
     let query = SearchQuery::read(&arguments(&call.params)?)?;
     router.look_again(Kind::Tools).await;
     let state = indexed(router).await?;
-    let answer = state.find(&query, &|name| router.views.sees_tool(&state, &call.context, name))?;
+    let known = router.views.known_servers(&state, &call.context);
+    let seen = Scope {
+        tool: &|name| router.views.sees_tool(&state, &call.context, name),
+        server: &|place| known.as_ref().is_none_or(|known| known.get(place) == Some(&true)),
+    };
+    let answer = state.find(&query, &seen)?;
     Ok(answer.into_reply(call, &router.info))
 }
 
@@ -59,27 +73,42 @@ impl SearchQuery {
 }
 
 impl State {
-    fn find(&self, query: &SearchQuery, is_seen: Seen<'_>) -> Result<Answer, Error> {
+    fn find(&self, query: &SearchQuery, seen: &Scope<'_>) -> Result<Answer, Error> {
         let server = match &query.server {
             None => None,
-            Some(name) => match self.mounts.iter().position(|mount| mount.name() == name) {
-                None => return Err(self.no_server(name, is_seen)),
+            Some(name) => match self.server(name, seen) {
+                None => return Err(self.no_server(name, seen)),
                 found => found,
             },
         };
         Ok(match (query.text.is_empty(), server) {
             (false, server) => {
-                let found = self.index().search(&query.text, server, query.limit, is_seen);
+                let found = self.index().search(&query.text, server, query.limit, seen.tool);
                 let fits = format!("that match {:?}", query.text);
                 self.tools_found(found, &fits)
             }
             (true, Some(server)) => {
-                let found = self.index().of_server(server, query.limit, is_seen);
+                let found = self.index().of_server(server, query.limit, seen.tool);
                 let fits = format!("of the server {:?}", self.mounts[server].name());
                 self.tools_found(found, &fits)
             }
-            (true, None) => self.servers(is_seen),
+            (true, None) => self.servers(seen),
         })
+    }
+
+    /// The place of the server of this name.
+    fn server(&self, name: &str, seen: &Scope<'_>) -> Option<usize> {
+        self.mounts.iter().position(|mount| mount.name() == name).filter(|place| (seen.server)(*place))
+    }
+
+    /// The servers, with how many tools of each are seen. One of whose tools none is seen is not there, either.
+    fn counted(&self, seen: &Scope<'_>) -> Vec<(&Mount, usize)> {
+        let known = self.mounts.iter().enumerate().filter(|(place, _)| (seen.server)(*place));
+        let counted = known.map(|(place, mount)| (mount, self.index().count(place, seen.tool)));
+        counted
+            .filter(|(_, (count, all))| *count > 0 || *all == 0)
+            .map(|(mount, (count, _))| (&**mount, count))
+            .collect()
     }
 
     /// Tools, each with all that is needed to call it.
@@ -117,14 +146,9 @@ impl State {
     }
 
     /// The servers, for whoever wants to look around.
-    fn servers(&self, is_seen: Seen<'_>) -> Answer {
-        let counted = self.mounts.iter().enumerate().map(|(place, mount)| {
-            let (seen, all) = self.index().count(place, is_seen);
-            (mount, seen, all)
-        });
-        // A server of which nothing is seen is not there, either.
-        let counted: Vec<_> = counted.filter(|(_, seen, all)| *seen > 0 || *all == 0).collect();
-        let total = counted.iter().map(|(_, seen, _)| seen).sum();
+    fn servers(&self, seen: &Scope<'_>) -> Answer {
+        let counted = self.counted(seen);
+        let total = counted.iter().map(|(_, count)| count).sum();
         let mut text = format!(
             "{} of {} servers. Search for some with what they should do, or name a server to see its tools; call one \
              with {CALL}.\n",
@@ -133,7 +157,7 @@ impl State {
         );
         let servers: Vec<Json> = counted
             .iter()
-            .map(|(mount, count, _)| {
+            .map(|(mount, count)| {
                 let count = *count;
                 let _ = write!(text, "\n- {}: {}", mount.name(), tools(count));
                 let mut server = ObjectWriter::new();
@@ -149,12 +173,8 @@ impl State {
         Answer { text, structured: structured.finish() }
     }
 
-    fn no_server(&self, name: &str, is_seen: Seen<'_>) -> Error {
-        let mounts = self.mounts.iter().enumerate().filter(|(place, _)| {
-            let (seen, all) = self.index().count(*place, is_seen);
-            seen > 0 || all == 0
-        });
-        let names: Vec<&str> = mounts.map(|(_, mount)| mount.name()).collect();
+    fn no_server(&self, name: &str, seen: &Scope<'_>) -> Error {
+        let names: Vec<&str> = self.counted(seen).into_iter().map(|(mount, _)| mount.name()).collect();
         wrong(format_args!("no server is named {name:?}; the servers are {}", names.join(", ")))
     }
 }

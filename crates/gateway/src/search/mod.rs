@@ -18,36 +18,37 @@ use std::sync::Arc;
 use bytestring::ByteString;
 use tidegate_config::{ToolMode, ToolSettings};
 use tidegate_protocol::{Error, Object, Params, Symbol};
-use tidegate_service::{Call, Reply};
+use tidegate_service::{Call, Context, Reply};
 
 use crate::build::State;
+use crate::endpoints::Endpoint;
 use crate::router::Router;
+use crate::shown::Listed;
 use crate::snapshot::{Row, Table};
-use crate::view::Listed;
 use definitions::{CALL, SEARCH};
 pub(crate) use index::Index;
 
-/// The names that servers cannot have.
-pub(crate) fn own_names(tools: &ToolSettings) -> &'static [&'static str] {
-    match tools.mode {
+/// The names that servers cannot have where tools are listed in this way.
+pub(crate) fn own_names(mode: ToolMode) -> &'static [&'static str] {
+    match mode {
         ToolMode::All => &[],
         ToolMode::Search => &[SEARCH, CALL],
     }
 }
 
-/// The definitions that are listed.
-pub(crate) fn shown(table: &Table, tools: &ToolSettings) -> Vec<Listed> {
+/// The definitions that are listed in this way.
+pub(crate) fn shown(table: &Table, tools: &ToolSettings, mode: ToolMode) -> Vec<Listed> {
     let listed = |(name, row): (&ByteString, &Row)| Listed {
         name: name.clone(),
         server: Some(row.server),
         definition: row.definition.clone(),
     };
     let may_be_called = table.iter().filter(|(_, row)| row.withheld.is_none());
-    match tools.mode {
+    match mode {
         ToolMode::All => may_be_called.map(listed).collect(),
         ToolMode::Search => {
             let favourites = may_be_called.filter(|(name, _)| tools.favourites.matches(name));
-            let own = own_names(tools).iter().zip(definitions::own());
+            let own = own_names(mode).iter().zip(definitions::own());
             let own = own.map(|(name, definition)| Listed {
                 name: ByteString::from_static(name),
                 server: None,
@@ -59,6 +60,19 @@ pub(crate) fn shown(table: &Table, tools: &ToolSettings) -> Vec<Listed> {
 }
 
 impl State {
+    /// How tools are listed to whoever makes a call.
+    pub(crate) fn mode(&self, context: &Context) -> ToolMode {
+        self.endpoints.of(context).and_then(Endpoint::mode).unwrap_or(self.tools.mode)
+    }
+
+    /// The gateway's own tools that whoever makes a call has.
+    pub(crate) fn own_tools(&self, context: &Context) -> &'static [&'static str] {
+        match self.endpoints.of(context).is_none_or(Endpoint::has_tools) {
+            true => own_names(self.mode(context)),
+            false => &[],
+        }
+    }
+
     /// The index of the tools, which whoever first needs it builds. That takes a while: see [`indexed`].
     fn index(&self) -> &Index {
         self.snapshot.index.get_or_init(|| {
@@ -68,10 +82,10 @@ impl State {
     }
 }
 
-/// Whether a tool is the gateway's own.
-pub(crate) fn is_own_tool(router: &Router, params: &Params) -> bool {
-    let own = own_names(&router.state.load().tools);
-    !own.is_empty() && params.str("name").is_some_and(|name| own.contains(&&*name))
+/// Whether a call is of a tool of the gateway's own.
+pub(crate) fn is_own_tool(router: &Router, call: &Call) -> bool {
+    let own = router.state.load().own_tools(&call.context);
+    !own.is_empty() && call.params.str("name").is_some_and(|name| own.contains(&&*name))
 }
 
 /// Calls a tool of the gateway's own.

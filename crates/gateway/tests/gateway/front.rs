@@ -110,7 +110,7 @@ async fn watched(mode: ToolMode) -> (Gateway, Seen) {
 }
 
 /// One request on a connection of its own: the status, the head and, unless it is a stream, the body.
-async fn ask(address: SocketAddr, head: &str, body: &str) -> (u16, String, String) {
+pub(crate) async fn ask(address: SocketAddr, head: &str, body: &str) -> (u16, String, String) {
     let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
     let length = body.len();
     let (line, headers) = head.split_once('@').unwrap_or((head, "x-nothing: y"));
@@ -159,7 +159,7 @@ fn requests() -> Vec<(&'static str, Value, &'static str)> {
     ]
 }
 
-fn meta(params: &Value) -> Value {
+pub(crate) fn meta(params: &Value) -> Value {
     let mut params = params.clone();
     params["_meta"] = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},

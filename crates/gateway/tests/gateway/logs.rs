@@ -10,7 +10,7 @@ use crate::callers::Wire;
 use crate::rig::*;
 
 /// A server that says what the test wants it to say, and knows no tools.
-fn speaker(say: broadcast::Sender<Value>) -> ServerSettings {
+pub(crate) fn speaker(say: broadcast::Sender<Value>) -> ServerSettings {
     let streams = Streams::new(move || {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let mut words = say.subscribe();

@@ -12,6 +12,7 @@ mod addresses;
 mod breaker;
 mod bytes;
 mod changes;
+mod endpoints;
 mod eras;
 mod errors;
 mod faults;
@@ -30,6 +31,7 @@ mod skills;
 mod tasks;
 mod times;
 mod union;
+mod upstream;
 mod views;
 
 /// Not a test: what the server processes of the tests run. They are this very program, started again.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use tidegate_gateway::Gateway;
 use tidegate_protocol::Symbol;
-use tidegate_server::{Cx, Elicit, Server, Tool, ToolError};
+use tidegate_server::{Cx, Elicit, Server, TaskSupport, Tool, ToolError};
 use tidegate_service::{Principal, Reply};
 
 use crate::rig::{Caller, PATIENCE, Served, local, modern, says, settings};
@@ -139,5 +139,62 @@ async fn a_parked_call_is_its_principals() {
     }
     let done = ann.get(&gateway, "tools/call", again).await;
     assert_eq!(done["content"][0]["text"], "thanks", "{done}");
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn a_task_is_its_principals() {
+    let long = || {
+        Tool::new("long").task(TaskSupport::Required).handler(|_: (), _: Cx| async {
+            std::future::pending::<()>().await;
+            "never"
+        })
+    };
+    let served = Served::start(Server::new("r", "1").tool(long()), tidegate_edge::Eras::Legacy).await;
+    let gateway =
+        crate::rig::gateway([local("s", Server::new("s", "1").tool(long())), served.named("r")]).await;
+    let [mut ann, mut other] = namesakes();
+    let all = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
+    for caller in [&mut ann, &mut other] {
+        caller.0.capabilities = tidegate_protocol::ClientCapabilities::from_json(all.clone().into());
+    }
+    for tool in ["s_long", "r_long"] {
+        let Reply::Task(task) = ann.ask(&gateway, "tools/call", json!({"name": tool})).await else {
+            panic!("{tool} is a task")
+        };
+        let id = task.to::<serde_json::Value>().unwrap()["taskId"].clone();
+        for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+            let refused = other.fails(&gateway, method, json!({"taskId": id, "inputResponses": {}})).await;
+            assert_eq!(refused.symbol(), Symbol::TaskNotFound, "{tool}: {method}");
+        }
+        ann.get(&gateway, "tasks/get", json!({"taskId": id})).await;
+    }
+    gateway.close().await;
+}
+
+#[tokio::test]
+async fn an_address_is_of_whom_it_was_given_to() {
+    let server = |name: &'static str| {
+        crate::rig::scripted(name, move |call| {
+            let link = json!({"type": "resource_link", "uri": "x-given:1", "name": "given"});
+            let result = match call.method.as_str() {
+                "tools/list" => json!({"tools": [{"name": "give", "inputSchema": {"type": "object"}}]}),
+                "tools/call" => json!({"content": [link]}),
+                "resources/read" => json!({"contents": [{"uri": call.params.str("uri")?, "text": name}]}),
+                _ => return None,
+            };
+            Some(result.to_string())
+        })
+    };
+    let gateway = crate::rig::gateway([server("one"), server("two")]).await;
+    let [ann, other] = namesakes();
+    ann.get(&gateway, "tools/call", json!({"name": "one_give"})).await;
+    let refused = other.fails(&gateway, "resources/read", json!({"uri": "x-given:1"})).await;
+    assert_eq!(refused.symbol(), Symbol::ResourceNotFound);
+    other.get(&gateway, "tools/call", json!({"name": "two_give"})).await;
+    for (caller, whose) in [(&ann, "one"), (&other, "two")] {
+        let read = caller.get(&gateway, "resources/read", json!({"uri": "x-given:1"})).await;
+        assert_eq!(read["contents"][0]["text"], whose);
+    }
     gateway.close().await;
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tidegate_client::Target;
 use tidegate_edge::{Eras, http};
-use tidegate_gateway::{Gateway, Health, ServerSettings, Settings, Source};
+use tidegate_gateway::{EndpointSettings, Gateway, Health, ServerSettings, Settings, Source};
 use tidegate_protocol::{Error, Json, Limits, Method, Params, Revision};
 use tidegate_server::{Cx, Server, Tool};
 use tidegate_service::{Call, CallerId, Context, CorrelationId, Door, Principal, Reply};
@@ -36,6 +36,21 @@ pub(crate) async fn until(what: &str, is_so: impl AsyncFn() -> bool) {
 /// A configuration of these servers.
 pub(crate) fn settings(servers: impl IntoIterator<Item = ServerSettings>) -> Settings {
     Settings { servers: servers.into_iter().collect(), drain: PATIENCE, ..Settings::default() }
+}
+
+/// An endpoint that has everything.
+pub(crate) fn endpoint(name: &str) -> EndpointSettings {
+    EndpointSettings {
+        name: name.to_owned(),
+        path: format!("/{name}/mcp"),
+        servers: None,
+        tools: None,
+        prompts: None,
+        resources: None,
+        instructions: None,
+        mode: None,
+        audience: Vec::new(),
+    }
 }
 
 /// A gateway that has asked these servers what they offer.
@@ -176,6 +191,13 @@ pub(crate) fn person(subject: &str) -> Caller {
 }
 
 impl Caller {
+    /// The same person with the same client, at an endpoint.
+    pub(crate) fn at(&self, endpoint: &str) -> Caller {
+        let mut caller = self.clone();
+        caller.0.endpoint = Some(endpoint.into());
+        caller
+    }
+
     pub(crate) async fn ask(&self, door: &impl Door, method: &str, params: Value) -> Reply {
         let params = Params::parse(&params.into(), &Limits::default()).unwrap();
         let call = Call::new(Method::from_name(method), params, self.0.clone());

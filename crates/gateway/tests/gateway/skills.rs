@@ -5,6 +5,7 @@
 mod crossing;
 mod joined;
 mod library;
+mod selected;
 
 use std::collections::BTreeSet;
 

@@ -48,7 +48,9 @@ impl Rig {
         let server = |name: &str| server(name, &gate, &stopped);
         let old = serve(server("old"), Eras::Legacy, ([127, 0, 0, 1], 0).into()).await;
         let new = serve(server("new"), Eras::Modern, ([127, 0, 0, 1], 0).into()).await;
-        let gateway = gateway([door("here", server("here")), at("old", old.0), at("new", new.0)]).await;
+        let mut settings = settings([door("here", server("here")), at("old", old.0), at("new", new.0)]);
+        settings.endpoints = vec![endpoint("work"), endpoint("home")];
+        let gateway = started(settings).await;
         Rig { gateway, gate, stopped, _serving: vec![old, new] }
     }
 }
@@ -154,6 +156,36 @@ async fn a_modern_caller_gets_tasks_of_every_server() {
         ann.get(&rig.gateway, "tasks/cancel", json!({"taskId": long})).await;
         state(&ann, &rig, &long, "cancelled").await;
         until("its end", async || *rig.stopped.lock().unwrap() > before).await;
+    }
+    rig.gateway.close().await;
+}
+
+#[tokio::test]
+async fn a_task_is_unknown_at_other_endpoints() {
+    let rig = Rig::start().await;
+    let ann = knowing("ann");
+    for server in SERVERS {
+        let (work, home) = (ann.at("work"), ann.at("home"));
+        let id = begin(&work, &rig, &format!("{server}_must")).await["taskId"].clone();
+        state(&work, &rig, &id, "working").await;
+        for elsewhere in [&home, &ann] {
+            for method in ["tasks/get", "tasks/update", "tasks/cancel"] {
+                let params = json!({"taskId": id, "inputResponses": {}});
+                let error = elsewhere.fails(&rig.gateway, method, params).await;
+                assert_eq!(error.symbol(), Symbol::TaskNotFound, "{server}: {method}");
+            }
+            let wanted = json!({"notifications": {"taskIds": [id]}});
+            let Reply::Subscription(open) = elsewhere.ask(&rig.gateway, "subscriptions/listen", wanted).await
+            else {
+                panic!("{server}: refused")
+            };
+            let acknowledged: Value = open.acknowledged.to().unwrap();
+            assert_eq!(acknowledged["taskIds"].as_array().map_or(0, Vec::len), 0, "{server}: {acknowledged}");
+            open.events.close();
+        }
+        let id = begin(&ann, &rig, &format!("{server}_must")).await["taskId"].clone();
+        let error = work.fails(&rig.gateway, "tasks/get", json!({"taskId": id})).await;
+        assert_eq!(error.symbol(), Symbol::TaskNotFound, "{server}: of the default endpoint");
     }
     rig.gateway.close().await;
 }

@@ -74,7 +74,7 @@ fn gone() -> Error {
 }
 
 fn binding(call: &Call) -> Binding<'_> {
-    call.context.principal.binding(call.method.as_str(), digest_of(&call.params))
+    call.context.binding(call.method.as_str(), digest_of(&call.params))
 }
 
 /// Holds memories that are too large to travel. Bounded, per principal and in all; full is an error for whoever

@@ -107,7 +107,7 @@ pub(super) fn refused() -> Error {
 }
 
 fn binding(call: &Call) -> Binding<'_> {
-    call.context.principal.binding(call.method.as_str(), digest(["cursor"]))
+    call.context.binding(call.method.as_str(), digest(["cursor"]))
 }
 
 #[cfg(test)]

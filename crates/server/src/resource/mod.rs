@@ -295,13 +295,20 @@ pub struct ResourceTemplate {
     described: Described,
     reader: Option<Reader>,
     completers: Vec<(String, Completer)>,
+    listed: bool,
 }
 
 impl ResourceTemplate {
     /// A template that needs a reader.
     pub fn new(uri_template: impl Into<String>, name: impl Into<String>) -> ResourceTemplate {
         let described = Described { name: name.into(), ..Described::default() };
-        ResourceTemplate { at: uri_template.into(), described, reader: None, completers: Vec::new() }
+        ResourceTemplate {
+            at: uri_template.into(),
+            described,
+            reader: None,
+            completers: Vec::new(),
+            listed: true,
+        }
     }
 
     /// Reads the resource that the variables name.
@@ -328,6 +335,13 @@ impl ResourceTemplate {
         self
     }
 
+    /// Leaves the template out of lists. What it describes can be read and completed all the same: for another spelling
+    /// of an address that is listed already.
+    pub fn unlisted(mut self) -> ResourceTemplate {
+        self.listed = false;
+        self
+    }
+
     pub(crate) fn compile(self) -> Result<TemplateEntry, String> {
         let template = Template::parse(&self.at).map_err(|fault| fault.to_string())?;
         for (variable, _) in &self.completers {
@@ -341,6 +355,7 @@ impl ResourceTemplate {
             cache: self.described.cache,
             reader: self.reader.ok_or("it has no reader")?,
             completers: self.completers,
+            listed: self.listed,
             template,
         })
     }

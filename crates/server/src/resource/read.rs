@@ -32,6 +32,7 @@ pub(crate) struct TemplateEntry {
     pub(super) cache: Option<CacheHint>,
     pub(super) reader: Reader,
     pub(super) completers: Vec<(String, Completer)>,
+    pub(crate) listed: bool,
     pub(super) template: Template,
 }
 

@@ -60,7 +60,7 @@ fn create(cx: &Cx) -> Result<Arc<Task>, Error> {
         Some(ms) if !cx.revision().is_modern() => Duration::from_millis(ms).min(settings.max_ttl),
         _ => settings.ttl,
     };
-    core.tasks.create(&cx.call().context.principal, ttl, settings, &core.hub)
+    core.tasks.create(&cx.call().context, ttl, settings, &core.hub)
 }
 
 /// Runs the handler to its end, which may also be the task's.
@@ -129,7 +129,7 @@ fn named(core: &Core, call: &Call) -> Result<Arc<Task>, Error> {
         return Err(Error::invalid_params("\"taskId\" must be a string"));
     };
     // Somebody else's task does not exist.
-    core.tasks.find(&id, &call.context.principal).ok_or_else(|| {
+    core.tasks.find(&id, &call.context).ok_or_else(|| {
         Error::new(
             Symbol::TaskNotFound,
             "Task not found: it does not exist, has expired, or belongs to someone else",

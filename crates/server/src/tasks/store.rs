@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tidegate_protocol::{Error, Symbol};
-use tidegate_service::{Principal, epoch_ms};
+use tidegate_service::{ContextParts, epoch_ms};
 
 use super::task::Task;
 use crate::hub::Hub;
@@ -28,7 +28,7 @@ impl Store {
     /// A new task. It can be found before this returns.
     pub(super) fn create(
         &self,
-        owner: &Principal,
+        caller: &ContextParts,
         ttl: Duration,
         settings: &TaskSettings,
         hub: &Arc<Hub>,
@@ -39,7 +39,7 @@ impl Store {
             if tasks.len() >= settings.max_total {
                 return Some("The server has too many tasks");
             }
-            let own = tasks.values().filter(|task| task.owner == *owner).count();
+            let own = tasks.values().filter(|task| task.owner == caller.principal).count();
             (own >= settings.max_per_principal).then_some("You have too many tasks")
         };
         // Looking for expired ones is work for all; it is done when there is a need or a chance.
@@ -50,22 +50,16 @@ impl Store {
             let message = format!("{reason}: wait until some have expired");
             return Err(Error::new(Symbol::RateLimited, message));
         }
-        let task = Arc::new(Task::new(
-            owner.clone(),
-            now,
-            ttl,
-            settings.poll_interval,
-            hub.clone(),
-            self.held.clone(),
-        ));
+        let task =
+            Arc::new(Task::new(caller, now, ttl, settings.poll_interval, hub.clone(), self.held.clone()));
         tasks.insert(task.id().to_owned(), task.clone());
         Ok(task)
     }
 
     /// The task with this id, for its owner only.
-    pub(crate) fn find(&self, id: &str, owner: &Principal) -> Option<Arc<Task>> {
+    pub(crate) fn find(&self, id: &str, caller: &ContextParts) -> Option<Arc<Task>> {
         let mut tasks = self.tasks();
-        let task = tasks.get(id).filter(|task| task.owner == *owner)?.clone();
+        let task = tasks.get(id).filter(|task| task.is_of(caller))?.clone();
         if task.is_expired(epoch_ms()) {
             tasks.remove(id);
             return None;

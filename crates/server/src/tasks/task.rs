@@ -10,7 +10,7 @@ use bytestring::ByteString;
 use serde_json::Value;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Error, Json};
-use tidegate_service::{Notice, Principal, Question, epoch_ms, rfc3339_ms};
+use tidegate_service::{ContextParts, Notice, Principal, Question, epoch_ms, rfc3339_ms};
 use tokio_util::sync::CancellationToken;
 
 use crate::hub::Hub;
@@ -22,6 +22,8 @@ use tidegate_service::random;
 pub(crate) struct Task {
     id: ByteString,
     pub(super) owner: Principal,
+    /// The endpoint at which it was made. At others it is not there.
+    endpoint: Option<Arc<str>>,
     created_ms: u64,
     ttl: Duration,
     poll_interval: Duration,
@@ -71,7 +73,7 @@ struct Open {
 
 impl Task {
     pub(super) fn new(
-        owner: Principal,
+        caller: &ContextParts,
         now: u64,
         ttl: Duration,
         poll_interval: Duration,
@@ -81,7 +83,8 @@ impl Task {
         Task {
             // SEP-2663, Security Implications: the id may be all that protects a task.
             id: hex(&random::<16>()).into(),
-            owner,
+            owner: caller.principal.clone(),
+            endpoint: caller.endpoint.clone(),
             created_ms: now,
             ttl,
             poll_interval,
@@ -97,6 +100,11 @@ impl Task {
                 keys: HashSet::new(),
             }),
         }
+    }
+
+    /// Whether it is the task of whoever makes a call.
+    pub(super) fn is_of(&self, caller: &ContextParts) -> bool {
+        self.owner == caller.principal && self.endpoint == caller.endpoint
     }
 
     pub(crate) fn id(&self) -> &str {

@@ -29,6 +29,12 @@ fn prepare(core: &Arc<Core>, call: Call) -> Result<Started, Error> {
         return Err(Error::invalid_params("\"name\" must be a string"));
     };
     let Some(tool) = find(core, &name, &call) else { return unknown(core, &name, &call) };
+    if let Err(error) = core.admit(&call) {
+        return match error.is_protocol() {
+            true => Err(error.into_error()),
+            false => Ok(Started::tool_failed(failure(core, &tool, &call, error.error()))),
+        };
+    }
     let arguments = tool.arguments(&call.params)?;
     if let Some(headers) = &call.context.param_headers {
         tool.headers.check(Some(&arguments), |name| headers.get(name))?;

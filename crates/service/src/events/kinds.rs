@@ -171,3 +171,25 @@ pub struct StatisticsDue<'a> {
     /// Whether the process ends with this.
     pub is_final: bool,
 }
+
+/// A credential was refused, or there was none where one is needed. Nothing of it is in here.
+#[derive(Debug, Clone, Copy)]
+pub struct LoginRefused<'a> {
+    /// Why, in a word: `expired`, `bad_signature`, `unknown_key`.
+    pub reason: &'a str,
+    /// The endpoint that was called; `None` for the default one.
+    pub endpoint: Option<&'a str>,
+    /// Where the request came from, if that is known.
+    pub address: Option<std::net::IpAddr>,
+    /// Whether there were so many lately that this one gets no line of its own in the log.
+    pub is_one_of_many: bool,
+}
+
+/// Many credentials were refused in a short time: those that got no line of their own.
+#[derive(Debug, Clone, Copy)]
+pub struct LoginsRefused<'a> {
+    /// How many.
+    pub count: u64,
+    /// Why, and how many for each reason: `expired 12, bad_signature 3`.
+    pub reasons: &'a str,
+}

@@ -73,6 +73,16 @@ impl Recorder for LogRecorder {
                     _ => tracing::info!(breaker, %from, %to, "the circuit breaker changed its state"),
                 }
             }
+            Event::LoginRefused(it) if it.is_one_of_many => {}
+            Event::LoginRefused(it) => tracing::warn!(
+                reason = it.reason,
+                endpoint = it.endpoint,
+                address = it.address.map(tracing::field::display),
+                "a login was refused"
+            ),
+            Event::LoginsRefused(it) => {
+                tracing::warn!(count = it.count, "{} more logins were refused: {}", it.count, it.reasons)
+            }
             Event::ServerConnected(it) => tracing::info!(
                 target: CONNECTED,
                 server = it.server,

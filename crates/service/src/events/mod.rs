@@ -38,8 +38,8 @@ pub(crate) use call::Observing;
 pub use call::{CallEnded, Outcome};
 pub use kinds::{
     CallAbandoned, CallFailed, CallRetried, CallTimedOut, CircuitChanged, EraChanged, HandlerFailed,
-    HandlerPanicked, ResultTooLarge, ServerConnected, ServerLeft, ServerStateChanged, ServersReady,
-    SessionExpired, StatisticsDue, ToolFailed,
+    HandlerPanicked, LoginRefused, LoginsRefused, ResultTooLarge, ServerConnected, ServerLeft,
+    ServerStateChanged, ServersReady, SessionExpired, StatisticsDue, ToolFailed,
 };
 pub use log::LogRecorder;
 
@@ -65,6 +65,8 @@ pub enum Event<'a> {
     EraChanged(EraChanged<'a>),
     ServersReady(ServersReady<'a>),
     StatisticsDue(StatisticsDue<'a>),
+    LoginRefused(LoginRefused<'a>),
+    LoginsRefused(LoginsRefused<'a>),
 }
 
 /// Of what kind an event is, for recorders that want only some.
@@ -89,10 +91,12 @@ pub enum Kind {
     EraChanged,
     ServersReady,
     StatisticsDue,
+    LoginRefused,
+    LoginsRefused,
 }
 
 impl Kind {
-    const ALL: [Kind; 17] = [
+    const ALL: [Kind; 19] = [
         Kind::CallEnded,
         Kind::CallFailed,
         Kind::CallTimedOut,
@@ -110,6 +114,8 @@ impl Kind {
         Kind::EraChanged,
         Kind::ServersReady,
         Kind::StatisticsDue,
+        Kind::LoginRefused,
+        Kind::LoginsRefused,
     ];
 
     const fn bit(self) -> u32 {
@@ -138,6 +144,8 @@ impl Event<'_> {
             Event::EraChanged(_) => Kind::EraChanged,
             Event::ServersReady(_) => Kind::ServersReady,
             Event::StatisticsDue(_) => Kind::StatisticsDue,
+            Event::LoginRefused(_) => Kind::LoginRefused,
+            Event::LoginsRefused(_) => Kind::LoginsRefused,
         }
     }
 }

@@ -64,7 +64,7 @@ impl Address {
             [plain] => Ok(Address::Plain(name(plain)?)),
             ["system", system] => Ok(Address::System(name(system)?)),
             ["user", owner, own] => {
-                check::user(field, owner).map_err(|_| wrong(&format!("{owner:?} is not a user name")))?;
+                check::owner(field, owner).map_err(|_| wrong(&format!("{owner:?} is not a user name")))?;
                 Ok(Address::User { owner: owner.to_owned(), name: name(own)? })
             }
             _ => Err(wrong("is not the URI of an agent")),

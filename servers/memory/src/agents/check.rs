@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 use tidegate_service::schema::Schema;
 
 use super::agentlet::Named;
+use super::owner::{MARK, MARKED};
 use crate::error::{Fault, Result};
 use crate::models::answer;
 
@@ -60,6 +61,21 @@ pub(crate) fn user(field: &str, name: &str) -> Result<()> {
             Err(Fault::input(field, "must consist of letters, digits and any of - _ . @ + : |"))
         }
         _ => Ok(()),
+    }
+}
+
+/// Somebody as they stand in an address: a user, or one who is told from others of the same name.
+pub(crate) fn owner(field: &str, name: &str) -> Result<()> {
+    match name.rsplit_once(MARK) {
+        // A name of which nothing is left that fits is empty.
+        Some((name, mark)) if mark.len() == MARKED && mark.bytes().all(|b| b.is_ascii_alphanumeric()) => {
+            if name.is_empty() {
+                Ok(())
+            } else {
+                user(field, name)
+            }
+        }
+        _ => user(field, name),
     }
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod address;
 pub(crate) mod agentlet;
 pub(crate) mod check;
 pub(crate) mod index;
+pub(crate) mod owner;
 pub(crate) mod repository;
 pub(crate) mod sessions;
 pub(crate) mod system;

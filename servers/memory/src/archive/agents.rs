@@ -38,7 +38,7 @@ pub(crate) fn write(view: &mut View<'_>, to: &mut ArchiveWriter) -> Result<()> {
 impl AgentVersion {
     pub(crate) fn put(self, change: &mut Change<'_>, numbers: &mut RowNumbers) -> Result<()> {
         let agent = Agent::read(&self.agentlet)?;
-        check::user("owner", &self.owner)?;
+        check::owner("owner", &self.owner)?;
         let name = agent.name.to_lowercase();
         numbers.require_unique(&self.row, || format!("the agent {name:?} of {:?}", self.owner))?;
         numbers.require_unique(&self.row, || format!("the agent with the key {}", self.key))?;

@@ -28,6 +28,7 @@ pub(super) fn opened(settings: &MemorySettings, host: Host) -> Result<Opened, Er
         errors: host.errors,
         listed: if settings.all_tools { Listed::All } else { Listed::Core },
         tools: host.tools,
+        is_authenticated: host.is_authenticated,
         folders: settings.folders.clone(),
         allow_private_addresses: settings.private_addresses,
         max_tenants: settings.max_tenants,
@@ -36,6 +37,7 @@ pub(super) fn opened(settings: &MemorySettings, host: Host) -> Result<Opened, Er
         agents,
         ..MemoryServerSettings::default()
     };
+    warn(settings, host.is_authenticated);
     // Last, so that nothing has to be closed again.
     let store = settings.place()?.open()?;
     let door = crate::server::server_with(store.clone(), server).bare();
@@ -43,6 +45,20 @@ pub(super) fn opened(settings: &MemorySettings, host: Host) -> Result<Opened, Er
         let store = store.clone();
         async move { store.close().await }
     }))
+}
+
+/// Tells the operator what callers from elsewhere get at on this machine, because the configuration says so.
+fn warn(settings: &MemorySettings, is_authenticated: bool) {
+    if !is_authenticated {
+        return;
+    }
+    for folder in &settings.folders {
+        let folder = folder.display();
+        tracing::warn!(%folder, "every authenticated caller, whatever their tenant, can ingest files of this folder");
+    }
+    if settings.private_addresses {
+        tracing::warn!("every authenticated caller can ingest pages of this machine and its network");
+    }
 }
 
 /// What makes vectors of texts, if anything does.

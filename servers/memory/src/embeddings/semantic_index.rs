@@ -28,6 +28,9 @@ const REMEMBERED: usize = 128;
 /// What is longer is not remembered, in bytes.
 const LONG: usize = 10_000;
 
+/// What is said while a service that failed is not asked.
+const PAUSED: &str = "The embedding service failed a moment ago and is not asked again yet";
+
 /// Finds by meaning. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct SemanticIndex(Arc<SemanticState>);
@@ -38,9 +41,18 @@ struct SemanticState {
     store: Store,
     text_of: TextOfPage,
     indexes: Mutex<HashMap<Arc<str>, CachedIndex>>,
-    asked: Mutex<VecDeque<(String, Arc<[f32]>)>>,
+    /// The vectors of questions that were asked lately, and whose questions those were: how quickly one is answered tells
+    /// nobody what others have asked.
+    asked: Mutex<VecDeque<Question>>,
     failed: Mutex<Option<(Instant, Fault)>>,
     worker: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// A question that was asked lately.
+struct Question {
+    tenant: Arc<str>,
+    text: String,
+    vector: Arc<[f32]>,
 }
 
 /// An index, and when it was last used.
@@ -102,7 +114,7 @@ impl SemanticIndex {
         limit: usize,
     ) -> Result<Vec<Hit>> {
         self.start();
-        let query = self.vector(text).await?;
+        let query = self.vector(memory.tenant(), text).await?;
         if query.iter().all(|number| *number == 0.0) {
             // No word of it says anything to the model.
             return Ok(Vec::new());
@@ -162,7 +174,7 @@ impl SemanticIndex {
         text: &str,
         pages: Vec<i64>,
     ) -> Result<HashMap<i64, f64>> {
-        let (query, model) = (self.vector(text).await?, self.model().clone());
+        let (query, model) = (self.vector(memory.tenant(), text).await?, self.model().clone());
         memory
             .view(move |view| {
                 let mut similar = HashMap::new();
@@ -194,10 +206,10 @@ impl SemanticIndex {
         Ok(())
     }
 
-    /// The vector of a question.
-    async fn vector(&self, text: &str) -> Result<Arc<[f32]>> {
-        let known =
-            lock(&self.0.asked).iter().find(|(asked, _)| asked == text).map(|(_, vector)| vector.clone());
+    /// The vector of a tenant's question.
+    async fn vector(&self, tenant: &Arc<str>, text: &str) -> Result<Arc<[f32]>> {
+        let is_this = |asked: &&Question| asked.tenant == *tenant && asked.text == text;
+        let known = lock(&self.0.asked).iter().find(is_this).map(|asked| asked.vector.clone());
         if let Some(vector) = known {
             return Ok(vector);
         }
@@ -208,10 +220,13 @@ impl SemanticIndex {
         let vector: Arc<[f32]> = match made {
             Ok(mut vectors) => vectors.pop().unwrap_or_default().into(),
             Err(fault) => {
+                // What is wrong with this text is nobody else's trouble, and what is said of it nobody else's business.
+                if fault.code != Code::InvalidInput {
+                    let later = Fault::new(Code::Outside, PAUSED);
+                    *lock(&self.0.failed) = Some((Instant::now(), later));
+                }
                 // Whatever it is about, the question can still be answered by words.
-                let fault = Fault { code: Code::Outside, ..fault };
-                *lock(&self.0.failed) = Some((Instant::now(), fault.clone()));
-                return Err(fault);
+                return Err(Fault { code: Code::Outside, ..fault });
             }
         };
         if text.len() > LONG {
@@ -219,7 +234,8 @@ impl SemanticIndex {
         }
         let mut asked = lock(&self.0.asked);
         asked.truncate(REMEMBERED - 1);
-        asked.push_front((text.to_owned(), vector.clone()));
+        let (tenant, text) = (tenant.clone(), text.to_owned());
+        asked.push_front(Question { tenant, text, vector: vector.clone() });
         Ok(vector)
     }
 

@@ -13,7 +13,7 @@ pub(crate) mod tools;
 
 use std::sync::Arc;
 
-use tidegate_server::{Server, ServerDoor};
+use tidegate_server::{Server, ServerDoor, ToolError};
 
 use settings::{Listed, MemoryServerSettings};
 use state::ServerState;
@@ -55,12 +55,16 @@ pub fn server_with(store: Store, settings: MemoryServerSettings) -> ServerDoor {
         Listed::All => server,
     };
     let door = prompts::add(server, &state).build();
-    notices::begin(&state.store, &door.handle());
+    notices::begin(&state.store, &door.handle(), state.settings.is_authenticated);
     door
 }
 
-/// All tools and resources: what clients use, and agents that are asked.
+/// All tools and resources: what clients use, and agents that are asked. Whoever calls, the same is asked of them first.
 fn own_tools(server: Server, state: &ServerState) -> Server {
+    let is_authenticated = state.settings.is_authenticated;
+    let server = server
+        .admit(move |call| tenant::gate(call, is_authenticated).map_err(ToolError::from))
+        .may_watch(move |principal, uri| tenant::may_watch(principal, uri, is_authenticated));
     let server = tools::add_graph(server, state);
     let server = tools::add_documents(server, state);
     let server = resources::add_documents(server, state);

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use tidegate_server::Cx;
+use tidegate_protocol::Object;
+use tidegate_server::{Cx, Principal};
 use tidegate_service::CorrelationId;
 
 use super::settings::Bounds;
@@ -24,8 +25,12 @@ pub(crate) const DEPTH_META: &str = "dev.tidegate/agent-depth";
 
 /// How deep in agents that ask agents a call is.
 pub(crate) fn depth(cx: &Cx) -> u64 {
-    let said = cx.meta().and_then(|meta| meta.json(DEPTH_META)?.to::<u64>().ok());
-    said.unwrap_or_default()
+    cx.meta().map_or(0, depth_in)
+}
+
+/// The same, as the `_meta` of the call says it.
+pub(crate) fn depth_in(meta: &Object) -> u64 {
+    meta.json(DEPTH_META).and_then(|said| said.to::<u64>().ok()).unwrap_or_default()
 }
 
 /// The questions that are being worked on, by what their calls are known by.
@@ -37,6 +42,8 @@ pub(crate) struct Runs(Arc<Mutex<HashMap<String, Arc<Budget>>>>);
 pub(crate) struct Budget {
     steps: usize,
     tokens: u64,
+    /// Who asked the first question.
+    whose: Principal,
     spent: Mutex<Spent>,
 }
 
@@ -55,8 +62,14 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Budget {
-    fn new(bounds: &Bounds) -> Budget {
-        Budget { steps: bounds.steps.max(1), tokens: bounds.tokens, spent: Mutex::default() }
+    fn new(bounds: &Bounds, whose: &Principal) -> Budget {
+        let (steps, tokens) = (bounds.steps.max(1), bounds.tokens);
+        Budget { steps, tokens, whose: whose.clone(), spent: Mutex::default() }
+    }
+
+    /// Whether whoever calls is the one who asked. Where nobody is known, agents are in the tenant that was chosen.
+    fn is_of(&self, caller: &Principal) -> bool {
+        self.whose == *caller || self.whose == Principal::default() && caller.subject.is_none()
     }
 
     /// Notes what was used.
@@ -90,13 +103,14 @@ pub(crate) struct BudgetShare {
 }
 
 impl Runs {
-    /// A place in the budget of the question that a call belongs to, or in one of its own.
+    /// A place in the budget of the question that a call belongs to, or in one of its own. Nobody gets into somebody else's
+    /// by knowing its name.
     pub(crate) fn share(&self, cx: &Cx, bounds: &Bounds) -> Result<BudgetShare> {
         let said = cx.meta().and_then(|meta| Some(meta.str(RUN_META)?.into_owned()));
         let known = said.and_then(|run| Some((locked(&self.0).get(&run)?.clone(), run)));
-        match known {
+        match known.filter(|(budget, _)| budget.is_of(cx.principal())) {
             Some((budget, run)) => self.joined(budget, run),
-            None => Ok(self.own(bounds)),
+            None => Ok(self.own(bounds, cx.principal())),
         }
     }
 
@@ -115,8 +129,8 @@ impl Runs {
         Ok(BudgetShare { budget, run, kept: AtomicBool::new(true), runs: None })
     }
 
-    fn own(&self, bounds: &Bounds) -> BudgetShare {
-        let budget = Arc::new(Budget::new(bounds));
+    fn own(&self, bounds: &Bounds, whose: &Principal) -> BudgetShare {
+        let budget = Arc::new(Budget::new(bounds, whose));
         locked(&budget.spent).kept = 1;
         let run = CorrelationId::new().to_string();
         locked(&self.0).insert(run.clone(), budget.clone());
@@ -170,7 +184,7 @@ mod tests {
     fn the_last_step_is_for_the_answer() {
         let bounds = Bounds { steps: 3, ..Bounds::default() };
         let runs = Runs::default();
-        let share = runs.own(&bounds);
+        let share = runs.own(&bounds, &Principal::default());
         let other = runs.joined(share.budget.clone(), share.run.clone()).unwrap();
         assert_eq!([share.step(), share.step()], [true, false], "the third is for the other's answer");
         assert!(runs.joined(share.budget.clone(), share.run.clone()).is_err());

@@ -11,6 +11,7 @@ use crate::models::Models;
 use crate::texts::MAX_BYTES;
 
 /// What the memory can be told about where it runs.
+#[derive(Default)]
 #[non_exhaustive]
 pub struct MemoryServerSettings {
     /// Which tools are listed. Every tool can be called all the same.
@@ -23,10 +24,10 @@ pub struct MemoryServerSettings {
     pub max_document_bytes: Option<usize>,
     /// How many tenants may have a memory, besides the usual one: 1000 if nothing is said.
     pub max_tenants: Option<usize>,
-    /// Whether the schemas of tools have the argument `tenant_id`, which is how callers choose a tenant where nobody has to
-    /// say who they are. `true` if nothing is said. Without it the argument is still taken, and callers that are known can
-    /// only repeat their own tenant.
-    pub tenants_by_argument: bool,
+    /// Whether every caller is authenticated, but for the user of this machine. Then nobody chooses a tenant or a user:
+    /// `tenant_id` and `user_id` are not listed, and whoever sends them can only repeat their own. `false` if nothing is
+    /// said; callers that are known can only repeat their own tenant in any case.
+    pub is_authenticated: bool,
     /// Whether pages may also be fetched from this machine and its network. Only for a server whose callers may see
     /// everything there.
     pub allow_private_addresses: bool,
@@ -38,24 +39,6 @@ pub struct MemoryServerSettings {
     pub errors: Profile,
     /// What makes vectors of texts, so that what means the same is found. Without it, search goes by words.
     pub embeddings: Option<Embedder>,
-}
-
-impl Default for MemoryServerSettings {
-    fn default() -> MemoryServerSettings {
-        MemoryServerSettings {
-            listed: Listed::default(),
-            tools: None,
-            folders: Vec::new(),
-            max_document_bytes: None,
-            max_tenants: None,
-            tenants_by_argument: true,
-            allow_private_addresses: false,
-            models: Models::default(),
-            agents: Bounds::default(),
-            errors: Profile::default(),
-            embeddings: None,
-        }
-    }
 }
 
 impl MemoryServerSettings {

@@ -39,7 +39,8 @@ impl ServerState {
         }
         let client = cx.client_info().and_then(|info| info.to::<serde_json::Value>().ok());
         let name = client.as_ref().and_then(|info| info["name"].as_str());
-        match principal.subject.as_deref().or(name) {
+        // Whom a change is from is told as exactly as it is known.
+        match tenant::user_key(principal).as_deref().or(name) {
             Some(who) => memory.by(who),
             None => memory,
         }

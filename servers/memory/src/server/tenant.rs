@@ -2,18 +2,23 @@
 //!
 //! A call names its tenant as `tenant_id`: in the arguments of a tool, in the query of a URI
 //! (`memory://knowledge-graph?tenant_id=acme`), or in `_meta`. It never leads an authenticated caller to somebody else's
-//! memory: then it may only repeat what is known.
+//! memory: then it may only repeat what is known, and [`gate`] refuses everything else in one sentence, which says nothing
+//! of which tenants there are.
 
-use tidegate_protocol::meta;
+use tidegate_protocol::{Json, Object, meta};
 use tidegate_server::{Cx, Principal};
+use tidegate_service::Call;
 
-use super::runs::depth;
+use super::runs::{depth, depth_in};
+use crate::agents::owner;
 use crate::error::{Fault, Result};
 use crate::store::{DEFAULT_TENANT, TENANT_PREFIX, tenant_key};
-use crate::uri::{TENANT_NAMES, USER_NAMES, in_query};
+use crate::uri::{TENANT_NAMES, USER_NAMES, all_in_query, in_query, is_own_scheme};
 
 /// Longest name of a tenant, in characters.
 const MAX_NAME: usize = 200;
+/// Longest argument that may be an address, in bytes as it is written.
+const MAX_URI: usize = 8 * 1024;
 
 /// How the memory of a person who has no tenant is called.
 const SUBJECT: &str = "subject:";
@@ -32,6 +37,11 @@ pub(crate) fn tenant_of(principal: &Principal) -> String {
         },
         (None, None) => DEFAULT_TENANT.to_owned(),
     }
+}
+
+/// Who somebody is among the users of a memory, if that is known: the same subject of the same issuer.
+pub(crate) fn user_key(principal: &Principal) -> Option<String> {
+    Some(owner::of(principal.issuer.as_deref(), principal.subject.as_deref()?))
 }
 
 /// Those who use a memory, if they are clients of a server.
@@ -82,7 +92,7 @@ pub(crate) fn user(cx: &Cx) -> Option<String> {
 /// What a call has under these names, wherever it may: the first is what counts. `None` stands for what is no text.
 fn named(cx: &Cx, names: &[&str], in_meta: &str) -> Vec<Option<String>> {
     let mut found = Vec::new();
-    let mut look = |object: &tidegate_protocol::Object, names: &mut dyn Iterator<Item = &str>| {
+    let mut look = |object: &Object, names: &mut dyn Iterator<Item = &str>| {
         for name in names {
             match object.get(name) {
                 None | Some("null") => {}
@@ -112,12 +122,16 @@ pub(crate) fn name_of(key: &str) -> Option<&str> {
     key.strip_prefix(TENANT_PREFIX)
 }
 
-/// Refuses a call that names a tenant which is not the caller's own, or no possible tenant, or two.
+/// Refuses a call of somebody who is not authenticated if it names no possible tenant, or two. What others may name is
+/// settled by then, see [`gate`].
 pub(crate) fn admit(cx: &Cx) -> Result<()> {
+    if is_known(cx.principal()) {
+        return Ok(());
+    }
     let mut first: Option<String> = None;
     for given in named(cx, &TENANT_NAMES, meta::TENANT) {
         let Some(given) = given else { return Err(Fault::input("tenant_id", "must be a string")) };
-        check(cx.principal(), Some(&given))?;
+        check(&given)?;
         match &first {
             _ if given.is_empty() => {}
             Some(first) if *first != given => {
@@ -130,28 +144,121 @@ pub(crate) fn admit(cx: &Cx) -> Result<()> {
     Ok(())
 }
 
-/// Refuses one name for these reasons.
-pub(crate) fn check(principal: &Principal, given: Option<&str>) -> Result<()> {
-    let Some(given) = given.filter(|given| !given.is_empty()) else { return Ok(()) };
-    let own = match (&principal.tenant, &principal.subject) {
-        (Some(tenant), _) => &**tenant,
-        (None, Some(subject)) if given != DEFAULT_TENANT => &**subject,
-        (None, Some(_)) => return Ok(()),
-        (None, None) if given.trim().is_empty() => {
-            return Err(Fault::input("tenant_id", "must not be blank"));
+/// Refuses what cannot be the name of a tenant.
+fn check(given: &str) -> Result<()> {
+    if !given.is_empty() && given.trim().is_empty() {
+        return Err(Fault::input("tenant_id", "must not be blank"));
+    }
+    if given.chars().count() > MAX_NAME || given.chars().any(char::is_control) {
+        let reason = format!("must be one line of at most {MAX_NAME} characters");
+        return Err(Fault::input("tenant_id", reason));
+    }
+    Ok(())
+}
+
+/// Refuses a call that names a tenant or a user which is not the caller's own, before anything else looks at it and
+/// whatever it wants. If every caller `is_authenticated`, that goes for those who are not known, too: the user of this
+/// machine has the default tenant and no other.
+pub(crate) fn gate(call: &Call, is_authenticated: bool) -> Result<()> {
+    let principal = &call.context.principal;
+    if !is_authenticated && !is_known(principal) {
+        return Ok(());
+    }
+    let params = call.params.object();
+    let arguments = params.object("arguments").or_else(|| params.object("context")?.object("arguments"));
+    if let Some(arguments) = &arguments {
+        for (at, member) in arguments.members().enumerate() {
+            let value = || arguments.json_at(at);
+            // Arguments may be spelled in more than one way.
+            let name = match spelling(&member.name).as_str() {
+                "tenantid" => TENANT_NAMES[0],
+                "userid" => USER_NAMES[0],
+                _ => {
+                    // The address of something, which may name a tenant.
+                    if member.value.len() <= MAX_URI
+                        && let Some(uri) = value().and_then(text).filter(|text| is_own_scheme(text.trim()))
+                    {
+                        check_uri(principal, uri.trim())?;
+                    }
+                    continue;
+                }
+            };
+            check_value(principal, name, value())?;
         }
-        (None, None) if given.chars().count() > MAX_NAME || given.chars().any(char::is_control) => {
-            let reason = format!("must be one line of at most {MAX_NAME} characters");
-            return Err(Fault::input("tenant_id", reason));
+    }
+    // What an agent that was asked in a tenant that somebody chose looks into is settled: see `named`.
+    if principal.subject.is_none() && call.params.meta().is_some_and(|meta| depth_in(meta) > 0) {
+        return Ok(());
+    }
+    if let Some(meta) = call.params.meta() {
+        for name in TENANT_NAMES.into_iter().chain([meta::TENANT]) {
+            check_value(principal, TENANT_NAMES[0], meta.json(name))?;
         }
-        (None, None) => return Ok(()),
-    };
-    match given == own {
-        true => Ok(()),
-        false => Err(Fault::input(
-            "tenant_id",
-            format!("Access denied: it must be your own tenant, {own:?}. Leave it out to use that one"),
-        )),
+        for name in USER_NAMES {
+            check_value(principal, name, meta.json(name))?;
+        }
+    }
+    let completed = params.object("ref");
+    let uris = [params.str("uri"), completed.as_ref().and_then(|completed| completed.str("uri"))];
+    uris.iter().flatten().try_for_each(|uri| check_uri(principal, uri))
+}
+
+/// Whether somebody may watch what is at a URI: one that names no tenant, or their own.
+pub(crate) fn may_watch(principal: &Principal, uri: &str, is_authenticated: bool) -> bool {
+    !is_authenticated && !is_known(principal) || check_uri(principal, uri).is_ok()
+}
+
+/// What is common to all spellings of an argument's name.
+fn spelling(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+fn text(value: Json) -> Option<String> {
+    value.to::<String>().ok()
+}
+
+/// Refuses a URI whose query names somebody else.
+fn check_uri(principal: &Principal, uri: &str) -> Result<()> {
+    for (name, value) in all_in_query(uri) {
+        check_name(principal, name, Some(&value))?;
+    }
+    Ok(())
+}
+
+/// Refuses what is given under a name, if it names somebody else. Nothing and an empty text name nobody.
+fn check_value(principal: &Principal, name: &str, given: Option<Json>) -> Result<()> {
+    match given {
+        Some(given) if given.as_str() != "null" => check_name(principal, name, text(given).as_deref()),
+        _ => Ok(()),
+    }
+}
+
+/// The same for a text; `None` is something else.
+fn check_name(principal: &Principal, name: &str, given: Option<&str>) -> Result<()> {
+    if given == Some("") {
+        return Ok(());
+    }
+    if TENANT_NAMES.contains(&name) {
+        return match given.is_some_and(|given| is_own(principal, given)) {
+            true => Ok(()),
+            false => Err(Fault::foreign_tenant()),
+        };
+    }
+    match &principal.subject {
+        Some(subject) if USER_NAMES.contains(&name) => {
+            let is_own = |given: &str| *given == **subject || user_key(principal).as_deref() == Some(given);
+            if given.is_some_and(is_own) { Ok(()) } else { Err(Fault::foreign_user()) }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether this is what the tenant of somebody is called, to the letter.
+fn is_own(principal: &Principal, given: &str) -> bool {
+    match (&principal.tenant, &principal.subject) {
+        (Some(tenant), _) => given == &**tenant,
+        (None, Some(subject)) => given == &**subject || given == DEFAULT_TENANT,
+        (None, None) => given == DEFAULT_TENANT,
     }
 }
 
@@ -170,11 +277,18 @@ mod tests {
             tenant: tenant.map(Into::into),
             issuer: None,
         };
+        for (given, fine) in
+            [("acme", true), ("", true), (" ", false), ("a\nb", false), (&*"x".repeat(201), false)]
+        {
+            assert_eq!(check(given).is_ok(), fine, "{given:?}");
+        }
         for (who, given, fine) in [
-            (principal(None, None), "acme", true),
-            (principal(None, None), "", true),
-            (principal(None, None), " ", false),
-            (principal(None, None), "a\nb", false),
+            (principal(None, None), "acme", false),
+            (principal(None, None), "default", true),
+            (principal(None, Some("acme")), "", true),
+            (principal(None, Some("acme")), "Acme", false),
+            (principal(None, Some("acme")), "acme ", false),
+            (principal(None, Some("acme")), "аcme", false),
             (principal(None, Some("acme")), "acme", true),
             (principal(None, Some("acme")), "default", false),
             (principal(Some("ann"), Some("acme")), "ann", false),
@@ -182,8 +296,9 @@ mod tests {
             (principal(Some("ann"), None), "default", true),
             (principal(Some("ann"), None), "acme", false),
         ] {
-            assert_eq!(check(&who, Some(given)).is_ok(), fine, "{who:?} {given:?}");
-            assert!(check(&who, None).is_ok());
+            let refused = check_name(&who, "tenant_id", Some(given)).err();
+            assert_eq!(refused, (!fine).then(Fault::foreign_tenant), "{who:?} {given:?}");
+            assert_eq!(check_name(&who, "tenant_id", None), Err(Fault::foreign_tenant()), "no text");
         }
     }
 

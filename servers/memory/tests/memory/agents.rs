@@ -5,6 +5,7 @@ use tidegate_protocol::{Method, Symbol};
 use tidegate_server::ServerDoor;
 
 use crate::rig::{Folder, ask, call_as, refused, request};
+use crate::tenants::FOREIGN;
 
 fn greeter() -> Value {
     json!({
@@ -142,7 +143,7 @@ async fn tenants_have_their_own() {
     let tenant = json!({"tenant_id": mine["tenant_id"]});
     for (tool, arguments) in [("create_agent", &mine), ("list_agents", &tenant), ("list_sessions", &tenant)] {
         let said = sentence(&memory, Some("other"), tool, arguments.clone()).await;
-        assert!(said.contains("tenant_id: Access denied"), "{said}");
+        assert_eq!(said, FOREIGN);
     }
     let theirs = call_as(&memory, Some("other"), "list_agents", json!({"tenant_id": "other"})).await;
     assert_eq!(theirs["structuredContent"]["count"], 6);
@@ -150,7 +151,7 @@ async fn tenants_have_their_own() {
     let forged = json!({"user_id": "bob"});
     assert_eq!(
         sentence(&memory, Some("~ann"), "list_agents", forged).await,
-        "user_id: must be your own user id"
+        "user_id: must be your own. Leave it out: it follows from who you are"
     );
 }
 

@@ -11,6 +11,7 @@ mod files;
 mod finding;
 mod graph;
 mod ingest;
+mod isolation;
 mod kill;
 mod knowledge;
 mod lending;

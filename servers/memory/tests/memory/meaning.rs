@@ -234,7 +234,7 @@ async fn service(broken: Arc<AtomicUsize>, dimensions: Arc<AtomicUsize>) -> Stri
     let (base, _) = serve(move |_, (_, body)| {
         let body: Value = serde_json::from_str(body).unwrap();
         if broken.load(Ordering::SeqCst) > 0 {
-            return (400, String::new(), br#"{"error":{"message":"out of order"}}"#.to_vec());
+            return (403, String::new(), br#"{"error":{"message":"out of order"}}"#.to_vec());
         }
         let vector = |text: &Value| {
             let text = text.as_str().unwrap().to_lowercase();
@@ -248,7 +248,8 @@ async fn service(broken: Arc<AtomicUsize>, dimensions: Arc<AtomicUsize>) -> Stri
         };
         // One text is not to its taste.
         if body["input"].as_array().unwrap().iter().any(|text| text.as_str().unwrap().contains("poison")) {
-            return (400, String::new(), br#"{"error":{"message":"refused"}}"#.to_vec());
+            let said = json!({"error": {"message": format!("refused: {}", body["input"])}});
+            return (400, String::new(), said.to_string().into_bytes());
         }
         let data: Vec<Value> =
             body["input"].as_array().unwrap().iter().map(|text| json!({"embedding": vector(text)})).collect();
@@ -256,6 +257,34 @@ async fn service(broken: Arc<AtomicUsize>, dimensions: Arc<AtomicUsize>) -> Stri
     })
     .await;
     base
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_is_refused_is_nobody_elses_trouble() {
+    let folder = Folder::new();
+    let (broken, dimensions) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(4)));
+    let base = service(broken.clone(), dimensions).await;
+    let memory = server(&folder, Embedder::endpoint(Endpoint::new(&base, "wire")).unwrap());
+    let asked = async |tenant, query: &str| {
+        call_as(&memory, Some(tenant), "semantic_search", json!({"query": query})).await.to_string()
+    };
+    assert!(asked("reef", "poison coralword").await.contains("refused"), "who asks is told");
+    let told = [
+        asked("tide", "tea").await,
+        call_as(&memory, Some("tide"), "diagnose_vector_search", json!({})).await.to_string(),
+    ];
+    assert!(
+        told[0].contains("\"searchType\":\"semantic\"") || told[0].contains("\"searchType\":\"hybrid\""),
+        "{}",
+        told[0]
+    );
+    broken.store(1, Ordering::SeqCst);
+    assert!(asked("reef", "coralword").await.contains("out of order"));
+    let paused = asked("tide", "coffee").await;
+    assert!(paused.contains("failed a moment ago"), "{paused}");
+    for told in told.iter().chain([&paused]) {
+        assert!(!told.contains("coralword") && !told.contains("out of order"), "{told}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

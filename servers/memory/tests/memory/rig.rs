@@ -100,15 +100,26 @@ pub(crate) async fn request(
     method: Method,
     params: Value,
 ) -> Result<Value, Error> {
-    let params = Json::from(params);
-    let mut context = Context::local();
     // `~name` is a person without a tenant.
     let (subject, tenant) = match tenant.and_then(|name| name.strip_prefix('~')) {
         Some(subject) => (Some(subject), None),
         None => (None, tenant),
     };
-    context.principal =
+    let principal =
         Principal { subject: subject.map(Arc::from), tenant: tenant.map(Arc::from), ..Principal::default() };
+    request_by(server, &principal, method, params).await
+}
+
+/// The reply to any request of somebody.
+pub(crate) async fn request_by(
+    server: &ServerDoor,
+    principal: &Principal,
+    method: Method,
+    params: Value,
+) -> Result<Value, Error> {
+    let params = Json::from(params);
+    let mut context = Context::local();
+    context.principal = principal.clone();
     context.client_info = Some(Json::from(json!({"name": "tester", "version": "1"})));
     let call = Call::new(method, Params::parse(&params, &Limits::default()).unwrap(), context);
     match server.answer(call).await.unwrap() {

@@ -7,6 +7,10 @@ use tidegate_server::ServerDoor;
 
 use crate::rig::{Folder, ann, ask, call_as, refused, request};
 
+/// What everybody is told who names a tenant that is not theirs.
+pub(crate) const FOREIGN: &str =
+    "tenant_id: Tenant not found. Leave it out: whose memory is used follows from who you are";
+
 /// Reads a resource. `more` is put among the parameters.
 async fn read(memory: &ServerDoor, tenant: Option<&str>, uri: &str, more: Value) -> Result<Value, Error> {
     let mut params = json!({"uri": uri});
@@ -47,7 +51,7 @@ async fn a_tenant_that_is_named_has_a_memory_of_its_own() {
     let denied = call_as(&memory, Some("other"), "read_graph", json!({"tenant_id": "my-tenant"})).await;
     assert_eq!(denied["isError"], true);
     let said = denied["content"][0]["text"].as_str().unwrap();
-    assert!(said.starts_with("tenant_id: Access denied"), "{said}");
+    assert_eq!(said, FOREIGN);
     let said = refused(&memory, "read_graph", json!({"tenant_id": 5})).await;
     assert_eq!(said, "Invalid arguments for read_graph: tenant_id: 5 is not of type \"string\"");
     // Resources are those of the usual tenant.
@@ -87,27 +91,29 @@ async fn the_examples_of_percolate_are_understood() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_tool_lists_the_tenant_unless_it_is_known_who_calls() {
-    for by_argument in [true, false] {
+    for is_authenticated in [false, true] {
         let folder = Folder::new();
         let mut options = MemoryServerSettings::default();
-        assert!(options.tenants_by_argument, "as long as nobody has to say who they are");
+        assert!(!options.is_authenticated, "as long as nobody has to say who they are");
         options.listed = Listed::All;
-        options.tenants_by_argument = by_argument;
+        options.is_authenticated = is_authenticated;
         let memory = server_with(folder.store(), options);
         let listed = request(&memory, None, Method::ToolsList, json!({})).await.unwrap();
         for tool in listed["tools"].as_array().unwrap() {
             let schema = &tool["inputSchema"];
             let tenant = &schema["properties"]["tenant_id"];
-            assert_eq!(tenant["type"] == "string", by_argument, "{tool}");
-            assert_eq!(tenant.is_object(), by_argument, "{tool}");
+            assert_eq!(tenant["type"] == "string", !is_authenticated, "{tool}");
             assert_eq!(schema["additionalProperties"], json!(false), "{tool}");
         }
-        // Listed or not, it is taken, and is not a way to the memory of somebody else.
+        if is_authenticated {
+            continue;
+        }
+        // It is taken, and is not a way to the memory of somebody else.
         ask(&memory, "create_entities", json!({"entities": [ann()], "tenant_id": "acme"})).await;
         assert_eq!(names(&memory, None, json!("acme")).await, ["Ann"]);
         let denied = call_as(&memory, Some("other"), "read_graph", json!({"tenant_id": "acme"})).await;
-        let said = denied["content"][0]["text"].as_str().unwrap();
-        assert!(said.starts_with("tenant_id: Access denied"), "{said}");
+        assert_eq!(denied["content"][0]["text"], FOREIGN);
+        assert_eq!(denied["_meta"]["dev.tidegate/error"]["symbol"], "TENANT_NOT_FOUND");
     }
 }
 
@@ -131,8 +137,8 @@ async fn resources_follow_the_tenant_that_is_named() {
         assert_eq!(graph["entities"][0]["name"], "Ann", "{uri} {more}");
         // Somebody else does not get there by naming it.
         let denied = read(&memory, Some("other"), uri, more.clone()).await.unwrap_err();
-        assert_eq!(denied.symbol(), Symbol::Validation, "{uri}");
-        assert!(denied.message().starts_with("tenant_id: Access denied"), "{}", denied.message());
+        assert_eq!(denied.symbol(), Symbol::TenantNotFound, "{uri}");
+        assert_eq!(denied.message(), FOREIGN, "{uri}");
         // And its own users may say it.
         read(&memory, Some("acme"), uri, more).await.unwrap();
     }
@@ -185,7 +191,7 @@ async fn an_agent_that_was_made_can_be_read() {
         // Whoever is authenticated reads their own tenant's, ever.
         let denied = read(&memory, Some("other"), uri, json!({})).await.unwrap_err();
         assert!(
-            matches!(denied.symbol(), Symbol::ResourceNotFound | Symbol::Validation),
+            matches!(denied.symbol(), Symbol::ResourceNotFound | Symbol::TenantNotFound),
             "{}",
             denied.message()
         );

@@ -32,7 +32,7 @@ impl Legacy {
         }
         let handle =
             call.params.str("taskId").ok_or_else(|| Error::invalid_params("\"taskId\" must be a string"))?;
-        let live = self.tasks.find(&handle, &context.principal)?;
+        let live = self.tasks.find(&handle, context)?;
         let answer = async {
             match call.method {
                 Method::TasksGet => live.get(&handle, &budget, &self.settings).await.map(Reply::Complete),

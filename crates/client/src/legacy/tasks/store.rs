@@ -4,16 +4,20 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tidegate_protocol::seal::{Binding, Sealer, digest};
+use tidegate_protocol::seal::{Sealer, digest};
 use tidegate_protocol::{ClientCapabilities, Error, Id, Json, Object, Symbol};
-use tidegate_service::{Principal, epoch_ms};
+use tidegate_service::{ContextParts, Principal, epoch_ms};
 
+use super::super::parked::Bound;
 use super::super::seal::seal;
 use super::super::session::UpstreamSession;
 use super::live::Live;
 use super::shape::{Detail, Shown};
 use crate::settings::TaskSettings;
 use crate::timer::Timer;
+
+/// In place of a method, for what handles are bound to.
+const BOUND: &str = "tasks";
 
 /// The tasks, by a name that only their sealed handle knows.
 pub(crate) struct Tasks {
@@ -64,14 +68,15 @@ impl Tasks {
         session: &Arc<UpstreamSession>,
         (task, id): (&Object, String),
         token: &Id,
-        (owner, capabilities): (&Principal, &ClientCapabilities),
+        (caller, capabilities): (&Bound, &ClientCapabilities),
     ) -> Result<Json, Error> {
         let ttl = task.get("ttl").and_then(|ms| ms.parse::<f64>().ok()).filter(|ms| *ms >= 0.0);
         let ttl = ttl.map_or(self.settings.max_ttl, |ms| Duration::from_millis(ms.min(1e12) as u64));
         let ttl = ttl.min(self.settings.max_ttl);
         let name = u64::from_le_bytes(tidegate_service::random());
         let expires = epoch_ms() + ttl.as_millis() as u64;
-        let handle = seal(&self.sealer, &name.to_le_bytes(), &binding(owner), expires)?;
+        let handle =
+            seal(&self.sealer, &name.to_le_bytes(), &caller.caller_binding(BOUND, digest([])), expires)?;
         let status = task.str("status").unwrap_or_else(|| "working".into());
         let shown = Shown { kind: "task", handle: &handle, status: &status, ttl, detail: Detail::Nothing };
         let json = shown.write(task);
@@ -83,13 +88,14 @@ impl Tasks {
                 entry.live.give_up();
             }
         });
-        self.table().insert(name, Entry { live, owner: owner.clone(), _timer: timer });
+        self.table().insert(name, Entry { live, owner: caller.principal.clone(), _timer: timer });
         Ok(json)
     }
 
-    /// The task with this handle. Somebody else's does not exist.
-    pub(crate) fn find(&self, handle: &str, owner: &Principal) -> Result<Arc<Live>, Error> {
-        let name = self.sealer.open(handle, &binding(owner), epoch_ms()).map_err(|_| not_found())?;
+    /// The task with this handle. Somebody else's does not exist, nor does one that was given out at another endpoint.
+    pub(crate) fn find(&self, handle: &str, caller: &ContextParts) -> Result<Arc<Live>, Error> {
+        let binding = caller.binding(BOUND, digest([]));
+        let name = self.sealer.open(handle, &binding, epoch_ms()).map_err(|_| not_found())?;
         let name = u64::from_le_bytes(name.try_into().map_err(|_| not_found())?);
         self.table().get(&name).map(|entry| entry.live.clone()).ok_or_else(not_found)
     }
@@ -113,11 +119,6 @@ impl Tasks {
         let all = std::mem::take(&mut *self.table());
         drop(all);
     }
-}
-
-/// What a handle is bound to.
-fn binding(owner: &Principal) -> Binding<'_> {
-    owner.binding("tasks", digest([]))
 }
 
 /// One sentence for every reason, so that a guesser learns nothing.

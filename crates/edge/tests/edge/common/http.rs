@@ -7,9 +7,9 @@ use axum::body::Body;
 use http::{HeaderMap, Request};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
-use tidegate_edge::http::{Settings, router};
+use tidegate_edge::http::{Settings, Site, router};
 use tidegate_protocol::sse::{SseDecoder, SseEvent};
-use tidegate_service::Principal;
+use tidegate_service::{BoxDoor, Principal};
 use tower::ServiceExt;
 
 use super::{Stub, in_time};
@@ -18,11 +18,22 @@ use super::{Stub, in_time};
 #[derive(Clone)]
 pub(crate) struct Client {
     router: Router,
+    path: String,
 }
 
 impl Client {
     pub(crate) fn new(stub: &Stub, settings: Settings) -> Client {
-        Client { router: router(stub.door(), settings) }
+        Client { router: router(stub.door(), settings), path: "/mcp".to_owned() }
+    }
+
+    /// A client of a site that changes while it is served.
+    pub(crate) fn of_site(site: Site<BoxDoor>) -> Client {
+        Client { router: Router::new().fallback_service(site), path: "/mcp".to_owned() }
+    }
+
+    /// The same at another endpoint.
+    pub(crate) fn at(&self, path: &str) -> Client {
+        Client { path: path.to_owned(), ..self.clone() }
     }
 
     /// Any request. `localhost`, JSON in and everything out unless told otherwise.
@@ -46,7 +57,7 @@ impl Client {
     }
 
     pub(crate) fn post(&self, body: impl AsRef<[u8]>) -> Ask {
-        self.request("POST", "/mcp").body(body.as_ref().to_vec())
+        self.request("POST", &self.path).body(body.as_ref().to_vec())
     }
 
     /// A modern request with the headers that mirror it.
@@ -161,7 +172,8 @@ impl Ask {
         let answered = in_time("an HTTP response", self.router.oneshot(request));
         async move {
             let (parts, body) = answered.await.unwrap().into_parts();
-            Answer { status: parts.status.as_u16(), headers: parts.headers, body }
+            let (headers, extensions) = (parts.headers, parts.extensions);
+            Answer { status: parts.status.as_u16(), headers, extensions, body }
         }
     }
 }
@@ -170,6 +182,8 @@ impl Ask {
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
+    /// What the edge tells the layers around it.
+    pub(crate) extensions: http::Extensions,
     body: Body,
 }
 
@@ -366,7 +380,7 @@ impl Session {
     }
 
     pub(crate) fn get(&self) -> Ask {
-        self.signed(self.client.request("GET", "/mcp")).header("accept", "text/event-stream")
+        self.signed(self.client.request("GET", &self.client.path)).header("accept", "text/event-stream")
     }
 
     pub(crate) fn get_from(&self, last: &str) -> Ask {
@@ -374,7 +388,7 @@ impl Session {
     }
 
     pub(crate) fn delete(&self) -> Ask {
-        self.signed(self.client.request("DELETE", "/mcp"))
+        self.signed(self.client.request("DELETE", &self.client.path))
     }
 
     /// Whether the session still answers.

@@ -23,6 +23,7 @@ struct Inner {
     subscriptions: Mutex<Vec<(Object, Outbox)>>,
     tasks: Mutex<Vec<Task>>,
     calls: Mutex<Vec<String>>,
+    endpoints: Mutex<Vec<String>>,
     /// Whether `server/discover` waits.
     held: watch::Sender<bool>,
 }
@@ -55,6 +56,7 @@ impl Stub {
             subscriptions: Mutex::default(),
             tasks: Mutex::default(),
             calls: Mutex::default(),
+            endpoints: Mutex::default(),
             held: watch::channel(false).0,
         }))
     }
@@ -132,6 +134,13 @@ impl Stub {
         self.0.calls.lock().unwrap().clone()
     }
 
+    /// The endpoints at which they came since this was last asked, each once; `-` is the one without a name.
+    pub(crate) fn endpoints(&self) -> Vec<String> {
+        let mut endpoints = std::mem::take(&mut *self.0.endpoints.lock().unwrap());
+        endpoints.dedup();
+        endpoints
+    }
+
     /// Whether the work of a task was cut off by the end of the call that started it.
     pub(crate) fn task_was_cut_off(&self) -> bool {
         self.0.tasks.lock().unwrap().iter().any(|task| task.token.is_cancelled())
@@ -150,6 +159,7 @@ impl Stub {
             None => call.method.to_string(),
         };
         self.0.calls.lock().unwrap().push(entry);
+        self.0.endpoints.lock().unwrap().push(call.context.endpoint.as_deref().unwrap_or("-").to_owned());
         match call.method {
             Method::Discover => {
                 let _ = self.0.held.subscribe().wait_for(|held| !held).await;
@@ -248,6 +258,12 @@ impl Stub {
             "progress_then_fail" => {
                 progress(&call, 1, 2);
                 Reply::Error(Error::missing_capabilities(&[Capability::Sampling]))
+            }
+            "scoped" => {
+                progress(&call, 1, 2);
+                let data = Json::trusted(r#"{"requiredScopes":["mcp","files:write"]}"#);
+                let error = Error::new(Symbol::InsufficientScope, "Forbidden: the token lacks files:write");
+                Reply::Error(error.with_data(data))
             }
             "panic" => panic!("the stub was told to"),
             other => Reply::Error(Error::new(Symbol::ToolNotFound, format!("Unknown tool: {other}"))),

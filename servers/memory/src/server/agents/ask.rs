@@ -85,8 +85,10 @@ pub(super) fn add(server: Server, state: &ServerState) -> Server {
             .open_world(true)
             .any_case()
             .output_schema(output);
-    let by_tenant = state.settings.tenants_by_argument;
-    server.tool(closed(tool, by_tenant, move |args: AskAgent, cx: Cx| ask_agent(toolbox.clone(), args, cx)))
+    let is_authenticated = state.settings.is_authenticated;
+    server.tool(closed(tool, is_authenticated, move |args: AskAgent, cx: Cx| {
+        ask_agent(toolbox.clone(), args, cx)
+    }))
 }
 
 async fn ask_agent(toolbox: Toolbox, args: AskAgent, cx: Cx) -> Result<ToolResult, ToolError> {

@@ -3,6 +3,7 @@
 use tidegate_server::Cx;
 
 use crate::agents::check;
+use crate::agents::owner::in_address;
 use crate::error::{Code, Fault, Result};
 use crate::server::state::ServerState;
 use crate::server::tenant;
@@ -17,6 +18,8 @@ pub(crate) struct Caller {
     /// The tenant, if it is known or was named.
     tenant: Option<String>,
     subject: Option<String>,
+    /// Whom that is, in addresses and in the store: a subject of one issuer and of no other.
+    key: Option<String>,
     /// Who they say they are, if they are not authenticated.
     said: Option<String>,
     is_authenticated: bool,
@@ -36,8 +39,11 @@ impl Caller {
             memory: state.memory(cx),
             tenant: principal.tenant.as_deref().map(str::to_owned).or_else(|| chosen.clone()),
             subject: principal.subject.as_deref().map(str::to_owned),
+            key: tenant::user_key(principal),
             said: said.filter(|user| check::user("user_id", user).is_ok()),
-            is_authenticated: principal.subject.is_some() || principal.tenant.is_some(),
+            is_authenticated: state.settings.is_authenticated
+                || principal.subject.is_some()
+                || principal.tenant.is_some(),
             chosen,
             names_tenant: tenant::is_named(cx),
             is_agent: crate::server::runs::depth(cx) > 0,
@@ -71,8 +77,8 @@ impl Caller {
     /// authenticated may be anybody.
     pub(crate) fn user(&self, user: Option<&str>) -> Result<String> {
         match (&self.subject, user) {
-            (Some(subject), Some(user)) if user != subject => {
-                Err(Fault::input("user_id", "must be your own user id"))
+            (Some(_), Some(user)) if !self.is_alias(user) && self.key.as_deref() != Some(user) => {
+                Err(Fault::foreign_user())
             }
             (None, Some(user)) => check::user("user_id", user).map(|()| user.to_owned()),
             _ => Ok(self.owner()),
@@ -86,7 +92,12 @@ impl Caller {
 
     /// The same, if it is known or was said.
     pub(crate) fn named(&self) -> Option<String> {
-        self.subject.as_deref().or(self.said.as_deref()).map(in_address)
+        self.key.clone().or_else(|| self.said.as_deref().map(in_address))
+    }
+
+    /// Whether this is what the caller is called by their issuer, under which another issuer may know somebody else.
+    pub(crate) fn is_alias(&self, name: &str) -> bool {
+        self.subject.as_deref().is_some_and(|subject| name == subject || name == in_address(subject))
     }
 
     /// Whether this is what the caller's tenant is called, and not the caller.
@@ -101,12 +112,6 @@ impl Caller {
         own.into_iter().any(|known| known == name || in_address(known) == name)
             || self.named().is_some_and(|known| known == name)
     }
-}
-
-/// The name as it can stand in an address.
-fn in_address(name: &str) -> String {
-    let fits = |c: char| check::user("", c.encode_utf8(&mut [0; 4])).is_ok();
-    name.chars().map(|c| if fits(c) { c } else { '-' }).take(200).collect()
 }
 
 /// Somebody else's agent.

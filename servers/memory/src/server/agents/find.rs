@@ -39,6 +39,8 @@ impl FoundAgent {
 #[derive(Clone, Copy, PartialEq)]
 enum Standing {
     Own,
+    /// The caller, by a name that others may have, too.
+    Alias,
     /// The caller's tenant, which may stand for whoever has the agent there.
     Tenant,
     Other,
@@ -59,6 +61,7 @@ pub(crate) async fn agent(caller: &Caller, field: &'static str, text: &str) -> R
     let address = Address::parse(field, text)?;
     let (wanted, owner) = (address.clone(), caller.owner());
     let standing = match &address {
+        Address::User { owner: named, .. } if *named != owner && caller.is_alias(named) => Standing::Alias,
         Address::User { owner, .. } if caller.is_tenant(owner) => Standing::Tenant,
         Address::User { owner, .. } if !caller.is(owner) => Standing::Other,
         _ => Standing::Own,
@@ -152,6 +155,11 @@ fn look_up(view: &mut View<'_>, address: &Address, caller: &str, standing: Stand
             };
             all.sort_by_key(|kept| kept.owner != caller);
             all.into_iter().next()
+        }
+        Address::User { name, .. }
+            if standing == Standing::Alias && repository::find(view, caller, name)?.is_some() =>
+        {
+            repository::find(view, caller, name)?
         }
         Address::User { owner, name } => match repository::find(view, owner, name)? {
             None if standing == Standing::Tenant => match repository::find(view, caller, name)? {

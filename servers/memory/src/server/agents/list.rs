@@ -140,6 +140,9 @@ fn whose(
     let of = |name: &str| owners.iter().find(|(owner, _)| owner == name).cloned();
     match address {
         Address::System(_) => return Ok(None),
+        Address::User { owner, .. } if caller.is_alias(owner) && of(&caller.owner()).is_some() => {
+            return Ok(of(&caller.owner()));
+        }
         Address::User { owner, .. } => match of(owner) {
             Some(found) => return Ok(Some(found)),
             None if caller.is_tenant(owner) => {}

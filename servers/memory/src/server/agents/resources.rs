@@ -14,7 +14,7 @@ use crate::agents::repository::{self, AgentRow};
 use crate::agents::system;
 use crate::error::{Code, Fault, Result as Stored};
 use crate::models::answer;
-use crate::server::resources::{OFFERED, moment};
+use crate::server::resources::{OFFERED, if_chosen, moment};
 use crate::server::state::ServerState;
 use crate::server::tenant;
 use crate::store::{Value as Stated, View};
@@ -52,7 +52,8 @@ pub(super) fn add(server: Server, state: &ServerState) -> Server {
                 .mime_type("application/json")
                 .reader(move |cx: Cx| own_agents(own.clone(), None, cx)),
         )
-        .resource_template(
+        .resource_template(if_chosen(
+            state,
             ResourceTemplate::new(OWN_OF, "my-agents-of")
                 .title("My Agents in a Tenant")
                 .description("The agents of one user, with their schemas, where callers are not authenticated")
@@ -60,14 +61,17 @@ pub(super) fn add(server: Server, state: &ServerState) -> Server {
                 .reader(move |vars: Vars, cx: Cx| {
                     own_agents(own_of.clone(), vars.get(AFTER).map(str::to_owned), cx)
                 }),
-        )
+        ))
         .resource_template(
             ResourceTemplate::new(AGENT, "agentlet")
                 .title("Agent")
-                .description(
-                    "An agent as a document: its prompt, the schema of its answers, its tools. ?tenant_id=<tenant> names \
-                     the tenant, where callers are not authenticated",
-                )
+                .description(match state.settings.is_authenticated {
+                    true => "An agent as a document: its prompt, the schema of its answers, its tools",
+                    false => {
+                        "An agent as a document: its prompt, the schema of its answers, its tools. ?tenant_id=<tenant> \
+                         names the tenant, where callers are not authenticated"
+                    }
+                })
                 .mime_type("application/json")
                 .reader(move |vars: Vars, cx: Cx| {
                     let state = one.clone();

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tidegate_protocol::{Json, Limits, Method, Params, Symbol};
 use tidegate_server::{Cx, Principal, Server, ServerDoor};
-use tidegate_service::{Call, Context, Door, Reply};
+use tidegate_service::{Call, Door, Reply};
 
 use super::tool_names::{alias, is_here, names, own_names};
 use super::tool_output::{ToolOutput, of_contents, of_result};
@@ -271,10 +271,9 @@ async fn answer<D: Door>(
     until: Instant,
 ) -> Reply {
     let CallAs(cx, principal) = whose;
-    let mut context = Context::local();
-    context.correlation = cx.correlation_id();
+    // An agent reaches what whoever asked it could reach, at the same endpoint and with the same scopes.
+    let mut context = cx.on_behalf();
     context.principal = principal;
-    context.client_info = cx.client_info().cloned();
     context.deadline = Some(until);
     // Whoever stops waiting for the agent stops what it has begun.
     let _stop = context.cancel.clone().drop_guard();

@@ -14,20 +14,24 @@ use crate::uri::{TENANT_NAMES, in_query, without_query};
 use touched::{Interest, WatchedResource};
 
 /// Lets the clients of a server know of every change of the store.
-pub(crate) fn begin(store: &Store, server: &ServerHandle) {
-    store.listen(Arc::new(Clients(server.downgrade())));
+/// If its callers are authenticated, nobody hears of a tenant by naming it.
+pub(crate) fn begin(store: &Store, server: &ServerHandle, is_authenticated: bool) {
+    store.listen(Arc::new(Clients { server: server.downgrade(), is_authenticated }));
 }
 
 /// The clients of a server.
-struct Clients(WeakServerHandle);
+struct Clients {
+    server: WeakServerHandle,
+    is_authenticated: bool,
+}
 
 impl ChangeListener for Clients {
     fn is_gone(&self) -> bool {
-        self.0.upgrade().is_none()
+        self.server.upgrade().is_none()
     }
 
     fn is_listening(&self) -> bool {
-        self.0.upgrade().is_some_and(|server| server.subscriptions() > 0)
+        self.server.upgrade().is_some_and(|server| server.subscriptions() > 0)
     }
 
     fn is_interested(&self, tenant: &str) -> bool {
@@ -43,8 +47,8 @@ impl ChangeListener for Clients {
     }
 
     fn tell(&self, tenant: &str, notice: &ChangeNotice) {
-        let Some(server) = self.0.upgrade() else { return };
-        for group in Group::watching(tenant) {
+        let Some(server) = self.server.upgrade() else { return };
+        for group in Group::watching(tenant, self.is_authenticated) {
             for uri in notice.uris.iter().filter(|uri| group.may_read(uri, tenant)) {
                 server.resource_updated_for(&group.principal, uri);
             }
@@ -58,9 +62,9 @@ impl ChangeListener for Clients {
 impl Clients {
     /// What is to be told of changes of a tenant's memory.
     fn interest(&self, tenant: &str) -> Interest {
-        let Some(server) = self.0.upgrade() else { return Interest::default() };
+        let Some(server) = self.server.upgrade() else { return Interest::default() };
         let mut interest = Interest::default();
-        for group in Group::watching(tenant) {
+        for group in Group::watching(tenant, self.is_authenticated) {
             let watched = server.watched_by(&group.principal);
             interest.list |= watched.list && group.lists;
             for uri in watched.uris.into_iter().filter(|uri| group.may_read(uri, tenant)) {
@@ -83,11 +87,12 @@ struct Group {
 }
 
 impl Group {
-    /// Those who can read a tenant's memory: its own users, and whoever is not authenticated and names it.
-    fn watching(tenant: &str) -> impl Iterator<Item = Group> {
+    /// Those who can read a tenant's memory: its own users, and, where callers need not be authenticated, whoever is not and
+    /// names it.
+    fn watching(tenant: &str, is_authenticated: bool) -> impl Iterator<Item = Group> {
         let users = users_of(tenant).map(|principal| Group { principal, lists: true });
-        let nobody =
-            (tenant != DEFAULT_TENANT).then(|| Group { principal: Principal::default(), lists: false });
+        let nobody = (tenant != DEFAULT_TENANT && !is_authenticated)
+            .then(|| Group { principal: Principal::default(), lists: false });
         users.into_iter().chain(nobody)
     }
 
@@ -98,7 +103,8 @@ impl Group {
         match named {
             Some(name) if is_nobody && name == DEFAULT_TENANT => tenant == DEFAULT_TENANT,
             Some(name) if is_nobody => tenant_key(Some(&name)) == tenant,
-            Some(name) => tenant::check(&self.principal, Some(&name)).is_ok(),
+            // Its users were let in with what they named.
+            Some(_) => true,
             // The URI of an agent need not name its tenant.
             None => self.lists || is_of_user(uri) && tenant::name_of(tenant).is_some(),
         }

@@ -45,8 +45,9 @@ pub(crate) fn add(server: Server, state: &ServerState) -> Server {
             .description("When the memory changed: the first and the last time, and how often in between")
             .mime_type("application/json")
             .reader(move |cx: Cx| {
-                let memory = state.memory(&cx);
+                let memory = state.admitted_memory(&cx);
                 async move {
+                    let memory = memory?;
                     let timeline = memory.view(read).await?;
                     serde_json::to_string(&timeline).map_err(tidegate_server::ToolError::from_error)
                 }

@@ -21,8 +21,9 @@ pub(crate) enum Offered {
 pub(crate) fn offered(argument: Argument, state: &ServerState, what: Offered) -> Argument {
     let state = state.clone();
     argument.complete(move |typed: Completing, cx: Cx| {
-        let memory = state.memory(&cx);
+        let memory = state.admitted_memory(&cx);
         async move {
+            let Ok(memory) = memory else { return Vec::new() };
             let found = memory.view(move |view| {
                 let (before, value) = match what {
                     Offered::Entity => ("", typed.value.as_str()),

@@ -62,8 +62,9 @@ pub(super) fn add(server: Server, state: &ServerState) -> Server {
 fn documents(state: &ServerState, name: &str, description: &str) -> Argument {
     let (state, several) = (state.clone(), name == "documents");
     Argument::new(name).required().description(description).complete(move |typed: Completing, cx: Cx| {
-        let memory = state.memory(&cx);
+        let memory = state.admitted_memory(&cx);
         async move {
+            let Ok(memory) = memory else { return Vec::new() };
             let offered = memory.view(move |view| {
                 let (before, value) = match several {
                     true => last_entry(&typed.value),
@@ -152,7 +153,7 @@ async fn excerpts(
 ) -> Result<String, ToolError> {
     let each = ROOM / names.len().max(1);
     let found = state
-        .memory(cx)
+        .admitted_memory(cx)?
         .view(move |view| {
             let mut all = Vec::new();
             for name in names {

@@ -162,7 +162,7 @@ fn remember_work(args: &PromptArgs) -> Result<Vec<PromptMessage>, ToolError> {
 async fn get_context(state: ServerState, args: PromptArgs, cx: Cx) -> Result<Vec<PromptMessage>, ToolError> {
     let (query, types) = (text(&args, "query")?.to_owned(), list(&args, "entityTypes")?);
     let with_history = yes(&args, "includeHistory", false)?;
-    let memory = state.memory(&cx);
+    let memory = state.admitted_memory(&cx)?;
     let mut graph = search::find(&state.search, &memory, &query).await?.graph;
     let (graph, past) = memory
         .view(move |view| {
@@ -199,7 +199,7 @@ async fn review_context(
     let name = text(&args, "entityName")?.to_owned();
     let (related, decisions) = (yes(&args, "includeRelated", true)?, yes(&args, "includeDecisions", true)?);
     let graph = state
-        .memory(&cx)
+        .admitted_memory(&cx)?
         .view(move |view| {
             let mut graph = read::open(view, std::slice::from_ref(&name))?;
             if graph.entities.is_empty() {

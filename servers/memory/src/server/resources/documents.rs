@@ -5,7 +5,7 @@ use tidegate_server::{
     ToolError, Vars,
 };
 
-use super::{OFFERED, moment, number_after};
+use super::{OFFERED, moment, number_after, with_tenant};
 use crate::documents::model::{self, Document};
 use crate::documents::read;
 use crate::server::state::ServerState;
@@ -15,61 +15,61 @@ use crate::texts::abbreviated;
 use crate::uri::qualified;
 
 /// One document.
-const DOCUMENT: &str = "memory://documents/{id}{?tenant_id}";
+const DOCUMENT: &str = "memory://documents/{id}";
 
 pub(crate) fn add(server: Server, state: &ServerState) -> Server {
-    let (reader, names, listed) = (state.clone(), state.clone(), state.clone());
-    server
-        .resource_template(
-            ResourceTemplate::new(DOCUMENT, "document")
-                .title("Document")
-                .description("The text of a document")
-                .reader(move |vars: Vars, cx: Cx| {
-                    let memory = reader.admitted_memory(&cx);
-                    async move {
-                        let memory = memory?;
-                        let none = |why: &str| {
-                            let what = format!("There is no document at {}{why}", abbreviated(vars.uri()));
-                            ToolError::new(Symbol::ResourceNotFound, what)
-                        };
-                        let key = model::key("id", vars.get("id").unwrap_or_default())
-                            .map_err(|fault| none(&format!(": {}", fault.message)))?;
-                        let found = memory.view(move |view| {
-                            let Some(kept) = read::find(view, key)? else { return Ok(None) };
-                            let text = read::text(view, &kept)?;
-                            Ok(Some((kept, text)))
-                        });
-                        let Some((kept, text)) = found.await? else {
-                            memory.exists().await?;
-                            return Err(none(""));
-                        };
-                        let contents = ResourceContents::text("", text).mime_type(kept.document.mime_type);
-                        Ok(contents)
-                    }
-                })
-                .complete("id", move |typed: Completing, cx: Cx| {
-                    let memory = names.admitted_memory(&cx);
-                    async move {
-                        let Ok(memory) = memory else { return Vec::new() };
-                        let found = memory.view(move |view| ids(view, &typed)).await;
-                        found.unwrap_or_default()
-                    }
-                }),
-        )
-        .resource_source(move |request: PageRequest, cx: Cx| {
-            let (memory, chosen) = (listed.admitted_memory(&cx), tenant::chosen(&cx));
+    let listed = state.clone();
+    with_tenant(server, state, DOCUMENT, document).resource_source(move |request: PageRequest, cx: Cx| {
+        let (memory, chosen) = (listed.admitted_memory(&cx), tenant::chosen(&cx));
+        async move {
+            let memory = memory?;
+            let (before, limit) = (number_after(&request)?, request.limit);
+            let mut found = memory.view(move |view| read::list(view, None, before, limit + 1)).await?;
+            let more = found.len() > limit;
+            found.truncate(limit);
+            let page = ResourcePage::new(found.iter().map(|kept| entry(&kept.document, chosen.as_deref())));
+            Ok(match found.last().filter(|_| more) {
+                Some(last) => page.next(last.key.to_string()),
+                None => page,
+            })
+        }
+    })
+}
+
+fn document(state: &ServerState, at: &str) -> ResourceTemplate {
+    let (reader, names) = (state.clone(), state.clone());
+    ResourceTemplate::new(at, "document")
+        .title("Document")
+        .description("The text of a document")
+        .reader(move |vars: Vars, cx: Cx| {
+            let memory = reader.admitted_memory(&cx);
             async move {
                 let memory = memory?;
-                let (before, limit) = (number_after(&request)?, request.limit);
-                let mut found = memory.view(move |view| read::list(view, None, before, limit + 1)).await?;
-                let more = found.len() > limit;
-                found.truncate(limit);
-                let page =
-                    ResourcePage::new(found.iter().map(|kept| entry(&kept.document, chosen.as_deref())));
-                Ok(match found.last().filter(|_| more) {
-                    Some(last) => page.next(last.key.to_string()),
-                    None => page,
-                })
+                let none = |why: &str| {
+                    let what = format!("There is no document at {}{why}", abbreviated(vars.uri()));
+                    ToolError::new(Symbol::ResourceNotFound, what)
+                };
+                let key = model::key("id", vars.get("id").unwrap_or_default())
+                    .map_err(|fault| none(&format!(": {}", fault.message)))?;
+                let found = memory.view(move |view| {
+                    let Some(kept) = read::find(view, key)? else { return Ok(None) };
+                    let text = read::text(view, &kept)?;
+                    Ok(Some((kept, text)))
+                });
+                let Some((kept, text)) = found.await? else {
+                    memory.exists().await?;
+                    return Err(none(""));
+                };
+                let contents = ResourceContents::text("", text).mime_type(kept.document.mime_type);
+                Ok(contents)
+            }
+        })
+        .complete("id", move |typed: Completing, cx: Cx| {
+            let memory = names.admitted_memory(&cx);
+            async move {
+                let Ok(memory) = memory else { return Vec::new() };
+                let found = memory.view(move |view| ids(view, &typed)).await;
+                found.unwrap_or_default()
             }
         })
 }

@@ -18,14 +18,15 @@ use crate::uri::{qualified, unescaped};
 /// The same of a tenant that is named.
 const GRAPH_OF: &str = "memory://knowledge-graph{?tenant_id}";
 /// One entity.
-const ENTITY: &str = "memory://entities/{name}{?tenant_id}";
+const ENTITY: &str = "memory://entities/{name}";
+/// How the address of a thing names its tenant, where callers choose it.
+const TENANT_QUERY: &str = "{?tenant_id}";
 /// How many names are offered as completions.
 pub(crate) const OFFERED: usize = 100;
 
 pub(crate) fn add(server: Server, state: &ServerState) -> Server {
-    let (graph, graph_of, entity) = (state.clone(), state.clone(), state.clone());
-    let (names, listed) = (state.clone(), state.clone());
-    server
+    let (graph, graph_of, listed) = (state.clone(), state.clone(), state.clone());
+    let server = server
         .resource(
             Resource::new(GRAPH, "knowledge-graph")
                 .title("Knowledge Graph")
@@ -33,57 +34,78 @@ pub(crate) fn add(server: Server, state: &ServerState) -> Server {
                 .mime_type("application/json")
                 .reader(move |cx: Cx| read_graph(graph.clone(), cx)),
         )
-        .resource_template(
+        .resource_template(if_chosen(
+            state,
             ResourceTemplate::new(GRAPH_OF, "knowledge-graph-of")
                 .title("Knowledge Graph of a Tenant")
                 .description("Everything that is known in one tenant, where callers are not authenticated")
                 .mime_type("application/json")
                 .reader(move |_: Vars, cx: Cx| read_graph(graph_of.clone(), cx)),
-        )
-        .resource_template(
-            ResourceTemplate::new(ENTITY, "entity")
-                .title("Entity")
-                .description("What is known about one entity, and its relations")
-                .mime_type("application/json")
-                .reader(move |vars: Vars, cx: Cx| {
-                    let (state, name) = (entity.clone(), vars.get("name").unwrap_or_default().to_owned());
-                    async move {
-                        let memory = state.admitted_memory(&cx)?;
-                        let found = memory.view({
-                            let name = name.clone();
-                            move |view| read::open(view, &[name])
-                        });
-                        let found = found.await?;
-                        if found.entities.is_empty() {
-                            memory.exists().await?;
-                            return Err(no_entity(&name, vars.uri()));
-                        }
-                        pretty(&found)
-                    }
-                })
-                .complete("name", move |typed: Completing, cx: Cx| {
-                    let memory = names.admitted_memory(&cx);
-                    async move {
-                        let Ok(memory) = memory else { return Vec::new() };
-                        let found =
-                            memory.view(move |view| entities::starting(view, &typed.value, OFFERED)).await;
-                        found.unwrap_or_default()
-                    }
-                }),
-        )
-        .resource_source(move |request: PageRequest, cx: Cx| {
-            let state = listed.clone();
+        ));
+    with_tenant(server, state, ENTITY, entity).resource_source(move |request: PageRequest, cx: Cx| {
+        let state = listed.clone();
+        async move {
+            let (memory, chosen) = (state.admitted_memory(&cx)?, tenant::chosen(&cx));
+            let (before, limit) = (number_after(&request)?, request.limit);
+            let mut found = memory.view(move |view| list::newest(view, before, limit + 1)).await?;
+            let more = found.len() > limit;
+            found.truncate(limit);
+            let page = ResourcePage::new(found.iter().map(|entity| entry(entity, chosen.as_deref())));
+            Ok(match found.last().filter(|_| more) {
+                Some(last) => page.next(last.key.to_string()),
+                None => page,
+            })
+        }
+    })
+}
+
+/// A template that is there to name a tenant: where callers are authenticated it is not listed, and still understood.
+pub(crate) fn if_chosen(state: &ServerState, template: ResourceTemplate) -> ResourceTemplate {
+    if state.settings.is_authenticated { template.unlisted() } else { template }
+}
+
+/// Adds a template of things whose addresses may name a tenant. Where callers are authenticated it is listed without that.
+fn with_tenant(
+    server: Server,
+    state: &ServerState,
+    at: &str,
+    template: fn(&ServerState, &str) -> ResourceTemplate,
+) -> Server {
+    let server = match state.settings.is_authenticated {
+        true => server.resource_template(template(state, at)),
+        false => server,
+    };
+    server.resource_template(if_chosen(state, template(state, &format!("{at}{TENANT_QUERY}"))))
+}
+
+fn entity(state: &ServerState, at: &str) -> ResourceTemplate {
+    let (entity, names) = (state.clone(), state.clone());
+    ResourceTemplate::new(at, "entity")
+        .title("Entity")
+        .description("What is known about one entity, and its relations")
+        .mime_type("application/json")
+        .reader(move |vars: Vars, cx: Cx| {
+            let (state, name) = (entity.clone(), vars.get("name").unwrap_or_default().to_owned());
             async move {
-                let (memory, chosen) = (state.admitted_memory(&cx)?, tenant::chosen(&cx));
-                let (before, limit) = (number_after(&request)?, request.limit);
-                let mut found = memory.view(move |view| list::newest(view, before, limit + 1)).await?;
-                let more = found.len() > limit;
-                found.truncate(limit);
-                let page = ResourcePage::new(found.iter().map(|entity| entry(entity, chosen.as_deref())));
-                Ok(match found.last().filter(|_| more) {
-                    Some(last) => page.next(last.key.to_string()),
-                    None => page,
-                })
+                let memory = state.admitted_memory(&cx)?;
+                let found = memory.view({
+                    let name = name.clone();
+                    move |view| read::open(view, &[name])
+                });
+                let found = found.await?;
+                if found.entities.is_empty() {
+                    memory.exists().await?;
+                    return Err(no_entity(&name, vars.uri()));
+                }
+                pretty(&found)
+            }
+        })
+        .complete("name", move |typed: Completing, cx: Cx| {
+            let memory = names.admitted_memory(&cx);
+            async move {
+                let Ok(memory) = memory else { return Vec::new() };
+                let found = memory.view(move |view| entities::starting(view, &typed.value, OFFERED)).await;
+                found.unwrap_or_default()
             }
         })
 }

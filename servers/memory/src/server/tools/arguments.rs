@@ -1,5 +1,5 @@
 //! [`closed`]: what every tool of the memory does with its arguments. A name that the schema does not have is refused, the
-//! tenant is named where that is allowed, and what other memories take and this one has no use for is passed over.
+//! tenant is named where callers choose it, and what other memories take and this one has no use for is passed over.
 
 use std::borrow::Cow;
 
@@ -9,15 +9,18 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use tidegate_server::{Cx, Tool, ToolError, ToolResult};
 
-/// The argument that names a tenant.
-const TENANT: &str = "tenant_id";
-/// Arguments that clients of other memories send with any tool. Whose memory it is, is checked before they are dropped.
-const IGNORED: [&str; 3] = [TENANT, "user_id", "random_string"];
+use crate::uri::{TENANT_NAMES, USER_NAMES};
 
-/// The tool with its handler. `by_tenant` lists the argument that names the tenant.
+/// The argument that names a tenant, and the one that names a user.
+const TENANT: &str = TENANT_NAMES[0];
+const USER: &str = USER_NAMES[0];
+/// Arguments that clients of other memories send with any tool. Whose memory it is, is checked before they are dropped.
+const IGNORED: [&str; 5] = [TENANT, TENANT_NAMES[1], USER, USER_NAMES[1], "random_string"];
+
+/// The tool with its handler. If callers are authenticated, the arguments that name a tenant and a user are not listed.
 pub(crate) fn closed<A, Fut>(
     tool: Tool,
-    by_tenant: bool,
+    is_authenticated: bool,
     handler: impl Fn(A, Cx) -> Fut + Send + Sync + 'static,
 ) -> Tool
 where
@@ -25,13 +28,13 @@ where
     Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
 {
     let tool = IGNORED.into_iter().fold(tool, Tool::ignores);
-    match by_tenant {
-        true => tool.handler(move |args: Arguments<A, true>, cx| handler(args.0, cx)),
-        false => tool.handler(move |args: Arguments<A, false>, cx| handler(args.0, cx)),
+    match is_authenticated {
+        true => tool.handler(move |args: Arguments<A, false>, cx| handler(args.0, cx)),
+        false => tool.handler(move |args: Arguments<A, true>, cx| handler(args.0, cx)),
     }
 }
 
-/// The arguments of a tool and no others, with or without the one that names the tenant.
+/// The arguments of a tool and no others, with or without those that name a tenant and a user.
 struct Arguments<A, const BY_TENANT: bool>(A);
 
 impl<'de, A: Deserialize<'de>, const BY_TENANT: bool> Deserialize<'de> for Arguments<A, BY_TENANT> {
@@ -56,7 +59,7 @@ impl<A: JsonSchema, const BY_TENANT: bool> JsonSchema for Arguments<A, BY_TENANT
                 true => drop(properties.entry(TENANT).or_insert_with(|| {
                     json!({"type": "string", "description": "The tenant whose memory to use. Usually omitted."})
                 })),
-                false => drop(properties.remove(TENANT)),
+                false => [TENANT, USER].iter().for_each(|name| drop(properties.remove(*name))),
             }
         }
         schema

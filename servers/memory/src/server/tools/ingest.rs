@@ -10,7 +10,6 @@ use crate::documents::model::{Base, Document};
 use crate::documents::write::{self, DocumentFields};
 use crate::error::{Code, Fault, Result as Stored};
 use crate::server::state::ServerState;
-use crate::server::tenant;
 use crate::texts::{SourceText, check_text, file};
 
 #[derive(Deserialize, JsonSchema)]
@@ -32,6 +31,7 @@ struct IngestDocument {
     /// Anything else about it.
     metadata: Option<Map<String, Value>>,
     /// Your own tenant, if you say it at all.
+    #[expect(dead_code, reason = "whose memory it is, is read where all tools are told")]
     tenant_id: Option<String>,
 }
 
@@ -84,7 +84,6 @@ async fn ingest_document(
     mut args: IngestDocument,
     cx: Cx,
 ) -> Result<ToolResult, ToolError> {
-    tenant::check(cx.principal(), args.tenant_id.as_deref())?;
     let from = args.from()?;
     let given = DocumentFields {
         title: args.title.map(|title| title.trim().to_owned()),

@@ -137,8 +137,8 @@ where
     A: DeserializeOwned + JsonSchema + Send + 'static,
     Fut: Future<Output = Result<ToolResult, ToolError>> + Send + 'static,
 {
-    let (state, by_tenant) = (state.clone(), state.settings.tenants_by_argument);
-    arguments::closed(tool, by_tenant, move |args: A, cx: Cx| {
+    let (state, is_authenticated) = (state.clone(), state.settings.is_authenticated);
+    arguments::closed(tool, is_authenticated, move |args: A, cx: Cx| {
         let work = tenant::admit(&cx).map(|()| handler(state.clone(), args, cx));
         async move { work?.await }
     })
@@ -155,8 +155,8 @@ where
     T: Serialize + JsonSchema + 'static,
     Fut: Future<Output = Result<T, ToolError>> + Send + 'static,
 {
-    let (state, by_tenant) = (state.clone(), state.settings.tenants_by_argument);
-    arguments::closed(tool.output_schema(schema_of::<T>()), by_tenant, move |args: A, cx: Cx| {
+    let (state, is_authenticated) = (state.clone(), state.settings.is_authenticated);
+    arguments::closed(tool.output_schema(schema_of::<T>()), is_authenticated, move |args: A, cx: Cx| {
         let work = tenant::admit(&cx).map(|()| handler(state.clone(), args, cx));
         async move { json_result(serde_json::to_value(work?.await?).map_err(ToolError::from_error)?) }
     })

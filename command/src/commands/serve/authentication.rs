@@ -1,0 +1,58 @@
+//! [`Authentication`]: who may call over HTTP, as the configuration says now.
+
+use tidegate_auth::{AuthError, Authenticator, ProtectedResource, ScopeGateLayer};
+use tidegate_config::{AuthSettings, EndpointSettings, Settings};
+
+/// Who may call. Clones are the same.
+#[derive(Clone)]
+pub(super) struct Authentication {
+    authenticator: Authenticator,
+    /// Where clients find the gateway, as long as it runs.
+    origin: String,
+    /// The path of the default endpoint, as long as it runs.
+    path: String,
+}
+
+impl Authentication {
+    /// As a configuration has it; `None` if everybody is the one user of this machine. `origin` is the beginning of all URLs.
+    pub(super) fn start(settings: &Settings, origin: &str) -> Result<Option<Authentication>, AuthError> {
+        let Some(auth) = &settings.auth else { return Ok(None) };
+        let path = &settings.listen.path;
+        let resources = resources(&settings.endpoints, origin, path);
+        let authenticator = Authenticator::start(auth, resources, settings.state_dir.as_deref())?;
+        Ok(Some(Authentication { authenticator, origin: origin.to_owned(), path: path.clone() }))
+    }
+
+    /// Another configuration is in force. On an error the one before stays.
+    pub(super) fn reload(
+        &self,
+        auth: &AuthSettings,
+        endpoints: &[EndpointSettings],
+    ) -> Result<(), AuthError> {
+        self.authenticator.reload(auth, resources(endpoints, &self.origin, &self.path))
+    }
+
+    pub(super) fn authenticator(&self) -> &Authenticator {
+        &self.authenticator
+    }
+
+    /// For tools that need scopes of their own.
+    pub(super) fn scope_gate(&self) -> ScopeGateLayer {
+        self.authenticator.scope_gate()
+    }
+}
+
+/// What tokens can be for.
+fn resources(endpoints: &[EndpointSettings], origin: &str, path: &str) -> Vec<ProtectedResource> {
+    let resource = |endpoint: Option<&str>, path: String, audience: &[String]| ProtectedResource {
+        endpoint: endpoint.map(Into::into),
+        url: format!("{origin}{path}"),
+        path,
+        audience: audience.to_vec(),
+    };
+    let named = endpoints.iter().map(|endpoint| {
+        let path = EndpointSettings::path_beside(&endpoint.name, path);
+        resource(Some(&endpoint.name), path, &endpoint.audience)
+    });
+    std::iter::once(resource(None, path.to_owned(), &[])).chain(named).collect()
+}

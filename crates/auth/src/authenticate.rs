@@ -1,0 +1,300 @@
+//! [`Authenticate`]: the HTTP layer that finds out who calls.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::body::Body;
+use http::header::AUTHORIZATION;
+use http::{HeaderValue, Request, Response};
+use http_body::Body as _;
+use pin_project_lite::pin_project;
+use tidegate_edge::http::{Challenge, ClientAddress, HttpService, OpenEnded, RequiredScopes};
+use tidegate_service::epoch_ms;
+use tokio::sync::futures::OwnedNotified;
+use tower::Service;
+
+use crate::authenticator::Authenticator;
+use crate::authorized_body::AuthorizedBody;
+use crate::bearer::{self, Sent};
+use crate::cache::Digest;
+use crate::credential::{Credential, End};
+use crate::metadata;
+use crate::refusal::Refusal;
+use crate::resource::Resource;
+
+/// Lets those in who have a good credential, with an [`Identity`](tidegate_service::Identity) in the extensions of their requests,
+/// and tells all others where to get one. What is inside never sees the credential.
+///
+/// ```text
+///  request ─ metadata? ─ header ─ known? ──────────── meant for this endpoint? ─ base scopes? ─ inside
+///            (open)      400 401  no: verify 401 503  401                        403
+/// ```
+#[derive(Debug, Clone)]
+pub struct Authenticate<S> {
+    authenticator: Authenticator,
+    inner: S,
+}
+
+impl<S> Authenticate<S> {
+    pub(crate) fn new(authenticator: Authenticator, inner: S) -> Authenticate<S> {
+        Authenticate { authenticator, inner }
+    }
+}
+
+impl<S: HttpService> Service<Request<Body>> for Authenticate<S> {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = AuthenticateFuture<S>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let (resource, found) = {
+            let state = self.authenticator.state();
+            let path = request.uri().path();
+            let all = state.resources.iter().map(|one| &**one);
+            if let Some(response) = metadata::answer(request.method(), path, all) {
+                return AuthenticateFuture::Answered { response: Some(response) };
+            }
+            let found = match bearer::read(request.headers(), request.uri()) {
+                Sent::Bearer(text) => Ok(self.authenticator.known(text, epoch_ms())),
+                other => Err(other.refusal()),
+            };
+            (state.resource(path).clone(), found)
+        };
+        let address = request.extensions().get::<ClientAddress>().map(|client| client.ip);
+        let visit = Visit { authenticator: self.authenticator.clone(), resource, address };
+        let (digest, known) = match found {
+            Ok(found) => found,
+            Err((reason, challenge)) => {
+                let response = visit.refuse(reason, challenge);
+                return AuthenticateFuture::Answered { response: Some(response) };
+            }
+        };
+        // Nothing inside needs it, so nothing inside can pass it on.
+        let header = request.headers_mut().remove(AUTHORIZATION);
+        match known {
+            Some(credential) => {
+                let text = credential.verified.recheck_ms.map(|_| credential_of(header.as_ref()));
+                match visit.admit(credential, text) {
+                    Ok(admitted) => enter(&mut self.inner, request, admitted),
+                    Err(response) => AuthenticateFuture::Answered { response: Some(response) },
+                }
+            }
+            None => {
+                let verify = Box::pin(visit.verify(credential_of(header.as_ref()), digest));
+                AuthenticateFuture::Verifying { verify, request: Some(request), inner: self.inner.clone() }
+            }
+        }
+    }
+}
+
+/// The credential in a header that was read before.
+fn credential_of(header: Option<&HeaderValue>) -> Arc<str> {
+    let text = header.and_then(|value| value.to_str().ok()).and_then(|text| text.split_once(' '));
+    text.map(|(_, credential)| credential.trim_matches(' ')).unwrap_or_default().into()
+}
+
+fn enter<S: HttpService>(
+    inner: &mut S,
+    mut request: Request<Body>,
+    admitted: Admitted,
+) -> AuthenticateFuture<S> {
+    request.extensions_mut().insert(admitted.credential.verified.identity.clone());
+    AuthenticateFuture::Admitted { inner: inner.call(request), admitted: Some(admitted), finished: None }
+}
+
+impl Sent<'_> {
+    /// What is said to whoever sent no credential.
+    fn refusal(&self) -> (Option<&'static str>, Challenge) {
+        match self {
+            // Every client begins like that: it is no failed login.
+            Sent::Nothing | Sent::Bearer(_) => (None, Challenge::unauthenticated()),
+            Sent::OtherScheme => (Some("wrong_scheme"), Challenge::unauthenticated()),
+            Sent::Wrong(reason, why) => (Some(reason), Challenge::invalid_request(*why)),
+        }
+    }
+}
+
+/// One request at one resource.
+struct Visit {
+    authenticator: Authenticator,
+    resource: Arc<Resource>,
+    address: Option<IpAddr>,
+}
+
+/// A request that was let in.
+pub(crate) struct Admitted {
+    pub(crate) credential: Arc<Credential>,
+    resource: Arc<Resource>,
+    /// The text of a credential that has to be verified again while a stream is open.
+    pub(crate) again: Option<(Authenticator, Arc<str>)>,
+}
+
+impl Visit {
+    async fn verify(self, text: Arc<str>, digest: Digest) -> Result<Admitted, Response<Body>> {
+        match self.authenticator.verify(&text, digest).await {
+            Ok(credential) => self.admit(credential, Some(text)),
+            Err(refusal) => Err(self.refused(refusal)),
+        }
+    }
+
+    fn admit(self, credential: Arc<Credential>, text: Option<Arc<str>>) -> Result<Admitted, Response<Body>> {
+        if let Err(refusal) = self.authenticator.admit(&credential, &self.resource) {
+            return Err(self.refused(refusal));
+        }
+        if !credential.has_scopes {
+            let why = "The token lacks a scope that everything here needs";
+            let challenge = Challenge::insufficient_scope(why);
+            return Err(self.refuse(
+                Some("insufficient_scope"),
+                self.resource.with_scopes(challenge, self.resource.base_scopes()),
+            ));
+        }
+        let again = text.filter(|_| credential.verified.recheck_ms.is_some());
+        let again = again.map(|text| (self.authenticator, text));
+        Ok(Admitted { credential, resource: self.resource, again })
+    }
+
+    #[cold]
+    fn refused(&self, refusal: Refusal) -> Response<Body> {
+        let why = refusal.to_string();
+        let challenge = match refusal {
+            Refusal::KeysUnavailable => Challenge::unavailable(why),
+            Refusal::TooLarge => Challenge::invalid_request(why),
+            _ => Challenge::invalid_token(why),
+        };
+        self.refuse(Some(refusal.reason()), challenge)
+    }
+
+    #[cold]
+    fn refuse(&self, reason: Option<&'static str>, challenge: Challenge) -> Response<Body> {
+        if let Some(reason) = reason {
+            let endpoint = self.resource.endpoint.as_deref();
+            self.authenticator.0.refused.tell(reason, endpoint, self.address, epoch_ms());
+        }
+        self.resource.complete(challenge).respond()
+    }
+}
+
+pin_project! {
+    /// The future of [`Authenticate`].
+    #[project = Project]
+    #[allow(missing_docs)]
+    pub enum AuthenticateFuture<S>
+    where
+        S: HttpService,
+    {
+        /// Refused, or metadata.
+        Answered { response: Option<Response<Body>> },
+        /// The credential is not known yet.
+        Verifying {
+            verify: Pin<Box<dyn Future<Output = Result<Admitted, Response<Body>>> + Send>>,
+            request: Option<Request<Body>>,
+            inner: S,
+        },
+        /// Let in.
+        Admitted {
+            #[pin]
+            inner: S::Future,
+            admitted: Option<Admitted>,
+            #[pin]
+            finished: Option<OwnedNotified>,
+        },
+    }
+}
+
+impl<S: HttpService> Future for AuthenticateFuture<S> {
+    type Output = Result<Response<Body>, Infallible>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        loop {
+            match self.as_mut().project() {
+                Project::Answered { response } => {
+                    return Poll::Ready(Ok(response.take().unwrap_or_else(|| Response::new(Body::empty()))));
+                }
+                Project::Verifying { verify, request, inner } => {
+                    let Poll::Ready(verified) = verify.as_mut().poll(cx) else { return Poll::Pending };
+                    let next = match (verified, request.take()) {
+                        (Ok(admitted), Some(request)) => enter(inner, request, admitted),
+                        (Err(response), _) => AuthenticateFuture::Answered { response: Some(response) },
+                        (Ok(_), None) => AuthenticateFuture::Answered { response: None },
+                    };
+                    self.set(next);
+                }
+                Project::Admitted { inner, admitted, finished } => {
+                    if let Poll::Ready(Ok(response)) = inner.poll(cx) {
+                        return Poll::Ready(Ok(match admitted.take() {
+                            Some(admitted) => admitted.finish(response),
+                            None => response,
+                        }));
+                    }
+                    let Some(admitted) = admitted else { return Poll::Pending };
+                    return admitted.poll_revoked(finished, cx).map(Ok);
+                }
+            }
+        }
+    }
+}
+
+impl Admitted {
+    /// Ready with a refusal when the credential of a running call is revoked.
+    fn poll_revoked(
+        &self,
+        mut finished: Pin<&mut Option<OwnedNotified>>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Response<Body>> {
+        loop {
+            if finished.is_none() {
+                finished.set(Some(self.credential.finished()));
+            }
+            if self.credential.end() == End::Revoked {
+                let challenge =
+                    Challenge::invalid_token("The credential was revoked while the call was running");
+                return Poll::Ready(self.resource.complete(challenge).respond());
+            }
+            match finished.as_mut().as_pin_mut().map(|finished| finished.poll(cx)) {
+                Some(Poll::Ready(())) => finished.set(None),
+                _ => return Poll::Pending,
+            }
+        }
+    }
+
+    /// What is added to the answer of the inside.
+    fn finish(self, mut response: Response<Body>) -> Response<Body> {
+        if response.status() == 403
+            && let Some(RequiredScopes(scopes)) = response.extensions_mut().remove::<RequiredScopes>()
+        {
+            let challenge =
+                Challenge::insufficient_scope("The token lacks a scope that this operation needs");
+            self.resource.with_scopes(challenge, scopes).add_to(&mut response);
+        }
+        // What is complete is on its way already.
+        if response.body().size_hint().exact().is_some() {
+            return response;
+        }
+        let is_open_ended = response.extensions().get::<OpenEnded>().is_some();
+        response.map(|body| Body::new(AuthorizedBody::new(body, self, is_open_ended)))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A request that was let in at the default endpoint.
+    pub(crate) fn admitted(
+        credential: Arc<Credential>,
+        authenticator: &Authenticator,
+        again: Option<(Authenticator, Arc<str>)>,
+    ) -> Admitted {
+        let resource = authenticator.state().resources[0].clone();
+        Admitted { credential, resource, again }
+    }
+}

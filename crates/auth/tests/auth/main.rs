@@ -1,0 +1,10 @@
+//! Authentication as a client sees it: requests go through `http::front` with [`Authenticate`](tidegate_auth::Authenticate) in its
+//! gap, without a socket.
+
+mod common;
+mod credentials;
+mod endings;
+mod endpoints;
+mod keys;
+mod metadata;
+mod scopes;
