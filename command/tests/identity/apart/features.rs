@@ -250,7 +250,8 @@ const FEATURES: &[Feature] = &[
         using: |who, kept| {
             // In her session, which they know, and in one of their own.
             let sessions = [text(&kept.value["session"]).to_owned(), who.session()];
-            let listed = sessions.map(|session| who.in_session(&session, "tasks/list", json!({})).body).concat();
+            let listed =
+                sessions.map(|session| who.in_session(&session, "tasks/list", json!({})).body).concat();
             fine(listed.contains(text(&kept.value["task"])))
         },
         gives: "fine",
@@ -489,9 +490,14 @@ fn cursor(ann: &Caller<'_>, method: &str) -> Kept {
 
 /// Keeps an entity in the memory; gives its name.
 pub(super) fn remember(ann: &Caller<'_>) -> String {
+    remember_that(ann, "kept by Ann")
+}
+
+/// The same, and what is said of it.
+pub(super) fn remember_that(who: &Caller<'_>, observation: &str) -> String {
     let name = fresh();
-    let entity = json!({"name": name, "entityType": "pearl", "observations": ["kept by Ann"]});
-    let kept = ann.call("create_entities", json!({"entities": [entity]}));
+    let entity = json!({"name": name, "entityType": "pearl", "observations": [observation]});
+    let kept = who.call("create_entities", json!({"entities": [entity]}));
     assert!(kept.is_fine(), "{kept:?}");
     name
 }
