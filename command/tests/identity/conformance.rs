@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::http::Answer;
 use crate::issuer::{Issuer, now};
-use crate::rig::{ANN, Caller, Gateway, REEF_ID};
+use crate::rig::{ANN, AUTH, Caller, Gateway, REEF_ID, SERVERS};
 
 /// The probe of the suite: what any server answers without having been prepared.
 fn probe(caller: &Caller<'_>) -> [(&'static str, Answer); 2] {
@@ -56,7 +56,10 @@ fn scopes(answer: &Answer) -> Vec<String> {
 
 #[test]
 fn sep_2350_server_scope_challenge() {
-    let gateway = Gateway::start("");
+    // As in the scenario, a tool needs two scopes that everybody else does without.
+    let tools = "\"files:write\" = [\"demo_add\"]\n\"tools:call\" = [\"demo_*\"]";
+    let auth = AUTH.replace("\"files:write\" = [\"demo_add\"]", tools);
+    let gateway = Gateway::start_exactly(&format!("{SERVERS}{auth}"));
     let with =
         |scope: &str| gateway.with_token(&gateway.token("", ANN, |claims| claims["scope"] = scope.into()));
     let metadata = format!("http://{}/.well-known/oauth-protected-resource/mcp", gateway.address);
@@ -67,10 +70,11 @@ fn sep_2350_server_scope_challenge() {
     };
     type Operation<'a> = &'a dyn Fn(&Caller<'_>) -> Answer;
     // Which scopes a token has, what it wants, and what the operation needs, all in one challenge.
+    let all = &["files:write", "mcp", "tools:call"][..];
     let rows: [(&str, &str, Operation<'_>, &[&str]); 6] = [
-        ("tools/call", "mcp", &add, &["files:write", "mcp"]),
-        ("tools/call, with neither scope", "baseline", &add, &["files:write", "mcp"]),
-        ("tools/call, with the other scope alone", "files:write", &add, &["files:write", "mcp"]),
+        ("tools/call", "mcp", &add, all),
+        ("tools/call, with one of them", "mcp tools:call", &add, all),
+        ("tools/call, with the other", "mcp files:write", &add, all),
         ("resources/read", "baseline", &read, &["mcp"]),
         ("prompts/get", "baseline", &prompt, &["mcp"]),
         ("prompts/get, with a scope that looks alike", "mcp2 MCP", &prompt, &["mcp"]),

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::rig::{ANN, AUTH, Gateway, SERVERS, command};
+use crate::rig::{ANN, AUTH, Caller, Gateway, SERVERS, command};
 
 const ENDPOINTS: &str = r#"
 [tools]
@@ -23,6 +23,9 @@ servers = ["demo"]
 mode = "search"
 "#;
 
+/// What the demonstration server has.
+const DEMO: [&str; 4] = ["demo_echo", "demo_add", "demo_count", "demo_greet"];
+
 fn start() -> Gateway {
     Gateway::start(ENDPOINTS)
 }
@@ -30,6 +33,19 @@ fn start() -> Gateway {
 /// A token of Ann's with these audiences.
 fn token_for(gateway: &Gateway, audiences: &[String]) -> String {
     gateway.token("", ANN, |claims| claims["aud"] = json!(audiences))
+}
+
+/// The names of all tools that are listed, page by page.
+fn tools(caller: &Caller<'_>) -> Vec<String> {
+    let (mut all, mut params) = (Vec::new(), json!({}));
+    loop {
+        let page = caller.modern("tools/list", params).json();
+        all.extend(names(&page, "tools"));
+        match page["result"]["nextCursor"].as_str() {
+            Some(cursor) => params = json!({"cursor": cursor}),
+            None => return all,
+        }
+    }
 }
 
 fn names(list: &Value, member: &str) -> Vec<String> {
@@ -92,8 +108,7 @@ fn what_is_sealed_is_for_one_endpoint() {
 fn what_is_not_selected_is_not_there() {
     let gateway = start();
     let research = gateway.at_endpoint("research", ANN);
-    let listed = research.modern("tools/list", json!({})).json();
-    assert_eq!(names(&listed, "tools"), ["demo_echo", "demo_add", "demo_count", "demo_greet"], "{listed}");
+    assert_eq!(tools(&research), DEMO);
     let said = research.modern("server/discover", json!({})).json();
     assert!(
         said["result"]["instructions"].as_str().unwrap_or_default().contains("Only for research."),
@@ -142,8 +157,7 @@ fn what_is_not_selected_is_not_there() {
     }
     let archive =
         gateway.with_token(&token_for(&gateway, &["urn:reef:archive".to_owned()])).at("/archive/mcp");
-    let listed = archive.modern("tools/list", json!({})).json();
-    assert_eq!(names(&listed, "tools"), ["search_nodes", "open_nodes"], "{listed}");
+    assert_eq!(tools(&archive), ["search_nodes", "open_nodes"]);
     assert!(!archive.modern("resources/read", json!({"uri": "memory://knowledge-graph"})).is_fine());
     assert!(archive.call("search_nodes", json!({"query": "pearl"})).is_fine());
 }
@@ -152,8 +166,7 @@ fn what_is_not_selected_is_not_there() {
 fn searching_finds_only_what_is_selected() {
     let gateway = start();
     let finder = gateway.at_endpoint("finder", ANN);
-    let listed = finder.modern("tools/list", json!({})).json();
-    assert_eq!(names(&listed, "tools"), ["search_tools", "call_tool"], "{listed}");
+    assert_eq!(tools(&finder), ["search_tools", "call_tool"]);
     let found = finder.call("search_tools", json!({"query": "search nodes of the memory graph"}));
     assert!(found.is_fine() && !found.body.contains("search_nodes\""), "{found:?}");
     let through = |name: &str, arguments: Value| {
@@ -168,7 +181,8 @@ fn searching_finds_only_what_is_selected() {
 
 #[test]
 fn stdio_is_the_local_user_at_the_endpoint_it_names() {
-    let (folder, _issuers) = Gateway::folder(&format!("{ENDPOINTS}\n{SERVERS}{AUTH}"));
+    let (folder, _issuers) =
+        Gateway::folder(&format!("{}\n{SERVERS}{AUTH}", ENDPOINTS.replace("page_bytes = 1024", "")));
     let talk = |arguments: &[&str]| {
         let mut command = command(folder.path());
         command.args(["serve", "--stdio"]).args(arguments);
@@ -184,7 +198,7 @@ fn stdio_is_the_local_user_at_the_endpoint_it_names() {
     let done = talk(&["--endpoint", "research"]);
     let out = String::from_utf8_lossy(&done.stdout).into_owned();
     let listed: Value = serde_json::from_str(out.lines().next().unwrap_or_default()).unwrap_or_default();
-    assert_eq!(names(&listed, "tools"), ["demo_echo", "demo_add", "demo_count", "demo_greet"], "{out}");
+    assert_eq!(names(&listed, "tools"), DEMO, "{out}");
     let unknown = talk(&["--endpoint", "nowhere"]);
     assert!(!unknown.status.success());
     let said = String::from_utf8_lossy(&unknown.stderr).into_owned();

@@ -95,10 +95,8 @@ fn host_changes_nothing_that_is_said() {
         for path in ["/mcp", well_known] {
             let answer = request(&gateway, "GET", path, &[("Host", host)], "");
             assert!(matches!(answer.status, 400 | 403 | 421), "{host} {path}: {answer:?}");
-            assert!(
-                !format!("{}{}", answer.header("www-authenticate"), answer.body).contains("evil"),
-                "{answer:?}"
-            );
+            assert!(!answer.header("www-authenticate").contains("evil"), "{answer:?}");
+            assert!(answer.json()["resource"].is_null(), "{answer:?}");
         }
     }
     // A host that is fine is still not what metadata is made of.
@@ -144,26 +142,17 @@ fn proxy_headers_count_only_from_proxies() {
     let gateway = Gateway::start("");
     let forged =
         [("X-Forwarded-For", "203.0.113.7"), ("Forwarded", "for=203.0.113.7"), ("X-Real-IP", "203.0.113.7")];
-    assert_eq!(list(&gateway, "/mcp", &forged).status, 401);
+    let bad = ("Authorization", "Bearer sesame");
+    assert_eq!(list(&gateway, "/mcp", &[&forged[..], &[bad]].concat()).status, 401);
     gateway.logs("refused");
     assert!(!gateway.log().contains("203.0.113.7"), "{}", gateway.log());
 
     // Of a proxy, the last address that is no proxy's is the caller's; what stands before it the caller wrote itself.
     let trusting = Gateway::start("trusted_proxies = [\"127.0.0.1/32\", \"10.0.0.0/8\"]\n");
     let through = [("X-Forwarded-For", "198.51.100.1, 203.0.113.7, 10.0.0.1")];
-    assert_eq!(list(&trusting, "/mcp", &through).status, 401);
+    assert_eq!(list(&trusting, "/mcp", &[&through[..], &[bad]].concat()).status, 401);
     trusting.logs("203.0.113.7");
     assert!(!trusting.log().contains("198.51.100.1"), "{}", trusting.log());
-}
-
-#[test]
-fn whoever_is_no_proxy_is_not_served_past_it() {
-    let gateway = Gateway::start("trusted_proxies = [\"192.0.2.0/24\"]\n");
-    let bearer = format!("Bearer {}", gateway.token("", ANN, |_| {}));
-    let answer = list(&gateway, "/mcp", &[("Authorization", &bearer)]);
-    assert_eq!(answer.status, 403, "{answer:?}");
-    let forged = [("Authorization", bearer.as_str()), ("X-Forwarded-For", "192.0.2.1")];
-    assert_eq!(list(&gateway, "/mcp", &forged).status, 403);
 }
 
 /// What `tidegate check` says of a configuration.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// No answer takes this long: it tells slow from stuck.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(40);
 
 /// Names of headers and their values.
 pub(crate) type Headers<'a> = &'a [(&'a str, &'a str)];
@@ -108,8 +108,11 @@ impl Stream {
     /// Reads until there is this text.
     #[track_caller]
     pub(crate) fn until(&mut self, text: &str) -> String {
+        let started = Instant::now();
         while !self.text().contains(text) {
             assert!(self.more(), "it ended without {text:?}: {}", self.text());
+            // A quiet stream is not silent: comments keep it open.
+            assert!(started.elapsed() < PATIENCE, "there is no {text:?}: {}", self.text());
         }
         self.text()
     }
@@ -117,7 +120,10 @@ impl Stream {
     /// Reads until the end, which comes in time.
     #[track_caller]
     pub(crate) fn to_the_end(&mut self) {
-        while self.more() {}
+        let started = Instant::now();
+        while self.more() {
+            assert!(started.elapsed() < PATIENCE, "it does not end: {}", self.text());
+        }
     }
 
     /// Whether it has ended, or ends within this time.

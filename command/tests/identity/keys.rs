@@ -165,9 +165,9 @@ fn a_key_file_that_does_not_parse_stops_the_start() {
     }
     let (folder, issuers) = Gateway::folder(&config);
     let path = folder.path().join("keys.toml");
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
     let Err((_, said)) = Gateway::try_start_in((folder, issuers), vec![]) else {
-        panic!("it starts with a file that everybody can read")
+        panic!("it starts with a file that everybody can write")
     };
     assert!(said.contains("keys.toml"), "{said}");
 }

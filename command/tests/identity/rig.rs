@@ -105,24 +105,19 @@ impl Gateway {
         arguments: Vec<&str>,
     ) -> Result<Gateway, (i32, String)> {
         let file = |name: &str| std::fs::File::create(folder.path().join(name)).unwrap();
+        let address = free_address();
         let mut command = command(folder.path());
-        command.args(["serve", "--listen", "127.0.0.1:0"]).args(arguments);
+        command.args(["serve", "--listen", &address.to_string()]).args(arguments);
         let child = command.stdin(Stdio::null()).stdout(file("out")).stderr(file("err")).spawn().unwrap();
-        let mut gateway = Gateway { child, address: ([127, 0, 0, 1], 0).into(), folder, issuers };
-        let (mut found, mut ended) = (None, None);
-        until("it says where it is", || {
-            let out = std::fs::read_to_string(gateway.folder.path().join("out")).unwrap_or_default();
-            let rest = out.split("://").nth(1).and_then(|rest| rest.split("/mcp").next().map(str::to_owned));
-            found = rest.and_then(|address| address.parse().ok());
+        let mut gateway = Gateway { child, address, folder, issuers };
+        let mut ended = None;
+        until("it listens", || {
             ended = gateway.child.try_wait().unwrap();
-            found.is_some() || ended.is_some()
+            ended.is_some() || std::net::TcpStream::connect(address).is_ok()
         });
-        match (found, ended) {
-            (_, Some(status)) => Err((status.code().unwrap_or(-1), gateway.log())),
-            (found, None) => {
-                gateway.address = found.unwrap();
-                Ok(gateway)
-            }
+        match ended {
+            Some(status) => Err((status.code().unwrap_or(-1), gateway.log())),
+            None => Ok(gateway),
         }
     }
 
@@ -197,6 +192,11 @@ impl Drop for Gateway {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// An address that was free a moment ago. With a `public_url` the program does not say which one it has.
+fn free_address() -> SocketAddr {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 /// Where an endpoint is.

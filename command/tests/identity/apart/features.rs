@@ -243,10 +243,16 @@ const FEATURES: &[Feature] = &[
     Feature {
         name: "a legacy task: tasks/list",
         others: EVERYBODY,
-        make: |ann| legacy_task(ann, "old_work"),
+        make: |ann| {
+            let session = ann.session();
+            json!({"task": legacy_task_in(ann, &session, "old_work").value, "session": session}).into()
+        },
         using: |who, kept| {
-            let listed = who.in_session(&who.session(), "tasks/list", json!({})).body;
-            fine(listed.contains(text(&kept.value)))
+            // In her session, which they know, and in one of their own.
+            let sessions = [text(&kept.value["session"]).to_owned(), who.session()];
+            let listed =
+                sessions.map(|session| who.in_session(&session, "tasks/list", json!({})).body).concat();
+            fine(listed.contains(text(&kept.value["task"])))
         },
         gives: "fine",
     },
@@ -341,7 +347,7 @@ const FEATURES: &[Feature] = &[
         make: agent,
         using: |who, kept| {
             let name = text(&kept.value);
-            who.call("create_agent", json!({"agent_name": name, "description": "Mallory was here"}));
+            who.call("create_agent", agent_named(name, "Mallory was here"));
             // Whoever makes one of the same name has made one of their own.
             let hers = who
                 .gateway
@@ -394,8 +400,6 @@ fn nobody_uses_what_is_anns() {
                 faults.push(format!("{}: {} gets it: {got}", feature.name, other.name));
             }
         }
-        let nobody = world.gateway.nobody().modern("tools/list", json!({}));
-        assert_eq!(nobody.status, 401);
         // Whatever the others tried, she still has it, also with a new token.
         let got = (feature.using)(&world.gateway.as_user(ANN), &kept);
         if !got.contains(feature.gives) {
@@ -465,8 +469,12 @@ fn finished(ann: &Caller<'_>, tool: &str) -> Kept {
 
 /// A task of a legacy client.
 fn legacy_task(ann: &Caller<'_>, tool: &str) -> Kept {
+    legacy_task_in(ann, &ann.session(), tool)
+}
+
+fn legacy_task_in(ann: &Caller<'_>, session: &str, tool: &str) -> Kept {
     let call = json!({"name": tool, "arguments": {}, "task": {"ttl": 600_000}});
-    let task = ann.in_session(&ann.session(), "tools/call", call).json();
+    let task = ann.in_session(session, "tools/call", call).json();
     found(&task, "taskId").unwrap_or_else(|| panic!("{tool}: {task}")).clone().into()
 }
 
@@ -482,9 +490,14 @@ fn cursor(ann: &Caller<'_>, method: &str) -> Kept {
 
 /// Keeps an entity in the memory; gives its name.
 pub(super) fn remember(ann: &Caller<'_>) -> String {
+    remember_that(ann, "kept by Ann")
+}
+
+/// The same, and what is said of it.
+pub(super) fn remember_that(who: &Caller<'_>, observation: &str) -> String {
     let name = fresh();
-    let entity = json!({"name": name, "entityType": "pearl", "observations": ["kept by Ann"]});
-    let kept = ann.call("create_entities", json!({"entities": [entity]}));
+    let entity = json!({"name": name, "entityType": "pearl", "observations": [observation]});
+    let kept = who.call("create_entities", json!({"entities": [entity]}));
     assert!(kept.is_fine(), "{kept:?}");
     name
 }
@@ -492,7 +505,12 @@ pub(super) fn remember(ann: &Caller<'_>) -> String {
 /// Makes an agent; gives its name.
 fn agent(ann: &Caller<'_>) -> Kept {
     let name = fresh();
-    let made = ann.call("create_agent", json!({"agent_name": name, "description": "You are Ann's diver."}));
+    let made = ann.call("create_agent", agent_named(&name, "You are Ann's diver."));
     assert!(made.is_fine(), "{made:?}");
     json!(name).into()
+}
+
+fn agent_named(name: &str, description: &str) -> Value {
+    let answer = json!({"type": "object", "properties": {"answer": {"type": "string"}}});
+    json!({"agent_name": name, "description": description, "output_schema": answer})
 }
