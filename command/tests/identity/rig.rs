@@ -264,7 +264,7 @@ impl Caller<'_> {
         params["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
         params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({"name": "tests", "version": "1"});
         params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({
-            "elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
+            "elicitation": {"form": {}}, "sampling": {"tools": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
         let mut headers = vec![("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)];
         headers.extend(about.as_deref().map(|name| ("Mcp-Name", name)));

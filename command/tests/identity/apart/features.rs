@@ -342,18 +342,35 @@ const FEATURES: &[Feature] = &[
         gives: "fine",
     },
     Feature {
-        name: "an agent of hers, changed",
+        name: "an agent of hers: update_agent, which nobody lists",
         others: EVERYBODY,
         make: agent,
         using: |who, kept| {
-            let name = text(&kept.value);
-            who.call("create_agent", agent_named(name, "Mallory was here"));
-            // Whoever makes one of the same name has made one of their own.
-            let hers = who
-                .gateway
-                .as_user(ANN)
-                .modern("resources/read", json!({"uri": format!("agentlet://user/ann/{name}")}));
-            fine(hers.body.contains("Mallory was here"))
+            let uri = format!("agentlet://user/ann/{}", text(&kept.value));
+            fine(
+                who.call("update_agent", json!({"agent_uri": uri, "description": "Mallory was here"}))
+                    .is_fine(),
+            )
+        },
+        gives: "fine",
+    },
+    Feature {
+        name: "an agent of hers: delete_agent, which nobody lists",
+        others: EVERYBODY,
+        make: agent,
+        using: |who, kept| {
+            let uri = format!("agentlet://user/ann/{}", text(&kept.value));
+            fine(who.call("delete_agent", json!({"agent_uri": uri})).is_fine())
+        },
+        gives: "fine",
+    },
+    Feature {
+        name: "the history of an agent, which nobody lists",
+        others: OTHER_TENANTS,
+        make: agent,
+        using: |who, kept| {
+            let uri = format!("agentlet://user/ann/{}", text(&kept.value));
+            fine(who.call("get_agent_history", json!({"agent_uri": uri})).is_fine())
         },
         gives: "fine",
     },
