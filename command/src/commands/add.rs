@@ -197,7 +197,7 @@ fn entry(add: &Add, path: &Path) -> Result<(ServerEntry, Vec<String>), Failure> 
 /// Whether a configuration already has the memory, under another name.
 fn has_memory(path: &Path, name: &str) -> bool {
     let is_memory = |source: &Source| matches!(source, Source::Builtin(name) if name == "memory");
-    configuration::load(path).is_ok_and(|settings| {
+    configuration::load_unserved(path).is_ok_and(|settings| {
         settings.servers.iter().any(|other| other.name != name && is_memory(&other.source))
     })
 }

@@ -221,7 +221,7 @@ impl StoreArgs {
         let settings = match Config::find(self.config.as_deref()) {
             None => MemorySettings::default(),
             Some(file) => {
-                let settings = configuration::load(&file)?;
+                let settings = configuration::load_unserved(&file)?;
                 let told = settings.servers.iter().filter_map(|server| server.builtin.as_ref());
                 let memory = told.filter_map(|told| told.get::<MemorySettings>()).next().cloned();
                 memory.ok_or_else(|| {

@@ -181,7 +181,7 @@ impl GatewayConfig {
     }
 
     pub(crate) fn load(file: &Path) -> Result<GatewayConfig, Failure> {
-        let settings = configuration::load(file)?;
+        let settings = configuration::load_unserved(file)?;
         Ok(GatewayConfig { file: file.to_owned(), settings })
     }
 

@@ -387,3 +387,45 @@ done
     let all = served.folder.read("seen") + &served.folder.read("environment");
     assert!(!all.contains(&ann) && !all.contains("tidegate_") && !all.contains("Bearer"), "{all}");
 }
+
+#[test]
+fn clients_are_told_where_to_get_a_token_and_never_what_they_asked_by() {
+    let jwt = "public_url = \"https://mcp.example.com\"\n[[auth.jwt]]\nissuer = \"https://id.example.com\"\njwks = \"jwks.json\"\n";
+    let config = CONFIG.replace("[auth]\nkeys = \"keys.toml\"\n", "");
+    let with = |endpoints: &str| {
+        let (top, servers) = config.split_once("[servers").unwrap();
+        format!("{top}{jwt}{endpoints}[servers{servers}")
+    };
+    let folder = Folder::new();
+    // The key of RFC 7515, appendix A.3.
+    folder.write(
+        "jwks.json",
+        r#"{"keys":[{"kty":"EC","crv":"P-256","kid":"a","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU","y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}"#,
+    );
+    folder.write("tidegate.toml", &with("[endpoints.quiet]\n"));
+    let served = Served::start(folder, &["serve"]);
+    let mut port = None;
+    until(|| {
+        let out = served.folder.read("out");
+        port = out.split("  Address   127.0.0.1:").nth(1).and_then(|rest| rest.lines().next()?.parse().ok());
+        port.is_some()
+    });
+    assert!(served.folder.read("out").contains(" at https://mcp.example.com/mcp\n"));
+    let at = SocketAddr::from(([127, 0, 0, 1], port.unwrap()));
+    let document =
+        |path: &str| send(at, "GET", &format!("/.well-known/oauth-protected-resource{path}"), &[], "");
+    for path in ["", "/mcp", "/quiet/mcp"] {
+        let told = document(path).json();
+        let resource = if path.is_empty() { "/mcp" } else { path };
+        assert_eq!(told["resource"], format!("https://mcp.example.com{resource}"));
+        assert_eq!(told["authorization_servers"], json!(["https://id.example.com"]));
+        assert!(!told.to_string().contains("localhost"), "{told}");
+    }
+    let refused = request(at, "/quiet/mcp", "", "tools/list");
+    let place =
+        "resource_metadata=\"https://mcp.example.com/.well-known/oauth-protected-resource/quiet/mcp\"";
+    assert!(refused.status == 401 && refused.head.contains(place), "{}", refused.head);
+    served.folder.write("tidegate.toml", &with("[endpoints.late]\n"));
+    until(|| document("/late/mcp").status == 200);
+    until(|| document("/quiet/mcp").status == 404);
+}

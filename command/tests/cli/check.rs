@@ -114,3 +114,51 @@ fn more_servers_than_are_started_at_once() {
     assert_eq!(names, ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "s8"]);
     assert!(json["servers"].as_array().unwrap().iter().all(|it| it["connection"]["tools"] == 4), "{json}");
 }
+
+#[test]
+fn who_may_call_is_shown_and_what_would_keep_everybody_out_is_refused() {
+    let folder = Folder::new();
+    let text = "public_url = \"https://mcp.example.com\"\n[auth]\nkeys = \"keys.toml\"\nscopes = [\"mcp\"]\n\
+                [auth.tool_scopes]\n\"files:write\" = [\"fs_*\"]\n[[auth.jwt]]\nissuer = \"https://id.example.com\"\n\
+                [endpoints.research]\ntools = [\"gbif_*\"]\nprompts = []\n[servers.demo]\nbuiltin = \"demo\"\n";
+    folder.write(FILE, text);
+    let missing = run(&folder, &["check"]).exits(2);
+    assert!(missing.out.contains("tidegate.toml cannot be served"), "{}", missing.out);
+    assert!(missing.out.contains("problem: auth: There is no file of API keys at "), "{}", missing.out);
+    for name in ["ann", "bob"] {
+        run(&folder, &["keys", "add", name]).exits(0);
+    }
+    run(&folder, &["keys", "revoke", "bob"]).exits(0);
+    let shown = run(&folder, &["check"]).exits(0).out;
+    for part in [
+        "listening on https://mcp.example.com/mcp\n",
+        "keys.toml: 1 valid, 1 revoked\n",
+        "https://id.example.com, for https://mcp.example.com/mcp\n",
+        "files:write for fs_*\n",
+        "https://mcp.example.com/research/mcp: tools gbif_*; no prompts\n",
+    ] {
+        assert!(shown.contains(part), "{part}:\n{shown}");
+    }
+    let json = run(&folder, &["check", "--json"]).exits(0).json();
+    assert_eq!((&json["ok"], &json["auth"]["keys"]["valid"]), (&true.into(), &1.into()));
+    assert_eq!(json["auth"]["issuers"][0]["audience"][0], "https://mcp.example.com/mcp");
+    assert_eq!(json["endpoints"][0]["url"], "https://mcp.example.com/research/mcp");
+    // Whoever can read it can see who has keys; whoever can write it can have one.
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |mode| {
+        let path = folder.path().join("keys.toml");
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode(0o644);
+    assert!(run(&folder, &["check"]).exits(0).out.contains("warning: "));
+    mode(0o666);
+    assert!(run(&folder, &["check"]).exits(2).out.contains("can be changed by other users"));
+    mode(0o600);
+    folder.write("keys.toml", "[[keys]]\nname = 5\n");
+    assert!(run(&folder, &["check"]).exits(2).out.contains("is not valid"));
+    assert_eq!(run(&folder, &["check", "--json"]).exits(2).json()["ok"], false);
+    // A file of an issuer's keys is looked at, too.
+    folder.write(FILE, "[[auth.jwt]]\nissuer = \"https://id.example.com\"\njwks = \"jwks.json\"\n");
+    folder.write("jwks.json", "nonsense");
+    assert!(run(&folder, &["check"]).exits(2).out.contains("https://id.example.com"));
+}

@@ -154,10 +154,10 @@ fn walk(path: &mut Vec<String>, table: &DeTable<'_>, builtins: &Builtins, found:
         match value.get_ref() {
             DeValue::Table(inner) => walk(path, inner, builtins, found),
             DeValue::Array(_) if is_table_by_nature(path, builtins) => found.push(path.clone()),
-            DeValue::Array(items) if is_list_of_tables(path) => {
-                if items.iter().any(|item| item.get_ref().is_array()) {
-                    found.push(path.clone());
-                }
+            DeValue::Array(items)
+                if is_list_of_tables(path) && items.iter().any(|item| item.get_ref().is_array()) =>
+            {
+                found.push(path.clone());
             }
             _ => {}
         }

@@ -1,5 +1,6 @@
 //! `tidegate check`: what a configuration means, or what is wrong with it.
 
+mod access;
 mod problems;
 mod report;
 
@@ -17,10 +18,11 @@ use super::inspect::{Inspection, inspect};
 use super::interrupt::Interrupt;
 use super::resolve::ResolvedServer;
 use super::{configuration, jobs, output};
+use access::Access;
 
 /// Check the configuration and show what it means.
 ///
-/// With --connect, each server is also started, a few at a time and each for at most its start_timeout. Secrets are looked
+/// Reads the file of keys and the certificate, too. With --connect, each server is also started, a few at a time and each for at most its start_timeout. Secrets are looked
 /// up, but never shown.
 #[derive(Args)]
 #[command(after_help = AFTER)]
@@ -45,7 +47,7 @@ const AFTER: &str = "\
 Exit codes:
   0    the configuration can be used; there may be notes
   1    a server will fail: its program was not found or, with --connect, it cannot be reached
-  2    the configuration cannot be used
+  2    the configuration, its file of keys or its certificate cannot be used
   130  cancelled (Ctrl-C)";
 
 /// What came of connecting to each server, in the order of the configuration.
@@ -61,6 +63,8 @@ struct Checked {
     problems: Vec<(String, String)>,
     /// What has no effect.
     warnings: Vec<String>,
+    /// Who may call, and over what.
+    access: Access,
 }
 
 pub(crate) async fn run(check: Check) -> Result<Exit, Failure> {
@@ -90,18 +94,28 @@ pub(crate) async fn run(check: Check) -> Result<Exit, Failure> {
         false => None,
     };
     let problems = problems::programs(&settings);
-    let warnings = states.as_ref().map(|states| problems::unmatched(&settings, states)).unwrap_or_default();
-    let checked = Checked { path, settings, states, problems, warnings };
+    let access = Access::of(&settings);
+    let mut warnings: Vec<String> =
+        states.as_ref().map(|states| problems::unmatched(&settings, states)).unwrap_or_default();
+    warnings.extend(access.warnings.iter().cloned());
+    let checked = Checked { path, settings, states, problems, warnings, access };
     output::text(&match check.json {
         true => mask(&report::json(&checked).to_string()).into_owned(),
         false => report::text(&checked),
     })?;
-    Ok(if checked.is_well() { Exit::Fine } else { Exit::ToolError })
+    Ok(match (checked.access.problems.is_empty(), checked.is_well()) {
+        (true, true) => Exit::Fine,
+        (true, false) => Exit::ToolError,
+        // Nobody would be served.
+        (false, _) => Exit::Usage,
+    })
 }
 
 impl Checked {
     fn is_well(&self) -> bool {
-        self.problems.is_empty() && self.states.iter().flatten().all(Result::is_ok)
+        self.access.problems.is_empty()
+            && self.problems.is_empty()
+            && self.states.iter().flatten().all(Result::is_ok)
     }
 }
 

@@ -15,9 +15,16 @@ use crate::term::{clean, width};
 pub(super) fn text(checked: &Checked) -> String {
     let (paint, settings) = (Paint::stdout(), &checked.settings);
     let count = count(settings);
-    let listen = format!("http://{}{}", settings.listen.address, settings.listen.path);
+    let listen = format!("{}{}", checked.access.origin, settings.listen.path);
     let path = checked.path.display();
-    let mut out = format!("{path} is {}: {count}, listening on {listen}\n", paint.good("valid"));
+    let mut out = match checked.access.problems.is_empty() {
+        true => format!("{path} is {}: {count}, listening on {listen}\n", paint.good("valid")),
+        false => format!("{path} {}: {count}, listening on {listen}\n", paint.bad("cannot be served")),
+    };
+    if let Some(access) = checked.access.lines(settings) {
+        out.push('\n');
+        out.push_str(&access.show(width(), paint));
+    }
     if !settings.servers.is_empty() {
         out.push('\n');
         out.push_str(&servers(settings).show(width(), paint));
@@ -33,8 +40,15 @@ pub(super) fn text(checked: &Checked) -> String {
     }
     // What the attempt to connect has said already is not said again.
     let problems: Vec<_> = checked.problems.iter().filter(|_| checked.states.is_none()).collect();
-    if !(problems.is_empty() && checked.warnings.is_empty() && settings.notes.is_empty()) {
+    if !(problems.is_empty()
+        && checked.access.problems.is_empty()
+        && checked.warnings.is_empty()
+        && settings.notes.is_empty())
+    {
         out.push('\n');
+    }
+    for problem in &checked.access.problems {
+        out.push_str(&format!("{} {}\n", paint.bad("problem:"), clean::line(problem)));
     }
     for (_, problem) in problems {
         out.push_str(&format!("{} {}\n", paint.bad("problem:"), clean::line(problem)));
@@ -187,11 +201,16 @@ pub(super) fn json(checked: &Checked) -> Value {
             value
         })
         .collect();
+    let errors = checked.access.problems.iter().map(|problem| json!({"message": problem}));
+    let access = checked.access.json(settings);
     json!({
         "file": checked.path,
         "ok": checked.is_well(),
-        "errors": [],
-        "listen": format!("http://{}{}", settings.listen.address, settings.listen.path),
+        "errors": errors.collect::<Vec<_>>(),
+        "listen": format!("{}{}", checked.access.origin, settings.listen.path),
+        "auth": access["auth"],
+        "endpoints": access["endpoints"],
+        "certificateExpires": access["certificateExpires"],
         "stateDir": settings.state_dir,
         "servers": servers,
         "disabled": settings.disabled.iter().map(disabled_json).collect::<Vec<_>>(),

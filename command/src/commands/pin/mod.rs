@@ -57,7 +57,7 @@ pub(crate) async fn run(pin: Pin) -> Result<Exit, Failure> {
 
 async fn work(pin: &Pin) -> Result<Exit, Failure> {
     let path = configuration::existing(pin.config.as_deref())?;
-    let settings = configuration::load(&path)?;
+    let settings = configuration::load_unserved(&path)?;
     let file = &settings.tools.lock_file;
     let lock = Lock::load(file)?;
     let selection = Selection::read(&pin.which, &settings, &lock)?;

@@ -2,6 +2,7 @@
 
 use tidegate_auth::{AuthError, Authenticator, ProtectedResource, ScopeGateLayer};
 use tidegate_config::{AuthSettings, EndpointSettings, Settings};
+use tidegate_service::budget::Budget;
 
 /// Who may call. Clones are the same.
 #[derive(Clone)]
@@ -20,6 +21,7 @@ impl Authentication {
         let path = &settings.listen.path;
         let resources = resources(&settings.endpoints, origin, path);
         let authenticator = Authenticator::start(auth, resources, settings.state_dir.as_deref())?;
+        set_share(auth);
         Ok(Some(Authentication { authenticator, origin: origin.to_owned(), path: path.clone() }))
     }
 
@@ -29,7 +31,9 @@ impl Authentication {
         auth: &AuthSettings,
         endpoints: &[EndpointSettings],
     ) -> Result<(), AuthError> {
-        self.authenticator.reload(auth, resources(endpoints, &self.origin, &self.path))
+        self.authenticator.reload(auth, resources(endpoints, &self.origin, &self.path))?;
+        set_share(auth);
+        Ok(())
     }
 
     pub(super) fn authenticator(&self) -> &Authenticator {
@@ -42,8 +46,21 @@ impl Authentication {
     }
 }
 
+/// So that one caller cannot fill the process for all others.
+fn set_share(auth: &AuthSettings) {
+    let budget = Budget::of_process();
+    budget.set_share(auth.max_buffered.unwrap_or(budget.limit() / USUAL_SHARE));
+}
+
+/// Which part of the budget is one caller's, where nobody says so.
+const USUAL_SHARE: usize = 4;
+
 /// What tokens can be for.
-fn resources(endpoints: &[EndpointSettings], origin: &str, path: &str) -> Vec<ProtectedResource> {
+pub(in crate::commands) fn resources(
+    endpoints: &[EndpointSettings],
+    origin: &str,
+    path: &str,
+) -> Vec<ProtectedResource> {
     let resource = |endpoint: Option<&str>, path: String, audience: &[String]| ProtectedResource {
         endpoint: endpoint.map(Into::into),
         url: format!("{origin}{path}"),

@@ -41,8 +41,10 @@ impl Banner<'_> {
             let pages = (!pages.is_empty()).then_some(pages);
             let endpoints = (!self.endpoints.is_empty()).then(|| self.endpoints.join(" "));
             let callers = self.callers();
+            let address = self.settings.listen.public_url.is_some().then(|| self.address.to_string());
             tracing::info!(
                 endpoint = self.url,
+                address,
                 endpoints,
                 pages,
                 callers,
@@ -65,6 +67,9 @@ impl Banner<'_> {
             String::new(),
             format!("  Connect   claude mcp add --transport http tidegate {url}{}", self.header()),
         ];
+        if self.settings.listen.public_url.is_some() {
+            lines.push(format!("  Address   {}", self.address));
+        }
         let shown = self.endpoints.iter().take(NAMED);
         lines.extend(shown.map(|url| format!("  Endpoint  {url}")));
         if self.endpoints.len() > NAMED {
@@ -211,7 +216,7 @@ mod tests {
                 false,
             ),
             banner_with(
-                "trusted_proxies = [\"10.0.0.7\"]\n[auth]\nkeys = \"/srv/keys.toml\"\n[[auth.jwt]]\nissuer = \"https://id.example.com\"\n",
+                "public_url = \"https://mcp.example.com\"\ntrusted_proxies = [\"10.0.0.7\"]\n[auth]\nkeys = \"/srv/keys.toml\"\n[[auth.jwt]]\nissuer = \"https://id.example.com\"\n",
                 &["time"],
                 "0.0.0.0:8765",
                 file,

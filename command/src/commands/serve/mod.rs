@@ -2,7 +2,7 @@
 
 mod ancestry;
 mod announcer;
-mod authentication;
+pub(super) mod authentication;
 mod banner;
 mod bind;
 mod builtin_pages;
@@ -194,15 +194,15 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     if let Some(name) = &serve.endpoint {
         check_endpoint(name, &settings)?;
     }
+    if let Some(bytes) = settings.listen.max_buffered {
+        Budget::of_process().set_limit(bytes);
+    }
     // Before any server is started: what cannot listen, or let anybody in, has no use for them.
     let server = match serve.stdio {
         true => None,
         false => Some(HttpServer::open(&serve, &settings, file.as_deref()).await?),
     };
     signals::watch(settings.drain);
-    if let Some(bytes) = settings.listen.max_buffered {
-        Budget::of_process().set_limit(bytes);
-    }
     let handle = GatewayHandle::default();
     let authentication = server.as_ref().and_then(HttpServer::authentication);
     let dial = dial::with(serve.errors.into(), ancestry.clone(), handle.clone(), authentication.is_some());

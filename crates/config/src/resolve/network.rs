@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use super::Resolver;
 use crate::auth_settings::TlsSettings;
-use crate::urls;
 use crate::written::Tls;
+use crate::{permissions, urls};
 
 /// The largest networks that anybody has proxies in: 10.0.0.0/8, and fc00::/7.
 const WIDEST_V4: u8 = 8;
@@ -44,6 +44,7 @@ impl Resolver<'_> {
         };
         let cert = file("cert", tls.cert.as_ref(), "needs cert, the file of the certificate");
         let key = file("key", tls.key.as_ref(), "needs key, the file of the private key");
+        self.notes.extend(permissions::note(&key));
         Some(TlsSettings { cert, key })
     }
 }

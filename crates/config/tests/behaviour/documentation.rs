@@ -5,8 +5,12 @@ use tidegate_config::{Config, schema};
 use crate::builtins;
 
 fn page() -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
-    std::fs::read_to_string(path).unwrap()
+    read("docs/configuration.md")
+}
+
+fn read(page: &str) -> String {
+    let path = format!("{}/../../{page}", env!("CARGO_MANIFEST_DIR"));
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 /// The `toml` blocks of the page.
@@ -16,15 +20,16 @@ fn examples(page: &str) -> Vec<&str> {
 
 #[test]
 fn every_example_is_a_good_configuration() {
-    let page = page();
-    let examples = examples(&page);
-    assert!(examples.len() >= 8);
+    let pages = ["docs/configuration.md", "docs/security.md", "README.md"].map(read);
+    let examples: Vec<&str> = pages.iter().flat_map(|page| examples(page)).collect();
+    assert!(examples.len() >= 12);
     // Examples may refer to whatever they like.
     let env = |name: &str| (!name.contains("SEALING")).then(|| "value".to_owned());
     let folder = crate::folder::Folder::new();
     folder.write("secrets/github-token", "value");
     folder.write("secrets/sealing-key", "0123456789abcdef0123456789abcdef");
     folder.write("search.env", "KEY=value");
+    folder.write("introspection-secret", "value");
     for example in examples {
         let path = folder.write("tidegate.toml", example);
         Config::load(&path, &builtins(), &env).unwrap_or_else(|error| panic!("{example}\n{error}"));

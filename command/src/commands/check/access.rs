@@ -1,0 +1,200 @@
+//! Who may call what a configuration serves, and over what: files that are read for it, and what comes of them.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use tidegate::edge::http::TlsCertificate;
+use tidegate_auth::Authenticator;
+use tidegate_auth::keys::{KeyFile, KeyState};
+use tidegate_config::{AuthSettings, EndpointSettings, Settings};
+use tidegate_service::{epoch_ms, rfc3339_ms};
+
+use crate::commands::serve::authentication::resources;
+use crate::term::clean;
+use crate::term::table::Table;
+
+/// What is known of it.
+pub(super) struct Access {
+    /// The beginning of all URLs.
+    pub(super) origin: String,
+    keys: Option<KeyCount>,
+    /// When the certificate expires.
+    certificate_ends_ms: Option<u64>,
+    /// Why nobody could be served: sentences.
+    pub(super) problems: Vec<String>,
+    /// What is worth knowing.
+    pub(super) warnings: Vec<String>,
+}
+
+/// The keys of a file.
+struct KeyCount {
+    file: PathBuf,
+    valid: usize,
+    expired: usize,
+    revoked: usize,
+}
+
+impl Access {
+    /// Reads what serving would read.
+    pub(super) fn of(settings: &Settings) -> Access {
+        let listen = &settings.listen;
+        let scheme = if listen.tls.is_some() { "https" } else { "http" };
+        let origin = listen.public_url.clone().unwrap_or_else(|| format!("{scheme}://{}", listen.address));
+        let mut access = Access {
+            origin,
+            keys: None,
+            certificate_ends_ms: None,
+            problems: Vec::new(),
+            warnings: Vec::new(),
+        };
+        if let Some(tls) = &listen.tls {
+            match TlsCertificate::load(&tls.cert, &tls.key) {
+                Ok(certificate) => access.certificate_ends_ms = certificate.expires_ms(),
+                Err(error) => access.problems.push(format!("tls: {error}")),
+            }
+        }
+        if let Some(auth) = &settings.auth {
+            access.callers(auth, &settings.endpoints, &listen.path);
+        }
+        access
+    }
+
+    fn callers(&mut self, auth: &AuthSettings, endpoints: &[EndpointSettings], path: &str) {
+        // Nothing is fetched, and nothing written, as long as nobody calls.
+        if let Err(error) = Authenticator::start(auth, resources(endpoints, &self.origin, path), None) {
+            self.problems.push(format!("auth: {error}"));
+        }
+        let Some(file) = auth.keys.as_deref().and_then(|path| KeyFile::read(path).ok()) else { return };
+        let now = epoch_ms();
+        let count = |state| file.keys().iter().filter(|key| key.state(now) == state).count();
+        self.warnings.extend(file.note());
+        let keys = KeyCount {
+            file: file.path().to_owned(),
+            valid: count(KeyState::Valid),
+            expired: count(KeyState::Expired),
+            revoked: count(KeyState::Revoked),
+        };
+        if keys.valid == 0 && auth.jwt.is_empty() && auth.introspection.is_empty() {
+            self.warnings.push(
+                "auth.keys: no key is valid, so nobody can call. Make one with tidegate keys add.".to_owned(),
+            );
+        }
+        self.keys = Some(keys);
+    }
+
+    /// Who may call and over what, for people; nothing where only this machine's user does.
+    pub(super) fn lines(&self, settings: &Settings) -> Option<Table> {
+        let mut table = Table::new(&["", ""]);
+        let mut is_empty = true;
+        let mut row = |what: &str, text: String| {
+            is_empty = false;
+            table.row([what, &text]);
+        };
+        if let Some(tls) = &settings.listen.tls {
+            let ends =
+                self.certificate_ends_ms.map(|ms| format!(", valid until {}", day(ms))).unwrap_or_default();
+            row("https", format!("{}{ends}", clean::line(&tls.cert.display().to_string())));
+        }
+        if !settings.listen.trusted_proxies.is_empty() {
+            row("proxies", settings.listen.trusted_proxies.join(", "));
+        }
+        if let Some(auth) = &settings.auth {
+            if let Some(keys) = &self.keys {
+                row("keys", format!("{}: {}", clean::line(&keys.file.display().to_string()), keys.shown()));
+            }
+            let usual = format!("{}{}", self.origin, settings.listen.path);
+            for (kind, issuer, audience) in issuers(auth) {
+                row(kind, format!("{}, for {}", clean::line(issuer), audience_or(audience, &usual)));
+            }
+            if !auth.scopes.required.is_empty() {
+                row("scopes", auth.scopes.required.join(" "));
+            }
+            for (scope, tools) in &auth.scopes.tools {
+                row("scope", format!("{scope} for {}", tools.join(", ")));
+            }
+        }
+        for endpoint in &settings.endpoints {
+            let url = format!("{}{}", self.origin, endpoint.path);
+            let said = match endpoint.audience.is_empty() {
+                true => String::new(),
+                false => format!(", for {}", endpoint.audience.join(", ")),
+            };
+            row("endpoint", format!("{url}: {}{said}", selection(endpoint)));
+        }
+        (!is_empty).then_some(table)
+    }
+
+    /// The same for programs.
+    pub(super) fn json(&self, settings: &Settings) -> Value {
+        let auth = settings.auth.as_ref().map(|auth| {
+            let usual = vec![format!("{}{}", self.origin, settings.listen.path)];
+            let issuers = issuers(auth).into_iter().map(|(kind, issuer, audience)| {
+                let audience = if audience.is_empty() { &usual } else { audience };
+                json!({"kind": kind, "issuer": issuer, "audience": audience})
+            });
+            json!({
+                "keys": self.keys.as_ref().map(|keys| json!({
+                    "file": keys.file, "valid": keys.valid, "expired": keys.expired, "revoked": keys.revoked,
+                })),
+                "issuers": issuers.collect::<Vec<_>>(),
+                "scopes": auth.scopes.required,
+            })
+        });
+        let endpoints = settings.endpoints.iter().map(|endpoint| {
+            let url = format!("{}{}", self.origin, endpoint.path);
+            let audience =
+                if endpoint.audience.is_empty() { vec![url.clone()] } else { endpoint.audience.clone() };
+            json!({"name": endpoint.name, "url": url, "audience": audience})
+        });
+        json!({
+            "auth": auth,
+            "endpoints": endpoints.collect::<Vec<_>>(),
+            "certificateExpires": self.certificate_ends_ms.map(rfc3339_ms),
+        })
+    }
+}
+
+impl KeyCount {
+    fn shown(&self) -> String {
+        let more = [(self.expired, "expired"), (self.revoked, "revoked")];
+        let more =
+            more.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!(", {count} {what}"));
+        format!("{} valid{}", self.valid, more.collect::<String>())
+    }
+}
+
+/// Those whose tokens are accepted: how they are told to be good, who issues them, and what they must be for.
+fn issuers(auth: &AuthSettings) -> Vec<(&'static str, &str, &Vec<String>)> {
+    let jwt = auth.jwt.iter().map(|jwt| ("jwt", &*jwt.issuer, &jwt.audience));
+    let asked = auth.introspection.iter().map(|asked| ("introspection", &*asked.issuer, &asked.audience));
+    jwt.chain(asked).collect()
+}
+
+fn audience_or(audience: &[String], usual: &str) -> String {
+    if audience.is_empty() { usual.to_owned() } else { clean::line(&audience.join(" or ")) }
+}
+
+/// What an endpoint has.
+fn selection(endpoint: &EndpointSettings) -> String {
+    let chosen = [
+        ("servers", &endpoint.servers),
+        ("tools", &endpoint.tools),
+        ("prompts", &endpoint.prompts),
+        ("resources", &endpoint.resources),
+    ];
+    let parts: Vec<String> = chosen
+        .iter()
+        .filter_map(|(what, patterns)| {
+            let patterns = patterns.as_ref()?;
+            Some(match patterns.is_empty() {
+                true => format!("no {what}"),
+                false => format!("{what} {}", patterns.join(", ")),
+            })
+        })
+        .collect();
+    if parts.is_empty() { "everything".to_owned() } else { clean::line(&parts.join("; ")) }
+}
+
+fn day(ms: u64) -> String {
+    rfc3339_ms(ms).chars().take("2026-01-01".len()).collect()
+}
