@@ -89,10 +89,9 @@ const DOORS: &[Door] = &[
         ask: |who, pearl| {
             let question = json!({"name": "ask_agent", "arguments": {"agent_uri": "librarian", "prompt": "What is it?"}});
             let asked = who.modern("tools/call", question.clone()).json()["result"].clone();
-            let wanted =
-                json!({"type": "tool_use", "id": "1", "name": "open_nodes", "input": {"names": [pearl]}});
+            let wanted = json!({"tool": "open_nodes", "arguments": {"names": [pearl]}}).to_string();
             let said =
-                json!({"role": "assistant", "model": "m", "stopReason": "toolUse", "content": [wanted]});
+                json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": wanted}});
             let keys = asked["inputRequests"].as_object().into_iter().flatten();
             let answers: serde_json::Map<String, Value> =
                 keys.map(|(key, _)| (key.clone(), said.clone())).collect();
