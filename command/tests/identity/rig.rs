@@ -113,7 +113,8 @@ impl Gateway {
         let mut ended = None;
         until("it listens", || {
             ended = gateway.child.try_wait().unwrap();
-            ended.is_some() || std::net::TcpStream::connect(address).is_ok()
+            // The port is taken before all files are read, so a connection says nothing yet.
+            ended.is_some() || std::net::TcpStream::connect(address).is_ok() && answers(address)
         });
         match ended {
             Some(status) => Err((status.code().unwrap_or(-1), gateway.log())),
@@ -194,7 +195,12 @@ impl Drop for Gateway {
     }
 }
 
-/// An address that was free a moment ago. With a `public_url` the program does not say which one it has.
+/// Whether somebody there answers.
+fn answers(address: SocketAddr) -> bool {
+    http::request(address, "GET", "/.well-known/oauth-protected-resource", &[], "").status != 0
+}
+
+/// An address that was free a moment ago: what is said where the program is depends on the configuration.
 fn free_address() -> SocketAddr {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
@@ -264,7 +270,7 @@ impl Caller<'_> {
         params["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2026-07-28".into();
         params["_meta"]["io.modelcontextprotocol/clientInfo"] = json!({"name": "tests", "version": "1"});
         params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({
-            "elicitation": {"form": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
+            "elicitation": {"form": {}}, "sampling": {"tools": {}}, "extensions": {"io.modelcontextprotocol/tasks": {}}});
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
         let mut headers = vec![("MCP-Protocol-Version", "2026-07-28"), ("Mcp-Method", method)];
         headers.extend(about.as_deref().map(|name| ("Mcp-Name", name)));

@@ -84,6 +84,24 @@ const DOORS: &[Door] = &[
             who.modern("resources/read", json!({"uri": format!("memory://entities/{pearl}")})).body
         },
     },
+    Door {
+        name: "an agent that calls tools, with the caller's own model",
+        ask: |who, pearl| {
+            let question = json!({"name": "ask_agent", "arguments": {"agent_uri": "librarian", "prompt": "What is it?"}});
+            let asked = who.modern("tools/call", question.clone()).json()["result"].clone();
+            let wanted = json!({"tool": "open_nodes", "arguments": {"names": [pearl]}}).to_string();
+            let said =
+                json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": wanted}});
+            let keys = asked["inputRequests"].as_object().into_iter().flatten();
+            let answers: serde_json::Map<String, Value> =
+                keys.map(|(key, _)| (key.clone(), said.clone())).collect();
+            let mut again = question;
+            again["requestState"] = asked["requestState"].clone();
+            again["inputResponses"] = answers.into();
+            // The model is asked again, with what the tool has said.
+            who.modern("tools/call", again).body
+        },
+    },
     Door { name: "resources/list", ask: |who, _| pages(who, "resources/list") },
     Door {
         name: "completion/complete of a template",

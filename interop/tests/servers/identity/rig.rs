@@ -165,25 +165,13 @@ impl Person {
         let report: Value = serde_json::from_str(&done.out).expect("JSON");
         let kept = std::fs::read_to_string(report["place"].as_str().expect("a place")).expect("a file");
         let kept: Value = serde_json::from_str(&kept).expect("JSON");
-        let of = |name: &str| find(&kept, name).unwrap_or_else(|| panic!("no {name}")).to_owned();
+        let of = |place: &str| kept.pointer(place).and_then(Value::as_str).expect(place).to_owned();
         Login {
             scopes: report["scopes"].as_str().unwrap_or_default().to_owned(),
-            access_token: of("access_token"),
-            refresh_token: of("refresh_token"),
-            client_id: of("client_id"),
+            access_token: of("/tokens/access"),
+            refresh_token: of("/tokens/refresh"),
+            client_id: of("/registration/client_id"),
         }
-    }
-}
-
-/// A member of this name, however deep it is.
-fn find<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
-    match value {
-        Value::Object(members) => members
-            .get(name)
-            .and_then(Value::as_str)
-            .or_else(|| members.values().find_map(|member| find(member, name))),
-        Value::Array(items) => items.iter().find_map(|item| find(item, name)),
-        _ => None,
     }
 }
 
