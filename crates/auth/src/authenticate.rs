@@ -1,6 +1,7 @@
 //! [`Authenticate`]: the HTTP layer that finds out who calls.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::Body;
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, Entry};
 use http::{HeaderValue, Request, Response};
 use http_body::Body as _;
 use pin_project_lite::pin_project;
@@ -33,15 +34,75 @@ use crate::resource::Resource;
 ///  request ─ metadata? ─ header ─ known? ──────────── meant for this endpoint? ─ base scopes? ─ inside
 ///            (open)      400 401  no: verify 401 503  401                        403
 /// ```
-#[derive(Debug, Clone)]
+///
+/// One of these serves one connection, whose requests mostly come with the same credential: what the one before was let in with is
+/// compared first.
+#[derive(Debug)]
 pub struct Authenticate<S> {
     authenticator: Authenticator,
     inner: S,
+    last: Option<LastVisit>,
+}
+
+/// How long a header is at most that is remembered for a connection, in bytes.
+const LONGEST_REMEMBERED: usize = 2048;
+
+/// What the request before was let in with.
+#[derive(Debug)]
+struct LastVisit {
+    header: RememberedHeader,
+    path: Box<str>,
+    resource: Arc<Resource>,
+    credential: Arc<Credential>,
+}
+
+/// An `Authorization` header. Its `Debug` does not show it.
+struct RememberedHeader(Box<[u8]>);
+
+impl fmt::Debug for RememberedHeader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RememberedHeader({} bytes)", self.0.len())
+    }
 }
 
 impl<S> Authenticate<S> {
     pub(crate) fn new(authenticator: Authenticator, inner: S) -> Authenticate<S> {
-        Authenticate { authenticator, inner }
+        Authenticate { authenticator, inner, last: None }
+    }
+
+    /// Lets a request in as the one before, if it is for the same and has the same header, and nothing has ended meanwhile.
+    fn as_before(&self, request: &mut Request<Body>) -> Option<Admitted> {
+        let last = self.last.as_ref()?;
+        if request.uri().path() != &*last.path || request.uri().query().is_some() {
+            return None;
+        }
+        let Entry::Occupied(header) = request.headers_mut().entry(AUTHORIZATION) else { return None };
+        let is_same = header.get().as_bytes() == &*last.header.0 && header.iter().nth(1).is_none();
+        if !is_same || !self.authenticator.is_good(&last.credential, epoch_ms()) {
+            return None;
+        }
+        // Nothing inside needs it, so nothing inside can pass it on.
+        header.remove();
+        let (credential, resource) = (last.credential.clone(), last.resource.clone());
+        Some(Admitted { credential, resource, again: None })
+    }
+
+    /// Remembers what a request was let in with. What has to be verified again soon is not worth it.
+    fn remember(&mut self, header: Option<&HeaderValue>, path: &str, admitted: &Admitted) {
+        let header = header.filter(|header| header.len() <= LONGEST_REMEMBERED && admitted.again.is_none());
+        self.last = header.map(|header| LastVisit {
+            header: RememberedHeader(header.as_bytes().into()),
+            path: path.into(),
+            resource: admitted.resource.clone(),
+            credential: admitted.credential.clone(),
+        });
+    }
+}
+
+impl<S: Clone> Clone for Authenticate<S> {
+    /// For another connection, which knows nothing yet.
+    fn clone(&self) -> Authenticate<S> {
+        Authenticate::new(self.authenticator.clone(), self.inner.clone())
     }
 }
 
@@ -55,6 +116,9 @@ impl<S: HttpService> Service<Request<Body>> for Authenticate<S> {
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        if let Some(admitted) = self.as_before(&mut request) {
+            return enter(&mut self.inner, request, admitted);
+        }
         let (resource, found) = {
             let state = self.authenticator.state();
             let path = request.uri().path();
@@ -83,7 +147,10 @@ impl<S: HttpService> Service<Request<Body>> for Authenticate<S> {
             Some(credential) => {
                 let text = credential.verified.recheck_ms.map(|_| credential_of(header.as_ref()));
                 match visit.admit(credential, text) {
-                    Ok(admitted) => enter(&mut self.inner, request, admitted),
+                    Ok(admitted) => {
+                        self.remember(header.as_ref(), request.uri().path(), &admitted);
+                        enter(&mut self.inner, request, admitted)
+                    }
                     Err(response) => AuthenticateFuture::Answered { response: Some(response) },
                 }
             }

@@ -186,11 +186,18 @@ impl Authenticator {
     pub(crate) fn known(&self, text: &str, now_ms: u64) -> (Digest, Option<Arc<Credential>>) {
         let shared = &self.0;
         let digest = shared.cache.digest(text);
-        let known = shared.cache.get(digest).filter(|one| one.is_fresh(now_ms) && shared.is_current(one));
-        if let Some(Source::Key(used)) = known.as_ref().map(|one| &one.source) {
+        (digest, shared.cache.get(digest).filter(|one| self.is_good(one, now_ms)))
+    }
+
+    /// Whether a credential that was verified before is still good. That of a key is used by this.
+    pub(crate) fn is_good(&self, credential: &Credential, now_ms: u64) -> bool {
+        let is_good = credential.is_fresh(now_ms) && self.0.is_current(credential);
+        if let Source::Key(used) = &credential.source
+            && is_good
+        {
             used.note(now_ms);
         }
-        (digest, known)
+        is_good
     }
 
     /// Verifies a credential and remembers it.

@@ -1,5 +1,6 @@
 //! Serving HTTP on a socket: HTTP/1.1, plain or over TLS, bounded, without a router on the way.
 
+use std::cell::RefCell;
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
@@ -192,10 +193,12 @@ fn connection<S: HttpService, IO: AsyncRead + AsyncWrite + Unpin>(
     pulse: Arc<Pulse>,
 ) -> http1::Connection<TokioIo<StallGuarded<IO>>, impl Http + use<S, IO>> {
     let io = TokioIo::new(StallGuarded::new(io, stalled, pulse.clone()));
+    // One for the whole connection, so that a layer can remember what it found out about the request before.
+    let service = RefCell::new(service);
     let service = service_fn(move |mut request: Request<hyper::body::Incoming>| {
         let under_way = UnderWay::new(&pulse);
         let answer = match peer.introduce(&mut request) {
-            Ok(()) => Ok(service.clone().call(request.map(Body::new))),
+            Ok(()) => Ok(service.borrow_mut().call(request.map(Body::new))),
             Err(refusal) => Err(refusal),
         };
         PollWhenWoken::new(async move {
