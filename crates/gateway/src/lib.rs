@@ -44,6 +44,7 @@ mod mount;
 mod names;
 mod pins;
 mod questions;
+mod request_state;
 mod router;
 mod sealing;
 mod search;

@@ -21,8 +21,8 @@ use crate::mount::Mount;
 use crate::snapshot::Table;
 use crate::view::{OfferKind, Views};
 use crate::{
-    batch, complete, discover, extensions, links, list_request, merged_list, questions, search, tasks,
-    unlisted,
+    batch, complete, discover, extensions, links, list_request, merged_list, questions, request_state,
+    search, tasks, unlisted,
 };
 
 /// Names the server that a method without a route of its own is for, in `_meta`.
@@ -268,6 +268,11 @@ impl Router {
         mut call: Call,
     ) -> Result<Reply, Error> {
         let Route { mount, own } = route;
+        if call.method.may_ask() {
+            call = request_state::opened(self, call)?;
+        }
+        // As the caller wrote them: what is bound to them is bound to that.
+        let params = call.params.clone();
         if let Some(own) = own {
             call.params = call.params.with(member, &Json::string(&own));
         }
@@ -285,7 +290,10 @@ impl Router {
             Reply::Complete(result) if method.may_ask() && links::may_hold(result.as_str()) => {
                 Reply::Complete(self.with_offered_uris(&mount, &method, &recipient, result))
             }
-            Reply::InputRequired(input) => Reply::InputRequired(questions::naming(mount.name(), input)),
+            Reply::InputRequired(input) => {
+                let input = request_state::sealed(self, &method, &params, &recipient, input)?;
+                Reply::InputRequired(questions::naming(mount.name(), input))
+            }
             Reply::Task(task) => Reply::Task(tasks::sealed(self, &mount, &recipient, &task)),
             reply => reply,
         })

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
+use tidegate_config::ServerSettings;
 use tidegate_gateway::Gateway;
-use tidegate_protocol::Symbol;
+use tidegate_protocol::{Json, Method, Symbol};
 use tidegate_server::{Cx, Elicit, Server, TaskSupport, Tool, ToolError};
-use tidegate_service::{Principal, Reply};
+use tidegate_service::{Call, InputRequired, Principal, Question, Reply};
 
 use crate::rig::{Caller, PATIENCE, Served, local, modern, says, settings};
 
@@ -140,6 +141,77 @@ async fn a_parked_call_is_its_principals() {
     let done = ann.get(&gateway, "tools/call", again).await;
     assert_eq!(done["content"][0]["text"], "thanks", "{done}");
     gateway.close().await;
+}
+
+/// A modern server that binds its request state to nobody.
+fn trusting() -> ServerSettings {
+    let answer = tower::service_fn(|call: Call| {
+        let complete = |value: serde_json::Value| Reply::Complete(value.into());
+        let reply = match (call.method.as_str(), call.params.str("requestState").as_deref()) {
+            ("server/discover", _) => Reply::Complete(Json::trusted(crate::rig::discovery(json!({})))),
+            ("tools/list", _) => {
+                complete(json!({"tools": [{"name": "ask", "inputSchema": {"type": "object"}}]}))
+            }
+            ("tools/call", Some("open sesame")) => {
+                complete(json!({"content": [{"type": "text", "text": "thanks"}]}))
+            }
+            ("tools/call", None) => Reply::InputRequired(InputRequired {
+                questions: vec![Question {
+                    key: "who".into(),
+                    method: Method::ElicitCreate,
+                    params:
+                        json!({"message": "Who?", "requestedSchema": {"type": "object", "properties": {}}})
+                            .into(),
+                }],
+                state: Some("open sesame".into()),
+                original: None,
+            }),
+            _ => Reply::method_not_found(&call.method),
+        };
+        std::future::ready(Ok::<_, std::convert::Infallible>(reply))
+    });
+    crate::rig::door("t", answer)
+}
+
+#[tokio::test]
+async fn a_request_state_that_a_server_binds_to_nobody_is_its_principals_where_callers_are_authenticated() {
+    for is_authenticated in [true, false] {
+        let mut settings = settings([trusting()]);
+        settings.auth = is_authenticated.then(Default::default);
+        let gateway = crate::rig::started(settings).await;
+        let [ann, other] = namesakes().map(|mut caller| {
+            let all = json!({"elicitation": {"form": {}}});
+            caller.0.capabilities = tidegate_protocol::ClientCapabilities::from_json(all.into());
+            caller
+        });
+        let ask = |more: &str| json!({"name": "t_ask", "arguments": {"more": more}});
+        let Reply::InputRequired(input) = ann.ask(&gateway, "tools/call", ask("")).await else {
+            panic!("it asks")
+        };
+        let again = |more: &str| {
+            let mut params = ask(more);
+            params["inputResponses"] = json!({"who": {"action": "accept", "content": {}}});
+            params["requestState"] = json!(input.state.as_deref());
+            params
+        };
+        assert_eq!(input.state.as_deref() == Some("open sesame"), !is_authenticated);
+        if is_authenticated {
+            for (caller, params) in
+                [(&other, again("")), (&ann.at("research"), again("")), (&ann, again("x"))]
+            {
+                match caller.ask(&gateway, "tools/call", params).await {
+                    Reply::Error(error) => assert!(
+                        matches!(error.symbol(), Symbol::StateRefused | Symbol::ToolNotFound),
+                        "{error}"
+                    ),
+                    reply => panic!("{reply:?}"),
+                }
+            }
+        }
+        let done = ann.get(&gateway, "tools/call", again("")).await;
+        assert_eq!(done["content"][0]["text"], "thanks", "{done}");
+        gateway.close().await;
+    }
 }
 
 #[tokio::test]
