@@ -10,7 +10,7 @@ use crate::issuer::{Issuer, now};
 use crate::rig::{ANN, AUTH, Caller, Gateway, REEF_ID, SERVERS};
 
 /// The probe of the suite: what any server answers without having been prepared.
-fn probe(caller: &Caller<'_>) -> [(&'static str, Answer); 2] {
+fn probe(caller: &Caller) -> [(&'static str, Answer); 2] {
     [("2026-07-28", caller.modern("server/discover", json!({}))), ("2025-11-25", caller.initialize())]
 }
 
@@ -63,12 +63,12 @@ fn sep_2350_server_scope_challenge() {
     let with =
         |scope: &str| gateway.with_token(&gateway.token("", ANN, |claims| claims["scope"] = scope.into()));
     let metadata = format!("http://{}/.well-known/oauth-protected-resource/mcp", gateway.address);
-    let add = |caller: &Caller<'_>| caller.call("demo_add", json!({"a": 1, "b": 2}));
-    let read = |caller: &Caller<'_>| caller.modern("resources/read", json!({"uri": "demo://about"}));
-    let prompt = |caller: &Caller<'_>| {
+    let add = |caller: &Caller| caller.call("demo_add", json!({"a": 1, "b": 2}));
+    let read = |caller: &Caller| caller.modern("resources/read", json!({"uri": "demo://about"}));
+    let prompt = |caller: &Caller| {
         caller.modern("prompts/get", json!({"name": "demo_explain", "arguments": {"topic": "tides"}}))
     };
-    type Operation<'a> = &'a dyn Fn(&Caller<'_>) -> Answer;
+    type Operation<'a> = &'a dyn Fn(&Caller) -> Answer;
     // Which scopes a token has, what it wants, and what the operation needs, all in one challenge.
     let all = &["files:write", "mcp", "tools:call"][..];
     let rows: [(&str, &str, Operation<'_>, &[&str]); 6] = [

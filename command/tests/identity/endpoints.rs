@@ -36,7 +36,7 @@ fn token_for(gateway: &Gateway, audiences: &[String]) -> String {
 }
 
 /// The names of all tools that are listed, page by page.
-fn tools(caller: &Caller<'_>) -> Vec<String> {
+fn tools(caller: &Caller) -> Vec<String> {
     let (mut all, mut params) = (Vec::new(), json!({}));
     loop {
         let page = caller.modern("tools/list", params).json();

@@ -52,7 +52,7 @@ fn authorization_is_one_header_with_one_credential() {
     for (what, headers, expected) in rows {
         let answer = list(&gateway, "/mcp", &headers);
         assert!(expected.contains(&answer.status), "{what}: {answer:?}");
-        let is_malformed = answer.status == 400 && answer.header("www-authenticate") != "";
+        let is_malformed = answer.status == 400 && !answer.header("www-authenticate").is_empty();
         if is_malformed {
             assert!(
                 answer.header("www-authenticate").contains("error=\"invalid_request\""),

@@ -30,8 +30,8 @@ impl Answer {
 
     /// The message in the body, which is JSON or an event stream whose last event has it; null if there is none.
     pub(crate) fn json(&self) -> Value {
-        let data = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
-        let text = data.filter(|data| data.starts_with('{')).last().unwrap_or(&self.body);
+        let mut data = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
+        let text = data.rfind(|data| data.starts_with('{')).unwrap_or(&self.body);
         serde_json::from_str(text).unwrap_or_default()
     }
 
@@ -51,7 +51,7 @@ pub(crate) fn request(
     body: &str,
 ) -> Answer {
     let mut stream = Stream::open(address, method, path, headers, body);
-    stream.to_the_end();
+    stream.read_to_end();
     stream.answer()
 }
 
@@ -119,7 +119,7 @@ impl Stream {
 
     /// Reads until the end, which comes in time.
     #[track_caller]
-    pub(crate) fn to_the_end(&mut self) {
+    pub(crate) fn read_to_end(&mut self) {
         let started = Instant::now();
         while self.more() {
             assert!(started.elapsed() < PATIENCE, "it does not end: {}", self.text());

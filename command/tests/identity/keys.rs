@@ -9,7 +9,7 @@ use crate::http::until;
 use crate::issuer::{Issuer, Published, encode};
 use crate::rig::{Caller, Gateway};
 
-fn is_let_in(caller: &Caller<'_>) -> bool {
+fn is_let_in(caller: &Caller) -> bool {
     caller.modern("tools/list", json!({})).status == 200
 }
 
@@ -82,7 +82,7 @@ fn a_revoked_key_is_refused_everywhere() {
         ("a modern call", &mut modern),
         ("a legacy call", &mut legacy),
     ] {
-        open.to_the_end();
+        open.read_to_end();
         let text = open.text();
         assert!(!text.contains("Counted to"), "{what}: {text}");
     }

@@ -128,12 +128,12 @@ impl Gateway {
     }
 
     /// A person with a new token for the usual endpoint.
-    pub(crate) fn as_user(&self, user: User) -> Caller<'_> {
+    pub(crate) fn as_user(&self, user: User) -> Caller {
         self.at_endpoint("", user)
     }
 
     /// A person with a new token for this endpoint, who calls there.
-    pub(crate) fn at_endpoint(&self, endpoint: &str, user: User) -> Caller<'_> {
+    pub(crate) fn at_endpoint(&self, endpoint: &str, user: User) -> Caller {
         self.with_token(&self.token(endpoint, user, |_| {})).at(&path_of(endpoint))
     }
 
@@ -147,13 +147,13 @@ impl Gateway {
     }
 
     /// Whoever has this token or key.
-    pub(crate) fn with_token(&self, token: &str) -> Caller<'_> {
+    pub(crate) fn with_token(&self, token: &str) -> Caller {
         Caller { authorization: Some(format!("Bearer {token}")), ..self.nobody() }
     }
 
     /// Somebody without credentials.
-    pub(crate) fn nobody(&self) -> Caller<'_> {
-        Caller { address: self.address, authorization: None, path: path_of(""), gateway: self }
+    pub(crate) fn nobody(&self) -> Caller {
+        Caller { address: self.address, authorization: None, path: path_of("") }
     }
 
     /// Makes an API key: `tidegate keys add …`.
@@ -228,14 +228,13 @@ pub(crate) fn write(folder: &Path, name: &str, text: &str) {
 
 /// Somebody who calls.
 #[derive(Clone)]
-pub(crate) struct Caller<'a> {
+pub(crate) struct Caller {
     address: SocketAddr,
     authorization: Option<String>,
     path: String,
-    pub(crate) gateway: &'a Gateway,
 }
 
-impl Caller<'_> {
+impl Caller {
     /// The same, who calls at this path.
     pub(crate) fn at(mut self, path: &str) -> Self {
         self.path = path.to_owned();
@@ -245,7 +244,7 @@ impl Caller<'_> {
     /// A request to this path, and its whole answer.
     pub(crate) fn send(&self, method: &str, path: &str, headers: Headers<'_>, body: &str) -> Answer {
         let mut stream = self.open(method, path, headers, body);
-        stream.to_the_end();
+        stream.read_to_end();
         stream.answer()
     }
 
@@ -259,7 +258,7 @@ impl Caller<'_> {
     /// A request of 2026-07-28.
     pub(crate) fn modern(&self, method: &str, params: Value) -> Answer {
         let mut stream = self.open_modern(method, params);
-        stream.to_the_end();
+        stream.read_to_end();
         stream.answer()
     }
 
@@ -305,7 +304,7 @@ impl Caller<'_> {
     /// A message in a session.
     pub(crate) fn in_session(&self, session: &str, method: &str, params: Value) -> Answer {
         let mut stream = self.open_in_session(session, method, params);
-        stream.to_the_end();
+        stream.read_to_end();
         stream.answer()
     }
 

@@ -42,10 +42,10 @@ fn streams_end_with_the_token_and_calls_finish() {
     let mut legacy = brief.open_in_session(&session, "tools/call", count);
 
     until("the token has ended", || brief.modern("tools/list", json!({})).status == 401);
-    stream.to_the_end();
-    subscription.to_the_end();
+    stream.read_to_end();
+    subscription.read_to_end();
     for counted in [&mut call, &mut legacy] {
-        counted.to_the_end();
+        counted.read_to_end();
         assert!(counted.text().contains("Counted to 8"), "what was begun is finished: {}", counted.text());
     }
     // Her session is still hers.
@@ -69,6 +69,6 @@ fn an_issuer_that_is_removed_takes_its_people_with_it() {
     assert!(text.contains(removed));
     gateway.write("tidegate.toml", &text.replace(removed, ""));
     until("its people are refused", || other.modern("tools/list", json!({})).status == 401);
-    stream.to_the_end();
+    stream.read_to_end();
     assert!(ann.modern("tools/list", json!({})).is_fine());
 }

@@ -6,12 +6,12 @@ use crate::http::Answer;
 use crate::issuer::fresh;
 use crate::rig::{ANN, BOB, CID, Caller, Gateway};
 
-fn remember(caller: &Caller<'_>, name: &str) -> bool {
+fn remember(caller: &Caller, name: &str) -> bool {
     let entity = json!({"name": name, "entityType": "pearl", "observations": ["kept"]});
     caller.call("create_entities", json!({"entities": [entity]})).is_fine()
 }
 
-fn knows(caller: &Caller<'_>, name: &str) -> bool {
+fn knows(caller: &Caller, name: &str) -> bool {
     caller.call("read_graph", json!({})).body.contains(name)
         || caller.call("open_nodes", json!({"names": [name]})).body.contains("kept")
         || caller.modern("resources/read", json!({"uri": "memory://knowledge-graph"})).body.contains(name)
@@ -110,7 +110,7 @@ fn a_tricky_name_is_a_name_or_is_refused() {
 }
 
 /// A way to name a tenant.
-type Way = (&'static str, fn(&Caller<'_>, &str) -> Answer);
+type Way = (&'static str, fn(&Caller, &str) -> Answer);
 
 const WAYS: &[Way] = &[
     ("an argument", |who, tenant| who.call("read_graph", json!({"tenant_id": tenant}))),
@@ -217,7 +217,7 @@ fn without_tenants_everybody_has_a_memory_of_their_own() {
     let auth = "[[auth.jwt]]\nissuer = \"https://id.reef.example\"\njwks = \"reef.json\"\n\
                 [[auth.jwt]]\nissuer = \"https://id.other.example\"\njwks = \"other.json\"\n";
     let gateway = Gateway::start_exactly(&format!("{}{auth}", crate::rig::SERVERS));
-    let callers: Vec<(&str, Caller<'_>)> = [ANN, BOB, crate::rig::NAMESAKE]
+    let callers: Vec<(&str, Caller)> = [ANN, BOB, crate::rig::NAMESAKE]
         .map(|user| (user.name, gateway.with_token(&gateway.token("", user, drop_org))))
         .into();
     let secrets: Vec<String> = callers.iter().map(|_| fresh()).collect();

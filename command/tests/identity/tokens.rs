@@ -181,7 +181,7 @@ fn each_kind_is_refused_in_both_eras_and_by_every_method() {
         is_refused(&gateway, what, &token, &caller.in_session(&session, "tools/list", json!({})));
         let mut stream = caller.stream(&session, &[]);
         assert_eq!(stream.status(), 401, "{what}");
-        stream.to_the_end();
+        stream.read_to_end();
         is_refused(&gateway, what, &token, &stream.answer());
         is_refused(&gateway, what, &token, &caller.end(&session));
     }

@@ -15,7 +15,7 @@ struct Listener {
 }
 
 /// Listens as a client of 2026-07-28.
-fn modern(who: &Caller<'_>, name: &str) -> Listener {
+fn modern(who: &Caller, name: &str) -> Listener {
     let wanted = json!({"notifications": {"resourceSubscriptions": [GRAPH]}});
     let mut stream = who.open_modern("subscriptions/listen", wanted);
     stream.until("acknowledged");
@@ -23,7 +23,7 @@ fn modern(who: &Caller<'_>, name: &str) -> Listener {
 }
 
 /// Listens as a client of 2025-11-25.
-fn legacy(who: &Caller<'_>, name: &str) -> Listener {
+fn legacy(who: &Caller, name: &str) -> Listener {
     let session = who.session();
     let mut stream = who.stream(&session, &[]);
     assert_eq!(stream.status(), 200);

@@ -10,7 +10,7 @@ use crate::rig::{ANN, BOB, CID, Caller, Gateway, MOVED};
 /// A way to ask for what a memory knows of an entity.
 struct Door {
     name: &'static str,
-    ask: fn(&Caller<'_>, &str) -> String,
+    ask: fn(&Caller, &str) -> String,
 }
 
 /// All that a tenant's memory says of an entity of this name, by each way in.
@@ -188,8 +188,11 @@ fn no_method_is_open() {
     }
 }
 
+/// A way to call a tool.
+type Way = (&'static str, fn(&Caller) -> Answer);
+
 /// Ways to call a tool for which Ann's token lacks a scope.
-const WAYS: &[(&str, fn(&Caller<'_>) -> Answer)] = &[
+const WAYS: &[Way] = &[
     ("tools/call", |who| who.call("demo_add", sum())),
     ("tools/call with a name in another spelling", |who| who.call("demo_Add", sum())),
     ("tools/call in a session", |who| who.in_session(&who.session(), "tools/call", add())),
@@ -280,7 +283,7 @@ fn nobody_stops_the_call_of_another() {
         assert_eq!(other.in_session(&session, "notifications/cancelled", cancel).status, 404);
         assert_eq!(other.in_session(&session, "notifications/progress", progress).status, 404);
     }
-    legacy.to_the_end();
+    legacy.read_to_end();
     assert!(legacy.text().contains("Counted to 6"), "{}", legacy.text());
 }
 
@@ -297,7 +300,7 @@ fn pages_show_nothing_of_anybody() {
     }
 }
 
-fn in_session(who: &Caller<'_>, method: &str, params: Value) -> String {
+fn in_session(who: &Caller, method: &str, params: Value) -> String {
     let opened = who.initialize();
     let session = opened.header("mcp-session-id").to_owned();
     if session.is_empty() {
@@ -308,7 +311,7 @@ fn in_session(who: &Caller<'_>, method: &str, params: Value) -> String {
 }
 
 /// All pages of a list.
-fn pages(who: &Caller<'_>, method: &str) -> String {
+fn pages(who: &Caller, method: &str) -> String {
     let (mut all, mut params) = (String::new(), json!({}));
     loop {
         let page = who.modern(method, params);
@@ -320,7 +323,7 @@ fn pages(who: &Caller<'_>, method: &str) -> String {
     }
 }
 
-fn complete(who: &Caller<'_>, of: &Value, argument: &str, typed: &str) -> String {
+fn complete(who: &Caller, of: &Value, argument: &str, typed: &str) -> String {
     // As a template is listed, which may have more to it.
     let templates = who.modern("resources/templates/list", json!({})).json();
     let uris = templates["result"]["resourceTemplates"].as_array().into_iter().flatten();
@@ -337,7 +340,7 @@ fn complete(who: &Caller<'_>, of: &Value, argument: &str, typed: &str) -> String
 }
 
 /// Opens a connection of the HTTP+SSE transport, makes these requests, and gives everything that came.
-fn over_http_sse(who: &Caller<'_>, requests: &[(&str, Value)]) -> String {
+fn over_http_sse(who: &Caller, requests: &[(&str, Value)]) -> String {
     let mut stream = who.open("GET", "/sse", &[("Accept", "text/event-stream")], "");
     if stream.status() != 200 {
         return stream.text();
