@@ -395,16 +395,14 @@ const FEATURES: &[Feature] = &[
         },
         gives: "Where the wreck lies",
     },
+    Feature {
+        name: "a parked call of a modern server",
+        others: EVERYBODY,
+        make: |ann| parked(ann, "new_ask"),
+        using: answered,
+        gives: "Hello, Pearl!",
+    },
 ];
-
-/// What is not kept apart yet.
-const OPEN: &[Feature] = &[Feature {
-    name: "a parked call of a modern server",
-    others: EVERYBODY,
-    make: |ann| parked(ann, "new_ask"),
-    using: answered,
-    gives: "Hello, Pearl!",
-}];
 
 #[test]
 fn nobody_uses_what_is_anns() {
@@ -414,12 +412,6 @@ fn nobody_uses_what_is_anns() {
     assert_eq!(world.notebook.credentials(), Vec::<String>::new());
     // A session each for the people, and one for the gateway itself.
     assert!(world.notebook.sessions() > EVERYBODY.len(), "{}", world.notebook.sessions());
-}
-
-#[test]
-#[ignore = "the gateway passes the request state of a modern server on as it is (docs/faithfulness.md), bound to nobody"]
-fn nobody_uses_what_is_open() {
-    apart(&World::start(""), OPEN);
 }
 
 /// Everybody else tries each of these, and then Ann does.
