@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::Body;
-use http::header::{AUTHORIZATION, Entry};
+use http::header::AUTHORIZATION;
 use http::{HeaderValue, Request, Response};
 use http_body::Body as _;
 use pin_project_lite::pin_project;
-use tidegate_edge::http::{Challenge, ClientAddress, HttpService, OpenEnded, RequiredScopes};
+use tidegate_edge::http::{Challenge, ClientAddress, IdentifiedService, OpenEnded, RequiredScopes};
 use tidegate_service::epoch_ms;
 use tokio::sync::futures::OwnedNotified;
 use tower::Service;
@@ -27,7 +27,7 @@ use crate::metadata;
 use crate::refusal::Refusal;
 use crate::resource::Resource;
 
-/// Lets those in who have a good credential, with an [`Identity`](tidegate_service::Identity) in the extensions of their requests,
+/// Lets those in who have a good credential, told to the inside as an [`Identity`](tidegate_service::Identity),
 /// and tells all others where to get one. What is inside never sees the credential.
 ///
 /// ```text
@@ -76,13 +76,17 @@ impl<S> Authenticate<S> {
         if request.uri().path() != &*last.path || request.uri().query().is_some() {
             return None;
         }
-        let Entry::Occupied(header) = request.headers_mut().entry(AUTHORIZATION) else { return None };
-        let is_same = header.get().as_bytes() == &*last.header.0 && header.iter().nth(1).is_none();
-        if !is_same || !self.authenticator.is_good(&last.credential, epoch_ms()) {
+        let headers = request.headers_mut();
+        // As many values as names: none is there twice.
+        let is_once = headers.len() == headers.keys_len();
+        let header = headers
+            .get_mut(AUTHORIZATION)
+            .filter(|header| is_once && header.as_bytes() == &*last.header.0)?;
+        if !self.authenticator.is_good(&last.credential, epoch_ms()) {
             return None;
         }
-        // Nothing inside needs it, so nothing inside can pass it on.
-        header.remove();
+        // Nothing inside needs it, so nothing inside can pass it on. Emptying it is cheaper than taking it out.
+        *header = HeaderValue::from_static("");
         let (credential, resource) = (last.credential.clone(), last.resource.clone());
         Some(Admitted { credential, resource, again: None })
     }
@@ -106,7 +110,7 @@ impl<S: Clone> Clone for Authenticate<S> {
     }
 }
 
-impl<S: HttpService> Service<Request<Body>> for Authenticate<S> {
+impl<S: IdentifiedService> Service<Request<Body>> for Authenticate<S> {
     type Response = Response<Body>;
     type Error = Infallible;
     type Future = AuthenticateFuture<S>;
@@ -168,13 +172,14 @@ fn credential_of(header: Option<&HeaderValue>) -> Arc<str> {
     text.map(|(_, credential)| credential.trim_matches(' ')).unwrap_or_default().into()
 }
 
-fn enter<S: HttpService>(
+fn enter<S: IdentifiedService>(
     inner: &mut S,
-    mut request: Request<Body>,
+    request: Request<Body>,
     admitted: Admitted,
 ) -> AuthenticateFuture<S> {
-    request.extensions_mut().insert(admitted.credential.verified.identity.clone());
-    AuthenticateFuture::Admitted { inner: inner.call(request), admitted: Some(admitted), finished: None }
+    let identity = admitted.credential.verified.identity.clone();
+    let inner = inner.call_as(request, identity);
+    AuthenticateFuture::Admitted { inner, admitted: Some(admitted), finished: None }
 }
 
 impl Sent<'_> {
@@ -256,7 +261,7 @@ pin_project! {
     #[allow(missing_docs)]
     pub enum AuthenticateFuture<S>
     where
-        S: HttpService,
+        S: IdentifiedService,
     {
         /// Refused, or metadata.
         Answered { response: Option<Response<Body>> },
@@ -277,7 +282,7 @@ pin_project! {
     }
 }
 
-impl<S: HttpService> Future for AuthenticateFuture<S> {
+impl<S: IdentifiedService> Future for AuthenticateFuture<S> {
     type Output = Result<Response<Body>, Infallible>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use tidegate_config::AuthSettings;
-use tidegate_service::{Principal, epoch_ms};
+use tidegate_protocol::Error;
+use tidegate_service::{Call, Principal, epoch_ms};
 
 use crate::auth_error::AuthError;
 use crate::authenticate::Authenticate;
@@ -167,7 +168,14 @@ impl Authenticator {
         Authenticate::new(self.clone(), service)
     }
 
-    /// The layer that keeps callers from tools for which their token lacks a scope, for `GatewayBuilder::layer`.
+    /// Refuses calls of tools for which the caller's token lacks a scope, for `GatewayBuilder::check`. What it asks for changes with a
+    /// reload.
+    pub fn scope_check(&self) -> impl Fn(&Call) -> Result<(), Error> + Send + Sync + 'static {
+        let scopes = self.0.scopes.clone();
+        move |call| crate::scope_gate::check(call, &scopes)
+    }
+
+    /// The same as a layer around any door.
     pub fn scope_gate(&self) -> ScopeGateLayer {
         ScopeGateLayer(self.0.scopes.clone())
     }

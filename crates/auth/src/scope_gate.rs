@@ -9,12 +9,12 @@ use std::task::{Context, Poll};
 use arc_swap::ArcSwap;
 use pin_project_lite::pin_project;
 use tidegate_protocol::{Error, Json, Method, Symbol};
-use tidegate_service::{Call, Claims, Door, Reply};
+use tidegate_service::{Call, Door, Reply};
 use tower::{Layer, Service};
 
 use crate::scopes::Scopes;
 
-/// Puts a [`ScopeGate`] around doors, for `GatewayBuilder::layer`. Made by
+/// Puts a [`ScopeGate`] around doors. Made by
 /// [`Authenticator::scope_gate`](crate::Authenticator::scope_gate); what it asks for changes with a reload.
 #[derive(Debug, Clone)]
 pub struct ScopeGateLayer(pub(crate) Arc<ArcSwap<Scopes>>);
@@ -46,14 +46,21 @@ impl<D: Door> Service<Call> for ScopeGate<D> {
 
     fn call(&mut self, call: Call) -> Self::Future {
         match check(&call, &self.scopes) {
-            None => ScopeGateFuture::Passed { inner: self.inner.call(call) },
-            Some(error) => ScopeGateFuture::Refused { error: Some(error) },
+            Ok(()) => ScopeGateFuture::Passed { inner: self.inner.call(call) },
+            Err(error) => ScopeGateFuture::Refused { error: Some(error) },
         }
     }
 }
 
-/// What is missing, if anything is.
-fn check(call: &Call, scopes: &ArcSwap<Scopes>) -> Option<Error> {
+/// Names what is missing, if anything is.
+pub(crate) fn check(call: &Call, scopes: &ArcSwap<Scopes>) -> Result<(), Error> {
+    match missing(call, scopes) {
+        None => Ok(()),
+        Some(needed) => Err(refusal(&needed)),
+    }
+}
+
+fn missing(call: &Call, scopes: &ArcSwap<Scopes>) -> Option<Vec<Arc<str>>> {
     if call.method != Method::ToolsCall {
         return None;
     }
@@ -61,9 +68,9 @@ fn check(call: &Call, scopes: &ArcSwap<Scopes>) -> Option<Error> {
     if !scopes.concern_tools() {
         return None;
     }
-    let claims = call.context.extensions.get::<Claims>()?;
+    let claims = call.context.claims.as_ref()?;
     let name = call.params.object().str("name")?;
-    scopes.missing_for(&name, &claims).map(|needed| refusal(&needed))
+    scopes.missing_for(&name, claims)
 }
 
 #[cold]

@@ -44,6 +44,7 @@ pub(crate) fn call(
         log_level: meta.log_level,
         progress_token: meta.progress_token,
         principal: Principal::default(),
+        claims: None,
         endpoint: edge.endpoint.clone(),
         caller: None,
         deadline: None,

@@ -18,6 +18,7 @@ use tidegate_service::{BoxDoor, Call, Door, Reply, random};
 use tower::{Layer, Service};
 
 use crate::build::{Building, State};
+use crate::checked::{Check, Checked};
 use crate::link_owners::LinkOwners;
 use crate::listen::Subscribers;
 use crate::router::Router;
@@ -46,6 +47,7 @@ pub struct GatewayBuilder {
     dial: Dial,
     /// Others than the settings say.
     limits: Option<Limits>,
+    checks: Vec<Check>,
     gates: Vec<Gate>,
     visibility: Option<Arc<dyn Visibility>>,
 }
@@ -81,6 +83,7 @@ impl Gateway {
             mounted: Vec::new(),
             dial: Arc::new(dial),
             limits: None,
+            checks: Vec::new(),
             gates: Vec::new(),
             visibility: None,
         }
@@ -171,6 +174,13 @@ impl GatewayBuilder {
         self
     }
 
+    /// Lets `check` look at every call, also at those that are made of another one: may they? What it refuses is answered with its
+    /// error. It is the cheap kind of [`layer`](GatewayBuilder::layer), for what can be decided at once.
+    pub fn check(mut self, check: impl Fn(&Call) -> Result<(), Error> + Send + Sync + 'static) -> Self {
+        self.checks.push(Arc::new(check));
+        self
+    }
+
     /// Puts a layer around whatever answers: it sees every call, list, subscription, batch, task and notification, with the
     /// principal in its context, and may refuse it. One that is added later is outside of those before. Pages and other HTTP
     /// requests do not come here: see [`http::front`](https://docs.rs/tidegate-edge).
@@ -231,7 +241,10 @@ impl GatewayBuilder {
                 async move { Ok(router.answer(call).await) }
             })
         };
-        let gates = |door: Bounded<_>| self.gates.into_iter().fold(door.boxed(), |door, gate| gate(door));
+        let gates = |door: Bounded<_>| {
+            let door = Checked::new(door, self.checks).boxed();
+            self.gates.into_iter().fold(door, |door, gate| gate(door))
+        };
         let front = Arc::new(front(union, &limits, gates));
         let _ = router.front.set(Arc::downgrade(&front));
         Ok(Gateway { router, front })

@@ -27,6 +27,7 @@ mod batch;
 mod build;
 mod caller_resources;
 mod catalog;
+mod checked;
 mod complete;
 mod discover;
 mod disk_cache;

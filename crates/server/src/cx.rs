@@ -261,9 +261,7 @@ impl Cx {
         context.endpoint = own.endpoint.clone();
         context.client_info = own.client_info.clone();
         context.hops = own.hops;
-        if let Some(claims) = own.claims() {
-            context.extensions.insert(claims);
-        }
+        context.claims = own.claims.clone();
         context
     }
 

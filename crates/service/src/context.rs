@@ -132,6 +132,8 @@ pub struct ContextParts {
     pub progress_token: Option<Json>,
     /// Who is calling.
     pub principal: Principal,
+    /// What else is known of the caller; `None` when nobody was authenticated.
+    pub claims: Option<Arc<Claims>>,
     /// The endpoint that was called; `None` for the default one.
     pub endpoint: Option<Arc<str>>,
     /// Which session or connection the call came over, where there is such a thing.
@@ -150,7 +152,7 @@ pub struct ContextParts {
     pub param_headers: Option<Arc<ParamHeaders>>,
     /// Whether the call, or the one that it is part of, has been let in by an `Admission`.
     pub is_admitted: bool,
-    /// What layers know about the call: the caller's claims, for one.
+    /// What layers know about the call.
     pub extensions: Extensions,
 }
 
@@ -158,20 +160,13 @@ impl ContextParts {
     /// Says who calls, and what is known of them.
     pub fn identify(&mut self, identity: Identity) {
         self.principal = identity.principal;
-        if let Some(claims) = identity.claims {
-            self.extensions.insert(claims);
-        }
+        self.claims = identity.claims;
     }
 
     /// Binds what is sealed to the caller at this endpoint, a method, and the parameters with this digest.
     pub fn binding<'a>(&'a self, method: &'a str, params: [u8; 32]) -> Binding<'a> {
         let endpoint = self.endpoint.as_deref().unwrap_or_default();
         Binding { endpoint, ..self.principal.binding(method, params) }
-    }
-
-    /// What is known of the caller, when it is authenticated.
-    pub fn claims(&self) -> Option<Arc<Claims>> {
-        self.extensions.get()
     }
 }
 
@@ -192,6 +187,7 @@ impl Context {
             log_level: None,
             progress_token: None,
             principal: Principal::default(),
+            claims: None,
             endpoint: None,
             caller: None,
             deadline: None,

@@ -1,7 +1,9 @@
 //! [`Authentication`]: who may call over HTTP, as the configuration says now.
 
-use tidegate_auth::{AuthError, Authenticator, ProtectedResource, ScopeGateLayer};
+use tidegate_auth::{AuthError, Authenticator, ProtectedResource};
 use tidegate_config::{AuthSettings, EndpointSettings, Settings};
+use tidegate_protocol::Error;
+use tidegate_service::Call;
 use tidegate_service::budget::Budget;
 
 /// Who may call. Clones are the same.
@@ -41,8 +43,8 @@ impl Authentication {
     }
 
     /// For tools that need scopes of their own.
-    pub(super) fn scope_gate(&self) -> ScopeGateLayer {
-        self.authenticator.scope_gate()
+    pub(super) fn scope_check(&self) -> impl Fn(&Call) -> Result<(), Error> + Send + Sync + 'static {
+        self.authenticator.scope_check()
     }
 }
 

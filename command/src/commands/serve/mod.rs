@@ -208,7 +208,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     let dial = dial::with(serve.errors.into(), ancestry.clone(), handle.clone(), authentication.is_some());
     let mut builder = Gateway::builder().settings(settings.clone()).dial(dial);
     if let Some(authentication) = &authentication {
-        builder = builder.layer(authentication.scope_gate());
+        builder = builder.check(authentication.scope_check());
     }
     let gateway = builder.start()?;
     handle.set(Some(gateway.clone()));

@@ -87,6 +87,10 @@ impl Gateway {
         in_time("change of the keys", answered).await;
     }
 
+    pub(crate) fn connect(&self) -> Connection {
+        Connection(self.front.clone())
+    }
+
     pub(crate) fn get(&self, uri: &str) -> Ask {
         self.ask("GET", uri)
     }
@@ -191,6 +195,10 @@ async fn answer(call: Call, waiting: Arc<AtomicUsize>) -> Reply {
     }
 }
 
+/// One connection: what is served over it may remember the request before.
+#[derive(Debug)]
+pub(crate) struct Connection(Guard<Authenticate<Site<BoxDoor>>>);
+
 /// A request in the making.
 pub(crate) struct Ask {
     front: Guard<Authenticate<Site<BoxDoor>>>,
@@ -216,10 +224,15 @@ impl Ask {
     }
 
     pub(crate) async fn send(self) -> Answer {
+        let mut connection = Connection(self.front.clone());
+        self.send_over(&mut connection).await
+    }
+
+    /// Sends it over a connection that others went over before.
+    pub(crate) async fn send_over(self, connection: &mut Connection) -> Answer {
         let mut request = Request::builder().method(&*self.method).uri(&self.uri).body(self.body).unwrap();
         *request.headers_mut() = self.headers;
-        let mut front = self.front;
-        let Ok(response) = in_time("response", front.call(request)).await;
+        let Ok(response) = in_time("response", connection.0.call(request)).await;
         let (parts, body) = response.into_parts();
         Answer { status: parts.status.as_u16(), headers: parts.headers, body }
     }

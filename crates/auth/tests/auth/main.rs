@@ -2,6 +2,7 @@
 //! gap, without a socket.
 
 mod common;
+mod connections;
 mod credentials;
 mod endings;
 mod endpoints;

@@ -58,9 +58,10 @@ impl<D: Door> Endpoint<D> {
     pub(super) fn answer(
         &self,
         request: Request<Body>,
+        identity: Identity,
     ) -> Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>> {
         let shared = self.shared.clone();
-        Box::pin(async move { Ok(shared.answer(request).await) })
+        Box::pin(async move { Ok(shared.answer(request, identity).await) })
     }
 
     /// Nothing more is served here: sessions and streams end.
@@ -99,8 +100,7 @@ pub(super) fn identity<B>(request: &Request<B>) -> Identity {
 }
 
 impl<D: Door> Shared<D> {
-    async fn answer(self: Arc<Self>, request: Request<Body>) -> Response<Body> {
-        let identity = identity(&request);
+    async fn answer(self: Arc<Self>, request: Request<Body>, identity: Identity) -> Response<Body> {
         let reader = Reader::of(&identity.principal);
         reader.counted(self.answer_to(request, identity).await)
     }

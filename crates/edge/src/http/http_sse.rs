@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::endpoint::{Endpoint, Shared, identity};
+use super::endpoint::{Endpoint, Shared};
 use super::events::{EventLog, Next};
 use super::http_headers::HttpHeaders;
 use super::places::{Place, Places};
@@ -55,10 +55,10 @@ impl<D: Door> HttpSse<D> {
     }
 
     /// Answers a request at one of the [`PATHS`].
-    pub(super) async fn answer(self, request: Request<Body>) -> Response<Body> {
+    pub(super) async fn answer(self, request: Request<Body>, identity: Identity) -> Response<Body> {
         let allow = match (request.uri().path(), request.method()) {
-            (STREAM, &::http::Method::GET) => return open(self.0, &request),
-            (MESSAGES, &::http::Method::POST) => return message(self.0, request).await,
+            (STREAM, &::http::Method::GET) => return open(self.0, identity),
+            (MESSAGES, &::http::Method::POST) => return message(self.0, request, identity).await,
             (STREAM, _) => "GET",
             _ => "POST",
         };
@@ -112,8 +112,7 @@ impl<D> Old<D> {
     }
 }
 
-fn open<D: Door>(old: Arc<Old<D>>, request: &Request<Body>) -> Response<Body> {
-    let identity = identity(request);
+fn open<D: Door>(old: Arc<Old<D>>, identity: Identity) -> Response<Body> {
     let place = match old.places.take(&identity.principal) {
         Ok(place) => place,
         Err(error) => return respond::refused(503, &error),
@@ -190,8 +189,7 @@ impl<D> Drop for Reading<D> {
     }
 }
 
-async fn message<D: Door>(old: Arc<Old<D>>, request: Request<Body>) -> Response<Body> {
-    let identity = identity(&request);
+async fn message<D: Door>(old: Arc<Old<D>>, request: Request<Body>, identity: Identity) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let headers = HttpHeaders::read(&parts.headers);
     if !headers.json {

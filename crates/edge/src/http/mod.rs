@@ -53,7 +53,7 @@ use std::convert::Infallible;
 use ::http::{Request, Response};
 use axum::Router;
 use axum::body::Body;
-use tidegate_service::Door;
+use tidegate_service::{Door, Identity};
 use tower::{Layer, Service};
 
 pub use challenge::Challenge;
@@ -89,10 +89,16 @@ impl<S> HttpService for S where
 {
 }
 
+/// An HTTP service that is told who calls, by whoever has found that out.
+pub trait IdentifiedService: HttpService {
+    /// Answers a request of somebody.
+    fn call_as(&mut self, request: Request<Body>, identity: Identity) -> Self::Future;
+}
+
 /// The HTTP side of the front: what every request passes, outermost first. ARCHITECTURE.md draws it.
 ///
 /// `authenticate` puts layers of the application in between, which find out who calls: one that knows puts an
-/// [`Identity`](tidegate_service::Identity) into the extensions of the request, one that refuses answers with a
+/// [`Identity`] into the extensions of the request, or says so with [`IdentifiedService::call_as`]; one that refuses answers with a
 /// [`Challenge`]. Nothing is served to anybody before that, pages included. Without any it is `|site| site`. A clone of the
 /// site is a handle on it: its endpoints can be changed, and sessions ended.
 pub fn front<D: Door, A: HttpService>(

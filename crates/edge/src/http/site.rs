@@ -11,14 +11,14 @@ use std::task::{Context, Poll};
 use ::http::{Request, Response};
 use arc_swap::ArcSwap;
 use axum::body::Body;
-use tidegate_service::{Door, Principal};
+use tidegate_service::{Door, Identity, Principal};
 use tower::Service;
 
-use super::endpoint::{Common, Endpoint};
+use super::endpoint::{Common, Endpoint, identity};
 use super::endpoint_path::EndpointPath;
 use super::http_sse::{self, HttpSse};
-use super::respond;
 use super::settings::Settings;
+use super::{IdentifiedService, respond};
 
 /// Everything that is served to those who were let in: the MCP endpoints, pages, and the deprecated HTTP+SSE transport. It
 /// checks neither hosts nor callers: see [`front`](super::front). Clones are the same site.
@@ -129,18 +129,25 @@ impl<D: Door> Service<Request<Body>> for Site<D> {
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let identity = identity(&request);
+        self.call_as(request, identity)
+    }
+}
+
+impl<D: Door> IdentifiedService for Site<D> {
+    fn call_as(&mut self, request: Request<Body>, identity: Identity) -> Self::Future {
         let Inner { settings, default, named, http_sse, .. } = &*self.0;
         let path = request.uri().path();
         // The endpoints first: a page at the path of one is never seen.
         if path == settings.path {
-            return default.answer(request);
+            return default.answer(request, identity);
         }
         if let Some(endpoint) = named.load().get(path) {
-            return endpoint.answer(request);
+            return endpoint.answer(request, identity);
         }
         if let Some(old) = http_sse.as_ref().filter(|_| http_sse::PATHS.contains(&path)) {
             let old = old.clone();
-            return Box::pin(async move { Ok(old.answer(request).await) });
+            return Box::pin(async move { Ok(old.answer(request, identity).await) });
         }
         let response = match settings.pages.iter().find(|page| page.path() == path) {
             Some(page) => page.answer(&request, &settings.path),

@@ -31,8 +31,8 @@ impl<D: Door> Service<Call> for WithClaims<D> {
     }
 
     fn call(&mut self, mut call: Call) -> D::Future {
-        if let Some(claims) = &self.claims {
-            call.context.extensions.insert(claims.clone());
+        if self.claims.is_some() {
+            call.context.claims = self.claims.clone();
         }
         self.door.call(call)
     }

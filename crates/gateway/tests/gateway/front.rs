@@ -49,7 +49,7 @@ impl Service<Call> for Watched {
         let name =
             call.method.name_param().and_then(|name| call.params.str(name).map(|name| name.into_owned()));
         let name = name.unwrap_or_default();
-        let roles = call.context.claims().map(|claims| claims.roles.concat());
+        let roles = call.context.claims.as_ref().map(|claims| claims.roles.concat());
         let who = call
             .context
             .principal

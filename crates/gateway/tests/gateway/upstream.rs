@@ -163,7 +163,7 @@ async fn servers_are_not_told_who_calls_or_where() {
         for base in [modern(), legacy()] {
             let mut caller = named("inbound-subject", "inbound-tenant", base).at("inbound-endpoint");
             let claims = Claims { roles: vec!["inbound-role".into()], ..Claims::default() };
-            caller.0.extensions.insert(Arc::new(claims));
+            caller.0.claims = Some(Arc::new(claims));
             caller.call(&gateway, "r_session").await;
         }
         let everything = recorder.everything();

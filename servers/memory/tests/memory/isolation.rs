@@ -676,7 +676,7 @@ async fn an_agent_has_the_scopes_and_the_endpoint_of_who_asks_it() {
     let [called] = seen.as_slice() else { panic!("called {} times", seen.len()) };
     assert_eq!(called.principal, ann);
     assert_eq!(called.endpoint.as_deref(), Some("research"));
-    assert_eq!(called.claims().unwrap().scopes, Some(vec!["mcp".into()]));
+    assert_eq!(called.claims.as_ref().unwrap().scopes, Some(vec!["mcp".into()]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
