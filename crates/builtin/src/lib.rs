@@ -24,6 +24,6 @@ pub use opened::Opened;
 pub use pages::{PageFile, Pages};
 pub use reading::{Findings, Reading};
 pub use running::Running;
-pub use server::{BuiltinServer, Host};
+pub use server::{Allows, BuiltinServer, Host};
 pub use settings::BuiltinSettings;
 pub use time::Time;

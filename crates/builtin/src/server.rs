@@ -1,11 +1,12 @@
 //! [`BuiltinServer`]: what a server that is part of the program brings.
 
 use std::fmt;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use tidegate_protocol::{Error, Profile};
-use tidegate_service::BoxDoor;
+use tidegate_service::{BoxDoor, Call};
 
 use crate::opened::Opened;
 use crate::pages::Pages;
@@ -55,17 +56,29 @@ pub struct Host {
     pub tools: Option<BoxDoor>,
     /// Whether every caller is authenticated: then whose data a call is about follows from who calls, and from nothing else.
     pub is_authenticated: bool,
+    /// Whether the caller of a call could make it where callers come in: see [`Allows`]. `None` if there is nothing in front.
+    pub allows: Option<Allows>,
 }
+
+/// Looks at a call of a server's own tool, or for a resource of its own, by the names that the server has for them, before the server
+/// makes it in the name of its caller.
+pub type Allows = Arc<dyn Fn(&Call) -> Result<(), Error> + Send + Sync>;
 
 impl Host {
     /// A program with these.
     pub fn new(errors: Profile, tools: Option<BoxDoor>) -> Host {
-        Host { errors, tools, is_authenticated: false }
+        Host { errors, tools, is_authenticated: false, allows: None }
     }
 
     /// The same in front of which everybody is authenticated, or not.
     pub fn authenticated(mut self, is_authenticated: bool) -> Host {
         self.is_authenticated = is_authenticated;
+        self
+    }
+
+    /// The same, which asks this about what servers do in the name of their callers.
+    pub fn allowing(mut self, allows: Allows) -> Host {
+        self.allows = Some(allows);
         self
     }
 }

@@ -22,8 +22,8 @@ pub(crate) struct Checked<D> {
 }
 
 impl<D: Door> Checked<D> {
-    pub(crate) fn new(inner: D, checks: Vec<Check>) -> Checked<D> {
-        Checked { inner, checks: checks.into() }
+    pub(crate) fn new(inner: D, checks: Arc<[Check]>) -> Checked<D> {
+        Checked { inner, checks }
     }
 }
 

@@ -11,6 +11,7 @@ use tidegate_service::ContextParts;
 
 use crate::extensions;
 use crate::kind::Kind;
+use crate::uris::has_dot_segment;
 use crate::view::{Offer, OfferKind};
 
 /// The endpoints beside the default one, which has everything.
@@ -69,7 +70,11 @@ impl Endpoint {
             && match offer.kind {
                 OfferKind::Tool => selects(&self.tools, offer.name),
                 OfferKind::Prompt => selects(&self.prompts, offer.name),
-                OfferKind::Resource | OfferKind::ResourceTemplate => selects(&self.resources, offer.name),
+                // Whoever resolves dots ends up outside of what a pattern selects.
+                OfferKind::Resource | OfferKind::ResourceTemplate => {
+                    selects(&self.resources, offer.name)
+                        && (self.resources.is_none() || !has_dot_segment(offer.name))
+                }
                 // What is asked for with these are resources, each of which is looked at.
                 OfferKind::Method if extensions::is_of_resources(offer.name) => true,
                 OfferKind::Method => self.has_all_of(offer.server),

@@ -17,6 +17,7 @@ use tidegate_service::layers::{Bounded, Front, Limits, front};
 use tidegate_service::{BoxDoor, Call, Door, Reply, random};
 use tower::{Layer, Service};
 
+use crate::allowed;
 use crate::build::{Building, State};
 use crate::checked::{Check, Checked};
 use crate::link_owners::LinkOwners;
@@ -118,6 +119,12 @@ impl Gateway {
     /// What is sealed with now. Clients bring back what they were given, so an edge in front seals with the same keys.
     pub fn sealer(&self) -> Arc<Sealer> {
         self.router.sealer.load_full()
+    }
+
+    /// Whether whoever makes `call` could make it through the gateway. It is a call of a tool of `server`, or for one of its resources, by
+    /// the names that the server has for them: for servers that do something in the name of their callers without coming back here.
+    pub fn allows(&self, server: &str, call: &Call) -> Result<(), Error> {
+        allowed::check(&self.router, server, call)
     }
 
     /// Waits until every server has been asked what it offers, but no longer than this.
@@ -229,6 +236,7 @@ impl GatewayBuilder {
             sealer: ArcSwap::from_pointee(Sealer::new(Key::new(random()))),
             dial: self.dial,
             mounted: self.mounted,
+            checks: self.checks.into(),
             views: Views(self.visibility),
             info: format!("{}:{}", Json::string(meta::SERVER_INFO), own.finish()),
             id: format!("{:032x}", u128::from_le_bytes(random())).into(),
@@ -242,7 +250,7 @@ impl GatewayBuilder {
             })
         };
         let gates = |door: Bounded<_>| {
-            let door = Checked::new(door, self.checks).boxed();
+            let door = Checked::new(door, router.checks.clone()).boxed();
             self.gates.into_iter().fold(door, |door, gate| gate(door))
         };
         let front = Arc::new(front(union, &limits, gates));

@@ -23,6 +23,7 @@
 //! # }
 //! ```
 
+mod allowed;
 mod batch;
 mod build;
 mod caller_resources;

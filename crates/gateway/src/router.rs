@@ -13,6 +13,7 @@ use tidegate_service::layers::Front;
 use tidegate_service::{BoxDoor, Call, Context, Reply, unknown_prompt, unknown_tool};
 
 use crate::build::{Building, State};
+use crate::checked::Check;
 use crate::gateway::Dial;
 use crate::kind::Kind;
 use crate::link_owners::{LinkOwners, Recipient};
@@ -53,6 +54,8 @@ pub(crate) struct Router {
     pub(crate) dial: Dial,
     /// The servers that the program mounted itself, whatever the configuration says.
     pub(crate) mounted: Vec<ServerSettings>,
+    /// What every call has to pass.
+    pub(crate) checks: Arc<[Check]>,
     /// Who sees what, where that differs.
     pub(crate) views: Views,
     /// The entry of each modern result's `_meta` that says who answers.

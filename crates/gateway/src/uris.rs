@@ -327,13 +327,15 @@ fn split_skill(uri: &str) -> Option<(&str, &str)> {
     scheme.eq_ignore_ascii_case(SCHEME).then_some((scheme, path))
 }
 
-/// Whether a segment of an address is `.` or `..`, also as `%2e`: whoever resolves that ends up elsewhere.
+/// Whether a segment of an address is `.` or `..`, also as `%2e`, between slashes of any kind or `%2f` and `%5c`: whoever resolves
+/// that ends up elsewhere.
 pub(crate) fn has_dot_segment(uri: &str) -> bool {
-    let is_dots = |segment: &str| {
-        let plain = || segment.replace("%2e", ".").replace("%2E", ".");
-        segment.starts_with(['.', '%']) && matches!(&*plain(), "." | "..")
-    };
-    uri.split(['/', '\\', '?', '#']).any(is_dots)
+    if !uri.contains("..") && !uri.contains("/.") && !uri.contains('%') && !uri.contains("\\.") {
+        return false;
+    }
+    let plain = [("%2e", "."), ("%2f", "/"), ("%5c", "/")];
+    let plain = plain.iter().fold(uri.to_ascii_lowercase(), |uri, (from, to)| uri.replace(from, to));
+    plain.split(['/', '\\', '?', '#']).any(|segment| matches!(segment, "." | ".."))
 }
 
 /// A server's name as it may stand in a scheme (RFC 3986, section 3.1).

@@ -25,7 +25,9 @@ pub(super) fn with(
             Source::Target(Target::Command(command)) => Target::Command(ancestry.tell(command.clone())),
             Source::Target(target) => target.clone(),
             Source::Builtin(name) => {
-                let host = Host::new(errors, Some(handle.clone().boxed())).authenticated(is_authenticated);
+                let host = Host::new(errors, Some(handle.clone().boxed()))
+                    .authenticated(is_authenticated)
+                    .allowing(handle.allows(&settings.name));
                 let builtin = Builtin::new(name, settings, host)?;
                 let builder = Client::builder(builtin.target.clone())?.settings(options);
                 return Ok(builtin.ends_with(builder));

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
 use tidegate::protocol::{Error, Symbol};
+use tidegate_builtin::Allows;
 use tidegate_gateway::Gateway;
 use tidegate_service::{Call, Door, Reply};
 use tower::Service;
@@ -26,6 +27,21 @@ impl GatewayHandle {
     }
 }
 
+impl GatewayHandle {
+    /// Whether callers of a server, the one with this name, could do through the gateway what it does in their name.
+    pub(super) fn allows(&self, server: &str) -> Allows {
+        let (handle, server) = (self.clone(), server.to_owned());
+        Arc::new(move |call| match &*handle.gateway() {
+            Some(gateway) => gateway.allows(&server, call),
+            None => Err(not_running()),
+        })
+    }
+}
+
+fn not_running() -> Error {
+    Error::new(Symbol::Unavailable, "The gateway is not running")
+}
+
 impl Service<Call> for GatewayHandle {
     type Response = Reply;
     type Error = Infallible;
@@ -40,7 +56,7 @@ impl Service<Call> for GatewayHandle {
         Box::pin(async move {
             match gateway {
                 Some(gateway) => gateway.answer(call).await,
-                None => Ok(Reply::Error(Error::new(Symbol::Unavailable, "The gateway is not running"))),
+                None => Ok(Reply::Error(not_running())),
             }
         })
     }

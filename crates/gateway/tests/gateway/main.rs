@@ -9,6 +9,7 @@ mod rig;
 mod world;
 
 mod addresses;
+mod allowed;
 mod breaker;
 mod bytes;
 mod changes;

@@ -28,6 +28,7 @@ pub(super) fn opened(settings: &MemorySettings, host: Host) -> Result<Opened, Er
         errors: host.errors,
         listed: if settings.all_tools { Listed::All } else { Listed::Core },
         tools: host.tools,
+        allows: host.allows,
         is_authenticated: host.is_authenticated,
         folders: settings.folders.clone(),
         allow_private_addresses: settings.private_addresses,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tidegate_builtin::Allows;
 use tidegate_protocol::Profile;
 use tidegate_service::BoxDoor;
 
@@ -18,6 +19,8 @@ pub struct MemoryServerSettings {
     pub listed: Listed,
     /// What agents reach tools of other servers through.
     pub tools: Option<BoxDoor>,
+    /// What decides whether an agent may use a tool or a resource of the memory in the name of whoever asked it. Without it, it may.
+    pub allows: Option<Allows>,
     /// Folders whose files can be taken into the knowledge base, by every caller. None, if none is named.
     pub folders: Vec<PathBuf>,
     /// How large a document may be, in bytes: 10 MB if nothing is said.

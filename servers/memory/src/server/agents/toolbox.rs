@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tidegate_protocol::{Json, Limits, Method, Params, Symbol};
+use tidegate_protocol::{Error, Json, Limits, Method, Params, Symbol};
 use tidegate_server::{Cx, Principal, Server, ServerDoor};
 use tidegate_service::{Call, Door, Reply};
 
@@ -82,6 +82,13 @@ impl Toolbox {
         })
     }
 
+    /// Whether whoever asked the agent could do this where callers come in: at this endpoint, with these scopes.
+    fn allows(&self, cx: &Cx, method: Method, params: &Value) -> Result<(), Error> {
+        let Some(allows) = &self.state.settings.allows else { return Ok(()) };
+        let params = Params::parse(&Json::from(params.clone()), &Limits::default());
+        allows(&Call::new(method, params.map_err(Error::invalid_params)?, cx.on_behalf()))
+    }
+
     /// The tools that an agent names, and the names of those that are not there.
     pub(crate) async fn tools(
         &self,
@@ -144,7 +151,11 @@ impl Toolbox {
             Some(door) => list(door, cx, until).await,
             None => Vec::new(),
         };
-        let inside = list(self.own(), cx, until).await;
+        let mut inside = list(self.own(), cx, until).await;
+        inside.retain(|tool| {
+            let params = json!({"name": tool["name"]});
+            self.allows(cx, Method::ToolsCall, &params).is_ok()
+        });
         let find = |listed: &[Value], names: &[String]| {
             names.iter().find_map(|name| listed.iter().find(|tool| tool["name"] == **name).cloned())
         };
@@ -176,7 +187,10 @@ impl Toolbox {
             (Some(door), ToolLocation::Outside) => {
                 answer(door, Method::ToolsCall, params, whose(cx), until).await
             }
-            _ => answer(self.own(), Method::ToolsCall, params, here(cx), until).await,
+            _ => match self.allows(cx, Method::ToolsCall, &params) {
+                Ok(()) => answer(self.own(), Method::ToolsCall, params, here(cx), until).await,
+                Err(error) => Reply::Error(error),
+            },
         };
         match reply {
             Reply::Complete(result) => of_result(&result),
@@ -194,7 +208,10 @@ impl Toolbox {
         let wanted = uris.as_array().into_iter().flatten().find(|uri| **uri == arguments["uri"]);
         let Some(uri) = wanted else { return ToolOutput::failed(format!("uri: must be one of {uris}")) };
         let params = json!({"uri": uri, "_meta": {DEPTH_META: depth(cx) + 1}});
-        let mut reply = answer(self.own(), Method::ResourcesRead, params.clone(), here(cx), until).await;
+        let mut reply = match self.allows(cx, Method::ResourcesRead, &params) {
+            Ok(()) => answer(self.own(), Method::ResourcesRead, params.clone(), here(cx), until).await,
+            Err(error) => Reply::Error(error),
+        };
         if let (Reply::Error(_), Some(door)) = (&reply, &self.state.settings.tools) {
             reply = answer(door, Method::ResourcesRead, params, whose(cx), until).await;
         }
@@ -279,7 +296,7 @@ async fn answer<D: Door>(
     let _stop = context.cancel.clone().drop_guard();
     let params = match Params::parse(&Json::from(params), &Limits::default()) {
         Ok(params) => params,
-        Err(fault) => return Reply::Error(tidegate_protocol::Error::invalid_params(fault)),
+        Err(fault) => return Reply::Error(Error::invalid_params(fault)),
     };
     match door.answer(Call::new(method, params, context)).await {
         Ok(reply) => reply,
