@@ -419,8 +419,10 @@ async fn look_again_and_again(shared: Weak<Shared>) {
         shared.refused.tick(now_ms);
         let now_withdrawn = shared.state.load().issuers.withdrawals();
         if withdrawals.replace(now_withdrawn).is_some_and(|before| before != now_withdrawn) {
-            // What was signed with a key that is gone is not good any more.
+            // What was signed with a key that is gone is not good any more. Nobody remembers which token was signed with which, so all
+            // streams end: whose token is still good opens another.
             shared.generations.tokens.fetch_add(1, Ordering::SeqCst);
+            shared.credentials.finish(End::Expired, |one| matches!(one.source, Source::Token(_)));
         }
         if look % 60 == 0 {
             shared.cache.sweep(|one| one.is_fresh(now_ms) && shared.is_current(one));

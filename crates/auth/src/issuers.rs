@@ -95,14 +95,21 @@ impl fmt::Debug for Issuer {
 pub(crate) struct Issuers(Vec<Arc<Issuer>>);
 
 impl Issuers {
-    /// Those of the settings. One that was there before and is configured in the same way goes on, with the keys that it has.
+    /// Those of the settings. One that was there before and is configured in the same way goes on, with the keys that it has until it has
+    /// fetched them anew.
     pub(crate) fn start(settings: &AuthSettings, before: &Issuers) -> Result<Issuers, AuthError> {
         let web = tidegate_web::Settings::default();
         let jwt = settings.jwt.iter().cloned().map(IssuerSettings::Jwt);
         let opaque = settings.introspection.iter().cloned().map(IssuerSettings::Introspection);
         let issuer =
             |settings: IssuerSettings| match before.0.iter().find(|issuer| issuer.settings == settings) {
-                Some(same) => Ok(same.clone()),
+                Some(same) => {
+                    // Whoever reloads may want a key to be gone.
+                    if let Verifier::Jwt(verifier) = &same.verifier {
+                        verifier.fetch_keys_again();
+                    }
+                    Ok(same.clone())
+                }
                 None => Issuer::start(settings, &web).map(Arc::new),
             };
         jwt.chain(opaque).map(issuer).collect::<Result<_, _>>().map(Issuers)

@@ -128,6 +128,11 @@ impl JwtVerifier {
         }
     }
 
+    /// Fetches the keys of the issuer anew, soon.
+    pub(crate) fn fetch_keys_again(&self) {
+        self.keys.fetch_again();
+    }
+
     /// Changes whenever a key is not used any more, because the issuer withdrew it or is away for too long. What was verified before
     /// may have been signed with it.
     pub fn withdrawals(&self) -> u64 {

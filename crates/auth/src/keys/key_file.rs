@@ -103,10 +103,11 @@ pub(super) fn text_of(path: &Path) -> Result<String, KeyFileError> {
     let failed = |error| KeyFileError::Io { path: path.to_owned(), what: "read", error };
     let invalid =
         |mistake: &str| KeyFileError::Invalid { path: path.to_owned(), mistakes: vec![mistake.to_owned()] };
-    let file = File::open(path).map_err(failed)?;
-    if !file.metadata().map_err(failed)?.is_file() {
+    // Before it is opened, because opening a pipe waits for somebody to write to it.
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
         return Err(invalid("it is not a regular file"));
     }
+    let file = File::open(path).map_err(failed)?;
     if let Some(mode) = mode_of(path).filter(|mode| mode & 0o022 != 0) {
         return Err(KeyFileError::Writable { path: path.to_owned(), mode });
     }

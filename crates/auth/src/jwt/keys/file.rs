@@ -53,6 +53,10 @@ impl KeyFile {
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
+    // Before it is opened, because opening a pipe waits for somebody to write to it.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
     let mut content = Vec::new();
     File::open(path)?.take(MOST_BYTES as u64 + 1).read_to_end(&mut content)?;
     if content.len() > MOST_BYTES {

@@ -97,6 +97,14 @@ impl Keys {
         timeout(self.shared.timing.patience, fetches.changed()).await.is_ok()
     }
 
+    /// Fetches them anew, soon: somebody may wait for a key to go.
+    pub(crate) fn fetch_again(&self) {
+        if let Some(mut schedule) = self.shared.schedule() {
+            schedule.bring_forward(Instant::now());
+        }
+        self.shared.rescheduled.notify_one();
+    }
+
     /// Changes whenever a key that was there is not there any more.
     pub(crate) fn withdrawals(&self) -> u64 {
         self.shared.withdrawals.load(Ordering::Acquire)

@@ -77,6 +77,13 @@ impl Schedule {
         true
     }
 
+    /// The next one is due at once, unless one is under way.
+    pub(crate) fn bring_forward(&mut self, now: Instant) {
+        if !self.under_way {
+            self.due = self.due.min(now);
+        }
+    }
+
     /// A fetch begins.
     pub(crate) fn begin(&mut self) {
         self.under_way = true;

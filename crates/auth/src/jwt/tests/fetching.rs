@@ -206,6 +206,20 @@ async fn keys_are_renewed_in_the_background() {
 }
 
 #[tokio::test]
+async fn keys_are_fetched_anew_when_somebody_says_so() {
+    let (old, new) = (Signer::rsa(), Signer::other_rsa());
+    let server = with_keys(&[old.jwk("a")]).await;
+    let verifier = verifier(ISSUER, at(&server));
+    let stolen = token(&old, "RS256", "a", &claims(ISSUER, json!({})));
+    assert!(verifier.verify(&stolen).await.is_ok());
+    server.at("/jwks", set(&[new.jwk("b")]));
+    let withdrawals = verifier.withdrawals();
+    verifier.fetch_keys_again();
+    eventually(|| std::future::ready(verifier.withdrawals() > withdrawals)).await;
+    assert_eq!(verifier.verify(&stolen).await.err(), Some(Refusal::UnknownKey));
+}
+
+#[tokio::test]
 async fn an_issuer_that_is_away() {
     let signer = Signer::rsa();
     let server = with_keys(&[signer.jwk("a")]).await;
@@ -296,6 +310,18 @@ async fn a_file_that_changes() {
     assert_eq!(verifier.withdrawals(), 1);
     let unknown = token(&new, "RS256", "b", &claims(ISSUER, json!({})));
     assert_eq!(verifier.verify(&unknown).await.unwrap_err(), Refusal::UnknownKey);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_pipe_is_no_file_and_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("keys");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let refused = JwtVerifier::new(&settings(ISSUER, JwksSource::File(pipe.clone())), Default::default());
+    assert!(refused.unwrap_err().to_string().contains("not a regular file"));
+    let refused = crate::keys::KeyFile::read(&pipe).unwrap_err();
+    assert!(refused.to_string().contains("not a regular file"), "{refused}");
 }
 
 #[tokio::test]
