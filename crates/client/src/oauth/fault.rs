@@ -4,11 +4,13 @@ use std::fmt;
 
 use tidegate_protocol::{Error, Symbol};
 
+use super::scopes::Scopes;
+
 /// Why there is no token. No variant holds a secret, and text from other servers goes through [`quote`].
 #[derive(Debug, Clone)]
 pub(super) enum Fault {
     /// Somebody has to log in, and this process may not open a browser.
-    LoginNeeded { server: String, why: Option<String> },
+    LoginNeeded { server: String, scopes: Scopes },
     /// Logging in did not help, several times.
     TooManyLogins { host: String },
     /// The server wants scopes that were asked for already.
@@ -61,11 +63,20 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::LoginNeeded { server, why: None } => {
+            Fault::LoginNeeded { server, scopes } if scopes.is_empty() => {
                 write!(f, "{server} wants a login; run: tidegate login {server}")
             }
-            Fault::LoginNeeded { server, why: Some(why) } => {
-                write!(f, "{server} wants a new login ({why}); run: tidegate login {server}")
+            // A login asks for what the server wants of everybody: what this call needs has to be said.
+            Fault::LoginNeeded { server, scopes } => {
+                let scopes = quote(&scopes.to_string());
+                // Only what no shell takes for anything else: people paste this.
+                let is_plain = |c: char| c.is_ascii_alphanumeric() || ":._/-".contains(c);
+                let plain = scopes.split(' ').filter(|scope| scope.chars().all(is_plain));
+                let options: String = plain.map(|scope| format!(" --scope {scope}")).collect();
+                write!(
+                    f,
+                    "{server} wants a new login (for the scopes {scopes}); run: tidegate login {server}{options}"
+                )
             }
             Fault::TooManyLogins { host } => write!(
                 f,

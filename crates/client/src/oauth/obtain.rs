@@ -59,8 +59,7 @@ impl OAuthInner {
     }
 
     pub(super) fn login_needed(&self, scopes: &Scopes) -> Fault {
-        let why = (!scopes.is_empty()).then(|| format!("for the scopes {}", quote(&scopes.to_string())));
-        Fault::LoginNeeded { server: self.settings.server.plain(), why }
+        Fault::LoginNeeded { server: self.settings.server.plain(), scopes: scopes.clone() }
     }
 
     /// Gets a token.

@@ -29,7 +29,10 @@ async fn more_scope_means_all_scopes_so_far() {
     world.plan().needs = Scopes::parse("write");
     // Also after a restart.
     let quiet = world.builder().store(store.clone()).interactive(false).build().unwrap();
-    says(&world.call(&quiet).await.unwrap_err(), &["for the scopes write", "run: tidegate login"]);
+    says(
+        &world.call(&quiet).await.unwrap_err(),
+        &["for the scopes write", "run: tidegate login", "--scope write"],
+    );
     let oauth = world.builder().store(store).build().unwrap();
     assert_eq!(world.call(&oauth).await.unwrap(), 200);
     assert_eq!(world.last("/authorize").field("scope"), "read write");
