@@ -204,3 +204,42 @@ fn stdio_is_the_local_user_at_the_endpoint_it_names() {
     let said = String::from_utf8_lossy(&unknown.stderr).into_owned();
     assert!(said.contains("nowhere") && said.contains("research"), "{said}");
 }
+
+/// Asks an agent whose model is the caller's own, which wants this tool to be called.
+fn ask(caller: &Caller, agent: &str, tool: &str, arguments: &Value) -> Value {
+    let question = json!({"name": "ask_agent", "arguments": {"agent_uri": agent, "prompt": "Do it."}});
+    let asked = caller.modern("tools/call", question.clone()).json()["result"].clone();
+    let wanted = json!({"tool": tool, "arguments": arguments}).to_string();
+    let said = json!({"role": "assistant", "model": "m", "content": {"type": "text", "text": wanted}});
+    let keys = asked["inputRequests"].as_object().into_iter().flatten();
+    let answers: serde_json::Map<String, Value> = keys.map(|(key, _)| (key.clone(), said.clone())).collect();
+    assert!(!answers.is_empty(), "{asked}");
+    let mut again = question;
+    again["requestState"] = asked["requestState"].clone();
+    again["inputResponses"] = answers.into();
+    caller.modern("tools/call", again).json()
+}
+
+#[test]
+fn an_agent_reaches_what_whoever_asked_it_could_reach() {
+    let gateway = Gateway::start(
+        "[endpoints.agents]\ntools = [\"ask_agent\", \"create_agent\", \"search_nodes\"]\nresources = []\n",
+    );
+    let (there, here) = (gateway.at_endpoint("agents", ANN), gateway.as_user(ANN));
+    let agent = json!({"agent_name": "clerk", "description": "You write things down.",
+        "output_schema": {"type": "object"}, "tools": ["create_entities", "search_nodes"]});
+    let made = there.call("create_agent", agent).json();
+    assert_ne!(made["result"]["isError"], true, "{made}");
+    let entity =
+        |name: &str| json!({"entities": [{"name": name, "entityType": "thing", "observations": ["seen"]}]});
+    let known = |name: &str| {
+        let opened = here.call("open_nodes", json!({"names": [name]}));
+        opened.body.contains("thing")
+    };
+    // At the endpoint the caller has no such tool, and the agent has none either.
+    ask(&there, "clerk", "create_entities", &entity("Smuggled"));
+    assert!(!known("Smuggled"));
+    // Where it has, the same agent has it, too.
+    ask(&here, "clerk", "create_entities", &entity("Declared"));
+    assert!(known("Declared"));
+}
