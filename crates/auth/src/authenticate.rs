@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::Body;
+use futures_util::task::AtomicWaker;
 use http::header::AUTHORIZATION;
 use http::{HeaderValue, Request, Response};
 use http_body::Body as _;
@@ -54,6 +55,8 @@ struct LastVisit {
     path: Box<str>,
     resource: Arc<Resource>,
     credential: Arc<Credential>,
+    /// Woken when the credential ends.
+    ended: Arc<AtomicWaker>,
 }
 
 /// An `Authorization` header. Its `Debug` does not show it.
@@ -88,17 +91,22 @@ impl<S> Authenticate<S> {
         // Nothing inside needs it, so nothing inside can pass it on. Emptying it is cheaper than taking it out.
         *header = HeaderValue::from_static("");
         let (credential, resource) = (last.credential.clone(), last.resource.clone());
-        Some(Admitted { credential, resource, again: None })
+        Some(Admitted { credential, resource, again: None, ended: Some(last.ended.clone()) })
     }
 
     /// Remembers what a request was let in with. What has to be verified again soon is not worth it.
     fn remember(&mut self, header: Option<&HeaderValue>, path: &str, admitted: &Admitted) {
         let header = header.filter(|header| header.len() <= LONGEST_REMEMBERED && admitted.again.is_none());
-        self.last = header.map(|header| LastVisit {
-            header: RememberedHeader(header.as_bytes().into()),
-            path: path.into(),
-            resource: admitted.resource.clone(),
-            credential: admitted.credential.clone(),
+        self.last = header.map(|header| {
+            let ended = Arc::new(AtomicWaker::new());
+            admitted.credential.watch(&ended);
+            LastVisit {
+                header: RememberedHeader(header.as_bytes().into()),
+                path: path.into(),
+                resource: admitted.resource.clone(),
+                credential: admitted.credential.clone(),
+                ended,
+            }
         });
     }
 }
@@ -207,6 +215,8 @@ pub(crate) struct Admitted {
     resource: Arc<Resource>,
     /// The text of a credential that has to be verified again while a stream is open.
     pub(crate) again: Option<(Authenticator, Arc<str>)>,
+    /// What its connection is woken by, if it is one of several there with the same credential.
+    ended: Option<Arc<AtomicWaker>>,
 }
 
 impl Visit {
@@ -231,7 +241,7 @@ impl Visit {
         }
         let again = text.filter(|_| credential.verified.recheck_ms.is_some());
         let again = again.map(|text| (self.authenticator, text));
-        Ok(Admitted { credential, resource: self.resource, again })
+        Ok(Admitted { credential, resource: self.resource, again, ended: None })
     }
 
     #[cold]
@@ -323,8 +333,10 @@ impl Admitted {
         cx: &mut Context<'_>,
     ) -> Poll<Response<Body>> {
         loop {
-            if finished.is_none() {
-                finished.set(Some(self.credential.finished()));
+            match &self.ended {
+                Some(ended) => ended.register(cx.waker()),
+                None if finished.is_none() => finished.set(Some(self.credential.finished())),
+                None => {}
             }
             if self.credential.end() == End::Revoked {
                 let challenge =
@@ -367,6 +379,6 @@ pub(crate) mod tests {
         again: Option<(Authenticator, Arc<str>)>,
     ) -> Admitted {
         let resource = authenticator.state().resources[0].clone();
-        Admitted { credential, resource, again }
+        Admitted { credential, resource, again, ended: None }
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
+use futures_util::task::AtomicWaker;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 
@@ -22,6 +23,8 @@ pub(crate) struct Credential {
     end: AtomicU8,
     /// Only made when somebody waits: most credentials never have a stream.
     notify: OnceLock<Arc<Notify>>,
+    /// The connections whose requests it lets in, each of which waits with what it is doing.
+    connections: Mutex<Vec<Weak<AtomicWaker>>>,
 }
 
 /// Who said that it is good.
@@ -46,7 +49,7 @@ pub(crate) enum End {
 impl Credential {
     pub(crate) fn new(verified: Verified, source: Source, has_scopes: bool, generation: u64) -> Credential {
         let (end, notify) = (AtomicU8::new(End::No as u8), OnceLock::new());
-        Credential { verified, source, has_scopes, generation, end, notify }
+        Credential { verified, source, has_scopes, generation, end, notify, connections: Mutex::default() }
     }
 
     /// Whether it may be used without asking anybody.
@@ -71,6 +74,18 @@ impl Credential {
         if let Some(notify) = self.notify.get() {
             notify.notify_waiters();
         }
+        let connections = lock(&self.connections).clone();
+        connections.iter().filter_map(Weak::upgrade).for_each(|connection| connection.wake());
+    }
+
+    /// Wakes whoever has registered with `connection` when it ends, for as long as that lives. A request that waits registers, which costs
+    /// less than to be told by [`finished`](Credential::finished), and looks at [`end`](Credential::end) afterwards.
+    pub(crate) fn watch(&self, connection: &Arc<AtomicWaker>) {
+        let mut connections = lock(&self.connections);
+        if connections.len() == connections.capacity() {
+            connections.retain(|one| one.strong_count() > 0);
+        }
+        connections.push(Arc::downgrade(connection));
     }
 
     /// Ready when [`finish`](Credential::finish) is called from now on. Look at [`end`](Credential::end) after this was made.

@@ -1,10 +1,12 @@
 //! Several requests over one connection: what is known of the one before opens nothing for the next.
 
+use std::sync::atomic::Ordering;
+
 use serde_json::json;
 use tidegate_auth::keys::NewKey;
 use tidegate_service::epoch_ms;
 
-use crate::common::{Ask, Connection, Gateway, resources};
+use crate::common::{Ask, Connection, Gateway, in_time, resources};
 
 fn named(name: &str) -> NewKey {
     NewKey { name: name.into(), ..NewKey::default() }
@@ -94,4 +96,24 @@ async fn nobody_inside_sees_the_credential() {
         assert_eq!(answer.status, 404);
         assert!(!format!("{connection:?}").contains(&ann[20..]));
     }
+}
+
+#[tokio::test]
+async fn a_running_call_hears_of_the_end_also_as_one_of_several() {
+    let gateway = Gateway::start(|_| {}).await;
+    let ann = gateway.key(named("ann")).await;
+    let mut connection = gateway.connect();
+    for _ in 0..2 {
+        assert_eq!(seen(gateway.tool("who").bearer(&ann), &mut connection).await, "ann");
+    }
+    let wait = gateway.tool("wait").bearer(&ann);
+    let running = tokio::spawn(async move { seen(wait, &mut connection).await });
+    let is_running = async {
+        while gateway.waiting.load(Ordering::SeqCst) == 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    in_time("call", is_running).await;
+    gateway.change(|file| file.revoke("ann", epoch_ms()));
+    assert_eq!(in_time("end of the call", running).await.unwrap(), "401");
 }
