@@ -14,6 +14,7 @@ use pin_project_lite::pin_project;
 use tidegate_protocol::{Error, Symbol};
 use tower::{Layer, Service};
 
+use super::client_address::ClientAddress;
 use super::settings::Settings;
 use super::{HttpService, cors, respond};
 
@@ -37,7 +38,7 @@ impl<S> Layer<S> for GuardLayer {
     type Service = Guard<S>;
 
     fn layer(&self, inner: S) -> Guard<S> {
-        Guard { inner, settings: self.0.clone() }
+        Guard { inner, settings: self.0.clone(), client: None, is_untold: true }
     }
 }
 
@@ -46,6 +47,22 @@ impl<S> Layer<S> for GuardLayer {
 pub struct Guard<S> {
     pub(super) inner: S,
     settings: Arc<Settings>,
+    /// Where the connection comes from: not every request of it says so.
+    client: Option<ClientAddress>,
+    /// Whether the inside has not been told.
+    is_untold: bool,
+}
+
+impl<S> Guard<S> {
+    /// Remembers where a request comes from, or adds that to it.
+    #[cold]
+    fn introduce(&mut self, request: &mut Request<Body>) {
+        match (request.extensions().get::<ClientAddress>(), self.client) {
+            (Some(client), _) => self.client = Some(*client),
+            (None, Some(client)) => drop(request.extensions_mut().insert(client)),
+            (None, None) => {}
+        }
+    }
 }
 
 impl<S: HttpService> Service<Request<Body>> for Guard<S> {
@@ -57,9 +74,14 @@ impl<S: HttpService> Service<Request<Body>> for Guard<S> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let page = cors::Page::of(&request, &self.settings.origins);
         let checked = check(&request, &self.settings).map_err(|error| respond::refused(403, &error));
+        if self.is_untold || page.is_some() || checked.is_err() {
+            self.introduce(&mut request);
+            // Pages are served by a clone.
+            self.is_untold = page.is_some() || checked.is_err();
+        }
         match (page, checked) {
             (None, Ok(())) => GuardFuture::Passed { inner: self.inner.call(request) },
             (None, Err(refusal)) => GuardFuture::Refused { response: Some(refusal) },

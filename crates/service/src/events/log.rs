@@ -78,11 +78,17 @@ impl Recorder for LogRecorder {
                 reason = it.reason,
                 endpoint = it.endpoint,
                 address = it.address.map(tracing::field::display),
-                "a login was refused"
+                "a login was refused{}{}",
+                if it.detail.is_some() { ": " } else { "" },
+                it.detail.unwrap_or_default()
             ),
-            Event::LoginsRefused(it) => {
-                tracing::warn!(count = it.count, "{} more logins were refused: {}", it.count, it.reasons)
-            }
+            Event::LoginsRefused(it) => tracing::warn!(
+                count = it.count,
+                addresses = Some(it.addresses).filter(|all| !all.is_empty()),
+                "{} more logins were refused: {}",
+                it.count,
+                it.reasons
+            ),
             Event::ServerConnected(it) => tracing::info!(
                 target: CONNECTED,
                 server = it.server,
