@@ -187,6 +187,19 @@ pub struct LoginRefused<'a> {
     pub is_one_of_many: bool,
 }
 
+/// The `Host` or `Origin` of a request is not allowed.
+#[derive(Debug, Clone, Copy)]
+pub struct HostRefused<'a> {
+    /// Why, and how to allow it.
+    pub why: &'a str,
+    /// Where the request came from, if that is known.
+    pub address: Option<std::net::IpAddr>,
+    /// Whether there were so many lately that this one gets no line of its own in the log.
+    pub is_one_of_many: bool,
+    /// How many got no line since the last one that did.
+    pub untold: u64,
+}
+
 /// Many credentials were refused in a short time: those that got no line of their own.
 #[derive(Debug, Clone, Copy)]
 pub struct LoginsRefused<'a> {

@@ -73,6 +73,13 @@ impl Recorder for LogRecorder {
                     _ => tracing::info!(breaker, %from, %to, "the circuit breaker changed its state"),
                 }
             }
+            Event::HostRefused(it) if it.is_one_of_many => {}
+            Event::HostRefused(it) => tracing::warn!(
+                address = it.address.map(tracing::field::display),
+                untold = Some(it.untold).filter(|untold| *untold > 0),
+                "a request was refused: {}",
+                it.why
+            ),
             Event::LoginRefused(it) if it.is_one_of_many => {}
             Event::LoginRefused(it) => tracing::warn!(
                 reason = it.reason,
