@@ -26,6 +26,7 @@ use crate::cache::Digest;
 use crate::credential::{Credential, End};
 use crate::metadata;
 use crate::refusal::Refusal;
+use crate::refusal_detail;
 use crate::resource::Resource;
 
 /// Lets those in who have a good credential, told to the inside as an [`Identity`](tidegate_service::Identity),
@@ -43,6 +44,8 @@ pub struct Authenticate<S> {
     authenticator: Authenticator,
     inner: S,
     last: Option<LastVisit>,
+    /// Where the connection comes from: not every request of it says so.
+    client: Option<ClientAddress>,
 }
 
 /// How long a header is at most that is remembered for a connection, in bytes.
@@ -70,7 +73,7 @@ impl fmt::Debug for RememberedHeader {
 
 impl<S> Authenticate<S> {
     pub(crate) fn new(authenticator: Authenticator, inner: S) -> Authenticate<S> {
-        Authenticate { authenticator, inner, last: None }
+        Authenticate { authenticator, inner, last: None, client: None }
     }
 
     /// Lets a request in as the one before, if it is for the same and has the same header, and nothing has ended meanwhile.
@@ -144,12 +147,15 @@ impl<S: IdentifiedService> Service<Request<Body>> for Authenticate<S> {
             };
             (state.resource(path).clone(), found)
         };
-        let address = request.extensions().get::<ClientAddress>().map(|client| client.ip);
+        if let Some(client) = request.extensions().get::<ClientAddress>() {
+            self.client = Some(*client);
+        }
+        let address = self.client.map(|client| client.ip);
         let visit = Visit { authenticator: self.authenticator.clone(), resource, address };
         let (digest, known) = match found {
             Ok(found) => found,
             Err((reason, challenge)) => {
-                let response = visit.refuse(reason, challenge);
+                let response = visit.refuse(reason, challenge, || None);
                 return AuthenticateFuture::Answered { response: Some(response) };
             }
         };
@@ -223,13 +229,14 @@ impl Visit {
     async fn verify(self, text: Arc<str>, digest: Digest) -> Result<Admitted, Response<Body>> {
         match self.authenticator.verify(&text, digest).await {
             Ok(credential) => self.admit(credential, Some(text)),
-            Err(refusal) => Err(self.refused(refusal)),
+            Err(refusal) => Err(self.refused(refusal, || self.authenticator.detail(refusal, &text))),
         }
     }
 
     fn admit(self, credential: Arc<Credential>, text: Option<Arc<str>>) -> Result<Admitted, Response<Body>> {
         if let Err(refusal) = self.authenticator.admit(&credential, &self.resource) {
-            return Err(self.refused(refusal));
+            let detail = || refusal_detail::elsewhere(refusal, &credential, &self.resource);
+            return Err(self.refused(refusal, detail));
         }
         if !credential.has_scopes {
             let why = "The token lacks a scope that everything here needs";
@@ -237,6 +244,7 @@ impl Visit {
             return Err(self.refuse(
                 Some("insufficient_scope"),
                 self.resource.with_scopes(challenge, self.resource.base_scopes()),
+                || Some(refusal_detail::missing_scopes(&credential, &self.authenticator.state().scopes)),
             ));
         }
         let again = text.filter(|_| credential.verified.recheck_ms.is_some());
@@ -245,21 +253,26 @@ impl Visit {
     }
 
     #[cold]
-    fn refused(&self, refusal: Refusal) -> Response<Body> {
+    fn refused(&self, refusal: Refusal, detail: impl FnOnce() -> Option<String>) -> Response<Body> {
         let why = refusal.to_string();
         let challenge = match refusal {
             Refusal::KeysUnavailable => Challenge::unavailable(why),
             Refusal::TooLarge => Challenge::invalid_request(why),
             _ => Challenge::invalid_token(why),
         };
-        self.refuse(Some(refusal.reason()), challenge)
+        self.refuse(Some(refusal.reason()), challenge, detail)
     }
 
     #[cold]
-    fn refuse(&self, reason: Option<&'static str>, challenge: Challenge) -> Response<Body> {
+    fn refuse(
+        &self,
+        reason: Option<&'static str>,
+        challenge: Challenge,
+        detail: impl FnOnce() -> Option<String>,
+    ) -> Response<Body> {
         if let Some(reason) = reason {
             let endpoint = self.resource.endpoint.as_deref();
-            self.authenticator.0.refused.tell(reason, endpoint, self.address, epoch_ms());
+            self.authenticator.0.refused.tell(reason, endpoint, self.address, detail, epoch_ms());
         }
         self.resource.complete(challenge).respond()
     }

@@ -19,6 +19,7 @@ use crate::inactive::Inactive;
 use crate::issuers::Issuers;
 use crate::keys::{ApiKey, DEFAULT_ENDPOINT, KeyTable, KeyWatcher, LastUse, Loaded, is_key};
 use crate::refusal::Refusal;
+use crate::refusal_detail;
 use crate::refused_logins::RefusedLogins;
 use crate::resource::{ProtectedResource, Resource};
 use crate::scope_gate::ScopeGateLayer;
@@ -81,7 +82,7 @@ pub(crate) struct State {
     /// The default endpoint first.
     pub(crate) resources: Vec<Arc<Resource>>,
     issuers: Issuers,
-    scopes: Arc<Scopes>,
+    pub(crate) scopes: Arc<Scopes>,
 }
 
 /// Count up whenever what was verified before may not be good any more. A credential carries the number under which it was
@@ -240,6 +241,12 @@ impl Authenticator {
             }
         }
         Err(Refusal::KeysUnavailable)
+    }
+
+    /// What the log says of a credential that could not be verified.
+    #[cold]
+    pub(crate) fn detail(&self, refusal: Refusal, text: &str) -> Option<String> {
+        refusal_detail::unverified(refusal, text, &self.state().issuers, self.0.keys.load().as_deref())
     }
 
     /// Whether a credential is meant for a resource.

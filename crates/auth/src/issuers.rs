@@ -5,7 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use tidegate_config::{AuthSettings, IntrospectionSettings, JwtSettings};
+use tidegate_config::{AuthSettings, ClaimSettings, IntrospectionSettings, JwtSettings};
 
 use crate::auth_error::AuthError;
 use crate::introspection::IntrospectionVerifier;
@@ -128,6 +128,22 @@ impl Issuers {
 
     pub(crate) fn has(&self, issuer: &Arc<Issuer>) -> bool {
         self.0.iter().any(|one| Arc::ptr_eq(one, issuer))
+    }
+
+    /// How the claims of a token are read, if it is clear whose it is.
+    pub(crate) fn claims_of(&self, token: &str) -> Option<&ClaimSettings> {
+        let named = peek_issuer(token);
+        let mut fitting = self.0.iter().filter(|one| match &named {
+            Some(name) => *one.name == **name,
+            None => one.is_introspection(),
+        });
+        let (Some(issuer), None) = (fitting.next(), fitting.next()) else { return None };
+        match &issuer.settings {
+            IssuerSettings::Jwt(jwt) => Some(&jwt.claims),
+            IssuerSettings::Introspection(opaque) => Some(&opaque.claims),
+            #[cfg(test)]
+            IssuerSettings::Nobody => None,
+        }
     }
 
     /// Changes whenever an issuer withdraws a key.

@@ -18,6 +18,7 @@ pub mod jwt;
 pub mod keys;
 mod metadata;
 mod refusal;
+mod refusal_detail;
 mod refused_logins;
 mod resource;
 mod scope_gate;

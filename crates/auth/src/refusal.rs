@@ -15,7 +15,7 @@ pub enum Refusal {
     NotYetValid,
     /// Not signed by the key that it names.
     BadSignature,
-    /// The issuer has no key with this `kid`.
+    /// The issuer has no key with this `kid`, as far as is known: it is asked again only after a while.
     UnknownKey,
     /// Signed in a way that is not on the list.
     AlgorithmNotAllowed,
@@ -96,7 +96,7 @@ impl fmt::Display for Refusal {
             Refusal::Expired => "The token has expired: get a new one",
             Refusal::NotYetValid => "The token is not valid yet: check the clocks, or wait",
             Refusal::BadSignature => "The signature of the token is wrong",
-            Refusal::UnknownKey => "The token is signed with a key that its issuer does not have",
+            Refusal::UnknownKey => "The token is signed with a key of its issuer that is not known, or not yet",
             Refusal::AlgorithmNotAllowed => "The token is signed with an algorithm that is not allowed here",
             Refusal::WrongIssuer => "The token is of an issuer that is not trusted here",
             Refusal::WrongAudience => "The token is for another resource: ask for one for this resource",

@@ -68,9 +68,13 @@ impl Resource {
     /// Whether a token for these audiences is for this resource. `of_issuer` is what the settings of its issuer say of the default
     /// endpoint.
     pub(crate) fn is_meant(&self, audiences: &[Arc<str>], of_issuer: &[String]) -> bool {
-        let accepted =
-            if self.endpoint.is_none() && !of_issuer.is_empty() { of_issuer } else { &self.audience };
+        let accepted = self.accepted(of_issuer);
         audiences.iter().any(|audience| accepted.iter().any(|one| **one == **audience))
+    }
+
+    /// The audiences of which a token must have one.
+    pub(crate) fn accepted<'a>(&'a self, of_issuer: &'a [String]) -> &'a [String] {
+        if self.endpoint.is_none() && !of_issuer.is_empty() { of_issuer } else { &self.audience }
     }
 
     /// The challenge with where to get a token, and the scopes to ask for. With API keys alone there is nothing to say.

@@ -42,6 +42,11 @@ impl Scopes {
         self.required.iter().all(|scope| self.grants(claims, scope))
     }
 
+    /// The scopes that everybody needs and claims lack.
+    pub(crate) fn missing(&self, claims: Option<&Claims>) -> Vec<Arc<str>> {
+        self.required.iter().filter(|scope| !self.grants(claims, scope)).cloned().collect()
+    }
+
     /// Whether any tool needs more than that.
     pub(crate) fn concern_tools(&self) -> bool {
         !self.tools.is_empty()

@@ -343,6 +343,7 @@ mod tests {
             reason: "expired",
             endpoint: None,
             address: None,
+            detail: None,
             is_one_of_many: true,
         };
         statistics.record(&Event::LoginRefused(refused));

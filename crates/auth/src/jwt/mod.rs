@@ -186,6 +186,17 @@ pub fn peek_issuer(token: &str) -> Option<String> {
     Some(peeked.iss.unwrap_or_default())
 }
 
+/// Which key a token says it was signed with, for the log. Nothing is verified.
+pub(crate) fn peek_key_id(token: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Peeked {
+        kid: Option<String>,
+    }
+    let header = token.split('.').next().filter(|_| token.len() <= LONGEST_TOKEN)?;
+    let peeked: Peeked = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(header).ok()?).ok()?;
+    peeked.kid
+}
+
 fn refusal(error: &ErrorKind) -> Refusal {
     match error {
         ErrorKind::ExpiredSignature => Refusal::Expired,

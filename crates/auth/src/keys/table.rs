@@ -96,6 +96,12 @@ impl KeyTable {
         }
     }
 
+    /// The name and the id of a key that is in the table, good or not. Its secret is not looked at.
+    pub(crate) fn name_and_id(&self, key: &str) -> Option<(&str, &str)> {
+        let entry = self.entries.get(&id_of(key)?)?;
+        Some((&entry.key.name, &entry.key.id))
+    }
+
     /// Whether a key of the table before is as good in this one. What it says of its holder may not have changed: an open stream
     /// would go on with what it said before.
     pub(crate) fn goes_on(&self, id: &str, before: &KeyTable) -> bool {

@@ -1,6 +1,7 @@
 //! A gateway with authentication, and its clients.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,7 +15,7 @@ use tempfile::TempDir;
 use tidegate_auth::keys::{KeyFile, KeyFileError, NewKey};
 use tidegate_auth::{Authenticate, Authenticator, ProtectedResource};
 use tidegate_config::{AuthSettings, ClaimSettings, IntrospectionSettings};
-use tidegate_edge::http::{EndpointPath, Guard, Settings, Site, front};
+use tidegate_edge::http::{ClientAddress, EndpointPath, Guard, Settings, Site, front};
 use tidegate_protocol::{Json, Method};
 use tidegate_service::secrets::Secret;
 use tidegate_service::{BoxDoor, Call, Door, Outbox, Reply, Subscription, epoch_ms};
@@ -110,6 +111,7 @@ impl Gateway {
             uri: uri.into(),
             headers,
             body: Body::empty(),
+            client: None,
         }
     }
 
@@ -206,9 +208,16 @@ pub(crate) struct Ask {
     uri: String,
     headers: HeaderMap,
     body: Body,
+    client: Option<ClientAddress>,
 }
 
 impl Ask {
+    /// Says where it comes from.
+    pub(crate) fn from(mut self, ip: IpAddr) -> Ask {
+        self.client = Some(ClientAddress { ip, port: None, via_proxy: false, is_secure: false });
+        self
+    }
+
     pub(crate) fn header(mut self, name: &str, value: &str) -> Ask {
         self.headers.append(name.parse::<http::HeaderName>().unwrap(), value.parse().unwrap());
         self
@@ -232,6 +241,9 @@ impl Ask {
     pub(crate) async fn send_over(self, connection: &mut Connection) -> Answer {
         let mut request = Request::builder().method(&*self.method).uri(&self.uri).body(self.body).unwrap();
         *request.headers_mut() = self.headers;
+        if let Some(client) = self.client {
+            request.extensions_mut().insert(client);
+        }
         let Ok(response) = in_time("response", connection.0.call(request)).await;
         let (parts, body) = response.into_parts();
         Answer { status: parts.status.as_u16(), headers: parts.headers, body }

@@ -8,4 +8,5 @@ mod endings;
 mod endpoints;
 mod keys;
 mod metadata;
+mod refused_logins;
 mod scopes;

@@ -9,8 +9,9 @@ use super::trusted_proxies::TrustedProxies;
 
 /// Where a request came from, in the extensions of the request.
 ///
-/// [`serve`](super::serve) puts it there. What came in over the loopback interface without TLS has none, unless proxies are
-/// trusted: it is from this machine.
+/// [`serve`](super::serve) puts it there. Over the loopback interface without TLS, and where no proxies are trusted, only the first
+/// request of a connection has it, because it costs something and is the same for all of them: a service, of which each
+/// connection has a clone, remembers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientAddress {
     /// The client's address, as far as anybody who is trusted says so.

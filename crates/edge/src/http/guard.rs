@@ -14,8 +14,13 @@ use pin_project_lite::pin_project;
 use tidegate_protocol::{Error, Symbol};
 use tower::{Layer, Service};
 
+use super::client_address::ClientAddress;
+use super::refused_hosts::RefusedHosts;
 use super::settings::Settings;
 use super::{HttpService, cors, respond};
+
+/// How many bytes of a name that is not ours are repeated.
+const LONGEST: usize = 100;
 
 /// Marks a request that did not come over the loopback interface. The names of this machine mean another one to whoever
 /// sent it.
@@ -24,12 +29,19 @@ pub(super) struct OffLoopback;
 
 /// Puts a [`Guard`] around HTTP services.
 #[derive(Debug, Clone)]
-pub struct GuardLayer(Arc<Settings>);
+pub struct GuardLayer(Arc<Rules>);
+
+/// What all guards of a front share.
+#[derive(Debug)]
+struct Rules {
+    settings: Settings,
+    refused: RefusedHosts,
+}
 
 impl GuardLayer {
     /// A guard that lets in what these settings allow: `hosts`, `origins`, `any_host`.
     pub fn new(settings: &Settings) -> GuardLayer {
-        GuardLayer(Arc::new(settings.clone()))
+        GuardLayer(Arc::new(Rules { settings: settings.clone(), refused: RefusedHosts::default() }))
     }
 }
 
@@ -37,7 +49,7 @@ impl<S> Layer<S> for GuardLayer {
     type Service = Guard<S>;
 
     fn layer(&self, inner: S) -> Guard<S> {
-        Guard { inner, settings: self.0.clone() }
+        Guard { inner, rules: self.0.clone(), client: None, is_untold: true }
     }
 }
 
@@ -45,7 +57,23 @@ impl<S> Layer<S> for GuardLayer {
 #[derive(Debug, Clone)]
 pub struct Guard<S> {
     pub(super) inner: S,
-    settings: Arc<Settings>,
+    rules: Arc<Rules>,
+    /// Where the connection comes from: not every request of it says so.
+    client: Option<ClientAddress>,
+    /// Whether the inside has not been told.
+    is_untold: bool,
+}
+
+impl<S> Guard<S> {
+    /// Remembers where a request comes from, or adds that to it.
+    #[cold]
+    fn introduce(&mut self, request: &mut Request<Body>) {
+        match (request.extensions().get::<ClientAddress>(), self.client) {
+            (Some(client), _) => self.client = Some(*client),
+            (None, Some(client)) => drop(request.extensions_mut().insert(client)),
+            (None, None) => {}
+        }
+    }
 }
 
 impl<S: HttpService> Service<Request<Body>> for Guard<S> {
@@ -57,9 +85,18 @@ impl<S: HttpService> Service<Request<Body>> for Guard<S> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let page = cors::Page::of(&request, &self.settings.origins);
-        let checked = check(&request, &self.settings).map_err(|error| respond::refused(403, &error));
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let page = cors::Page::of(&request, &self.rules.settings.origins);
+        let checked = check(&request, &self.rules.settings);
+        if self.is_untold || page.is_some() || checked.is_err() {
+            self.introduce(&mut request);
+            // Pages are served by a clone.
+            self.is_untold = page.is_some() || checked.is_err();
+        }
+        let checked = checked.map_err(|error| {
+            self.rules.refused.tell(error.message(), self.client);
+            respond::refused(403, &error)
+        });
         match (page, checked) {
             (None, Ok(())) => GuardFuture::Passed { inner: self.inner.call(request) },
             (None, Err(refusal)) => GuardFuture::Refused { response: Some(refusal) },
@@ -121,7 +158,7 @@ fn check<B>(request: &Request<B>, settings: &Settings) -> Result<(), Error> {
     match host.or_else(|| request.uri().authority().map(|a| a.as_str())) {
         Some(host) if is_ours(host_name(host)) => {}
         Some(host) => {
-            let name = host_name(host);
+            let name = cut(host_name(host));
             return forbidden(format!(
                 "Forbidden: the host {name:?} is not allowed. To allow it, start the server with --allow-host \
                  {name} or add it to allow_hosts in the configuration"
@@ -138,6 +175,7 @@ fn check<B>(request: &Request<B>, settings: &Settings) -> Result<(), Error> {
             if allowed {
                 Ok(())
             } else {
+                let origin = cut(origin);
                 forbidden(format!(
                     "Forbidden: the origin {origin:?} is not allowed. To allow it, start the server with \
                      --allow-origin {origin} or add it to allow_origins in the configuration"
@@ -159,6 +197,11 @@ fn only(headers: &HeaderMap, name: HeaderName) -> Result<Option<&HeaderValue>, (
 fn is_ours(name: &str, settings: &Settings, is_local: bool) -> bool {
     let is_this_machine = || name == "127.0.0.1" || name.eq_ignore_ascii_case("localhost") || name == "[::1]";
     (is_local && is_this_machine()) || settings.hosts.iter().any(|h| h.eq_ignore_ascii_case(name))
+}
+
+/// As much of a name as is repeated. Headers are visible ASCII here.
+fn cut(name: &str) -> &str {
+    name.get(..LONGEST).unwrap_or(name)
 }
 
 /// `host` or `[v6]` of `host:port`. What is no such thing stays whole, and so is nobody's name.

@@ -35,6 +35,7 @@ mod peer;
 mod places;
 mod post;
 mod reader;
+mod refused_hosts;
 mod respond;
 mod revive;
 mod serve;

@@ -1,5 +1,6 @@
 //! [`Peer`]: who is at the other end of a connection, and what that says about its requests.
 
+use std::cell::Cell;
 use std::net::SocketAddr;
 
 use ::http::{Request, Response};
@@ -17,8 +18,11 @@ use super::trusted_proxies::TrustedProxies;
 pub(super) struct Peer {
     /// Whether the connection is not over the loopback interface.
     is_off_loopback: bool,
-    /// Where its requests come from, if they have to know.
-    address: Option<ClientAddress>,
+    address: ClientAddress,
+    /// Whether each request is told where it comes from; otherwise only the first one is.
+    is_told_always: bool,
+    /// Whether there was no request yet.
+    is_new: Cell<bool>,
     /// What the other end is.
     role: Role,
 }
@@ -40,17 +44,17 @@ impl Peer {
             false if settings.only_proxies => Role::Stranger,
             false => Role::Client,
         };
+        let address = ClientAddress::of_peer(peer, is_secure);
         // The plain connections of this machine are those that must cost nothing.
-        let is_told = !is_loopback || is_secure || !proxies.is_empty();
-        let address = is_told.then(|| ClientAddress::of_peer(peer, is_secure));
-        Peer { is_off_loopback: !is_loopback, address, role }
+        let is_told_always = !is_loopback || is_secure || !proxies.is_empty();
+        Peer { is_off_loopback: !is_loopback, address, is_told_always, is_new: Cell::new(true), role }
     }
 
     /// Says in the extensions of a request where it came from, or refuses it.
     pub(super) fn introduce<B>(&self, request: &mut Request<B>) -> Result<(), Response<Body>> {
         let address = match &self.role {
-            Role::Client => self.address,
-            Role::Proxy(proxies) => self.address.map(|proxy| proxy.forwarded(request.headers(), proxies)),
+            Role::Client => (self.is_told_always || self.is_new.take()).then_some(self.address),
+            Role::Proxy(proxies) => Some(self.address.forwarded(request.headers(), proxies)),
             Role::Stranger => return Err(refusal()),
         };
         if self.is_off_loopback {

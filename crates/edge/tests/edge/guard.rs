@@ -1,7 +1,10 @@
 //! Host and Origin: a web page must not reach a local server through DNS rebinding.
 
+use std::sync::{Arc, Mutex};
+
 use serde_json::json;
 use tidegate_edge::http::Settings;
+use tidegate_service::events::{self, Event, Kind, Recorder};
 
 use crate::common::*;
 
@@ -140,4 +143,54 @@ async fn every_method_and_path_is_guarded() {
         assert_eq!(refused["error"]["code"], -32600);
     }
     assert_eq!(stub.calls(), [""; 0]);
+}
+
+/// Why requests were refused.
+#[derive(Default)]
+struct Notes(Mutex<Vec<String>>);
+
+impl Recorder for Notes {
+    fn wants(&self, kind: Kind) -> bool {
+        kind == Kind::HostRefused
+    }
+
+    fn record(&self, event: &Event<'_>) {
+        if let Event::HostRefused(it) = event {
+            self.0.lock().unwrap().push(it.why.to_owned());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_operator_is_told_what_was_refused_and_how_to_allow_it() {
+    let notes = Arc::new(Notes::default());
+    let recorder: Arc<dyn Recorder> = notes.clone();
+    events::add(recorder.clone());
+    let long = format!("told.{}", "x".repeat(5000));
+    let origin = "https://told.example.org";
+    for (host, origin) in
+        [("told.example.com:80", None), ("localhost", Some(origin)), (&long, None), ("localhost", None)]
+    {
+        status(settings(), Some(host), origin).await;
+    }
+    events::remove(&recorder);
+    let mut told = notes.0.lock().unwrap().clone();
+    told.retain(|one| one.contains("told."));
+    told.dedup();
+    assert_eq!(
+        told,
+        [
+            "the host \"told.example.com\" is not allowed. To allow it, start the server with --allow-host \
+             told.example.com or add it to allow_hosts in the configuration"
+                .to_owned(),
+            "the origin \"https://told.example.org\" is not allowed. To allow it, start the server with --allow-origin \
+             https://told.example.org or add it to allow_origins in the configuration"
+                .to_owned(),
+            format!(
+                "the host \"{0}\" is not allowed. To allow it, start the server with --allow-host {0} or add it to \
+                 allow_hosts in the configuration",
+                &long[..100]
+            ),
+        ]
+    );
 }

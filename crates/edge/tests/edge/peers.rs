@@ -4,24 +4,28 @@ use std::convert::Infallible;
 
 use ::http::{Request, Response};
 use axum::body::Body;
-use tidegate_edge::http::{self, ClientAddress, Settings, TrustedProxies};
+use tidegate_edge::http::{self, ClientAddress, HttpService, Settings, TrustedProxies};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::common::in_time;
 use crate::common::socket::*;
 
-/// Sends a request to a service that says where it came from.
-async fn seen(settings: Settings, headers: &[(&str, &str)]) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let service = tower::service_fn(async |request: Request<Body>| {
+/// A service that says where a request came from.
+fn saying() -> impl HttpService {
+    tower::service_fn(async |request: Request<Body>| {
         let said = match request.extensions().get::<ClientAddress>() {
             Some(ClientAddress { ip, via_proxy, is_secure, .. }) => format!("{ip} {via_proxy} {is_secure}"),
             None => "nothing".to_owned(),
         };
         Ok::<_, Infallible>(Response::new(Body::from(said)))
-    });
-    let serving = tokio::spawn(http::serve(service, listener, settings, std::future::pending()));
+    })
+}
+
+/// Sends a request to such a service.
+async fn seen(settings: Settings, headers: &[(&str, &str)]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(http::serve(saying(), listener, settings, std::future::pending()));
     let headers = [headers, &[("connection", "close")]].concat();
     let answer = to_the_end(&mut Sent::new(address, "POST", &headers, "").await.0).await;
     serving.abort();
@@ -36,10 +40,23 @@ fn trusting(networks: &[&str]) -> Settings {
 #[tokio::test]
 async fn only_trusted_proxies_are_believed() {
     let forwarded = [("x-forwarded-for", "192.0.2.1"), ("x-forwarded-proto", "https")];
-    assert_eq!(seen(Settings::default(), &forwarded).await, "200 nothing", "nobody needs it");
+    assert_eq!(seen(Settings::default(), &forwarded).await, "200 127.0.0.1 false false");
     assert_eq!(seen(trusting(&["10.0.0.0/8"]), &forwarded).await, "200 127.0.0.1 false false");
     assert_eq!(seen(trusting(&["127.0.0.1"]), &forwarded).await, "200 192.0.2.1 true true");
     assert_eq!(seen(trusting(&["127.0.0.0/8"]), &[]).await, "200 127.0.0.1 false false");
+}
+
+#[tokio::test]
+async fn the_first_request_of_a_plain_local_connection_says_where_all_come_from() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = tokio::spawn(http::serve(saying(), listener, Settings::default(), std::future::pending()));
+    let mut sent = Sent::new(address, "POST", &[], "").await;
+    sent.until("127.0.0.1 false false").await;
+    let request = format!("POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-length: 0\r\n\r\n");
+    tokio::io::AsyncWriteExt::write_all(&mut sent.0, request.as_bytes()).await.unwrap();
+    sent.until("nothing").await;
+    serving.abort();
 }
 
 #[tokio::test]

@@ -172,7 +172,7 @@ pub struct StatisticsDue<'a> {
     pub is_final: bool,
 }
 
-/// A credential was refused, or there was none where one is needed. Nothing of it is in here.
+/// A credential was refused, or there was none where one is needed. Nothing of it is in here but names.
 #[derive(Debug, Clone, Copy)]
 pub struct LoginRefused<'a> {
     /// Why, in a word: `expired`, `bad_signature`, `unknown_key`.
@@ -181,8 +181,23 @@ pub struct LoginRefused<'a> {
     pub endpoint: Option<&'a str>,
     /// Where the request came from, if that is known.
     pub address: Option<std::net::IpAddr>,
+    /// Who or what it was about, for the operator: the name of a key, the audience of a token and the one that was expected.
+    pub detail: Option<&'a str>,
     /// Whether there were so many lately that this one gets no line of its own in the log.
     pub is_one_of_many: bool,
+}
+
+/// The `Host` or `Origin` of a request is not allowed.
+#[derive(Debug, Clone, Copy)]
+pub struct HostRefused<'a> {
+    /// Why, and how to allow it.
+    pub why: &'a str,
+    /// Where the request came from, if that is known.
+    pub address: Option<std::net::IpAddr>,
+    /// Whether there were so many lately that this one gets no line of its own in the log.
+    pub is_one_of_many: bool,
+    /// How many got no line since the last one that did.
+    pub untold: u64,
 }
 
 /// Many credentials were refused in a short time: those that got no line of their own.
@@ -192,4 +207,6 @@ pub struct LoginsRefused<'a> {
     pub count: u64,
     /// Why, and how many for each reason: `expired 12, bad_signature 3`.
     pub reasons: &'a str,
+    /// The addresses that most of them came from, and how many from each: `192.0.2.1 14, 192.0.2.2 1`. Empty if none is known.
+    pub addresses: &'a str,
 }

@@ -73,16 +73,29 @@ impl Recorder for LogRecorder {
                     _ => tracing::info!(breaker, %from, %to, "the circuit breaker changed its state"),
                 }
             }
+            Event::HostRefused(it) if it.is_one_of_many => {}
+            Event::HostRefused(it) => tracing::warn!(
+                address = it.address.map(tracing::field::display),
+                untold = Some(it.untold).filter(|untold| *untold > 0),
+                "a request was refused: {}",
+                it.why
+            ),
             Event::LoginRefused(it) if it.is_one_of_many => {}
             Event::LoginRefused(it) => tracing::warn!(
                 reason = it.reason,
                 endpoint = it.endpoint,
                 address = it.address.map(tracing::field::display),
-                "a login was refused"
+                "a login was refused{}{}",
+                if it.detail.is_some() { ": " } else { "" },
+                it.detail.unwrap_or_default()
             ),
-            Event::LoginsRefused(it) => {
-                tracing::warn!(count = it.count, "{} more logins were refused: {}", it.count, it.reasons)
-            }
+            Event::LoginsRefused(it) => tracing::warn!(
+                count = it.count,
+                addresses = Some(it.addresses).filter(|all| !all.is_empty()),
+                "{} more logins were refused: {}",
+                it.count,
+                it.reasons
+            ),
             Event::ServerConnected(it) => tracing::info!(
                 target: CONNECTED,
                 server = it.server,

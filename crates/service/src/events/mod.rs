@@ -38,7 +38,7 @@ pub(crate) use call::Observing;
 pub use call::{CallEnded, Outcome};
 pub use kinds::{
     CallAbandoned, CallFailed, CallRetried, CallTimedOut, CircuitChanged, EraChanged, HandlerFailed,
-    HandlerPanicked, LoginRefused, LoginsRefused, ResultTooLarge, ServerConnected, ServerLeft,
+    HandlerPanicked, HostRefused, LoginRefused, LoginsRefused, ResultTooLarge, ServerConnected, ServerLeft,
     ServerStateChanged, ServersReady, SessionExpired, StatisticsDue, ToolFailed,
 };
 pub use log::LogRecorder;
@@ -67,6 +67,7 @@ pub enum Event<'a> {
     StatisticsDue(StatisticsDue<'a>),
     LoginRefused(LoginRefused<'a>),
     LoginsRefused(LoginsRefused<'a>),
+    HostRefused(HostRefused<'a>),
 }
 
 /// Of what kind an event is, for recorders that want only some.
@@ -93,10 +94,11 @@ pub enum Kind {
     StatisticsDue,
     LoginRefused,
     LoginsRefused,
+    HostRefused,
 }
 
 impl Kind {
-    const ALL: [Kind; 19] = [
+    const ALL: [Kind; 20] = [
         Kind::CallEnded,
         Kind::CallFailed,
         Kind::CallTimedOut,
@@ -116,6 +118,7 @@ impl Kind {
         Kind::StatisticsDue,
         Kind::LoginRefused,
         Kind::LoginsRefused,
+        Kind::HostRefused,
     ];
 
     const fn bit(self) -> u32 {
@@ -146,6 +149,7 @@ impl Event<'_> {
             Event::StatisticsDue(_) => Kind::StatisticsDue,
             Event::LoginRefused(_) => Kind::LoginRefused,
             Event::LoginsRefused(_) => Kind::LoginsRefused,
+            Event::HostRefused(_) => Kind::HostRefused,
         }
     }
 }

@@ -75,7 +75,7 @@ impl Remote {
 
     /// The `jwks_uri` of the first document that is this issuer's. Others are as good as none.
     async fn discover(&self, issuer: &str, places: &[Url]) -> Result<Url, String> {
-        let mut trouble = None;
+        let mut trouble: Option<(&Url, String)> = None;
         for place in places {
             let found = match self.document(place).await {
                 Ok((_, body)) => jwks_uri(&body, issuer).map_err(|why| format!("{place}: {why}")),
@@ -83,12 +83,18 @@ impl Remote {
             };
             match found {
                 Ok(url) => return Ok(url),
-                // What is wrong with a document says more than that another one is not there.
-                Err(why) if trouble.is_none() || !why.contains(NOT_THERE) => trouble = Some(why),
-                Err(_) => {}
+                Err(why) => {
+                    // What is wrong with a document says more than that another one is not there.
+                    let says_more = |before: &str| before.contains(NOT_THERE) && !why.contains(NOT_THERE);
+                    if trouble.as_ref().is_none_or(|(_, before)| says_more(before)) {
+                        trouble = Some((place, why));
+                    }
+                }
             }
         }
-        Err(trouble.unwrap_or_else(|| "the issuer has no metadata".to_owned()))
+        let Some((place, why)) = trouble else { return Err("the issuer has no metadata".to_owned()) };
+        let others: Vec<&str> = places.iter().filter(|one| *one != place).map(Url::as_str).collect();
+        Err(format!("{why} (nor are there keys by way of {})", others.join(" or ")))
     }
 
     async fn document(&self, url: &Url) -> Result<(HeaderMap, Bytes), String> {
@@ -214,6 +220,25 @@ fn max_age(headers: &HeaderMap) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jwt::tests::{Answer, Server};
+
+    #[tokio::test]
+    async fn an_issuer_without_metadata_is_told_with_every_place_that_was_looked_at() {
+        let server = Server::start().await;
+        let fetch = async || {
+            let remote = Remote::of_issuer(&server.url, tidegate_web::Settings::default()).unwrap();
+            remote.fetch().await.err().unwrap()
+        };
+        let oauth = format!("{}/.well-known/oauth-authorization-server", server.url);
+        let openid = format!("{}/.well-known/openid-configuration", server.url);
+        assert_eq!(
+            fetch().await,
+            format!("{oauth}: it answers HTTP 404 (nor are there keys by way of {openid})")
+        );
+        server.at("/.well-known/openid-configuration", Answer::json(&serde_json::json!({})));
+        let why = fetch().await;
+        assert_eq!(why, format!("{openid}: it names no `issuer` (nor are there keys by way of {oauth})"));
+    }
 
     #[test]
     fn metadata_is_looked_for_where_the_specification_says_and_in_its_order() {

@@ -2,7 +2,8 @@
 //!
 //! Whoever verifies a token reads what is there, without a lock. The task fetches when the [`Schedule`] says so, one fetch at a
 //! time; whoever needs a key that is not there may bring that forward, at most once in the time of the cool-down, and waits for it
-//! together with all others who do. So a flood of tokens with made-up `kid`s costs the issuer one request in 30 s.
+//! together with all others who do. So a flood of tokens with made-up `kid`s costs the issuer one request in 30 s. When a fetch brought
+//! new keys, the next one may come after 5 s: whoever changes keys twice in a row is not kept out for long.
 
 mod fetch;
 mod file;
@@ -134,14 +135,15 @@ impl Shared {
         self.schedule.as_ref().map(|schedule| schedule.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Uses these keys from now on.
-    fn take(&self, keys: KeySet, notes: &[String]) {
+    /// Uses these keys from now on. Whether some are new, where there were others before.
+    fn take(&self, keys: KeySet, notes: &[String]) -> bool {
         let keys = Arc::new(keys);
         let before = self.current.swap(Some(keys.clone()));
         let same = before.as_ref().is_some_and(|before| keys.has_all_of(before) && before.has_all_of(&keys));
         if same {
-            return;
+            return false;
         }
+        let is_rotation = before.as_ref().is_some_and(|before| !before.has_all_of(&keys));
         let issuer = self.issuer.as_str();
         if before.is_some_and(|before| !keys.has_all_of(&before)) {
             self.withdrawals.fetch_add(1, Ordering::Release);
@@ -157,6 +159,7 @@ impl Shared {
         } else {
             tracing::info!(issuer, keys = keys.len(), "the keys of the issuer were read");
         }
+        is_rotation
     }
 
     /// What has become of a fetch.
@@ -168,11 +171,15 @@ impl Shared {
             Ok(Fetched { keys, notes, fresh }) => {
                 schedule.succeeded(now, fresh);
                 drop(schedule);
-                self.take(keys, &notes);
+                if self.take(keys, &notes)
+                    && let Some(mut schedule) = self.schedule()
+                {
+                    schedule.rotated();
+                }
             }
             Err(why) => {
                 let chance = f64::from(u16::from_ne_bytes(tidegate_service::random())) / f64::from(u16::MAX);
-                let again_s = schedule.failed(now, chance).as_secs_f32();
+                let again_s = (schedule.failed(now, chance).as_secs_f64() * 10.0).round() / 10.0;
                 let good = schedule.is_good(now);
                 drop(schedule);
                 if good {
@@ -228,7 +235,7 @@ async fn watch_file(shared: Arc<Shared>, mut file: KeyFile) {
         file = back;
         match change {
             None => {}
-            Some(Ok((keys, notes))) => shared.take(keys, &notes),
+            Some(Ok((keys, notes))) => drop(shared.take(keys, &notes)),
             Some(Err(error)) => tracing::error!(issuer, "{error}; the last good keys go on"),
         }
     }

@@ -9,6 +9,8 @@ use tokio::time::Instant;
 pub(crate) struct Timing {
     /// A token with an unknown `kid` has keys fetched so often at most.
     pub(crate) cool_down: Duration,
+    /// And so often while its issuer changes them: when the fetch before brought new ones.
+    pub(crate) rotating: Duration,
     /// Keys are fetched again after this time at the earliest, whatever their server says,
     pub(crate) shortest: Duration,
     /// after this time if it says nothing,
@@ -30,6 +32,7 @@ impl Default for Timing {
     fn default() -> Timing {
         Timing {
             cool_down: Duration::from_secs(30),
+            rotating: Duration::from_secs(5),
             shortest: Duration::from_secs(5 * 60),
             usual: Duration::from_secs(3600),
             longest: Duration::from_secs(24 * 3600),
@@ -49,6 +52,8 @@ pub(crate) struct Schedule {
     due: Instant,
     under_way: bool,
     asked: Option<Instant>,
+    /// Whether new keys have come since.
+    is_rotating: bool,
     failures: u32,
     good_until: Option<Instant>,
 }
@@ -56,7 +61,15 @@ pub(crate) struct Schedule {
 impl Schedule {
     /// The first fetch is due at once.
     pub(crate) fn new(timing: Timing, now: Instant) -> Schedule {
-        Schedule { timing, due: now, under_way: false, asked: None, failures: 0, good_until: None }
+        Schedule {
+            timing,
+            due: now,
+            under_way: false,
+            asked: None,
+            is_rotating: false,
+            failures: 0,
+            good_until: None,
+        }
     }
 
     /// When the next one is due.
@@ -70,10 +83,12 @@ impl Schedule {
         if self.under_way || self.due <= now {
             return true;
         }
-        if self.asked.is_some_and(|asked| now < asked + self.timing.cool_down) {
+        let Timing { cool_down, rotating, .. } = self.timing;
+        let pause = if self.is_rotating { rotating.min(cool_down) } else { cool_down };
+        if self.asked.is_some_and(|asked| now < asked + pause) {
             return false;
         }
-        (self.asked, self.due) = (Some(now), now);
+        (self.asked, self.due, self.is_rotating) = (Some(now), now, false);
         true
     }
 
@@ -82,6 +97,12 @@ impl Schedule {
         if !self.under_way {
             self.due = self.due.min(now);
         }
+    }
+
+    /// A fetch brought keys that were not there before: where one is new, another may soon be. The next one to ask need not wait
+    /// for the whole cool-down.
+    pub(crate) fn rotated(&mut self) {
+        self.is_rotating = true;
     }
 
     /// A fetch begins.
@@ -147,6 +168,25 @@ mod tests {
             assert!(!schedule.ask(start + seconds * SECOND), "{seconds}");
         }
         assert!(schedule.ask(start + 31 * SECOND));
+    }
+
+    #[test]
+    fn after_new_keys_the_next_one_to_ask_waits_less() {
+        let start = Instant::now();
+        let mut schedule = Schedule::new(Timing::default(), start);
+        schedule.begin();
+        schedule.succeeded(start, None);
+        assert!(schedule.ask(start));
+        schedule.begin();
+        schedule.succeeded(start, None);
+        schedule.rotated();
+        assert!(!schedule.ask(start + 4 * SECOND));
+        assert!(schedule.ask(start + 5 * SECOND));
+        // That one brought nothing new.
+        schedule.begin();
+        schedule.succeeded(start + 5 * SECOND, None);
+        assert!(!schedule.ask(start + 34 * SECOND));
+        assert!(schedule.ask(start + 35 * SECOND));
     }
 
     #[test]

@@ -167,6 +167,25 @@ async fn an_issuer_that_changes_its_keys() {
 }
 
 #[tokio::test]
+async fn an_issuer_that_changes_its_keys_twice_in_a_row() {
+    let signers = [Signer::rsa(), Signer::other_rsa(), Signer::p256()];
+    let server = with_keys(&[signers[0].jwk("0")]).await;
+    let verifier = verifier_with(ISSUER, at(&server), |timing| timing.rotating = ZERO);
+    for (number, algorithm) in ["RS256", "RS256", "ES256"].into_iter().enumerate() {
+        let kid = number.to_string();
+        server.at("/jwks", set(&[signers[number].jwk(&kid)]));
+        let good = token(&signers[number], algorithm, &kid, &claims(ISSUER, json!({})));
+        assert!(verifier.verify(&good).await.is_ok(), "{number}");
+    }
+    // Nothing new comes of these: one more look, and then the cool-down.
+    for kid in ["x", "y", "z"] {
+        let unknown = token(&signers[2], "ES256", kid, &claims(ISSUER, json!({})));
+        assert_eq!(verifier.verify(&unknown).await.unwrap_err(), Refusal::UnknownKey);
+    }
+    assert_eq!(server.hits("/jwks"), 4);
+}
+
+#[tokio::test]
 async fn an_issuer_that_changes_its_only_key_without_a_word() {
     let (old, new) = (Signer::rsa(), Signer::other_rsa());
     let jwk = |signer: &Signer| {
