@@ -250,6 +250,7 @@ fn an_endpoint_over_stdio() {
     };
     // Nobody needs a key there: it is the local user.
     assert_eq!((names(&[]), names(&["--endpoint", "quiet"])), (4, 1));
+    assert_eq!(names(&["--endpoint", "default"]), 4);
     let unknown = tidegate_in(&folder, &["serve", "--stdio", "--endpoint", "quite"], "").exits(2);
     assert!(
         unknown.err.contains("there is no endpoint \"quite\"; did you mean \"quiet\"?"),
@@ -258,7 +259,11 @@ fn an_endpoint_over_stdio() {
     );
     let nothing = tidegate_in(&Folder::new(), &["serve", "--stdio", "--endpoint", "a"], "").exits(2);
     assert!(nothing.err.contains("The configuration has no endpoints"), "{}", nothing.err);
-    tidegate_in(&folder, &["serve", "--endpoint", "quiet"], "").exits(2);
+    // Elsewhere it would have no effect, and everything would be served.
+    for more in [&[][..], &["--listen", "0"], &["--insecure"], &["--listen", "0", "--insecure"]] {
+        let refused = tidegate_in(&folder, &[&["serve", "--endpoint", "quiet"], more].concat(), "").exits(2);
+        assert!(refused.err.contains("--endpoint"), "{}", refused.err);
+    }
 }
 
 /// A file of the certificates that the tests of HTTPS have.
@@ -320,8 +325,13 @@ fn other_machines_are_let_in_on_purpose_only() {
         "{}",
         refused.err
     );
+    assert!(
+        refused.err.contains("or use --insecure (in the configuration, insecure = true)"),
+        "{}",
+        refused.err
+    );
     let refused = tidegate_in(&Folder::new(), &[&demo[..], &["--insecure"]].concat(), "").exits(2);
-    assert!(refused.err.contains("--allow-host NAME"), "{}", refused.err);
+    assert!(refused.err.contains("or --allow-host with the names"), "{}", refused.err);
     // The file goes by the same rules, and so does the command line with a file that is fine without it.
     let folder = Folder::new();
     let with = |text: &str| folder.write("tidegate.toml", text);
@@ -335,6 +345,16 @@ fn other_machines_are_let_in_on_purpose_only() {
         );
     }
     tidegate_in(&folder, &["serve", "--stdio"], "").exits(0);
+    // A name is needed, too, by both.
+    with("listen = \"0.0.0.0:0\"\ninsecure = true\n");
+    for verb in ["serve", "check"] {
+        let refused = tidegate_in(&folder, &[verb], "").exits(2);
+        assert!(
+            refused.err.contains("or allow_hosts with the names by which clients come"),
+            "{}",
+            refused.err
+        );
+    }
     with(&CONFIG.replace("listen = 0\n", ""));
     keys(&folder, &["add", "ann"]);
     let refused = tidegate_in(&folder, &["serve", "--listen", "0.0.0.0:0"], "").exits(2);

@@ -110,14 +110,28 @@ fn keys_are_revoked_and_rotated() {
     assert_eq!(states(), ["valid", "valid"]);
     let third = keys(&folder, &["rotate", "ann"]).exits(0);
     assert!(is_key(&third.out) && third.err.contains("the old one is not good any more"), "{}", third.err);
-    assert_eq!(states(), ["valid"]);
+    assert_eq!(states(), ["revoked", "revoked", "valid"], "what was there before is seen");
     let listed = keys(&folder, &["list", "--json"]).json();
-    assert_eq!(listed["keys"][0]["tenant"], "acme", "the holder stays the same");
-    let id = listed["keys"][0]["id"].as_str().unwrap();
+    assert_eq!(listed["keys"][2]["tenant"], "acme", "the holder stays the same");
+    let id = listed["keys"][2]["id"].as_str().unwrap();
     let revoked = keys(&folder, &["revoke", id]).exits(0);
     assert_eq!((revoked.out.as_str(), revoked.err), ("", format!("Revoked the key {id} of ann.\n")));
-    assert_eq!(states(), ["revoked"]);
+    assert_eq!(states(), ["revoked", "revoked", "revoked"]);
     assert!(keys(&folder, &["revoke", "ann"]).exits(0).err.contains("was revoked before"));
+    // Nobody gets access back by a command that is about something else.
+    let before = folder.read("secrets/keys.toml");
+    for args in
+        [&["rotate", "ann"][..], &["rotate", id], &["rotate", "ann", "--grace", "1h"], &["add", "ann"]]
+    {
+        let refused = keys(&folder, args).exits(2);
+        assert!(
+            refused.err.contains("a revoked name is not used again: make a key under another name"),
+            "{}",
+            refused.err
+        );
+        assert!(!refused.err.contains("keys rotate") && refused.out.is_empty(), "{}", refused.err);
+    }
+    assert_eq!(folder.read("secrets/keys.toml"), before);
 }
 
 #[test]

@@ -17,6 +17,8 @@ pub enum ExposureError {
     Unencrypted,
     /// Clients could not be told where they are.
     Unnamed,
+    /// No name by which clients may come is known.
+    NoHost,
 }
 
 /// Whether a gateway with these settings may listen on an address.
@@ -34,6 +36,8 @@ pub fn check_exposure(
         Some(_) if !is_encrypted && !listen.insecure => Err(ExposureError::Unencrypted),
         // 2026-07-28 authorization: the metadata of a protected resource has its URL, which no request may decide.
         Some(auth) if has_issuers(auth) && listen.public_url.is_none() => Err(ExposureError::Unnamed),
+        // Whatever name a request has would do, and a page in a browser chooses its own (DNS rebinding).
+        _ if listen.hosts.is_empty() => Err(ExposureError::NoHost),
         _ => Ok(()),
     }
 }
@@ -43,22 +47,39 @@ fn has_issuers(auth: &AuthSettings) -> bool {
     !auth.jwt.is_empty() || !auth.introspection.is_empty()
 }
 
-impl fmt::Display for ExposureError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ExposureError::Unauthenticated => {
+impl ExposureError {
+    /// The sentence for whoever can also choose options of the command line.
+    pub fn with_options(self) -> String {
+        self.sentence("use --insecure (in the configuration, insecure = true)", "--allow-host")
+    }
+
+    fn sentence(self, insecure: &str, hosts: &str) -> String {
+        match self {
+            ExposureError::Unauthenticated => format!(
                 "other machines can reach this address, and anybody there could call every tool: add [auth] \
-                 (tidegate keys add NAME says how), listen on 127.0.0.1, or set insecure = true"
-            }
-            ExposureError::Unencrypted => {
+                 (tidegate keys add NAME says how), listen on 127.0.0.1, or {insecure}"
+            ),
+            ExposureError::Unencrypted => format!(
                 "other machines can reach this address, and keys and tokens would be sent unencrypted: add [tls] with \
-                 cert and key, or trusted_proxies with the addresses of the proxy in front, or set insecure = true"
-            }
+                 cert and key, or trusted_proxies with the addresses of the proxy in front, or {insecure}"
+            ),
             ExposureError::Unnamed => {
                 "other machines can reach this address, and clients with access tokens need to be told its URL: set \
                  public_url, such as \"https://mcp.example.com\""
+                    .to_owned()
             }
-        })
+            ExposureError::NoHost => format!(
+                "other machines can reach this address, and a web page could call the tools under any name (DNS \
+                 rebinding): set public_url, such as \"https://mcp.example.com\", or {hosts} with the names by which \
+                 clients come"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for ExposureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.sentence("set insecure = true", "allow_hosts"))
     }
 }
 

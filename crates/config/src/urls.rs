@@ -7,12 +7,16 @@ use url::{Host, Url};
 /// A URL that can be trusted to lead where it says: https, or http on this machine. The error is a sentence that does not
 /// repeat the value.
 pub(crate) fn trusted(text: &str) -> Result<Url, &'static str> {
-    const FORM: &str = "must be a URL, such as \"https://id.example.com\"";
+    trusted_like(text, "must be a URL, such as \"https://id.example.com\"")
+}
+
+/// The same. `form` is the sentence for what is no URL at all.
+fn trusted_like(text: &str, form: &'static str) -> Result<Url, &'static str> {
     // The parser would leave them out, and whoever compares texts would not.
     if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return Err("must be a URL, which has no spaces");
     }
-    let url = Url::parse(text).map_err(|_| FORM)?;
+    let url = Url::parse(text).map_err(|_| form)?;
     match url.scheme() {
         "https" => {}
         "http" if is_loopback(&url) => {}
@@ -20,10 +24,10 @@ pub(crate) fn trusted(text: &str) -> Result<Url, &'static str> {
             return Err("must begin with https://, or anybody on the way could change what is sent; \
                         http:// is for this machine only");
         }
-        _ => return Err(FORM),
+        _ => return Err(form),
     }
     if !url.has_host() {
-        return Err(FORM);
+        return Err(form);
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err("must not have a user name or a password in it");
@@ -46,7 +50,7 @@ pub(crate) fn issuer(text: &str) -> Result<(), &'static str> {
 
 /// The beginning of all URLs of a gateway, in its usual form and without a slash at its end.
 pub(crate) fn origin(text: &str) -> Result<Url, &'static str> {
-    let url = trusted(text)?;
+    let url = trusted_like(text, "must be a URL, such as \"https://mcp.example.com\"")?;
     match url.path() == "/" && url.query().is_none() {
         true => Ok(url),
         false => Err("must not have a path or a query: write only scheme, host and port, such as \

@@ -48,8 +48,9 @@ impl HttpServer {
         let listen = &settings.listen;
         let wanted = wanted_address(serve, settings)?;
         // The file has been checked; the command line and the environment may say something else.
-        check_exposure(&wanted, listen, settings.auth.as_ref())
-            .map_err(|error| Failure::usage(format!("cannot listen on {wanted}: {error}")))?;
+        check_exposure(&wanted, listen, settings.auth.as_ref()).map_err(|error| {
+            Failure::usage(format!("cannot listen on {wanted}: {}", error.with_options()))
+        })?;
         let tls = match &listen.tls {
             Some(tls) => Some(Arc::new(TlsCertificate::load(&tls.cert, &tls.key).map_err(Failure::usage)?)),
             None => None,
@@ -61,7 +62,7 @@ impl HttpServer {
         let address = address.map_err(cannot)?;
         let is_loopback = address.ip().to_canonical().is_loopback();
         let mut edge = http::Settings {
-            hosts: [&listen.hosts[..], &serve.hosts].concat(),
+            hosts: listen.hosts.clone(),
             origins: [&listen.origins[..], &serve.origins].concat(),
             http_sse: listen.http_sse || serve.http_sse,
             path: listen.path.clone(),
@@ -82,13 +83,6 @@ impl HttpServer {
         };
         edge.edge.limits.max_bytes = listen.max_message;
         edge.edge.relays = true;
-        if !is_loopback && edge.hosts.is_empty() {
-            return Err(Failure::usage(format!(
-                "other machines can reach {address}: say by which host name with --allow-host NAME, or with public_url in \
-                 the configuration"
-            ))
-            .advise("A web page in a browser could call the tools under any other name (DNS rebinding)."));
-        }
         let origin = match &listen.public_url {
             Some(url) => url.clone(),
             None => bind::origin(address, &edge.hosts, edge.tls.is_some()),

@@ -26,6 +26,7 @@ use clap::{Args, ValueEnum};
 use tidegate::edge::stdio;
 use tidegate::protocol::Profile;
 use tidegate::{Eras, logging};
+use tidegate_auth::keys::DEFAULT_ENDPOINT;
 use tidegate_config::{Config, ListenAddress, ServerSettings, Settings, Source};
 use tidegate_gateway::Gateway;
 use tidegate_service::budget::Budget;
@@ -74,8 +75,9 @@ pub(crate) struct Serve {
     #[arg(long, conflicts_with = "stdio")]
     insecure: bool,
 
-    /// With --stdio, serve this endpoint of the configuration instead of everything
-    #[arg(long, value_name = "NAME", requires = "stdio")]
+    /// With --stdio only: serve this endpoint of the configuration instead of everything
+    // What is required is not, where it conflicts with something that is there: so that is named, too.
+    #[arg(long, value_name = "NAME", requires = "stdio", conflicts_with_all = ["listen", "insecure"])]
     endpoint: Option<String>,
 
     /// Protocol versions to accept: up to 2025-11-25 (legacy), 2026-07-28 (modern), or both
@@ -87,7 +89,7 @@ pub(crate) struct Serve {
     http_sse: bool,
 
     /// With --stdio, accept requests before the client has sent initialize
-    #[arg(long, requires = "stdio")]
+    #[arg(long, requires = "stdio", conflicts_with_all = ["listen", "insecure"])]
     lenient_init: bool,
 
     /// Serve a small demo server instead of a configuration
@@ -126,9 +128,15 @@ fn origin(text: &str) -> Result<String, &'static str> {
 }
 
 impl Serve {
-    /// Whether the address in a file matters: over stdio nobody listens, and with --insecure anything goes.
+    /// Whether what a file says about listening stands on its own: over stdio nobody listens, and where the command line says
+    /// something about it, too, both are looked at together.
     fn is_checked(&self) -> bool {
-        !self.stdio && !self.insecure
+        !self.stdio && !self.insecure && self.hosts.is_empty()
+    }
+
+    /// The endpoint over stdio; `None` for the default one.
+    fn named_endpoint(&self) -> Option<&str> {
+        self.endpoint.as_deref().filter(|name| *name != DEFAULT_ENDPOINT)
     }
 
     /// Which log lines are wanted, if the command line says so. That a connection was opened is left out as long as
@@ -191,7 +199,8 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     };
     environment.apply(&mut settings);
     settings.listen.insecure |= serve.insecure;
-    if let Some(name) = &serve.endpoint {
+    settings.listen.hosts.extend(serve.hosts.iter().cloned());
+    if let Some(name) = serve.named_endpoint() {
         check_endpoint(name, &settings)?;
     }
     if let Some(bytes) = settings.listen.max_buffered {
@@ -226,6 +235,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
         site: served.as_ref().map(|(site, _)| site.clone()),
         authentication,
         settings: settings.clone(),
+        hosts: serve.hosts.clone(),
         is_checked: serve.is_checked(),
         is_configured: is_configured.clone(),
     };
@@ -248,12 +258,13 @@ fn check_endpoint(name: &str, settings: &Settings) -> Result<(), Failure> {
     if names().any(|known| known == name) {
         return Ok(());
     }
-    let known: Vec<&str> = names().collect();
+    let is_alone = settings.endpoints.is_empty();
+    let known: Vec<&str> = names().chain([DEFAULT_ENDPOINT]).collect();
     let failure = match near(name, names()) {
         Some(meant) => Failure::usage(format!("there is no endpoint {name:?}; did you mean {meant:?}?")),
         None => Failure::usage(format!("there is no endpoint {name:?}")),
     };
-    Err(match known.is_empty() {
+    Err(match is_alone {
         true => failure.advise(format!(
             "The configuration has no endpoints: add [endpoints.{name}], or leave out --endpoint."
         )),
@@ -299,7 +310,7 @@ async fn over_stdio(
     };
     edge.edge.eras = serve.era.into();
     edge.edge.lenient_init = serve.lenient_init;
-    edge.edge.endpoint = serve.endpoint.as_deref().map(Into::into);
+    edge.edge.endpoint = serve.named_endpoint().map(Into::into);
     edge.edge.limits.max_bytes = settings.listen.max_message;
     edge.edge.relays = true;
     let ended = stdio::serve(gateway.clone(), edge).await;

@@ -54,6 +54,8 @@ pub(super) struct ConfigFollower {
     /// What is in force. How to listen, how much calls may take, and whether anybody is authenticated stays as it was at the
     /// start.
     pub(super) settings: Settings,
+    /// The names by which clients may come that are not from the file.
+    pub(super) hosts: Vec<String>,
     /// Whether a file must not let other machines reach what they should not.
     pub(super) is_checked: bool,
     /// Whether there is a file by now.
@@ -162,6 +164,7 @@ impl ConfigFollower {
             tracing::warn!("{note}");
         }
         settings.listen.insecure |= self.settings.listen.insecure;
+        settings.listen.hosts.extend(self.hosts.iter().cloned());
         if settings.listen != self.settings.listen {
             tracing::warn!(
                 "How to listen has changed (listen, path, public_url, tls, …): restart to apply that"

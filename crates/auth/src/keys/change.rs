@@ -40,6 +40,9 @@ pub struct Rotation {
     pub expires_ms: Option<u64>,
 }
 
+/// How many keys that are not good any more a holder keeps when there is a new one.
+const MOST_DEAD: usize = 8;
+
 impl KeyFile {
     /// Adds a key and returns it. Nobody can find it out later.
     ///
@@ -48,10 +51,12 @@ impl KeyFile {
     /// When the name is taken, also by a key that is not good any more: whoever got it would be the same to every server.
     pub fn add(&mut self, new: NewKey, now_ms: u64) -> Result<Secret, KeyFileError> {
         check(&new, now_ms)?;
-        if self.keys.iter().any(|key| *key.name == *new.name) {
-            return Err(KeyFileError::NameTaken(new.name));
+        let taken: Vec<usize> = self.indices(|key| *key.name == *new.name);
+        match taken.is_empty() {
+            true => self.push(new, now_ms),
+            false if self.in_force(&taken, now_ms).is_none() => Err(KeyFileError::Revoked(new.name)),
+            false => Err(KeyFileError::NameTaken(new.name)),
         }
-        self.push(new, now_ms)
     }
 
     /// Ends the keys with this name, or the one with this id, and returns them. Those that were ended before stay as they are and
@@ -74,18 +79,26 @@ impl KeyFile {
         Ok(revoked)
     }
 
-    /// Gives the holder of a key a new one, and returns it: the principal stays the same. The old one is not good any more, or not
-    /// after the grace period. Older ones of the same name that are not good are taken out of the file.
+    /// Gives the holder of a key a new one, and returns it: the principal stays the same. The old one is revoked, or ends after
+    /// the grace period. It stays in the file, so that people see when it was last used; of those that are not good any more, each
+    /// holder keeps the newest few.
     ///
     /// # Errors
     ///
-    /// When there is no such key.
+    /// When there is no such key, or when its holder has none but those that somebody revoked.
     pub fn rotate(&mut self, name: &str, how: Rotation, now_ms: u64) -> Result<Secret, KeyFileError> {
         let found = self.find(name)?;
-        // The newest counts: rotated twice within a grace period, there are two.
-        let newest = found.iter().copied().max_by_key(|index| self.keys[*index].created_ms);
-        let old = newest.map(|index| self.keys[index].clone());
-        let old = old.ok_or_else(|| KeyFileError::NoSuchKey(name.to_owned()))?;
+        let is_holder = |key: &ApiKey| {
+            found
+                .iter()
+                .map(|index| &self.keys[*index])
+                .any(|one| (&one.name, &one.tenant) == (&key.name, &key.tenant))
+        };
+        let old = self.in_force(&self.indices(is_holder), now_ms).map(|index| self.keys[index].clone());
+        let Some(old) = old else {
+            let name = found.first().map_or(name, |index| &*self.keys[*index].name);
+            return Err(KeyFileError::Revoked(name.to_owned()));
+        };
         let lifetime = old.expires_ms.map(|end| end.saturating_sub(old.created_ms.unwrap_or(now_ms)));
         let texts = |list: &Vec<Arc<str>>| list.iter().map(|one| one.to_string()).collect::<Vec<_>>();
         let new = NewKey {
@@ -98,19 +111,40 @@ impl KeyFile {
         };
         check(&new, now_ms)?;
         let last = now_ms.saturating_add(how.grace_ms);
-        for index in (0..self.keys.len()).rev() {
-            if (&self.keys[index].name, &self.keys[index].tenant) != (&old.name, &old.tenant) {
+        let of_holder = |key: &ApiKey| (&key.name, &key.tenant) == (&old.name, &old.tenant);
+        for index in self.indices(of_holder) {
+            if self.keys[index].state(now_ms) != KeyState::Valid {
                 continue;
             }
-            if how.grace_ms == 0 || self.keys[index].state(now_ms) != KeyState::Valid {
-                self.keys.remove(index);
-                self.tables().remove(index);
+            if how.grace_ms == 0 {
+                self.keys[index].revoked_ms = Some(now_ms);
+                self.set(index, "revoked", now_ms);
             } else if self.keys[index].expires_ms.is_none_or(|end| end > last) {
                 self.keys[index].expires_ms = Some(last);
                 self.set(index, "expires", last);
             }
         }
+        let mut dead = self.indices(|key| of_holder(key) && key.state(now_ms) != KeyState::Valid);
+        dead.sort_by_key(|index| self.keys[*index].created_ms);
+        dead.truncate(dead.len().saturating_sub(MOST_DEAD));
+        dead.sort_unstable();
+        for index in dead.into_iter().rev() {
+            self.keys.remove(index);
+            self.tables().remove(index);
+        }
         self.push(new, now_ms)
+    }
+
+    /// Of the keys of a holder, the one that says what the holder may do: the newest that is good, else the newest of all. `None`
+    /// if that one is revoked.
+    fn in_force(&self, of_holder: &[usize], now_ms: u64) -> Option<usize> {
+        let newest = |is_it: &dyn Fn(KeyState) -> bool| {
+            let fitting = of_holder.iter().copied().filter(|index| is_it(self.keys[*index].state(now_ms)));
+            // Rotated twice within a grace period, there are two that are good.
+            fitting.max_by_key(|index| self.keys[*index].created_ms)
+        };
+        let newest = newest(&|state| state == KeyState::Valid).or_else(|| newest(&|_| true))?;
+        self.keys[newest].revoked_ms.is_none().then_some(newest)
     }
 
     fn push(&mut self, new: NewKey, now_ms: u64) -> Result<Secret, KeyFileError> {
@@ -177,12 +211,13 @@ impl KeyFile {
 
     /// Those with this name, else the one with this id.
     fn find(&self, name: &str) -> Result<Vec<usize>, KeyFileError> {
-        let with = |is_it: &dyn Fn(&ApiKey) -> bool| -> Vec<usize> {
-            (0..self.keys.len()).filter(|index| is_it(&self.keys[*index])).collect()
-        };
-        let named = with(&|key| *key.name == *name);
-        let found = if named.is_empty() { with(&|key| *key.id == *name) } else { named };
+        let named = self.indices(|key| *key.name == *name);
+        let found = if named.is_empty() { self.indices(|key| *key.id == *name) } else { named };
         if found.is_empty() { Err(KeyFileError::NoSuchKey(name.to_owned())) } else { Ok(found) }
+    }
+
+    fn indices(&self, is_it: impl Fn(&ApiKey) -> bool) -> Vec<usize> {
+        (0..self.keys.len()).filter(|index| is_it(&self.keys[*index])).collect()
     }
 
     fn set(&mut self, index: usize, field: &str, ms: u64) {
@@ -290,8 +325,13 @@ mod tests {
         assert_eq!(file.revoke("ann", 3000).unwrap(), []);
         assert_eq!(again(&file)[0].revoked_ms, Some(2000));
         assert_eq!(file.keys[0].state(0), KeyState::Revoked);
-        // A name is never given to somebody else.
-        assert!(file.add(ann(), 4000).is_err());
+        // A name is never given to somebody else, and nobody gets access back by the way.
+        assert!(matches!(file.add(ann(), 4000), Err(KeyFileError::Revoked(name)) if name == "ann"));
+        for name in ["ann", &*id] {
+            let refused = file.rotate(name, Rotation::default(), 4000);
+            assert!(matches!(refused, Err(KeyFileError::Revoked(name)) if name == "ann"));
+        }
+        assert_eq!(file.keys.len(), 1);
     }
 
     #[test]
@@ -300,19 +340,52 @@ mod tests {
         let first = file.add(ann(), 1000).unwrap();
         let second = file.rotate("ann", Rotation::default(), 11_000).unwrap();
         assert_ne!(first.reveal(), second.reveal());
-        assert_eq!(file.keys.len(), 1);
+        // The old one is seen, and no good.
+        let states = |file: &KeyFile, now| file.keys.iter().map(|key| key.state(now)).collect::<Vec<_>>();
+        assert_eq!(states(&file, 11_000), [KeyState::Revoked, KeyState::Valid]);
         // The lifetime of the old one, from now on.
-        assert_eq!(file.keys[0].expires_ms, Some(100_000));
+        assert_eq!(file.keys[1].expires_ms, Some(100_000));
         assert_eq!(again(&file), file.keys);
         file.rotate("ann", Rotation { grace_ms: 5000, expires_ms: Some(200_000) }, 20_000).unwrap();
         let ends: Vec<_> = file.keys.iter().map(|key| key.expires_ms).collect();
-        assert_eq!(ends, [Some(25_000), Some(200_000)]);
+        assert_eq!(ends, [Some(90_000), Some(25_000), Some(200_000)]);
         assert_eq!(again(&file), file.keys);
         assert!(file.keys.iter().all(|key| *key.name == *"ann" && key.tenant.as_deref() == Some("acme")));
-        // What is not good any more goes.
         file.rotate("ann", Rotation { grace_ms: 5000, expires_ms: None }, 30_000).unwrap();
+        use KeyState::{Expired, Revoked, Valid};
+        assert_eq!(states(&file, 30_000), [Revoked, Expired, Valid, Valid]);
+        assert_eq!(file.revoke("ann", 31_000).unwrap().len(), 3);
+        assert_eq!(again(&file), file.keys);
+    }
+
+    #[test]
+    fn a_key_that_has_expired_can_be_rotated_and_one_that_is_left_over_too() {
+        let mut file = file("");
+        file.add(ann(), 1000).unwrap();
+        file.rotate("ann", Rotation { grace_ms: 5000, expires_ms: None }, 100_000).unwrap();
         assert_eq!(file.keys.len(), 2);
-        assert_eq!(file.revoke("ann", 31_000).unwrap().len(), 2);
+        file.rotate("ann", Rotation { grace_ms: 5000, expires_ms: None }, 101_000).unwrap();
+        // The new one is lost: the one before is still good, and so is its holder.
+        let newest = file.keys[2].id.clone();
+        file.revoke(&newest, 102_000).unwrap();
+        file.rotate(&newest, Rotation::default(), 103_000).unwrap();
+        assert_eq!(file.keys.iter().filter(|key| key.state(103_000) == KeyState::Valid).count(), 1);
+    }
+
+    #[test]
+    fn a_holder_keeps_few_of_the_old_keys() {
+        let mut file = file("");
+        file.add(NewKey { name: "bob".into(), ..NewKey::default() }, 1000).unwrap();
+        file.revoke("bob", 1000).unwrap();
+        file.add(NewKey { name: "ann".into(), ..NewKey::default() }, 1000).unwrap();
+        for second in 2..20 {
+            file.rotate("ann", Rotation::default(), second * 1000).unwrap();
+        }
+        assert_eq!(file.keys.len(), 1 + MOST_DEAD + 1);
+        assert_eq!(&*file.keys[0].name, "bob");
+        // The newest ones.
+        let created: Vec<_> = file.keys[1..].iter().map(|key| key.created_ms.unwrap() / 1000).collect();
+        assert_eq!(created, (11..20).collect::<Vec<u64>>());
         assert_eq!(again(&file), file.keys);
     }
 

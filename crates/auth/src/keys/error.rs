@@ -30,6 +30,15 @@ pub enum KeyFileError {
         /// Its mode.
         mode: u32,
     },
+    /// Others could put a file of their own in its place.
+    Replaceable {
+        /// The file.
+        path: PathBuf,
+        /// The directory.
+        folder: PathBuf,
+        /// The mode of the directory.
+        mode: u32,
+    },
     /// Another process changes it and does not come to an end.
     Locked {
         /// The file.
@@ -39,6 +48,8 @@ pub enum KeyFileError {
     NoSuchKey(String),
     /// The name is somebody's.
     NameTaken(String),
+    /// The keys of this name were revoked.
+    Revoked(String),
     /// Something of a new key is not possible.
     Rejected(String),
 }
@@ -73,6 +84,13 @@ impl fmt::Display for KeyFileError {
                  themselves a key: run chmod 600 {0}",
                 path.display()
             ),
+            KeyFileError::Replaceable { path, folder, mode } => write!(
+                f,
+                "The file of API keys {} can be replaced by other users of this machine, who could give themselves a key, \
+                 because they can write to its directory (mode {mode:o}): run chmod go-w {}",
+                path.display(),
+                folder.display()
+            ),
             KeyFileError::Locked { path } => {
                 write!(
                     f,
@@ -87,6 +105,11 @@ impl fmt::Display for KeyFileError {
                 f,
                 "There is an API key with the name {name:?} already: choose another name, or give its holder a new key with \
                  tidegate keys rotate"
+            ),
+            KeyFileError::Revoked(name) => write!(
+                f,
+                "The API keys of {name:?} are revoked, and a revoked name is not used again: make a key under another name \
+                 with tidegate keys add"
             ),
             KeyFileError::Rejected(why) => f.write_str(why),
         }

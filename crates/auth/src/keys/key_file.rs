@@ -30,7 +30,7 @@ impl KeyFile {
     ///
     /// # Errors
     ///
-    /// When there is none, when something in it is no key, or when others may write to it.
+    /// When there is none, when something in it is no key, or when others may write to it or to its directory.
     pub fn read(path: &Path) -> Result<KeyFile, KeyFileError> {
         KeyFile::parse(path, &text_of(path)?)
     }
@@ -49,6 +49,7 @@ impl KeyFile {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).map_err(failed("made"))?;
         }
+        check_folder(path)?;
         let lock = file_lock::acquire(&save::beside(path, "lock"), PATIENCE).map_err(failed("locked"))?;
         let Some(_lock) = lock else { return Err(KeyFileError::Locked { path: path.to_owned() }) };
         let mut file = match KeyFile::read(path) {
@@ -111,12 +112,40 @@ pub(super) fn text_of(path: &Path) -> Result<String, KeyFileError> {
     if let Some(mode) = mode_of(path).filter(|mode| mode & 0o022 != 0) {
         return Err(KeyFileError::Writable { path: path.to_owned(), mode });
     }
+    check_folder(path)?;
     let mut bytes = Vec::new();
     file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MOST_BYTES {
         return Err(invalid("it is larger than 1 MiB"));
     }
     String::from_utf8(bytes).map_err(|_| invalid("it is not UTF-8"))
+}
+
+/// Whether nobody else can put another file in the place of this one. In a directory with the sticky bit they cannot.
+#[cfg(unix)]
+fn check_folder(path: &Path) -> Result<(), KeyFileError> {
+    use std::os::unix::fs::MetadataExt;
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let Ok(about) = std::fs::metadata(folder) else { return Ok(()) };
+    // Many systems give every user a group of their own, with the same number, and let it write.
+    let is_private_group = about.gid() == about.uid();
+    let others = if is_private_group { 0o002 } else { 0o022 };
+    match about.mode() & others != 0 && about.mode() & 0o1000 == 0 {
+        true => Err(KeyFileError::Replaceable {
+            path: path.to_owned(),
+            folder: folder.to_owned(),
+            mode: about.mode() & 0o7777,
+        }),
+        false => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+fn check_folder(_path: &Path) -> Result<(), KeyFileError> {
+    Ok(())
 }
 
 #[cfg(unix)]
@@ -166,6 +195,16 @@ mod tests {
         assert!(KeyFile::read(&path).unwrap().note().unwrap().contains("644"));
         set(0o620);
         assert!(KeyFile::read(&path).unwrap_err().to_string().contains("chmod 600"));
+        set(0o600);
+        let folder = path.parent().unwrap();
+        let set = |mode| std::fs::set_permissions(folder, std::fs::Permissions::from_mode(mode)).unwrap();
+        set(0o777);
+        assert!(KeyFile::read(&path).unwrap_err().to_string().contains("chmod go-w"));
+        std::fs::remove_file(&path).unwrap();
+        assert!(matches!(KeyFile::change(&path, add), Err(KeyFileError::Replaceable { .. })));
+        set(0o1777);
+        KeyFile::change(&path, add).unwrap();
+        assert!(KeyFile::read(&path).is_ok());
     }
 
     #[test]

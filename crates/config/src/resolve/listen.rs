@@ -3,6 +3,7 @@
 use super::Resolver;
 use crate::auth_settings::AuthSettings;
 use crate::config::Purpose;
+use crate::error::Problem;
 use crate::exposure::check_exposure;
 use crate::listen::{self, ListenAddress};
 use crate::settings::ListenSettings;
@@ -72,11 +73,14 @@ impl Resolver<'_> {
 
     /// Whether others may reach what was written.
     pub(super) fn check_exposure(&mut self, listen: &ListenSettings, auth: Option<&AuthSettings>) {
-        let could_not_be_read =
-            |field: &str| self.removed.iter().any(|path| path.first().is_some_and(|first| first == field));
-        let is_known =
-            !["listen", "auth", "tls", "trusted_proxies", "public_url"].into_iter().any(could_not_be_read);
-        let is_known = is_known && self.purpose == Purpose::Serving;
+        // What is wrong with a field has been said, and it is not missing.
+        let is_wrong = |field: &str| {
+            let is_it = |problem: &Problem| problem.field.as_deref() == Some(field);
+            let is_first = |path: &Vec<String>| path.first().is_some_and(|first| first == field);
+            self.removed.iter().any(is_first) || self.problems.iter().any(is_it)
+        };
+        let fields = ["listen", "auth", "tls", "trusted_proxies", "public_url", "allow_hosts"];
+        let is_known = !fields.into_iter().any(is_wrong) && self.purpose == Purpose::Serving;
         let address = listen.address.parse::<ListenAddress>();
         if let (true, Ok(Err(error))) =
             (is_known, address.map(|address| check_exposure(&address, listen, auth)))

@@ -13,14 +13,20 @@ fn beyond_loopback_callers_are_known_and_connections_encrypted() {
     use ExposureError::*;
     for (top, tables, expected) in [
         ("", "", Err(Unauthenticated)),
-        ("insecure = true", "", Ok(())),
+        ("insecure = true", "", Err(NoHost)),
+        ("insecure = true\nallow_hosts = [\"mcp.example.com\"]", "", Ok(())),
+        ("insecure = true\npublic_url = \"https://mcp.example.com\"", "", Ok(())),
+        // This is the name of another machine there.
+        ("insecure = true\npublic_url = \"http://localhost:8765\"", "", Err(NoHost)),
         ("", TLS, Err(Unauthenticated)),
         ("trusted_proxies = [\"10.0.0.7\"]", "", Err(Unauthenticated)),
         ("public_url = \"https://mcp.example.com\"", "", Err(Unauthenticated)),
         ("", AUTH, Err(Unencrypted)),
-        ("insecure = true", AUTH, Ok(())),
-        ("trusted_proxies = [\"10.0.0.7\"]", AUTH, Ok(())),
-        ("", &format!("{AUTH}{TLS}"), Ok(())),
+        ("insecure = true", AUTH, Err(NoHost)),
+        ("trusted_proxies = [\"10.0.0.7\"]", AUTH, Err(NoHost)),
+        ("trusted_proxies = [\"10.0.0.7\"]\nallow_hosts = [\"mcp.example.com\"]", AUTH, Ok(())),
+        ("", &format!("{AUTH}{TLS}"), Err(NoHost)),
+        ("public_url = \"https://mcp.example.com\"", &format!("{AUTH}{TLS}"), Ok(())),
         ("", JWT, Err(Unencrypted)),
         ("", &format!("{JWT}{TLS}"), Err(Unnamed)),
         ("insecure = true", JWT, Err(Unnamed)),
@@ -43,10 +49,10 @@ fn beyond_loopback_callers_are_known_and_connections_encrypted() {
                 expected,
                 "{address} {top} {tables}"
             );
-            let text = format!("{top}\nlisten = {address:?}\n{tables}");
+            let text = format!("listen = {address:?}\n{top}\n{tables}");
             match expected {
                 Ok(()) => drop(parse(&text).unwrap()),
-                Err(error) => wrong(&text, &format!("toml:2:1: listen: {error}")),
+                Err(error) => wrong(&text, &format!("toml:1:1: listen: {error}")),
             }
         }
     }
@@ -58,6 +64,8 @@ fn what_could_not_be_read_says_so_and_nothing_else() {
         "listen = \"0.0.0.0:1\"\n[auth]\nkeys = \"${NONE}\"",
         "listen = \"0.0.0.0:1\"\n[auth]\nkees = \"keys.toml\"",
         "listen = \"0.0.0.0:1\"\nauth = []",
+        "listen = \"0.0.0.0:1\"\npublic_url = \"mcp.example.com\"\n[[auth.jwt]]\nissuer = \"https://a.example\"\n[tls]\ncert = \"a\"\nkey = \"b\"",
+        "listen = \"0.0.0.0:1\"\nallow_hosts = [\"*\"]\ninsecure = true",
         "listen = \"0.0.0.0:1\"\npublic_url = \"${NONE}\"\n[[auth.jwt]]\nissuer = \"https://a.example\"\n[tls]\ncert = \"a\"\nkey = \"b\"",
     ] {
         let error = parse(text).unwrap_err();
@@ -83,7 +91,7 @@ fn the_url_that_others_know() {
     let both = "allow_hosts = [\"mcp.example.com\"]\npublic_url = \"https://mcp.example.com\"";
     assert_eq!(parse(both).unwrap().listen.hosts, ["mcp.example.com"]);
     for (written, expected) in [
-        ("mcp.example.com", "must be a URL"),
+        ("mcp.example.com", "must be a URL, such as \"https://mcp.example.com\""),
         ("https://", "must be a URL"),
         ("ftp://mcp.example.com", "must be a URL"),
         ("https://mcp.example.com ", "must be a URL, which has no spaces"),
