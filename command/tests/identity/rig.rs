@@ -105,21 +105,25 @@ impl Gateway {
         arguments: Vec<&str>,
     ) -> Result<Gateway, (i32, String)> {
         let file = |name: &str| std::fs::File::create(folder.path().join(name)).unwrap();
-        let address = free_address();
         let mut command = command(folder.path());
-        command.args(["serve", "--listen", &address.to_string()]).args(arguments);
+        command.args(["serve", "--listen", "127.0.0.1:0"]).args(arguments);
         let child = command.stdin(Stdio::null()).stdout(file("out")).stderr(file("err")).spawn().unwrap();
-        let mut gateway = Gateway { child, address, folder, issuers };
-        let mut ended = None;
-        until("it listens", || {
+        let mut gateway = Gateway { child, address: ([127, 0, 0, 1], 0).into(), folder, issuers };
+        let (mut found, mut ended) = (None, None);
+        until("it says where it is", || {
+            let out = std::fs::read_to_string(gateway.folder.path().join("out")).unwrap_or_default();
+            found = said_address(&out);
             ended = gateway.child.try_wait().unwrap();
-            // The port is taken before all files are read, so a connection says nothing yet.
-            ended.is_some() || std::net::TcpStream::connect(address).is_ok() && answers(address)
+            found.is_some() || ended.is_some()
         });
-        match ended {
-            Some(status) => Err((status.code().unwrap_or(-1), gateway.log())),
-            None => Ok(gateway),
+        if let Some(status) = ended {
+            return Err((status.code().unwrap_or(-1), gateway.log()));
         }
+        gateway.address = found.unwrap();
+        // Until then a call may be told that its server is still starting.
+        let ready = [" servers ready: ", " server ready: "];
+        until("its servers are ready", || ready.iter().any(|ready| gateway.log().contains(ready)));
+        Ok(gateway)
     }
 
     /// The URL of an endpoint; "" is the usual one.
@@ -195,14 +199,11 @@ impl Drop for Gateway {
     }
 }
 
-/// Whether somebody there answers.
-fn answers(address: SocketAddr) -> bool {
-    http::request(address, "GET", "/.well-known/oauth-protected-resource", &[], "").status != 0
-}
-
-/// An address that was free a moment ago: what is said where the program is depends on the configuration.
-fn free_address() -> SocketAddr {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+/// The address in what the program says at its start: that of the endpoint, unless a `public_url` stands for it.
+fn said_address(out: &str) -> Option<SocketAddr> {
+    let line = out.lines().find_map(|line| line.trim().strip_prefix("Address "));
+    let url = out.split("http://").nth(1).and_then(|rest| rest.split("/mcp").next());
+    line.or(url)?.trim().parse().ok()
 }
 
 /// Where an endpoint is.
