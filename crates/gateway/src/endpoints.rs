@@ -11,7 +11,7 @@ use tidegate_service::ContextParts;
 
 use crate::extensions;
 use crate::kind::Kind;
-use crate::uris::has_dot_segment;
+use crate::uris::may_lead_elsewhere;
 use crate::view::{Offer, OfferKind};
 
 /// The endpoints beside the default one, which has everything.
@@ -73,7 +73,7 @@ impl Endpoint {
                 // Whoever resolves dots ends up outside of what a pattern selects.
                 OfferKind::Resource | OfferKind::ResourceTemplate => {
                     selects(&self.resources, offer.name)
-                        && (self.resources.is_none() || !has_dot_segment(offer.name))
+                        && (self.resources.is_none() || !may_lead_elsewhere(offer.name))
                 }
                 // What is asked for with these are resources, each of which is looked at.
                 OfferKind::Method if extensions::is_of_resources(offer.name) => true,

@@ -327,15 +327,22 @@ fn split_skill(uri: &str) -> Option<(&str, &str)> {
     scheme.eq_ignore_ascii_case(SCHEME).then_some((scheme, path))
 }
 
-/// Whether a segment of an address is `.` or `..`, also as `%2e`, between slashes of any kind or `%2f` and `%5c`: whoever resolves
-/// that ends up elsewhere.
+/// Whether a segment of an address is `.` or `..`, also as `%2e`: whoever resolves that ends up elsewhere.
 pub(crate) fn has_dot_segment(uri: &str) -> bool {
-    if !uri.contains("..") && !uri.contains("/.") && !uri.contains('%') && !uri.contains("\\.") {
-        return false;
+    let is_dots = |segment: &str| {
+        let plain = || segment.replace("%2e", ".").replace("%2E", ".");
+        segment.starts_with(['.', '%']) && matches!(&*plain(), "." | "..")
+    };
+    uri.split(['/', '\\', '?', '#']).any(is_dots)
+}
+
+/// The same, also where `%2f` and `%5c` stand for slashes: somebody may take them for such.
+pub(crate) fn may_lead_elsewhere(uri: &str) -> bool {
+    if !uri.contains('%') {
+        return has_dot_segment(uri);
     }
-    let plain = [("%2e", "."), ("%2f", "/"), ("%5c", "/")];
-    let plain = plain.iter().fold(uri.to_ascii_lowercase(), |uri, (from, to)| uri.replace(from, to));
-    plain.split(['/', '\\', '?', '#']).any(|segment| matches!(segment, "." | ".."))
+    let slashes = [("%2f", "/"), ("%2F", "/"), ("%5c", "/"), ("%5C", "/")];
+    has_dot_segment(&slashes.iter().fold(uri.to_owned(), |uri, (from, to)| uri.replace(from, to)))
 }
 
 /// A server's name as it may stand in a scheme (RFC 3986, section 3.1).
@@ -358,6 +365,26 @@ fn scheme(uri: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_that_may_lead_elsewhere() {
+        for uri in [
+            "f://public/../b",
+            "f://public/%2e%2E/b",
+            "f://public/..%2fb",
+            "f://public\\..\\b",
+            "f://public/./../b",
+            "f://public%2F..%5cb",
+            "f://public/..?q",
+        ] {
+            assert!(may_lead_elsewhere(uri), "{uri}");
+        }
+        for uri in
+            ["f://public/a..b", "f://public/...", "f://public/.hidden", "f://public/%2ehidden", "f://a%2fb"]
+        {
+            assert!(!may_lead_elsewhere(uri), "{uri}");
+        }
+    }
 
     #[test]
     fn a_server_whose_name_is_a_label_has_it_whoever_comes_first() {

@@ -16,7 +16,7 @@ use crate::extensions::named_server;
 use crate::kind::Kind;
 use crate::mount::Mount;
 use crate::shown::{CacheKey, ListSeen, Listed, View};
-use crate::uris::has_dot_segment;
+use crate::uris::may_lead_elsewhere;
 
 /// Which view somebody has: callers with equal keys see the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -127,7 +127,7 @@ impl Views {
             let server = state.mounts.iter().position(|other| Arc::ptr_eq(other, mount));
             let templates =
                 server.map(|server| state.snapshot.uris.templates_of(server, uri)).unwrap_or_default();
-            !has_dot_segment(uri)
+            !may_lead_elsewhere(uri)
                 && templates.into_iter().any(|one| endpoint.shows(&offer(OfferKind::ResourceTemplate, one)))
         };
         let is_there = |endpoint: &Endpoint| endpoint.shows(&address) || fits(endpoint);

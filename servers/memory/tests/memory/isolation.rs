@@ -667,7 +667,7 @@ async fn an_agent_has_the_scopes_and_the_endpoint_of_who_asks_it() {
     let claims = Claims { scopes: Some(vec!["mcp".into()]), ..Claims::default() };
     let mut context = Context::local();
     (context.principal, context.endpoint) = (ann.clone(), Some("research".into()));
-    context.extensions.insert(Arc::new(claims));
+    context.claims = Some(Arc::new(claims));
     let params = json!({"name": "ask_agent", "arguments": {"agent_uri": "surfer", "prompt": "Go."}});
     let params = Params::parse(&Json::from(params), &Limits::default()).unwrap();
     let reply = memory.answer(Call::new(Method::ToolsCall, params, context)).await.unwrap();
