@@ -125,6 +125,8 @@ fn who_may_call_is_shown_and_what_would_keep_everybody_out_is_refused() {
     let missing = run(&folder, &["check"]).exits(2);
     assert!(missing.out.contains("tidegate.toml cannot be served"), "{}", missing.out);
     assert!(missing.out.contains("problem: auth: There is no file of API keys at "), "{}", missing.out);
+    assert!(missing.out.contains("1 server: 1 problem, and nobody can be served\n"), "{}", missing.out);
+    assert!(!missing.out.contains("no problems found"), "{}", missing.out);
     for name in ["ann", "bob"] {
         run(&folder, &["keys", "add", name]).exits(0);
     }
@@ -150,7 +152,8 @@ fn who_may_call_is_shown_and_what_would_keep_everybody_out_is_refused() {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     };
     mode(0o644);
-    assert!(run(&folder, &["check"]).exits(0).out.contains("warning: "));
+    let once = run(&folder, &["check"]).exits(0);
+    assert_eq!((once.out.matches("can be read by other users").count(), once.err.as_str()), (1, ""));
     mode(0o666);
     assert!(run(&folder, &["check"]).exits(2).out.contains("can be changed by other users"));
     mode(0o600);
@@ -161,4 +164,79 @@ fn who_may_call_is_shown_and_what_would_keep_everybody_out_is_refused() {
     folder.write(FILE, "[[auth.jwt]]\nissuer = \"https://id.example.com\"\njwks = \"jwks.json\"\n");
     folder.write("jwks.json", "nonsense");
     assert!(run(&folder, &["check"]).exits(2).out.contains("https://id.example.com"));
+}
+
+#[test]
+fn what_clients_will_not_like_is_a_warning_and_no_line_of_the_log() {
+    let folder = Folder::new();
+    let certificates = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/edge/tests/edge/certificates");
+    let with = |cert: &str, host: &str| {
+        folder.write(
+            FILE,
+            &format!(
+                "listen = \"0.0.0.0:8443\"\npublic_url = \"https://{host}\"\nallow_hosts = [\"mcp.example.com\"]\n\
+                 [tls]\ncert = \"{certificates}/{cert}\"\nkey = \"{certificates}/first.key\"\n[auth]\nkeys = \"keys.toml\"\n"
+            ),
+        );
+        let text = run(&folder, &["check"]).exits(0);
+        assert_eq!(text.err, "");
+        run(&folder, &["check", "--json"]).exits(0).json()["warnings"].to_string()
+    };
+    folder.write(FILE, "[auth]\nkeys = \"keys.toml\"\n");
+    run(&folder, &["keys", "add", "ann"]).exits(0);
+    assert_eq!(with("first.pem", "localhost"), "[]");
+    let other = with("first.pem", "mcp.example.com");
+    assert!(other.contains("is not for mcp.example.com, the host of public_url"), "{other}");
+    let expired = with("expired.pem", "localhost");
+    assert!(expired.contains("has expired on 2021-01-01: clients will refuse it"), "{expired}");
+    // The same words as those of serve.
+    let insecure = "listen = \"0.0.0.0:8443\"\nallow_hosts = [\"mcp.example.com\"]\ninsecure = true\n";
+    folder.write(FILE, insecure);
+    let open = run(&folder, &["check"]).exits(0).out;
+    assert!(open.contains("warning: listening on 0.0.0.0:8443 without authentication"), "{open}");
+    // An endpoint that is gone.
+    folder.write(FILE, "[auth]\nkeys = \"keys.toml\"\n[endpoints.old]\nmode = \"search\"\n");
+    run(&folder, &["keys", "add", "bob", "--endpoint", "old", "--endpoint", "default"]).exits(0);
+    let known = run(&folder, &["check"]).exits(0).out;
+    assert!(known.contains("everything; mode search") && !known.contains("not configured"), "{known}");
+    folder.write(FILE, "[auth]\nkeys = \"keys.toml\"\n");
+    let gone = run(&folder, &["check"]).exits(0).out;
+    assert!(
+        gone.contains("the key of bob is limited to the endpoint \"old\", which is not configured"),
+        "{gone}"
+    );
+}
+
+#[test]
+fn scopes_and_endpoints_whose_patterns_match_nothing_and_issuers_that_are_away() {
+    let folder = Folder::new();
+    // Nobody listens there.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    folder.write(
+        FILE,
+        &format!(
+            "[auth.tool_scopes]\nwrite = [\"demo_ecko\"]\nread = [\"demo_*\"]\n\
+             [[auth.jwt]]\nissuer = \"http://127.0.0.1:{port}\"\n\
+             [[auth.introspection]]\nissuer = \"https://id.example.com\"\nurl = \"http://127.0.0.1:{port}/ask\"\n\
+             client_id = \"a\"\nclient_secret = \"b\"\n\
+             [endpoints.a]\ntools = [\"demo_*\", \"none_*\"]\n[endpoints.b]\nservers = [\"two\"]\ntools = [\"demo_*\"]\n\
+             [servers.demo]\nbuiltin = \"demo\"\n[servers.two]\nbuiltin = \"demo\"\n"
+        ),
+    );
+    let json = run(&folder, &["check", "--connect", "--json"]).exits(0).json();
+    let warnings = json["warnings"].to_string().replace("\\\"", "'");
+    for part in [
+        "auth.tool_scopes.'write': 'demo_ecko' matches no tool; did you mean 'demo_echo'?",
+        "auth.tool_scopes.'write': tools that such a pattern was meant for can be called without the scope",
+        "endpoints.a.tools: 'none_*' matches no tool",
+        "endpoints.b.tools: 'demo_*' matches no tool",
+        &format!("auth.jwt: the keys of http://127.0.0.1:{port} cannot be fetched"),
+        "auth.introspection: https://id.example.com cannot be asked about tokens",
+    ] {
+        assert!(warnings.contains(part), "{part}: {warnings}");
+    }
+    assert!(
+        !warnings.contains("tool_scopes.'read'") && !warnings.contains("a.tools: 'demo_*'"),
+        "{warnings}"
+    );
 }

@@ -32,7 +32,8 @@ fn a_key_is_alone_on_standard_output_and_nowhere_else() {
     let more = ["--endpoint", "research", "--endpoint", "default", "--expires", "90d"];
     let added = keys(&folder, &[&args[..], &more].concat()).exits(0);
     assert!(is_key(&added.out), "{}", added.out);
-    assert!(added.err.starts_with("Added a key for ann, good until 20"), "{}", added.err);
+    assert!(added.err.starts_with("Added a key for ann to "), "{}", added.err);
+    assert!(added.err.contains("keys.toml. It is good until 20"), "{}", added.err);
     assert!(!added.err.contains("[auth]"), "the configuration has it: {}", added.err);
     let key = added.out.trim();
     let file = folder.read("secrets/keys.toml");
@@ -147,10 +148,34 @@ fn a_configuration_that_does_not_know_the_file_is_told_how() {
     let other = keys(&folder, &["add", "bob", "--file", "sub/other.toml"]).exits(0);
     let whole = folder.path().join("sub/other.toml");
     assert!(other.err.contains(&format!("keys = \"{}\"", whole.display())), "{}", other.err);
+    // What it has is not asked for.
+    folder.write("tidegate.toml", "[[auth.jwt]]\nissuer = \"https://id.example.com\"\n");
+    let line = keys(&folder, &["add", "cid"]).exits(0).err;
+    assert!(line.contains("it needs this line below [auth]:\n\nkeys = \"keys.toml\"\n"), "{line}");
+    folder.write("tidegate.toml", "[auth]\nkeys = \"keys.toml\"\n");
+    let instead = keys(&folder, &["add", "dan", "--file", "sub/other.toml"]).exits(0).err;
+    assert!(instead.contains("has another file of keys") && !instead.contains("\n[auth]"), "{instead}");
     // Without any configuration a file has to be named.
     let alone = Folder::new();
     assert!(keys(&alone, &["add", "ann"]).exits(2).err.contains("no tidegate.toml here"));
     let named = keys(&alone, &["add", "ann", "--file", "mine.toml"]).exits(0);
     assert!(is_key(&named.out) && !named.err.contains("[auth]"), "{}", named.err);
     assert!(keys(&alone, &["list", "--file", "mine.toml"]).exits(0).out.contains("ann"));
+}
+
+#[test]
+fn a_key_that_lacks_what_everybody_needs_is_warned_about() {
+    let folder = Folder::new();
+    folder.write(
+        "tidegate.toml",
+        "[auth]\nkeys = \"keys.toml\"\nscopes = [\"mcp\", \"read\"]\n[auth.scope_includes]\nadmin = [\"all\"]\nall = [\"mcp\", \"read\"]\n",
+    );
+    let warned = keys(&folder, &["add", "ann", "--scope", "mcp"]).exits(0);
+    assert!(warned.err.contains("scopes that this key does not have: read. Until"), "{}", warned.err);
+    for (name, scopes) in
+        [("bob", &["--scope", "admin"][..]), ("cid", &[]), ("dan", &["--scope", "mcp", "--scope", "read"])]
+    {
+        let fine = keys(&folder, &[&["add", name], scopes].concat()).exits(0);
+        assert!(!fine.err.contains("warning"), "{}", fine.err);
+    }
 }

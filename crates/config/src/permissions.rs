@@ -11,6 +11,16 @@ pub(crate) fn note(path: &Path) -> Option<String> {
     ))
 }
 
+/// What to say about the private key of a certificate that others can read.
+pub(crate) fn note_on_private_key(path: &Path) -> Option<String> {
+    let mode = open_to_others(path)?;
+    Some(format!(
+        "The private key {0} can be read by other users of this machine (mode {mode:o}), who could pretend to be the \
+         gateway. Run chmod 600 {0}.",
+        path.display()
+    ))
+}
+
 /// What to say about a configuration that holds secrets, the fields that hold them, if others can read it.
 pub(crate) fn note_on_secrets(path: &Path, fields: &[String]) -> Option<String> {
     const SHOWN: usize = 3;

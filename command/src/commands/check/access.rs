@@ -1,15 +1,19 @@
 //! Who may call what a configuration serves, and over what: files that are read for it, and what comes of them.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use tidegate::edge::http::TlsCertificate;
 use tidegate_auth::Authenticator;
-use tidegate_auth::keys::{KeyFile, KeyState};
-use tidegate_config::{AuthSettings, EndpointSettings, Settings};
+use tidegate_auth::keys::{DEFAULT_ENDPOINT, KeyFile, KeyState};
+use tidegate_config::{AuthSettings, EndpointSettings, ListenAddress, Settings, ToolMode};
 use tidegate_service::{epoch_ms, rfc3339_ms};
+use tracing::subscriber::{NoSubscriber, with_default};
+use url::Url;
 
 use crate::commands::serve::authentication::resources;
+use crate::commands::serve::banner::exposure_warning;
 use crate::term::clean;
 use crate::term::table::Table;
 
@@ -35,8 +39,12 @@ struct KeyCount {
 }
 
 impl Access {
-    /// Reads what serving would read.
+    /// Reads what serving would read. What that would log is told here.
     pub(super) fn of(settings: &Settings) -> Access {
+        with_default(NoSubscriber::default(), || Access::read(settings))
+    }
+
+    fn read(settings: &Settings) -> Access {
         let listen = &settings.listen;
         let scheme = if listen.tls.is_some() { "https" } else { "http" };
         let origin = listen.public_url.clone().unwrap_or_else(|| format!("{scheme}://{}", listen.address));
@@ -49,14 +57,36 @@ impl Access {
         };
         if let Some(tls) = &listen.tls {
             match TlsCertificate::load(&tls.cert, &tls.key) {
-                Ok(certificate) => access.certificate_ends_ms = certificate.expires_ms(),
+                Ok(certificate) => access.certificate(&certificate, listen.public_url.as_deref()),
                 Err(error) => access.problems.push(format!("tls: {error}")),
             }
+        }
+        if listen.address.parse::<ListenAddress>().is_ok_and(|address| !address.is_loopback()) {
+            access.warnings.extend(exposure_warning(&listen.address, settings));
         }
         if let Some(auth) = &settings.auth {
             access.callers(auth, &settings.endpoints, &listen.path);
         }
         access
+    }
+
+    /// Whether clients would accept a certificate, as far as that can be told here.
+    fn certificate(&mut self, certificate: &TlsCertificate, public_url: Option<&str>) {
+        let now = epoch_ms();
+        self.certificate_ends_ms = certificate.expires_ms();
+        let mut refused = |why: String| {
+            self.warnings.push(format!("tls.cert: the certificate {why}: clients will refuse it."))
+        };
+        if let Some(end) = certificate.expires_ms().filter(|end| *end <= now) {
+            refused(format!("has expired on {}", day(end)));
+        }
+        if let Some(begin) = certificate.begins_ms().filter(|begin| *begin > now) {
+            refused(format!("is not valid before {}", day(begin)));
+        }
+        let host = public_url.and_then(|url| Url::parse(url).ok()?.host_str().map(str::to_owned));
+        if let Some(host) = host.filter(|host| !certificate.is_for(host)) {
+            refused(format!("is not for {host}, the host of public_url"));
+        }
     }
 
     fn callers(&mut self, auth: &AuthSettings, endpoints: &[EndpointSettings], path: &str) {
@@ -80,6 +110,26 @@ impl Access {
             );
         }
         self.keys = Some(keys);
+        let good = file.keys().iter().filter(|key| key.state(now) == KeyState::Valid);
+        let mut gone: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for key in good {
+            let is_known = |name: &str| {
+                name == DEFAULT_ENDPOINT || endpoints.iter().any(|endpoint| endpoint.name == name)
+            };
+            for name in key.endpoints.iter().flatten().filter(|name| !is_known(name)) {
+                gone.entry(name).or_default().push(&key.name);
+            }
+        }
+        for (endpoint, holders) in gone {
+            let more = match holders.len() - 1 {
+                0 => String::new(),
+                more => format!(" (and {more} more)"),
+            };
+            let holder = holders[0];
+            self.warnings.push(format!(
+                "auth.keys: the key of {holder}{more} is limited to the endpoint {endpoint:?}, which is not configured."
+            ));
+        }
     }
 
     /// Who may call and over what, for people; nothing where only this machine's user does.
@@ -192,7 +242,12 @@ fn selection(endpoint: &EndpointSettings) -> String {
             })
         })
         .collect();
-    if parts.is_empty() { "everything".to_owned() } else { clean::line(&parts.join("; ")) }
+    let what = if parts.is_empty() { "everything".to_owned() } else { clean::line(&parts.join("; ")) };
+    match endpoint.mode {
+        None => what,
+        Some(ToolMode::All) => format!("{what}; mode all"),
+        Some(ToolMode::Search) => format!("{what}; mode search"),
+    }
 }
 
 fn day(ms: u64) -> String {

@@ -1,6 +1,7 @@
 //! `tidegate check`: what a configuration means, or what is wrong with it.
 
 mod access;
+mod issuers;
 mod problems;
 mod report;
 
@@ -34,7 +35,7 @@ pub(crate) struct Check {
     #[arg(long, value_name = "FILE", conflicts_with = "file")]
     config: Option<PathBuf>,
 
-    /// Also connect to each server, show what it offers, and look for patterns that match no tool.
+    /// Also connect to each server and issuer, show what servers offer, and look for patterns that match no tool.
     #[arg(long)]
     connect: bool,
 
@@ -77,6 +78,7 @@ pub(crate) async fn run(check: Check) -> Result<Exit, Failure> {
         }
         Err(error) => return Err(error.into()),
     };
+    let mut unreachable = Vec::new();
     let states = match check.connect {
         true => {
             let interrupt = Interrupt::listen();
@@ -87,6 +89,9 @@ pub(crate) async fn run(check: Check) -> Result<Exit, Failure> {
             });
             let (jobs, display) = (jobs.collect(), Display::new(0));
             let states = interrupt.or(async { Ok(jobs::run_all("Checking", jobs, &display).await) }).await;
+            if let Some(auth) = &settings.auth {
+                unreachable = interrupt.or(async { Ok(issuers::unreachable(auth).await) }).await?;
+            }
             display.clear();
             let broke = || Err(Failure::new(Exit::Unavailable, "the attempt ended unexpectedly"));
             Some(states?.into_iter().map(|state| state.unwrap_or_else(broke)).collect::<States>())
@@ -98,6 +103,7 @@ pub(crate) async fn run(check: Check) -> Result<Exit, Failure> {
     let mut warnings: Vec<String> =
         states.as_ref().map(|states| problems::unmatched(&settings, states)).unwrap_or_default();
     warnings.extend(access.warnings.iter().cloned());
+    warnings.extend(unreachable);
     let checked = Checked { path, settings, states, problems, warnings, access };
     output::text(&match check.json {
         true => mask(&report::json(&checked).to_string()).into_owned(),

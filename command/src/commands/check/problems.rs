@@ -23,7 +23,8 @@ pub(super) fn programs(settings: &Settings) -> Vec<(String, String)> {
 /// What matches no tool of the servers that were inspected.
 pub(super) fn unmatched(settings: &Settings, states: &States) -> Vec<String> {
     let mut warnings = Vec::new();
-    let mut exposed: Option<Vec<String>> = Some(Vec::new());
+    // The name of each tool, and of its server.
+    let mut exposed: Option<Vec<(String, &str)>> = Some(Vec::new());
     for (server, state) in settings.servers.iter().zip(states) {
         let Ok(inspected) = state else {
             // What a server that is down would have is not known.
@@ -41,14 +42,32 @@ pub(super) fn unmatched(settings: &Settings, states: &States) -> Vec<String> {
             warnings.push(format!("{at}.tools: the server has no tool {tool:?}{}", meant(tool, &tools)));
         }
         if let Some(exposed) = &mut exposed {
-            exposed.extend(
-                tools.iter().filter(|tool| server.offers(tool)).map(|tool| exposed_name(server, tool)),
-            );
+            let offered = tools.iter().filter(|tool| server.offers(tool));
+            exposed.extend(offered.map(|tool| (exposed_name(server, tool), server.name.as_str())));
         }
     }
-    if let Some(exposed) = exposed.filter(|_| settings.tools.mode == ToolMode::Search) {
-        let exposed: Vec<&str> = exposed.iter().map(String::as_str).collect();
-        warnings.extend(idle_patterns("tools.favourites", &settings.tools.favourites, &exposed));
+    let Some(exposed) = exposed else { return warnings };
+    let all: Vec<&str> = exposed.iter().map(|(tool, _)| tool.as_str()).collect();
+    let searches = settings.endpoints.iter().any(|endpoint| endpoint.mode == Some(ToolMode::Search));
+    if settings.tools.mode == ToolMode::Search || searches {
+        warnings.extend(idle_patterns("tools.favourites", &settings.tools.favourites, &all));
+    }
+    for (scope, patterns) in settings.auth.iter().flat_map(|auth| &auth.scopes.tools) {
+        let field = format!("auth.tool_scopes.{scope:?}");
+        let idle = idle_patterns(&field, patterns, &all);
+        if !idle.is_empty() {
+            warnings.extend(idle);
+            warnings.push(format!(
+                "{field}: tools that such a pattern was meant for can be called without the scope"
+            ));
+        }
+    }
+    for endpoint in &settings.endpoints {
+        let Some(patterns) = &endpoint.tools else { continue };
+        let is_there = |server: &str| endpoint.servers.as_ref().is_none_or(|servers| servers.matches(server));
+        let tools: Vec<&str> =
+            exposed.iter().filter(|(_, server)| is_there(server)).map(|(tool, _)| tool.as_str()).collect();
+        warnings.extend(idle_patterns(&format!("endpoints.{}.tools", endpoint.name), patterns, &tools));
     }
     warnings
 }

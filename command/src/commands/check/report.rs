@@ -80,6 +80,13 @@ fn summary(checked: &Checked) -> String {
     let all = count(&checked.settings);
     let total = checked.settings.servers.len();
     match &checked.states {
+        _ if !checked.access.problems.is_empty() => {
+            let count = match checked.access.problems.len() {
+                1 => "1 problem".to_owned(),
+                count => format!("{count} problems"),
+            };
+            format!("{all}: {count}, and nobody can be served")
+        }
         Some(states) => {
             let works = states.iter().filter(|state| state.is_ok()).count();
             format!("{all}: {works} of {total} {}", if works == 1 { "works" } else { "work" })

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tidegate_auth::keys::{KeyFile, KeyFileError};
-use tidegate_config::{Config, EndpointSettings};
+use tidegate_config::{AuthSettings, Config, EndpointSettings};
 
 use super::{DEFAULT_ENDPOINT, Place};
 use crate::commands::failure::Failure;
@@ -17,6 +17,8 @@ pub(super) struct KeysFile {
     pub(super) state_dir: Option<PathBuf>,
     /// The configuration, where it does not have this file.
     without: Option<PathBuf>,
+    /// What the configuration says about who may call.
+    auth: Option<AuthSettings>,
     /// The endpoints of the configuration, if there is one.
     endpoints: Option<Vec<EndpointSettings>>,
 }
@@ -52,6 +54,7 @@ impl KeysFile {
                 Some(settings) => settings.state_dir.clone(),
                 None => tidegate_config::usual_state_dir(),
             },
+            auth: settings.as_ref().and_then(|settings| settings.auth.clone()),
             endpoints: settings.map(|settings| settings.endpoints),
             path,
         })
@@ -89,10 +92,43 @@ impl KeysFile {
             _ => std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone()),
         };
         let path = toml_text(&path.display().to_string());
-        output::note(&format!(
-            "{file} does not name this file yet. For its keys to count, it needs these lines:\n\n[auth]\nkeys = {path}\n\n\
-             Then restart the gateway. From then on, everybody needs a key."
-        ));
+        output::note(&match &self.auth {
+            None => format!(
+                "{file} does not name this file yet. For its keys to count, it needs these lines:\n\n[auth]\nkeys = \
+                 {path}\n\nThen restart the gateway. From then on, everybody needs a key."
+            ),
+            Some(AuthSettings { keys: None, .. }) => format!(
+                "{file} does not name this file yet. For its keys to count, it needs this line below [auth]:\n\nkeys = \
+                 {path}"
+            ),
+            Some(AuthSettings { keys: Some(other), .. }) => format!(
+                "{file} has another file of keys, {}. For those of this file to count, it needs this line instead:\n\n\
+                 keys = {path}",
+                clean::line(&other.display().to_string())
+            ),
+        });
+    }
+
+    /// Says which scopes a key lacks that everybody needs.
+    pub(super) fn say_missing_scopes(&self, scopes: &[String]) {
+        let Some(settings) = self.auth.as_ref().map(|auth| &auth.scopes) else { return };
+        let mut granted: Vec<&str> = Vec::new();
+        let mut next: Vec<&str> = scopes.iter().map(String::as_str).collect();
+        while let Some(scope) = next.pop() {
+            if !granted.contains(&scope) {
+                granted.push(scope);
+                next.extend(settings.includes.get(scope).into_iter().flatten().map(String::as_str));
+            }
+        }
+        let lacks = |scope: &&String| !granted.contains(&scope.as_str());
+        let missing: Vec<&str> = settings.required.iter().filter(lacks).map(String::as_str).collect();
+        if !missing.is_empty() {
+            output::note(&format!(
+                "warning: [auth] asks everybody for scopes that this key does not have: {}. Until it has them, it is \
+                 refused everywhere.",
+                clean::line(&missing.join(" "))
+            ));
+        }
     }
 
     /// The error with the name that may be meant.

@@ -163,12 +163,15 @@ fn add(add: Add) -> Result<(), Failure> {
         endpoints: some(add.endpoints),
         expires_ms: add.expires.map(|time| after(now, time)),
     };
-    let end = new.expires_ms;
+    let (end, scopes) = (new.expires_ms, new.scopes.clone());
     let key = KeyFile::change(&place.path, |file| file.add(new, now))?;
     output::text(key.reveal())?;
     let name = clean::name(&add.name);
-    let until = end.map_or(String::new(), |end| format!(", good until {}", shown_time(end)));
-    output::note(&format!("Added a key for {name}{until} to {}. It is not shown again.", place.shown()));
+    let until = end.map_or(String::new(), |end| format!("It is good until {}. ", shown_time(end)));
+    output::note(&format!("Added a key for {name} to {}. {until}It is not shown again.", place.shown()));
+    if let Some(scopes) = scopes {
+        place.say_missing_scopes(&scopes);
+    }
     place.say_what_is_missing();
     Ok(())
 }

@@ -141,24 +141,28 @@ impl Banner<'_> {
         }
     }
 
-    /// What others can do or read, if they can.
     fn warning(&self) -> Option<String> {
-        let (address, listen) = (self.address, &self.settings.listen);
-        if address.ip().to_canonical().is_loopback() {
-            return None;
+        match self.address.ip().to_canonical().is_loopback() {
+            true => None,
+            false => exposure_warning(&self.address.to_string(), self.settings),
         }
-        let is_encrypted = listen.tls.is_some() || (!listen.trusted_proxies.is_empty() && !listen.insecure);
-        match &self.settings.auth {
-            None => Some(format!(
-                "listening on {address} without authentication: anyone who can reach this port can call every tool \
-                 and read everything that the servers can."
-            )),
-            Some(_) if !is_encrypted => Some(format!(
-                "listening on {address} without encryption: anyone on the way can read and use the keys and tokens of \
-                 callers."
-            )),
-            Some(_) => None,
-        }
+    }
+}
+
+/// What others can do or read at an address beyond this machine, if they can.
+pub(in crate::commands) fn exposure_warning(address: &str, settings: &Settings) -> Option<String> {
+    let listen = &settings.listen;
+    let is_encrypted = listen.tls.is_some() || (!listen.trusted_proxies.is_empty() && !listen.insecure);
+    match &settings.auth {
+        None => Some(format!(
+            "listening on {address} without authentication: anyone who can reach this port can call every tool \
+             and read everything that the servers can."
+        )),
+        Some(_) if !is_encrypted => Some(format!(
+            "listening on {address} without encryption: anyone on the way can read and use the keys and tokens of \
+             callers."
+        )),
+        Some(_) => None,
     }
 }
 

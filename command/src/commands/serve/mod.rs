@@ -3,7 +3,7 @@
 mod ancestry;
 mod announcer;
 pub(super) mod authentication;
-mod banner;
+pub(super) mod banner;
 mod bind;
 mod builtin_pages;
 mod default_address;

@@ -44,7 +44,7 @@ impl Resolver<'_> {
         };
         let cert = file("cert", tls.cert.as_ref(), "needs cert, the file of the certificate");
         let key = file("key", tls.key.as_ref(), "needs key, the file of the private key");
-        self.notes.extend(permissions::note(&key));
+        self.notes.extend(permissions::note_on_private_key(&key));
         Some(TlsSettings { cert, key })
     }
 }

@@ -1,7 +1,7 @@
 //! TLS for [`serve`](super::serve): the certificate, and what follows its files.
 
 mod accept;
-mod not_after;
+mod validity;
 
 use std::fmt;
 use std::fs::{self, File};
@@ -12,10 +12,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
+use rustls::client::verify_server_name;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{InconsistentKeys, ServerConfig};
 use tidegate_service::epoch_ms;
@@ -47,8 +48,8 @@ struct Current(ArcSwap<Loaded>);
 #[derive(Debug)]
 struct Loaded {
     certified: Arc<CertifiedKey>,
-    /// When it expires, in milliseconds since 1970, as far as that can be read.
-    expires_ms: Option<u64>,
+    /// From when and until when it is valid, in milliseconds since 1970, as far as that can be read.
+    validity_ms: Option<(u64, u64)>,
 }
 
 impl ResolvesServerCert for Current {
@@ -105,7 +106,24 @@ impl TlsCertificate {
 
     /// When the current one expires, in milliseconds since 1970, as far as that can be read.
     pub fn expires_ms(&self) -> Option<u64> {
-        self.current.0.load().expires_ms
+        self.current.0.load().validity_ms.map(|(_, end)| end)
+    }
+
+    /// From when on the current one is valid, in milliseconds since 1970, as far as that can be read.
+    pub fn begins_ms(&self) -> Option<u64> {
+        self.current.0.load().validity_ms.map(|(begin, _)| begin)
+    }
+
+    /// Whether the current one is for a host: a name, or an address, in brackets or not.
+    pub fn is_for(&self, host: &str) -> bool {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let current = self.current.0.load();
+        let parsed =
+            current.certified.end_entity_cert().ok().and_then(|cert| ParsedCertificate::try_from(cert).ok());
+        match (parsed, ServerName::try_from(host)) {
+            (Some(parsed), Ok(name)) => verify_server_name(&parsed, &name).is_ok(),
+            _ => false,
+        }
     }
 
     pub(super) fn acceptor(&self) -> TlsAcceptor {
@@ -172,7 +190,7 @@ fn read(cert: &Path, key: &Path) -> Result<Loaded, TlsError> {
     let Some(first) = chain.first() else {
         return Err(TlsError::NoCertificate { path: cert.to_owned() });
     };
-    let expires_ms = not_after::not_after_ms(first);
+    let validity_ms = validity::validity_ms(first);
     let path = || key.to_owned();
     let is_encrypted = || key_pem.windows(ENCRYPTED.len()).any(|part| part == ENCRYPTED);
     let private = PrivateKeyDer::from_pem_slice(&key_pem);
@@ -183,7 +201,7 @@ fn read(cert: &Path, key: &Path) -> Result<Loaded, TlsError> {
     let private = private.map_err(|_| TlsError::NoKey { path: path() })?;
     let certified = CertifiedKey::from_der(chain, private, &ring::default_provider());
     match certified {
-        Ok(certified) => Ok(Loaded { certified: Arc::new(certified), expires_ms }),
+        Ok(certified) => Ok(Loaded { certified: Arc::new(certified), validity_ms }),
         Err(rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => {
             Err(TlsError::Mismatch { cert: cert.to_owned(), key: path() })
         }
@@ -271,6 +289,16 @@ mod tests {
         let expired = load("expired.pem", "first.key").unwrap();
         assert_eq!(expired.expires_ms(), Some(1_609_459_200_000));
         assert!(expired.warned.load(Ordering::Relaxed));
+        assert_eq!(expired.begins_ms(), Some(1_577_836_800_000));
+    }
+
+    #[test]
+    fn it_is_known_whom_it_is_for() {
+        let first = load("first.pem", "first.key").unwrap();
+        assert!(first.is_for("localhost") && first.is_for("127.0.0.1"));
+        for other in ["mcp.example.com", "[::1]", "127.0.0.2", "", "not a name"] {
+            assert!(!first.is_for(other), "{other:?}");
+        }
     }
 
     #[test]

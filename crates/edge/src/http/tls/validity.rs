@@ -1,7 +1,8 @@
-//! When a certificate expires. Nothing else of it is read here, and nothing is decided by it: it is for a warning.
+//! When a certificate is valid. Nothing else of it is read here, and nothing is decided by it: it is for a warning.
 
-/// When a certificate (DER, RFC 5280) expires, in milliseconds since 1970; `None` if it is not written as it should be.
-pub(super) fn not_after_ms(certificate: &[u8]) -> Option<u64> {
+/// From when and until when a certificate (DER, RFC 5280) is valid, in milliseconds since 1970; `None` if it is not written as it
+/// should be.
+pub(super) fn validity_ms(certificate: &[u8]) -> Option<(u64, u64)> {
     let (certificate, _) = element(certificate, SEQUENCE)?;
     let (mut rest, _) = element(certificate, SEQUENCE)?;
     // The version is left out in the oldest ones.
@@ -13,8 +14,8 @@ pub(super) fn not_after_ms(certificate: &[u8]) -> Option<u64> {
         (_, rest) = element(rest, tag)?;
     }
     let (validity, _) = element(rest, SEQUENCE)?;
-    let (_, not_after) = time(validity)?;
-    time(not_after).map(|(ms, _)| ms)
+    let (not_before, rest) = time(validity)?;
+    time(rest).map(|(not_after, _)| (not_before, not_after))
 }
 
 const INTEGER: u8 = 0x02;
@@ -115,7 +116,7 @@ mod tests {
             &[0x30, 0x80],
             &[0x30, 0x02, 0x30, 0x00],
         ] {
-            assert_eq!(not_after_ms(bytes), None);
+            assert_eq!(validity_ms(bytes), None);
         }
     }
 }
