@@ -21,6 +21,7 @@ use crate::keys::{ApiKey, DEFAULT_ENDPOINT, KeyTable, KeyWatcher, LastUse, Loade
 use crate::refusal::Refusal;
 use crate::refusal_detail;
 use crate::refused_logins::RefusedLogins;
+use crate::reload_log;
 use crate::resource::{ProtectedResource, Resource};
 use crate::scope_gate::ScopeGateLayer;
 use crate::scopes::Scopes;
@@ -81,7 +82,7 @@ type OnRevoked = Arc<dyn Fn(&Principal) + Send + Sync>;
 pub(crate) struct State {
     /// The default endpoint first.
     pub(crate) resources: Vec<Arc<Resource>>,
-    issuers: Issuers,
+    pub(crate) issuers: Issuers,
     pub(crate) scopes: Arc<Scopes>,
 }
 
@@ -140,6 +141,13 @@ impl Authenticator {
         let _one = lock(&shared.reloading);
         let before = shared.state.load_full();
         let (state, keys) = prepare(settings, resources, &before.issuers)?;
+        for difference in reload_log::differences(&before, &state) {
+            tracing::info!("{difference}");
+        }
+        if settings.keys.is_some() != shared.keys.load().is_some() {
+            let are_accepted = if settings.keys.is_some() { "accepted" } else { "refused" };
+            tracing::info!("API keys are {are_accepted} now");
+        }
         let (issuers, scopes) = (state.issuers.clone(), state.scopes.clone());
         shared.scopes.store(scopes.clone());
         shared.state.store(Arc::new(state));
@@ -329,7 +337,19 @@ impl Shared {
             Source::Key(used) => !after.goes_on(&used.id, &before),
             Source::Token(_) => false,
         });
-        let lost = after.lost(&before, epoch_ms());
+        if after.is_empty() && !before.is_empty() && self.keys.load().is_some() {
+            tracing::warn!("the file of API keys has no keys any more: all that were in it are refused");
+        }
+        let now_ms = epoch_ms();
+        for (principal, id) in after.replaced(&before, now_ms) {
+            tracing::info!(
+                subject = principal.subject.as_deref(),
+                tenant = principal.tenant.as_deref(),
+                id = &*id,
+                "another API key took the place of this one; what was open with it has ended"
+            );
+        }
+        let lost = after.lost(&before, now_ms);
         let tell = lock(&self.on_revoked).clone();
         for principal in &lost {
             tracing::info!(
@@ -348,8 +368,10 @@ impl Shared {
         match looked {
             Loaded::Same => {}
             Loaded::Changed(keys) => {
-                let table = KeyTable::after(&keys, self.keys.load().as_deref());
-                tracing::info!(keys = keys.len(), "the file of API keys has changed");
+                let before = self.keys.load_full();
+                let table = KeyTable::after(&keys, before.as_deref());
+                let (added, revoked) = before.map_or((table.len(), 0), |before| table.compared(&before));
+                tracing::info!(keys = keys.len(), added, revoked, "the file of API keys has changed");
                 self.replace_keys(Some(table));
             }
             Loaded::Broken(error) => {

@@ -126,6 +126,15 @@ impl Issuers {
         names
     }
 
+    /// Whether others have the same under a name.
+    pub(crate) fn has_same(&self, others: &Issuers, name: &str) -> bool {
+        let of = |all: &Issuers| -> Vec<Arc<Issuer>> {
+            all.0.iter().filter(|one| *one.name == *name).cloned().collect()
+        };
+        let (ours, theirs) = (of(self), of(others));
+        ours.len() == theirs.len() && ours.iter().zip(&theirs).all(|(one, other)| Arc::ptr_eq(one, other))
+    }
+
     pub(crate) fn has(&self, issuer: &Arc<Issuer>) -> bool {
         self.0.iter().any(|one| Arc::ptr_eq(one, issuer))
     }

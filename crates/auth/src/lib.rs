@@ -20,6 +20,7 @@ mod metadata;
 mod refusal;
 mod refusal_detail;
 mod refused_logins;
+mod reload_log;
 mod resource;
 mod scope_gate;
 mod scopes;

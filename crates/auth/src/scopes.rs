@@ -52,6 +52,11 @@ impl Scopes {
         !self.tools.is_empty()
     }
 
+    /// Whether tools need the same, and scopes include the same.
+    pub(crate) fn is_same_for_tools(&self, other: &Scopes) -> bool {
+        self.tools == other.tools && self.includes == other.includes
+    }
+
     /// All scopes that a call of a tool needs, if the claims lack any of them.
     pub(crate) fn missing_for(&self, tool: &str, claims: &Claims) -> Option<Vec<Arc<str>>> {
         let of_tool =

@@ -135,6 +135,27 @@ impl KeyTable {
         lost
     }
 
+    /// The keys that are not good any more though their holder has another one: a rotation without grace.
+    pub(crate) fn replaced(&self, before: &KeyTable, now_ms: u64) -> Vec<(Principal, Arc<str>)> {
+        let gone = before.entries.values().filter(|entry| self.has_lost(entry));
+        let principal = |entry: &Entry| entry.verified.identity.principal.clone();
+        gone.map(|entry| (principal(entry), entry.key.id.clone()))
+            .filter(|(principal, _)| self.has(principal, now_ms))
+            .collect()
+    }
+
+    /// How many keys came and how many went since another table.
+    pub(crate) fn compared(&self, before: &KeyTable) -> (usize, usize) {
+        let added = self.entries.values().filter(|entry| before.has_lost(entry)).count();
+        (added, before.entries.values().filter(|entry| self.has_lost(entry)).count())
+    }
+
+    /// Whether a key of another table that nobody has revoked there is not in this one, or revoked.
+    fn has_lost(&self, entry: &Entry) -> bool {
+        let here = KeyId::try_from(entry.key.id.as_bytes()).ok().and_then(|id| self.entries.get(&id));
+        entry.key.revoked_ms.is_none() && here.is_none_or(|here| here.key.revoked_ms.is_some())
+    }
+
     /// The ids of those that end by themselves in a span of time, its end included.
     pub(crate) fn expired_between(&self, after_ms: u64, until_ms: u64) -> Vec<Arc<str>> {
         let is_due = |end: &u64| *end > after_ms && *end <= until_ms;
@@ -278,6 +299,13 @@ mod tests {
         // Bob is still somebody: he has another key.
         let lost = after.lost(&before, 2000);
         assert_eq!(lost, [Principal::subject("ann").issued_by(KEYS_ISSUER)]);
+        assert_eq!(
+            after.replaced(&before, 2000),
+            [(Principal::subject("bob").issued_by(KEYS_ISSUER), ids[1].clone())]
+        );
+        assert_eq!(after.compared(&before), (2, 2));
+        assert_eq!(after.compared(&after), (0, 0));
+        assert_eq!(KeyTable::new(&[]).compared(&before), (0, 3));
         assert_eq!(after.expired_between(6999, 7000), [ids[2].clone()]);
         assert_eq!(after.expired_between(7000, 8000), []);
     }

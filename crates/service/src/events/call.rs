@@ -1,6 +1,7 @@
 //! The record of a call: what it was, for whom, and how it ended.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tidegate_protocol::{Json, Method, Object, Revision, Symbol, meta};
@@ -29,6 +30,8 @@ pub struct CallEnded<'a> {
     pub revision: Revision,
     /// Who called.
     pub principal: &'a Principal,
+    /// The endpoint that was called; `None` for the default one.
+    pub endpoint: Option<&'a str>,
     // Read only for recorders that ask: most calls are counted and nothing else.
     current: &'a Current,
     client_info: Option<&'a Json>,
@@ -139,6 +142,7 @@ struct Observed {
     started: Instant,
     revision: Revision,
     principal: Principal,
+    endpoint: Option<Arc<str>>,
     client_info: Option<Json>,
 }
 
@@ -150,6 +154,7 @@ impl Observing {
                 started: Instant::now(),
                 revision: context.revision,
                 principal: context.principal.clone(),
+                endpoint: context.endpoint.clone(),
                 client_info: context.client_info.clone(),
             }
         }))
@@ -172,6 +177,7 @@ impl Observing {
             duration: observed.started.elapsed(),
             revision: observed.revision,
             principal: &observed.principal,
+            endpoint: observed.endpoint.as_deref(),
             current,
             client_info: observed.client_info.as_ref(),
             reply,

@@ -91,7 +91,7 @@ mod tests {
 
     /// The calls with a certain tool that have ended.
     #[derive(Default)]
-    struct Ended(&'static str, Mutex<Vec<(Outcome, Option<String>)>>);
+    struct Ended(&'static str, Mutex<Vec<(Outcome, Option<String>, Option<String>)>>);
 
     impl Recorder for Ended {
         fn wants(&self, kind: Kind) -> bool {
@@ -102,7 +102,8 @@ mod tests {
             if let Event::CallEnded(call) = event
                 && call.name().as_deref() == Some(self.0)
             {
-                self.1.lock().unwrap().push((call.outcome, call.server.map(str::to_owned)));
+                let [server, endpoint] = [call.server, call.endpoint].map(|name| name.map(str::to_owned));
+                self.1.lock().unwrap().push((call.outcome, server, endpoint));
             }
         }
     }
@@ -143,17 +144,19 @@ mod tests {
         for _ in 0..3 {
             door.call(call("recorded")).await.unwrap();
         }
-        let never = tokio::time::timeout(std::time::Duration::from_millis(1), door.call(call("recorded")));
+        let mut elsewhere = call("recorded");
+        elsewhere.context.endpoint = Some("research".into());
+        let never = tokio::time::timeout(std::time::Duration::from_millis(1), door.call(elsewhere));
         assert!(never.await.is_err());
         events::remove(&recorder);
         let server = || Some("tide".to_owned());
         assert_eq!(
             *ended.1.lock().unwrap(),
             [
-                (Outcome::Done, server()),
-                (Outcome::ToolError, server()),
-                (Outcome::Failed(Symbol::Timeout), server()),
-                (Outcome::Cancelled, server()),
+                (Outcome::Done, server(), None),
+                (Outcome::ToolError, server(), None),
+                (Outcome::Failed(Symbol::Timeout), server(), None),
+                (Outcome::Cancelled, server(), Some("research".to_owned())),
             ]
         );
     }
