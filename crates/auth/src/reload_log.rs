@@ -64,8 +64,8 @@ mod tests {
             audience: Vec::new(),
             claims: ClaimSettings::default(),
         };
-        let mut settings = AuthSettings::default();
-        settings.introspection = issuers.iter().map(opaque).collect();
+        let introspection = issuers.iter().map(opaque).collect();
+        let mut settings = AuthSettings { introspection, ..AuthSettings::default() };
         settings.scopes.required = scopes.iter().map(|scope| scope.to_string()).collect();
         let issuers = Issuers::start(&settings, &before.map(|one| one.issuers.clone()).unwrap_or_default());
         let (issuers, scopes) = (issuers.unwrap(), Arc::new(Scopes::new(&settings.scopes)));

@@ -89,9 +89,12 @@ mod tests {
     use crate::Context as CallContext;
     use crate::events::{self, Event, Kind, Outcome, Recorder};
 
+    /// How a call ended, at which server and endpoint.
+    type End = (Outcome, Option<String>, Option<String>);
+
     /// The calls with a certain tool that have ended.
     #[derive(Default)]
-    struct Ended(&'static str, Mutex<Vec<(Outcome, Option<String>, Option<String>)>>);
+    struct Ended(&'static str, Mutex<Vec<End>>);
 
     impl Recorder for Ended {
         fn wants(&self, kind: Kind) -> bool {
