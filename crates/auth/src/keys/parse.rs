@@ -165,7 +165,7 @@ impl<'a> Entry<'a> {
             _ => None,
         };
         if time.is_none() {
-            self.mistake(&format!("{field} must be a time like 2026-07-28T12:00:00Z"));
+            self.mistake(&format!("{field} must be a time like 2027-01-31T12:00:00Z"));
         }
         time
     }
