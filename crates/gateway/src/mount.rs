@@ -121,6 +121,9 @@ impl Mount {
         Current::sent_to(&self.label);
         let _running = self.begin();
         let Ok(reply) = self.door.answer(call).await;
+        if events::is_wanted(events::Kind::CallEnded) {
+            Current::spoke(self.facts.load().as_ref().map(|facts| facts.revision));
+        }
         reply
     }
 

@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
-use tidegate_protocol::{Json, Method};
+use tidegate_protocol::{Json, Method, Revision};
 use tracing::Instrument;
 use tracing::instrument::Instrumented;
 
 use crate::call::Call;
 use crate::correlation::CorrelationId;
+use crate::decision::Decision;
 
 static SPANS: AtomicBool = AtomicBool::new(true);
 
@@ -38,12 +39,23 @@ pub struct Current {
     name: Option<Json>,
     /// The server that it was sent to.
     server: Option<Arc<str>>,
+    /// The revision that this server speaks, once that is known.
+    server_revision: Option<Revision>,
+    /// What a policy said to it.
+    decision: Option<Arc<Decision>>,
 }
 
 impl Current {
     pub(crate) fn of(call: &Call) -> Current {
         let name = call.method.name_param().and_then(|param| call.params.json(param));
-        Current { correlation: call.context.correlation, method: call.method.clone(), name, server: None }
+        Current {
+            correlation: call.context.correlation,
+            method: call.method.clone(),
+            name,
+            server: None,
+            server_revision: None,
+            decision: None,
+        }
     }
 
     /// Lets `look` see the call that this thread is working on, if there is one.
@@ -63,11 +75,25 @@ impl Current {
     }
 
     fn note_server(server: Option<&Arc<str>>) {
+        Current::note(|current| current.server = server.cloned());
+    }
+
+    /// Notes which revision the server of the current call speaks, for its record.
+    pub fn spoke(revision: Option<Revision>) {
+        Current::note(|current| current.server_revision = revision);
+    }
+
+    /// Notes what a policy said to the current call, for its record.
+    pub fn decided(decision: &Arc<Decision>) {
+        Current::note(|current| current.decision = Some(decision.clone()));
+    }
+
+    fn note(note: impl FnOnce(&mut Current)) {
         let _ = CURRENT.try_with(|current| {
             if let Ok(mut current) = current.try_borrow_mut()
                 && let Some(current) = &mut *current
             {
-                current.server = server.cloned();
+                note(current);
             }
         });
     }
@@ -90,6 +116,16 @@ impl Current {
     /// The server that the call was sent to.
     pub fn server(&self) -> Option<&str> {
         self.server.as_deref()
+    }
+
+    /// The revision that this server speaks.
+    pub fn server_revision(&self) -> Option<Revision> {
+        self.server_revision
+    }
+
+    /// What a policy said to the call; `None` if none was asked.
+    pub fn decision(&self) -> Option<&Arc<Decision>> {
+        self.decision.as_ref()
     }
 
     /// A future that goes on with the current call elsewhere, such as in a task of its own.

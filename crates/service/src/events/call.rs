@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidegate_protocol::{Json, Method, Object, Revision, Symbol, meta};
+use tidegate_protocol::{Json, Method, Object, Params, Revision, Symbol, meta};
 
 use super::{Event, Kind};
 use crate::call::Call;
 use crate::correlation::CorrelationId;
 use crate::current::{Current, cut};
-use crate::principal::Principal;
+use crate::decision::Decision;
+use crate::principal::{Claims, Principal};
 use crate::reply::Reply;
 
 /// A call has ended. There is exactly one of these for each call that came in.
@@ -32,6 +33,10 @@ pub struct CallEnded<'a> {
     pub principal: &'a Principal,
     /// The endpoint that was called; `None` for the default one.
     pub endpoint: Option<&'a str>,
+    /// What else is known of who called; `None` when nobody was authenticated.
+    pub claims: Option<&'a Claims>,
+    /// With which parameters, as the caller wrote them.
+    pub params: &'a Params,
     // Read only for recorders that ask: most calls are counted and nothing else.
     current: &'a Current,
     client_info: Option<&'a Json>,
@@ -42,6 +47,16 @@ impl CallEnded<'_> {
     /// The tool, prompt or resource, as the caller named it.
     pub fn name(&self) -> Option<Cow<'_, str>> {
         self.current.name()
+    }
+
+    /// The revision that the server speaks which it was sent to, once that is known.
+    pub fn server_revision(&self) -> Option<Revision> {
+        self.current.server_revision()
+    }
+
+    /// What a policy said to it; `None` if none was asked.
+    pub fn decision(&self) -> Option<&Decision> {
+        self.current.decision().map(|decision| &**decision)
     }
 
     /// What failed, if something did and that is known: the symbol of the error, or of a tool's failure.
@@ -142,7 +157,9 @@ struct Observed {
     started: Instant,
     revision: Revision,
     principal: Principal,
+    claims: Option<Arc<Claims>>,
     endpoint: Option<Arc<str>>,
+    params: Params,
     client_info: Option<Json>,
 }
 
@@ -154,7 +171,9 @@ impl Observing {
                 started: Instant::now(),
                 revision: context.revision,
                 principal: context.principal.clone(),
+                claims: context.claims.clone(),
                 endpoint: context.endpoint.clone(),
+                params: call.params.clone(),
                 client_info: context.client_info.clone(),
             }
         }))
@@ -178,6 +197,8 @@ impl Observing {
             revision: observed.revision,
             principal: &observed.principal,
             endpoint: observed.endpoint.as_deref(),
+            claims: observed.claims.as_deref(),
+            params: &observed.params,
             current,
             client_info: observed.client_info.as_ref(),
             reply,
