@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tidegate_service::secrets::Secret;
 
-use crate::patterns::Patterns;
+use tidegate_policy::Patterns;
 
 /// How callers are authenticated. Where there is one, nobody is served who is not.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -99,7 +99,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::patterns::Patterns;
+    use tidegate_policy::Patterns;
 
     fn server() -> ServerSettings {
         let target = Target::parse("TOKEN=hush npx server --flag").unwrap();

@@ -1,7 +1,7 @@
 //! [`EndpointSettings`]: an endpoint with a selection of what all servers offer.
 
-use crate::patterns::Patterns;
 use crate::settings::ToolMode;
+use tidegate_policy::Patterns;
 
 /// One endpoint beside the default one. What it does not select is not there for those who use it.
 #[derive(Debug, Clone, PartialEq)]

@@ -26,7 +26,6 @@ pub mod import;
 mod listen;
 mod missing_reference;
 mod names;
-mod patterns;
 mod permissions;
 mod plain_secrets;
 mod read_file;
@@ -58,11 +57,11 @@ pub use error::{ConfigError, Problem};
 pub use exposure::{ExposureError, check_exposure};
 pub use listen::{ListenAddress, check_host, check_origin};
 pub use names::{check_endpoint as check_endpoint_name, check_scope, check_server as check_server_name};
-pub use patterns::{PatternError, Patterns};
 pub use resolve::usual_state_dir;
 pub use schema::schema;
 pub use settings::{
     CallSettings, LONGEST_NAMES, ListenSettings, NameStyle, PinMode, ROOMY_NAMES, SchemaStyle,
     ServerSettings, Settings, Source, ToolMode, ToolOverride, ToolSettings,
 };
+pub use tidegate_policy::{PatternError, Patterns};
 pub use watch::Watcher;

@@ -9,11 +9,11 @@ use crate::disabled::DisabledServer;
 use crate::dotenv::Dotenv;
 use crate::error::ConfigError;
 use crate::missing_reference::{Missing, MissingReference};
-use crate::patterns::Patterns;
 use crate::resolve::usual_state_dir;
 use crate::secrets::folder;
 use crate::settings::{ServerSettings, Settings, Source, ToolSettings};
 use crate::{names, permissions, server_summary};
+use tidegate_policy::Patterns;
 
 /// What the file means, and the other files that it depends on.
 ///

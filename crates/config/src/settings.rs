@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidegate_builtin::BuiltinSettings;
@@ -14,7 +15,7 @@ use tidegate_protocol::seal::Key;
 use crate::auth_settings::{AuthSettings, TlsSettings};
 use crate::disabled::DisabledServer;
 use crate::endpoint_settings::EndpointSettings;
-use crate::patterns::Patterns;
+use tidegate_policy::{Patterns, Policy};
 
 /// What a configuration means.
 ///
@@ -29,6 +30,8 @@ pub struct Settings {
     pub listen: ListenSettings,
     /// Who may call; `None` for everybody on this machine, as one user.
     pub auth: Option<AuthSettings>,
+    /// Who may do what; `None` if everybody may do everything.
+    pub policy: Option<Arc<Policy>>,
     /// Endpoints with a selection of what is offered, beside the one that has everything.
     pub endpoints: Vec<EndpointSettings>,
     /// How much calls may take, whichever server they are for.
@@ -296,6 +299,7 @@ impl Default for Settings {
             tools: ToolSettings::default(),
             listen: ListenSettings::default(),
             auth: None,
+            policy: None,
             endpoints: Vec::new(),
             calls: CallSettings::default(),
             errors: Profile::Strict,

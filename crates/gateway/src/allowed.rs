@@ -6,8 +6,8 @@ use tidegate_config::PinMode;
 use tidegate_protocol::{Error, Json, Method};
 use tidegate_service::{Call, unknown_tool};
 
-use crate::router::Router;
-use crate::view::OfferKind;
+use crate::router::{Router, refused};
+use crate::view::{Offer, OfferKind, Permit};
 
 /// Whether the caller of `call`, a call of a tool or for a resource by the names of `server`, could make it through the gateway.
 pub(crate) fn check(router: &Router, server: &str, call: &Call) -> Result<(), Error> {
@@ -33,8 +33,12 @@ pub(crate) fn check(router: &Router, server: &str, call: &Call) -> Result<(), Er
                 None if state.tools.pin == PinMode::Off => format!("{}{own}", mount.settings.prefix).into(),
                 None => return unknown(),
             };
-            if !router.views.sees(&state, &call.context, OfferKind::Tool, &name, server) {
-                return unknown();
+            let offer = Offer { kind: OfferKind::Tool, name: &name, server };
+            let arguments = || call.params.json("arguments");
+            match router.views.permit(&state, &call.context, &offer, None, arguments) {
+                Permit::Granted => {}
+                Permit::Refused => return Err(refused(&offer)),
+                Permit::Unknown => return unknown(),
             }
             let mut call = call.clone();
             call.params = call.params.with("name", &Json::string(&name));

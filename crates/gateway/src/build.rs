@@ -8,9 +8,10 @@ use std::sync::{Arc, PoisonError};
 use futures_util::future::join_all;
 use tidegate_client::{AppError, Audience, Instances};
 use tidegate_config::{DisabledServer, Settings, ToolSettings, check_server_name};
+use tidegate_policy::{Caller, Policy};
 use tidegate_protocol::{Object, Profile};
 use tidegate_service::events::{self, Event, ServerLeft};
-use tidegate_service::{Context, Notice};
+use tidegate_service::{Context, ContextParts, Notice};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -42,6 +43,8 @@ pub(crate) struct State {
     pub(crate) tools: ToolSettings,
     /// What there is at which endpoint.
     pub(crate) endpoints: Arc<Endpoints>,
+    /// Who may do what; none if everybody may do everything.
+    pub(crate) policy: Option<Arc<Policy>>,
     /// Whether everybody is authenticated.
     pub(crate) is_authenticated: bool,
     /// The servers of the configuration that are not used.
@@ -60,11 +63,26 @@ impl State {
             views: ViewCache::default(),
             tools: settings.tools.clone(),
             endpoints,
+            policy: in_force(settings),
             is_authenticated: settings.auth.is_some(),
             disabled: settings.disabled.clone(),
             errors: settings.errors,
         }
     }
+
+    /// Who makes a call, as far as the policy is concerned. Where everybody is authenticated, nobody is let through of whom
+    /// nothing is known.
+    pub(crate) fn caller<'a>(&self, policy: &Policy, context: &'a ContextParts) -> Caller<'a> {
+        match self.is_authenticated && context.claims.is_none() {
+            true => policy.unknown_caller(context),
+            false => policy.caller(context),
+        }
+    }
+}
+
+/// The policy, if it asks anybody anything.
+fn in_force(settings: &Settings) -> Option<Arc<Policy>> {
+    settings.policy.clone().filter(|policy| !policy.is_open())
 }
 
 /// What changing the state needs.
@@ -111,9 +129,7 @@ impl Router {
             let heard = move |audience: &Audience, params: &Object| {
                 let Some(gateway) = gateway.upgrade() else { return false };
                 let state = gateway.state.load();
-                let is_there = |context: &Context| {
-                    state.endpoints.of(context).is_none_or(|endpoint| endpoint.has_all_of(&name))
-                };
+                let is_there = |context: &Context| gateway.views.has_all_of(&state, context, &name);
                 gateway
                     .subscribers
                     .tell_log(params, |context| audience.includes(context) && is_there(context))
@@ -301,6 +317,9 @@ impl Router {
             same if same == *before.endpoints => before.endpoints.clone(),
             other => Arc::new(other),
         };
+        let policy = in_force(&building.settings);
+        let spec = |policy: &Option<Arc<Policy>>| policy.as_ref().map(|policy| policy.spec().clone());
+        let is_same_policy = spec(&before.policy) == spec(&policy);
         let snapshot = Snapshot::new(&sources, &building.settings, &endpoints, &building.pins);
         drop(sources);
         let said: HashSet<&Report> = before.snapshot.reports.iter().collect();
@@ -318,7 +337,8 @@ impl Router {
             earlier.push_front(before.clone());
             earlier.truncate(KEPT);
             // What an endpoint no longer has, no cursor shows.
-            if !Arc::ptr_eq(&before.endpoints, &endpoints) {
+            // Nor what somebody may no longer use.
+            if !Arc::ptr_eq(&before.endpoints, &endpoints) || !is_same_policy {
                 earlier.clear();
             }
         }
@@ -326,8 +346,17 @@ impl Router {
         let disabled = building.settings.disabled.clone();
         let views = ViewCache::default();
         let is_authenticated = building.settings.auth.is_some();
-        let now =
-            Arc::new(State { mounts, snapshot, views, tools, endpoints, is_authenticated, disabled, errors });
+        let now = Arc::new(State {
+            mounts,
+            snapshot,
+            views,
+            tools,
+            endpoints,
+            policy,
+            is_authenticated,
+            disabled,
+            errors,
+        });
         self.state.store(now.clone());
         let mut notices: Vec<Notice> = different.into_iter().map(Kind::notice).collect();
         notices.dedup();

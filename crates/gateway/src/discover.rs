@@ -39,7 +39,8 @@ pub(crate) async fn answer(router: &Arc<Router>, call: &Call) -> Result<Reply, E
     w.json(
         "capabilities",
         &capabilities(
-            (&state, endpoint),
+            &state,
+            &|server| router.views.has_all_of(&state, &call.context, server),
             &mounts,
             &tool_capability(router, &state, call),
             revision,
@@ -82,7 +83,8 @@ fn servers(mounts: &[Arc<Mount>], tools: impl Fn(&Arc<Mount>) -> Option<usize>) 
 /// of their extensions is passed on as it came; of one that several have, what the first says. An extension whose calls
 /// could go to any of several servers is not declared.
 fn capabilities(
-    (state, endpoint): (&State, Option<&Endpoint>),
+    state: &State,
+    has_all_of: &dyn Fn(&str) -> bool,
     mounts: &[Arc<Mount>],
     tools: &Json,
     revision: Revision,
@@ -109,7 +111,7 @@ fn capabilities(
     }
     for (name, mut settings) in joined {
         match (Extension::named(&name), &state.mounts[..]) {
-            (_, [only]) if endpoint.is_none_or(|endpoint| endpoint.has_all_of(only.name())) => {
+            (_, [only]) if has_all_of(only.name()) => {
                 _ = extensions.insert(name, settings.swap_remove(0));
             }
             (Some(known), _) => _ = extensions.insert(name, known.joined(&settings)),

@@ -267,6 +267,10 @@ pub(crate) fn named_server(views: &Views, state: &State, call: &Call) -> Result<
     let Some(name) = call.params.meta().and_then(|meta| meta.text(SERVER)) else {
         return Ok(None);
     };
+    // For whoever looks for what is wrong. Where there are many users, servers are none of their business.
+    if state.is_authenticated {
+        return Err(Error::invalid_params(format_args!("_meta[{SERVER:?}] is not available here")));
+    }
     let known = views.seen_servers(state, &call.context);
     let found = known.into_iter().find(|mount| *mount.name() == *name);
     let nobody = || Error::invalid_params(format_args!("no server is named {name:?}"));

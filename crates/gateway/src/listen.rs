@@ -101,7 +101,8 @@ pub(crate) struct ListChanges<'a> {
     views: &'a Views,
     before: &'a State,
     now: &'a State,
-    known: HashMap<CacheKey, Vec<Notice>>,
+    /// By the view before, and the one now.
+    known: HashMap<[Option<CacheKey>; 2], Vec<Notice>>,
 }
 
 impl<'a> ListChanges<'a> {
@@ -111,8 +112,11 @@ impl<'a> ListChanges<'a> {
 
     /// What a caller is told; `None` if that is what everybody is told.
     fn of(&mut self, context: &Context) -> Option<&[Notice]> {
-        let key = self.views.key(context)?;
-        let notices = self.known.entry(key).or_insert_with(|| {
+        let keys = [self.before, self.now].map(|state| self.views.key(state, context));
+        if keys == [None, None] {
+            return None;
+        }
+        let notices = self.known.entry(keys).or_insert_with(|| {
             let changed = self.views.changed(self.before, self.now, context);
             let mut notices: Vec<Notice> = changed.into_iter().map(Kind::notice).collect();
             notices.dedup();
@@ -301,8 +305,11 @@ impl Follower {
         let endpoint = state.endpoints.of(&self.context);
         match notice {
             Notice::ResourceUpdated(uri) => router.views.may_read(&state, &self.context, uri, &self.mount),
-            Notice::ResourcesChanged => endpoint.is_none_or(|endpoint| endpoint.has_resources_of(server)),
-            _ => endpoint.is_none_or(|endpoint| endpoint.has_server(server)),
+            Notice::ResourcesChanged => {
+                endpoint.is_none_or(|endpoint| endpoint.has_resources_of(server))
+                    && router.views.knows_server(&state, &self.context, server)
+            }
+            _ => router.views.knows_server(&state, &self.context, server),
         }
     }
 }

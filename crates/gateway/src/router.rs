@@ -1,5 +1,6 @@
 //! Routing: which server a call belongs to, and what has to be changed about it on the way there and back.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
@@ -19,8 +20,8 @@ use crate::kind::Kind;
 use crate::link_owners::{LinkOwners, Recipient};
 use crate::listen::{self, Subscribers};
 use crate::mount::Mount;
-use crate::snapshot::Table;
-use crate::view::{OfferKind, Views};
+use crate::snapshot::{Row, Table};
+use crate::view::{Offer, OfferKind, Permit, Views};
 use crate::{
     batch, complete, discover, extensions, links, list_request, merged_list, questions, request_state,
     search, tasks, unlisted,
@@ -95,7 +96,7 @@ impl Router {
 
     /// Calls a tool.
     async fn tool(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
-        let route = match self.known_tool(&call)? {
+        let route = match self.permitted_tool(&call)? {
             Some(route) => route,
             None if search::is_own_tool(self, &call) => {
                 return Box::pin(search::own_tool(self, call)).await;
@@ -106,7 +107,7 @@ impl Router {
                 }
                 Box::pin(self.all_settled()).await;
                 Box::pin(self.look_again(Kind::Tools)).await;
-                match self.known_tool(&call)? {
+                match self.permitted_tool(&call)? {
                     Some(route) => route,
                     // A server that was just starting may have it.
                     None => {
@@ -119,45 +120,66 @@ impl Router {
         self.send(route, "name", call).await
     }
 
-    /// The server of a tool that is in the table.
+    /// The server of a tool that is in the table, if the call may be made. What the caller does not see is not there.
+    fn permitted_tool(&self, call: &Call) -> Result<Option<Route>, Error> {
+        let state = self.state.load();
+        let name = tool_name(call)?;
+        let Some(row) = state.snapshot.tools.get(&name) else { return Ok(None) };
+        let offer = Offer { kind: OfferKind::Tool, name: &name, server: state.mounts[row.server].name() };
+        let arguments = || call.params.json("arguments");
+        match self.views.permit(&state, &call.context, &offer, Some(&row.rules), arguments) {
+            Permit::Granted => row.route(&state, &name).map(Some),
+            Permit::Unknown => Ok(None),
+            Permit::Refused => Err(row.withheld.clone().unwrap_or_else(|| refused(&offer))),
+        }
+    }
+
+    /// The server of a tool that is in the table, if the caller sees it. Whether the call may be made is another question.
     pub(crate) fn known_tool(&self, call: &Call) -> Result<Option<Route>, Error> {
         let state = self.state.load();
-        let name =
-            call.params.str("name").ok_or_else(|| Error::invalid_params("\"name\" must be a string"))?;
+        let name = tool_name(call)?;
         let Some(row) = state.snapshot.tools.get(&name) else { return Ok(None) };
         if !self.views.sees(&state, &call.context, OfferKind::Tool, &name, state.mounts[row.server].name()) {
             return Ok(None);
         }
-        if let Some(why) = &row.withheld {
-            return Err(why.clone());
-        }
-        let own = (row.own != *name).then(|| row.own.clone());
-        Ok(Some(Route { mount: state.mounts[row.server].clone(), own }))
+        row.route(&state, &name).map(Some)
     }
 
     async fn prompt(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
-        let route = match self.known_prompt(&call.params, &call.context)? {
+        let route = match self.permitted_prompt(&call)? {
             Some(route) => route,
             None => {
                 Box::pin(self.look_again(Kind::Prompts)).await;
                 let unknown = || self.unknown(Kind::Prompts, &call.params, &call.context);
-                self.known_prompt(&call.params, &call.context)?.ok_or_else(unknown)?
+                self.permitted_prompt(&call)?.ok_or_else(unknown)?
             }
         };
         self.send(route, "name", call).await
     }
 
+    /// The server of a prompt, if it may be got. What the caller does not see is not there.
+    fn permitted_prompt(&self, call: &Call) -> Result<Option<Route>, Error> {
+        let state = self.state.load();
+        let name = prompt_name(&call.params)?;
+        let Some(row) = state.snapshot.prompts.get(&name) else { return Ok(None) };
+        let offer = Offer { kind: OfferKind::Prompt, name: &name, server: state.mounts[row.server].name() };
+        let arguments = || call.params.json("arguments");
+        match self.views.permit(&state, &call.context, &offer, Some(&row.rules), arguments) {
+            Permit::Granted => row.route(&state, &name).map(Some),
+            Permit::Unknown => Ok(None),
+            Permit::Refused => Err(refused(&offer)),
+        }
+    }
+
+    /// The server of a prompt that the caller sees.
     pub(crate) fn known_prompt(&self, params: &Object, context: &Context) -> Result<Option<Route>, Error> {
         let state = self.state.load();
-        let name = params.str("name").ok_or_else(|| Error::invalid_params("\"name\" must be a string"))?;
+        let name = prompt_name(params)?;
         let row = state.snapshot.prompts.get(&name);
         let row = row.filter(|row| {
             self.views.sees(&state, context, OfferKind::Prompt, &name, state.mounts[row.server].name())
         });
-        Ok(row.map(|row| Route {
-            mount: state.mounts[row.server].clone(),
-            own: (row.own != *name).then(|| row.own.clone()),
-        }))
+        row.map(|row| row.route(&state, &name)).transpose()
     }
 
     async fn resource(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
@@ -239,15 +261,15 @@ impl Router {
         }
         let state = self.state.load_full();
         if call.method == Method::RootsChanged {
-            let endpoint = state.endpoints.of(&call.context);
-            let is_there = |mount: &&Arc<Mount>| endpoint.is_none_or(|one| one.has_server(mount.name()));
-            for mount in state.mounts.iter().filter(is_there) {
+            for mount in self.views.seen_servers(&state, &call.context) {
                 mount.call(call.clone()).await;
             }
             return Ok(Reply::Complete(Json::empty_object()));
         }
+        // Who sees a method may use it: it has no arguments that a policy knows.
         let is_there = |mount: &Mount| {
-            self.views.sees(&state, &call.context, OfferKind::Method, call.method.as_str(), mount.name())
+            let offer = Offer { kind: OfferKind::Method, name: call.method.as_str(), server: mount.name() };
+            self.views.permit(&state, &call.context, &offer, None, || None) == Permit::Granted
         };
         let mount = match (extensions::named_server(&self.views, &state, &call)?, &state.mounts[..]) {
             (Some(named), _) => named,
@@ -297,7 +319,10 @@ impl Router {
                 let input = request_state::sealed(self, &method, &params, &recipient, input)?;
                 Reply::InputRequired(questions::naming(mount.name(), input))
             }
-            Reply::Task(task) => Reply::Task(tasks::sealed(self, &mount, &recipient, &task)),
+            Reply::Task(task) => {
+                let tool = params.str("name").filter(|_| method == Method::ToolsCall);
+                Reply::Task(tasks::sealed(self, &mount, &recipient, tool.as_deref(), &task))
+            }
             reply => reply,
         })
     }
@@ -350,11 +375,11 @@ impl Router {
             }
             _ => unknown_prompt(&name, callable(&state.snapshot.prompts).iter().map(String::as_str)),
         };
-        let endpoint = state.endpoints.of(context);
+        let restriction = self.views.restriction(&state, context);
         let silent: Vec<_> = state
             .mounts
             .iter()
-            .filter(|mount| endpoint.is_none_or(|endpoint| endpoint.may_name(mount.name(), kind)))
+            .filter(|mount| restriction.as_ref().is_none_or(|one| one.may_name(mount.name(), kind)))
             .filter(|mount| mount.catalog().part(kind).is_none())
             .map(|mount| match mount.is_down() {
                 true => mount.down_in_words(),
@@ -385,6 +410,41 @@ impl Router {
             .map(|front| (*front).clone())
             .ok_or_else(|| Error::new(Symbol::Unavailable, "The gateway is closed"))
     }
+}
+
+/// The tool that a call is for.
+fn tool_name(call: &Call) -> Result<Cow<'_, str>, Error> {
+    call.params.str("name").ok_or_else(|| Error::invalid_params("\"name\" must be a string"))
+}
+
+fn prompt_name(params: &Object) -> Result<Cow<'_, str>, Error> {
+    params.str("name").ok_or_else(|| Error::invalid_params("\"name\" must be a string"))
+}
+
+impl Row {
+    /// Where calls of this name go.
+    fn route(&self, state: &State, name: &str) -> Result<Route, Error> {
+        match &self.withheld {
+            Some(why) => Err(why.clone()),
+            None => {
+                let own = (self.own != *name).then(|| self.own.clone());
+                Ok(Route { mount: state.mounts[self.server].clone(), own })
+            }
+        }
+    }
+}
+
+/// What somebody is told who sees something and may not use it in this way. Which rule says so is not their business.
+pub(crate) fn refused(offer: &Offer<'_>) -> Error {
+    let what = match offer.kind {
+        OfferKind::Tool => "call",
+        _ => "request",
+    };
+    let name = offer.name;
+    let message = format!(
+        "The policy of this gateway does not allow this {what} of {name:?} with these arguments. Change the arguments, or ask whoever runs the gateway"
+    );
+    Error::new(Symbol::Forbidden, message).unexecuted()
 }
 
 /// What is said instead of making a caller wait for a server that is known to be down. The whole of why is in the log, and

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytestring::ByteString;
 use tidegate_config::ToolMode;
+use tidegate_policy::ViewRules;
 use tidegate_protocol::Json;
 
 use crate::build::State;
@@ -82,21 +83,12 @@ impl View {
             let offer = Offer { kind: OfferKind::Tool, name, server: name_of(row.server) };
             note(row.server, restriction.shows(&offer));
         }
-        let may_be_named = |server: usize| {
-            let may =
-                |endpoint: &Endpoint| Kind::CORE.iter().all(|kind| endpoint.may_name(name_of(server), *kind));
-            endpoint.is_none_or(may)
-        };
+        let may_be_named =
+            |server: usize| Kind::CORE.iter().all(|kind| restriction.may_name(name_of(server), *kind));
         for (server, is_known) in servers.iter_mut().enumerate() {
             *is_known |= !listing[server] && may_be_named(server);
         }
-        View {
-            mode,
-            entries,
-            servers,
-            is_of_caller: restriction.of_caller.is_some(),
-            lists: Default::default(),
-        }
+        View { mode, entries, servers, is_of_caller: restriction.is_of_caller(), lists: Default::default() }
     }
 
     /// A list of an endpoint. Its text is made once; whatever depends on who calls is made for them.
@@ -119,6 +111,7 @@ impl View {
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(crate) struct CacheKey {
     pub(crate) endpoint: Option<Arc<str>>,
+    pub(crate) rules: Option<ViewRules>,
     pub(crate) of_caller: Option<ViewKey>,
 }
 

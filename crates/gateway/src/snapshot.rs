@@ -7,6 +7,7 @@ use std::time::Instant;
 use bytestring::ByteString;
 use foldhash::fast::RandomState;
 use tidegate_config::{SchemaStyle, ServerSettings, Settings, ToolMode, ToolOverride};
+use tidegate_policy::{Object, ObjectKind, Policy, RuleSet};
 use tidegate_protocol::json::Edit;
 use tidegate_protocol::{Error, Json};
 use tidegate_service::budget::{Budget, Hold};
@@ -87,6 +88,8 @@ pub(crate) struct Row {
     pub(crate) definition: Json,
     /// Why it must not be called.
     pub(crate) withheld: Option<Error>,
+    /// The rules of the policy that are about it.
+    pub(crate) rules: RuleSet,
 }
 
 impl Table {
@@ -97,6 +100,14 @@ impl Table {
     /// All rows in the order of the list.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&ByteString, &Row)> {
         self.order.iter().filter_map(|name| self.rows.get_key_value(name))
+    }
+
+    /// Finds out which rules are about each row, once for all callers.
+    fn note_rules(&mut self, policy: &Policy, kind: ObjectKind, sources: &[Source<'_>]) {
+        for (name, row) in &mut self.rows {
+            let server = sources.get(row.server).map_or("", |source| &source.settings.name);
+            row.rules = policy.about(&Object { kind, name, server });
+        }
     }
 
     pub(crate) fn add(&mut self, name: ByteString, row: Row) {
@@ -134,9 +145,13 @@ impl Snapshot {
         for mode in modes.into_iter().filter(is_used) {
             search::own_names(mode).iter().for_each(|name| names.reserve(name));
         }
-        let tool_table = named(sources, Kind::Tools, &mut names, &uris, pins, tools.schemas);
+        let mut tool_table = named(sources, Kind::Tools, &mut names, &uris, pins, tools.schemas);
         let mut prompt_names = Names::new(tools.names, tools.name_length);
-        let prompt_table = named(sources, Kind::Prompts, &mut prompt_names, &uris, pins, tools.schemas);
+        let mut prompt_table = named(sources, Kind::Prompts, &mut prompt_names, &uris, pins, tools.schemas);
+        if let Some(policy) = &settings.policy {
+            tool_table.note_rules(policy, ObjectKind::Tool, sources);
+            prompt_table.note_rules(policy, ObjectKind::Prompt, sources);
+        }
         let mut reports = names.reports;
         reports.extend(prompt_names.reports);
         let shown = search::shown(&tool_table, tools, tools.mode);
@@ -260,7 +275,10 @@ fn named(
             if let Some(line) = withheld.as_ref().and_then(|why| why.message().lines().next()) {
                 names.report(&settings.name, line.to_owned());
             }
-            table.add(name, Row { server, own: entry.key.clone(), definition, withheld });
+            table.add(
+                name,
+                Row { server, own: entry.key.clone(), definition, withheld, rules: RuleSet::default() },
+            );
         }
     }
     table

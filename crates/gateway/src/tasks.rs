@@ -13,6 +13,7 @@ use crate::links;
 use crate::mount::Mount;
 use crate::questions;
 use crate::router::{Route, Router};
+use crate::view::OfferKind;
 
 /// In place of a method, for what handles are bound to.
 const BOUND: &str = "tasks";
@@ -49,10 +50,19 @@ fn with_offered_uris(router: &Router, mount: &Arc<Mount>, recipient: &Recipient,
     edit.and_then(Edit::finish).unwrap_or(task)
 }
 
-/// A task as it leaves: under a handle.
-pub(crate) fn sealed(router: &Router, mount: &Mount, recipient: &Recipient, task: &Json) -> Json {
+/// A task as it leaves: under a handle, which also says of which tool it is, so that who may no longer call that may no longer
+/// ask for the task either.
+pub(crate) fn sealed(
+    router: &Router,
+    mount: &Mount,
+    recipient: &Recipient,
+    tool: Option<&str>,
+    task: &Json,
+) -> Json {
     let Some(own) = Object::of(task).and_then(|task| task.text("taskId")) else { return task.clone() };
-    let content = format!("{}\0{own}", mount.name());
+    // A task id may have any character, a tool's name has no NUL.
+    let tool = tool.filter(|tool| !tool.contains('\0')).unwrap_or_default();
+    let content = format!("{}\0{tool}\0{own}", mount.name());
     let (sealer, binding) = (router.sealer.load(), recipient.binding(BOUND, digest(["task"])));
     match sealer.seal(content.as_bytes(), &binding, u64::MAX, tidegate_service::random()) {
         Some(handle) => with_id(task, &handle),
@@ -65,10 +75,14 @@ pub(crate) fn open(router: &Router, context: &Context, handle: &str) -> Option<(
     let binding = context.binding(BOUND, digest(["task"]));
     let content = router.sealer.load().open(handle, &binding, 0).ok()?;
     let content = String::from_utf8(content).ok()?;
-    let (name, own) = content.split_once('\0')?;
+    let (name, rest) = content.split_once('\0')?;
+    let (tool, own) = rest.split_once('\0')?;
     let state = router.state.load();
-    // It may have been at this endpoint and be there no more.
-    let is_there = state.endpoints.of(context).is_none_or(|endpoint| endpoint.has_server(name));
+    // It may have been at this endpoint and be there no more, and so may its tool.
+    let is_there = match tool {
+        "" => router.views.knows_server(&state, context, name),
+        tool => router.views.sees(&state, context, OfferKind::Tool, tool, name),
+    };
     let mount = state.mounts.iter().find(|mount| is_there && mount.name() == name)?;
     Some((mount.clone(), own.into()))
 }

@@ -10,13 +10,20 @@ use tidegate_service::{Call, Context, Current, Reply, UNLISTED};
 
 use crate::kind::Kind;
 use crate::merged_list::MergedList;
-use crate::router::{Route, Router};
-use crate::view::OfferKind;
+use crate::router::{Route, Router, refused};
+use crate::view::{Offer, OfferKind, Permit};
 
 /// Calls a tool that nobody lists, if one of the servers that have such tools knows it.
 pub(crate) async fn call(router: &Arc<Router>, call: &Call) -> Option<Result<Reply, Error>> {
     let name = call.params.str("name")?;
     for route in routes(router, &name, &call.context) {
+        let offer = Offer { kind: OfferKind::Tool, name: &name, server: route.mount.name() };
+        let arguments = || call.params.json("arguments");
+        match router.views.permit(&router.state.load(), &call.context, &offer, None, arguments) {
+            Permit::Granted => {}
+            Permit::Refused => return Some(Err(refused(&offer))),
+            Permit::Unknown => continue,
+        }
         match router.send(route, "name", call.clone()).await {
             Ok(Reply::Error(error)) | Err(error) if error.symbol() == Symbol::ToolNotFound => {}
             Ok(Reply::Complete(result)) if says_unknown(&result) => {}

@@ -1,18 +1,19 @@
 //! Views: what some callers see of what all servers offer.
 //!
-//! There is one snapshot for everybody. Two things restrict what callers see of it: the endpoint that they use (see
-//! [`endpoints`](crate::endpoints)), and a [`Visibility`] of the application. A view is made once from the snapshot, as lists of
+//! There is one snapshot for everybody. Three things restrict what callers see of it: the endpoint that they use (see
+//! [`endpoints`](crate::endpoints)), the policy of the configuration, and a [`Visibility`] of the application. A view is made once from the snapshot, as lists of
 //! indices into it, and shared by everybody who has it. Where nothing restricts a caller, nothing is made and nothing is looked
 //! up. Names do not depend on the view.
 
 use std::sync::Arc;
 
+use tidegate_policy::{Caller, Object, ObjectKind, Policy, RuleSet};
 use tidegate_protocol::Json;
-use tidegate_service::{Call, Context};
+use tidegate_service::{Call, Context, Current};
 
 use crate::build::State;
 use crate::endpoints::Endpoint;
-use crate::extensions::named_server;
+use crate::extensions::{self, named_server};
 use crate::kind::Kind;
 use crate::mount::Mount;
 use crate::shown::{CacheKey, ListSeen, Listed, View};
@@ -74,10 +75,12 @@ impl From<Kind> for OfferKind {
     }
 }
 
-/// What restricts a caller: the endpoint, a rule of the application, or both. What is seen is what both show.
+/// What restricts a caller: the endpoint, the policy, a rule of the application, or some of these. What is seen is what all
+/// of them show.
 pub(crate) struct Restriction<'a> {
     pub(crate) endpoint: Option<&'a Endpoint>,
-    pub(crate) of_caller: Option<(&'a dyn Visibility, ViewKey)>,
+    policy: Option<(&'a Policy, Caller<'a>)>,
+    of_caller: Option<(&'a dyn Visibility, ViewKey)>,
 }
 
 impl Restriction<'_> {
@@ -85,23 +88,115 @@ impl Restriction<'_> {
         self.endpoint.is_none_or(|endpoint| endpoint.shows(offer)) && self.shows_to_caller(offer)
     }
 
-    /// Whether the application shows it, wherever that is.
+    /// Whether the policy and the application show it, wherever that is.
     fn shows_to_caller(&self, offer: &Offer<'_>) -> bool {
+        // What is asked for with these are resources, each of which is looked at.
+        let asks_for_resources = offer.kind == OfferKind::Method && extensions::is_of_resources(offer.name);
+        let by_policy = |(policy, caller): &(&Policy, Caller<'_>)| policy.shows(caller, &offer.into());
+        (asks_for_resources || self.policy.as_ref().is_none_or(by_policy)) && self.application_shows(offer)
+    }
+
+    fn application_shows(&self, offer: &Offer<'_>) -> bool {
         self.of_caller.as_ref().is_none_or(|(visibility, view)| visibility.shows(view, offer))
+    }
+
+    /// Whether a server may be named of which nobody knows yet what it lists of a kind.
+    pub(crate) fn may_name(&self, server: &str, kind: Kind) -> bool {
+        self.endpoint.is_none_or(|endpoint| endpoint.may_name(server, kind)) && self.has_all_by_policy(server)
+    }
+
+    /// Whether everything of a server is there: what nobody can say is about a certain thing of it may be about any.
+    pub(crate) fn has_all_of(&self, server: &str) -> bool {
+        self.endpoint.is_none_or(|endpoint| endpoint.has_all_of(server)) && self.has_all_by_policy(server)
+    }
+
+    fn has_all_by_policy(&self, server: &str) -> bool {
+        let anything = Object { kind: ObjectKind::Method, name: "*", server };
+        self.policy.as_ref().is_none_or(|(policy, caller)| policy.shows(caller, &anything))
+    }
+
+    /// Whether it depends on who calls, and not on the endpoint alone.
+    pub(crate) fn is_of_caller(&self) -> bool {
+        self.policy.is_some() || self.of_caller.is_some()
+    }
+
+    fn key(&self, context: &Context) -> CacheKey {
+        CacheKey {
+            endpoint: context.endpoint.clone(),
+            rules: self.policy.as_ref().map(|(policy, caller)| policy.view_rules(caller)),
+            of_caller: self.of_caller.as_ref().map(|(_, key)| key.clone()),
+        }
     }
 }
 
-/// Who sees what of a gateway: what the endpoint has, as far as the application shows it.
+impl<'a> From<&Offer<'a>> for Object<'a> {
+    fn from(offer: &Offer<'a>) -> Object<'a> {
+        let kind = match offer.kind {
+            OfferKind::Tool => ObjectKind::Tool,
+            OfferKind::Prompt => ObjectKind::Prompt,
+            OfferKind::Resource | OfferKind::ResourceTemplate => ObjectKind::Resource,
+            OfferKind::Method => ObjectKind::Method,
+        };
+        Object { kind, name: offer.name, server: offer.server }
+    }
+}
+
+/// Whether something may be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Permit {
+    Granted,
+    /// Not with these arguments, and the caller knows that it exists.
+    Refused,
+    /// Not at all: whoever asks is told that it is unknown.
+    Unknown,
+}
+
+/// Who sees what of a gateway: what the endpoint has, as far as the policy and the application show it.
 #[derive(Default)]
 pub(crate) struct Views(pub(crate) Option<Arc<dyn Visibility>>);
 
 impl Views {
     /// What restricts whoever makes a call; `None` if nothing does.
-    fn restriction<'a>(&'a self, state: &'a State, context: &Context) -> Option<Restriction<'a>> {
+    pub(crate) fn restriction<'a>(
+        &'a self,
+        state: &'a State,
+        context: &'a Context,
+    ) -> Option<Restriction<'a>> {
         let endpoint = state.endpoints.of(context);
+        let policy = state.policy.as_deref().map(|policy| (policy, state.caller(policy, context)));
         let of_caller =
             self.0.as_deref().and_then(|visibility| Some((visibility, visibility.view(context)?)));
-        (endpoint.is_some() || of_caller.is_some()).then_some(Restriction { endpoint, of_caller })
+        let is_there = endpoint.is_some() || policy.is_some() || of_caller.is_some();
+        is_there.then_some(Restriction { endpoint, policy, of_caller })
+    }
+
+    /// Whether whoever makes a call may do something: with these arguments, if it has any. What a policy says to it goes into the
+    /// record of the call. `rules` are those that are about it, where they are known.
+    pub(crate) fn permit(
+        &self,
+        state: &State,
+        context: &Context,
+        offer: &Offer<'_>,
+        rules: Option<&RuleSet>,
+        arguments: impl FnOnce() -> Option<Json>,
+    ) -> Permit {
+        let Some(restriction) = self.restriction(state, context) else { return Permit::Granted };
+        let is_at_endpoint = restriction.endpoint.is_none_or(|endpoint| endpoint.shows(offer));
+        if !is_at_endpoint || !restriction.application_shows(offer) {
+            return Permit::Unknown;
+        }
+        let Some((policy, caller)) = &restriction.policy else { return Permit::Granted };
+        let object = Object::from(offer);
+        let found = rules.is_none().then(|| policy.about(&object));
+        let Some(rules) = rules.or(found.as_ref()) else { return Permit::Unknown };
+        let arguments = if object.kind.has_arguments() { arguments() } else { None };
+        let decision = policy.decide_among(caller, rules, &object, arguments.as_ref());
+        Current::decided(decision);
+        match decision.refuses() {
+            false => Permit::Granted,
+            true if policy.shows_among(caller, rules, &object) => Permit::Refused,
+            true => Permit::Unknown,
+        }
     }
 
     /// Whether a caller sees something. What is not seen is unknown.
@@ -131,6 +226,9 @@ impl Views {
                 && templates.into_iter().any(|one| endpoint.shows(&offer(OfferKind::ResourceTemplate, one)))
         };
         let is_there = |endpoint: &Endpoint| endpoint.shows(&address) || fits(endpoint);
+        if let Some((policy, caller)) = &restriction.policy {
+            Current::decided(policy.decide(caller, &Object::from(&address), None));
+        }
         restriction.endpoint.is_none_or(is_there) && restriction.shows_to_caller(&address)
     }
 
@@ -149,19 +247,28 @@ impl Views {
         })
     }
 
+    /// Whether everything of a server is there for a caller.
+    pub(crate) fn has_all_of(&self, state: &State, context: &Context, server: &str) -> bool {
+        self.restriction(state, context).is_none_or(|restriction| restriction.has_all_of(server))
+    }
+
+    /// Whether a caller knows of a server: at this endpoint, and with something of it that the policy shows.
+    pub(crate) fn knows_server(&self, state: &State, context: &Context, server: &str) -> bool {
+        let Some(view) = self.view(state, context) else { return true };
+        let at = state.mounts.iter().position(|mount| mount.name() == server);
+        at.is_some_and(|at| view.servers.get(at) == Some(&true))
+    }
+
     /// The view of whoever makes a call; none if that is everything.
     fn view(&self, state: &State, context: &Context) -> Option<Arc<View>> {
         let restriction = self.restriction(state, context)?;
-        let of_caller = restriction.of_caller.as_ref().map(|(_, key)| key.clone());
-        let key = CacheKey { endpoint: context.endpoint.clone(), of_caller };
+        let key = restriction.key(context);
         Some(state.views.get(key, || View::new(state, &restriction, state.mode(context))))
     }
 
     /// By what the view of whoever makes a call is found; none if that is everything.
-    pub(crate) fn key(&self, context: &Context) -> Option<CacheKey> {
-        let of_caller = self.0.as_ref().and_then(|visibility| visibility.view(context));
-        let key = CacheKey { endpoint: context.endpoint.clone(), of_caller };
-        (key.endpoint.is_some() || key.of_caller.is_some()).then_some(key)
+    pub(crate) fn key(&self, state: &State, context: &Context) -> Option<CacheKey> {
+        Some(self.restriction(state, context)?.key(context))
     }
 
     /// A list as the caller of `call` sees it.
@@ -220,15 +327,20 @@ impl Views {
         Some(rows.filter(|(name, _)| restriction.shows(&offer(name))).count())
     }
 
-    /// Which lists are others than they were to a caller who does not see everything.
+    /// Which lists are others than they were to a caller who does not see everything, or did not.
     pub(crate) fn changed(&self, before: &State, now: &State, context: &Context) -> Vec<Kind> {
-        let (Some(old), Some(new)) = (self.view(before, context), self.view(now, context)) else {
-            return Vec::new();
-        };
+        let (old, new) = (self.view(before, context), self.view(now, context));
         let is_same = |kind: &Kind| {
-            let old = old.shown(before, *kind).map(|entry| entry.definition.as_str());
-            old.eq(new.shown(now, *kind).map(|entry| entry.definition.as_str()))
+            let old = shown_of(old.as_deref(), before, *kind).map(|entry| entry.definition.as_str());
+            old.eq(shown_of(new.as_deref(), now, *kind).map(|entry| entry.definition.as_str()))
         };
         Kind::ALL.into_iter().filter(|kind| !is_same(kind)).collect()
     }
+}
+
+/// The entries of a list as a view has them; without one, all.
+fn shown_of<'a>(view: Option<&'a View>, state: &'a State, kind: Kind) -> impl Iterator<Item = &'a Listed> {
+    let all = view.is_none().then(|| state.snapshot.entries(kind, state.tools.mode).iter());
+    let some = view.map(|view| view.shown(state, kind));
+    all.into_iter().flatten().chain(some.into_iter().flatten())
 }

@@ -52,7 +52,7 @@ impl Principal {
 
 /// What an authenticated caller may do and how long, as its credentials say. It may differ from one request to the next, so
 /// nothing is keyed by it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Claims {
     /// What the token may be used for; `None` if scopes do not restrict it, as with an API key that was given none.
     pub scopes: Option<Vec<Arc<str>>>,

@@ -157,6 +157,9 @@ pub(super) fn by_symbol(
         Symbol::SessionNotFound => row("E501", symbol),
         Symbol::StateRefused => row("E502", symbol),
         Symbol::Unauthorized => row("E503", symbol),
+        Symbol::Forbidden => {
+            row("E503", symbol).user("Not allowed here").action("Ask whoever runs the server for permission")
+        }
         Symbol::UrlElicitationRequired => row("E503", symbol)
             .user("A web page must be visited first")
             .action("Open the page that the server names, then try again"),

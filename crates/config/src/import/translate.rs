@@ -5,8 +5,8 @@ use std::path::Path;
 use tidegate_client::{Description, ServersFile};
 
 use crate::entry::ServerEntry;
-use crate::patterns::Patterns;
 use crate::secrets::is_variable;
+use tidegate_policy::Patterns;
 
 /// The server as it is to be written.
 pub(super) fn entry(file: &ServersFile, server: &Description) -> ServerEntry {

@@ -6,9 +6,9 @@ use super::Resolver;
 use crate::auth_settings::AuthSettings;
 use crate::endpoint_settings::EndpointSettings;
 use crate::names;
-use crate::patterns::Patterns;
 use crate::settings::ToolMode;
 use crate::written::{Endpoint, Mode};
+use tidegate_policy::Patterns;
 
 /// What is, or will be, beside endpoints.
 const RESERVED: [&str; 9] =

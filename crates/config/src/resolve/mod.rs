@@ -7,6 +7,7 @@ mod connection;
 mod endpoints;
 mod listen;
 mod network;
+mod policy;
 mod protocol;
 mod scopes;
 mod sealing;
@@ -24,7 +25,6 @@ use crate::disabled::{DisabledServer, advice};
 use crate::document::Document;
 use crate::error::{ConfigError, Problem};
 use crate::missing_reference::{self, Missing, MissingReference, MissingReferences};
-use crate::patterns::Patterns;
 use crate::secrets::{Fault, Secrets};
 use crate::section::Section;
 use crate::settings::{
@@ -33,6 +33,7 @@ use crate::settings::{
 };
 use crate::source_map::{self, SourceMap};
 use crate::written::{self, Directory, File, Time, Tools};
+use tidegate_policy::Patterns;
 
 /// What a configuration means.
 pub(crate) fn settings(
@@ -139,6 +140,7 @@ impl Resolver<'_> {
         let names: Vec<String> = file.servers.keys().cloned().collect();
         let endpoints = self.endpoints(file.endpoints, &listen.path, &names);
         self.check_audiences(&endpoints, auth.as_ref(), listen.public_url.as_deref(), &listen.path);
+        let policy = file.policy.and_then(|policy| self.policy(policy, auth.as_ref(), &endpoints, &names));
         let mut servers = Vec::new();
         for (name, server) in file.servers {
             servers.extend(self.server(name, server, tools.names));
@@ -154,6 +156,7 @@ impl Resolver<'_> {
             tools,
             listen,
             auth,
+            policy,
             endpoints,
             calls,
             errors,

@@ -5,6 +5,7 @@
 
 mod auth;
 mod endpoint;
+mod policy;
 mod protocol;
 mod server;
 mod values;
@@ -15,6 +16,7 @@ use serde::Deserialize;
 
 pub(crate) use auth::{Auth, Introspection, Jwt, Tls};
 pub(crate) use endpoint::Endpoint;
+pub(crate) use policy::{DefaultEffect, Policy, PolicyMode, Rule};
 pub(crate) use protocol::{Errors, Handshake, Requirement};
 pub(crate) use server::{Breaker, Defaults, Era, Instances, Retry, Server, Tool, Transport};
 pub(crate) use tidegate_builtin::Time;
@@ -49,6 +51,8 @@ pub(crate) struct File {
     pub(crate) tls: Option<Tls>,
     /// Who may call. Without it, everybody on this machine, as one user.
     pub(crate) auth: Option<Auth>,
+    /// Who may do what. Without it, everybody who may call may do everything.
+    pub(crate) policy: Option<Policy>,
     /// Endpoints with a selection of what all servers offer, by name, at /NAME followed by path. A name consists of
     /// lower-case letters, digits and "-", at most 64 of them.
     #[schemars(with = "std::collections::BTreeMap<String, Endpoint>")]

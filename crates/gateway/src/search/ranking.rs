@@ -35,7 +35,10 @@ fn of(tools: Vec<(usize, String, String, String)>) -> Index {
     let mut table = Table::default();
     for (server, name, own, rest) in tools {
         let definition = Json::trusted(format!("{{\"name\":\"{name}\",{rest}}}"));
-        table.add(ByteString::from(name), Row { server, own: own.into(), definition, withheld: None });
+        table.add(
+            ByteString::from(name),
+            Row { server, own: own.into(), definition, withheld: None, rules: Default::default() },
+        );
     }
     Index::new(&table, &["gh", "mail"])
 }
@@ -130,7 +133,10 @@ fn what_is_withheld_is_not_found() {
     let mut table = Table::default();
     for (name, withheld) in [("open", None), ("closed", Some(Error::new(Symbol::ToolExecution, "changed")))] {
         let definition = Json::trusted(format!("{{\"name\":\"{name}\",\"description\":\"a door\"}}"));
-        table.add(name.into(), Row { server: 0, own: name.into(), definition, withheld });
+        table.add(
+            name.into(),
+            Row { server: 0, own: name.into(), definition, withheld, rules: Default::default() },
+        );
     }
     assert_eq!(Index::new(&table, &["s"]).search("door", None, 5, &|_| true).names, ["open"]);
 }

@@ -97,6 +97,8 @@ symbols! {
     Unauthorized,           "UNAUTHORIZED",               -32603, 200, Caller,    no, yes;
     /// The caller's token is good, but not for this: it lacks a scope.
     InsufficientScope,      "INSUFFICIENT_SCOPE",         -32603, 403, Caller,    no,  no;
+    /// The caller may not do this here.
+    Forbidden,              "FORBIDDEN",                  -32603, 200, Caller,    no, yes;
     /// Too many requests.
     RateLimited,            "RATE_LIMIT_ERROR",           -32603, 429, Caller,   yes, yes;
     /// This process holds as much as it may.

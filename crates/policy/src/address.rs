@@ -1,0 +1,88 @@
+//! Addresses of resources, of which one thing may have several.
+//!
+//! Servers decode what is percent-encoded, resolve dots and ignore the case of a scheme, each in its own way. So a rule looks at
+//! every spelling that a server might take an address for: what allows must fit all of them, what denies any.
+
+use percent_encoding::percent_decode_str;
+use smallvec::{SmallVec, smallvec};
+
+/// How often something is decoded: more often than any server does.
+const ROUNDS: usize = 3;
+
+/// What an address may be taken for.
+#[derive(Debug)]
+pub(crate) struct Spellings<'a> {
+    /// As it is, and, if that differs, decoded and with a scheme and a host in lower case.
+    pub(crate) all: SmallVec<[std::borrow::Cow<'a, str>; 2]>,
+    /// Whether whoever resolves its dots ends up elsewhere.
+    pub(crate) may_lead_elsewhere: bool,
+}
+
+impl Spellings<'_> {
+    pub(crate) fn of(address: &str) -> Spellings<'_> {
+        let mut decoded = address.to_owned();
+        for _ in 0..ROUNDS {
+            let next = percent_decode_str(&decoded).decode_utf8_lossy().into_owned();
+            if next == decoded {
+                break;
+            }
+            decoded = next;
+        }
+        let decoded = with_lower_case_host(&decoded);
+        let may_lead_elsewhere = has_dot_segment(address) || has_dot_segment(&decoded);
+        let mut all: SmallVec<[std::borrow::Cow<'_, str>; 2]> = smallvec![address.into()];
+        if decoded != address {
+            all.push(decoded.into());
+        }
+        Spellings { all, may_lead_elsewhere }
+    }
+}
+
+/// Whether a segment of the path is `.` or `..`, or an empty one that some servers leave out is in the middle of it.
+fn has_dot_segment(address: &str) -> bool {
+    let path = address.split(['?', '#']).next().unwrap_or_default();
+    let path = path.split_once("://").map_or(path, |(_, rest)| rest);
+    path.split(['/', '\\']).any(|segment| matches!(segment, "." | ".."))
+}
+
+/// Neither a scheme nor a host distinguishes case (RFC 3986, section 6.2.2.1).
+fn with_lower_case_host(address: &str) -> String {
+    let Some((scheme, rest)) = address.split_once(':') else { return address.to_owned() };
+    let scheme = scheme.to_ascii_lowercase();
+    let Some(rest) = rest.strip_prefix("//") else { return format!("{scheme}:{rest}") };
+    let end = rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len());
+    let (host, path) = rest.split_at(end);
+    format!("{scheme}://{}{path}", host.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_address_may_be_taken_for() {
+        for (address, also) in [
+            ("file:///a/b", None),
+            ("FILE:///a", Some("file:///a")),
+            ("docs://Host/Path", Some("docs://host/Path")),
+            ("file:///%73ecret", Some("file:///secret")),
+            ("file:///%2573ecret", Some("file:///secret")),
+            ("urn:Isbn:1", None),
+        ] {
+            let spellings = Spellings::of(address);
+            assert_eq!(spellings.all[0], address);
+            assert_eq!(spellings.all.get(1).map(|it| &**it), also, "{address}");
+            assert!(!spellings.may_lead_elsewhere, "{address}");
+        }
+        for address in [
+            "file:///a/../b",
+            "file:///a/%2e%2e/b",
+            "file:///a%2F..%5Cb",
+            "f://a/%252e%252e/b",
+            "f:///./a",
+            "f://x\\..\\b",
+        ] {
+            assert!(Spellings::of(address).may_lead_elsewhere, "{address}");
+        }
+    }
+}
