@@ -10,11 +10,12 @@ use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use tidegate_client::{AppError, Client, ClientBuilder, ErrorProfile, Target};
 use tidegate_config::{DisabledServer, ServerSettings, Settings, Source};
+use tidegate_policy::{Object, ObjectKind};
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::seal::{Key, Sealer};
 use tidegate_protocol::{Error, Json, Method, Revision, Symbol, meta};
 use tidegate_service::layers::{Bounded, Front, Limits, front};
-use tidegate_service::{BoxDoor, Call, Door, Reply, random};
+use tidegate_service::{BoxDoor, Call, Context, Door, Identity, Reply, random};
 use tower::{Layer, Service};
 
 use crate::allowed;
@@ -125,6 +126,17 @@ impl Gateway {
     /// the names that the server has for them: for servers that do something in the name of their callers without coming back here.
     pub fn allows(&self, server: &str, call: &Call) -> Result<(), Error> {
         allowed::check(&self.router, server, call)
+    }
+
+    /// Whether the policy lets somebody see the page at a path beside the endpoints.
+    pub fn allows_page(&self, identity: &Identity, path: &str) -> bool {
+        let state = self.router.state.load();
+        let Some(policy) = &state.policy else { return true };
+        let mut context = Context::local();
+        context.identify(identity.clone());
+        let caller = state.caller(policy, &context);
+        let page = Object { kind: ObjectKind::Page, name: path, server: "" };
+        !policy.decide(&caller, &page, None).refuses()
     }
 
     /// Waits until every server has been asked what it offers, but no longer than this.

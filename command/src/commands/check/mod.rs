@@ -1,6 +1,7 @@
 //! `tidegate check`: what a configuration means, or what is wrong with it.
 
 mod access;
+mod explain;
 mod issuers;
 mod problems;
 mod report;
@@ -20,6 +21,7 @@ use super::interrupt::Interrupt;
 use super::resolve::ResolvedServer;
 use super::{configuration, jobs, output};
 use access::Access;
+use explain::Explain;
 
 /// Check the configuration and show what it means.
 ///
@@ -42,12 +44,15 @@ pub(crate) struct Check {
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[command(flatten)]
+    explain: Explain,
 }
 
 const AFTER: &str = "\
 Exit codes:
-  0    the configuration can be used; there may be notes
-  1    a server will fail: its program was not found or, with --connect, it cannot be reached
+  0    the configuration can be used; there may be notes. With --call and the like: it is allowed
+  1    a server will fail: its program was not found or, with --connect, it cannot be reached. With --call: it is refused
   2    the configuration, its file of keys or its certificate cannot be used
   130  cancelled (Ctrl-C)";
 
@@ -78,6 +83,9 @@ pub(crate) async fn run(check: Check) -> Result<Exit, Failure> {
         }
         Err(error) => return Err(error.into()),
     };
+    if let Some(question) = check.explain.question()? {
+        return explain::run(&question, &settings, &path, check.json);
+    }
     let mut unreachable = Vec::new();
     let states = match check.connect {
         true => {

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use tidegate::edge::http::{self, EndpointPath, Site, TlsCertificate, TrustedProxies};
+use tidegate::edge::http::{self, EndpointPath, Page, Site, TlsCertificate, TrustedProxies};
 use tidegate::logging;
 use tidegate_config::{EndpointSettings, ListenAddress, Settings, check_exposure};
 use tidegate_gateway::Gateway;
@@ -124,10 +124,19 @@ impl HttpServer {
         let HttpServer { listeners, ending, mut edge, url, audience, authentication } = self;
         let (linked, path) = (pages.clone(), edge.path.clone());
         let home = home_page::pages(gateway.clone(), url.clone(), audience, move || linked.links(&path));
-        edge.pages = match audience {
-            Audience::Authenticated => home.into_iter().collect(),
-            _ => home.into_iter().chain(pages.files()).collect(),
+        let of_servers = match audience {
+            Audience::Authenticated => Vec::new(),
+            _ => pages.files(),
         };
+        // Scripts and styles say nothing of anybody.
+        let gated = |page: Page| match page.is_document() {
+            true => {
+                let (gateway, path) = (gateway.clone(), page.path().to_owned());
+                page.only_for(move |identity| gateway.allows_page(identity, &path))
+            }
+            false => page,
+        };
+        edge.pages = home.into_iter().chain(of_servers).map(gated).collect();
         // Sessions of legacy clients outlive a restart as long as the keys do.
         let keys = gateway.clone();
         edge.session_sealer = Some(http::SessionSealer::following(move || keys.sealer()));

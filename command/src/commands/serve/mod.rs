@@ -203,6 +203,10 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     if let Some(name) = serve.named_endpoint() {
         check_endpoint(name, &settings)?;
     }
+    // Over stdio there is one user, whom nobody has to authenticate.
+    if serve.stdio {
+        settings.auth = None;
+    }
     if let Some(bytes) = settings.listen.max_buffered {
         Budget::of_process().set_limit(bytes);
     }

@@ -9,6 +9,7 @@ use ::http::{HeaderValue, Method, Request, Response, StatusCode};
 use axum::body::Body;
 use bytes::Bytes;
 use tidegate_protocol::{Error, Symbol};
+use tidegate_service::Identity;
 
 use super::respond;
 
@@ -21,6 +22,7 @@ pub struct Page {
     media_type: &'static str,
     content: Content,
     is_served: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
+    may_see: Option<Arc<dyn Fn(&Identity) -> bool + Send + Sync>>,
 }
 
 #[derive(Clone)]
@@ -39,7 +41,13 @@ impl Page {
         hasher.write(&body);
         let tag = HeaderValue::try_from(format!("\"{:016x}\"", hasher.finish()));
         let tag = tag.unwrap_or_else(|_| HeaderValue::from_static("\"\""));
-        Page { path: path.into(), media_type, content: Content::Fixed(body, tag), is_served: None }
+        Page {
+            path: path.into(),
+            media_type,
+            content: Content::Fixed(body, tag),
+            is_served: None,
+            may_see: None,
+        }
     }
 
     /// A page that is made anew for each request, and kept by no browser.
@@ -49,7 +57,7 @@ impl Page {
         make: impl Fn() -> B + Send + Sync + 'static,
     ) -> Page {
         let content = Content::Made(Arc::new(move || make().into()));
-        Page { path: path.into(), media_type, content, is_served: None }
+        Page { path: path.into(), media_type, content, is_served: None, may_see: None }
     }
 
     /// The same, but served only while this is so; otherwise it is not found.
@@ -59,14 +67,32 @@ impl Page {
         self
     }
 
+    /// The same, but only for those who may see it; for others it is not found.
+    #[must_use]
+    pub fn only_for(mut self, may_see: impl Fn(&Identity) -> bool + Send + Sync + 'static) -> Page {
+        self.may_see = Some(Arc::new(may_see));
+        self
+    }
+
     /// Where it is.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The response to a request for it.
-    pub(super) fn answer(&self, request: &Request<Body>, endpoint: &str) -> Response<Body> {
-        if self.is_served.as_ref().is_some_and(|is_served| !is_served()) {
+    /// Whether it is something to look at, and not a style or a script of one.
+    pub fn is_document(&self) -> bool {
+        self.media_type.starts_with("text/html")
+    }
+
+    /// The response to a request of somebody for it.
+    pub(super) fn answer(
+        &self,
+        request: &Request<Body>,
+        identity: &Identity,
+        endpoint: &str,
+    ) -> Response<Body> {
+        let is_gone = self.is_served.as_ref().is_some_and(|is_served| !is_served());
+        if is_gone || self.may_see.as_ref().is_some_and(|may_see| !may_see(identity)) {
             return respond::not_found(endpoint);
         }
         if request.method() != Method::GET && request.method() != Method::HEAD {

@@ -150,7 +150,7 @@ impl<D: Door> IdentifiedService for Site<D> {
             return Box::pin(async move { Ok(old.answer(request, identity).await) });
         }
         let response = match settings.pages.iter().find(|page| page.path() == path) {
-            Some(page) => page.answer(&request, &settings.path),
+            Some(page) => page.answer(&request, &identity, &settings.path),
             None => respond::not_found(&settings.path),
         };
         Box::pin(std::future::ready(Ok(response)))

@@ -159,6 +159,7 @@ fn access(call: &CallEnded<'_>) {
         server = call.server,
         outcome = call.outcome.as_str(),
         error = call.error().as_deref(),
+        refused_by = call.decision().filter(|decision| !decision.is_allowed).map(|decision| &*decision.rule),
         duration_ms = (call.duration.as_secs_f64() * 1e6).round() / 1e3,
         endpoint = call.endpoint,
         tenant = call.principal.tenant.as_deref(),
