@@ -34,6 +34,7 @@ mod door;
 pub mod events;
 mod extensions;
 mod failure;
+pub mod fair_queue;
 mod filter;
 pub mod layers;
 mod outbox;
