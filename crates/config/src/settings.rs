@@ -14,6 +14,7 @@ use tidegate_protocol::seal::Key;
 use crate::auth_settings::{AuthSettings, TlsSettings};
 use crate::disabled::DisabledServer;
 use crate::endpoint_settings::EndpointSettings;
+use crate::limit_settings::LimitSettings;
 use crate::patterns::Patterns;
 
 /// What a configuration means.
@@ -31,6 +32,8 @@ pub struct Settings {
     pub auth: Option<AuthSettings>,
     /// Endpoints with a selection of what is offered, beside the one that has everything.
     pub endpoints: Vec<EndpointSettings>,
+    /// How much callers may do; `None` for whatever the process can.
+    pub limits: Option<LimitSettings>,
     /// How much calls may take, whichever server they are for.
     pub calls: CallSettings,
     /// Whose numbers clients look for in the gateway's own errors. Default: those of the specification.
@@ -297,6 +300,7 @@ impl Default for Settings {
             listen: ListenSettings::default(),
             auth: None,
             endpoints: Vec::new(),
+            limits: None,
             calls: CallSettings::default(),
             errors: Profile::Strict,
             drain: Duration::from_secs(10),

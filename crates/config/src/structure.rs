@@ -168,7 +168,8 @@ fn walk(path: &mut Vec<String>, table: &DeTable<'_>, builtins: &Builtins, found:
 fn is_table_by_nature(path: &[String], builtins: &Builtins) -> bool {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     match path.as_slice() {
-        ["tools" | "defaults" | "auth" | "tls"]
+        ["tools" | "defaults" | "auth" | "tls" | "limits"]
+        | ["limits", "tenant" | "user" | "tool" | "server" | "endpoint" | "run"]
         | ["endpoints", _]
         | ["servers", _]
         | ["servers", _, "tools", _]
@@ -182,15 +183,20 @@ fn is_table_by_nature(path: &[String], builtins: &Builtins) -> bool {
 
 /// Whether a field is a list of tables.
 fn is_list_of_tables(path: &[impl AsRef<str>]) -> bool {
-    matches!(path, [auth, kind] if auth.as_ref() == "auth" && ["jwt", "introspection"].contains(&kind.as_ref()))
+    let [section, kind] = path else { return false };
+    matches!((section.as_ref(), kind.as_ref()), ("auth", "jwt" | "introspection") | ("limits", "rules"))
 }
 
 /// The lists of tables of which one was written as if there could be no other.
 fn tables_for_lists(root: &DeTable<'_>) -> Vec<Vec<String>> {
-    let auth = root.get("auth").and_then(|auth| auth.get_ref().as_table());
-    let tables = auth.into_iter().flat_map(DeTable::iter).filter(|(_, value)| value.get_ref().is_table());
-    let paths = tables.map(|(name, _)| vec!["auth".to_owned(), name.get_ref().to_string()]);
-    paths.filter(|path| is_list_of_tables(path)).collect()
+    let section = |(name, value): (_, &'_ Spanned<DeValue<'_>>)| {
+        let name: &Spanned<std::borrow::Cow<'_, str>> = name;
+        let fields = value.get_ref().as_table().into_iter().flat_map(DeTable::iter);
+        let tables = fields.filter(|(_, value)| value.get_ref().is_table());
+        let paths = tables.map(|(field, _)| vec![name.get_ref().to_string(), field.get_ref().to_string()]);
+        paths.filter(|path| is_list_of_tables(path)).collect::<Vec<_>>()
+    };
+    root.iter().flat_map(section).collect()
 }
 
 /// Puts an empty text in the place of a value that is none. Whether there was one.

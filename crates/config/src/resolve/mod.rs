@@ -5,6 +5,7 @@ mod auth;
 mod command;
 mod connection;
 mod endpoints;
+mod limits;
 mod listen;
 mod network;
 mod protocol;
@@ -139,6 +140,7 @@ impl Resolver<'_> {
         let names: Vec<String> = file.servers.keys().cloned().collect();
         let endpoints = self.endpoints(file.endpoints, &listen.path, &names);
         self.check_audiences(&endpoints, auth.as_ref(), listen.public_url.as_deref(), &listen.path);
+        let limits = file.limits.map(|limits| self.limits(limits, auth.is_some()));
         let mut servers = Vec::new();
         for (name, server) in file.servers {
             servers.extend(self.server(name, server, tools.names));
@@ -155,6 +157,7 @@ impl Resolver<'_> {
             listen,
             auth,
             endpoints,
+            limits,
             calls,
             errors,
             drain,
