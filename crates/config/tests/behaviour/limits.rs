@@ -106,8 +106,8 @@ fn what_is_wrong_is_said_with_what_to_do() {
         ("[limits]\ntenant = { response = \"lots\" }", "limits.tenant.response: must be a number of bytes"),
         ("[limits]\ntenant = false", "limits: limits nothing: add a limit"),
         ("[limits]\ntenants = { rate = \"1/s\" }", "did you mean \"tenant\""),
-        ("[limits]\nuser = [1]", "limits.user"),
-        ("[limits.rules]\npriority = \"high\"", "limits.rules"),
+        ("[limits]\nuser = [\"5/m\"]", "limits.user: must be a table, not a list"),
+        ("[limits.rules]\npriority = \"high\"", "limits.rules: must be written [[limits.rules]]"),
         ("[[limits.rules]]\ntools = [\"a\"]", "limits.rules: limits nothing: add a limit"),
         (
             "[[limits.rules]]\ntools = []\npriority = \"low\"",
@@ -119,6 +119,7 @@ fn what_is_wrong_is_said_with_what_to_do() {
         ),
         ("[[limits.rules]]\npriority = \"urgent\"", "high"),
         ("[[limits.rules]]\nuser = { rate = \"1/x\" }", "2:10: limits.rules.user.rate: must be"),
+        ("[[limits.rules]]\nuser = [\"5/m\"]", "limits.rules.user: must be a table, not a list"),
         ("[limits.run]\nwindow = \"0s\"", "limits.run.window: must be longer than 0"),
         ("[limits.run]\ncalls = 0", "limits.run.calls: must be 1 or more"),
         ("[limits.run]\nrepeats = 0", "limits.run.repeats: must be 1 or more"),
