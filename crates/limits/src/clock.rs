@@ -40,3 +40,24 @@ impl clock::Reference for Reading {
         Reading(self.0.checked_sub(duration.into()).unwrap_or(self.0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use governor::clock::{Clock as _, Reference};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn it_goes_on_and_never_back() {
+        let before = Clock.now();
+        assert_eq!(Clock.now(), before, "it stands still in tests");
+        tokio::time::advance(Duration::from_secs(5)).await;
+        let after = Clock.now();
+        assert_eq!(Duration::from(after.duration_since(before)), Duration::from_secs(5));
+        assert_eq!(Duration::from(before.duration_since(after)), Duration::ZERO);
+        assert_eq!(before + Duration::from_secs(5).into(), after);
+        assert_eq!(after.saturating_sub(Duration::from_secs(5).into()), before);
+    }
+}

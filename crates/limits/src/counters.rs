@@ -99,3 +99,50 @@ impl Counters for MemoryCounters {
 fn replenished_in(rate: Rate) -> Duration {
     (rate.per.duration() / rate.calls.max(1)).max(Duration::from_nanos(1))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tidegate_config::RateUnit;
+
+    use super::*;
+
+    proptest! {
+        /// However calls come: never more than the bucket holds and what has come into it since, and never less.
+        #[test]
+        fn as_many_as_the_rate_says(
+            calls in 1..50u32,
+            unit in prop_oneof![Just(RateUnit::Second), Just(RateUnit::Minute), Just(RateUnit::Day)],
+            steps in prop::collection::vec((0..200_000u64, 0..20u32), 1..40),
+        ) {
+            let rate = Rate { calls, per: unit };
+            let one = replenished_in(rate);
+            let key = CounterKey { limit: 1, subject: 2 };
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+            runtime.unwrap().block_on(async {
+                let counters = MemoryCounters::with_room_for(64);
+                // What is in the bucket, in the time that it takes to come into it.
+                let full = one * calls;
+                let mut level = full;
+                for (milliseconds, times) in steps {
+                    let pause = Duration::from_millis(milliseconds);
+                    tokio::time::advance(pause).await;
+                    level = level.saturating_add(pause).min(full);
+                    for _ in 0..times {
+                        match counters.take(key, rate) {
+                            Taken::Left(left) => {
+                                assert!(level >= one, "there was none left");
+                                level -= one;
+                                assert_eq!(u128::from(left), level.as_nanos() / one.as_nanos());
+                            }
+                            Taken::RetryAfter(after) => {
+                                assert!(level < one, "there was one left");
+                                assert_eq!(after, one - level);
+                            }
+                        }
+                    }
+                }
+            });
+        }
+    }
+}

@@ -1,7 +1,8 @@
 //! [`KeyedMap`]: something for each tenant, user, tool and so on, for no more of them than there is room for.
 //!
 //! What is of no more use (a bucket that is full again, a queue with nobody in it) makes room for others. When everything is in use,
-//! newcomers share one value for each limit, so that nobody gets past a limit by being many; they have less than they would alone.
+//! newcomers share one value for each limit, so that nobody gets past a limit by being many: together they have what one would have alone,
+//! until there is room, and whoever finds it begins anew.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
