@@ -5,8 +5,8 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 use tidegate_config::{LimitRule, LimitSettings, RunSettings};
 use tidegate_protocol::{Error, Method};
-use tidegate_service::Call;
 use tidegate_service::fair_queue::{Entry, Priority};
+use tidegate_service::{Call, Held};
 use tokio::time::Instant;
 
 use crate::counters::Taken;
@@ -24,7 +24,7 @@ pub struct Target<'a> {
     pub server: Option<&'a str>,
     /// The tool by its exposed name, if it calls one.
     pub tool: Option<&'a str>,
-    /// Whether it is part of another call, as those of an agent are.
+    /// Whether it is part of another call, as those of an agent are. One that has the [`Held`] of another is, whatever this says.
     pub is_part: bool,
 }
 
@@ -65,8 +65,13 @@ impl CallLimits {
         if !counts(&call.method) {
             return Ok(Entering::Passed(Pass::free()));
         }
+        let outer = call.context.extensions.get::<Held>();
+        let target = Target { is_part: target.is_part || outer.is_some(), ..target };
         let groups: Groups<'_> = self.groups.iter().filter(|group| group.selects(call, target)).collect();
         let mut pass = Pass { has_tenant: call.context.principal.tenant.is_some(), ..Pass::free() };
+        if let Some(outer) = &outer {
+            pass.held.extend_from_slice(&outer.0);
+        }
         self.check_sizes(&groups, call, target, &mut pass)?;
         pass.run = self.book(store, call, target)?;
         for (group, limit) in each(&groups) {
@@ -77,7 +82,7 @@ impl CallLimits {
                 return Err(reached(group, limit, &name, &pass).rate(rate, after));
             }
         }
-        self.take_places(store, &groups, call, target, pass)
+        self.take_places(store, &groups, call, target, outer.as_deref(), pass)
     }
 
     /// Who is let in first where calls wait, for a call of which it is not known yet where it goes: rules that name servers do not
@@ -150,15 +155,19 @@ impl CallLimits {
         groups: &[&Group],
         call: &Call,
         target: Target<'_>,
+        outer: Option<&Held>,
         mut pass: Pass,
     ) -> Result<Entering, Error> {
         let mut slots = each(groups).filter_map(|(group, limit)| {
             let (number, concurrency) = limit.concurrency?;
-            // The call that this one is part of has such a place, and waits for this one: waiting for a second could last forever.
+            // The call that this one is part of has a place, and waits for this one: waiting for a second could last forever.
             if target.is_part && limit.scope.is_of_outer_call() {
                 return None;
             }
             let key = limit.scope.subject(call, target, number, &store.keys)?;
+            if outer.is_some_and(|outer| outer.has(key.subject)) {
+                return None;
+            }
             let name = limit.scope.name(call, target);
             Some(Slot { key, scope: limit.scope, limit: concurrency, is_rule: group.is_rule(), name })
         });
@@ -171,7 +180,7 @@ impl CallLimits {
                 (slot.scope.fair_key(principal), priority)
             };
             match store.gates.enter(&slot, turn, deadline) {
-                Entry::Entered(place) => pass.places.push(place),
+                Entry::Entered(place) => pass.hold(&slot, place),
                 Entry::Full => return Err(pass.reached(&slot).full(slot.limit)),
                 Entry::Waits(waiting) => {
                     let rest = slots.map(|slot| (slot.scope.fair_key(principal), slot));

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use smallvec::SmallVec;
 use tidegate_protocol::Error;
-use tidegate_service::Reply;
 use tidegate_service::fair_queue::{Entry, FairKey, Place, Priority, Waiting};
+use tidegate_service::{Held, Reply};
 use tokio::time::Instant;
 
 use crate::gates::Slot;
@@ -18,6 +18,8 @@ use crate::store::LimitStore;
 /// A call that was not refused: it may go on at once, or has to wait for its turn.
 #[derive(Debug)]
 #[must_use = "whoever drops this has left the queue"]
+// The large one is the usual one: boxing it would cost every call an allocation.
+#[allow(clippy::large_enum_variant)]
 pub enum Entering {
     /// It may go on.
     Passed(Pass),
@@ -55,7 +57,7 @@ impl Queued {
     async fn served(self: Box<Self>) -> Result<Pass, Error> {
         let Queued { waiting, slot, rest, mut pass, store, priority, deadline } = *self;
         let place = waiting.await.map_err(|why| pass.reached(&slot).unserved(slot.limit, why))?;
-        pass.places.push(place);
+        pass.hold(&slot, place);
         for (slot, fair) in rest {
             let place = match store.gates.enter(&slot, || (fair, priority), deadline) {
                 Entry::Entered(place) => place,
@@ -64,7 +66,7 @@ impl Queued {
                 }
                 Entry::Full => return Err(pass.reached(&slot).full(slot.limit)),
             };
-            pass.places.push(place);
+            pass.hold(&slot, place);
         }
         pass.begin();
         Ok(pass)
@@ -76,6 +78,8 @@ impl Queued {
 #[must_use = "the places of the call are given back when this is dropped"]
 pub struct Pass {
     pub(crate) places: SmallVec<[Place; 4]>,
+    /// The numbers of these places, and those of the call that this one is part of.
+    pub(crate) held: SmallVec<[u128; 4]>,
     pub(crate) run: Option<RunPart>,
     /// The smallest of the limits for results.
     pub(crate) response: Option<ResponseLimit>,
@@ -106,7 +110,7 @@ pub(crate) struct RunPart {
 impl Pass {
     /// One that nothing is limited for.
     pub(crate) fn free() -> Pass {
-        Pass { places: SmallVec::new(), run: None, response: None, has_tenant: false }
+        Pass { places: SmallVec::new(), held: SmallVec::new(), run: None, response: None, has_tenant: false }
     }
 
     /// The call runs from now on.
@@ -114,6 +118,18 @@ impl Pass {
         if let Some(run) = &mut self.run {
             run.began = Some(Instant::now());
         }
+    }
+
+    /// What belongs into the extensions of the call before it goes on, if it may make other calls in this process: those are known
+    /// by it as its parts, and wait for nothing that it has. `None` if it has nothing.
+    pub fn held(&self) -> Option<Arc<Held>> {
+        let has_something = self.run.is_some() || !self.held.is_empty();
+        has_something.then(|| Arc::new(Held(self.held.as_slice().into())))
+    }
+
+    pub(crate) fn hold(&mut self, slot: &Slot<'_>, place: Place) {
+        self.places.push(place);
+        self.held.push(slot.key.subject);
     }
 
     /// What came of the call: whether it may be sent, and how large it was for the run.

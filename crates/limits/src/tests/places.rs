@@ -124,6 +124,25 @@ async fn a_part_of_a_call_waits_for_no_second_place() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_part_of_a_call_uses_what_the_outer_one_has() {
+    let one = || concurrent(1, 0);
+    let rig = Rig::of(LimitScopes { tenant: one(), server: one(), tool: one(), ..LimitScopes::default() });
+    let outer = rig.pass(&call("reef/ann"));
+    let mut part = call("reef/ann");
+    part.context.extensions.insert(outer.held().unwrap());
+    let inner = rig.pass(&part);
+    assert_eq!(inner.held(), outer.held(), "and so do the parts of the part");
+    let elsewhere = Target { server: Some("memory"), ..SEARCH };
+    let deeper = passed(rig.limits.enter(&rig.store, &part, elsewhere).unwrap());
+    assert_eq!(deeper.held().unwrap().0.len(), 4);
+    drop(inner);
+    rig.refused(&call("tide/bob"));
+    drop((outer, deeper));
+    assert_eq!(rig.store.queues(), []);
+    assert_eq!(Rig::of(LimitScopes::default()).pass(&call("reef/ann")).held(), None);
+}
+
+#[tokio::test(start_paused = true)]
 async fn whoever_goes_away_leaves_nothing_behind() {
     let rig = Rig::of(LimitScopes {
         user: concurrent(2, 9),
