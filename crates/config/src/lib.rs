@@ -23,6 +23,7 @@ mod entry;
 mod error;
 mod exposure;
 pub mod import;
+mod limit_settings;
 mod listen;
 mod missing_reference;
 mod names;
@@ -55,6 +56,9 @@ pub use endpoint_settings::EndpointSettings;
 pub use entry::ServerEntry;
 pub use error::{ConfigError, Problem};
 pub use exposure::{ExposureError, check_exposure};
+pub use limit_settings::{
+    Concurrency, LimitRule, LimitScopes, LimitSet, LimitSettings, Rate, RateUnit, RunSettings,
+};
 pub use listen::{ListenAddress, check_host, check_origin};
 pub use names::{check_endpoint as check_endpoint_name, check_scope, check_server as check_server_name};
 pub use resolve::usual_state_dir;

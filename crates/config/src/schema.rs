@@ -57,7 +57,15 @@ fn without_null(schema: &mut Value) {
             }
             // Defaults are told in words: what is made here is only the absence of a value.
             members.remove("default");
-            members.values_mut().for_each(without_null);
+            for (keyword, value) in members {
+                match value {
+                    // A field may be called like a keyword.
+                    Value::Object(fields) if keyword == "properties" => {
+                        fields.values_mut().for_each(without_null);
+                    }
+                    value => without_null(value),
+                }
+            }
         }
         _ => {}
     }

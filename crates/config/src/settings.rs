@@ -16,6 +16,7 @@ use crate::auth_settings::{AuthSettings, TlsSettings};
 use crate::disabled::DisabledServer;
 use crate::endpoint_settings::EndpointSettings;
 use tidegate_policy::{Patterns, Policy};
+use crate::limit_settings::LimitSettings;
 
 /// What a configuration means.
 ///
@@ -34,6 +35,8 @@ pub struct Settings {
     pub policy: Option<Arc<Policy>>,
     /// Endpoints with a selection of what is offered, beside the one that has everything.
     pub endpoints: Vec<EndpointSettings>,
+    /// How much callers may do; `None` for whatever the process can.
+    pub limits: Option<LimitSettings>,
     /// How much calls may take, whichever server they are for.
     pub calls: CallSettings,
     /// Whose numbers clients look for in the gateway's own errors. Default: those of the specification.
@@ -301,6 +304,7 @@ impl Default for Settings {
             auth: None,
             policy: None,
             endpoints: Vec::new(),
+            limits: None,
             calls: CallSettings::default(),
             errors: Profile::Strict,
             drain: Duration::from_secs(10),

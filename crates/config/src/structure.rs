@@ -159,6 +159,14 @@ fn walk(path: &mut Vec<String>, table: &DeTable<'_>, builtins: &Builtins, found:
             {
                 found.push(path.clone());
             }
+            DeValue::Array(items) if is_list_of_tables(path) => {
+                for (index, item) in items.iter().enumerate() {
+                    let Some(item) = item.get_ref().as_table() else { continue };
+                    path.push(source_map::item_name(index));
+                    walk(path, item, builtins, found);
+                    path.pop();
+                }
+            }
             _ => {}
         }
         path.pop();
@@ -168,7 +176,9 @@ fn walk(path: &mut Vec<String>, table: &DeTable<'_>, builtins: &Builtins, found:
 fn is_table_by_nature(path: &[String], builtins: &Builtins) -> bool {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     match path.as_slice() {
-        ["tools" | "defaults" | "auth" | "tls"]
+        ["tools" | "defaults" | "auth" | "tls" | "limits"]
+        | ["limits", "tenant" | "user" | "tool" | "server" | "endpoint" | "run"]
+        | ["limits", "rules", _, "tenant" | "user" | "tool" | "server" | "endpoint"]
         | ["endpoints", _]
         | ["servers", _]
         | ["servers", _, "tools", _]
@@ -182,15 +192,21 @@ fn is_table_by_nature(path: &[String], builtins: &Builtins) -> bool {
 
 /// Whether a field is a list of tables.
 fn is_list_of_tables(path: &[impl AsRef<str>]) -> bool {
-    matches!(path, [auth, kind] if auth.as_ref() == "auth" && ["jwt", "introspection"].contains(&kind.as_ref()))
+    let [section, kind] = path else { return false };
+    matches!((section.as_ref(), kind.as_ref()), ("auth", "jwt" | "introspection") | ("limits", "rules"))
 }
 
 /// The lists of tables of which one was written as if there could be no other.
 fn tables_for_lists(root: &DeTable<'_>) -> Vec<Vec<String>> {
-    let auth = root.get("auth").and_then(|auth| auth.get_ref().as_table());
-    let tables = auth.into_iter().flat_map(DeTable::iter).filter(|(_, value)| value.get_ref().is_table());
-    let paths = tables.map(|(name, _)| vec!["auth".to_owned(), name.get_ref().to_string()]);
-    paths.filter(|path| is_list_of_tables(path)).collect()
+    let mut found = Vec::new();
+    for (section, fields) in root.iter() {
+        let fields = fields.get_ref().as_table().into_iter().flat_map(DeTable::iter);
+        for (field, _) in fields.filter(|(_, value)| value.get_ref().is_table()) {
+            found.push(vec![section.get_ref().to_string(), field.get_ref().to_string()]);
+        }
+    }
+    found.retain(|path| is_list_of_tables(path));
+    found
 }
 
 /// Puts an empty text in the place of a value that is none. Whether there was one.

@@ -8,7 +8,7 @@ use futures_util::task::AtomicWaker;
 use serde::Serialize;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Capability, ClientCapabilities, Error, Feature, Json, Level, Revision};
-use tidegate_service::{Call, Context, CorrelationId, Notice, Outbox, Principal};
+use tidegate_service::{Call, Context, CorrelationId, Held, Notice, Outbox, Principal};
 
 use crate::interact::Replay;
 use crate::server::Core;
@@ -262,6 +262,11 @@ impl Cx {
         context.client_info = own.client_info.clone();
         context.hops = own.hops;
         context.claims = own.claims.clone();
+        // It is part of this one, which waits for it: it must not wait for what this one has.
+        context.is_admitted = own.is_admitted;
+        if let Some(held) = own.extensions.get::<Held>() {
+            context.extensions.insert(held);
+        }
         context
     }
 

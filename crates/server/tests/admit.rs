@@ -71,3 +71,26 @@ async fn a_template_that_is_not_listed_is_understood() {
         assert_eq!(read["contents"][0]["text"], "y", "{uri}: {read}");
     }
 }
+
+#[tokio::test]
+async fn a_call_in_the_callers_name_is_part_of_the_callers() {
+    use std::sync::{Arc, Mutex};
+
+    use tidegate_protocol::{Json, Limits, Method, Params};
+    use tidegate_service::{Call, Context, Door, Held};
+
+    let noted = Arc::new(Mutex::new(None));
+    let note = noted.clone();
+    let tool = Tool::new("t").handler(move |_: (), cx: Cx| {
+        *note.lock().unwrap() = Some(cx.on_behalf());
+        async { "done" }
+    });
+    let server = Server::new("s", "1").tool(tool).build();
+    let params = Params::parse(&Json::trusted(r#"{"name":"t"}"#), &Limits::default()).unwrap();
+    let mut context = Context::local();
+    context.extensions.insert(Arc::new(Held(Box::new([7]))));
+    let _ = server.answer(Call::new(Method::ToolsCall, params, context)).await;
+    let part = noted.lock().unwrap().take().unwrap();
+    assert!(part.is_admitted, "it waits for no second place");
+    assert!(part.extensions.get::<Held>().unwrap().has(7));
+}

@@ -165,6 +165,10 @@ pub(super) fn by_symbol(
             .action("Open the page that the server names, then try again"),
         Symbol::RateLimited => row("E601", symbol),
         Symbol::Overloaded => row("E601", symbol),
+        Symbol::BudgetExceeded => row("E601", symbol)
+            .user("The budget for this task is used up")
+            .action("Use what there is, or start anew later")
+            .retryable(false),
         Symbol::Unavailable => row("E201", symbol),
         Symbol::CircuitOpen => row("E201", symbol).user("Service temporarily unavailable (circuit open)"),
         // For a person trying again is good advice. Programs decide by more than that: see `RetryLayer`.

@@ -187,6 +187,7 @@ fn is_local(symbol: Symbol) -> bool {
             | Symbol::Unavailable
             | Symbol::CircuitOpen
             | Symbol::RateLimited
+            | Symbol::BudgetExceeded
             | Symbol::Overloaded
             | Symbol::Unauthorized
             | Symbol::Cancelled

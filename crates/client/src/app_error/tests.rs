@@ -169,6 +169,13 @@ fn local_failures() {
         (CircuitOpen, "E201", "Service temporarily unavailable (circuit open)", "Try again later", true),
         (Unauthorized, "E503", "The server requires authorization", "Run tidegate login URL", false),
         (RateLimited, "E601", "Too many requests", "Wait a moment and try again", true),
+        (
+            BudgetExceeded,
+            "E601",
+            "The budget for this task is used up",
+            "Use what there is, or start anew later",
+            false,
+        ),
         (Cancelled, "E206", "Processing cancelled", "You can start again", false),
         (TooLarge, "E305", "The result is too large", "Ask for less at once", false),
         (LoopDetected, "E201", "The request ran in a loop", "Contact support", false),

@@ -5,6 +5,7 @@ mod auth;
 mod command;
 mod connection;
 mod endpoints;
+mod limits;
 mod listen;
 mod network;
 mod policy;
@@ -141,6 +142,7 @@ impl Resolver<'_> {
         let endpoints = self.endpoints(file.endpoints, &listen.path, &names);
         self.check_audiences(&endpoints, auth.as_ref(), listen.public_url.as_deref(), &listen.path);
         let policy = file.policy.and_then(|policy| self.policy(policy, auth.as_ref(), &endpoints, &names));
+        let limits = file.limits.map(|limits| self.limits(limits, auth.is_some()));
         let mut servers = Vec::new();
         for (name, server) in file.servers {
             servers.extend(self.server(name, server, tools.names));
@@ -158,6 +160,7 @@ impl Resolver<'_> {
             auth,
             policy,
             endpoints,
+            limits,
             calls,
             errors,
             drain,

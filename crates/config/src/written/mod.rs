@@ -5,6 +5,7 @@
 
 mod auth;
 mod endpoint;
+mod limits;
 mod policy;
 mod protocol;
 mod server;
@@ -16,6 +17,7 @@ use serde::Deserialize;
 
 pub(crate) use auth::{Auth, Introspection, Jwt, Tls};
 pub(crate) use endpoint::Endpoint;
+pub(crate) use limits::{Limit, LimitRule, Limits, Priority, Run};
 pub(crate) use policy::{DefaultEffect, Policy, PolicyMode, Rule};
 pub(crate) use protocol::{Errors, Handshake, Requirement};
 pub(crate) use server::{Breaker, Defaults, Era, Instances, Retry, Server, Tool, Transport};
@@ -57,6 +59,8 @@ pub(crate) struct File {
     /// lower-case letters, digits and "-", at most 64 of them.
     #[schemars(with = "std::collections::BTreeMap<String, Endpoint>")]
     pub(crate) endpoints: IndexMap<String, Endpoint>,
+    /// How much callers may do. Without it, no more is limited than max_calls, max_message and the like.
+    pub(crate) limits: Option<Limits>,
     /// Also serve the HTTP+SSE transport of 2024-11-05, for old clients. Default false.
     pub(crate) http_sse: Option<bool>,
     /// The largest message that a client may send: bytes, or a string such as "16MiB". Default "4MiB".

@@ -9,6 +9,7 @@ mod files;
 #[path = "../../src/test_folder.rs"]
 mod folder;
 mod importing;
+mod limits;
 mod meaning;
 mod missing;
 mod mistakes;

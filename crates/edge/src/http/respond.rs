@@ -98,8 +98,16 @@ impl http_body::Body for Parts {
 pub(super) fn error(id: Option<&Id>, error: &Error, revision: Option<Revision>) -> Response<Body> {
     let status = error.symbol().http_status(revision.unwrap_or(Revision::LATEST_MODERN));
     let mut response = json(status, wire::error(id, error, revision));
-    if error.symbol() == Symbol::Overloaded {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECONDS));
+    let seconds = match error.symbol() {
+        Symbol::Overloaded => Some(RETRY_AFTER_SECONDS),
+        // In whole seconds, and not too early.
+        Symbol::RateLimited if status == 429 => {
+            error.retry_after().map(|after| after.as_millis().div_ceil(1000).try_into().unwrap_or(u32::MAX))
+        }
+        _ => None,
+    };
+    if let Some(seconds) = seconds {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     match required_scopes(error) {
         None => response,

@@ -122,6 +122,20 @@ async fn errors_decide_the_status_unless_something_went_out_before() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn who_calls_too_often_is_told_when_to_come_back() {
+    let client = client(&Stub::new());
+    let answer = client.modern(&call("busy", json!({}), json!({}))).send().await;
+    assert_eq!((answer.status, answer.header("retry-after")), (429, "2"), "not too early");
+    assert_eq!(answer.json().await["error"]["code"], -32603);
+    for revision in LEGACY {
+        let session = Session::open(&client, revision).await;
+        let answer = session.call(1, "busy", json!({})).send().await;
+        assert_eq!(answer.status, 200, "{revision}");
+        assert!(answer.text().await.contains("-32603"), "{revision}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_the_call_knows() {
     let client = client(&Stub::new());
     let meta = json!({

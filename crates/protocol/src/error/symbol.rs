@@ -101,6 +101,8 @@ symbols! {
     Forbidden,              "FORBIDDEN",                  -32603, 200, Caller,    no, yes;
     /// Too many requests.
     RateLimited,            "RATE_LIMIT_ERROR",           -32603, 429, Caller,   yes, yes;
+    /// The run that the call belongs to has used up its budget, or goes round in circles.
+    BudgetExceeded,         "BUDGET_EXCEEDED",            -32603, 200, Caller,    no, yes;
     /// This process holds as much as it may.
     Overloaded,             "OVERLOADED",                 -32603, 503, Us,       yes, yes;
     /// What is behind this cannot be reached.
@@ -202,6 +204,8 @@ impl Symbol {
         match self {
             // 2026-07-28 streamable-http: an unknown method is 404 with a JSON-RPC body.
             Symbol::MethodNotFound if !revision.is_modern() => 200,
+            // To clients of older revisions, 429 is no answer to their request but a broken transport.
+            Symbol::RateLimited if !revision.is_modern() => 200,
             _ => self.row().http_status,
         }
     }

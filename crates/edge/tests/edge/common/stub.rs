@@ -255,6 +255,10 @@ impl Stub {
             }
             "content" => complete(revision, arguments),
             "needs_sampling" => Reply::Error(Error::missing_capabilities(&[Capability::Sampling])),
+            "busy" => {
+                let error = Error::new(Symbol::RateLimited, "Try again").as_protocol();
+                Reply::Error(error.with_retry_after(std::time::Duration::from_millis(1500)))
+            }
             "progress_then_fail" => {
                 progress(&call, 1, 2);
                 Reply::Error(Error::missing_capabilities(&[Capability::Sampling]))

@@ -1,0 +1,234 @@
+//! [`CallLimits`]: what the configuration says about how much callers may do, asked once for each call.
+
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+use tidegate_config::{LimitRule, LimitSettings, RunSettings};
+use tidegate_protocol::{Error, Method};
+use tidegate_service::fair_queue::{Entry, Priority};
+use tidegate_service::{Call, Held};
+use tokio::time::Instant;
+
+use crate::counters::Taken;
+use crate::gates::Slot;
+use crate::group::{Group, Limit};
+use crate::pass::{Entering, Pass, Queued, ResponseLimit, RunPart};
+use crate::refusal::{Reached, over_budget};
+use crate::runs::RunKey;
+use crate::store::LimitStore;
+
+/// What a call is for. The names are those of what it was routed to, never what a caller made up: each of them may be counted.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Target<'a> {
+    /// The server that it goes to, if it goes to one.
+    pub server: Option<&'a str>,
+    /// The tool by its exposed name, if it calls one.
+    pub tool: Option<&'a str>,
+    /// Whether it is part of another call, as those of an agent are. One that has the [`Held`] of another is, whatever this says.
+    pub is_part: bool,
+}
+
+/// How much callers may do. It does not change; what was counted is in a [`LimitStore`].
+#[derive(Debug)]
+pub struct CallLimits {
+    /// Rules first, then what is for all calls: narrow before wide.
+    groups: Vec<Group>,
+    run: Option<RunSettings>,
+}
+
+/// The groups that a call is in. There are seldom more.
+type Groups<'a> = SmallVec<[&'a Group; 8]>;
+
+impl CallLimits {
+    /// What the configuration says.
+    pub fn new(settings: &LimitSettings) -> CallLimits {
+        let nth = |at: usize, rule: &LimitRule| {
+            let same = |other: &&LimitRule| {
+                let (mut other, mut rule) = ((*other).clone(), rule.clone());
+                (other.priority, rule.priority) = (None, None);
+                other == rule
+            };
+            settings.rules[..at].iter().filter(same).count()
+        };
+        let rules = settings.rules.iter().enumerate();
+        let mut groups: Vec<Group> = rules.map(|(at, rule)| Group::of_rule(rule, nth(at, rule))).collect();
+        groups.push(Group::of_all(&settings.scopes));
+        CallLimits { groups, run: settings.run.clone() }
+    }
+
+    /// Lets a call in, has it wait for its turn, or refuses it. To be asked once for each call, after it is known that it is
+    /// allowed and where it goes.
+    ///
+    /// Sizes come first, then the budget of the run, then rates, then places: rules before what is for all, users before tenants,
+    /// endpoints, tools and servers. Whoever is refused in between has used up what came before, except for the budget of its run.
+    pub fn enter(&self, store: &Arc<LimitStore>, call: &Call, target: Target<'_>) -> Result<Entering, Error> {
+        if !counts(&call.method) {
+            return Ok(Entering::Passed(Pass::free()));
+        }
+        let outer = call.context.extensions.get::<Held>();
+        let target = Target { is_part: target.is_part || outer.is_some(), ..target };
+        let groups: Groups<'_> = self.groups.iter().filter(|group| group.selects(call, target)).collect();
+        let mut pass = Pass { has_tenant: call.context.principal.tenant.is_some(), ..Pass::free() };
+        if let Some(outer) = &outer {
+            pass.held.extend_from_slice(&outer.0);
+        }
+        self.check_sizes(&groups, call, target, &mut pass)?;
+        pass.run = self.book(store, call, target)?;
+        for (group, limit) in each(&groups) {
+            let Some((number, rate)) = limit.rate else { continue };
+            let Some(key) = limit.scope.subject(call, target, number, &store.keys) else { continue };
+            if let Taken::RetryAfter(after) = store.counters.take(key, rate) {
+                let name = limit.scope.name(call, target);
+                return Err(reached(group, limit, &name, &pass).rate(rate, after));
+            }
+        }
+        self.take_places(store, &groups, call, target, outer.as_deref(), pass)
+    }
+
+    /// Who is let in first where calls wait, for a call of which it is not known yet where it goes: rules that name servers do not
+    /// count.
+    pub fn priority(&self, call: &Call) -> Priority {
+        let tool = match call.method {
+            Method::ToolsCall => call.params.str("name"),
+            _ => None,
+        };
+        self.priority_of(call, Target { tool: tool.as_deref(), ..Target::default() })
+    }
+
+    fn priority_of(&self, call: &Call, target: Target<'_>) -> Priority {
+        let says = |group: &&Group| group.priority.is_some() && group.selects(call, target);
+        self.groups.iter().find(says).and_then(|group| group.priority).unwrap_or_default()
+    }
+
+    fn check_sizes(
+        &self,
+        groups: &[&Group],
+        call: &Call,
+        target: Target<'_>,
+        pass: &mut Pass,
+    ) -> Result<(), Error> {
+        let size = call.params.as_str().len();
+        for (group, limit) in each(groups) {
+            if let Some(most) = limit.request.filter(|most| size > *most) {
+                let name = limit.scope.name(call, target);
+                return Err(reached(group, limit, &name, pass).request(size, most));
+            }
+            if let Some(most) = limit.response
+                && pass.response.as_ref().is_none_or(|other| most < other.most)
+            {
+                let (scope, is_rule) = (limit.scope, group.is_rule());
+                pass.response = Some(ResponseLimit { most, scope, is_rule });
+            }
+        }
+        Ok(())
+    }
+
+    /// Books the call for its run.
+    fn book(
+        &self,
+        store: &Arc<LimitStore>,
+        call: &Call,
+        target: Target<'_>,
+    ) -> Result<Option<RunPart>, Error> {
+        let Some(settings) = self.run.as_ref().filter(|_| is_of_run(call, target)) else { return Ok(None) };
+        let key = RunKey::of(call, &store.keys);
+        let digest = target.tool.filter(|tool| {
+            let goes_on = call.params.has("requestState") || call.params.has("inputResponses");
+            settings.repeats.is_some() && !goes_on && !settings.except.matches(tool)
+        });
+        let digest = digest.map(|tool| digest_of(store, tool, call));
+        match store.runs.book(settings, key, digest, call.params.as_str().len() as u64) {
+            Ok(booking) => Ok(Some(RunPart {
+                store: store.clone(),
+                booking,
+                began: None,
+                counts_time: !target.is_part,
+                result_bytes: 0,
+            })),
+            Err(why) => Err(over_budget(settings, why, target.tool)),
+        }
+    }
+
+    fn take_places(
+        &self,
+        store: &Arc<LimitStore>,
+        groups: &[&Group],
+        call: &Call,
+        target: Target<'_>,
+        outer: Option<&Held>,
+        mut pass: Pass,
+    ) -> Result<Entering, Error> {
+        let mut slots = each(groups).filter_map(|(group, limit)| {
+            let (number, concurrency) = limit.concurrency?;
+            // The call that this one is part of has a place, and waits for this one: waiting for a second could last forever.
+            if target.is_part && limit.scope.is_of_outer_call() {
+                return None;
+            }
+            let key = limit.scope.subject(call, target, number, &store.keys)?;
+            if outer.is_some_and(|outer| outer.has(key.subject)) {
+                return None;
+            }
+            let name = limit.scope.name(call, target);
+            Some(Slot { key, scope: limit.scope, limit: concurrency, is_rule: group.is_rule(), name })
+        });
+        let deadline = call.context.deadline.map(Instant::from_std);
+        let principal = &call.context.principal;
+        while let Some(slot) = slots.next() {
+            let mut priority = Priority::default();
+            let turn = || {
+                priority = self.priority_of(call, target);
+                (slot.scope.fair_key(principal), priority)
+            };
+            match store.gates.enter(&slot, turn, deadline) {
+                Entry::Entered(place) => pass.hold(&slot, place),
+                Entry::Full => return Err(pass.reached(&slot).full(slot.limit)),
+                Entry::Waits(waiting) => {
+                    let rest = slots.map(|slot| (slot.scope.fair_key(principal), slot));
+                    return Ok(Entering::Waiting(Box::new(Queued {
+                        waiting,
+                        rest: rest.map(|(fair, slot)| (slot.into_owned(), fair)).collect(),
+                        slot: slot.into_owned(),
+                        pass,
+                        store: store.clone(),
+                        priority,
+                        deadline,
+                    })));
+                }
+            }
+        }
+        drop(slots);
+        pass.begin();
+        Ok(Entering::Passed(pass))
+    }
+}
+
+/// Whether a call is counted at all. What keeps a connection alive, answers a question or ends something always gets through.
+fn counts(method: &Method) -> bool {
+    !method.is_notification()
+        && !matches!(
+            method,
+            Method::Initialize | Method::Ping | Method::Discover | Method::TasksUpdate | Method::TasksCancel
+        )
+}
+
+/// Whether a call is one that an agent makes to get on: it goes somewhere, and is not only asking how something is going.
+fn is_of_run(call: &Call, target: Target<'_>) -> bool {
+    let goes_somewhere = target.server.is_some() || target.tool.is_some();
+    goes_somewhere && !matches!(call.method, Method::TasksGet | Method::TasksResult | Method::Listen)
+}
+
+fn each<'a>(groups: &'a [&'a Group]) -> impl Iterator<Item = (&'a Group, &'a Limit)> {
+    groups.iter().flat_map(|group| group.limits.iter().map(move |limit| (*group, limit)))
+}
+
+fn reached<'a>(group: &Group, limit: &Limit, name: &'a str, pass: &Pass) -> Reached<'a> {
+    Reached { scope: limit.scope, name, has_tenant: pass.has_tenant, is_rule: group.is_rule() }
+}
+
+/// What tells a call from others: the tool and the values of its arguments, however they are spelled.
+fn digest_of(store: &LimitStore, tool: &str, call: &Call) -> u64 {
+    let arguments = call.params.json("arguments").map(|arguments| arguments.canonical());
+    // Without arguments is as good as with none.
+    let arguments = arguments.as_ref().map_or("{}", |arguments| arguments.as_str());
+    store.keys.hash(0, [Some(tool), Some(arguments)]) as u64
+}

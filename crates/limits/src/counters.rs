@@ -1,0 +1,148 @@
+//! [`Counters`]: how often somebody may still do something, and [`MemoryCounters`], which count in this process.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use governor::clock::Clock as _;
+use governor::middleware::StateInformationMiddleware;
+use governor::state::{InMemoryState, NotKeyed};
+use governor::{Quota, RateLimiter};
+use tidegate_config::Rate;
+
+use crate::clock::{Clock, Reading};
+use crate::keyed::{CounterKey, KeyedMap};
+
+/// How many keys are counted at once.
+const MOST_KEYS: usize = 65_536;
+
+/// What came of taking one from a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    /// It was there, and so many are left.
+    Left(u32),
+    /// The bucket is empty until after this time.
+    RetryAfter(Duration),
+}
+
+/// Counts how often things are done. Each key has a bucket of as many as its rate says, which fills up again evenly.
+pub trait Counters: Send + Sync + 'static {
+    /// Takes one from the bucket of a key. Whoever is refused takes none.
+    fn take(&self, key: CounterKey, rate: Rate) -> Taken;
+}
+
+/// Counts in this process, for at most 65,536 keys; beyond that, newcomers share one bucket for each limit.
+#[derive(Debug)]
+pub struct MemoryCounters {
+    buckets: KeyedMap<Bucket>,
+}
+
+type Limiter = RateLimiter<NotKeyed, InMemoryState, Clock, StateInformationMiddleware>;
+
+#[derive(Debug)]
+struct Bucket {
+    limiter: Limiter,
+    /// From when on it is as good as a new one.
+    full_at: Reading,
+}
+
+impl MemoryCounters {
+    /// Nothing has been counted yet.
+    pub fn new() -> MemoryCounters {
+        MemoryCounters::with_room_for(MOST_KEYS)
+    }
+
+    pub(crate) fn with_room_for(keys: usize) -> MemoryCounters {
+        MemoryCounters { buckets: KeyedMap::new(keys) }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.buckets.len()
+    }
+}
+
+impl Default for MemoryCounters {
+    fn default() -> MemoryCounters {
+        MemoryCounters::new()
+    }
+}
+
+impl Counters for MemoryCounters {
+    fn take(&self, key: CounterKey, rate: Rate) -> Taken {
+        let now = Clock.now();
+        let one = replenished_in(rate);
+        let make = || {
+            let burst = NonZeroU32::new(rate.calls).unwrap_or(NonZeroU32::MIN);
+            // A time of zero is none; nobody can say so.
+            let quota = Quota::with_period(one).unwrap_or(Quota::per_second(burst)).allow_burst(burst);
+            let limiter = RateLimiter::direct_with_clock(quota, Clock);
+            Bucket { limiter: limiter.with_middleware::<StateInformationMiddleware>(), full_at: now }
+        };
+        self.buckets.with(
+            key,
+            |bucket| bucket.full_at <= now,
+            make,
+            |bucket| match bucket.limiter.check() {
+                Ok(state) => {
+                    let left = state.remaining_burst_capacity();
+                    let taken = rate.calls.saturating_sub(left);
+                    bucket.full_at = now + one.saturating_mul(taken.saturating_add(1)).into();
+                    Taken::Left(left)
+                }
+                Err(refused) => Taken::RetryAfter(refused.wait_time_from(Clock.now())),
+            },
+        )
+    }
+}
+
+/// In which time there is one more.
+fn replenished_in(rate: Rate) -> Duration {
+    (rate.per.duration() / rate.calls.max(1)).max(Duration::from_nanos(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tidegate_config::RateUnit;
+
+    use super::*;
+
+    proptest! {
+        /// However calls come: never more than the bucket holds and what has come into it since, and never less.
+        #[test]
+        fn as_many_as_the_rate_says(
+            calls in 1..50u32,
+            unit in prop_oneof![Just(RateUnit::Second), Just(RateUnit::Minute), Just(RateUnit::Day)],
+            steps in prop::collection::vec((0..200_000u64, 0..20u32), 1..40),
+        ) {
+            let rate = Rate { calls, per: unit };
+            let one = replenished_in(rate);
+            let key = CounterKey { limit: 1, subject: 2 };
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+            runtime.unwrap().block_on(async {
+                let counters = MemoryCounters::with_room_for(64);
+                // What is in the bucket, in the time that it takes to come into it.
+                let full = one * calls;
+                let mut level = full;
+                for (milliseconds, times) in steps {
+                    let pause = Duration::from_millis(milliseconds);
+                    tokio::time::advance(pause).await;
+                    level = level.saturating_add(pause).min(full);
+                    for _ in 0..times {
+                        match counters.take(key, rate) {
+                            Taken::Left(left) => {
+                                assert!(level >= one, "there was none left");
+                                level -= one;
+                                assert_eq!(u128::from(left), level.as_nanos() / one.as_nanos());
+                            }
+                            Taken::RetryAfter(after) => {
+                                assert!(level < one, "there was one left");
+                                assert_eq!(after, one - level);
+                            }
+                        }
+                    }
+                }
+            });
+        }
+    }
+}
