@@ -15,8 +15,8 @@ use tidegate_protocol::seal::Key;
 use crate::auth_settings::{AuthSettings, TlsSettings};
 use crate::disabled::DisabledServer;
 use crate::endpoint_settings::EndpointSettings;
-use tidegate_policy::{Patterns, Policy};
 use crate::limit_settings::LimitSettings;
+use tidegate_policy::{Patterns, Policy};
 
 /// What a configuration means.
 ///

@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError};
 use futures_util::future::join_all;
 use tidegate_client::{AppError, Audience, Instances};
 use tidegate_config::{DisabledServer, Settings, ToolSettings, check_server_name};
+use tidegate_limits::CallLimits;
 use tidegate_policy::{Caller, Policy};
 use tidegate_protocol::{Object, Profile};
 use tidegate_service::events::{self, Event, ServerLeft};
@@ -45,6 +46,8 @@ pub(crate) struct State {
     pub(crate) endpoints: Arc<Endpoints>,
     /// Who may do what; none if everybody may do everything.
     pub(crate) policy: Option<Arc<Policy>>,
+    /// How much of it; none for whatever the process can.
+    pub(crate) limits: Option<Arc<CallLimits>>,
     /// Whether everybody is authenticated.
     pub(crate) is_authenticated: bool,
     /// The servers of the configuration that are not used.
@@ -64,6 +67,7 @@ impl State {
             tools: settings.tools.clone(),
             endpoints,
             policy: in_force(settings),
+            limits: None,
             is_authenticated: settings.auth.is_some(),
             disabled: settings.disabled.clone(),
             errors: settings.errors,
@@ -89,6 +93,8 @@ fn in_force(settings: &Settings) -> Option<Arc<Policy>> {
 pub(crate) struct Building {
     pub(crate) settings: Settings,
     pub(crate) pins: Pins,
+    /// The limits of the settings, made once.
+    pub(crate) limits: Option<Arc<CallLimits>>,
     pub(crate) closed: bool,
     /// Servers that are being closed because no configuration has them any more.
     pub(crate) leaving: Vec<JoinHandle<()>>,
@@ -97,7 +103,7 @@ pub(crate) struct Building {
 impl Building {
     pub(crate) fn new(settings: &Settings) -> Building {
         let (settings, pins) = (settings.clone(), Pins::default());
-        Building { settings, pins, closed: false, leaving: Vec::new() }
+        Building { settings, pins, limits: None, closed: false, leaving: Vec::new() }
     }
 }
 
@@ -164,6 +170,7 @@ impl Router {
             mounts.iter().map(|mount| pins.learn(&mount.settings, &mount.catalog())).collect();
         pins::watch(self, &mut pins);
         building.pins = pins;
+        building.limits = settings.limits.as_ref().map(|limits| Arc::new(CallLimits::new(limits)));
         let drain = settings.drain;
         building.settings = settings;
         mounts.iter().for_each(|mount| mount.client.reseal(sealer.scoped(mount.name())));
@@ -353,6 +360,7 @@ impl Router {
             tools,
             endpoints,
             policy,
+            limits: building.limits.clone(),
             is_authenticated,
             disabled,
             errors,

@@ -10,11 +10,13 @@ use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use tidegate_client::{AppError, Client, ClientBuilder, ErrorProfile, Target};
 use tidegate_config::{DisabledServer, ServerSettings, Settings, Source};
+use tidegate_limits::QueueStatus;
 use tidegate_policy::{Object, ObjectKind};
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::seal::{Key, Sealer};
 use tidegate_protocol::{Error, Json, Method, Revision, Symbol, meta};
-use tidegate_service::layers::{Bounded, Front, Limits, front};
+use tidegate_service::fair_queue::Depth;
+use tidegate_service::layers::{AdmissionLayer, Bounded, Front, Limits, PriorityOf, front_with};
 use tidegate_service::{BoxDoor, Call, Context, Door, Identity, Reply, random};
 use tower::{Layer, Service};
 
@@ -36,6 +38,8 @@ pub struct Gateway {
     router: Arc<Router>,
     /// What every call passes.
     front: Arc<Front<BoxDoor>>,
+    /// Where calls of all callers wait.
+    admission: AdmissionLayer,
 }
 
 /// Puts something of the application between the front and what answers.
@@ -110,6 +114,17 @@ impl Gateway {
     /// The servers of the configuration that are not used, and why.
     pub fn disabled(&self) -> Vec<DisabledServer> {
         self.router.state.load().disabled.clone()
+    }
+
+    /// How many calls run and wait in all.
+    pub fn depth(&self) -> Depth {
+        self.admission.depth()
+    }
+
+    /// Where calls wait because of a limit of the configuration, the busiest first. It names tenants and users: it is for whoever
+    /// runs the gateway.
+    pub fn queues(&self) -> Vec<QueueStatus> {
+        self.router.limit_store.queues()
     }
 
     /// What had to be changed about names, and what else is worth knowing, in sentences.
@@ -250,6 +265,7 @@ impl GatewayBuilder {
             mounted: self.mounted,
             checks: self.checks.into(),
             views: Views(self.visibility),
+            limit_store: Arc::default(),
             info: format!("{}:{}", Json::string(meta::SERVER_INFO), own.finish()),
             id: format!("{:032x}", u128::from_le_bytes(random())).into(),
         });
@@ -265,9 +281,17 @@ impl GatewayBuilder {
             let door = Checked::new(door, router.checks.clone()).boxed();
             self.gates.into_iter().fold(door, |door, gate| gate(door))
         };
-        let front = Arc::new(front(union, &limits, gates));
+        let by_priority: PriorityOf = {
+            let router = Arc::downgrade(&router);
+            Arc::new(move |call| {
+                let limits = router.upgrade().and_then(|router| router.state.load().limits.clone());
+                limits.map(|limits| limits.priority(call)).unwrap_or_default()
+            })
+        };
+        let admission = AdmissionLayer::new(limits.concurrent, limits.waiting).by_priority(Some(by_priority));
+        let front = Arc::new(front_with(union, &limits, &admission, gates));
         let _ = router.front.set(Arc::downgrade(&front));
-        Ok(Gateway { router, front })
+        Ok(Gateway { router, front, admission })
     }
 }
 

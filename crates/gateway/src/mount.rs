@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use tidegate_client::{BareClientDoor, Client, ServerInfo};
-use tidegate_config::ServerSettings;
+use tidegate_client::{BareClientDoor, Client, ServerInfo, Target};
+use tidegate_config::{ServerSettings, Source};
 use tidegate_protocol::{ClientCapabilities, Error, Object, Symbol};
 use tidegate_service::budget::MAX_LISTS;
 use tidegate_service::events::{self, Event, ServerStateChanged};
@@ -125,6 +125,11 @@ impl Mount {
             Current::spoke(self.facts.load().as_ref().map(|facts| facts.revision));
         }
         reply
+    }
+
+    /// Whether it is a server of this program.
+    pub(crate) fn is_of_program(&self) -> bool {
+        !matches!(self.settings.source, Source::Target(Target::Command(_) | Target::Url(_)))
     }
 
     /// Counts a call for as long as the guard lives.

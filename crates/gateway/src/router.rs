@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use arc_swap::ArcSwap;
 use bytestring::ByteString;
 use tidegate_config::ServerSettings;
+use tidegate_limits::{CallLimits, LimitStore, Pass, Target};
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::seal::Sealer;
-use tidegate_protocol::{Error, Json, Method, Object, Symbol};
+use tidegate_protocol::{Error, Json, Method, Object, Params, Symbol};
 use tidegate_service::layers::Front;
 use tidegate_service::{BoxDoor, Call, Context, Reply, unknown_prompt, unknown_tool};
 
@@ -59,6 +60,8 @@ pub(crate) struct Router {
     pub(crate) checks: Arc<[Check]>,
     /// Who sees what, where that differs.
     pub(crate) views: Views,
+    /// What was counted for the limits of the configuration.
+    pub(crate) limit_store: Arc<LimitStore>,
     /// The entry of each modern result's `_meta` that says who answers.
     pub(crate) info: String,
     /// Which gateway this is, among gateways.
@@ -79,7 +82,7 @@ impl Router {
             // Boxed like everything rare here, so that the common path stays small.
             Method::Complete => Box::pin(complete::answer(&self, call)).await,
             Method::Discover => Box::pin(discover::answer(&self, &call)).await,
-            Method::Listen => Box::pin(listen::answer(&self, &call)).await,
+            Method::Listen => Box::pin(self.listen(&call)).await,
             Method::TasksGet | Method::TasksUpdate | Method::TasksCancel => {
                 Box::pin(tasks::answer(&self, call)).await
             }
@@ -87,11 +90,24 @@ impl Router {
                 Some(Kind::Tools) if unlisted::asked_for(&call).is_some() => {
                     Box::pin(unlisted::definition(&self, &call)).await
                 }
-                Some(kind) => Box::pin(list_request::answer(&self, kind, &call)).await,
+                Some(kind) => Box::pin(self.list(kind, &call)).await,
                 None => Box::pin(self.other(call)).await,
             },
         };
         answered.unwrap_or_else(Reply::Error)
+    }
+
+    async fn list(self: &Arc<Self>, kind: Kind, call: &Call) -> Result<Reply, Error> {
+        let pass = self.enter_here(call).await?;
+        let reply = list_request::answer(self, kind, call).await?;
+        pass.map_or(Ok(()), |pass| pass.answered(&reply))?;
+        Ok(reply)
+    }
+
+    /// Opens a subscription, which holds no place while it is open.
+    async fn listen(self: &Arc<Self>, call: &Call) -> Result<Reply, Error> {
+        drop(self.enter_here(call).await?);
+        listen::answer(self, call).await
     }
 
     /// Calls a tool.
@@ -304,8 +320,16 @@ impl Router {
         if mount.is_down() {
             return Err(down(&mount));
         }
+        let pass = match self.state.load().limits.clone() {
+            None => None,
+            Some(limits) => Some(self.enter(&limits, &mount, &params, &mut call).await?),
+        };
         let (method, recipient) = (call.method.clone(), Recipient::of(&call.context));
-        let reply = match mount.call(call).await {
+        let reply = mount.call(call).await;
+        if let Some(pass) = pass {
+            pass.answered(&reply)?;
+        }
+        let reply = match reply {
             Reply::Complete(result) if self.is_kept_private(&method) => {
                 Reply::Complete(merged_list::for_one_caller(result))
             }
@@ -325,6 +349,38 @@ impl Router {
             }
             reply => reply,
         })
+    }
+
+    /// Has a call to a server pass the limits of the configuration. `params` are as the caller wrote them.
+    async fn enter(
+        &self,
+        limits: &CallLimits,
+        mount: &Mount,
+        params: &Params,
+        call: &mut Call,
+    ) -> Result<Pass, Error> {
+        let entering = {
+            let state = self.state.load();
+            let name = params.str("name").filter(|_| call.method == Method::ToolsCall);
+            // Only what is in the table is counted by its name: anybody can make up others.
+            let tool = name.as_deref().filter(|name| state.snapshot.tools.get(name).is_some());
+            let target = Target { server: Some(mount.name()), tool, is_part: false };
+            limits.enter(&self.limit_store, call, target)?
+        };
+        let pass = entering.pass().await?;
+        // A server of this program may make calls in turn, which wait for nothing that this one has.
+        if mount.is_of_program()
+            && let Some(held) = pass.held()
+        {
+            call.context.extensions.insert(held);
+        }
+        Ok(pass)
+    }
+
+    /// Has a call that the gateway answers itself pass the limits of the configuration; `None` if there are none.
+    pub(crate) async fn enter_here(&self, call: &Call) -> Result<Option<Pass>, Error> {
+        let Some(limits) = self.state.load().limits.clone() else { return Ok(None) };
+        limits.enter(&self.limit_store, call, Target::default())?.pass().await.map(Some)
     }
 
     /// Whether no shared cache may keep what a method brings: what one of those brings who were let in is not for everybody.

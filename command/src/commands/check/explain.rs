@@ -107,8 +107,7 @@ impl Explain {
             return Err(wrong("it is something else".to_owned()));
         }
         // As the gateway reads it, where a member that is there twice is refused.
-        JsonObject::parse(text.to_owned(), &Limits::default())
-            .map_err(|fault| wrong(fault.to_string()))?;
+        JsonObject::parse(text.to_owned(), &Limits::default()).map_err(|fault| wrong(fault.to_string()))?;
         Ok(Some(Question { explain: self, kind, name, arguments: Json::trusted(text.to_owned()) }))
     }
 }

@@ -6,9 +6,9 @@ use super::{MOST, Resolver};
 use crate::limit_settings::{
     Concurrency, LimitRule, LimitScopes, LimitSet, LimitSettings, Rate, RateUnit, RunSettings,
 };
-use tidegate_policy::Patterns;
 use crate::source_map::{self, item_name};
 use crate::written::{self, Limit, Limits, Run, Switch};
+use tidegate_policy::Patterns;
 
 /// A rate beyond this is none.
 const MOST_CALLS: u32 = 1_000_000;

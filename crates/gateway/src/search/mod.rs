@@ -91,7 +91,10 @@ pub(crate) fn is_own_tool(router: &Router, call: &Call) -> bool {
 /// Calls a tool of the gateway's own.
 pub(crate) async fn own_tool(router: &Arc<Router>, call: Call) -> Result<Reply, Error> {
     match call.params.str("name").as_deref() {
-        Some(SEARCH) => find::search_tools(router, &call).await,
+        Some(SEARCH) => {
+            let _pass = router.enter_here(&call).await?;
+            find::search_tools(router, &call).await
+        }
         _ => call::call_tool(router, call).await,
     }
 }

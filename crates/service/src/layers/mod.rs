@@ -63,18 +63,17 @@ pub type Bounded<S> = SizeLimit<Deadline<Admission<PanicBoundary<S>>>>;
 /// `gate` puts layers of the application in between: who may do what, and how much of it. They are told who calls, can refuse,
 /// and their refusals become what the caller can read. Without any it is `|door| door`.
 pub fn front<S: Door, G: Door>(door: S, limits: &Limits, gate: impl FnOnce(Bounded<S>) -> G) -> Front<G> {
-    front_by_priority(door, limits, None, gate)
+    front_with(door, limits, &AdmissionLayer::new(limits.concurrent, limits.waiting), gate)
 }
 
-/// [`front`], where some of the calls that have to wait are let in before others.
-pub fn front_by_priority<S: Door, G: Door>(
+/// [`front`] with an admission of the application's own: one with priorities, or one whose depth somebody looks at.
+pub fn front_with<S: Door, G: Door>(
     door: S,
     limits: &Limits,
-    priority: Option<PriorityOf>,
+    admission: &AdmissionLayer,
     gate: impl FnOnce(Bounded<S>) -> G,
 ) -> Front<G> {
     let door = PanicBoundaryLayer.layer(door); // a panic is that caller's error and nothing else
-    let admission = AdmissionLayer::new(limits.concurrent, limits.waiting).by_priority(priority);
     let door = admission.layer(door); // bounded concurrency, fair between tenants
     let door = DeadlineLayer::new(limits.deadline).layer(door); // every call ends; waiting for admission counts
     let door = SizeLimitLayer::new(limits.result_bytes).layer(door); // nothing oversized leaves
