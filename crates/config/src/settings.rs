@@ -11,6 +11,7 @@ use tidegate_client::{ClientSettings, Instances, Target};
 use tidegate_protocol::Profile;
 use tidegate_protocol::seal::Key;
 
+use crate::audit_settings::AuditSettings;
 use crate::auth_settings::{AuthSettings, TlsSettings};
 use crate::disabled::DisabledServer;
 use crate::endpoint_settings::EndpointSettings;
@@ -29,6 +30,8 @@ pub struct Settings {
     pub listen: ListenSettings,
     /// Who may call; `None` for everybody on this machine, as one user.
     pub auth: Option<AuthSettings>,
+    /// Where a record of every call is kept; `None` for nowhere.
+    pub audit: Option<AuditSettings>,
     /// Endpoints with a selection of what is offered, beside the one that has everything.
     pub endpoints: Vec<EndpointSettings>,
     /// How much calls may take, whichever server they are for.
@@ -296,6 +299,7 @@ impl Default for Settings {
             tools: ToolSettings::default(),
             listen: ListenSettings::default(),
             auth: None,
+            audit: None,
             endpoints: Vec::new(),
             calls: CallSettings::default(),
             errors: Profile::Strict,
