@@ -147,11 +147,18 @@ pub(crate) fn write_number(out: &mut Vec<u8>, number: u64) {
 
 /// A hash in hex, lower case.
 pub(crate) fn hex(hash: &Hash) -> [u8; 64] {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    /// Both digits of each byte.
+    const DIGITS: [[u8; 2]; 256] = {
+        let (mut pairs, mut byte) = ([[0; 2]; 256], 0);
+        while byte < 256 {
+            pairs[byte] = [b"0123456789abcdef"[byte >> 4], b"0123456789abcdef"[byte & 15]];
+            byte += 1;
+        }
+        pairs
+    };
     let mut text = [0; 64];
     for (pair, byte) in text.chunks_exact_mut(2).zip(hash) {
-        pair[0] = DIGITS[usize::from(byte >> 4)];
-        pair[1] = DIGITS[usize::from(byte & 15)];
+        pair.copy_from_slice(&DIGITS[usize::from(*byte)]);
     }
     text
 }

@@ -5,14 +5,14 @@ use tidegate_protocol::Json;
 use tidegate_service::events::{CallEnded, HostRefused, LoginRefused};
 
 use crate::chain::{Hash, hex, write_number};
-use crate::text::{key, member, optional, string};
+use crate::text::{key, member, optional, own, string};
 
 /// Longer chains of who acts for whom are cut.
 const MOST_ACTORS: usize = 8;
 
 /// What is written down of a call.
 pub(crate) fn call(out: &mut Vec<u8>, call: &CallEnded<'_>) {
-    member(out, "id", call.correlation.as_str());
+    own(out, "id", call.correlation.as_str());
     let principal = call.principal;
     optional(out, "issuer", principal.issuer.as_deref());
     optional(out, "subject", principal.subject.as_deref());
@@ -29,16 +29,18 @@ pub(crate) fn call(out: &mut Vec<u8>, call: &CallEnded<'_>) {
     optional(out, "server", call.server);
     if let Some(decision) = call.decision() {
         member(out, "rule", &decision.rule);
-        member(out, "decision", decision.as_str());
+        own(out, "decision", decision.as_str());
     }
-    member(out, "outcome", call.outcome.as_str());
+    own(out, "outcome", call.outcome.as_str());
     optional(out, "error", call.error().as_deref());
     if let Some(arguments) = call.params.json("arguments") {
         key(out, "args");
         hash(out, &arguments_digest(&arguments));
     }
-    member(out, "revision", call.revision.as_str());
-    optional(out, "server_revision", call.server_revision().map(|revision| revision.as_str()));
+    own(out, "revision", call.revision.as_str());
+    if let Some(revision) = call.server_revision() {
+        own(out, "server_revision", revision.as_str());
+    }
     key(out, "duration_ms");
     milliseconds(out, u64::try_from(call.duration.as_micros()).unwrap_or(u64::MAX));
 }

@@ -11,6 +11,13 @@ pub(crate) fn member(out: &mut Vec<u8>, name: &str, value: &str) {
     string(out, value);
 }
 
+/// The same for a value of ours, which has nothing to escape.
+pub(crate) fn own(out: &mut Vec<u8>, name: &str, value: &str) {
+    debug_assert!(is_plain(value), "{value:?}");
+    key(out, name);
+    quoted(out, value);
+}
+
 /// Appends `,"name":"value"` if there is a value.
 pub(crate) fn optional(out: &mut Vec<u8>, name: &str, value: Option<&str>) {
     if let Some(value) = value {
@@ -28,8 +35,8 @@ pub(crate) fn key(out: &mut Vec<u8>, name: &str) {
 /// Appends a JSON string.
 pub(crate) fn string(out: &mut Vec<u8>, value: &str) {
     // Nearly everything is short and plain.
-    if value.len() <= LONGEST && value.bytes().all(|byte| byte < 0x7f) {
-        return write_str(out, value);
+    if value.len() <= LONGEST && is_plain(value) {
+        return quoted(out, value);
     }
     let (short, is_cut) = match value.char_indices().nth(LONGEST) {
         Some((at, _)) => (&value[..at], true),
@@ -51,6 +58,28 @@ pub(crate) fn string(out: &mut Vec<u8>, value: &str) {
         out.extend_from_slice("…".as_bytes());
     }
     out.push(b'"');
+}
+
+fn quoted(out: &mut Vec<u8>, value: &str) {
+    out.push(b'"');
+    out.extend_from_slice(value.as_bytes());
+    out.push(b'"');
+}
+
+/// Which bytes a string has as they are: printable ASCII without quotes and backslashes. A table, because most texts are shorter than
+/// what looking at several bytes at once pays for.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
+    let mut byte = 0x20;
+    while byte < 0x7f {
+        plain[byte] = byte != b'"' as usize && byte != b'\\' as usize;
+        byte += 1;
+    }
+    plain
+};
+
+fn is_plain(value: &str) -> bool {
+    value.bytes().fold(true, |plain, byte| plain & PLAIN[usize::from(byte)])
 }
 
 /// Appends the inside of a JSON string.

@@ -42,6 +42,8 @@ pub(crate) struct FileOutput {
     /// The last record that is in it, and whether the head says so.
     last: Position,
     is_head_old: bool,
+    /// Whether it was said that it cannot be put aside.
+    is_stuck: bool,
     /// The lock, for as long as this lives.
     _lock: File,
 }
@@ -97,6 +99,7 @@ impl FileOutput {
             first,
             last,
             is_head_old: false,
+            is_stuck: false,
             _lock: lock,
         };
         Ok((output, Found { last, torn, missing }))
@@ -172,12 +175,17 @@ impl FileOutput {
 impl Output for FileOutput {
     fn deliver(&mut self, batch: &Batch, done: &mut usize) -> io::Result<()> {
         let size = batch.bytes.len() as u64;
-        if self.first > 0
-            && self.length + size > self.settings.max_size
-            && let Err(error) = self.rotate()
-        {
-            let path = self.path().display();
-            tracing::warn!("The audit trail {path} cannot be put aside, and grows: {error}");
+        if self.first > 0 && self.length + size > self.settings.max_size {
+            match self.rotate() {
+                Ok(()) => self.is_stuck = false,
+                Err(error) if !std::mem::replace(&mut self.is_stuck, true) => {
+                    let path = self.path().display();
+                    tracing::warn!(
+                        "The audit trail {path} cannot be put aside as it should, and may grow: {error}"
+                    );
+                }
+                Err(_) => {}
+            }
         }
         // A file that begins says what it follows, also after a torn line.
         match self.first {
