@@ -264,3 +264,33 @@ fn a_disk_that_is_full_is_an_error_and_a_reader_that_never_reads_is_left_behind(
     assert!(sound(&path).records > 200);
     drop(reader);
 }
+
+#[test]
+fn records_that_find_no_room_are_counted_in_the_trail() {
+    let (_folder, path) = in_folder();
+    let mut settings = settings(Some(&path));
+    settings.queue = 64 << 10;
+    let audit = Audit::start(&settings, "1").unwrap();
+    // Faster than they can be chained, sooner or later.
+    let mut sent = 0;
+    until("some are dropped", || {
+        for _ in 0..2000 {
+            audit.happens(&"x".repeat(200));
+            sent += 1;
+        }
+        text(&path).contains("\"kind\":\"dropped\"")
+    });
+    audit.close(PATIENCE);
+    let report = sound(&path);
+    let count = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+    let lines: Vec<serde_json::Value> = text(&path).lines().map(count).collect();
+    let of = |kind: &str| lines.iter().filter(|line| line["kind"] == kind).cloned().collect::<Vec<_>>();
+    let dropped: u64 = of("dropped").iter().map(|line| line["count"].as_u64().unwrap()).sum();
+    let lost: u64 =
+        of("lost").iter().map(|it| it["to"].as_u64().unwrap() - it["from"].as_u64().unwrap() + 1).sum();
+    // What the file did not get may be calls, or records of what was dropped.
+    match lost {
+        0 => assert_eq!(of("call").len() as u64 + dropped, sent, "nothing is missing without a trace"),
+        _ => assert_eq!(report.records + lost, report.head.unwrap().seq),
+    }
+}
