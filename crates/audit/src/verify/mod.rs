@@ -3,6 +3,7 @@
 //! Files are read oldest first, line by line. After something that is damaged it goes on where it can, so that all damage is listed:
 //! a record that was changed still says the hash that the next one follows.
 
+mod about;
 mod report;
 mod walk;
 
