@@ -7,6 +7,7 @@
 //! commands, `failure` and `exit` are the ways out.
 
 mod add;
+mod audit;
 mod builtin;
 mod call;
 mod check;
@@ -62,6 +63,7 @@ pub(crate) enum Command {
     Import(import::Import),
     Check(check::Check),
     Keys(keys::Keys),
+    Audit(audit::Audit),
     Pin(pin::Pin),
     Tools(tools::Tools),
     Call(Box<call::Call>),
@@ -88,6 +90,7 @@ impl Command {
             Command::Import(import) => import::run(&import).map(fine),
             Command::Check(check) => check::run(check).await,
             Command::Keys(keys) => keys::run(keys).map(fine),
+            Command::Audit(audit) => audit::run(audit),
             Command::Pin(pin) => pin::run(pin).await,
             Command::Tools(tools) => tools::run(tools).await.map(fine),
             Command::Call(call) => call::run(*call).await,
@@ -122,6 +125,7 @@ impl Command {
             | Command::Import(_)
             | Command::Check(_)
             | Command::Keys(_)
+            | Command::Audit(_)
             | Command::Pin(_)
             | Command::Login(_)
             | Command::Logout(_)
@@ -147,6 +151,7 @@ impl Command {
             Command::Call(call) => call.common.json || call.raw,
             Command::Check(check) => check.json,
             Command::Keys(keys) => keys.is_json(),
+            Command::Audit(audit) => audit.is_json(),
             Command::Pin(pin) => pin.json,
             Command::Login(login) => login.json,
             Command::Logout(logout) => logout.json,

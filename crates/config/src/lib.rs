@@ -11,6 +11,7 @@
 //! [`edit`] changes a `tidegate.toml` and keeps its comments, [`import`] takes over what other programs have,
 //! [`Watcher`] tells when something has changed, and [`schema`] describes the file to editors.
 
+mod audit_settings;
 mod auth_settings;
 mod config;
 mod digest;
@@ -47,6 +48,7 @@ mod urls;
 mod watch;
 mod written;
 
+pub use audit_settings::{AuditFile, AuditSettings, SyslogServer, SyslogSettings, WhenFull};
 pub use auth_settings::{
     AuthSettings, ClaimSettings, IntrospectionSettings, JwksSource, JwtSettings, ScopeSettings, TlsSettings,
 };

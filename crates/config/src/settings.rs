@@ -12,6 +12,7 @@ use tidegate_client::{ClientSettings, Instances, Target};
 use tidegate_protocol::Profile;
 use tidegate_protocol::seal::Key;
 
+use crate::audit_settings::AuditSettings;
 use crate::auth_settings::{AuthSettings, TlsSettings};
 use crate::disabled::DisabledServer;
 use crate::endpoint_settings::EndpointSettings;
@@ -33,6 +34,8 @@ pub struct Settings {
     pub auth: Option<AuthSettings>,
     /// Who may do what; `None` if everybody may do everything.
     pub policy: Option<Arc<Policy>>,
+    /// Where a record of every call is kept; `None` for nowhere.
+    pub audit: Option<AuditSettings>,
     /// Endpoints with a selection of what is offered, beside the one that has everything.
     pub endpoints: Vec<EndpointSettings>,
     /// How much callers may do; `None` for whatever the process can.
@@ -303,6 +306,7 @@ impl Default for Settings {
             listen: ListenSettings::default(),
             auth: None,
             policy: None,
+            audit: None,
             endpoints: Vec::new(),
             limits: None,
             calls: CallSettings::default(),

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use tidegate::edge::http::TlsCertificate;
 use tidegate_auth::Authenticator;
 use tidegate_auth::keys::{DEFAULT_ENDPOINT, KeyFile, KeyState};
-use tidegate_config::{AuthSettings, EndpointSettings, ListenAddress, Settings, ToolMode};
+use tidegate_config::{
+    AuditSettings, AuthSettings, EndpointSettings, ListenAddress, Settings, ToolMode, WhenFull,
+};
 use tidegate_service::{epoch_ms, rfc3339_ms};
 use tracing::subscriber::{NoSubscriber, with_default};
 use url::Url;
@@ -163,6 +165,9 @@ impl Access {
                 row("scope", format!("{scope} for {}", tools.join(", ")));
             }
         }
+        if let Some(audit) = &settings.audit {
+            row("audit", audit_places(audit));
+        }
         for endpoint in &settings.endpoints {
             let url = format!("{}{}", self.origin, endpoint.path);
             let said = match endpoint.audience.is_empty() {
@@ -198,6 +203,12 @@ impl Access {
         });
         json!({
             "auth": auth,
+            "audit": settings.audit.as_ref().map(|audit| json!({
+                "file": audit.file.as_ref().map(|file| &file.path),
+                "stdout": audit.stdout,
+                "syslog": audit.syslog.as_ref().map(|syslog| syslog.server.to_string()),
+                "whenFull": audit.when_full.as_str(),
+            })),
             "endpoints": endpoints.collect::<Vec<_>>(),
             "certificateExpires": self.certificate_ends_ms.map(rfc3339_ms),
         })
@@ -218,6 +229,19 @@ fn issuers(auth: &AuthSettings) -> Vec<(&'static str, &str, &Vec<String>)> {
     let jwt = auth.jwt.iter().map(|jwt| ("jwt", &*jwt.issuer, &jwt.audience));
     let asked = auth.introspection.iter().map(|asked| ("introspection", &*asked.issuer, &asked.audience));
     jwt.chain(asked).collect()
+}
+
+/// Where records of calls go, and what happens when they cannot.
+fn audit_places(audit: &AuditSettings) -> String {
+    let file = audit.file.as_ref().map(|file| clean::line(&file.path.display().to_string()));
+    let stdout = audit.stdout.then(|| "standard output".to_owned());
+    let syslog = audit.syslog.as_ref().map(|syslog| clean::line(&syslog.server.to_string()));
+    let places: Vec<String> = [file, stdout, syslog].into_iter().flatten().collect();
+    let when_full = match audit.when_full {
+        WhenFull::Drop => "calls go on when it cannot be written",
+        WhenFull::Refuse => "calls are refused when it cannot be written",
+    };
+    format!("{}; {when_full}", places.join(", "))
 }
 
 fn audience_or(audience: &[String], usual: &str) -> String {

@@ -57,6 +57,11 @@ impl Banner<'_> {
             }
             return Ok(());
         }
+        // Where records go, nothing else does.
+        if self.settings.audit.as_ref().is_some_and(|audit| audit.stdout) {
+            output::note(&self.text(Paint::stderr(), std::io::stderr().is_terminal()));
+            return Ok(());
+        }
         output::text(&self.text(Paint::stdout(), std::io::stdout().is_terminal()))
     }
 

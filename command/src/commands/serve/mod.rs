@@ -2,6 +2,7 @@
 
 mod ancestry;
 mod announcer;
+mod audit;
 pub(super) mod authentication;
 pub(super) mod banner;
 mod bind;
@@ -33,6 +34,7 @@ use tidegate_service::budget::Budget;
 
 use self::ancestry::Ancestry;
 use self::announcer::Announcer;
+use self::audit::Trail;
 use self::builtin_pages::BuiltinPages;
 use self::environment::Environment;
 use self::gateway_handle::GatewayHandle;
@@ -210,6 +212,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     if let Some(bytes) = settings.listen.max_buffered {
         Budget::of_process().set_limit(bytes);
     }
+    let trail = Trail::start(&settings, serve.stdio)?;
     // Before any server is started: what cannot listen, or let anybody in, has no use for them.
     let server = match serve.stdio {
         true => None,
@@ -223,7 +226,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     if let Some(authentication) = &authentication {
         builder = builder.check(authentication.scope_check());
     }
-    let gateway = builder.start()?;
+    let gateway = trail.guard(builder).start()?;
     handle.set(Some(gateway.clone()));
     let mut announcer = Announcer::new(gateway.clone());
     announcer.announce();
@@ -252,6 +255,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     following.abort();
     handle.set(None);
     gateway.close().await;
+    trail.close().await;
     statistics.end();
     served
 }

@@ -175,6 +175,9 @@ impl ConfigFollower {
                 "The limits of calls have changed (max_calls, max_result, call_timeout): restart to apply that"
             );
         }
+        if settings.audit != self.settings.audit {
+            tracing::warn!("Where the audit trail goes has changed ([audit]): restart to apply that");
+        }
         match (&self.settings.auth, &settings.auth) {
             (None, Some(_)) if self.site.is_some() => {
                 tracing::warn!(
@@ -190,6 +193,7 @@ impl ConfigFollower {
         }
         settings.listen = self.settings.listen.clone();
         settings.calls = self.settings.calls;
+        settings.audit = self.settings.audit.clone();
         if settings.auth.is_some() != self.settings.auth.is_some() {
             settings.auth = self.settings.auth.clone();
         }

@@ -1,6 +1,7 @@
 //! From what was written to what it means. Nothing stops at the first problem: all of them are collected, and whatever
 //! is wrong counts as its default until the end.
 
+mod audit;
 mod auth;
 mod command;
 mod connection;
@@ -137,6 +138,7 @@ impl Resolver<'_> {
         self.check_variables(&["defaults", "env"], &file.defaults.env);
         self.default_env = file.defaults.env;
         let auth = file.auth.map(|auth| self.auth(auth, listen.max_message));
+        let audit = file.audit.as_ref().map(|audit| self.audit(audit));
         self.check_exposure(&listen, auth.as_ref());
         let names: Vec<String> = file.servers.keys().cloned().collect();
         let endpoints = self.endpoints(file.endpoints, &listen.path, &names);
@@ -159,6 +161,7 @@ impl Resolver<'_> {
             listen,
             auth,
             policy,
+            audit,
             endpoints,
             limits,
             calls,

@@ -3,6 +3,7 @@
 //! The comments on the fields are what people read: they become the descriptions in the JSON Schema, which editors show.
 //! The sections of servers of the program are theirs: see [`section`](crate::section). Texts stay texts here; what they mean is found out in [`resolve`](crate::resolve).
 
+mod audit;
 mod auth;
 mod endpoint;
 mod limits;
@@ -15,6 +16,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) use audit::{Audit, WhenFull};
 pub(crate) use auth::{Auth, Introspection, Jwt, Tls};
 pub(crate) use endpoint::Endpoint;
 pub(crate) use limits::{Limit, LimitRule, Limits, Priority, Run};
@@ -55,6 +57,8 @@ pub(crate) struct File {
     pub(crate) auth: Option<Auth>,
     /// Who may do what. Without it, everybody who may call may do everything.
     pub(crate) policy: Option<Policy>,
+    /// Where a record of every call and every refused login is kept. Without it, nowhere.
+    pub(crate) audit: Option<Audit>,
     /// Endpoints with a selection of what all servers offer, by name, at /NAME followed by path. A name consists of
     /// lower-case letters, digits and "-", at most 64 of them.
     #[schemars(with = "std::collections::BTreeMap<String, Endpoint>")]

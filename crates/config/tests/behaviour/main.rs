@@ -1,5 +1,6 @@
 //! What a configuration means, what is said about a wrong one, and what happens to files. One file for each theme.
 
+mod audit;
 mod authentication;
 mod documentation;
 mod editing;
