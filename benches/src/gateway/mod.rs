@@ -2,6 +2,7 @@
 
 pub(crate) mod case;
 pub(crate) mod door;
+pub(crate) mod extra;
 pub(crate) mod peers;
 pub(crate) mod plan;
 mod recipe;
@@ -15,6 +16,7 @@ use crate::binaries::{Binaries, Program};
 use crate::case::Payload;
 
 use case::{Era, GatewayCase, Setting, Upstream};
+use extra::Extra;
 use peers::{Peer, Peers};
 
 /// The programs that take part.
@@ -32,12 +34,8 @@ pub(crate) enum Gateway {
     FloorProxy,
     /// `tidegate serve`.
     Ours,
-    /// The same, where callers bring an API key.
-    OursWithKey,
-    /// The same, where callers bring an access token that it has seen before.
-    OursWithToken,
-    /// The same, where each call brings the token of somebody else.
-    OursWithNewTokens,
+    /// The same with something switched on.
+    OursWith(Extra),
     /// The Rust crate `mcp-proxy`.
     McpProxy,
     /// FastMCP's `create_proxy`.
@@ -49,22 +47,31 @@ pub(crate) enum Gateway {
 }
 
 impl Gateway {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Direct,
         Self::FloorProxy,
         Self::Ours,
-        Self::OursWithKey,
-        Self::OursWithToken,
-        Self::OursWithNewTokens,
+        Self::OursWith(Extra::Key),
+        Self::OursWith(Extra::Token),
+        Self::OursWith(Extra::NewTokens),
+        Self::OursWith(Extra::Rules),
+        Self::OursWith(Extra::Condition),
+        Self::OursWith(Extra::Limits),
+        Self::OursWith(Extra::Audit),
+        Self::OursWith(Extra::AccessLine),
+        Self::OursWith(Extra::Everything),
         Self::McpProxy,
         Self::FastMcp,
         Self::PythonMcpProxy,
         Self::Supergateway,
     ];
 
-    /// Whether it is `tidegate serve` that asks who calls.
-    pub(crate) fn authenticates(self) -> bool {
-        matches!(self, Self::OursWithKey | Self::OursWithToken | Self::OursWithNewTokens)
+    /// What `tidegate serve` does in addition.
+    pub(crate) fn extra(self) -> Option<Extra> {
+        match self {
+            Self::OursWith(extra) => Some(extra),
+            _ => None,
+        }
     }
 
     /// What a row of it is called when rows are picked: those of ours have one beginning.
@@ -79,9 +86,7 @@ impl Gateway {
     pub(crate) fn program(self) -> Option<Program> {
         match self {
             Self::FloorProxy => Some(Program::peer("floor-proxy")),
-            Self::Ours | Self::OursWithKey | Self::OursWithToken | Self::OursWithNewTokens => {
-                Some(Program::OUR_GATEWAY)
-            }
+            Self::Ours | Self::OursWith(_) => Some(Program::OUR_GATEWAY),
             _ => None,
         }
     }
@@ -93,8 +98,7 @@ impl Gateway {
             Self::FastMcp => Some(Peer::FastMcp),
             Self::PythonMcpProxy => Some(Peer::PythonMcpProxy),
             Self::Supergateway => Some(Peer::Supergateway),
-            Self::Direct | Self::FloorProxy | Self::Ours => None,
-            Self::OursWithKey | Self::OursWithToken | Self::OursWithNewTokens => None,
+            Self::Direct | Self::FloorProxy | Self::Ours | Self::OursWith(_) => None,
         }
     }
 
@@ -106,7 +110,7 @@ impl Gateway {
             Self::Direct | Self::Ours | Self::McpProxy | Self::FastMcp => true,
             Self::FloorProxy => upstream == Upstream::Http,
             // What that costs does not depend on what is behind.
-            Self::OursWithKey | Self::OursWithToken | Self::OursWithNewTokens => {
+            Self::OursWith(_) => {
                 let is_small = case.connections == 16 && case.payload == Payload::Small;
                 upstream == Upstream::Http && era == Era::Modern && is_small
             }
@@ -117,7 +121,7 @@ impl Gateway {
 
     /// Whether it puts the lists of many servers together, or stands for what would be possible.
     pub(crate) fn lists_many(self) -> bool {
-        !self.authenticates() && !matches!(self, Self::PythonMcpProxy | Self::Supergateway)
+        self.extra().is_none() && !matches!(self, Self::PythonMcpProxy | Self::Supergateway)
     }
 
     /// Whether it can have ten servers behind it.
@@ -127,7 +131,7 @@ impl Gateway {
 
     /// Whether callgrind can count it: a native program.
     pub(crate) fn is_counted(self) -> bool {
-        self.authenticates() || matches!(self, Self::FloorProxy | Self::Ours | Self::McpProxy)
+        self.extra().is_some() || matches!(self, Self::FloorProxy | Self::Ours | Self::McpProxy)
     }
 
     /// Whether it is so slow that one round says enough.
@@ -142,9 +146,7 @@ impl fmt::Display for Gateway {
             Self::Direct => "direct",
             Self::FloorProxy => "floor-proxy",
             Self::Ours => "ours",
-            Self::OursWithKey => "ours, API key",
-            Self::OursWithToken => "ours, JWT warm",
-            Self::OursWithNewTokens => "ours, JWT cold",
+            Self::OursWith(extra) => extra.row_name(),
             Self::McpProxy => "mcp-proxy",
             Self::FastMcp => "fastmcp",
             Self::PythonMcpProxy => "mcp-proxy (py)",

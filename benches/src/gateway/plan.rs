@@ -40,7 +40,7 @@ impl GatewayPlan {
         };
         plan.lists = pick(Gateway::lists_many, "list");
         plan.idle = pick(Gateway::mounts_many, "idle");
-        plan.start_up = pick(|gateway| gateway != Gateway::Direct && !gateway.authenticates(), "start-up");
+        plan.start_up = pick(|gateway| gateway != Gateway::Direct && gateway.extra().is_none(), "start-up");
         plan.principals = named("ours gateway principals".to_owned());
         plan
     }

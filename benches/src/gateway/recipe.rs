@@ -1,22 +1,21 @@
 //! [`Recipe`]: how each gateway is told what is behind it and where to listen.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
 use super::case::Era;
+use super::extra::Extra;
 use super::peers::Peer;
 use super::running::Behind;
 use super::{Gateway, Kit};
 use crate::binaries::Program;
-use crate::credentials::{Credentials, Issuer};
-use crate::measure::gateway_extras::PRINCIPALS;
+use crate::credentials::Credentials;
 
 /// A command line, and what is known about the door before it runs.
 pub(super) struct Recipe {
@@ -61,18 +60,23 @@ impl Recipe {
                 let words = vec![proxy, "--listen".into(), "127.0.0.1:0".into(), "--to".into(), to.into()];
                 (words, Listens::Announced, behind.floor_path(), "echo")
             }
-            Gateway::Ours | Gateway::OursWithKey | Gateway::OursWithToken | Gateway::OursWithNewTokens => {
+            Gateway::Ours | Gateway::OursWith(_) => {
                 let mut words = vec![binaries.path(Program::OUR_GATEWAY)?.to_owned(), "serve".into()];
                 words.extend(["--listen".into(), "127.0.0.1:0".into()]);
-                if let Some(level) = std::env::var_os("BENCH_LOG") {
+                let level = gateway.extra().and_then(Extra::log_level).map(OsString::from);
+                if let Some(level) = level.or_else(|| std::env::var_os("BENCH_LOG")) {
                     words.extend(["--log-level".into(), level]);
                 }
                 if matches!(behind, Behind::Demonstration) {
                     words.push("--demo".into());
                 } else {
-                    let (auth, brought) = auth(gateway, binaries.path(Program::OUR_GATEWAY)?, folder)?;
-                    credentials = brought.map(Arc::new);
-                    let config = ours(era, behind)? + &auth;
+                    let mut config = ours(era, behind)?;
+                    if let Some(extra) = gateway.extra() {
+                        let program = binaries.path(Program::OUR_GATEWAY)?;
+                        let (sections, brought) = extra.configuration(program, folder)?;
+                        credentials = brought.map(Arc::new);
+                        config += &sections;
+                    }
                     words.extend(["--config".into(), file("tidegate.toml", config)?]);
                 }
                 (words, Listens::Announced, "/mcp", "echo")
@@ -154,39 +158,6 @@ fn ours(era: Era, behind: &Behind) -> Result<String> {
         }
     }
     Ok(out)
-}
-
-/// How ours finds out who calls, and what its callers bring.
-fn auth(gateway: Gateway, program: &OsStr, folder: &Path) -> Result<(String, Option<Credentials>)> {
-    match gateway {
-        Gateway::OursWithKey => {
-            let keys = folder.join("keys.toml");
-            let made = Command::new(program)
-                .args(["keys", "add", "bench", "--tenant", "reef", "--role", "user", "--file"])
-                .arg(&keys)
-                .current_dir(folder)
-                .env("HOME", folder)
-                .output()
-                .context("running tidegate keys add")?;
-            anyhow::ensure!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-            let key = String::from_utf8(made.stdout)?.trim().to_owned();
-            Ok(("\n[auth]\nkeys = \"keys.toml\"\n".to_owned(), Some(Credentials::one(key))))
-        }
-        Gateway::OursWithToken | Gateway::OursWithNewTokens => {
-            let issuer = Issuer::new()?;
-            std::fs::write(folder.join("jwks.json"), issuer.key_set().to_string())?;
-            let credentials = match gateway {
-                Gateway::OursWithToken => Credentials::one(issuer.token(0)?),
-                _ => Credentials::of_people(&issuer, PRINCIPALS)?,
-            };
-            let (name, audience) = (Issuer::NAME, Issuer::AUDIENCE);
-            let auth = format!(
-                "\n[[auth.jwt]]\nissuer = {name:?}\naudience = {audience:?}\njwks = \"jwks.json\"\ntenant = \"org_id\"\nroles = \"realm_access.roles\"\n"
-            );
-            Ok((auth, Some(credentials)))
-        }
-        _ => Ok((String::new(), None)),
-    }
 }
 
 /// Without its timeouts, retries and limits, which are off by default.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use super::Gateway;
+use super::extra::Extra;
 use crate::measure::gateway_extras::{LISTED, Listed, PRINCIPALS};
 use crate::measure::gateways::Passed;
 use crate::measure::throughput::DISTURBED;
@@ -63,7 +64,7 @@ pub(crate) fn render(results: &Results) -> String {
             let count = thousands(PRINCIPALS as f64);
             let _ = writeln!(out, "after {count} principals, ours: {after} resident ({before} before)");
         }
-        Some(Err(why)) => failures.push(failure("principals", Gateway::OursWithNewTokens, why)),
+        Some(Err(why)) => failures.push(failure("principals", Gateway::OursWith(Extra::NewTokens), why)),
         None => {}
     }
     let seen: Vec<_> = gateways.rows.iter().filter_map(|row| Some((row, row.seen.as_ref().ok()?))).collect();

@@ -2,6 +2,7 @@
 
 use super::Gateway;
 use super::case::{Era, GatewayCase, Setting, Upstream};
+use super::extra::Extra;
 use crate::case::Payload;
 use crate::measure::Gateways;
 use crate::measure::gateway_extras::PRINCIPALS;
@@ -11,8 +12,10 @@ use crate::table::{duration, megabytes, thousands};
 /// A copy costs one instruction a byte at most, as callgrind counts; writing JSON costs many.
 const COPIED: f64 = 2.0;
 const IDLE: u64 = 15_000_000;
-/// What it may cost to know who calls, of what a call costs otherwise.
-const AUTHENTICATED: f64 = 1.05;
+/// What it may cost to know who calls, of what a call costs otherwise, and everything together.
+const EXTRAS: [(Extra, f64); 3] = [(Extra::Key, 1.05), (Extra::Token, 1.05), (Extra::Everything, 1.15)];
+/// And which part of the throughput is left then.
+const WITH_EVERYTHING: f64 = 0.85;
 const WITH_PRINCIPALS: u64 = 200_000_000;
 const START_UP_MS: u128 = 50;
 
@@ -24,9 +27,10 @@ pub(crate) fn verdicts(all: &Gateways) -> Vec<(&'static str, String)> {
             out.extend(instructions(all, case));
             out.extend(throughput(all, case));
             out.extend(added(all, case));
-            for gateway in [Gateway::OursWithKey, Gateway::OursWithToken] {
-                out.extend(authenticated(all, gateway, case));
+            for (extra, most) in EXTRAS {
+                out.extend(extra_instructions(all, extra, most, case));
             }
+            out.extend(all_together(all, case));
         }
     }
     out.extend(list(all));
@@ -76,12 +80,27 @@ fn instructions(all: &Gateways, case: GatewayCase) -> Option<(&'static str, Stri
     Some(met(seen <= 2.0, format!("{case}: {seen:.2} times the instructions of floor-proxy, at most 2")))
 }
 
-/// What is known from an earlier call costs next to nothing.
-fn authenticated(all: &Gateways, gateway: Gateway, case: GatewayCase) -> Option<(&'static str, String)> {
+/// What is known from an earlier call costs next to nothing, and neither does what only looks.
+fn extra_instructions(
+    all: &Gateways,
+    extra: Extra,
+    most: f64,
+    case: GatewayCase,
+) -> Option<(&'static str, String)> {
+    let gateway = Gateway::OursWith(extra);
     let (with, without) = (all.row(gateway, case)?.counts?, all.row(Gateway::Ours, case)?.counts?);
     let seen = with.instructions / without.instructions;
-    let line = format!("{case}: {gateway} {seen:.3} times the instructions of ours, at most {AUTHENTICATED}");
-    Some(met(seen <= AUTHENTICATED, line))
+    let line = format!("{case}: {gateway} {seen:.3} times the instructions of ours, at most {most}");
+    Some(met(seen <= most, line))
+}
+
+fn all_together(all: &Gateways, case: GatewayCase) -> Option<(&'static str, String)> {
+    let gateway = Gateway::OursWith(Extra::Everything);
+    let (with, without) = (all.load(gateway, case)?, all.load(Gateway::Ours, case)?);
+    let seen = with.per_second / without.per_second;
+    let line =
+        format!("{case}: {gateway} {seen:.2} times the throughput of ours, at least {WITH_EVERYTHING}");
+    Some(unless_disturbed(met(seen >= WITH_EVERYTHING, line), with, without))
 }
 
 fn throughput(all: &Gateways, case: GatewayCase) -> Option<(&'static str, String)> {

@@ -12,6 +12,7 @@ use super::median;
 use super::throughput::{Rounds, Subject, Throughput};
 use crate::case::Payload;
 use crate::gateway::case::{Era, GatewayCase, Setting, Upstream};
+use crate::gateway::extra::Extra;
 use crate::gateway::running::{Fronted, Upstreams};
 use crate::gateway::{Gateway, Kit};
 use crate::load::Until;
@@ -89,7 +90,7 @@ pub(crate) struct Principals {
 pub(crate) fn principals(kit: Kit<'_>, settle: Duration) -> Result<Principals> {
     let upstreams = Upstreams::start(kit.binaries, Upstream::Http)?;
     let setting = Setting { upstream: Upstream::Http, era: Era::Modern };
-    let gateway = Gateway::OursWithNewTokens;
+    let gateway = Gateway::OursWith(Extra::NewTokens);
     let mut fronted = Fronted::start(kit, gateway, setting, &upstreams, Core::Server, &[])?;
     let case = GatewayCase { setting, connections: 16, payload: Payload::Small };
     let before = process::resident(fronted.pid()?)?;

@@ -7,7 +7,7 @@ use tidegate_service::Decision;
 use crate::condition::Condition;
 use crate::patterns::Patterns;
 use crate::problem::{Problem, RuleField};
-use crate::selection::Selection;
+use crate::selection::{Selection, tool_pattern};
 
 /// A rule as it is written. A list that is `None` leaves everything open; every list that is there must fit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,12 +50,17 @@ pub(crate) struct Rule {
 
 impl RuleSpec {
     /// How the rule is called in decisions: its name, its line, or else its place.
-    pub(crate) fn label(&self, index: usize) -> String {
+    pub fn label(&self, index: usize) -> String {
         match (&self.name, self.line) {
             (Some(name), _) => name.clone(),
             (None, Some(line)) => format!("line {line}"),
             (None, None) => format!("rule {}", index + 1),
         }
+    }
+
+    /// The patterns for names of tools, apart from the one that is for everything.
+    pub fn tool_patterns(&self) -> impl Iterator<Item = &str> {
+        self.allow.iter().chain(&self.deny).filter_map(|text| tool_pattern(text))
     }
 
     /// The lists that say for whom the rule is.

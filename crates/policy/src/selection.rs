@@ -91,6 +91,12 @@ impl Selection {
     }
 }
 
+/// The pattern for names of tools that a text is, if it is one and not for everything.
+pub(crate) fn tool_pattern(text: &str) -> Option<&str> {
+    let (kind, pattern) = kind_of(text);
+    (kind == ObjectKind::Tool && pattern != "*").then_some(pattern)
+}
+
 /// The kind of a pattern, and the pattern itself.
 fn kind_of(text: &str) -> (ObjectKind, &str) {
     let said = ObjectKind::ALL.into_iter().find_map(|kind| {

@@ -8,8 +8,10 @@ use tidegate::edge::http::TlsCertificate;
 use tidegate_auth::Authenticator;
 use tidegate_auth::keys::{DEFAULT_ENDPOINT, KeyFile, KeyState};
 use tidegate_config::{
-    AuditSettings, AuthSettings, EndpointSettings, ListenAddress, Settings, ToolMode, WhenFull,
+    AuditSettings, AuthSettings, EndpointSettings, LimitScopes, LimitSettings, ListenAddress, Settings,
+    ToolMode, WhenFull,
 };
+use tidegate_policy::{DefaultEffect, Policy, PolicyMode};
 use tidegate_service::{epoch_ms, rfc3339_ms};
 use tracing::subscriber::{NoSubscriber, with_default};
 use url::Url;
@@ -165,6 +167,12 @@ impl Access {
                 row("scope", format!("{scope} for {}", tools.join(", ")));
             }
         }
+        if let Some(policy) = &settings.policy {
+            row("policy", policy_in_words(policy));
+        }
+        if let Some(limits) = &settings.limits {
+            row("limits", limits_in_words(limits));
+        }
         if let Some(audit) = &settings.audit {
             row("audit", audit_places(audit));
         }
@@ -203,6 +211,10 @@ impl Access {
         });
         json!({
             "auth": auth,
+            "policy": settings.policy.as_ref().map(|policy| json!({
+                "rules": policy.spec().rules.len(),
+                "mode": if policy.mode() == PolicyMode::Shadow { "shadow" } else { "enforce" },
+            })),
             "audit": settings.audit.as_ref().map(|audit| json!({
                 "file": audit.file.as_ref().map(|file| &file.path),
                 "stdout": audit.stdout,
@@ -232,6 +244,50 @@ fn issuers(auth: &AuthSettings) -> Vec<(&'static str, &str, &Vec<String>)> {
 }
 
 /// Where records of calls go, and what happens when they cannot.
+/// What a policy is, in a line.
+fn policy_in_words(policy: &Policy) -> String {
+    let spec = policy.spec();
+    let rules = match spec.rules.len() {
+        1 => "1 rule".to_owned(),
+        count => format!("{count} rules"),
+    };
+    let default = match (spec.default, spec.rules.is_empty()) {
+        (Some(DefaultEffect::Allow), _) | (None, true) => "everything else is allowed",
+        (Some(DefaultEffect::Deny), _) | (None, false) => "everything else is refused",
+    };
+    let shadow = match spec.mode {
+        PolicyMode::Enforce => "",
+        PolicyMode::Shadow => "; nothing is refused yet (mode = \"shadow\")",
+    };
+    format!("{rules}, {default}{shadow}")
+}
+
+/// Limits, in a line.
+fn limits_in_words(limits: &LimitSettings) -> String {
+    let LimitScopes { tenant, user, tool, server, endpoint } = &limits.scopes;
+    let scopes =
+        [("tenant", tenant), ("user", user), ("tool", tool), ("server", server), ("endpoint", endpoint)];
+    let mut parts: Vec<String> = Vec::new();
+    for (name, set) in scopes {
+        let Some(set) = set else { continue };
+        let rate = set.rate.map(|rate| rate.to_string());
+        let at_once = set.concurrency.map(|it| format!("{} at once", it.running));
+        let sizes = [("request", set.request), ("response", set.response)];
+        let sizes = sizes.into_iter().filter_map(|(what, most)| Some(format!("{what} {} bytes", most?)));
+        let said: Vec<String> = rate.into_iter().chain(at_once).chain(sizes).collect();
+        parts.push(format!("each {name} {}", said.join(", ")));
+    }
+    match limits.rules.len() {
+        0 => {}
+        1 => parts.push("1 rule".to_owned()),
+        count => parts.push(format!("{count} rules")),
+    }
+    if let Some(repeats) = limits.run.as_ref().and_then(|run| run.repeats) {
+        parts.push(format!("the same call {repeats} times in a run"));
+    }
+    parts.join("; ")
+}
+
 fn audit_places(audit: &AuditSettings) -> String {
     let file = audit.file.as_ref().map(|file| clean::line(&file.path.display().to_string()));
     let stdout = audit.stdout.then(|| "standard output".to_owned());

@@ -62,6 +62,12 @@ pub(super) fn unmatched(settings: &Settings, states: &States) -> Vec<String> {
             ));
         }
     }
+    let rules = settings.policy.iter().flat_map(|policy| policy.spec().rules.iter().enumerate());
+    for (at, rule) in rules {
+        let Ok(patterns) = Patterns::new(rule.tool_patterns()) else { continue };
+        let label = rule.label(at);
+        warnings.extend(idle_patterns(&format!("policy.rules ({label})"), &patterns, &all));
+    }
     for endpoint in &settings.endpoints {
         let Some(patterns) = &endpoint.tools else { continue };
         let is_there = |server: &str| endpoint.servers.as_ref().is_none_or(|servers| servers.matches(server));

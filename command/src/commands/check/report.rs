@@ -216,6 +216,7 @@ pub(super) fn json(checked: &Checked) -> Value {
         "errors": errors.collect::<Vec<_>>(),
         "listen": format!("{}{}", checked.access.origin, settings.listen.path),
         "auth": access["auth"],
+        "policy": access["policy"],
         "audit": access["audit"],
         "endpoints": access["endpoints"],
         "certificateExpires": access["certificateExpires"],
