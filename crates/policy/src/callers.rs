@@ -55,6 +55,8 @@ impl CallerFacts {
 #[derive(Debug)]
 pub(crate) struct Callers {
     count: usize,
+    /// Every rule.
+    all: RuleSet,
     roles: Wanted,
     tenants: Wanted,
     subjects: Wanted,
@@ -108,8 +110,11 @@ impl Callers {
     pub(crate) fn new(rules: &[RuleSpec]) -> Callers {
         let count = rules.len();
         let wanted = |of: fn(&RuleSpec) -> Option<&Vec<String>>| Wanted::new(count, rules.iter().map(of));
+        let mut all = RuleSet::none(count);
+        (0..count).for_each(|rule| all.insert(rule));
         Callers {
             count,
+            all,
             roles: wanted(|rule| rule.roles.as_ref()),
             tenants: wanted(|rule| rule.tenants.as_ref()),
             subjects: wanted(|rule| rule.subjects.as_ref()),
@@ -121,8 +126,7 @@ impl Callers {
 
     /// The rules that are for a caller, as far as their lists say.
     pub(crate) fn rules(&self, context: &ContextParts) -> RuleSet {
-        let mut rules = RuleSet::none(self.count);
-        (0..self.count).for_each(|rule| rules.insert(rule));
+        let mut rules = self.all.clone();
         let claims = context.claims.as_deref();
         let Principal { issuer, subject, tenant } = &context.principal;
         let endpoint = context.endpoint.as_deref().unwrap_or(DEFAULT_ENDPOINT);

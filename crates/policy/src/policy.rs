@@ -158,19 +158,12 @@ impl Policy {
     /// Who makes a call, as far as rules are concerned.
     pub fn caller<'a>(&self, context: &'a ContextParts) -> Caller<'a> {
         let mut caller = Caller { context, rules: self.callers.rules(context), is_unknown: false };
-        if !self.of_callers.is_empty() {
-            // None of these asks what it is about.
-            let nothing = Object { kind: crate::ObjectKind::Page, name: "", server: "" };
-            for index in self
-                .of_callers
-                .iter()
-                .copied()
-                .filter(|index| caller.rules.contains(*index))
-                .collect::<Vec<_>>()
-            {
-                if !self.rules[index].holds(&Facts { caller: context, object: &nothing, arguments: None }) {
-                    caller.rules.remove(index);
-                }
+        // None of these asks what it is about.
+        let nothing = Object { kind: crate::ObjectKind::Page, name: "", server: "" };
+        for &index in &self.of_callers {
+            let facts = Facts { caller: context, object: &nothing, arguments: None };
+            if caller.rules.contains(index) && !self.rules[index].holds(&facts) {
+                caller.rules.remove(index);
             }
         }
         caller

@@ -27,6 +27,10 @@ impl Json {
     /// assert_eq!(one.canonical(), other.canonical());
     /// ```
     pub fn canonical(&self) -> Json {
+        // Most arguments are few, and written by programs: nothing about them has to change.
+        if is_canonical(self.as_str().as_bytes()) {
+            return self.clone();
+        }
         let mut out = Vec::with_capacity(self.len());
         write_canonical(self.as_str(), &mut out);
         Json::from_written(out)
@@ -61,6 +65,82 @@ fn write_compact(text: &str, out: &mut Vec<u8>) {
         }
         out.extend_from_slice(&text.as_bytes()[from..scanner.at]);
     }
+}
+
+/// Whether a well-formed value surely is in its canonical form. What is rare is not looked at closely, and counts as if it were not.
+fn is_canonical(text: &[u8]) -> bool {
+    skip_canonical(text, 0, 0) == Some(text.len())
+}
+
+/// How deep it looks.
+const SHALLOW: usize = 8;
+
+/// Where a value ends that begins here and surely is in its canonical form.
+fn skip_canonical(text: &[u8], at: usize, depth: usize) -> Option<usize> {
+    match *text.get(at)? {
+        b'"' => skip_plain_string(text, at),
+        b'{' if depth < SHALLOW => skip_canonical_object(text, at, depth),
+        b'[' if depth < SHALLOW => {
+            if text.get(at + 1) == Some(&b']') {
+                return Some(at + 2);
+            }
+            let mut at = at;
+            loop {
+                at = skip_canonical(text, at + 1, depth + 1)?;
+                match text.get(at)? {
+                    b',' => {}
+                    b']' => return Some(at + 1),
+                    _ => return None,
+                }
+            }
+        }
+        b't' | b'n' => Some(at + 4),
+        b'f' => Some(at + 5),
+        b'-' | b'0'..=b'9' => {
+            let digits = text[at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+            let end = at + 1 + digits;
+            let is_whole = !matches!(text.get(end), Some(b'.' | b'e' | b'E')) && &text[at..end] != b"-0";
+            is_whole.then_some(end)
+        }
+        _ => None,
+    }
+}
+
+/// An object whose names are in order, each once.
+fn skip_canonical_object(text: &[u8], at: usize, depth: usize) -> Option<usize> {
+    if text.get(at + 1) == Some(&b'}') {
+        return Some(at + 2);
+    }
+    let mut before: &[u8] = &[];
+    let mut at = at;
+    loop {
+        let from = at + 1;
+        let to = skip_plain_string(text, from)?;
+        let name = &text[from + 1..to - 1];
+        // Beyond ASCII, the order is that of UTF-16.
+        if !name.is_ascii() || name.is_empty() || name <= before {
+            return None;
+        }
+        before = name;
+        if text.get(to) != Some(&b':') {
+            return None;
+        }
+        at = skip_canonical(text, to + 1, depth + 1)?;
+        match text.get(at)? {
+            b',' => {}
+            b'}' => return Some(at + 1),
+            _ => return None,
+        }
+    }
+}
+
+/// Where a string ends that begins here and has no escapes.
+fn skip_plain_string(text: &[u8], at: usize) -> Option<usize> {
+    if text.get(at) != Some(&b'"') {
+        return None;
+    }
+    let length = text[at + 1..].iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+    (text[at + 1 + length] == b'"').then_some(at + length + 2)
 }
 
 /// Reads a value once and writes it as it goes. It is as deep as the scanner allows, and no deeper.
@@ -248,6 +328,41 @@ mod tests {
         ] {
             assert_eq!(canonical(text), want);
             assert_eq!(canonical(want), want, "it is canonical already");
+        }
+    }
+
+    #[test]
+    fn what_is_canonical_already_is_left_alone() {
+        let written = |text: &str| {
+            let mut out = Vec::new();
+            write_canonical(text, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        for text in [
+            r#"{"a":1,"b":"x y","c":[true,false,null,-7],"d":{"e":{}}}"#,
+            "[]",
+            "{}",
+            r#"{"message":"hällo"}"#,
+            "12345678901234567890",
+        ] {
+            assert!(is_canonical(text.as_bytes()), "{text}");
+            assert_eq!(written(text), text);
+        }
+        for text in [
+            r#"{"b":1,"a":1}"#,
+            r#"{"a":1,"a":1}"#,
+            r#"{"a": 1}"#,
+            r#" {}"#,
+            "{} ",
+            r#"{"a":"\n"}"#,
+            "1.0",
+            "-0",
+            "1e2",
+            r#"{"é":1}"#,
+            "[1 ,2]",
+            "[[[[[[[[[[1]]]]]]]]]]",
+        ] {
+            assert!(!is_canonical(text.as_bytes()), "{text}");
         }
     }
 
