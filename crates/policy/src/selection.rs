@@ -159,6 +159,7 @@ mod tests {
         let secret = &["resource:file:///secret/*"][..];
         assert_eq!(matches(secret, Resource, "FILE:///secret/a"), [false, true]);
         assert_eq!(matches(secret, Resource, "file:///%73ecret/a"), [false, true]);
+        assert_eq!(matches(secret, Resource, "file:////secret//a"), [false, true]);
         assert_eq!(matches(secret, Resource, "file:///open/a"), [false, false]);
         assert_eq!(matches(&["resource:*"], Resource, "file:///a/../b"), [true, true]);
     }
