@@ -1,0 +1,115 @@
+//! What is listed, said and counted: what somebody may do, and nothing else.
+
+use serde_json::json;
+
+use tidegate_protocol::Symbol;
+
+use super::{World, caller_of, listed, role, roles};
+use crate::rig::settings;
+
+#[tokio::test]
+async fn lists_have_what_may_be_done() {
+    let world = World::start(roles()).await;
+    let all = |server: &str| {
+        vec![
+            ["read", "write", "wipe", "long", "longer"].map(|own| format!("{server}_{own}")).to_vec(),
+            ["review", "ask", "plot"].map(|own| format!("{server}_{own}")).to_vec(),
+            ["open", "secret"].map(|own| format!("{server}://{own}")).to_vec(),
+            ["notes/{id}", "diaries/{id}"].map(|own| format!("{server}://{own}")).to_vec(),
+        ]
+    };
+    let (reef, vault) = (all("reef"), all("vault"));
+    let both: Vec<Vec<String>> =
+        reef.iter().zip(&vault).map(|(reef, vault)| [&reef[..], &vault[..]].concat()).collect();
+    let some = |lists: [&[&str]; 4]| lists.map(super::owned).to_vec();
+    for (who, expected, own) in [
+        (
+            "admin",
+            both,
+            &["reef://notes/admin", "reef://diaries/admin", "vault://notes/admin", "vault://diaries/admin"][..],
+        ),
+        (
+            "dev",
+            some([
+                &["reef_read", "reef_write", "reef_long"],
+                &["reef_review", "reef_ask"],
+                &["reef://open"],
+                &["reef://notes/{id}"],
+            ]),
+            &["reef://notes/dev"],
+        ),
+        ("guest", some([&["vault_read"], &[], &[], &[]]), &[]),
+        ("nobody", some([&[], &[], &[], &[]]), &[]),
+    ] {
+        for is_modern in [true, false] {
+            let caller = caller_of(who, is_modern);
+            let methods = ["tools/list", "prompts/list", "resources/list", "resources/templates/list"];
+            for (method, mut expected) in methods.into_iter().zip(expected.clone()) {
+                if method == "resources/list" {
+                    expected.extend(super::owned(own));
+                }
+                assert_eq!(listed(&caller, &world.gateway, method).await, expected, "{who}: {method}");
+            }
+        }
+    }
+    world.gateway.close().await;
+}
+
+#[tokio::test]
+async fn discovery_says_what_may_be_done() {
+    let world = World::start(roles()).await;
+    for (who, counts) in [
+        ("admin", json!({"reef": 5, "vault": 5})),
+        ("dev", json!({"reef": 3})),
+        ("guest", json!({"vault": 1})),
+        ("nobody", json!({})),
+    ] {
+        for is_modern in [true, false] {
+            let about = caller_of(who, is_modern).get(&world.gateway, "server/discover", json!({})).await;
+            let servers = about["_meta"]["dev.tidegate/servers"].as_object().unwrap();
+            let seen: serde_json::Map<_, _> =
+                servers.iter().map(|(name, one)| (name.clone(), one["tools"].clone())).collect();
+            assert_eq!(json!(seen), counts, "{who}");
+            let said = about["instructions"].as_str().unwrap_or_default();
+            for server in ["reef", "vault"] {
+                let knows = counts.get(server).is_some();
+                assert_eq!(said.contains(&format!("How to use {server}")), knows, "{who}: {said}");
+                let rest = about.to_string().replace(said, "");
+                assert_eq!(rest.contains(server), knows, "{who}: {about}");
+            }
+        }
+    }
+    world.gateway.close().await;
+}
+
+#[tokio::test]
+async fn old_clients_find_in_the_capabilities_what_may_be_done() {
+    let world = World::with(roles(), |settings| settings.tools.in_capabilities = true).await;
+    for (who, count) in [("admin", 10), ("dev", 3), ("guest", 1), ("nobody", 0)] {
+        let about = caller_of(who, false).get(&world.gateway, "server/discover", json!({})).await;
+        let tools = about["capabilities"]["tools"].as_object().unwrap();
+        assert_eq!(tools.keys().filter(|name| *name != "listChanged").count(), count, "{who}");
+    }
+    world.gateway.close().await;
+}
+
+#[tokio::test]
+async fn a_cursor_is_good_for_its_view_and_its_policy() {
+    let world = World::with(roles(), |settings| settings.tools.page_bytes = 1).await;
+    // The same person with another role.
+    let (admin, mut dev) = (role("admin"), role("dev"));
+    dev.0.principal = admin.0.principal.clone();
+    for method in ["tools/list", "prompts/list", "resources/list"] {
+        let page = admin.get(&world.gateway, method, json!({})).await;
+        let params = json!({"cursor": page["nextCursor"]});
+        admin.get(&world.gateway, method, params.clone()).await;
+        let refused = dev.fails(&world.gateway, method, params).await;
+        assert_eq!(refused.symbol(), Symbol::InvalidCursor, "{method}");
+    }
+    let cursor = json!({"cursor": dev.get(&world.gateway, "tools/list", json!({})).await["nextCursor"]});
+    dev.get(&world.gateway, "tools/list", cursor.clone()).await;
+    world.reload(super::without_devs()).await;
+    let refused = dev.fails(&world.gateway, "tools/list", cursor).await;
+    assert_eq!(refused.symbol(), Symbol::InvalidCursor);
+    world.gateway.close().await;
+}
