@@ -309,6 +309,8 @@ impl Follower {
                 endpoint.is_none_or(|endpoint| endpoint.has_resources_of(server))
                     && router.views.knows_server(&state, &self.context, server)
             }
+            // Who may no longer call a tool hears no more of its tasks.
+            Notice::Task { id, .. } => tasks::open(&router, &self.context, id).is_some(),
             _ => router.views.knows_server(&state, &self.context, server),
         }
     }

@@ -87,3 +87,29 @@ async fn a_task_ends_with_the_permission_for_its_tool() {
     assert_eq!(*told, *id.as_str().unwrap());
     world.gateway.close().await;
 }
+
+#[tokio::test]
+async fn nothing_is_told_of_a_task_whose_tool_may_no_longer_be_called() {
+    let world = World::start(roles()).await;
+    let dev = role("dev");
+    let mut ids = Vec::new();
+    world.reload(policy([rule("dev", 20, &["dev"]).allow(&["reef_long", "reef_longer"])])).await;
+    for tool in ["reef_long", "reef_longer"] {
+        let Reply::Task(task) = dev.ask(&world.gateway, "tools/call", json!({"name": tool})).await else {
+            panic!("no task")
+        };
+        ids.push(task.to::<Value>().unwrap()["taskId"].clone());
+    }
+    let (_, events) = listening(&dev, &world.gateway, json!({"taskIds": ids})).await;
+    world.reload(policy([rule("dev", 20, &["dev"]).allow(&["reef_longer"])])).await;
+    // What the server tells of the first, it tells before it tells of the second.
+    world.done.end("reef_long").await;
+    world.done.end("reef_longer").await;
+    let mut told = Vec::new();
+    while told.last() != ids.last() {
+        let Some(Notice::Task { id, .. }) = in_time("the end", events.next()).await else { continue };
+        told.push(json!(*id));
+    }
+    assert!(!told.contains(&ids[0]), "{told:?}");
+    world.gateway.close().await;
+}
