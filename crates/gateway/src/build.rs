@@ -318,6 +318,7 @@ impl Router {
             other => Arc::new(other),
         };
         let policy = in_force(&building.settings);
+        let is_authenticated = building.settings.auth.is_some();
         let spec = |policy: &Option<Arc<Policy>>| policy.as_ref().map(|policy| policy.spec().clone());
         let is_same_policy = spec(&before.policy) == spec(&policy);
         let snapshot = Snapshot::new(&sources, &building.settings, &endpoints, &building.pins);
@@ -338,14 +339,16 @@ impl Router {
             earlier.truncate(KEPT);
             // What an endpoint no longer has, no cursor shows.
             // Nor what somebody may no longer use.
-            if !Arc::ptr_eq(&before.endpoints, &endpoints) || !is_same_policy {
+            if !Arc::ptr_eq(&before.endpoints, &endpoints)
+                || !is_same_policy
+                || is_authenticated != before.is_authenticated
+            {
                 earlier.clear();
             }
         }
         let errors = building.settings.errors;
         let disabled = building.settings.disabled.clone();
         let views = ViewCache::default();
-        let is_authenticated = building.settings.auth.is_some();
         let now = Arc::new(State {
             mounts,
             snapshot,

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use tidegate_protocol::Symbol;
 
-use super::{World, caller_of, listed, role, roles};
+use super::{World, caller_of, listed, policy, role, roles, rule};
 use crate::rig::settings;
 
 #[tokio::test]
@@ -110,6 +110,24 @@ async fn a_cursor_is_good_for_its_view_and_its_policy() {
     dev.get(&world.gateway, "tools/list", cursor.clone()).await;
     world.reload(super::without_devs()).await;
     let refused = dev.fails(&world.gateway, "tools/list", cursor).await;
+    assert_eq!(refused.symbol(), Symbol::InvalidCursor);
+    world.gateway.close().await;
+}
+
+#[tokio::test]
+async fn a_cursor_does_not_outlive_the_day_when_everybody_must_be_known() {
+    let open = policy([rule("all", 1, &[]).allow(&["*_read", "*_write"])]);
+    let world = World::with(open, |settings| {
+        settings.tools.page_bytes = 1;
+        settings.auth = None;
+    })
+    .await;
+    let nobody = role("nobody");
+    let cursor = json!({"cursor": nobody.get(&world.gateway, "tools/list", json!({})).await["nextCursor"]});
+    nobody.get(&world.gateway, "tools/list", cursor.clone()).await;
+    let settings = tidegate_config::Settings { auth: Some(Default::default()), ..world.settings.clone() };
+    world.gateway.reload(settings).await.unwrap();
+    let refused = nobody.fails(&world.gateway, "tools/list", cursor).await;
     assert_eq!(refused.symbol(), Symbol::InvalidCursor);
     world.gateway.close().await;
 }
