@@ -327,11 +327,16 @@ impl Router {
         })
     }
 
-    /// Whether no shared cache may keep what a method brings: what one of those brings who were let in is not for everybody.
+    /// Whether no shared cache may keep what a method brings: where not everybody is let in, or not everybody may do everything,
+    /// what it brings to one is not for everybody.
     fn is_kept_private(&self, method: &Method) -> bool {
+        let depends_on_caller = || {
+            let state = self.state.load();
+            state.is_authenticated || state.policy.is_some()
+        };
         match method {
-            Method::ResourcesRead => self.state.load().is_authenticated,
-            Method::Other(name) => extensions::is_of_resources(name) && self.state.load().is_authenticated,
+            Method::ResourcesRead => depends_on_caller(),
+            Method::Other(name) => extensions::is_of_resources(name) && depends_on_caller(),
             _ => false,
         }
     }

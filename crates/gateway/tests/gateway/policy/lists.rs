@@ -1,11 +1,15 @@
 //! What is listed, said and counted: what somebody may do, and nothing else.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use serde_json::json;
 
 use tidegate_protocol::Symbol;
+use tidegate_server::{CacheHint, Resource, Scope, Server};
 
-use super::{World, caller_of, listed, policy, role, roles, rule};
-use crate::rig::settings;
+use super::{World, caller_of, compiled, listed, policy, role, roles, rule};
+use crate::rig::{local, settings, started};
 
 #[tokio::test]
 async fn lists_have_what_may_be_done() {
@@ -130,4 +134,22 @@ async fn a_cursor_does_not_outlive_the_day_when_everybody_must_be_known() {
     let refused = nobody.fails(&world.gateway, "tools/list", cursor).await;
     assert_eq!(refused.symbol(), Symbol::InvalidCursor);
     world.gateway.close().await;
+}
+
+#[tokio::test]
+async fn what_a_policy_decides_about_is_for_no_shared_cache() {
+    let public = CacheHint { ttl: Duration::from_secs(60), scope: Scope::Public };
+    for has_policy in [true, false] {
+        let server = Server::new("s", "1").cache(public).resource(Resource::text("s://a", "a", "a"));
+        let mut settings = settings([local("s", server)]);
+        let rules = policy([rule("all", 1, &["admin"]).allow(&["*"])]);
+        settings.policy = has_policy.then(|| Arc::new(compiled(&rules)));
+        let gateway = started(settings).await;
+        let expected = if has_policy { "private" } else { "public" };
+        for (method, params) in [("resources/read", json!({"uri": "s://a"})), ("resources/list", json!({}))] {
+            let result = role("admin").get(&gateway, method, params).await;
+            assert_eq!(result["cacheScope"], expected, "{method}");
+        }
+        gateway.close().await;
+    }
 }
