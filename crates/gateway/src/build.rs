@@ -70,10 +70,15 @@ impl State {
         }
     }
 
+    /// Whether nobody knows who makes a call, though everybody should be known.
+    pub(crate) fn is_unknown(&self, context: &ContextParts) -> bool {
+        self.policy.is_some() && self.is_authenticated && context.claims.is_none()
+    }
+
     /// Who makes a call, as far as the policy is concerned. Where everybody is authenticated, nobody is let through of whom
     /// nothing is known.
     pub(crate) fn caller<'a>(&self, policy: &Policy, context: &'a ContextParts) -> Caller<'a> {
-        match self.is_authenticated && context.claims.is_none() {
+        match self.is_unknown(context) {
             true => policy.unknown_caller(context),
             false => policy.caller(context),
         }

@@ -48,7 +48,9 @@ impl View {
         let name_of = |server: usize| state.mounts.get(server).map_or("", |mount| mount.name());
         let shows = |kind: Kind, entry: &Listed| {
             // The gateway's own tools are about those of servers.
-            let Some(server) = entry.server else { return endpoint.is_none_or(Endpoint::has_tools) };
+            let Some(server) = entry.server else {
+                return restriction.knows_caller() && endpoint.is_none_or(Endpoint::has_tools);
+            };
             let shows = |kind, name: &str| restriction.shows(&Offer { kind, name, server: name_of(server) });
             match kind {
                 Kind::Skills => {

@@ -115,6 +115,20 @@ impl Restriction<'_> {
         self.policy.as_ref().is_none_or(|(policy, caller)| policy.shows(caller, &anything))
     }
 
+    /// Whether it is known who calls, as far as it should be.
+    pub(crate) fn knows_caller(&self) -> bool {
+        self.policy.as_ref().is_none_or(|(_, caller)| !caller.is_unknown())
+    }
+
+    /// Whether resources of a server can be there, whatever their addresses are.
+    fn may_have_resources_of(&self, server: &str) -> bool {
+        let may_show = |(policy, caller): &(&Policy, Caller<'_>)| {
+            policy.may_show_any(caller, ObjectKind::Resource, server)
+        };
+        self.endpoint.is_none_or(|endpoint| endpoint.has_resources_of(server))
+            && self.policy.as_ref().is_none_or(may_show)
+    }
+
     /// Whether it depends on who calls, and not on the endpoint alone.
     pub(crate) fn is_of_caller(&self) -> bool {
         self.policy.is_some() || self.of_caller.is_some()
@@ -250,6 +264,11 @@ impl Views {
     /// Whether everything of a server is there for a caller.
     pub(crate) fn has_all_of(&self, state: &State, context: &Context, server: &str) -> bool {
         self.restriction(state, context).is_none_or(|restriction| restriction.has_all_of(server))
+    }
+
+    /// Whether resources of a server can be there for a caller, whatever their addresses are.
+    pub(crate) fn may_have_resources_of(&self, state: &State, context: &Context, server: &str) -> bool {
+        self.restriction(state, context).is_none_or(|restriction| restriction.may_have_resources_of(server))
     }
 
     /// Whether a caller knows of a server: at this endpoint, and with something of it that the policy shows.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-
+use tidegate_config::ToolMode;
 use tidegate_protocol::Symbol;
 use tidegate_server::{CacheHint, Resource, Scope, Server};
 
@@ -55,6 +55,31 @@ async fn lists_have_what_may_be_done() {
                 assert_eq!(listed(&caller, &world.gateway, method).await, expected, "{who}: {method}");
             }
         }
+    }
+    world.gateway.close().await;
+}
+
+#[tokio::test]
+async fn nobody_is_asked_for_what_is_theirs_who_may_not_have_it() {
+    let world = World::start(roles()).await;
+    for (who, is_asked) in [("dev", true), ("nobody", false)] {
+        world.done.take();
+        let page = role(who).get(&world.gateway, "resources/list", json!({})).await;
+        let asked = world.done.take().keys().any(|what| what.ends_with("own resources"));
+        assert_eq!(asked, is_asked, "{who}");
+        assert!(
+            who == "dev" || page.get("nextCursor").is_none(),
+            "that there is more says that there is something"
+        );
+    }
+    world.gateway.close().await;
+}
+
+#[tokio::test]
+async fn the_gateways_own_tools_are_for_those_who_are_known() {
+    let world = World::with(roles(), |settings| settings.tools.mode = ToolMode::Search).await;
+    for (who, count) in [("admin", 2), ("dev", 2), ("guest", 2), ("nobody", 0)] {
+        assert_eq!(listed(&role(who), &world.gateway, "tools/list").await.len(), count, "{who}");
     }
     world.gateway.close().await;
 }

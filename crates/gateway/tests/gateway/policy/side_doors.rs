@@ -1,7 +1,7 @@
 //! Every way to have something done: it is done for those who may, and for nobody else.
 
 use serde_json::{Value, json};
-
+use tidegate_config::ToolMode;
 use tidegate_protocol::{Limits, Method, Params, Symbol};
 use tidegate_service::{Call, Reply, UNLISTED};
 
@@ -63,6 +63,54 @@ async fn tools_by_their_names_and_in_batches() {
     let calls = json!({"calls": [{"name": "reef_wipe"}, {"name": "reef_read"}, {"name": "vault_read"}]});
     role("dev").ask(&world.gateway, "tools/call_batch", calls.clone()).await;
     assert_eq!(world.done.take().into_keys().collect::<Vec<_>>(), ["reef_read"]);
+    world.gateway.close().await;
+}
+
+#[tokio::test]
+async fn tools_where_they_are_searched_for() {
+    let world = World::with(roles(), |settings| settings.tools.mode = ToolMode::Search).await;
+    for (tool, arguments, those) in TOOLS {
+        let arguments: Value = serde_json::from_str(arguments).unwrap();
+        let call = json!({"name": tool, "arguments": arguments});
+        done_for(&world, "tools/call", call.clone(), tool, those).await;
+        let through = json!({"name": "call_tool", "arguments": call});
+        // What nobody lists is found by nobody.
+        let those = if tool.ends_with("hidden") || tool.ends_with("buried") { &[] } else { those };
+        done_for(&world, "tools/call", through.clone(), tool, those).await;
+        done_for(&world, "tools/call_batch", json!({"calls": [through]}), tool, those).await;
+        let twice = json!({"name": "call_tool", "arguments": {"name": "call_tool", "arguments": call}});
+        done_for(&world, "tools/call", twice, tool, &[]).await;
+    }
+    for (who, found) in
+        [("admin", &["reef_read", "vault_read"][..]), ("dev", &["reef_read"]), ("guest", &["vault_read"])]
+    {
+        for name in ["search_tools", "call_tool"] {
+            let query = json!({"query": "tool read"});
+            let arguments = match name {
+                "call_tool" => json!({"name": "search_tools", "arguments": query}),
+                _ => query,
+            };
+            let params = json!({"name": name, "arguments": arguments});
+            let result = role(who).get(&world.gateway, "tools/call", params).await;
+            let mut names = keys(&result["structuredContent"]);
+            names.retain(|name| name.ends_with("_read"));
+            names.sort();
+            assert_eq!(names, found, "{who}: {name}");
+        }
+    }
+    for (who, said) in [("admin", "10 tools of 2"), ("dev", "3 tools of 1"), ("guest", "1 tool of 1")] {
+        let params = json!({"name": "search_tools", "arguments": {"query": ""}});
+        let result = role(who).get(&world.gateway, "tools/call", params).await;
+        let text = result["content"][0]["text"].as_str().unwrap();
+        assert!(text.starts_with(said), "{who}: {text}");
+        assert_eq!(text.contains("vault"), who != "dev", "{who}: {text}");
+    }
+    let nobody = role("nobody");
+    for tool in ["search_tools", "call_tool"] {
+        let params = json!({"name": tool, "arguments": {"query": "read", "name": "search_tools"}});
+        let error = nobody.fails(&world.gateway, "tools/call", params).await;
+        assert_eq!(error.symbol(), Symbol::ToolNotFound, "{tool}");
+    }
     world.gateway.close().await;
 }
 
