@@ -143,7 +143,7 @@ pub(crate) async fn answer(router: &Arc<Router>, call: &Call) -> Result<Reply, E
     };
     filter.uris.retain(|uri| {
         let offered = ByteString::from(uri.as_str());
-        let Some(place) = router.whose(&offered, call) else { return false };
+        let Some(place) = router.whose_of_many(&offered, call) else { return false };
         let own = place.own.unwrap_or_else(|| offered.clone());
         want(place.mount, &mut |interests| _ = interests.uris.insert(own.clone(), offered.clone()));
         true

@@ -121,7 +121,7 @@ impl Router {
     }
 
     /// The server of a tool that is in the table, if the call may be made. What the caller does not see is not there.
-    fn permitted_tool(&self, call: &Call) -> Result<Option<Route>, Error> {
+    pub(crate) fn permitted_tool(&self, call: &Call) -> Result<Option<Route>, Error> {
         let state = self.state.load();
         let name = tool_name(call)?;
         let Some(row) = state.snapshot.tools.get(&name) else { return Ok(None) };
@@ -177,7 +177,8 @@ impl Router {
         let name = prompt_name(params)?;
         let row = state.snapshot.prompts.get(&name);
         let row = row.filter(|row| {
-            self.views.sees(&state, context, OfferKind::Prompt, &name, state.mounts[row.server].name())
+            let server = state.mounts[row.server].name();
+            self.views.admits(&state, context, &Offer { kind: OfferKind::Prompt, name: &name, server })
         });
         row.map(|row| row.route(&state, &name)).transpose()
     }
@@ -194,8 +195,15 @@ impl Router {
         self.send(route, "uri", call).await
     }
 
-    /// Whose a resource is, if the caller sees it.
+    /// Whose a resource is that a call is about, if the caller sees it.
     pub(crate) fn whose(&self, uri: &ByteString, call: &Call) -> Option<Route> {
+        let route = self.owner(uri, call)?;
+        self.views.note_reading(&self.state.load(), &call.context, uri, &route.mount);
+        self.views.may_read(&self.state.load(), &call.context, uri, &route.mount).then_some(route)
+    }
+
+    /// The same for one of many, of which each may be seen or not: nothing is said of it in the record of the call.
+    pub(crate) fn whose_of_many(&self, uri: &ByteString, call: &Call) -> Option<Route> {
         let route = self.owner(uri, call)?;
         self.views.may_read(&self.state.load(), &call.context, uri, &route.mount).then_some(route)
     }

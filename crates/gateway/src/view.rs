@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tidegate_policy::{Caller, Object, ObjectKind, Policy, RuleSet};
 use tidegate_protocol::Json;
-use tidegate_service::{Call, Context, Current};
+use tidegate_service::{Call, Context, Current, Decision};
 
 use crate::build::State;
 use crate::endpoints::Endpoint;
@@ -194,23 +194,47 @@ impl Views {
         rules: Option<&RuleSet>,
         arguments: impl FnOnce() -> Option<Json>,
     ) -> Permit {
-        let Some(restriction) = self.restriction(state, context) else { return Permit::Granted };
+        let (permit, decision) = self.judge(state, context, offer, rules, arguments);
+        decision.into_iter().for_each(Current::decided);
+        permit
+    }
+
+    /// The same for what is not the call at hand, with what a policy says to it.
+    pub(crate) fn judge<'a>(
+        &'a self,
+        state: &'a State,
+        context: &'a Context,
+        offer: &Offer<'_>,
+        rules: Option<&RuleSet>,
+        arguments: impl FnOnce() -> Option<Json>,
+    ) -> (Permit, Option<&'a Arc<Decision>>) {
+        let Some(restriction) = self.restriction(state, context) else { return (Permit::Granted, None) };
         let is_at_endpoint = restriction.endpoint.is_none_or(|endpoint| endpoint.shows(offer));
         if !is_at_endpoint || !restriction.application_shows(offer) {
-            return Permit::Unknown;
+            return (Permit::Unknown, None);
         }
-        let Some((policy, caller)) = &restriction.policy else { return Permit::Granted };
+        let Some((policy, caller)) = &restriction.policy else { return (Permit::Granted, None) };
         let object = Object::from(offer);
         let found = rules.is_none().then(|| policy.about(&object));
-        let Some(rules) = rules.or(found.as_ref()) else { return Permit::Unknown };
+        let Some(rules) = rules.or(found.as_ref()) else { return (Permit::Unknown, None) };
         let arguments = if object.kind.has_arguments() { arguments() } else { None };
         let decision = policy.decide_among(caller, rules, &object, arguments.as_ref());
-        Current::decided(decision);
-        match decision.refuses() {
+        let permit = match decision.refuses() {
             false => Permit::Granted,
             true if policy.shows_among(caller, rules, &object) => Permit::Refused,
             true => Permit::Unknown,
+        };
+        (permit, Some(decision))
+    }
+
+    /// Whether whoever makes a call may ask for something that belongs to what they see, such as values for the arguments of a
+    /// prompt, or a task of a tool. What a policy says to it goes into the record of the call, unless that depends on arguments.
+    pub(crate) fn admits(&self, state: &State, context: &Context, offer: &Offer<'_>) -> bool {
+        let (permit, decision) = self.judge(state, context, offer, None, || None);
+        if permit != Permit::Refused {
+            decision.into_iter().for_each(Current::decided);
         }
+        permit != Permit::Unknown
     }
 
     /// Whether a caller sees something. What is not seen is unknown.
@@ -240,10 +264,15 @@ impl Views {
                 && templates.into_iter().any(|one| endpoint.shows(&offer(OfferKind::ResourceTemplate, one)))
         };
         let is_there = |endpoint: &Endpoint| endpoint.shows(&address) || fits(endpoint);
-        if let Some((policy, caller)) = &restriction.policy {
-            Current::decided(policy.decide(caller, &Object::from(&address), None));
-        }
         restriction.endpoint.is_none_or(is_there) && restriction.shows_to_caller(&address)
+    }
+
+    /// Notes in the record of a call what the policy says to reading a resource of a server.
+    pub(crate) fn note_reading(&self, state: &State, context: &Context, uri: &str, mount: &Mount) {
+        if let Some(policy) = &state.policy {
+            let object = Object { kind: ObjectKind::Resource, name: uri, server: mount.name() };
+            Current::decided(policy.decide(&state.caller(policy, context), &object, None));
+        }
     }
 
     /// Whether there may be something that a caller does not see.

@@ -34,6 +34,8 @@ pub(super) async fn call_tool(router: &Arc<Router>, mut call: Call) -> Result<Re
         None => {
             router.look_again(Kind::Tools).await;
             if router.known_tool(&call)?.is_none() {
+                // Nothing is called, so that it is refused stands in the record of this call.
+                router.permitted_tool(&call)?;
                 return Err(no_tool(router, &name, &call).await);
             }
         }

@@ -6,6 +6,8 @@
 mod changing;
 mod lists;
 mod names;
+mod records;
+mod shadow;
 mod side_doors;
 mod speech;
 
