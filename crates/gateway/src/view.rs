@@ -280,16 +280,6 @@ impl Views {
         self.restriction(state, context).is_some()
     }
 
-    /// Whether a caller sees the tool of this name.
-    pub(crate) fn sees_tool(&self, state: &State, context: &Context, name: &str) -> bool {
-        let Some(restriction) = self.restriction(state, context) else { return true };
-        let row = state.snapshot.tools.get(name);
-        row.is_some_and(|row| {
-            let server = state.mounts[row.server].name();
-            restriction.shows(&Offer { kind: OfferKind::Tool, name, server })
-        })
-    }
-
     /// Whether everything of a server is there for a caller.
     pub(crate) fn has_all_of(&self, state: &State, context: &Context, server: &str) -> bool {
         self.restriction(state, context).is_none_or(|restriction| restriction.has_all_of(server))
@@ -308,7 +298,7 @@ impl Views {
     }
 
     /// The view of whoever makes a call; none if that is everything.
-    fn view(&self, state: &State, context: &Context) -> Option<Arc<View>> {
+    pub(crate) fn view(&self, state: &State, context: &Context) -> Option<Arc<View>> {
         let restriction = self.restriction(state, context)?;
         let key = restriction.key(context);
         Some(state.views.get(key, || View::new(state, &restriction, state.mode(context))))
@@ -359,11 +349,6 @@ impl Views {
         let Some(view) = self.view(state, context) else { return state.mounts.clone() };
         let known = state.mounts.iter().zip(&view.servers).filter(|(_, is_known)| **is_known);
         known.map(|(mount, _)| mount.clone()).collect()
-    }
-
-    /// Which servers a caller knows of, by their places; `None` if all.
-    pub(crate) fn known_servers(&self, state: &State, context: &Context) -> Option<Vec<bool>> {
-        Some(self.view(state, context)?.servers.clone())
     }
 
     /// How many tools of a server a caller sees; `None` if all.

@@ -3,6 +3,7 @@
 //! All of it is tried over the same two servers, as an admin who may do everything, a developer who may do some of it (and some
 //! only with certain arguments), a guest who has one tool, and somebody of whom nothing is known.
 
+mod alike;
 mod changing;
 mod lists;
 mod names;
