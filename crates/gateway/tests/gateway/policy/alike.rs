@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 use tidegate_config::ToolMode;
-
+use tidegate_protocol::Symbol;
 use tidegate_service::{OWN_RESOURCES, Reply, UNLISTED};
 
 use super::{World, caller_of, role, roles, text};
@@ -142,6 +142,35 @@ async fn a_task_of_a_tool_that_is_hidden_by_now_is_as_unknown_as_any() {
             answers.push(error.to_json(dev.0.revision).as_str().replace(id, "ID"));
         }
         assert_eq!(answers[0], answers[1], "{method}");
+    }
+    world.gateway.close().await;
+}
+
+#[tokio::test]
+async fn what_is_seen_and_refused_is_said_to_be() {
+    let world = World::start(roles()).await;
+    for is_modern in [true, false] {
+        let dev = caller_of("dev", is_modern);
+        let call = json!({"name": "reef_write", "arguments": {"where": "prod"}});
+        let batch = json!({"calls": [call]});
+        let direct = dev.get(&world.gateway, "tools/call", call).await;
+        let in_batch =
+            dev.get(&world.gateway, "tools/call_batch", batch).await["results"][0]["result"].clone();
+        for result in [direct, in_batch] {
+            assert_eq!(result["isError"], true, "{result}");
+            assert_eq!(result["_meta"]["dev.tidegate/error"]["symbol"], "FORBIDDEN", "{result}");
+            let said = result.to_string();
+            assert!(
+                said.contains("reef_write") && !said.contains("sandbox"),
+                "the rule stays a secret: {said}"
+            );
+        }
+        let params = json!({"name": "reef_ask", "arguments": {"where": "prod"}});
+        let error = dev.fails(&world.gateway, "prompts/get", params).await;
+        assert_eq!(error.symbol(), Symbol::Forbidden);
+        let written: Value = error.to_json(dev.0.revision).to().unwrap();
+        assert_eq!((&written["code"], &written["data"]["symbol"]), (&json!(-32603), &json!("FORBIDDEN")));
+        assert!(!written.to_string().contains("sandbox"), "{written}");
     }
     world.gateway.close().await;
 }
