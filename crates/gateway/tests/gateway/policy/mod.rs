@@ -3,6 +3,7 @@
 //! All of it is tried over the same two servers, as an admin who may do everything, a developer who may do some of it (and some
 //! only with certain arguments), a guest who has one tool, and somebody of whom nothing is known.
 
+mod agreement;
 mod alike;
 mod changing;
 mod lists;
@@ -11,6 +12,7 @@ mod records;
 mod shadow;
 mod side_doors;
 mod speech;
+mod wire;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
