@@ -35,7 +35,8 @@ pub(crate) fn check(router: &Router, server: &str, call: &Call) -> Result<(), Er
             };
             let offer = Offer { kind: OfferKind::Tool, name: &name, server };
             let arguments = || call.params.json("arguments");
-            match router.views.permit(&state, &call.context, &offer, None, arguments) {
+            // The call at hand is another one, and what is said to that stays in its record.
+            match router.views.judge(&state, &call.context, &offer, None, arguments).0 {
                 Permit::Granted => {}
                 Permit::Refused => return Err(refused(&offer)),
                 Permit::Unknown => return unknown(),

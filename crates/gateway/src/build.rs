@@ -74,10 +74,15 @@ impl State {
         }
     }
 
+    /// Whether nobody knows who makes a call, though everybody should be known.
+    pub(crate) fn is_unknown(&self, context: &ContextParts) -> bool {
+        self.policy.is_some() && self.is_authenticated && context.claims.is_none()
+    }
+
     /// Who makes a call, as far as the policy is concerned. Where everybody is authenticated, nobody is let through of whom
     /// nothing is known.
     pub(crate) fn caller<'a>(&self, policy: &Policy, context: &'a ContextParts) -> Caller<'a> {
-        match self.is_authenticated && context.claims.is_none() {
+        match self.is_unknown(context) {
             true => policy.unknown_caller(context),
             false => policy.caller(context),
         }
@@ -325,6 +330,7 @@ impl Router {
             other => Arc::new(other),
         };
         let policy = in_force(&building.settings);
+        let is_authenticated = building.settings.auth.is_some();
         let spec = |policy: &Option<Arc<Policy>>| policy.as_ref().map(|policy| policy.spec().clone());
         let is_same_policy = spec(&before.policy) == spec(&policy);
         let snapshot = Snapshot::new(&sources, &building.settings, &endpoints, &building.pins);
@@ -345,14 +351,16 @@ impl Router {
             earlier.truncate(KEPT);
             // What an endpoint no longer has, no cursor shows.
             // Nor what somebody may no longer use.
-            if !Arc::ptr_eq(&before.endpoints, &endpoints) || !is_same_policy {
+            if !Arc::ptr_eq(&before.endpoints, &endpoints)
+                || !is_same_policy
+                || is_authenticated != before.is_authenticated
+            {
                 earlier.clear();
             }
         }
         let errors = building.settings.errors;
         let disabled = building.settings.disabled.clone();
         let views = ViewCache::default();
-        let is_authenticated = building.settings.auth.is_some();
         let now = Arc::new(State {
             mounts,
             snapshot,

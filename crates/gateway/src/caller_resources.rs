@@ -48,12 +48,15 @@ pub(crate) struct ServerPosition {
 }
 
 impl ServerPosition {
-    /// The first server, from this place on, that has such resources at the caller's endpoint.
-    pub(crate) fn first(state: &State, from: usize, context: &Context) -> Option<ServerPosition> {
-        let endpoint = state.endpoints.of(context);
+    /// The first server, from this place on, that has such resources and may have some for the caller.
+    pub(crate) fn first(
+        views: &Views,
+        state: &State,
+        from: usize,
+        context: &Context,
+    ) -> Option<ServerPosition> {
         let is_there = |mount: &&Arc<Mount>| {
-            mount.has_own_resources()
-                && endpoint.is_none_or(|endpoint| endpoint.has_resources_of(mount.name()))
+            mount.has_own_resources() && views.may_have_resources_of(state, context, mount.name())
         };
         let mount = state.mounts[from..].iter().find(is_there)?;
         Some(ServerPosition { server: mount.name().to_owned(), cursor: None })
@@ -79,8 +82,7 @@ pub(crate) async fn page(
             format!("Invalid params: the server {:?}, in whose list the cursor is, is gone", place.server);
         Error::new(Symbol::InvalidCursor, what)
     };
-    let endpoint = state.endpoints.of(&call.context);
-    let is_there = endpoint.is_none_or(|endpoint| endpoint.has_resources_of(&place.server));
+    let is_there = views.may_have_resources_of(state, &call.context, &place.server);
     let at =
         state.mounts.iter().position(|mount| is_there && mount.name() == place.server).ok_or_else(gone)?;
     let mount = &state.mounts[at];
@@ -98,7 +100,7 @@ pub(crate) async fn page(
         Err(error) => return Err(error),
     };
     if page.next.is_none() {
-        page.next = ServerPosition::first(state, at + 1, &call.context);
+        page.next = ServerPosition::first(views, state, at + 1, &call.context);
     }
     Ok(page)
 }

@@ -7,7 +7,7 @@ use tidegate_service::{Call, Reply};
 
 use crate::kind::Kind;
 use crate::router::{Route, Router};
-use crate::view::OfferKind;
+use crate::view::{Offer, OfferKind};
 
 /// Completes an argument of a prompt or of a resource template.
 pub(crate) async fn answer(router: &Arc<Router>, mut call: Call) -> Result<Reply, Error> {
@@ -27,7 +27,8 @@ pub(crate) async fn answer(router: &Arc<Router>, mut call: Call) -> Result<Reply
             });
             let template = template.filter(|route| {
                 let server = route.mount.name();
-                router.views.sees(&state, &call.context, OfferKind::ResourceTemplate, &uri, server)
+                let offer = Offer { kind: OfferKind::ResourceTemplate, name: &uri, server };
+                router.views.admits(&state, &call.context, &offer)
             });
             let route = template.or_else(|| router.whose(&uri, &call));
             (route.ok_or_else(|| router.no_resource(&uri, &call.context))?, "uri")

@@ -21,8 +21,8 @@ pub(crate) async fn answer(router: &Arc<Router>, kind: Kind, call: &Call) -> Res
         false => {
             router.look_again(kind).await;
             let state = router.state.load_full();
-            let first =
-                ServerPosition::first(&state, 0, &call.context).filter(|_| wanted == ResourceScope::OfCaller);
+            let first = ServerPosition::first(&router.views, &state, 0, &call.context)
+                .filter(|_| wanted == ResourceScope::OfCaller);
             (state, first.map_or(Position::Snapshot(0), Position::AtServer))
         }
     };
@@ -41,7 +41,7 @@ pub(crate) async fn answer(router: &Arc<Router>, kind: Kind, call: &Call) -> Res
     // What is the caller's own begins on the last page of what everybody has: some clients ask for no other.
     if wanted == ResourceScope::All
         && !list.has_page(page + 1)
-        && let Some(place) = ServerPosition::first(&state, 0, &call.context)
+        && let Some(place) = ServerPosition::first(&router.views, &state, 0, &call.context)
     {
         let mut own = caller_resources::page(&router.views, &state, place, call).await?;
         own.entries = list.joined(page, &own.entries);

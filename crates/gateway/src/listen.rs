@@ -143,7 +143,7 @@ pub(crate) async fn answer(router: &Arc<Router>, call: &Call) -> Result<Reply, E
     };
     filter.uris.retain(|uri| {
         let offered = ByteString::from(uri.as_str());
-        let Some(place) = router.whose(&offered, call) else { return false };
+        let Some(place) = router.whose_of_many(&offered, call) else { return false };
         let own = place.own.unwrap_or_else(|| offered.clone());
         want(place.mount, &mut |interests| _ = interests.uris.insert(own.clone(), offered.clone()));
         true
@@ -156,10 +156,9 @@ pub(crate) async fn answer(router: &Arc<Router>, call: &Call) -> Result<Reply, E
     // What is a caller's own comes and goes without anybody else hearing of it.
     if filter.resources {
         let state = router.state.load();
-        let endpoint = state.endpoints.of(&call.context);
         let is_there = |mount: &&Arc<Mount>| {
             mount.has_own_resources()
-                && endpoint.is_none_or(|endpoint| endpoint.has_resources_of(mount.name()))
+                && router.views.may_have_resources_of(&state, &call.context, mount.name())
         };
         for mount in state.mounts.iter().filter(is_there) {
             want(mount.clone(), &mut |interests| interests.resources = true);
@@ -302,13 +301,11 @@ impl Follower {
     fn is_seen(&self, notice: &Notice) -> bool {
         let Some(router) = self.router.upgrade() else { return false };
         let (state, server) = (router.state.load(), self.mount.name());
-        let endpoint = state.endpoints.of(&self.context);
         match notice {
             Notice::ResourceUpdated(uri) => router.views.may_read(&state, &self.context, uri, &self.mount),
-            Notice::ResourcesChanged => {
-                endpoint.is_none_or(|endpoint| endpoint.has_resources_of(server))
-                    && router.views.knows_server(&state, &self.context, server)
-            }
+            Notice::ResourcesChanged => router.views.may_have_resources_of(&state, &self.context, server),
+            // Who may no longer call a tool hears no more of its tasks.
+            Notice::Task { id, .. } => tasks::open(&router, &self.context, id).is_some(),
             _ => router.views.knows_server(&state, &self.context, server),
         }
     }

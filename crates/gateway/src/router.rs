@@ -137,7 +137,7 @@ impl Router {
     }
 
     /// The server of a tool that is in the table, if the call may be made. What the caller does not see is not there.
-    fn permitted_tool(&self, call: &Call) -> Result<Option<Route>, Error> {
+    pub(crate) fn permitted_tool(&self, call: &Call) -> Result<Option<Route>, Error> {
         let state = self.state.load();
         let name = tool_name(call)?;
         let Some(row) = state.snapshot.tools.get(&name) else { return Ok(None) };
@@ -193,7 +193,8 @@ impl Router {
         let name = prompt_name(params)?;
         let row = state.snapshot.prompts.get(&name);
         let row = row.filter(|row| {
-            self.views.sees(&state, context, OfferKind::Prompt, &name, state.mounts[row.server].name())
+            let server = state.mounts[row.server].name();
+            self.views.admits(&state, context, &Offer { kind: OfferKind::Prompt, name: &name, server })
         });
         row.map(|row| row.route(&state, &name)).transpose()
     }
@@ -210,8 +211,15 @@ impl Router {
         self.send(route, "uri", call).await
     }
 
-    /// Whose a resource is, if the caller sees it.
+    /// Whose a resource is that a call is about, if the caller sees it.
     pub(crate) fn whose(&self, uri: &ByteString, call: &Call) -> Option<Route> {
+        let route = self.owner(uri, call)?;
+        self.views.note_reading(&self.state.load(), &call.context, uri, &route.mount);
+        self.views.may_read(&self.state.load(), &call.context, uri, &route.mount).then_some(route)
+    }
+
+    /// The same for one of many, of which each may be seen or not: nothing is said of it in the record of the call.
+    pub(crate) fn whose_of_many(&self, uri: &ByteString, call: &Call) -> Option<Route> {
         let route = self.owner(uri, call)?;
         self.views.may_read(&self.state.load(), &call.context, uri, &route.mount).then_some(route)
     }
@@ -383,11 +391,16 @@ impl Router {
         limits.enter(&self.limit_store, call, Target::default())?.pass().await.map(Some)
     }
 
-    /// Whether no shared cache may keep what a method brings: what one of those brings who were let in is not for everybody.
+    /// Whether no shared cache may keep what a method brings: where not everybody is let in, or not everybody may do everything,
+    /// what it brings to one is not for everybody.
     fn is_kept_private(&self, method: &Method) -> bool {
+        let depends_on_caller = || {
+            let state = self.state.load();
+            state.is_authenticated || state.policy.is_some()
+        };
         match method {
-            Method::ResourcesRead => self.state.load().is_authenticated,
-            Method::Other(name) => extensions::is_of_resources(name) && self.state.load().is_authenticated,
+            Method::ResourcesRead => depends_on_caller(),
+            Method::Other(name) => extensions::is_of_resources(name) && depends_on_caller(),
             _ => false,
         }
     }
@@ -500,7 +513,12 @@ pub(crate) fn refused(offer: &Offer<'_>) -> Error {
     let message = format!(
         "The policy of this gateway does not allow this {what} of {name:?} with these arguments. Change the arguments, or ask whoever runs the gateway"
     );
-    Error::new(Symbol::Forbidden, message).unexecuted()
+    let error = Error::new(Symbol::Forbidden, message).unexecuted();
+    match offer.kind {
+        // The result that becomes of it says so.
+        OfferKind::Tool => error,
+        _ => error.with_data_member("symbol", &Json::string(Symbol::Forbidden.as_str())),
+    }
 }
 
 /// What is said instead of making a caller wait for a server that is known to be down. The whole of why is in the log, and

@@ -34,6 +34,8 @@ pub(crate) struct View {
     mode: ToolMode,
     /// The entries of each list that are shown, by their index in the snapshot.
     entries: [Vec<u32>; Kind::COUNT],
+    /// Which tools are seen of those that may be called, listed or not, in the order of the table.
+    pub(crate) callable: Vec<bool>,
     /// Which servers are known: those of which something is shown, and those of which nobody knows anything yet.
     pub(crate) servers: Vec<bool>,
     /// Whether it depends on who calls, and not on the endpoint alone.
@@ -48,7 +50,9 @@ impl View {
         let name_of = |server: usize| state.mounts.get(server).map_or("", |mount| mount.name());
         let shows = |kind: Kind, entry: &Listed| {
             // The gateway's own tools are about those of servers.
-            let Some(server) = entry.server else { return endpoint.is_none_or(Endpoint::has_tools) };
+            let Some(server) = entry.server else {
+                return restriction.knows_caller() && endpoint.is_none_or(Endpoint::has_tools);
+            };
             let shows = |kind, name: &str| restriction.shows(&Offer { kind, name, server: name_of(server) });
             match kind {
                 Kind::Skills => {
@@ -79,16 +83,22 @@ impl View {
             shown
         });
         // Not every tool is listed that can be called.
+        let mut callable = Vec::new();
         for (name, row) in snapshot.tools.iter() {
-            let offer = Offer { kind: OfferKind::Tool, name, server: name_of(row.server) };
-            note(row.server, restriction.shows(&offer));
+            let is_shown =
+                restriction.shows(&Offer { kind: OfferKind::Tool, name, server: name_of(row.server) });
+            note(row.server, is_shown);
+            if row.withheld.is_none() {
+                callable.push(is_shown);
+            }
         }
         let may_be_named =
             |server: usize| Kind::CORE.iter().all(|kind| restriction.may_name(name_of(server), *kind));
         for (server, is_known) in servers.iter_mut().enumerate() {
             *is_known |= !listing[server] && may_be_named(server);
         }
-        View { mode, entries, servers, is_of_caller: restriction.is_of_caller(), lists: Default::default() }
+        let is_of_caller = restriction.is_of_caller();
+        View { mode, entries, callable, servers, is_of_caller, lists: Default::default() }
     }
 
     /// A list of an endpoint. Its text is made once; whatever depends on who calls is made for them.

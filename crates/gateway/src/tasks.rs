@@ -8,12 +8,13 @@ use tidegate_protocol::seal::digest;
 use tidegate_protocol::{Capability, Error, Json, Method, Object, Symbol};
 use tidegate_service::{Call, Context, Reply};
 
+use crate::build::State;
 use crate::link_owners::Recipient;
 use crate::links;
 use crate::mount::Mount;
 use crate::questions;
 use crate::router::{Route, Router};
-use crate::view::OfferKind;
+use crate::view::{Offer, OfferKind};
 
 /// In place of a method, for what handles are bound to.
 const BOUND: &str = "tasks";
@@ -23,7 +24,9 @@ pub(crate) async fn answer(router: &Arc<Router>, mut call: Call) -> Result<Reply
     may_have_tasks(&call.context)?;
     let handle =
         call.params.text("taskId").ok_or_else(|| Error::invalid_params("\"taskId\" must be a string"))?;
-    let (mount, own) = open(router, &call.context, &handle).ok_or_else(|| unknown(&handle))?;
+    let is_allowed = |state: &State, offer: &Offer<'_>| router.views.admits(state, &call.context, offer);
+    let opened = opened(router, &call.context, &handle, is_allowed);
+    let (mount, own) = opened.ok_or_else(|| unknown(&handle))?;
     call.params = call.params.with("taskId", &Json::string(&own));
     let recipient = Recipient::of(&call.context);
     let reply = router.send(Route { mount: mount.clone(), own: None }, "", call).await?;
@@ -72,6 +75,18 @@ pub(crate) fn sealed(
 
 /// Whose task a handle names, and what its server calls it.
 pub(crate) fn open(router: &Router, context: &Context, handle: &str) -> Option<(Arc<Mount>, ByteString)> {
+    let is_seen = |state: &State, offer: &Offer<'_>| {
+        router.views.sees(state, context, offer.kind, offer.name, offer.server)
+    };
+    opened(router, context, handle, is_seen)
+}
+
+fn opened(
+    router: &Router,
+    context: &Context,
+    handle: &str,
+    may_call: impl Fn(&State, &Offer<'_>) -> bool,
+) -> Option<(Arc<Mount>, ByteString)> {
     let binding = context.binding(BOUND, digest(["task"]));
     let content = router.sealer.load().open(handle, &binding, 0).ok()?;
     let content = String::from_utf8(content).ok()?;
@@ -81,7 +96,7 @@ pub(crate) fn open(router: &Router, context: &Context, handle: &str) -> Option<(
     // It may have been at this endpoint and be there no more, and so may its tool.
     let is_there = match tool {
         "" => router.views.knows_server(&state, context, name),
-        tool => router.views.sees(&state, context, OfferKind::Tool, tool, name),
+        tool => may_call(&state, &Offer { kind: OfferKind::Tool, name: tool, server: name }),
     };
     let mount = state.mounts.iter().find(|mount| is_there && mount.name() == name)?;
     Some((mount.clone(), own.into()))

@@ -6,7 +6,7 @@ use std::time::Instant;
 use bytestring::ByteString;
 use tidegate_config::PinMode;
 use tidegate_protocol::{Error, Json, Limits, Object, Params, Symbol, meta};
-use tidegate_service::{Call, Context, Current, Reply, UNLISTED};
+use tidegate_service::{Call, Current, Reply, UNLISTED};
 
 use crate::kind::Kind;
 use crate::merged_list::MergedList;
@@ -16,7 +16,7 @@ use crate::view::{Offer, OfferKind, Permit};
 /// Calls a tool that nobody lists, if one of the servers that have such tools knows it.
 pub(crate) async fn call(router: &Arc<Router>, call: &Call) -> Option<Result<Reply, Error>> {
     let name = call.params.str("name")?;
-    for route in routes(router, &name, &call.context) {
+    for route in routes(router, &name) {
         let offer = Offer { kind: OfferKind::Tool, name: &name, server: route.mount.name() };
         let arguments = || call.params.json("arguments");
         match router.views.permit(&router.state.load(), &call.context, &offer, None, arguments) {
@@ -40,7 +40,10 @@ pub(crate) async fn definition(router: &Arc<Router>, call: &Call) -> Result<Repl
     router.all_settled().await;
     router.look_again(Kind::Tools).await;
     let mut found = None;
-    for route in routes(router, &name, &call.context) {
+    let state = router.state.load_full();
+    let is_seen =
+        |route: &Route| router.views.sees(&state, &call.context, OfferKind::Tool, &name, route.mount.name());
+    for route in routes(router, &name).into_iter().filter(is_seen) {
         let mut call = call.clone();
         if let (Some(meta), Some(own)) = (call.params.meta(), &route.own) {
             let params = call.params.object().with("_meta", &meta.with(UNLISTED, &Json::string(own)));
@@ -61,8 +64,9 @@ pub(crate) async fn definition(router: &Arc<Router>, call: &Call) -> Result<Repl
     Ok(Reply::Complete(list.page(0, call.context.revision, Instant::now(), &router.info, |_| String::new())))
 }
 
-/// The servers that may have a tool that nobody lists, the likeliest first, with its name there.
-fn routes(router: &Router, name: &str, context: &Context) -> Vec<Route> {
+/// The servers that may have a tool that nobody lists, the likeliest first, with its name there. Whether the caller may have it
+/// is another question.
+fn routes(router: &Router, name: &str) -> Vec<Route> {
     let state = router.state.load_full();
     // What nobody has seen cannot be pinned.
     if state.tools.pin != PinMode::Off {
@@ -71,10 +75,14 @@ fn routes(router: &Router, name: &str, context: &Context) -> Vec<Route> {
     let mut routes: Vec<(usize, Route)> = state
         .mounts
         .iter()
-        .filter(|mount| mount.has_unlisted_tools())
-        .filter(|mount| router.views.sees(&state, context, OfferKind::Tool, name, mount.name()))
-        .filter_map(|mount| {
+        .enumerate()
+        .filter(|(_, mount)| mount.has_unlisted_tools())
+        .filter_map(|(at, mount)| {
             let own = name.strip_prefix(mount.settings.prefix.as_str())?;
+            // What is listed has the name that it is listed under, which is the one that rules are about, and no other.
+            if state.snapshot.tools.iter().any(|(_, row)| row.server == at && row.own == *own) {
+                return None;
+            }
             let route = Route { mount: mount.clone(), own: Some(own.into()) };
             mount.settings.offers(own).then_some((mount.settings.prefix.len(), route))
         })

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tidegate_policy::{Caller, Object, ObjectKind, Policy, RuleSet};
 use tidegate_protocol::Json;
-use tidegate_service::{Call, Context, Current};
+use tidegate_service::{Call, Context, Current, Decision};
 
 use crate::build::State;
 use crate::endpoints::Endpoint;
@@ -115,6 +115,20 @@ impl Restriction<'_> {
         self.policy.as_ref().is_none_or(|(policy, caller)| policy.shows(caller, &anything))
     }
 
+    /// Whether it is known who calls, as far as it should be.
+    pub(crate) fn knows_caller(&self) -> bool {
+        self.policy.as_ref().is_none_or(|(_, caller)| !caller.is_unknown())
+    }
+
+    /// Whether resources of a server can be there, whatever their addresses are.
+    fn may_have_resources_of(&self, server: &str) -> bool {
+        let may_show = |(policy, caller): &(&Policy, Caller<'_>)| {
+            policy.may_show_any(caller, ObjectKind::Resource, server)
+        };
+        self.endpoint.is_none_or(|endpoint| endpoint.has_resources_of(server))
+            && self.policy.as_ref().is_none_or(may_show)
+    }
+
     /// Whether it depends on who calls, and not on the endpoint alone.
     pub(crate) fn is_of_caller(&self) -> bool {
         self.policy.is_some() || self.of_caller.is_some()
@@ -180,23 +194,47 @@ impl Views {
         rules: Option<&RuleSet>,
         arguments: impl FnOnce() -> Option<Json>,
     ) -> Permit {
-        let Some(restriction) = self.restriction(state, context) else { return Permit::Granted };
+        let (permit, decision) = self.judge(state, context, offer, rules, arguments);
+        decision.into_iter().for_each(Current::decided);
+        permit
+    }
+
+    /// The same for what is not the call at hand, with what a policy says to it.
+    pub(crate) fn judge<'a>(
+        &'a self,
+        state: &'a State,
+        context: &'a Context,
+        offer: &Offer<'_>,
+        rules: Option<&RuleSet>,
+        arguments: impl FnOnce() -> Option<Json>,
+    ) -> (Permit, Option<&'a Arc<Decision>>) {
+        let Some(restriction) = self.restriction(state, context) else { return (Permit::Granted, None) };
         let is_at_endpoint = restriction.endpoint.is_none_or(|endpoint| endpoint.shows(offer));
         if !is_at_endpoint || !restriction.application_shows(offer) {
-            return Permit::Unknown;
+            return (Permit::Unknown, None);
         }
-        let Some((policy, caller)) = &restriction.policy else { return Permit::Granted };
+        let Some((policy, caller)) = &restriction.policy else { return (Permit::Granted, None) };
         let object = Object::from(offer);
         let found = rules.is_none().then(|| policy.about(&object));
-        let Some(rules) = rules.or(found.as_ref()) else { return Permit::Unknown };
+        let Some(rules) = rules.or(found.as_ref()) else { return (Permit::Unknown, None) };
         let arguments = if object.kind.has_arguments() { arguments() } else { None };
         let decision = policy.decide_among(caller, rules, &object, arguments.as_ref());
-        Current::decided(decision);
-        match decision.refuses() {
+        let permit = match decision.refuses() {
             false => Permit::Granted,
             true if policy.shows_among(caller, rules, &object) => Permit::Refused,
             true => Permit::Unknown,
+        };
+        (permit, Some(decision))
+    }
+
+    /// Whether whoever makes a call may ask for something that belongs to what they see, such as values for the arguments of a
+    /// prompt, or a task of a tool. What a policy says to it goes into the record of the call, unless that depends on arguments.
+    pub(crate) fn admits(&self, state: &State, context: &Context, offer: &Offer<'_>) -> bool {
+        let (permit, decision) = self.judge(state, context, offer, None, || None);
+        if permit != Permit::Refused {
+            decision.into_iter().for_each(Current::decided);
         }
+        permit != Permit::Unknown
     }
 
     /// Whether a caller sees something. What is not seen is unknown.
@@ -226,10 +264,15 @@ impl Views {
                 && templates.into_iter().any(|one| endpoint.shows(&offer(OfferKind::ResourceTemplate, one)))
         };
         let is_there = |endpoint: &Endpoint| endpoint.shows(&address) || fits(endpoint);
-        if let Some((policy, caller)) = &restriction.policy {
-            Current::decided(policy.decide(caller, &Object::from(&address), None));
-        }
         restriction.endpoint.is_none_or(is_there) && restriction.shows_to_caller(&address)
+    }
+
+    /// Notes in the record of a call what the policy says to reading a resource of a server.
+    pub(crate) fn note_reading(&self, state: &State, context: &Context, uri: &str, mount: &Mount) {
+        if let Some(policy) = &state.policy {
+            let object = Object { kind: ObjectKind::Resource, name: uri, server: mount.name() };
+            Current::decided(policy.decide(&state.caller(policy, context), &object, None));
+        }
     }
 
     /// Whether there may be something that a caller does not see.
@@ -237,19 +280,14 @@ impl Views {
         self.restriction(state, context).is_some()
     }
 
-    /// Whether a caller sees the tool of this name.
-    pub(crate) fn sees_tool(&self, state: &State, context: &Context, name: &str) -> bool {
-        let Some(restriction) = self.restriction(state, context) else { return true };
-        let row = state.snapshot.tools.get(name);
-        row.is_some_and(|row| {
-            let server = state.mounts[row.server].name();
-            restriction.shows(&Offer { kind: OfferKind::Tool, name, server })
-        })
-    }
-
     /// Whether everything of a server is there for a caller.
     pub(crate) fn has_all_of(&self, state: &State, context: &Context, server: &str) -> bool {
         self.restriction(state, context).is_none_or(|restriction| restriction.has_all_of(server))
+    }
+
+    /// Whether resources of a server can be there for a caller, whatever their addresses are.
+    pub(crate) fn may_have_resources_of(&self, state: &State, context: &Context, server: &str) -> bool {
+        self.restriction(state, context).is_none_or(|restriction| restriction.may_have_resources_of(server))
     }
 
     /// Whether a caller knows of a server: at this endpoint, and with something of it that the policy shows.
@@ -260,7 +298,7 @@ impl Views {
     }
 
     /// The view of whoever makes a call; none if that is everything.
-    fn view(&self, state: &State, context: &Context) -> Option<Arc<View>> {
+    pub(crate) fn view(&self, state: &State, context: &Context) -> Option<Arc<View>> {
         let restriction = self.restriction(state, context)?;
         let key = restriction.key(context);
         Some(state.views.get(key, || View::new(state, &restriction, state.mode(context))))
@@ -311,11 +349,6 @@ impl Views {
         let Some(view) = self.view(state, context) else { return state.mounts.clone() };
         let known = state.mounts.iter().zip(&view.servers).filter(|(_, is_known)| **is_known);
         known.map(|(mount, _)| mount.clone()).collect()
-    }
-
-    /// Which servers a caller knows of, by their places; `None` if all.
-    pub(crate) fn known_servers(&self, state: &State, context: &Context) -> Option<Vec<bool>> {
-        Some(self.view(state, context)?.servers.clone())
     }
 
     /// How many tools of a server a caller sees; `None` if all.

@@ -1,7 +1,8 @@
 //! Addresses of resources, of which one thing may have several.
 //!
-//! Servers decode what is percent-encoded, resolve dots and ignore the case of a scheme, each in its own way. So a rule looks at
-//! every spelling that a server might take an address for: what allows must fit all of them, what denies any.
+//! Servers decode what is percent-encoded, resolve dots, leave out empty segments and ignore the case of a scheme, each in its own
+//! way. So a rule looks at every spelling that a server might take an address for: what allows must fit all of them, what denies
+//! any.
 
 use percent_encoding::percent_decode_str;
 use smallvec::{SmallVec, smallvec};
@@ -12,7 +13,7 @@ const ROUNDS: usize = 3;
 /// What an address may be taken for.
 #[derive(Debug)]
 pub(crate) struct Spellings<'a> {
-    /// As it is, and, if that differs, decoded and with a scheme and a host in lower case.
+    /// As it is, and, if that differs, decoded and with a scheme and a host in lower case, and the same without empty segments.
     pub(crate) all: SmallVec<[std::borrow::Cow<'a, str>; 2]>,
     /// Whether whoever resolves its dots ends up elsewhere.
     pub(crate) may_lead_elsewhere: bool,
@@ -31,18 +32,40 @@ impl Spellings<'_> {
         let decoded = with_lower_case_host(&decoded);
         let may_lead_elsewhere = has_dot_segment(address) || has_dot_segment(&decoded);
         let mut all: SmallVec<[std::borrow::Cow<'_, str>; 2]> = smallvec![address.into()];
+        let closed = without_empty_segments(&decoded);
         if decoded != address {
             all.push(decoded.into());
+        }
+        if let Some(closed) = closed {
+            all.push(closed.into());
         }
         Spellings { all, may_lead_elsewhere }
     }
 }
 
-/// Whether a segment of the path is `.` or `..`, or an empty one that some servers leave out is in the middle of it.
+/// Whether a segment of the path is `.` or `..`.
 fn has_dot_segment(address: &str) -> bool {
     let path = address.split(['?', '#']).next().unwrap_or_default();
     let path = path.split_once("://").map_or(path, |(_, rest)| rest);
     path.split(['/', '\\']).any(|segment| matches!(segment, "." | ".."))
+}
+
+/// The same address to a server for which `a//b` is `a/b`, if there is anything to leave out.
+fn without_empty_segments(address: &str) -> Option<String> {
+    let end = address.find(['?', '#']).unwrap_or(address.len());
+    let start = address[..end].find("://").map_or(0, |at| at + "://".len());
+    let path = &address[start..end];
+    if !path.contains("//") {
+        return None;
+    }
+    let mut closed = address[..start].to_owned();
+    for char in path.chars() {
+        if char != '/' || !closed[start..].ends_with('/') {
+            closed.push(char);
+        }
+    }
+    closed.push_str(&address[end..]);
+    Some(closed)
 }
 
 /// Neither a scheme nor a host distinguishes case (RFC 3986, section 6.2.2.1).
@@ -68,6 +91,9 @@ mod tests {
             ("file:///%73ecret", Some("file:///secret")),
             ("file:///%2573ecret", Some("file:///secret")),
             ("urn:Isbn:1", None),
+            ("file:///a//b", Some("file:///a/b")),
+            ("file:////a", Some("file:///a")),
+            ("docs://host//a///b/?u=http://x//y", Some("docs://host/a/b/?u=http://x//y")),
         ] {
             let spellings = Spellings::of(address);
             assert_eq!(spellings.all[0], address);

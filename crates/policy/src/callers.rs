@@ -22,6 +22,13 @@ pub struct Caller<'a> {
     pub(crate) is_unknown: bool,
 }
 
+impl Caller<'_> {
+    /// Whether nobody knows who it is, though everybody should be known.
+    pub fn is_unknown(&self) -> bool {
+        self.is_unknown
+    }
+}
+
 /// By what a view is found: callers for whom this is equal see the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ViewRules {

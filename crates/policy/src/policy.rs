@@ -8,7 +8,7 @@ use tidegate_service::{ContextParts, Decision};
 use crate::callers::{Caller, CallerFacts, Callers, ViewRules};
 use crate::condition::{Condition, Facts};
 use crate::contradictions;
-use crate::object::Object;
+use crate::object::{Object, ObjectKind};
 use crate::problem::Problem;
 use crate::rule::{Rule, RuleSpec};
 use crate::rule_set::RuleSet;
@@ -159,7 +159,7 @@ impl Policy {
     pub fn caller<'a>(&self, context: &'a ContextParts) -> Caller<'a> {
         let mut caller = Caller { context, rules: self.callers.rules(context), is_unknown: false };
         // None of these asks what it is about.
-        let nothing = Object { kind: crate::ObjectKind::Page, name: "", server: "" };
+        let nothing = Object { kind: ObjectKind::Page, name: "", server: "" };
         for &index in &self.of_callers {
             let facts = Facts { caller: context, object: &nothing, arguments: None };
             if caller.rules.contains(index) && !self.rules[index].holds(&facts) {
@@ -228,6 +228,24 @@ impl Policy {
     /// The same, where the rules are known that are [about](Policy::about) the object.
     pub fn shows_among(&self, caller: &Caller<'_>, about: &RuleSet, object: &Object<'_>) -> bool {
         self.hides_among(caller, about, object).is_none_or(|decision| !decision.refuses())
+    }
+
+    /// Whether a caller may see something of a kind of a server, whatever it is called: where it is not known what there is.
+    pub fn may_show_any(&self, caller: &Caller<'_>, kind: ObjectKind, server: &str) -> bool {
+        if caller.is_unknown {
+            return false;
+        }
+        let rules = self.rules.iter().enumerate().filter(|(index, _)| caller.rules.contains(*index));
+        for (_, rule) in rules.filter(|(_, rule)| rule.selection.is_about(kind, server)) {
+            match rule.allows {
+                true => return true,
+                false if rule.condition.is_none() && rule.selection.is_all_of(kind) => {
+                    return !rule.decision.refuses();
+                }
+                false => {}
+            }
+        }
+        !self.otherwise.refuses()
     }
 
     /// What hides something from a caller, whatever the arguments are; `None` if nothing does. It may be a decision that does not

@@ -57,15 +57,26 @@ impl Selection {
             .filter(|kind| *kind != ObjectKind::Page || self.servers.is_none())
     }
 
+    /// Whether it can be about something of a kind of a server.
+    pub(crate) fn is_about(&self, kind: ObjectKind, server: &str) -> bool {
+        let is_of_server = self.servers.as_ref().is_none_or(|servers| servers.matches(server));
+        is_of_server && (self.is_all || !self.by_kind[kind.index()].is_empty())
+    }
+
+    /// Whether it is about all of a kind, of the servers that it is about.
+    pub(crate) fn is_all_of(&self, kind: ObjectKind) -> bool {
+        self.is_all || is_everything(&self.by_kind[kind.index()])
+    }
+
     /// Whether it is about an object. `denies` says what is meant to come of it: see [`address`](crate::address).
     pub(crate) fn matches(&self, object: &Object<'_>, denies: bool) -> bool {
         if self.servers.as_ref().is_some_and(|servers| !servers.matches(object.server)) {
             return false;
         }
-        let patterns = &self.by_kind[object.kind.index()];
-        if self.is_all || is_everything(patterns) {
+        if self.is_all_of(object.kind) {
             return true;
         }
+        let patterns = &self.by_kind[object.kind.index()];
         if patterns.is_empty() {
             return false;
         }
@@ -165,6 +176,7 @@ mod tests {
         let secret = &["resource:file:///secret/*"][..];
         assert_eq!(matches(secret, Resource, "FILE:///secret/a"), [false, true]);
         assert_eq!(matches(secret, Resource, "file:///%73ecret/a"), [false, true]);
+        assert_eq!(matches(secret, Resource, "file:////secret//a"), [false, true]);
         assert_eq!(matches(secret, Resource, "file:///open/a"), [false, false]);
         assert_eq!(matches(&["resource:*"], Resource, "file:///a/../b"), [true, true]);
     }

@@ -249,3 +249,33 @@ fn an_explanation_names_each_rule_and_its_line() {
     let why = policy.explain(&policy.caller(&ann), &tool("slack_post"), None);
     assert_eq!((why.decision.line, why.steps.len(), why.is_listed), (Some(11), 2, false));
 }
+
+#[test]
+fn whether_there_can_be_anything_of_a_kind() {
+    let dev = |rule: RuleSpec| RuleSpec { roles: list(&["dev"]), ..rule };
+    let some = policy(vec![
+        RuleSpec { servers: list(&["vault"]), ..deny(&["resource:*"]) },
+        deny(&["resource:reef://secret"]),
+        dev(RuleSpec { when: Some("server == \"reef\"".to_owned()), ..allow(&["resource:*://notes/*"]) }),
+        allow(&["git_*"]),
+    ]);
+    let (ann, bob) = (caller("ann", "acme", &["dev"]), caller("bob", "acme", &[]));
+    for (who, kind, server, expected) in [
+        (&ann, ObjectKind::Resource, "reef", true),
+        (&ann, ObjectKind::Resource, "vault", false),
+        (&bob, ObjectKind::Resource, "reef", false),
+        (&bob, ObjectKind::Tool, "vault", true),
+        (&ann, ObjectKind::Prompt, "reef", false),
+    ] {
+        let may = |caller| some.may_show_any(&caller, kind, server);
+        assert_eq!(may(some.caller(who)), expected, "{kind:?} {server}");
+        assert!(!may(some.unknown_caller(who)));
+    }
+    let shadow = PolicySpec { mode: PolicyMode::Shadow, ..some.spec().clone() };
+    let shadow = Policy::new(&shadow).unwrap();
+    assert!(shadow.may_show_any(&shadow.caller(&bob), ObjectKind::Resource, "vault"));
+    let open = PolicySpec { default: Some(DefaultEffect::Allow), ..some.spec().clone() };
+    let open = Policy::new(&open).unwrap();
+    assert!(open.may_show_any(&open.caller(&bob), ObjectKind::Prompt, "vault"));
+    assert!(!open.may_show_any(&open.caller(&bob), ObjectKind::Resource, "vault"));
+}

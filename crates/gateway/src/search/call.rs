@@ -8,6 +8,7 @@ use tidegate_service::{Call, Door, Reply};
 
 use super::definitions::{CALL, SEARCH};
 use super::find::search_tools;
+use super::index::Seen;
 use super::{arguments, indexed, wrong};
 use crate::kind::Kind;
 use crate::router::Router;
@@ -34,6 +35,8 @@ pub(super) async fn call_tool(router: &Arc<Router>, mut call: Call) -> Result<Re
         None => {
             router.look_again(Kind::Tools).await;
             if router.known_tool(&call)?.is_none() {
+                // Nothing is called, so that it is refused stands in the record of this call.
+                router.permitted_tool(&call)?;
                 return Err(no_tool(router, &name, &call).await);
             }
         }
@@ -49,8 +52,9 @@ async fn no_tool(router: &Router, name: &str, call: &Call) -> Error {
     let error = router.unknown(Kind::Tools, &call.params, &call.context);
     let near = match indexed(router).await {
         Ok(state) => {
-            let is_seen = |name: &str| router.views.sees_tool(&state, &call.context, name);
-            state.index().search(name, None, SUGGESTIONS, &is_seen).names
+            let view = router.views.view(&state, &call.context);
+            let seen = Seen(view.as_ref().map(|view| &view.callable[..]));
+            state.index().search(name, None, SUGGESTIONS, seen).names
         }
         Err(error) => return error,
     };

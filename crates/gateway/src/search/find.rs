@@ -24,10 +24,15 @@ struct SearchQuery {
 
 /// Where is searched: what the caller sees.
 struct Scope<'a> {
-    /// Whether it sees a tool, by its name.
-    tool: Seen<'a>,
-    /// Whether it knows of a server, by its place.
-    server: &'a dyn Fn(usize) -> bool,
+    tools: Seen<'a>,
+    /// Which servers it knows of, by their places; `None` for all.
+    servers: Option<&'a [bool]>,
+}
+
+impl Scope<'_> {
+    fn has_server(&self, place: usize) -> bool {
+        self.servers.is_none_or(|known| known.get(place) == Some(&true))
+    }
 }
 
 /// What is answered: a text for models, and the same for programs.
@@ -40,10 +45,10 @@ pub(super) async fn search_tools(router: &Arc<Router>, call: &Call) -> Result<Re
     let query = SearchQuery::read(&arguments(&call.params)?)?;
     router.look_again(Kind::Tools).await;
     let state = indexed(router).await?;
-    let known = router.views.known_servers(&state, &call.context);
+    let view = router.views.view(&state, &call.context);
     let seen = Scope {
-        tool: &|name| router.views.sees_tool(&state, &call.context, name),
-        server: &|place| known.as_ref().is_none_or(|known| known.get(place) == Some(&true)),
+        tools: Seen(view.as_ref().map(|view| &view.callable[..])),
+        servers: view.as_ref().map(|view| &view.servers[..]),
     };
     let answer = state.find(&query, &seen)?;
     Ok(answer.into_reply(call, &router.info))
@@ -83,12 +88,12 @@ impl State {
         };
         Ok(match (query.text.is_empty(), server) {
             (false, server) => {
-                let found = self.index().search(&query.text, server, query.limit, seen.tool);
+                let found = self.index().search(&query.text, server, query.limit, seen.tools);
                 let fits = format!("that match {:?}", query.text);
                 self.tools_found(found, &fits)
             }
             (true, Some(server)) => {
-                let found = self.index().of_server(server, query.limit, seen.tool);
+                let found = self.index().of_server(server, query.limit, seen.tools);
                 let fits = format!("of the server {:?}", self.mounts[server].name());
                 self.tools_found(found, &fits)
             }
@@ -98,17 +103,15 @@ impl State {
 
     /// The place of the server of this name.
     fn server(&self, name: &str, seen: &Scope<'_>) -> Option<usize> {
-        self.mounts.iter().position(|mount| mount.name() == name).filter(|place| (seen.server)(*place))
+        self.mounts.iter().position(|mount| mount.name() == name).filter(|place| seen.has_server(*place))
     }
 
-    /// The servers, with how many tools of each are seen. One of whose tools none is seen is not there, either.
+    /// The servers, with how many tools of each are seen. To somebody who does not see everything, one of whose tools none is seen
+    /// is not there, either, whether it has any or not.
     fn counted(&self, seen: &Scope<'_>) -> Vec<(&Mount, usize)> {
-        let known = self.mounts.iter().enumerate().filter(|(place, _)| (seen.server)(*place));
-        let counted = known.map(|(place, mount)| (mount, self.index().count(place, seen.tool)));
-        counted
-            .filter(|(_, (count, all))| *count > 0 || *all == 0)
-            .map(|(mount, (count, _))| (&**mount, count))
-            .collect()
+        let known = self.mounts.iter().enumerate().filter(|(place, _)| seen.has_server(*place));
+        let counted = known.map(|(place, mount)| (&**mount, self.index().count(place, seen.tools)));
+        counted.filter(|(_, count)| *count > 0 || seen.servers.is_none()).collect()
     }
 
     /// Tools, each with all that is needed to call it.

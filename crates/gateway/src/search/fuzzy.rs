@@ -30,8 +30,12 @@ impl Trigrams {
     }
 
     /// The words that `word` was probably meant to be, by their place, with how alike they are, best first. `spelling`
-    /// gives the word at a place.
-    pub(crate) fn nearest<'a>(&self, word: &str, spelling: impl Fn(u32) -> &'a str) -> Vec<(u32, f32)> {
+    /// gives the word at a place, if it counts.
+    pub(crate) fn nearest<'a>(
+        &self,
+        word: &str,
+        spelling: impl Fn(u32) -> Option<&'a str>,
+    ) -> Vec<(u32, f32)> {
         let of_word = trigrams(word);
         let mut shared: HashMap<u32, u32> = HashMap::new();
         for trigram in &of_word {
@@ -44,7 +48,7 @@ impl Trigrams {
             .into_iter()
             .filter_map(|(place, shared)| {
                 let alike = 2.0 * shared as f32 / (of_word.len() as f32 + self.counts[place as usize] as f32);
-                let distance = (alike >= LEAST).then(|| distance(word, spelling(place), slips)).flatten()?;
+                let distance = (alike >= LEAST).then(|| distance(word, spelling(place)?, slips)).flatten()?;
                 // A letter too many is nearer than two, whatever the trigrams say.
                 Some((place, alike / (1 + distance) as f32))
             })
@@ -107,7 +111,7 @@ mod tests {
         let words = ["weather", "repositori", "issu", "calendar", "issuer", "get"];
         let trigrams = Trigrams::new(words.into_iter());
         let nearest = |word: &str| -> Vec<&str> {
-            let near = trigrams.nearest(word, |place| words[place as usize]);
+            let near = trigrams.nearest(word, |place| Some(words[place as usize]));
             near.into_iter().map(|(place, _)| words[place as usize]).collect()
         };
         assert_eq!(nearest("waether")[0], "weather");

@@ -2,7 +2,8 @@
 //!
 //! Ranking is BM25 over fields: a word counts more in a name than in a description, more if few tools have it, and
 //! less in a long text. A word that no tool has is taken for a misspelling. Above all that stand tools whose name is
-//! the query, or begins with it.
+//! the query, or begins with it. For somebody who does not see all tools, words that only others have are not there and count
+//! for nothing: what is found does not say what is hidden. (How long a text usually is, is known from all.)
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -55,8 +56,32 @@ struct Word {
     rarity: f32,
 }
 
-/// Whether whoever searches sees the tool of this name.
-pub(crate) type Seen<'a> = &'a dyn Fn(&str) -> bool;
+/// Which tools whoever searches sees, in the order of the index; `None` for all.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'a>(pub(crate) Option<&'a [bool]>);
+
+impl Seen<'_> {
+    fn has(self, tool: usize) -> bool {
+        self.0.is_none_or(|seen| seen.get(tool) == Some(&true))
+    }
+
+    fn has_one_with(self, word: &Word) -> bool {
+        word.tools.iter().any(|(tool, _)| self.has(*tool as usize))
+    }
+
+    /// How much a word says among the tools that are seen.
+    fn rarity(self, word: &Word) -> f32 {
+        let Some(seen) = self.0 else { return word.rarity };
+        let having = word.tools.iter().filter(|(tool, _)| self.has(*tool as usize)).count();
+        rarity(seen.iter().filter(|seen| **seen).count(), having)
+    }
+}
+
+/// How much a word says that so many of so many tools have.
+fn rarity(tools: usize, having: usize) -> f32 {
+    let (tools, having) = (tools.max(1) as f32, having as f32);
+    (1.0 + (tools - having + 0.5) / (having + 0.5)).ln()
+}
 
 /// What was found.
 #[derive(Debug, PartialEq, Eq)]
@@ -82,16 +107,20 @@ impl Index {
         draft.finish()
     }
 
-    /// How many tools of a server are seen, and how many it has.
-    pub(crate) fn count(&self, server: usize, is_seen: Seen<'_>) -> (usize, usize) {
-        let tools = || self.tools.iter().filter(|tool| tool.server == server);
-        (tools().filter(|tool| is_seen(&tool.name)).count(), tools().count())
+    /// How many tools of a server are seen.
+    pub(crate) fn count(&self, server: usize, seen: Seen<'_>) -> usize {
+        self.seen_of(server, seen).count()
+    }
+
+    fn seen_of<'a>(&'a self, server: usize, seen: Seen<'a>) -> impl Iterator<Item = &'a Tool> {
+        let tools = self.tools.iter().enumerate();
+        let of_server = tools.filter(move |(place, tool)| tool.server == server && seen.has(*place));
+        of_server.map(|(_, tool)| tool)
     }
 
     /// The tools of a server in the order of the list.
-    pub(crate) fn of_server(&self, server: usize, limit: usize, is_seen: Seen<'_>) -> SearchHits {
-        let tools = self.tools.iter().filter(|tool| tool.server == server && is_seen(&tool.name));
-        let all: Vec<_> = tools.collect();
+    pub(crate) fn of_server(&self, server: usize, limit: usize, seen: Seen<'_>) -> SearchHits {
+        let all: Vec<_> = self.seen_of(server, seen).collect();
         SearchHits {
             total: all.len(),
             names: all.into_iter().take(limit).map(|tool| tool.name.clone()).collect(),
@@ -104,7 +133,7 @@ impl Index {
         query: &str,
         server: Option<usize>,
         limit: usize,
-        is_seen: Seen<'_>,
+        seen: Seen<'_>,
     ) -> SearchHits {
         let mut wanted = words::of_query(query);
         wanted.truncate(MOST_WORDS);
@@ -112,11 +141,12 @@ impl Index {
         let mut of_word = vec![0.0f32; self.tools.len()];
         for word in &wanted {
             of_word.fill(0.0);
-            for (place, factor) in self.meant(word) {
+            for (place, factor) in self.meant(word, seen) {
                 let word = &self.vocabulary[place];
+                let rarity = seen.rarity(word);
                 for &(tool, weight) in &word.tools {
                     let best = &mut of_word[tool as usize];
-                    *best = best.max(factor * word.rarity * weight / (weight + SATURATION));
+                    *best = best.max(factor * rarity * weight / (weight + SATURATION));
                 }
             }
             for (score, found) in scores.iter_mut().zip(&of_word).filter(|(_, found)| **found > 0.0) {
@@ -136,7 +166,7 @@ impl Index {
                 // Who has all the words asked for stands before who has one of them often.
                 let score = score * matched as f32 / wanted.len().max(1) as f32;
                 let fits = score > 0.0 || likeness > 0;
-                (fits && is_seen(&tool.name)).then_some(Hit { likeness, score, place })
+                (fits && seen.has(place)).then_some(Hit { likeness, score, place })
             })
             .collect();
         let total = hits.len();
@@ -149,11 +179,13 @@ impl Index {
     }
 
     /// The words that one of a query stands for, and how much each counts.
-    fn meant(&self, word: &str) -> Vec<(usize, f32)> {
+    fn meant(&self, word: &str, seen: Seen<'_>) -> Vec<(usize, f32)> {
         let from = self.vocabulary.partition_point(|known| &*known.spelling < word);
-        let beginnings = self.vocabulary[from..].iter().enumerate().take(MOST_BEGINNINGS);
+        let beginnings = self.vocabulary[from..].iter().enumerate();
         let meant: Vec<(usize, f32)> = beginnings
             .take_while(|(_, known)| known.spelling.starts_with(word))
+            .filter(|(_, known)| seen.has_one_with(known))
+            .take(MOST_BEGINNINGS)
             .filter(|(_, known)| word.len() >= LEAST_BEGINNING || known.spelling.len() == word.len())
             .map(|(place, known)| {
                 let share = word.len() as f32 / known.spelling.len() as f32;
@@ -165,7 +197,11 @@ impl Index {
         }
         let spellings = || self.vocabulary.iter().map(|word| &*word.spelling);
         let trigrams = self.trigrams.get_or_init(|| Trigrams::new(spellings()));
-        let near = trigrams.nearest(word, |place| &self.vocabulary[place as usize].spelling);
+        let spelling = |place: u32| {
+            let word = &self.vocabulary[place as usize];
+            seen.has_one_with(word).then_some(&*word.spelling)
+        };
+        let near = trigrams.nearest(word, spelling);
         near.into_iter().map(|(place, alike)| (place as usize, MISSPELLED * alike)).collect()
     }
 }
@@ -246,7 +282,8 @@ impl Draft {
     }
 
     fn finish(self) -> Index {
-        let how_many = self.counted.len().max(1) as f32;
+        let count = self.counted.len();
+        let how_many = count.max(1) as f32;
         let usual: [f32; FIELDS] = std::array::from_fn(|field| {
             let all: u32 = self.counted.iter().map(|(_, lengths)| lengths[field]).sum();
             (all as f32 / how_many).max(1.0)
@@ -267,8 +304,7 @@ impl Draft {
             .into_iter()
             .map(|(spelling, number)| {
                 let tools = std::mem::take(&mut tools_of[number as usize]);
-                let having = tools.len() as f32;
-                let rarity = (1.0 + (how_many - having + 0.5) / (having + 0.5)).ln();
+                let rarity = rarity(count, tools.len());
                 Word { spelling, tools, rarity }
             })
             .collect();

@@ -67,7 +67,7 @@ impl State {
 
     /// The gateway's own tools that whoever makes a call has.
     pub(crate) fn own_tools(&self, context: &Context) -> &'static [&'static str] {
-        match self.endpoints.of(context).is_none_or(Endpoint::has_tools) {
+        match !self.is_unknown(context) && self.endpoints.of(context).is_none_or(Endpoint::has_tools) {
             true => own_names(self.mode(context)),
             false => &[],
         }

@@ -3,7 +3,7 @@
 use bytestring::ByteString;
 use tidegate_protocol::{Error, Json, Symbol};
 
-use super::index::Index;
+use super::index::{Index, Seen};
 use crate::snapshot::{Row, Table};
 
 /// Tools of two servers. The own name is what stands behind the prefix.
@@ -44,7 +44,7 @@ fn of(tools: Vec<(usize, String, String, String)>) -> Index {
 }
 
 fn found(query: &str) -> Vec<String> {
-    index().search(query, None, 50, &|_| true).names.iter().map(ToString::to_string).collect()
+    index().search(query, None, 50, Seen(None)).names.iter().map(ToString::to_string).collect()
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn who_has_all_the_words_stands_before_who_has_one_often() {
             r#""description":"pay the invoice of a month, or do many other things with it""#.into(),
         ),
     ]);
-    assert_eq!(index.search("pay invoice", None, 5, &|_| true).names[0], "b");
+    assert_eq!(index.search("pay invoice", None, 5, Seen(None)).names[0], "b");
 }
 
 #[test]
@@ -114,18 +114,37 @@ fn nothing_is_found_where_nothing_fits() {
 #[test]
 fn one_server_and_a_limit() {
     let index = index();
-    let found = index.search("issue", Some(1), 50, &|_| true);
+    let found = index.search("issue", Some(1), 50, Seen(None));
     assert_eq!((found.names.len(), found.total), (0, 0), "{found:?}");
-    let found = index.search("issue", None, 2, &|_| true);
+    let found = index.search("issue", None, 2, Seen(None));
     assert_eq!((found.names.len(), found.total), (2, 4), "{found:?}");
-    let all = index.search("issue", None, 50, &|_| true);
+    let all = index.search("issue", None, 50, Seen(None));
     assert_eq!(all.names[..2], found.names[..], "a limit does not change the order");
-    let all = |_: &str| true;
-    assert_eq!(index.of_server(1, 2, &all).names, ["sendEmail", "weather"]);
-    assert_eq!((index.of_server(1, 2, &all).total, index.count(0, &all)), (3, (5, 5)));
-    let some = |name: &str| name != "sendEmail";
-    assert_eq!(index.of_server(1, 2, &some).total, 2);
-    assert_eq!(index.count(1, &some), (2, 3));
+    let all = Seen(None);
+    assert_eq!(index.of_server(1, 2, all).names, ["sendEmail", "weather"]);
+    assert_eq!((index.of_server(1, 2, all).total, index.count(0, all)), (3, 5));
+    let without_email = [true, true, true, true, true, false, true, true];
+    let some = Seen(Some(&without_email));
+    assert_eq!((index.of_server(1, 2, some).total, index.count(1, some)), (2, 2));
+}
+
+#[test]
+fn words_that_only_hidden_tools_have_are_not_there() {
+    let tool =
+        |name: &str, said: &str| (0, name.to_owned(), name.to_owned(), format!(r#""description":"{said}""#));
+    let seen = || vec![tool("a", "sail a boat"), tool("b", "boil an egg")];
+    let mut both = seen();
+    both.push(tool("c", "sai boilerplat eggs eggs"));
+    let (some, all) = (of(seen()), of(both));
+    let is_seen = [true, true, false];
+    // A beginning, a misspelling and a word of the hidden tool lead where they lead without it.
+    for query in ["sai", "boilerplat", "boilr", "egs", "eggs", "sail egg", "c"] {
+        assert_eq!(
+            all.search(query, None, 5, Seen(Some(&is_seen))),
+            some.search(query, None, 5, Seen(None)),
+            "{query}"
+        );
+    }
 }
 
 #[test]
@@ -138,7 +157,7 @@ fn what_is_withheld_is_not_found() {
             Row { server: 0, own: name.into(), definition, withheld, rules: Default::default() },
         );
     }
-    assert_eq!(Index::new(&table, &["s"]).search("door", None, 5, &|_| true).names, ["open"]);
+    assert_eq!(Index::new(&table, &["s"]).search("door", None, 5, Seen(None)).names, ["open"]);
 }
 
 #[test]
@@ -147,8 +166,8 @@ fn names_in_other_scripts_and_hostile_queries() {
         (0, "x1".into(), "x1".into(), r#""description":"Создать задачу""#.into()),
         (0, "x2".into(), "x2".into(), r#""description":"ファイルを検索する""#.into()),
     ]);
-    assert_eq!(index.search("задачу", None, 5, &|_| true).names, ["x1"]);
-    assert_eq!(index.search("検索", None, 5, &|_| true).names, ["x2"]);
+    assert_eq!(index.search("задачу", None, 5, Seen(None)).names, ["x1"]);
+    assert_eq!(index.search("検索", None, 5, Seen(None)).names, ["x2"]);
     let long = "create issue ".repeat(100_000);
-    assert_eq!(index.search(&long, None, 5, &|_| true).total, 0);
+    assert_eq!(index.search(&long, None, 5, Seen(None)).total, 0);
 }

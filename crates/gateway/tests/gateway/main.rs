@@ -22,6 +22,7 @@ mod handshake;
 mod hops;
 mod logs;
 mod own;
+mod policy;
 mod principals;
 mod reload;
 mod retries;

@@ -168,7 +168,7 @@ pub(crate) fn says(name: &str, text: &str) -> Tool {
 }
 
 /// Who calls.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct Caller(pub(crate) Context);
 
 /// Somebody who speaks 2026-07-28.
