@@ -20,6 +20,20 @@ pub(crate) struct Spellings<'a> {
 }
 
 impl Spellings<'_> {
+    /// Whether what is denied by some patterns may be meant: by any spelling, also one without what comes behind the path, and
+    /// that of its server if two servers have the same address and it is qualified here (`notes+file:///a`).
+    pub(crate) fn may_be(&self, matches: impl Fn(&str) -> bool) -> bool {
+        let shorter = |address: &str| {
+            let path = address.split(['?', '#']).next().unwrap_or_default();
+            let path = path.strip_suffix('/').filter(|path| !path.ends_with('/')).unwrap_or(path);
+            let path = path.replacen("://localhost/", ":///", 1);
+            matches(&path)
+        };
+        let any = |address: &str| matches(address) || shorter(address);
+        self.may_lead_elsewhere
+            || self.all.iter().any(|address| any(address) || unqualified(address).is_some_and(any))
+    }
+
     pub(crate) fn of(address: &str) -> Spellings<'_> {
         let mut decoded = address.to_owned();
         for _ in 0..ROUNDS {
@@ -41,6 +55,13 @@ impl Spellings<'_> {
         }
         Spellings { all, may_lead_elsewhere }
     }
+}
+
+/// The address without the name of a server before it, if it may have one.
+fn unqualified(address: &str) -> Option<&str> {
+    let (scheme, _) = address.split_once(':')?;
+    let (_, own) = scheme.split_once('+')?;
+    Some(&address[scheme.len() - own.len()..])
 }
 
 /// Whether a segment of the path is `.` or `..`.
@@ -81,6 +102,23 @@ fn with_lower_case_host(address: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_may_be_denied_by_an_address() {
+        for address in [
+            "memo://x",
+            "a+memo://x",
+            "MEMO://x",
+            "memo://x?q=1",
+            "memo://x#part",
+            "memo://x/",
+            "a+memo://%78/?q",
+        ] {
+            assert!(Spellings::of(address).may_be(|one| one == "memo://x"), "{address}");
+        }
+        assert!(Spellings::of("file://localhost/etc/x").may_be(|one| one == "file:///etc/x"));
+        assert!(!Spellings::of("memo://y").may_be(|one| one == "memo://x"));
+    }
 
     #[test]
     fn what_an_address_may_be_taken_for() {

@@ -85,7 +85,7 @@ impl Selection {
         }
         let spellings = Spellings::of(object.name);
         match denies {
-            true => spellings.may_lead_elsewhere || spellings.all.iter().any(|one| patterns.matches(one)),
+            true => spellings.may_be(|one| patterns.matches(one)),
             false => !spellings.may_lead_elsewhere && spellings.all.iter().all(|one| patterns.matches(one)),
         }
     }
