@@ -500,7 +500,12 @@ pub(crate) fn refused(offer: &Offer<'_>) -> Error {
     let message = format!(
         "The policy of this gateway does not allow this {what} of {name:?} with these arguments. Change the arguments, or ask whoever runs the gateway"
     );
-    Error::new(Symbol::Forbidden, message).unexecuted()
+    let error = Error::new(Symbol::Forbidden, message).unexecuted();
+    match offer.kind {
+        // The result that becomes of it says so.
+        OfferKind::Tool => error,
+        _ => error.with_data_member("symbol", &Json::string(Symbol::Forbidden.as_str())),
+    }
 }
 
 /// What is said instead of making a caller wait for a server that is known to be down. The whole of why is in the log, and
