@@ -314,3 +314,45 @@ fn offers(server: &str, cases: &[Case]) -> Offers {
     }
     offers
 }
+
+#[test]
+fn check_explains_in_words_and_says_what_is_wrong_with_a_question() {
+    let example = &examples()[0];
+    let folder = tempfile::tempdir().unwrap();
+    write(folder.path(), "keys.toml", "");
+    write(folder.path(), "tidegate.toml", &example.config);
+    let line = line_of(&example.config, Some("everybody reads")).unwrap();
+    let default = line_of(&example.config, Some("default")).unwrap();
+    let read = format!(
+        "tool github_get_file is allowed: the rule \"everybody reads\" (line {line} of tidegate.toml)"
+    );
+    let write = format!(
+        "tool github_create_issue is refused: no rule matches, and the default decides (line {default} of tidegate.toml)"
+    );
+    for (asked, code, said) in [
+        (&["--as", "bob", "--role", "dev", "--call", "github_get_file"][..], 0, &read[..]),
+        (&["--as", "bob", "--role", "dev", "--call", "github_get_file"], 0, "it is for roles maintainer"),
+        (&["--as", "bob", "--call", "github_create_issue"], 1, &write),
+        (
+            &["--as", "bob", "--call", "github_create_issue"],
+            1,
+            "It is not listed, and unknown to the caller.",
+        ),
+        (&["--as", "bob", "--call", "nobody_has_it"], 1, "name one with --server"),
+        // Questions that are none.
+        (&["--as", "bob"], 2, "--as needs something to do"),
+        (&["--call", "github_get_file"], 2, "say who calls with --as SUBJECT"),
+        (&["--as", "bob", "--call", "x", "--args", "[1]"], 2, "--args is not a JSON object"),
+        (&["--as", "bob", "--call", "x", "--args", "{\"a\":1,\"a\":2}"], 2, "duplicate key \"a\""),
+        (&["--as", "bob", "--call", "x", "--endpoint", "nowhere"], 2, "there is no endpoint \"nowhere\""),
+        (&["--as", "bob", "--call", "x", "--server", "gitub"], 2, "did you mean \"github\"?"),
+        (&["--as", "bob", "--call", "x", "--read", "y"], 2, "cannot be used with"),
+        (&["--role", "dev"], 2, "required"),
+    ] {
+        let done = command(folder.path()).arg("check").args(asked).stdin(Stdio::null()).output().unwrap();
+        let told =
+            [done.stdout, done.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat();
+        assert_eq!(done.status.code(), Some(code), "{asked:?}: {told}");
+        assert!(told.contains(said), "{asked:?}: {told}");
+    }
+}
