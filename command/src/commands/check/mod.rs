@@ -46,7 +46,7 @@ pub(crate) struct Check {
     pub(crate) json: bool,
 
     #[command(flatten)]
-    explain: Explain,
+    explain: Box<Explain>,
 }
 
 const AFTER: &str = "\

@@ -20,7 +20,8 @@ fn examples(page: &str) -> Vec<&str> {
 
 #[test]
 fn every_example_is_a_good_configuration() {
-    let pages = ["docs/configuration.md", "docs/security.md", "README.md"].map(read);
+    let pages = ["docs/configuration.md", "docs/security.md", "docs/policy.md", "docs/audit.md", "README.md"]
+        .map(read);
     let examples: Vec<&str> = pages.iter().flat_map(|page| examples(page)).collect();
     assert!(examples.len() >= 12);
     // Examples may refer to whatever they like.

@@ -13,6 +13,9 @@ use tidegate_service::Identity;
 
 use super::respond;
 
+/// Whether somebody may see a page.
+type MaySee = Arc<dyn Fn(&Identity) -> bool + Send + Sync>;
+
 /// A page that browsers may get at a path of its own, from the same hosts as the endpoint.
 ///
 /// Pages may load scripts and styles of this server and talk to it, and to nobody else: no inline scripts, no frames.
@@ -22,7 +25,7 @@ pub struct Page {
     media_type: &'static str,
     content: Content,
     is_served: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
-    may_see: Option<Arc<dyn Fn(&Identity) -> bool + Send + Sync>>,
+    may_see: Option<MaySee>,
 }
 
 #[derive(Clone)]

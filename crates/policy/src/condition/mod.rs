@@ -151,7 +151,10 @@ fn why(error: &ExecutionError) -> String {
         ExecutionError::DivisionByZero(_) | ExecutionError::RemainderByZero(_) => {
             "a number is divided by zero".to_owned()
         }
-        ExecutionError::UnexpectedType { got, want } => format!("a {want} is needed where a {got} is"),
+        // It has the value in it.
+        ExecutionError::UnexpectedType { .. } => {
+            "a function is applied to a value of another type than it takes".to_owned()
+        }
         ExecutionError::FunctionError { function, .. } => format!("{function} failed"),
         _ => "it cannot be evaluated for these values".to_owned(),
     }

@@ -56,6 +56,8 @@ fn what_cannot_be_told_is_an_error_that_says_why_and_shows_no_values() {
     for (text, arguments, said) in [
         (r#"args.owner == "acme""#, "{}", r#"there is no "owner""#),
         (r#"args.path.startsWith("/")"#, r#"{"path":["sesame"]}"#, "startsWith"),
+        (r#"args.path.matches("^/")"#, r#"{"path":["sesame"]}"#, "another type"),
+        (r#"args.path.matches("^/")"#, r#"{"path":{"sesame":1}}"#, "another type"),
         ("args.n < 5", r#"{"n":"sesame"}"#, "compared|applied"),
         ("args.x", r#"{"x":"sesame"}"#, "neither true nor false"),
         ("args.l[5] == 1", r#"{"l":["sesame"]}"#, "beyond the end"),
