@@ -30,6 +30,25 @@ async fn what_is_inside_counts_once_and_what_is_around_it_not_at_all() {
 }
 
 #[tokio::test]
+async fn finding_tools_counts_however_it_is_asked_for() {
+    let gateway =
+        Meter::free().gateway("[tools]\nmode = \"search\"\n[limits]\ntenant = { rate = \"2/h\" }").await;
+    let caller = who("reef/ann");
+    let asked = json!({"query": "work"});
+    let through = json!({"name": "search_tools", "arguments": asked});
+    for (tool, arguments, passes) in [
+        ("search_tools", &asked, true),
+        ("call_tool", &through, true),
+        ("search_tools", &asked, false),
+        ("call_tool", &through, false),
+    ] {
+        let result = call(&caller, &gateway, tool, arguments.clone()).await;
+        assert_eq!(refusal(&result) == Value::Null, passes, "{tool}: {result}");
+    }
+    gateway.close().await;
+}
+
+#[tokio::test]
 async fn a_batch_takes_its_places_one_after_the_other() {
     let meter = Meter::free();
     let gateway = meter.gateway("[limits]\ntenant = { concurrent = 1 }\nuser = { concurrent = 1 }").await;
