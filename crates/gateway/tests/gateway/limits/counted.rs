@@ -30,6 +30,41 @@ async fn names_that_somebody_made_up_are_not_counted() {
 }
 
 #[tokio::test]
+async fn a_tool_that_nobody_lists_counts_once_however_many_servers_are_asked() {
+    let server = |name: &str| {
+        let hidden = crate::rig::says(&format!("hidden_{name}"), name).unlisted();
+        let mut server = local(name, Server::new("s", "1").tool(hidden).tool(crate::rig::says(name, name)));
+        server.prefix.clear();
+        server.seal()
+    };
+    let text = "[limits]\ntenant = { rate = \"6/h\", concurrent = 1 }\n[limits.run]\ncalls = 5\n";
+    let read = Config::parse(text, "tidegate.toml", &Default::default(), &|_| None).unwrap();
+    let mut settings = settings(["a", "b", "c"].map(server));
+    settings.limits = read.limits;
+    let gateway = crate::rig::started(settings).await;
+    let caller = who("reef/ann");
+    let define = json!({"_meta": {tidegate_service::UNLISTED: "hidden_c"}});
+    for tool in ["hidden_a", "hidden_c", "hidden_b"] {
+        assert!(passes(&caller, &gateway, tool).await, "{tool}");
+    }
+    for _ in 0..2 {
+        let reply = caller.ask(&gateway, "tools/call", json!({"name": "hidden_d", "arguments": {}})).await;
+        assert!(
+            matches!(&reply, Reply::Error(error) if error.symbol().as_str() == "TOOL_NOT_FOUND"),
+            "{reply:?}"
+        );
+    }
+    let defined = caller.get(&gateway, "tools/list", define.clone()).await;
+    assert_eq!(defined["tools"][0]["name"], "hidden_c", "{defined}");
+    // Six of six requests, five of them of the run.
+    let error = caller.fails(&gateway, "tools/list", define).await;
+    assert_eq!(error.symbol().as_str(), "RATE_LIMIT_ERROR", "{error}");
+    let refused = call(&caller, &gateway, "hidden_a", json!({})).await;
+    assert_eq!(refusal(&refused)["symbol"], "BUDGET_EXCEEDED", "{refused}");
+    gateway.close().await;
+}
+
+#[tokio::test]
 async fn what_the_policy_refuses_uses_up_nothing() {
     let meter = Meter::free();
     let text = "[limits]\ntenant = { rate = \"2/h\" }\nuser = { concurrent = 1 }\n[limits.run]\ncalls = 2\n\
