@@ -16,6 +16,7 @@ mod rig;
 mod answers;
 mod many;
 mod mistakes;
+mod shown;
 
 use serde_json::{Value, json};
 
