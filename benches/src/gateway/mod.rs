@@ -38,6 +38,8 @@ pub(crate) enum Gateway {
     OursWithToken,
     /// The same, where each call brings the token of somebody else.
     OursWithNewTokens,
+    /// The same with two tenants that share a slow tool, of which few calls run at once. No row of the table.
+    OursWithTenants,
     /// The Rust crate `mcp-proxy`.
     McpProxy,
     /// FastMCP's `create_proxy`.
@@ -64,7 +66,10 @@ impl Gateway {
 
     /// Whether it is `tidegate serve` that asks who calls.
     pub(crate) fn authenticates(self) -> bool {
-        matches!(self, Self::OursWithKey | Self::OursWithToken | Self::OursWithNewTokens)
+        matches!(
+            self,
+            Self::OursWithKey | Self::OursWithToken | Self::OursWithNewTokens | Self::OursWithTenants
+        )
     }
 
     /// What a row of it is called when rows are picked: those of ours have one beginning.
@@ -79,9 +84,11 @@ impl Gateway {
     pub(crate) fn program(self) -> Option<Program> {
         match self {
             Self::FloorProxy => Some(Program::peer("floor-proxy")),
-            Self::Ours | Self::OursWithKey | Self::OursWithToken | Self::OursWithNewTokens => {
-                Some(Program::OUR_GATEWAY)
-            }
+            Self::Ours
+            | Self::OursWithKey
+            | Self::OursWithToken
+            | Self::OursWithNewTokens
+            | Self::OursWithTenants => Some(Program::OUR_GATEWAY),
             _ => None,
         }
     }
@@ -94,7 +101,7 @@ impl Gateway {
             Self::PythonMcpProxy => Some(Peer::PythonMcpProxy),
             Self::Supergateway => Some(Peer::Supergateway),
             Self::Direct | Self::FloorProxy | Self::Ours => None,
-            Self::OursWithKey | Self::OursWithToken | Self::OursWithNewTokens => None,
+            Self::OursWithKey | Self::OursWithToken | Self::OursWithNewTokens | Self::OursWithTenants => None,
         }
     }
 
@@ -110,6 +117,7 @@ impl Gateway {
                 let is_small = case.connections == 16 && case.payload == Payload::Small;
                 upstream == Upstream::Http && era == Era::Modern && is_small
             }
+            Self::OursWithTenants => false,
             Self::PythonMcpProxy | Self::Supergateway => upstream == Upstream::Stdio && era == Era::Legacy,
         };
         can && (!self.is_slow() || case.payload == Payload::Small || case.connections == 16)
@@ -145,6 +153,7 @@ impl fmt::Display for Gateway {
             Self::OursWithKey => "ours, API key",
             Self::OursWithToken => "ours, JWT warm",
             Self::OursWithNewTokens => "ours, JWT cold",
+            Self::OursWithTenants => "ours, two tenants",
             Self::McpProxy => "mcp-proxy",
             Self::FastMcp => "fastmcp",
             Self::PythonMcpProxy => "mcp-proxy (py)",

@@ -16,6 +16,7 @@ use super::running::Behind;
 use super::{Gateway, Kit};
 use crate::binaries::Program;
 use crate::credentials::{Credentials, Issuer};
+use crate::measure::fairness::{CALL_MS, FLOOD, PLACES};
 use crate::measure::gateway_extras::PRINCIPALS;
 
 /// A command line, and what is known about the door before it runs.
@@ -76,6 +77,16 @@ impl Recipe {
                     words.extend(["--config".into(), file("tidegate.toml", config)?]);
                 }
                 (words, Listens::Announced, "/mcp", "echo")
+            }
+            Gateway::OursWithTenants => {
+                let program = binaries.path(Program::OUR_GATEWAY)?;
+                let keys = ["reef", "tide"].map(|tenant| key(program, folder, tenant));
+                credentials =
+                    Some(Arc::new(Credentials::of_tenants(keys.into_iter().collect::<Result<_>>()?)));
+                let config = file("tidegate.toml", two_tenants())?;
+                let words = vec![program.to_owned(), "serve".into(), "--listen".into(), "127.0.0.1:0".into()];
+                let words = [words, vec!["--config".into(), config]].concat();
+                (words, Listens::Announced, "/mcp", "demo_count")
             }
             Gateway::McpProxy => {
                 let config = file("proxy.toml", mcp_proxy(behind, port)?)?;
@@ -160,17 +171,8 @@ fn ours(era: Era, behind: &Behind) -> Result<String> {
 fn auth(gateway: Gateway, program: &OsStr, folder: &Path) -> Result<(String, Option<Credentials>)> {
     match gateway {
         Gateway::OursWithKey => {
-            let keys = folder.join("keys.toml");
-            let made = Command::new(program)
-                .args(["keys", "add", "bench", "--tenant", "reef", "--role", "user", "--file"])
-                .arg(&keys)
-                .current_dir(folder)
-                .env("HOME", folder)
-                .output()
-                .context("running tidegate keys add")?;
-            anyhow::ensure!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-            let key = String::from_utf8(made.stdout)?.trim().to_owned();
-            Ok(("\n[auth]\nkeys = \"keys.toml\"\n".to_owned(), Some(Credentials::one(key))))
+            let key = key(program, folder, "reef")?;
+            Ok((KEYS.to_owned(), Some(Credentials::one(key))))
         }
         Gateway::OursWithToken | Gateway::OursWithNewTokens => {
             let issuer = Issuer::new()?;
@@ -187,6 +189,30 @@ fn auth(gateway: Gateway, program: &OsStr, folder: &Path) -> Result<(String, Opt
         }
         _ => Ok((String::new(), None)),
     }
+}
+
+const KEYS: &str = "\n[auth]\nkeys = \"keys.toml\"\n";
+
+/// A new API key of somebody in a tenant.
+fn key(program: &OsStr, folder: &Path, tenant: &str) -> Result<String> {
+    let made = Command::new(program)
+        .args(["keys", "add", &format!("bench-{tenant}"), "--tenant", tenant, "--role", "user", "--file"])
+        .arg(folder.join("keys.toml"))
+        .current_dir(folder)
+        .env("HOME", folder)
+        .output()
+        .context("running tidegate keys add")?;
+    anyhow::ensure!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    Ok(String::from_utf8(made.stdout)?.trim().to_owned())
+}
+
+/// A slow tool that all tenants share.
+fn two_tenants() -> String {
+    let queue = 2 * FLOOD;
+    format!(
+        "state_dir = false\n[servers.demo]\nbuiltin = \"demo\"\n[demo]\npace = \"{CALL_MS}ms\"\n\
+         [limits]\ntenant = false\nserver = {{ concurrent = {PLACES}, queue = {queue} }}\n{KEYS}"
+    )
 }
 
 /// Without its timeouts, retries and limits, which are off by default.
