@@ -16,8 +16,8 @@ pub(crate) struct Args {
     pub(crate) quick: bool,
 
     /// Only rows whose name contains this: "ours stdio x1 32B" of a server, "ours client stdio x1 32B" of a client,
-    /// "ours gateway http modern x16 32B", "ours gateway list", "ours gateway idle", "ours gateway start-up" or
-    /// "ours gateway principals" of a gateway.
+    /// "ours gateway http modern x16 32B", "ours gateway list", "ours gateway idle", "ours gateway start-up",
+    /// "ours gateway principals" or "ours gateway fairness" of a gateway.
     #[arg(long, value_name = "SUBSTR")]
     pub(crate) only: Option<String>,
 
@@ -57,6 +57,11 @@ impl Args {
     /// How long a gateway is left alone before it is weighed.
     pub(crate) fn settle(&self) -> Duration {
         Duration::from_millis(if self.quick { 300 } else { 2000 })
+    }
+
+    /// How many calls a quiet tenant makes.
+    pub(crate) fn quiet_calls(&self) -> u64 {
+        if self.quick { 50 } else { 1000 }
     }
 
     /// How often a gateway is started.

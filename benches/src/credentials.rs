@@ -17,6 +17,11 @@ impl Credentials {
         Self(vec![credential])
     }
 
+    /// A key for each of some tenants.
+    pub(crate) fn of_tenants(keys: Vec<String>) -> Self {
+        Self(keys)
+    }
+
     /// A token for each of so many people.
     pub(crate) fn of_people(issuer: &Issuer, count: usize) -> Result<Self> {
         Ok(Self((0..count).map(|n| issuer.token(n)).collect::<Result<_>>()?))

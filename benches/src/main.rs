@@ -39,7 +39,9 @@ use crate::args::Args;
 use crate::binaries::Binaries;
 use crate::gateway::peers::Peers;
 use crate::gateway::{Gateway, Kit};
-use crate::measure::{Measured, Results, callgrind, clients, gateway_extras, gateways, sessions, throughput};
+use crate::measure::{
+    Measured, Results, callgrind, clients, fairness, gateway_extras, gateways, sessions, throughput,
+};
 use crate::plan::Plan;
 
 fn main() -> Result<()> {
@@ -108,6 +110,11 @@ fn measure_gateways(args: &Args, kit: Kit<'_>, plan: &Plan, results: &mut Result
         eprintln!("gateways   principals");
         let weighed = gateway_extras::principals(kit, args.settle());
         seen.principals = Some(weighed.map_err(|error| format!("{error:#}")));
+    }
+    if plan.fairness {
+        eprintln!("gateways   fairness");
+        let measured = fairness::measure(kit, args.quiet_calls());
+        seen.fairness = Some(measured.map_err(|error| format!("{error:#}")));
     }
     Ok(())
 }

@@ -48,6 +48,11 @@ impl Ask {
         Self::call(path, tool, json!({"message": message, "times": times}), message.repeat(times))
     }
 
+    /// A call of the demonstration's tool that takes its time.
+    pub(crate) fn count(path: &'static str, tool: &'static str) -> Self {
+        Self::call(path, tool, json!({"to": 1}), "Counted to 1".to_owned())
+    }
+
     fn call(path: &'static str, tool: &'static str, arguments: Value, text: String) -> Self {
         let params = format!(r#""name":"{tool}","arguments":{arguments}"#);
         let expected = Expected::Text(text);

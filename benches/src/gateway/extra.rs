@@ -62,8 +62,8 @@ impl Extra {
     ) -> Result<(String, Option<Credentials>)> {
         Ok(match self {
             Self::Key => {
-                let (section, key) = api_key(program, folder)?;
-                (section, Some(Credentials::one(key)))
+                let key = api_key(program, folder, "reef")?;
+                (KEYS.to_owned(), Some(Credentials::one(key)))
             }
             Self::Token => token(folder, |issuer| Ok(Credentials::one(issuer.token(0)?)))?,
             Self::NewTokens => token(folder, |issuer| Credentials::of_people(issuer, PRINCIPALS))?,
@@ -129,18 +129,19 @@ fn rules(decider: &str) -> String {
     out
 }
 
-fn api_key(program: &OsStr, folder: &Path) -> Result<(String, String)> {
-    let keys = folder.join("keys.toml");
+pub(super) const KEYS: &str = "\n[auth]\nkeys = \"keys.toml\"\n";
+
+/// A new API key of somebody in a tenant.
+pub(super) fn api_key(program: &OsStr, folder: &Path, tenant: &str) -> Result<String> {
     let made = Command::new(program)
-        .args(["keys", "add", "bench", "--tenant", "reef", "--role", "user", "--file"])
-        .arg(&keys)
+        .args(["keys", "add", &format!("bench-{tenant}"), "--tenant", tenant, "--role", "user", "--file"])
+        .arg(folder.join("keys.toml"))
         .current_dir(folder)
         .env("HOME", folder)
         .output()
         .context("running tidegate keys add")?;
     anyhow::ensure!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    let key = String::from_utf8(made.stdout)?.trim().to_owned();
-    Ok(("\n[auth]\nkeys = \"keys.toml\"\n".to_owned(), key))
+    Ok(String::from_utf8(made.stdout)?.trim().to_owned())
 }
 
 fn token(

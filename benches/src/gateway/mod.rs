@@ -36,6 +36,8 @@ pub(crate) enum Gateway {
     Ours,
     /// The same with something switched on.
     OursWith(Extra),
+    /// The same with two tenants that share a slow tool, of which few calls run at once. No row of the table.
+    OursWithTenants,
     /// The Rust crate `mcp-proxy`.
     McpProxy,
     /// FastMCP's `create_proxy`.
@@ -86,7 +88,7 @@ impl Gateway {
     pub(crate) fn program(self) -> Option<Program> {
         match self {
             Self::FloorProxy => Some(Program::peer("floor-proxy")),
-            Self::Ours | Self::OursWith(_) => Some(Program::OUR_GATEWAY),
+            Self::Ours | Self::OursWith(_) | Self::OursWithTenants => Some(Program::OUR_GATEWAY),
             _ => None,
         }
     }
@@ -98,7 +100,7 @@ impl Gateway {
             Self::FastMcp => Some(Peer::FastMcp),
             Self::PythonMcpProxy => Some(Peer::PythonMcpProxy),
             Self::Supergateway => Some(Peer::Supergateway),
-            Self::Direct | Self::FloorProxy | Self::Ours | Self::OursWith(_) => None,
+            Self::Direct | Self::FloorProxy | Self::Ours | Self::OursWith(_) | Self::OursWithTenants => None,
         }
     }
 
@@ -114,6 +116,7 @@ impl Gateway {
                 let is_small = case.connections == 16 && case.payload == Payload::Small;
                 upstream == Upstream::Http && era == Era::Modern && is_small
             }
+            Self::OursWithTenants => false,
             Self::PythonMcpProxy | Self::Supergateway => upstream == Upstream::Stdio && era == Era::Legacy,
         };
         can && (!self.is_slow() || case.payload == Payload::Small || case.connections == 16)
@@ -147,6 +150,7 @@ impl fmt::Display for Gateway {
             Self::FloorProxy => "floor-proxy",
             Self::Ours => "ours",
             Self::OursWith(extra) => extra.row_name(),
+            Self::OursWithTenants => "ours, two tenants",
             Self::McpProxy => "mcp-proxy",
             Self::FastMcp => "fastmcp",
             Self::PythonMcpProxy => "mcp-proxy (py)",

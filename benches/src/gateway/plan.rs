@@ -17,10 +17,13 @@ pub(crate) struct GatewayPlan {
     pub(crate) start_up: Vec<Gateway>,
     /// Whether ours is weighed after many people have called it.
     pub(crate) principals: bool,
+    /// Whether a quiet tenant calls ours beside one that floods it.
+    pub(crate) fairness: bool,
 }
 
 impl GatewayPlan {
-    /// `named` picks rows: "ours gateway http modern x16 32B", "ours gateway list", "… idle", "… start-up" and "… principals".
+    /// `named` picks rows: "ours gateway http modern x16 32B", "ours gateway list", "… idle", "… start-up", "… principals"
+    /// and "… fairness".
     pub(crate) fn of(quick: bool, named: impl Fn(String) -> bool) -> Self {
         let mut plan = Self::default();
         for setting in Setting::ALL {
@@ -42,6 +45,7 @@ impl GatewayPlan {
         plan.idle = pick(Gateway::mounts_many, "idle");
         plan.start_up = pick(|gateway| gateway != Gateway::Direct && gateway.extra().is_none(), "start-up");
         plan.principals = named("ours gateway principals".to_owned());
+        plan.fairness = named("ours gateway fairness".to_owned());
         plan
     }
 
@@ -55,7 +59,7 @@ impl GatewayPlan {
     /// What has to be built.
     pub(crate) fn programs(&self) -> Vec<Program> {
         let mut programs: Vec<_> = self.all().filter_map(Gateway::program).collect();
-        if self.principals {
+        if self.principals || self.fairness {
             programs.push(Program::OUR_GATEWAY);
         }
         let is_any = self.principals || self.all().next().is_some();

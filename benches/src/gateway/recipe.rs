@@ -10,12 +10,13 @@ use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
 use super::case::Era;
-use super::extra::Extra;
+use super::extra::{Extra, KEYS, api_key};
 use super::peers::Peer;
 use super::running::Behind;
 use super::{Gateway, Kit};
 use crate::binaries::Program;
 use crate::credentials::Credentials;
+use crate::measure::fairness::{CALL_MS, FLOOD, PLACES};
 
 /// A command line, and what is known about the door before it runs.
 pub(super) struct Recipe {
@@ -80,6 +81,16 @@ impl Recipe {
                     words.extend(["--config".into(), file("tidegate.toml", config)?]);
                 }
                 (words, Listens::Announced, "/mcp", "echo")
+            }
+            Gateway::OursWithTenants => {
+                let program = binaries.path(Program::OUR_GATEWAY)?;
+                let keys = ["reef", "tide"].map(|tenant| api_key(program, folder, tenant));
+                credentials =
+                    Some(Arc::new(Credentials::of_tenants(keys.into_iter().collect::<Result<_>>()?)));
+                let config = file("tidegate.toml", two_tenants())?;
+                let words = vec![program.to_owned(), "serve".into(), "--listen".into(), "127.0.0.1:0".into()];
+                let words = [words, vec!["--config".into(), config]].concat();
+                (words, Listens::Announced, "/mcp", "demo_count")
             }
             Gateway::McpProxy => {
                 let config = file("proxy.toml", mcp_proxy(behind, port)?)?;
@@ -158,6 +169,15 @@ fn ours(era: Era, behind: &Behind) -> Result<String> {
         }
     }
     Ok(out)
+}
+
+/// A slow tool that all tenants share.
+fn two_tenants() -> String {
+    let queue = 2 * FLOOD;
+    format!(
+        "state_dir = false\n[servers.demo]\nbuiltin = \"demo\"\n[demo]\npace = \"{CALL_MS}ms\"\n\
+         [limits]\ntenant = false\nserver = {{ concurrent = {PLACES}, queue = {queue} }}\n{KEYS}"
+    )
 }
 
 /// Without its timeouts, retries and limits, which are off by default.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::Gateway;
 use super::extra::Extra;
+use crate::measure::fairness::{CALL_MS, FLOOD, PLACES};
 use crate::measure::gateway_extras::{LISTED, Listed, PRINCIPALS};
 use crate::measure::gateways::Passed;
 use crate::measure::throughput::DISTURBED;
@@ -65,6 +66,19 @@ pub(crate) fn render(results: &Results) -> String {
             let _ = writeln!(out, "after {count} principals, ours: {after} resident ({before} before)");
         }
         Some(Err(why)) => failures.push(failure("principals", Gateway::OursWith(Extra::NewTokens), why)),
+        None => {}
+    }
+    match &gateways.fairness {
+        Some(Ok(fairness)) => {
+            let [alone, beside, flood] = [&fairness.alone, &fairness.beside, &fairness.flood]
+                .map(|seen| format!("p50 {}, p99 {}", duration(seen.p50), duration(seen.p99)));
+            let _ = writeln!(
+                out,
+                "a tool of {CALL_MS} ms, {PLACES} calls at once; a quiet tenant alone: {alone}; beside {FLOOD} calls of another \
+                 tenant: {beside} (the other's: {flood})"
+            );
+        }
+        Some(Err(why)) => failures.push(failure("fairness", Gateway::OursWithTenants, why)),
         None => {}
     }
     let seen: Vec<_> = gateways.rows.iter().filter_map(|row| Some((row, row.seen.as_ref().ok()?))).collect();

@@ -18,7 +18,7 @@ pub(crate) const STALLED: Duration = Duration::from_secs(30);
 pub(crate) const SPOT_CHECK: u64 = 1024;
 
 /// Something that sends requests to one server; may be run repeatedly.
-pub(crate) trait Load {
+pub(crate) trait Load: Send {
     fn run(&mut self, until: Until) -> Result<Sample>;
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod callgrind;
 pub(crate) mod clients;
+pub(crate) mod fairness;
 pub(crate) mod gateway_extras;
 pub(crate) mod gateways;
 pub(crate) mod sessions;
@@ -32,6 +33,7 @@ pub(crate) struct Gateways {
     pub(crate) idle: Vec<gateway_extras::Idle>,
     pub(crate) start_up: Vec<gateway_extras::StartUp>,
     pub(crate) principals: Option<Result<gateway_extras::Principals, String>>,
+    pub(crate) fairness: Option<Result<fairness::Fairness, String>>,
     /// What could not be counted.
     pub(crate) notes: Vec<String>,
 }

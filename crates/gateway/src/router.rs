@@ -37,6 +37,10 @@ pub(crate) struct Route {
     pub(crate) own: Option<ByteString>,
 }
 
+/// Among the extensions of a call for which one server was asked already: its caller has been counted.
+#[derive(Debug)]
+pub(crate) struct Counted;
+
 /// Sends each call to the server that it is for: what all handles of a [`Gateway`](crate::Gateway) share.
 pub(crate) struct Router {
     /// What is on offer. Calls read it without a lock.
@@ -111,14 +115,14 @@ impl Router {
     }
 
     /// Calls a tool.
-    async fn tool(self: &Arc<Self>, call: Call) -> Result<Reply, Error> {
+    async fn tool(self: &Arc<Self>, mut call: Call) -> Result<Reply, Error> {
         let route = match self.permitted_tool(&call)? {
             Some(route) => route,
             None if search::is_own_tool(self, &call) => {
                 return Box::pin(search::own_tool(self, call)).await;
             }
             None => {
-                if let Some(reply) = Box::pin(unlisted::call(self, &call)).await {
+                if let Some(reply) = Box::pin(unlisted::call(self, &mut call)).await {
                     return reply;
                 }
                 Box::pin(self.all_settled()).await;
@@ -127,8 +131,9 @@ impl Router {
                     Some(route) => route,
                     // A server that was just starting may have it.
                     None => {
+                        let reply = Box::pin(unlisted::call(self, &mut call)).await;
                         let unknown = || Err(self.unknown(Kind::Tools, &call.params, &call.context));
-                        return Box::pin(unlisted::call(self, &call)).await.unwrap_or_else(unknown);
+                        return reply.unwrap_or_else(unknown);
                     }
                 }
             }
@@ -372,7 +377,8 @@ impl Router {
             let name = params.str("name").filter(|_| call.method == Method::ToolsCall);
             // Only what is in the table is counted by its name: anybody can make up others.
             let tool = name.as_deref().filter(|name| state.snapshot.tools.get(name).is_some());
-            let target = Target { server: Some(mount.name()), tool, is_part: false };
+            let is_counted = call.context.extensions.get::<Counted>().is_some();
+            let target = Target { server: Some(mount.name()), tool, is_part: false, is_counted };
             limits.enter(&self.limit_store, call, target)?
         };
         let pass = entering.pass().await?;

@@ -5,17 +5,18 @@ use std::time::Instant;
 
 use bytestring::ByteString;
 use tidegate_config::PinMode;
+use tidegate_limits::Pass;
 use tidegate_protocol::{Error, Json, Limits, Object, Params, Symbol, meta};
 use tidegate_service::{Call, Current, Reply, UNLISTED};
 
 use crate::kind::Kind;
 use crate::merged_list::MergedList;
-use crate::router::{Route, Router, refused};
+use crate::router::{Counted, Route, Router, refused};
 use crate::view::{Offer, OfferKind, Permit};
 
 /// Calls a tool that nobody lists, if one of the servers that have such tools knows it.
-pub(crate) async fn call(router: &Arc<Router>, call: &Call) -> Option<Result<Reply, Error>> {
-    let name = call.params.str("name")?;
+pub(crate) async fn call(router: &Arc<Router>, call: &mut Call) -> Option<Result<Reply, Error>> {
+    let name = call.params.text("name")?;
     for route in routes(router, &name) {
         let offer = Offer { kind: OfferKind::Tool, name: &name, server: route.mount.name() };
         let arguments = || call.params.json("arguments");
@@ -24,7 +25,10 @@ pub(crate) async fn call(router: &Arc<Router>, call: &Call) -> Option<Result<Rep
             Permit::Refused => return Some(Err(refused(&offer))),
             Permit::Unknown => continue,
         }
-        match router.send(route, "name", call.clone()).await {
+        let reply = router.send(route, "name", call.clone()).await;
+        // However many servers are asked, it is one call.
+        call.context.extensions.insert(Arc::new(Counted));
+        match reply {
             Ok(Reply::Error(error)) | Err(error) if error.symbol() == Symbol::ToolNotFound => {}
             Ok(Reply::Complete(result)) if says_unknown(&result) => {}
             reply => return Some(reply),
@@ -37,6 +41,7 @@ pub(crate) async fn call(router: &Arc<Router>, call: &Call) -> Option<Result<Rep
 /// The definition of a tool that nobody lists, as a list of one; an empty list if nobody has it.
 pub(crate) async fn definition(router: &Arc<Router>, call: &Call) -> Result<Reply, Error> {
     let name = asked_for(call).unwrap_or_default();
+    let pass = router.enter_here(call).await?;
     router.all_settled().await;
     router.look_again(Kind::Tools).await;
     let mut found = None;
@@ -45,6 +50,11 @@ pub(crate) async fn definition(router: &Arc<Router>, call: &Call) -> Result<Repl
         |route: &Route| router.views.sees(&state, &call.context, OfferKind::Tool, &name, route.mount.name());
     for route in routes(router, &name).into_iter().filter(is_seen) {
         let mut call = call.clone();
+        call.context.extensions.insert(Arc::new(Counted));
+        // Its parts wait for nothing that it has.
+        if let Some(held) = pass.as_ref().and_then(Pass::held) {
+            call.context.extensions.insert(held);
+        }
         if let (Some(meta), Some(own)) = (call.params.meta(), &route.own) {
             let params = call.params.object().with("_meta", &meta.with(UNLISTED, &Json::string(own)));
             let limits = Limits { max_depth: 127, max_bytes: usize::MAX };

@@ -26,6 +26,8 @@ pub struct Target<'a> {
     pub tool: Option<&'a str>,
     /// Whether it is part of another call, as those of an agent are. One that has the [`Held`] of another is, whatever this says.
     pub is_part: bool,
+    /// Whether its caller was counted for it before, because another server was asked first: it counts only for its server and tool.
+    pub is_counted: bool,
 }
 
 /// How much callers may do. It does not change; what was counted is in a [`LimitStore`].
@@ -76,6 +78,9 @@ impl CallLimits {
         pass.run = self.book(store, call, target)?;
         for (group, limit) in each(&groups) {
             let Some((number, rate)) = limit.rate else { continue };
+            if target.is_counted && limit.scope.is_of_outer_call() {
+                continue;
+            }
             let Some(key) = limit.scope.subject(call, target, number, &store.keys) else { continue };
             if let Taken::RetryAfter(after) = store.counters.take(key, rate) {
                 let name = limit.scope.name(call, target);
@@ -130,7 +135,10 @@ impl CallLimits {
         call: &Call,
         target: Target<'_>,
     ) -> Result<Option<RunPart>, Error> {
-        let Some(settings) = self.run.as_ref().filter(|_| is_of_run(call, target)) else { return Ok(None) };
+        let Some(settings) = self.run.as_ref().filter(|_| is_of_run(call, target) && !target.is_counted)
+        else {
+            return Ok(None);
+        };
         let key = RunKey::of(call, &store.keys);
         let digest = target.tool.filter(|tool| {
             let goes_on = call.params.has("requestState") || call.params.has("inputResponses");

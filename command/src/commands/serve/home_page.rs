@@ -7,6 +7,7 @@ use tidegate_config::{DisabledCause, DisabledServer};
 use tidegate_gateway::{Gateway, Health, ServerStatus};
 
 use super::builtin_pages::PageLink;
+use super::queues::Queues;
 use crate::term::clean;
 
 /// Where its style is. Pages may have no style of their own, so that nobody can smuggle one in.
@@ -30,7 +31,11 @@ pub(super) fn pages(
     audience: Audience,
     links: impl Fn() -> Vec<PageLink> + Send + Sync + 'static,
 ) -> [Page; 2] {
-    let make = move || page(&gateway.status(), &gateway.disabled(), &url, audience, &links());
+    let make = move || {
+        // Tenants and users have names.
+        let queues = (audience == Audience::Local).then(|| Queues::of(&gateway));
+        page(&gateway.status(), &gateway.disabled(), &url, audience, queues.as_ref(), &links())
+    };
     [
         Page::made("/", "text/html; charset=utf-8", make),
         Page::new(STYLE_PATH, "text/css; charset=utf-8", STYLE),
@@ -42,6 +47,7 @@ fn page(
     disabled: &[DisabledServer],
     url: &str,
     audience: Audience,
+    queues: Option<&Queues>,
     links: &[PageLink],
 ) -> String {
     let url = escape(url);
@@ -78,6 +84,10 @@ fn page(
         servers.iter().for_each(|server| html += &row(server, audience));
         disabled.iter().for_each(|server| html += &disabled_row(server, audience));
         html += "</tbody>\n</table>\n";
+    }
+    if let Some(queues) = queues {
+        html += "<h2>Calls</h2>\n";
+        html += &queues.html(escape);
     }
     for link in links {
         let _ = writeln!(html, "<p><a href=\"{}\">{}</a></p>", escape(link.path), escape(link.words));
@@ -158,6 +168,7 @@ td:first-child { font-weight: 600; }
 mod tests {
     use std::time::Instant;
 
+    use super::super::queues::tests::busy;
     use super::*;
     use tidegate_service::layers::BreakerState;
 
@@ -194,10 +205,16 @@ mod tests {
         ];
         let memory = PageLink { title: "Memory", words: "Browse the memory", path: "/memory" };
         let disabled = disabled();
-        let html = page(&servers, &disabled, "http://127.0.0.1:8765/mcp", Audience::Remote, &[memory]);
+        let html = page(&servers, &disabled, "http://127.0.0.1:8765/mcp", Audience::Remote, None, &[memory]);
         assert!(!html.contains("GITHUB_TOKEN"), "{html}");
-        let here = page(&servers, &disabled, "u", Audience::Local, &[]);
-        for part in ["/srv/secret", "the environment variable GITHUB_TOKEN is not set", "enabled = false"] {
+        let here = page(&servers, &disabled, "u", Audience::Local, Some(&busy()), &[]);
+        for part in [
+            "/srv/secret",
+            "the environment variable GITHUB_TOKEN is not set",
+            "enabled = false",
+            "3 calls running, 6 waiting",
+            "tenant &lt;reef&gt;",
+        ] {
             assert!(here.contains(part), "{part} is missing in {here}");
         }
         assert!(
@@ -217,7 +234,8 @@ mod tests {
     #[test]
     fn those_with_keys_are_told_how_to_connect_and_nothing_else() {
         let servers = [server("time", Health::Ready, 2), server("files", Health::Starting, 0)];
-        let html = page(&servers, &disabled(), "https://mcp.example.com/mcp", Audience::Authenticated, &[]);
+        let html =
+            page(&servers, &disabled(), "https://mcp.example.com/mcp", Audience::Authenticated, None, &[]);
         assert!(html.contains("https://mcp.example.com/mcp") && html.ends_with("</html>\n"), "{html}");
         for part in ["time", "files", "github", "<h2>Servers", "refresh"] {
             assert!(!html.contains(part), "{part} in {html}");
@@ -227,8 +245,8 @@ mod tests {
     #[test]
     fn it_looks_again_while_a_server_starts() {
         let starting = [server("time", Health::Starting, 0)];
-        let html = page(&starting, &[], "http://127.0.0.1:8765/mcp", Audience::Local, &[]);
+        let html = page(&starting, &[], "http://127.0.0.1:8765/mcp", Audience::Local, None, &[]);
         assert!(html.contains("http-equiv=\"refresh\"") && !html.contains("Browse the memory"), "{html}");
-        assert!(page(&[], &[], "u", Audience::Local, &[]).contains("No servers yet"));
+        assert!(page(&[], &[], "u", Audience::Local, None, &[]).contains("No servers yet"));
     }
 }

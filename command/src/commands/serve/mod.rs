@@ -15,6 +15,7 @@ mod gateway_handle;
 mod home_page;
 mod http_server;
 mod port_owner;
+mod queues;
 mod reload;
 mod signals;
 mod statistics;
@@ -247,7 +248,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
         is_configured: is_configured.clone(),
     };
     let following = tokio::spawn(follower.run(source));
-    let statistics = Statistics::start();
+    let statistics = Statistics::start(&gateway);
     let served = match served {
         None => Ok(over_stdio(&serve, &gateway, &settings, is_configured).await),
         Some((_, serving)) => serving.await,

@@ -3,10 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
+use tidegate_gateway::Gateway;
 use tidegate_service::events::{self, Event, Recorder, StatisticsDue};
 use tidegate_service::stats::{Health, Thresholds};
 use tokio::task::JoinHandle;
 use tracing::{Level, enabled};
+
+use super::queues::Queues;
 
 /// How often it is said.
 const PERIOD: Duration = Duration::from_secs(300);
@@ -17,42 +21,67 @@ pub(super) struct Statistics(Option<Counting>);
 struct Counting {
     counted: Arc<tidegate_service::stats::Statistics>,
     recorder: Arc<dyn Recorder>,
+    gateway: Gateway,
     reporting: JoinHandle<()>,
 }
 
 impl Statistics {
     /// Starts to count, unless the log leaves such lines out.
-    pub(super) fn start() -> Statistics {
+    pub(super) fn start(gateway: &Gateway) -> Statistics {
         if !enabled!(target: "tidegate::statistics", Level::INFO) {
             return Statistics(None);
         }
         let counted = Arc::new(tidegate_service::stats::Statistics::default());
         let recorder: Arc<dyn Recorder> = counted.clone();
         events::add(recorder.clone());
-        let reported = counted.clone();
+        let (reported, busy) = (counted.clone(), gateway.clone());
         let reporting = tokio::spawn(async move {
             let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + PERIOD, PERIOD);
             ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
                 ticks.tick().await;
-                report(&reported, false);
+                report(&reported, &busy, false);
             }
         });
-        Statistics(Some(Counting { counted, recorder, reporting }))
+        Statistics(Some(Counting { counted, recorder, gateway: gateway.clone(), reporting }))
     }
 
     /// Says what was done in all.
     pub(super) fn end(self) {
         if let Some(counting) = self.0 {
             counting.reporting.abort();
-            report(&counting.counted, true);
+            report(&counting.counted, &counting.gateway, true);
             events::remove(&counting.recorder);
         }
     }
 }
 
-fn report(counted: &tidegate_service::stats::Statistics, is_final: bool) {
+fn report(counted: &tidegate_service::stats::Statistics, gateway: &Gateway, is_final: bool) {
     let health = Health::judge(counted.snapshot(), None, &Thresholds::default());
-    let (stats, report) = (&health.stats, &health.stats.report());
+    let report = &with_queues(health.stats.report(), &Queues::of(gateway));
+    let stats = &health.stats;
     events::emit(&Event::StatisticsDue(StatisticsDue { stats, report, warn: health.warn, is_final }));
+}
+
+/// The counters, and what runs and waits at the moment, if anything does.
+fn with_queues(mut report: Value, queues: &Queues) -> Value {
+    if let Some(queues) = queues.report() {
+        report["queues"] = queues;
+    }
+    report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queues_are_told_of_when_there_is_something_in_them() {
+        let counted = tidegate_service::stats::Statistics::default();
+        let report = || counted.snapshot().report();
+        let busy = with_queues(report(), &super::super::queues::tests::busy());
+        assert_eq!(busy["queues"]["waiting"], 6, "{busy}");
+        let idle = with_queues(report(), &Queues::default());
+        assert!(idle.get("queues").is_none() && idle.is_object(), "{idle}");
+    }
 }

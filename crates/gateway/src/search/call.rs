@@ -7,9 +7,8 @@ use tidegate_protocol::{Error, Json, Limits, Params};
 use tidegate_service::{Call, Door, Reply};
 
 use super::definitions::{CALL, SEARCH};
-use super::find::search_tools;
 use super::index::Seen;
-use super::{arguments, indexed, wrong};
+use super::{arguments, indexed, search, wrong};
 use crate::kind::Kind;
 use crate::router::Router;
 
@@ -27,7 +26,7 @@ pub(super) async fn call_tool(router: &Arc<Router>, mut call: Call) -> Result<Re
     // The headers are about the arguments of this tool, not of the other.
     call.context.param_headers = None;
     if name == SEARCH {
-        return search_tools(router, &call).await;
+        return search(router, &call).await;
     }
     match router.known_tool(&call)? {
         Some(_) => {}

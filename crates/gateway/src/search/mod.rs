@@ -91,12 +91,17 @@ pub(crate) fn is_own_tool(router: &Router, call: &Call) -> bool {
 /// Calls a tool of the gateway's own.
 pub(crate) async fn own_tool(router: &Arc<Router>, call: Call) -> Result<Reply, Error> {
     match call.params.str("name").as_deref() {
-        Some(SEARCH) => {
-            let _pass = router.enter_here(&call).await?;
-            find::search_tools(router, &call).await
-        }
+        Some(SEARCH) => search(router, &call).await,
         _ => call::call_tool(router, call).await,
     }
+}
+
+/// Finds tools, within the limits of the configuration.
+async fn search(router: &Arc<Router>, call: &Call) -> Result<Reply, Error> {
+    let pass = router.enter_here(call).await?;
+    let reply = find::search_tools(router, call).await?;
+    pass.map_or(Ok(()), |pass| pass.answered(&reply))?;
+    Ok(reply)
 }
 
 /// What is on offer, with an index that is ready. Building one is left to a thread that has the time for it.

@@ -20,6 +20,7 @@ mod faults;
 mod front;
 mod handshake;
 mod hops;
+mod limits;
 mod logs;
 mod own;
 mod policy;

@@ -83,7 +83,7 @@ impl Agent {
         let name = self.name;
         let home = paths::scratch(&format!("agents/{name}"));
         let config = config(&home, if PORTABLE.contains(&name) { "portable" } else { "exact" });
-        let model = Model::start(Script::new()).await;
+        let model = Model::start(|asked| Script::new().answer(asked)).await;
         let (gateway, url, target) = match self.over {
             Over::Stdio => {
                 let target =
@@ -153,7 +153,7 @@ fn config(home: &Path, schemas: &str) -> String {
 }
 
 /// Runs the program to its end, and nothing that it started stays. Returns what it said.
-async fn work(name: &str, workspace: &Workspace, program: &Program) -> Result<String, String> {
+pub(crate) async fn work(name: &str, workspace: &Workspace, program: &Program) -> Result<String, String> {
     let temporary = workspace.home.join("tmp");
     fs::create_dir_all(&temporary).expect("a writable target directory");
     let (out, err) = (workspace.home.join("stdout.log"), workspace.home.join("stderr.log"));

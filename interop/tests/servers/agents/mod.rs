@@ -5,11 +5,12 @@
 //! server of others which keeps its state in its process. The model follows a [script](script): it wants to be offered every
 //! tool of the gateway, calls some, and wants to see in the next request what they returned.
 //!
-//! `cargo xtask agents` installs them into `target/interop/agents` and runs [`usual`]; with `--all` also [`wider`].
+//! `cargo xtask agents` installs them into `target/interop/agents` and runs [`usual`] and [`repeats`]; with `--all` also [`wider`].
 
 mod agent;
 mod model;
 mod programs;
+mod repeats;
 mod script;
 mod usual;
 mod wider;

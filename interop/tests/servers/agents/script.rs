@@ -104,13 +104,13 @@ pub(crate) fn flat(asked: &[Asked]) -> Option<String> {
 
 /// Whether this is the gateway's tool of that name. Agents put their own name of the server before it, and some like
 /// underscores better than dashes.
-fn is(offered: &Offered, name: &str) -> bool {
+pub(crate) fn is(offered: &Offered, name: &str) -> bool {
     let plain = |name: &str| name.to_lowercase().replace('-', "_");
     plain(&offered.name).ends_with(&plain(name))
 }
 
 /// A result without quotes and white space: JSON in a text, in whatever form agents pass it on.
-fn bare(result: &str) -> String {
+pub(crate) fn bare(result: &str) -> String {
     result
         .replace("\\n", "")
         .chars()

@@ -20,7 +20,6 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use super::script::Script;
 use crate::meeting::held;
 
 /// More than any agent has to say.
@@ -123,16 +122,17 @@ pub(crate) struct Model {
 }
 
 struct ModelState {
-    script: Script,
+    script: Box<dyn Fn(&Asked) -> Answer + Send + Sync>,
     asked: Mutex<Vec<(Wire, bool, Asked)>>,
     strange: Mutex<Vec<String>>,
 }
 
 impl Model {
     /// Starts one that follows this script.
-    pub(crate) async fn start(script: Script) -> Model {
+    pub(crate) async fn start(script: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Model {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let script = Box::new(script);
         let state = Arc::new(ModelState { script, asked: Mutex::default(), strange: Mutex::default() });
         let router = Router::new()
             .fallback(answer)
@@ -167,7 +167,7 @@ async fn answer(State(state): State<Arc<ModelState>>, method: Method, uri: Uri, 
     };
     let streams = request["stream"] == true || path.ends_with("streamGenerateContent");
     let asked = wire.read(&request);
-    let answer = state.script.answer(&asked);
+    let answer = (state.script)(&asked);
     held(&state.asked).push((wire, streams, asked));
     let (kind, text) = match streams {
         true => ("text/event-stream", wire.events(&answer)),
