@@ -89,11 +89,11 @@ mod tests {
     fn what_is_asked_for() {
         for (line, want) in [
             ("bench", Some([36, 12, 3, 117])),
-            ("bench --quick", Some([36, 12, 0, 43])),
+            ("bench --quick", Some([36, 12, 0, 49])),
             ("bench --clients", Some([0, 12, 0, 0])),
             ("bench --sessions", Some([0, 0, 3, 0])),
             ("bench --gateways", Some([0, 0, 0, 117])),
-            ("bench --gateways --quick", Some([0, 0, 0, 43])),
+            ("bench --gateways --quick", Some([0, 0, 0, 49])),
             ("bench --only client", Some([0, 12, 0, 0])),
             ("bench --only gateway", Some([0, 0, 0, 117])),
             ("bench --only floor", Some([12, 4, 0, 12])),
