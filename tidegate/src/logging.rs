@@ -7,6 +7,7 @@
 //! Much of what is logged was written by others: names, errors, what programs print. All of it goes through here, so here
 //! it is made harmless: no field can end its line or drive a terminal, and no secret of the configuration is shown.
 
+mod clock;
 mod filter;
 mod terminal;
 
@@ -78,9 +79,12 @@ pub fn init(format: Format, level: Option<&str>) {
         Format::Pretty if is_terminal => {
             builder.fmt_fields(PlainFields).event_format(Hushed(terminal::Terminal)).try_init()
         }
-        Format::Pretty => {
-            builder.fmt_fields(PlainFields).with_target(false).map_event_format(Hushed).try_init()
-        }
+        Format::Pretty => builder
+            .fmt_fields(PlainFields)
+            .with_timer(clock::Clock)
+            .with_target(false)
+            .map_event_format(Hushed)
+            .try_init(),
         Format::Json => builder.fmt_fields(JsonFields::new()).event_format(Hushed(JsonLines)).try_init(),
     };
     // Which events are of interest depends on the level.
@@ -213,6 +217,11 @@ impl Visit for PlainVisitor {
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.debug(field.name(), value);
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.name(field.name());
+        clock::write_thousandths(&mut self.text, value);
     }
 }
 

@@ -148,7 +148,7 @@ pub(crate) fn write_number(out: &mut Vec<u8>, number: u64) {
 /// A hash in hex, lower case.
 pub(crate) fn hex(hash: &Hash) -> [u8; 64] {
     /// Both digits of each byte.
-    const DIGITS: [[u8; 2]; 256] = {
+    static DIGITS: [[u8; 2]; 256] = {
         let (mut pairs, mut byte) = ([[0; 2]; 256], 0);
         while byte < 256 {
             pairs[byte] = [b"0123456789abcdef"[byte >> 4], b"0123456789abcdef"[byte & 15]];
@@ -157,8 +157,8 @@ pub(crate) fn hex(hash: &Hash) -> [u8; 64] {
         pairs
     };
     let mut text = [0; 64];
-    for (pair, byte) in text.chunks_exact_mut(2).zip(hash) {
-        pair.copy_from_slice(&DIGITS[usize::from(*byte)]);
+    for (at, byte) in hash.iter().enumerate() {
+        [text[2 * at], text[2 * at + 1]] = DIGITS[usize::from(*byte)];
     }
     text
 }

@@ -3,7 +3,10 @@
 //! The system's events only make it quick. What counts is the content of the files, which is looked at every two seconds
 //! anyway: on network drives, in containers and where the limit of watches is reached, no event ever comes.
 
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -30,6 +33,8 @@ pub struct Watcher {
     /// The digest of their contents that was told last.
     told: Vec<u8>,
     events: mpsc::Receiver<()>,
+    /// What they are called.
+    names: Names,
     /// Watches the folders of the files; `None` where the system cannot.
     folders: Option<RecommendedWatcher>,
     watched: Vec<PathBuf>,
@@ -44,9 +49,12 @@ impl Watcher {
     pub fn start(path: impl Into<PathBuf>) -> Watcher {
         let path = path.into();
         let (tell, events) = mpsc::channel(1);
+        let names = Names::default();
+        let of_interest = names.clone();
         let folders = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            // Looking at a file is an event too, and looking is what each event leads to.
-            if event.is_ok_and(|event| event.kind.is_access()) {
+            // Looking at a file is an event too, and looking is what each event leads to. Others write beside it, some of them
+            // all the time: a log, an audit trail.
+            if event.is_ok_and(|event| event.kind.is_access() || of_interest.is_written_beside(&event)) {
                 return;
             }
             // If one is waiting already, that is enough.
@@ -56,6 +64,7 @@ impl Watcher {
             files: Vec::new(),
             told: Vec::new(),
             events,
+            names,
             folders: folders.inspect_err(|error| tracing::debug!(%error, "no events for files")).ok(),
             watched: Vec::new(),
             hangup: hangup(),
@@ -131,6 +140,7 @@ impl Watcher {
 
     /// Watches the folders of files: editors replace files, and a watch on a file goes with it.
     fn watch(&mut self, (files, wanted): (Vec<PathBuf>, Vec<PathBuf>)) {
+        self.names.set(&files);
         self.files = files;
         let Some(watcher) = &mut self.folders else { return };
         for gone in self.watched.iter().filter(|old| !wanted.contains(old)) {
@@ -141,6 +151,30 @@ impl Watcher {
             self.watched.contains(path) || watcher.watch(path, RecursiveMode::NonRecursive).is_ok()
         };
         self.watched = wanted.into_iter().filter(watched).collect();
+    }
+}
+
+/// The names of files, those included that they lead to.
+#[derive(Debug, Clone, Default)]
+struct Names(Arc<RwLock<HashSet<OsString>>>);
+
+impl Names {
+    fn set(&self, files: &[PathBuf]) {
+        let real = files.iter().filter_map(|file| std::fs::canonicalize(file).ok());
+        let all = files.iter().cloned().chain(real);
+        let names = all.filter_map(|file| file.file_name().map(OsString::from)).collect();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = names;
+    }
+
+    /// Whether an event says that something was written into other files. One that comes, goes or changes its name may be what one of
+    /// these leads to.
+    fn is_written_beside(&self, event: &notify::Event) -> bool {
+        if !matches!(event.kind, notify::EventKind::Modify(notify::event::ModifyKind::Data(_))) {
+            return false;
+        }
+        let names = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let is_other = |path: &PathBuf| path.file_name().is_some_and(|name| !names.contains(name));
+        !event.paths.is_empty() && event.paths.iter().all(is_other)
     }
 }
 

@@ -1,0 +1,96 @@
+//! [`Clock`]: the time of log lines. There is one for each call, and most lines share their second with the one before.
+
+use std::cell::RefCell;
+use std::fmt::{self, Write as _};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
+
+/// Writes times as RFC 3339 in UTC, with microseconds: `2026-07-28T12:00:00.000000Z`.
+pub(super) struct Clock;
+
+thread_local! {
+    /// A second, and its text: `2026-07-28T12:00:00`.
+    static SECOND: RefCell<(u64, String)> = const { RefCell::new((0, String::new())) };
+}
+
+impl FormatTime for Clock {
+    fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let (second, micros) = (now.as_secs(), now.subsec_micros());
+        let mut rest = [b'.', b'0', b'0', b'0', b'0', b'0', b'0', b'Z'];
+        let mut left = micros;
+        for digit in rest[1..7].iter_mut().rev() {
+            *digit = b'0' + (left % 10) as u8;
+            left /= 10;
+        }
+        SECOND.with(|kept| {
+            let mut kept = kept.borrow_mut();
+            if kept.0 != second || kept.1.is_empty() {
+                let whole = tidegate_service::rfc3339_ms(second * 1000);
+                *kept = (second, whole[..whole.len() - ".000Z".len()].to_owned());
+            }
+            writer.write_str(&kept.1)
+        })?;
+        writer.write_str(std::str::from_utf8(&rest).unwrap_or("Z"))
+    }
+}
+
+/// Appends a number that has at most three digits behind its point as `Display` does, but for less; others as `Display` does.
+pub(super) fn write_thousandths(out: &mut String, value: f64) {
+    let thousandths = (value * 1000.0).round();
+    if !(0.0..1e15).contains(&thousandths) || (thousandths / 1000.0).to_bits() != value.to_bits() {
+        // Writing to a string does not fail.
+        let _ = write!(out, "{value:?}");
+        return;
+    }
+    let thousandths = thousandths as u64;
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    let mut left = thousandths / 1000;
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+    let rest = thousandths % 1000;
+    let behind = [b'0' + (rest / 100) as u8, b'0' + (rest / 10 % 10) as u8, b'0' + (rest % 10) as u8];
+    let zeros = behind.iter().rev().take_while(|digit| **digit == b'0').count();
+    // `1.0`, as `Debug` has it.
+    let shown = (behind.len() - zeros).max(1);
+    out.push('.');
+    out.push_str(std::str::from_utf8(&behind[..shown]).unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_always() {
+        for value in [0.0, 1.0, 0.5, 0.25, 1.234, 12.3, 123456.789, 1e14, -1.0, 0.0001, 1e300, f64::NAN] {
+            let mut out = String::new();
+            write_thousandths(&mut out, value);
+            assert_eq!(out, format!("{value:?}"));
+        }
+    }
+
+    #[test]
+    fn times_are_of_one_form() {
+        let mut text = String::new();
+        for _ in 0..3 {
+            text.clear();
+            Clock.format_time(&mut Writer::new(&mut text)).unwrap();
+            assert_eq!(
+                (text.len(), &text[10..11], &text[19..20], &text[26..]),
+                (27, "T", ".", "Z"),
+                "{text}"
+            );
+        }
+    }
+}
