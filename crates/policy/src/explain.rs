@@ -50,7 +50,7 @@ impl Policy {
         for (index, rule) in self.rules.iter().enumerate() {
             let spec = &self.spec().rules[index];
             let (matches, why) = match () {
-                () if !about.contains(index) => (false, format!("it is not about {}", said(object))),
+                () if !about.contains(index) => (false, rule.selection.why_not(object)),
                 () if !caller.rules.contains(index) => (false, not_for(spec, caller)),
                 () => match &rule.condition {
                     None => (true, "it matches".to_owned()),
@@ -73,10 +73,6 @@ impl Policy {
         }
         Explanation { decision, is_listed, steps }
     }
-}
-
-fn said(object: &Object<'_>) -> String {
-    format!("the {} {:?}", object.kind.as_str(), object.name)
 }
 
 /// Why a rule is not for a caller.
@@ -104,8 +100,12 @@ fn not_for(spec: &RuleSpec, caller: &Caller<'_>) -> String {
         let texts: Vec<&str> = own.iter().map(String::as_str).collect();
         if !is_one(list, &texts) {
             let wanted = list.as_ref().map(|list| list.join(", ")).unwrap_or_default();
-            let has = if own.is_empty() { "nothing".to_owned() } else { own.join(", ") };
-            return format!("it is for {field} {wanted}, and the caller has {has}");
+            let own = match (field, own.is_empty()) {
+                ("endpoints", _) => format!("this is {}", own.join(", ")),
+                (_, true) => "the caller has none".to_owned(),
+                (_, false) => format!("the caller has {}", own.join(", ")),
+            };
+            return format!("it is for {field} {wanted}, and {own}");
         }
     }
     "its condition does not hold for the caller".to_owned()

@@ -88,6 +88,12 @@ impl RuleSpec {
         {
             wrong(RuleField::Name, "must be a text of one line".to_owned());
         }
+        if self.name.as_deref().is_some_and(|name| matches!(name, "default" | "no claims")) {
+            wrong(
+                RuleField::Name,
+                "has a meaning already: it is what decisions say where no rule matches".to_owned(),
+            );
+        }
         if self.name.as_ref().is_some_and(|name| name.chars().count() > LONGEST_NAME) {
             wrong(RuleField::Name, format!("must have at most {LONGEST_NAME} characters"));
         }

@@ -4,6 +4,8 @@
 //! `page:/memory`. `*` alone is everything of every kind.
 
 use crate::address::Spellings;
+use tidegate_service::nearest_name;
+
 use crate::object::{Object, ObjectKind};
 use crate::patterns::Patterns;
 
@@ -30,6 +32,22 @@ impl Selection {
             if text == "*" {
                 is_all = true;
                 continue;
+            }
+            if let Some(rest) = text.strip_prefix('!') {
+                return Err(format!(
+                    "has {text:?}, and a pattern cannot be negated: put {rest:?} into a rule of its own"
+                ));
+            }
+            if text.contains(char::is_whitespace) {
+                return Err(format!("has {text:?}, and no name has a space in it"));
+            }
+            if let Some(word) = unknown_kind(text) {
+                let meant = nearest_name(word, ObjectKind::ALL.map(ObjectKind::as_str));
+                let hint = meant.map_or(String::new(), |meant| format!("; did you mean {meant:?}?"));
+                let kinds = ObjectKind::ALL.map(|kind| format!("{}:", kind.as_str())).join(", ");
+                return Err(format!(
+                    "has {text:?}, and there is no kind {word:?}{hint} A pattern begins with one of {kinds} or with the name of a tool"
+                ));
             }
             let (kind, pattern) = kind_of(text);
             if pattern.is_empty() {
@@ -68,6 +86,22 @@ impl Selection {
         self.is_all || is_everything(&self.by_kind[kind.index()])
     }
 
+    /// Why it is not about an object, in words.
+    pub(crate) fn why_not(&self, object: &Object<'_>) -> String {
+        let is_of_server = self.servers.as_ref().is_none_or(|servers| servers.matches(object.server));
+        let what = format!("the {} {:?}", object.kind.as_str(), object.name);
+        match object.kind {
+            _ if !is_of_server && object.server.is_empty() => {
+                format!("it is for certain servers, and {what} has none")
+            }
+            _ if !is_of_server => format!("it is for other servers than {:?}", object.server),
+            ObjectKind::Resource if Spellings::of(object.name).may_lead_elsewhere => {
+                format!("{what} has dots in its path, and may lead elsewhere")
+            }
+            _ => format!("it is not about {what}"),
+        }
+    }
+
     /// Whether it is about an object. `denies` says what is meant to come of it: see [`address`](crate::address).
     pub(crate) fn matches(&self, object: &Object<'_>, denies: bool) -> bool {
         if self.servers.as_ref().is_some_and(|servers| !servers.matches(object.server)) {
@@ -100,6 +134,13 @@ impl Selection {
         let covers = |kind: usize| other.by_kind[kind].iter().all(|text| covered(&self.by_kind[kind], text));
         servers && (self.is_all || !other.is_all && (0..ObjectKind::COUNT).all(covers))
     }
+}
+
+/// A word before a colon that looks like a kind and is none.
+fn unknown_kind(text: &str) -> Option<&str> {
+    let (word, _) = text.split_once(':')?;
+    let is_word = !word.is_empty() && word.chars().all(|c| c.is_ascii_alphabetic());
+    (is_word && !ObjectKind::ALL.iter().any(|kind| kind.as_str() == word)).then_some(word)
 }
 
 /// The pattern for names of tools that a text is, if it is one and not for everything.
@@ -199,7 +240,15 @@ mod tests {
 
     #[test]
     fn bad_patterns_are_named() {
-        for (text, said) in [("", "empty pattern"), ("prompt:", "\"prompt:*\""), ("a[", "not a valid glob")] {
+        for (text, said) in [
+            ("", "empty pattern"),
+            ("prompt:", "\"prompt:*\""),
+            ("a[", "not a valid glob"),
+            ("resources:demo://*", "did you mean \"resource\"?"),
+            ("prompts:*", "did you mean \"prompt\"?"),
+            ("!git_push", "cannot be negated"),
+            ("tool : x", "no name has a space"),
+        ] {
             let error = Selection::new(&[text.to_owned()], None).unwrap_err();
             assert!(error.contains(said), "{error}");
         }

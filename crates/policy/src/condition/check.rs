@@ -76,11 +76,34 @@ fn never_a_truth_value(expression: &Expression) -> Option<&'static str> {
         Expr::Map(_) => Some("a map"),
         Expr::Ident(name) if name == "args" => Some("the arguments"),
         Expr::Ident(_) => Some("a name"),
+        Expr::Select(select) if !select.test => match known_type(&expression.expr) {
+            Some(KnownType::List) => Some("a list"),
+            Some(KnownType::Text) => Some("a text"),
+            None => None,
+        },
         Expr::Call(call) => match call.func_name.as_str() {
             "_+_" | "_-_" | "_*_" | "_/_" | "_%_" | "-_" | "size" => Some("a number or a text"),
             "string" | "int" | "uint" | "double" | "lowerAscii" | "type" => Some("a value"),
             _ => None,
         },
+        _ => None,
+    }
+}
+
+/// What is known of the type of a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum KnownType {
+    Text,
+    List,
+}
+
+/// The type of a field of who calls.
+fn known_type(expression: &Expr) -> Option<KnownType> {
+    let Expr::Select(select) = expression else { return None };
+    let Expr::Ident(variable) = &select.operand.expr else { return None };
+    match (variable.as_str(), select.field.as_str()) {
+        ("claims", "roles" | "scopes" | "actors") => Some(KnownType::List),
+        ("claims", "client") | ("principal", _) => Some(KnownType::Text),
         _ => None,
     }
 }
@@ -143,6 +166,21 @@ impl<'a> Checker<'a> {
                     && self.has_fields(variable)
                 {
                     return self.field(variable, key.inner());
+                }
+                if functions::OF_TEXTS.contains(&name) {
+                    match &call.target {
+                        None => {
+                            return Err(format!(
+                                "calls {name}() by itself: it is written behind a text, as in args.path.{name}(…)"
+                            ));
+                        }
+                        Some(target) if known_type(&target.expr) == Some(KnownType::List) => {
+                            return Err(format!(
+                                "calls {name}() of a list, and it is for texts: to look for something in a list, write \"dev\" in claims.roles"
+                            ));
+                        }
+                        Some(_) => {}
+                    }
                 }
                 if name == "matches" {
                     self.regex(call.args.last())?;

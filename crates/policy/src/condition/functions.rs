@@ -26,6 +26,8 @@ const NAMED: [&str; 12] = [
     "bool",
     "type",
 ];
+/// Those that are written behind a text.
+pub(super) const OF_TEXTS: [&str; 5] = ["contains", "startsWith", "endsWith", "matches", "lowerAscii"];
 /// What the parser makes into something else.
 const MACROS: [&str; 6] = ["has", "all", "exists", "exists_one", "map", "filter"];
 /// Operators, by the names of the parser.

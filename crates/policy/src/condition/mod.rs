@@ -78,7 +78,7 @@ impl Condition {
         let expression = parsed.map_err(|errors| match errors.errors.first() {
             Some(error) => {
                 let what = error.msg.lines().next().unwrap_or_default();
-                format!("is not valid CEL, at character {}: {what}", error.pos.1.max(1))
+                format!("is not valid CEL, at character {}: {what}{}", error.pos.1.max(1), hint(text))
             }
             None => "is not valid CEL".to_owned(),
         })?;
@@ -135,6 +135,22 @@ impl Condition {
             Ok(other) => Err(format!("it is a {}, and neither true nor false", other.type_of())),
             Err(error) => Err(why(&error)),
         }
+    }
+}
+
+/// What was probably meant, by those who know other languages.
+fn hint(text: &str) -> &'static str {
+    let words = || text.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let is_single = |at: usize| {
+        let bytes = text.as_bytes();
+        let before = at.checked_sub(1).map(|at| bytes[at]);
+        !matches!(before, Some(b'=' | b'!' | b'<' | b'>')) && bytes.get(at + 1) != Some(&b'=')
+    };
+    match () {
+        () if words().any(|word| matches!(word, "and" | "or" | "not")) => " (CEL writes &&, || and !)",
+        () if text.match_indices('=').any(|(at, _)| is_single(at)) => " (values are compared with ==)",
+        () if text.contains("has(") => " (has() takes a member, as in has(args.path))",
+        () => "",
     }
 }
 

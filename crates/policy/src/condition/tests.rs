@@ -96,6 +96,11 @@ fn mistakes_are_found_when_a_condition_is_compiled() {
         ("'text'", &[Tool], "a string, and must be true or false"),
         ("1 + 2", &[Tool], "must be true or false"),
         ("args", &[Tool], "must be true or false"),
+        ("principal.tenant", &[Tool], "a text, and must be true or false"),
+        ("claims.roles.contains('dev')", &[Tool], "write \"dev\" in claims.roles"),
+        ("startsWith(args.path, '/x')", &[Tool], "behind a text"),
+        ("args.a = 5", &[Tool], "compared with =="),
+        ("args.a == 1 and args.b == 2", &[Tool], "&&"),
         ("a.b.C{x: 1} == 1", &[Tool], "cannot be made here"),
         ("args.a.all(a, args.a.all(b, args.a.all(c, args.a.all(d, true))))", &[Tool], "more than three deep"),
     ] {
