@@ -108,7 +108,7 @@ impl Audit {
     pub fn check(&self) -> Option<impl Fn(&Call) -> Result<(), Error> + Send + Sync + 'static> {
         let (queue, full) = (self.queue.clone(), self.full.clone());
         (self.when_full == WhenFull::Refuse).then_some(move |_: &Call| {
-            match full.load(Ordering::Relaxed) > 0 || queue.is_full() {
+            match full.load(Ordering::Relaxed) > 0 || queue.is_crowded() {
                 false => Ok(()),
                 true => Err(refusal()),
             }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::batch::Batch;
-use crate::queue::Queue;
+use crate::queue::{CROWDED, Queue};
 
 /// How long to wait before something that failed is tried again: at first, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -102,7 +102,7 @@ impl Backlog {
         }
         state.bytes += batch.bytes.len();
         state.batches.push_back(batch.clone());
-        if state.bytes > self.limit / 4 * 3 {
+        if state.bytes > self.limit / CROWDED {
             self.set_full(&mut state, true);
         }
         drop(state);
@@ -215,7 +215,7 @@ impl Backlog {
         if let Some(batch) = state.batches.pop_front() {
             state.bytes -= batch.bytes.len();
         }
-        let has_room = state.bytes <= self.limit / 2;
+        let has_room = state.bytes <= self.limit / CROWDED / 2;
         let resumes = has_room && state.lost_from.is_some();
         if has_room && !resumes {
             self.set_full(&mut state, false);

@@ -17,10 +17,12 @@ pub(crate) enum Kind {
     Lost,
     /// The gateway ends in order.
     Stop,
+    /// Another policy is in force.
+    Policy,
 }
 
 impl Kind {
-    const ALL: [Kind; 7] = [
+    const ALL: [Kind; 8] = [
         Kind::Start,
         Kind::Call,
         Kind::LoginRefused,
@@ -28,6 +30,7 @@ impl Kind {
         Kind::Dropped,
         Kind::Lost,
         Kind::Stop,
+        Kind::Policy,
     ];
 
     /// The word for it.
@@ -40,6 +43,7 @@ impl Kind {
             Kind::Dropped => "dropped",
             Kind::Lost => "lost",
             Kind::Stop => "stop",
+            Kind::Policy => "policy",
         }
     }
 
@@ -47,7 +51,7 @@ impl Kind {
     pub(crate) const fn severity(self) -> u8 {
         match self {
             Kind::Start | Kind::Call | Kind::Stop => 6,
-            Kind::LoginRefused | Kind::HostRefused => 5,
+            Kind::LoginRefused | Kind::HostRefused | Kind::Policy => 5,
             Kind::Dropped | Kind::Lost => 4,
         }
     }

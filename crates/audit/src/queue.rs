@@ -3,7 +3,7 @@
 //! Two buffers take turns: one is filled while the other is written. The thread that empties them is woken for the first record
 //! after a while of nothing and then gathers for a moment, so that a record costs no system call.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,9 @@ use crate::kind::Kind;
 
 /// For how long records are gathered.
 const GATHER: Duration = Duration::from_millis(50);
+
+/// Which part of what may wait is enough to begin nothing more.
+pub(crate) const CROWDED: usize = 4;
 
 /// A buffer that was larger than this is given back.
 const KEPT: usize = 1 << 20;
@@ -25,6 +28,8 @@ pub(crate) struct Queue {
     wake: Condvar,
     /// How many bytes may wait, those included that are being written.
     limit: usize,
+    /// How many do.
+    waiting: AtomicUsize,
     is_full: AtomicBool,
 }
 
@@ -54,7 +59,13 @@ pub(crate) struct Taken {
 
 impl Queue {
     pub(crate) fn new(limit: usize) -> Queue {
-        Queue { state: Mutex::default(), wake: Condvar::new(), limit, is_full: AtomicBool::new(false) }
+        Queue {
+            state: Mutex::default(),
+            wake: Condvar::new(),
+            limit,
+            waiting: AtomicUsize::new(0),
+            is_full: AtomicBool::new(false),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -76,6 +87,7 @@ impl Queue {
             filling.push(kind as u8);
             filling.extend_from_slice(&ms.to_le_bytes());
             filling.extend_from_slice(members);
+            self.waiting.store(after + state.taken, Ordering::Relaxed);
         }
         let half = self.limit / 2;
         if state.is_asleep || (before < half && after >= half) {
@@ -83,6 +95,16 @@ impl Queue {
             drop(state);
             self.wake.notify_one();
         }
+    }
+
+    /// Counts a record that is left out on purpose.
+    pub(crate) fn leave_out(&self) {
+        self.lock().dropped += 1;
+    }
+
+    /// Whether so much waits that nothing more should begin: what has begun needs the rest.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed) || self.waiting.load(Ordering::Relaxed) > self.limit / CROWDED
     }
 
     /// Waits for records and takes all of them. `buffer` is what was taken before, and is written by now.
@@ -93,6 +115,7 @@ impl Queue {
         }
         let mut state = self.lock();
         state.taken = 0;
+        self.waiting.store(state.filling.len(), Ordering::Relaxed);
         while state.filling.is_empty() && state.dropped == 0 && !state.is_poked && state.close_by.is_none() {
             state.is_asleep = true;
             state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -106,6 +129,7 @@ impl Queue {
         state.is_poked = false;
         std::mem::swap(&mut state.filling, buffer);
         state.taken = buffer.len();
+        self.waiting.store(state.taken, Ordering::Relaxed);
         self.is_full.store(false, Ordering::Relaxed);
         Taken { dropped: std::mem::take(&mut state.dropped), close_by: state.close_by }
     }
@@ -123,6 +147,7 @@ impl Queue {
     }
 
     /// Whether there was no room for something, and there still is none.
+    #[cfg(test)]
     pub(crate) fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed)
     }

@@ -2,7 +2,7 @@
 //! here but as a [short string](crate::text); of arguments there is only a digest.
 
 use tidegate_protocol::Json;
-use tidegate_service::events::{CallEnded, HostRefused, LoginRefused};
+use tidegate_service::events::{CallEnded, HostRefused, LoginRefused, PolicyChanged};
 
 use crate::chain::{Hash, hex, write_number};
 use crate::text::{key, member, optional, own, string};
@@ -33,6 +33,10 @@ pub(crate) fn call(out: &mut Vec<u8>, call: &CallEnded<'_>) {
     }
     own(out, "outcome", call.outcome.as_str());
     optional(out, "error", call.error().as_deref());
+    if let Some(limit) = call.limit() {
+        // In the gateway's own words, unless a server has put something there.
+        member(out, "limit", limit.as_str());
+    }
     if let Some(arguments) = call.params.json("arguments") {
         key(out, "args");
         hash(out, &arguments_digest(&arguments));
@@ -57,6 +61,14 @@ pub(crate) fn login_refused(out: &mut Vec<u8>, login: &LoginRefused<'_>) {
 pub(crate) fn host_refused(out: &mut Vec<u8>, host: &HostRefused<'_>) {
     member(out, "reason", host.why);
     optional(out, "address", host.address.map(|address| address.to_string()).as_deref());
+}
+
+/// What is written down of another policy.
+pub(crate) fn policy(out: &mut Vec<u8>, policy: &PolicyChanged<'_>) {
+    number(out, "rules", policy.rules as u64);
+    own(out, "mode", policy.mode);
+    own(out, "default", policy.default);
+    member(out, "digest", policy.digest);
 }
 
 /// The digest of a call's arguments: over their canonical form, so that spelling does not matter.

@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
+use tidegate_protocol::Symbol;
 use tidegate_service::epoch_ms;
-use tidegate_service::events::{Event, Kind as EventKind, Recorder};
+use tidegate_service::events::{CallEnded, Event, Kind as EventKind, Recorder};
 
 use crate::kind::Kind;
 use crate::queue::Queue;
@@ -41,18 +42,32 @@ impl AuditRecorder {
     }
 }
 
+/// Whether a call was refused because the process can take no more.
+fn is_overload(call: &CallEnded<'_>) -> bool {
+    call.server.is_none() && call.error().as_deref() == Some(Symbol::Overloaded.as_str())
+}
+
 impl Recorder for AuditRecorder {
     fn wants(&self, kind: EventKind) -> bool {
-        matches!(kind, EventKind::CallEnded | EventKind::LoginRefused | EventKind::HostRefused)
+        matches!(
+            kind,
+            EventKind::CallEnded
+                | EventKind::LoginRefused
+                | EventKind::HostRefused
+                | EventKind::PolicyChanged
+        )
     }
 
     fn record(&self, event: &Event<'_>) {
         match event {
+            // What was refused because nothing can be recorded must not take the room of what was not.
+            Event::CallEnded(call) if self.queue.is_crowded() && is_overload(call) => self.queue.leave_out(),
             Event::CallEnded(call) => self.push(Kind::Call, |out| record::call(out, call)),
             // Every one of them, also those that the log sums up.
             Event::LoginRefused(login) => {
                 self.push(Kind::LoginRefused, |out| record::login_refused(out, login));
             }
+            Event::PolicyChanged(policy) => self.push(Kind::Policy, |out| record::policy(out, policy)),
             Event::HostRefused(host) => self.push(Kind::HostRefused, |out| record::host_refused(out, host)),
             _ => {}
         }

@@ -9,9 +9,9 @@ use futures_util::future::join_all;
 use tidegate_client::{AppError, Audience, Instances};
 use tidegate_config::{DisabledServer, Settings, ToolSettings, check_server_name};
 use tidegate_limits::CallLimits;
-use tidegate_policy::{Caller, Policy};
-use tidegate_protocol::{Object, Profile};
-use tidegate_service::events::{self, Event, ServerLeft};
+use tidegate_policy::{Caller, Policy, PolicyMode};
+use tidegate_protocol::{Object, Profile, seal};
+use tidegate_service::events::{self, Event, PolicyChanged, ServerLeft};
 use tidegate_service::{Context, ContextParts, Notice};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -87,6 +87,26 @@ impl State {
             false => policy.caller(context),
         }
     }
+}
+
+/// Says which policy is in force now, after another one.
+pub(crate) fn tell_policy(before: Option<&Policy>, now: Option<&Policy>) {
+    let refuses = |policy: Option<&Policy>| policy.is_some_and(|policy| policy.mode() == PolicyMode::Enforce);
+    let spec = now.map(Policy::spec);
+    let digest = format!("{:?}", spec.map(|spec| (&spec.default, spec.mode, &spec.rules)));
+    let digest: String =
+        seal::digest([digest.as_str()])[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+    events::emit(&Event::PolicyChanged(PolicyChanged {
+        rules: spec.map_or(0, |spec| spec.rules.len()),
+        mode: match now.map(Policy::mode) {
+            None => "none",
+            Some(PolicyMode::Enforce) => "enforce",
+            Some(PolicyMode::Shadow) => "shadow",
+        },
+        default: if now.is_none_or(Policy::allows_by_default) { "allow" } else { "deny" },
+        digest: &digest,
+        is_opened: refuses(before) && !refuses(now),
+    }));
 }
 
 /// The policy, if it asks anybody anything.
@@ -374,6 +394,9 @@ impl Router {
             errors,
         });
         self.state.store(now.clone());
+        if !is_same_policy {
+            tell_policy(before.policy.as_deref(), now.policy.as_deref());
+        }
         let mut notices: Vec<Notice> = different.into_iter().map(Kind::notice).collect();
         notices.dedup();
         self.subscribers.tell_changes(&notices, &mut ListChanges::new(&self.views, &before, &now));

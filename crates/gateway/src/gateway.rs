@@ -21,7 +21,7 @@ use tidegate_service::{BoxDoor, Call, Context, Door, Identity, Reply, random};
 use tower::{Layer, Service};
 
 use crate::allowed;
-use crate::build::{Building, State};
+use crate::build::{Building, State, tell_policy};
 use crate::checked::{Check, Checked};
 use crate::link_owners::LinkOwners;
 use crate::listen::Subscribers;
@@ -270,6 +270,9 @@ impl GatewayBuilder {
             id: format!("{:032x}", u128::from_le_bytes(random())).into(),
         });
         router.apply(self.settings)?;
+        if let Some(policy) = &router.state.load().policy {
+            tell_policy(None, Some(policy));
+        }
         let union = {
             let router = router.clone();
             tower::service_fn(move |call| {

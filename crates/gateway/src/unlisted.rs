@@ -82,6 +82,10 @@ fn routes(router: &Router, name: &str) -> Vec<Route> {
     if state.tools.pin != PinMode::Off {
         return Vec::new();
     }
+    // What is listed is not looked for elsewhere because somebody may not have it: nobody else is to hear of the call.
+    if state.snapshot.tools.get(name).is_some() {
+        return Vec::new();
+    }
     let mut routes: Vec<(usize, Route)> = state
         .mounts
         .iter()

@@ -145,6 +145,11 @@ impl Policy {
         self.mode
     }
 
+    /// Whether what no rule is about may be done.
+    pub fn allows_by_default(&self) -> bool {
+        self.otherwise.is_allowed
+    }
+
     /// As it is written.
     pub fn spec(&self) -> &PolicySpec {
         &self.spec

@@ -56,11 +56,11 @@ pub(super) struct Search {
     rule: Option<String>,
 
     /// What it decided: allowed, refused or would_refuse
-    #[arg(long)]
+    #[arg(long, hide_possible_values = true, value_parser = ["allowed", "refused", "would_refuse"])]
     decision: Option<String>,
 
     /// How it ended: ok, tool_error, input_required, task, subscribed, error or cancelled
-    #[arg(long)]
+    #[arg(long, hide_possible_values = true, value_parser = ["ok", "tool_error", "input_required", "task", "subscribed", "error", "cancelled"])]
     outcome: Option<String>,
 
     /// What failed, such as TIMEOUT_ERROR
@@ -71,8 +71,8 @@ pub(super) struct Search {
     #[arg(long)]
     id: Option<String>,
 
-    /// The kind of record: call, login_refused, host_refused, start, stop, dropped or lost
-    #[arg(long)]
+    /// The kind of record: call, login_refused, host_refused, policy, start, stop, dropped or lost
+    #[arg(long, hide_possible_values = true, value_parser = ["call", "login_refused", "host_refused", "policy", "start", "stop", "dropped", "lost"])]
     kind: Option<String>,
 
     /// The arguments of the call, which are found by their digest

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::json;
 use tidegate::protocol::{Json, Limits, Object as JsonObject};
+use tidegate_auth::keys::{ApiKey, KEYS_ISSUER, KeyFile};
 use tidegate_config::{EndpointSettings, ServerSettings, Settings};
 use tidegate_policy::{Explanation, Object, ObjectKind, Policy, PolicyMode};
 use tidegate_service::{Claims, Context, Principal};
@@ -104,7 +105,7 @@ impl Explain {
         let value: serde_json::Value =
             serde_json::from_str(text).map_err(|error| wrong(error.to_string()))?;
         if !value.is_object() {
-            return Err(wrong("it is something else".to_owned()));
+            return Err(wrong("write it in braces, as in '{\"a\": 1}'".to_owned()));
         }
         // As the gateway reads it, where a member that is there twice is refused.
         JsonObject::parse(text.to_owned(), &Limits::default()).map_err(|fault| wrong(fault.to_string()))?;
@@ -131,7 +132,8 @@ pub(super) fn run(
         Some(name) => Some(find_endpoint(name, settings)?),
     };
     let server = question.server(settings)?;
-    let context = question.caller(endpoint);
+    let key = question.key(settings);
+    let context = question.caller(endpoint, key.as_ref());
     let object =
         Object { kind: question.kind, name: question.name, server: server.map_or("", |it| &it.name) };
     let obstacle = obstacle(question, settings, selected, server);
@@ -140,7 +142,7 @@ pub(super) fn run(
         policy.map(|policy| policy.explain(&policy.caller(&context), &object, Some(&question.arguments)));
     let is_allowed =
         obstacle.is_none() && explanation.as_ref().is_none_or(|explanation| !explanation.decision.refuses());
-    let answer = Answer { question, server, policy, explanation, obstacle, is_allowed, file };
+    let answer = Answer { question, server, policy, explanation, obstacle, is_allowed, file, context, key };
     output::text(&if as_json { answer.json().to_string() } else { answer.text() })?;
     Ok(if is_allowed { Exit::Fine } else { Exit::ToolError })
 }
@@ -197,8 +199,17 @@ fn obstacle(
 }
 
 impl Question<'_> {
+    /// The API key of whoever calls, if the configuration has one of that name and nobody says that it is somebody else.
+    fn key(&self, settings: &Settings) -> Option<ApiKey> {
+        let (explain, file) = (self.explain, settings.auth.as_ref()?.keys.as_deref()?);
+        let is_of_keys = explain.issuer.as_deref().is_none_or(|issuer| issuer == KEYS_ISSUER);
+        let is_free = explain.roles.is_empty() && explain.tenant.is_none() && explain.scopes.is_empty();
+        let subject = explain.subject.as_deref().filter(|_| is_of_keys && is_free)?;
+        KeyFile::read(file).ok()?.keys().iter().find(|key| *key.name == *subject).cloned()
+    }
+
     /// Who calls, as the gateway would know them.
-    fn caller(&self, endpoint: Option<&str>) -> Context {
+    fn caller(&self, endpoint: Option<&str>, key: Option<&ApiKey>) -> Context {
         let said = |text: &Option<String>| text.as_deref().map(Arc::<str>::from);
         let explain = self.explain;
         let mut context = Context::local();
@@ -209,6 +220,17 @@ impl Question<'_> {
                 subject: said(&explain.subject),
                 tenant: said(&explain.tenant),
             };
+            if let Some(key) = key {
+                context.principal.issuer = Some(KEYS_ISSUER.into());
+                context.principal.tenant = key.tenant.clone();
+                context.claims = Some(Arc::new(Claims {
+                    roles: key.roles.clone(),
+                    scopes: key.scopes.clone(),
+                    client: said(&explain.client).or_else(|| Some(key.name.clone())),
+                    ..Claims::default()
+                }));
+                return context;
+            }
             context.claims = Some(Arc::new(Claims {
                 roles: explain.roles.iter().map(|role| role.as_str().into()).collect(),
                 scopes: Some(explain.scopes.iter().map(|scope| scope.as_str().into()).collect()),
@@ -257,6 +279,10 @@ struct Answer<'a> {
     obstacle: Option<Obstacle>,
     is_allowed: bool,
     file: &'a Path,
+    /// Who calls.
+    context: Context,
+    /// The key that says so.
+    key: Option<ApiKey>,
 }
 
 impl Answer<'_> {
@@ -294,11 +320,23 @@ impl Answer<'_> {
         let is_shadow = self.policy.is_some_and(|policy| policy.mode() == PolicyMode::Shadow);
         let would_refuse = self.explanation.as_ref().is_some_and(|it| !it.decision.is_allowed);
         let verdict = match (self.is_allowed, is_shadow && would_refuse) {
-            (true, true) => paint.warning("allowed, and would be refused (mode = \"shadow\")"),
+            (true, true) => paint.warning(
+                "allowed for now, and will be refused once the policy is enforced (mode = \"shadow\")",
+            ),
             (true, false) => paint.good("allowed"),
             (false, _) => paint.bad("refused"),
         };
         let mut out = format!("{name} is {verdict}: {}\n", clean::line(&self.reason()));
+        if let Some(key) = &self.key {
+            let claims = self.context.claims.as_deref();
+            let roles = claims.map(|claims| claims.roles.join(", ")).filter(|roles| !roles.is_empty());
+            out.push_str(&format!(
+                "As the key of {} says: tenant {}, roles {}. With --tenant and --role, it is somebody else.\n",
+                clean::line(&key.name),
+                clean::line(key.tenant.as_deref().unwrap_or("none")),
+                clean::line(roles.as_deref().unwrap_or("none")),
+            ));
+        }
         if !self.is_allowed {
             out.push_str(match self.is_listed() {
                 true => "It is listed, because other arguments would be allowed; the caller is told that it is refused.\n",

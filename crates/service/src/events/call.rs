@@ -64,6 +64,18 @@ impl CallEnded<'_> {
         failure(self.outcome, self.reply?)
     }
 
+    /// The limit of the configuration that refused it, as its caller was told: a JSON object with the scope and the quota.
+    pub fn limit(&self) -> Option<Json> {
+        match (self.outcome, self.reply?) {
+            (Outcome::Failed(_), Reply::Error(error)) => Object::of(error.data()?)?.json("limit"),
+            (Outcome::ToolError, Reply::Complete(result)) => {
+                let machine = Object::of(result)?.object("_meta")?.object(meta::ERROR)?;
+                machine.object("data")?.json("limit")
+            }
+            _ => None,
+        }
+    }
+
     /// What the client calls itself.
     pub fn client(&self) -> Option<String> {
         let info = Object::of(self.client_info?)?;

@@ -187,6 +187,21 @@ pub struct LoginRefused<'a> {
     pub is_one_of_many: bool,
 }
 
+/// Another policy is in force than before, or the first one.
+#[derive(Debug, Clone, Copy)]
+pub struct PolicyChanged<'a> {
+    /// How many rules it has.
+    pub rules: usize,
+    /// `enforce`, `shadow`, or `none` if there is no policy.
+    pub mode: &'a str,
+    /// What is decided where no rule matches: `allow` or `deny`.
+    pub default: &'a str,
+    /// What tells it from other policies.
+    pub digest: &'a str,
+    /// Whether it refuses nothing, though the one before did.
+    pub is_opened: bool,
+}
+
 /// The `Host` or `Origin` of a request is not allowed.
 #[derive(Debug, Clone, Copy)]
 pub struct HostRefused<'a> {

@@ -73,6 +73,16 @@ impl Recorder for LogRecorder {
                     _ => tracing::info!(breaker, %from, %to, "the circuit breaker changed its state"),
                 }
             }
+            Event::PolicyChanged(it) => {
+                let what = match (it.mode, it.rules) {
+                    ("none", _) => "no policy: everybody who may call may do everything".to_owned(),
+                    (mode, rules) => format!("policy: {rules} rules, {} otherwise, mode {mode}", it.default),
+                };
+                match it.is_opened {
+                    true => tracing::warn!(target: LIFECYCLE, digest = it.digest, "{what}, unlike before"),
+                    false => tracing::info!(target: LIFECYCLE, digest = it.digest, "{what}"),
+                }
+            }
             Event::HostRefused(it) if it.is_one_of_many => {}
             Event::HostRefused(it) => tracing::warn!(
                 address = it.address.map(tracing::field::display),
@@ -151,6 +161,14 @@ fn unmistakable(client: &str) -> Cow<'_, str> {
     }
 }
 
+/// The name of a rule, in quotes if it is more than a word.
+fn one_word(rule: &str) -> Cow<'_, str> {
+    match rule.contains(|c: char| c.is_whitespace() || c == '=') {
+        true => format!("{rule:?}").into(),
+        false => rule.into(),
+    }
+}
+
 /// One line for each call, with what is needed to find it again.
 fn access(call: &CallEnded<'_>) {
     // The correlation id, the method and the tool are those of the current call, and added to each of its lines.
@@ -159,7 +177,10 @@ fn access(call: &CallEnded<'_>) {
         server = call.server,
         outcome = call.outcome.as_str(),
         error = call.error().as_deref(),
-        refused_by = call.decision().filter(|decision| !decision.is_allowed).map(|decision| &*decision.rule),
+        refused_by = call.decision().filter(|it| it.refuses()).map(|it| one_word(&it.rule)).as_deref(),
+        would_be_refused_by =
+            call.decision().filter(|it| !it.is_allowed && !it.is_enforced).map(|it| one_word(&it.rule)).as_deref(),
+        limit = call.limit().as_ref().map(|limit| limit.as_str()),
         duration_ms = (call.duration.as_secs_f64() * 1e6).round() / 1e3,
         endpoint = call.endpoint,
         tenant = call.principal.tenant.as_deref(),

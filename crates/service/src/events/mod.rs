@@ -38,8 +38,8 @@ pub(crate) use call::Observing;
 pub use call::{CallEnded, Outcome};
 pub use kinds::{
     CallAbandoned, CallFailed, CallRetried, CallTimedOut, CircuitChanged, EraChanged, HandlerFailed,
-    HandlerPanicked, HostRefused, LoginRefused, LoginsRefused, ResultTooLarge, ServerConnected, ServerLeft,
-    ServerStateChanged, ServersReady, SessionExpired, StatisticsDue, ToolFailed,
+    HandlerPanicked, HostRefused, LoginRefused, LoginsRefused, PolicyChanged, ResultTooLarge,
+    ServerConnected, ServerLeft, ServerStateChanged, ServersReady, SessionExpired, StatisticsDue, ToolFailed,
 };
 pub use log::LogRecorder;
 
@@ -68,6 +68,7 @@ pub enum Event<'a> {
     LoginRefused(LoginRefused<'a>),
     LoginsRefused(LoginsRefused<'a>),
     HostRefused(HostRefused<'a>),
+    PolicyChanged(PolicyChanged<'a>),
 }
 
 /// Of what kind an event is, for recorders that want only some.
@@ -95,10 +96,11 @@ pub enum Kind {
     LoginRefused,
     LoginsRefused,
     HostRefused,
+    PolicyChanged,
 }
 
 impl Kind {
-    const ALL: [Kind; 20] = [
+    const ALL: [Kind; 21] = [
         Kind::CallEnded,
         Kind::CallFailed,
         Kind::CallTimedOut,
@@ -119,6 +121,7 @@ impl Kind {
         Kind::LoginRefused,
         Kind::LoginsRefused,
         Kind::HostRefused,
+        Kind::PolicyChanged,
     ];
 
     const fn bit(self) -> u32 {
@@ -150,6 +153,7 @@ impl Event<'_> {
             Event::LoginRefused(_) => Kind::LoginRefused,
             Event::LoginsRefused(_) => Kind::LoginsRefused,
             Event::HostRefused(_) => Kind::HostRefused,
+            Event::PolicyChanged(_) => Kind::PolicyChanged,
         }
     }
 }
