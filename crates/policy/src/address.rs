@@ -27,7 +27,9 @@ impl Spellings<'_> {
             let path = address.split(['?', '#']).next().unwrap_or_default();
             let path = path.strip_suffix('/').filter(|path| !path.ends_with('/')).unwrap_or(path);
             let path = path.replacen("://localhost/", ":///", 1);
-            matches(&path)
+            // With one slash it is the same file.
+            let with_three = path.split_once(":/").filter(|(_, rest)| !rest.starts_with('/'));
+            matches(&path) || with_three.is_some_and(|(scheme, rest)| matches(&format!("{scheme}:///{rest}")))
         };
         let any = |address: &str| matches(address) || shorter(address);
         self.may_lead_elsewhere
@@ -64,11 +66,13 @@ fn unqualified(address: &str) -> Option<&str> {
     Some(&address[scheme.len() - own.len()..])
 }
 
-/// Whether a segment of the path is `.` or `..`.
+/// Whether a segment is `.` or `..`, wherever it is: what was encoded may look like the end of the path. Some servers leave out control
+/// characters and blanks around an address, and find a segment where none is.
 fn has_dot_segment(address: &str) -> bool {
-    let path = address.split(['?', '#']).next().unwrap_or_default();
-    let path = path.split_once("://").map_or(path, |(_, rest)| rest);
-    path.split(['/', '\\']).any(|segment| matches!(segment, "." | ".."))
+    let rest = address.split_once(':').map_or(address, |(_, rest)| rest);
+    address.contains(char::is_control)
+        || address.trim() != address
+        || rest.split(['/', '\\', '?', '#']).any(|segment| matches!(segment, "." | ".."))
 }
 
 /// The same address to a server for which `a//b` is `a/b`, if there is anything to leave out.
@@ -116,7 +120,9 @@ mod tests {
         ] {
             assert!(Spellings::of(address).may_be(|one| one == "memo://x"), "{address}");
         }
-        assert!(Spellings::of("file://localhost/etc/x").may_be(|one| one == "file:///etc/x"));
+        for address in ["file://localhost/etc/x", "file:/etc/x", "FILE:/etc/x", "file:///etc//x"] {
+            assert!(Spellings::of(address).may_be(|one| one == "file:///etc/x"), "{address}");
+        }
         assert!(!Spellings::of("memo://y").may_be(|one| one == "memo://x"));
     }
 
@@ -139,6 +145,11 @@ mod tests {
             assert!(!spellings.may_lead_elsewhere, "{address}");
         }
         for address in [
+            "file:///public/%23/%2e%2e/%2e%2e/private/b",
+            "file:///public/%3F/%2e%2e/private/b",
+            "file:///public/.\t./private/b",
+            "file:///pri\tvate/b",
+            " file:///private/b",
             "file:///a/../b",
             "file:///a/%2e%2e/b",
             "file:///a%2F..%5Cb",

@@ -6,7 +6,7 @@ use tidegate_protocol::Json;
 use tidegate_service::Decision;
 
 use crate::callers::Caller;
-use crate::condition::Facts;
+use crate::condition::{Facts, Given};
 use crate::object::Object;
 use crate::policy::{Policy, UNKNOWN};
 use crate::rule::RuleSpec;
@@ -47,6 +47,7 @@ impl Policy {
         if Arc::ptr_eq(&decision, &UNKNOWN) {
             return Explanation { decision, is_listed, steps };
         }
+        let given = Given::new(arguments);
         for (index, rule) in self.rules.iter().enumerate() {
             let spec = &self.spec().rules[index];
             let (matches, why) = match () {
@@ -55,7 +56,7 @@ impl Policy {
                 () => match &rule.condition {
                     None => (true, "it matches".to_owned()),
                     Some(condition) => {
-                        let facts = Facts { caller: caller.context, object, arguments };
+                        let facts = Facts { caller: caller.context, object, arguments: &given };
                         match condition.holds(&facts) {
                             Ok(true) => (true, "its condition holds".to_owned()),
                             Ok(false) => (false, "its condition does not hold".to_owned()),

@@ -6,7 +6,7 @@ use tidegate_protocol::Json;
 use tidegate_service::{ContextParts, Decision};
 
 use crate::callers::{Caller, CallerFacts, Callers, ViewRules};
-use crate::condition::{Condition, Facts};
+use crate::condition::{Condition, Facts, Given};
 use crate::contradictions;
 use crate::object::{Object, ObjectKind};
 use crate::problem::Problem;
@@ -165,8 +165,9 @@ impl Policy {
         let mut caller = Caller { context, rules: self.callers.rules(context), is_unknown: false };
         // None of these asks what it is about.
         let nothing = Object { kind: ObjectKind::Page, name: "", server: "" };
+        let given = Given::new(None);
         for &index in &self.of_callers {
-            let facts = Facts { caller: context, object: &nothing, arguments: None };
+            let facts = Facts { caller: context, object: &nothing, arguments: &given };
             if caller.rules.contains(index) && !self.rules[index].holds(&facts) {
                 caller.rules.remove(index);
             }
@@ -278,6 +279,7 @@ impl Policy {
         if caller.is_unknown {
             return Walk::Decided(&UNKNOWN);
         }
+        let given = Given::new(arguments.flatten());
         for index in caller.rules.both(about) {
             let rule = &self.rules[index];
             let holds = match (&rule.condition, arguments) {
@@ -287,9 +289,7 @@ impl Policy {
                     // It may be denied, or what comes behind it may allow it.
                     false => false,
                 },
-                (Some(_), arguments) => {
-                    rule.holds(&Facts { caller: caller.context, object, arguments: arguments.flatten() })
-                }
+                (Some(_), _) => rule.holds(&Facts { caller: caller.context, object, arguments: &given }),
             };
             if holds {
                 return Walk::Decided(&rule.decision);

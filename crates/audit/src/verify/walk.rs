@@ -170,7 +170,7 @@ impl Walk {
         let about = About::of(line);
         self.read_unread(link.seq, &about);
         if let Some(jump) = self.jump.take()
-            && link.seq == jump.expected + 1
+            && Some(link.seq) == jump.expected.checked_add(1)
         {
             // It was no gap: the number of the record before was changed, too.
             self.gaps.pop();
@@ -183,9 +183,13 @@ impl Walk {
             // What it follows is unknown. That the opening is missing was said.
             return self.accept(link.seq, link, &about);
         };
-        let expected = at.seq + 1;
+        let Some(expected) = at.seq.checked_add(1) else {
+            return self.found(place, Some(link.seq), What::OutOfPlace);
+        };
+        // What a record itself says that it follows counts only where what it follows is missing: else it would cut the chain.
+        let said = about.previous.filter(|_| link.seq != expected || self.is_blind);
         let follows: Vec<Hash> =
-            std::iter::once(at.hash).chain(self.others.iter().copied()).chain(about.previous).collect();
+            std::iter::once(at.hash).chain(self.others.iter().copied()).chain(said).collect();
         let is_sound = follows.iter().any(|before| link.hash_after(before) == link.stated);
         let is_renumbered = || follows.iter().any(|before| link.hash_as(expected, before) == link.stated);
         if link.seq == expected {
@@ -230,7 +234,7 @@ impl Walk {
             self.torn += 1;
             return;
         }
-        let expected = self.at.map_or(next, |at| at.seq + 1);
+        let expected = self.at.map_or(next, |at| at.seq.saturating_add(1));
         let many = next.saturating_sub(expected);
         if many == 0 {
             // The next one is there: nothing is in the place of these.

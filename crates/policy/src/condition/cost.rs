@@ -4,7 +4,7 @@
 //! there are to look at, the steps of an expression are a polynomial in *n* and *s*, which is found once; what callers send only
 //! has to be put into it.
 
-/// How many steps a decision may take. A step is about as much as reading a variable, or comparing 256 bytes.
+/// How many steps a decision may take, all its conditions together. A step is about as much as reading a variable, or comparing 256 bytes.
 pub const MAX_STEPS: u64 = 200_000;
 /// How deep loops may be in one another.
 const MAX_LOOPS: usize = 3;
@@ -71,8 +71,8 @@ impl Cost {
         Some(Cost { flat: shifted(self.flat)?, bytes: shifted(self.bytes)?, ..self })
     }
 
-    /// Whether an evaluation over so many elements and bytes ends soon enough.
-    pub(super) fn check(&self, elements: usize, bytes: usize) -> Result<(), String> {
+    /// How many steps an evaluation over so many elements and bytes takes at most.
+    pub(super) fn steps_for(&self, elements: usize, bytes: usize) -> u64 {
         let n = (elements as u128).max(self.longest.into()) * (u128::from(self.sums) + 1);
         let s = bytes.div_ceil(BYTES_A_STEP) as u128;
         let mut steps: u128 = 0;
@@ -82,9 +82,6 @@ impl Cost {
             steps = steps.saturating_add(each.saturating_mul(power));
             power = power.saturating_mul(n);
         }
-        match steps <= u128::from(MAX_STEPS) {
-            true => Ok(()),
-            false => Err("the arguments are too large to be decided about".to_owned()),
-        }
+        u64::try_from(steps).unwrap_or(u64::MAX)
     }
 }

@@ -55,7 +55,8 @@ pub(super) fn known(name: &str) -> Result<(), String> {
 pub(super) fn cost(name: &str) -> Cost {
     match name {
         "@in" => Cost::steps(2).and_elements(),
-        "matches" => Cost::steps(16).and_bytes(16),
+        // A byte may take a step for each state of the expression.
+        "matches" => Cost::steps(16).and_bytes(128),
         "_+_" => Cost::steps(2).and_bytes(1).and_elements().and_sum(),
         "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_" | "contains" | "startsWith" | "endsWith"
         | "lowerAscii" | "size" | "string" | "int" | "uint" | "double" | "bool" => {

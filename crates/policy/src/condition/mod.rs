@@ -9,6 +9,7 @@ mod cost;
 mod functions;
 mod values;
 
+use std::cell::{Cell, OnceCell};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
@@ -43,7 +44,36 @@ pub(crate) struct Facts<'a> {
     pub(crate) caller: &'a ContextParts,
     pub(crate) object: &'a Object<'a>,
     /// The arguments of the call; none at all are an empty object.
-    pub(crate) arguments: Option<&'a Json>,
+    pub(crate) arguments: &'a Given<'a>,
+}
+
+/// What one decision is made with: the arguments, which are read once, and the steps that are left.
+pub(crate) struct Given<'a> {
+    json: Option<&'a Json>,
+    read: OnceCell<Result<values::Arguments, String>>,
+    steps: Cell<u64>,
+}
+
+impl<'a> Given<'a> {
+    pub(crate) fn new(json: Option<&'a Json>) -> Given<'a> {
+        Given { json, read: OnceCell::new(), steps: Cell::new(MAX_STEPS) }
+    }
+
+    fn arguments(&self) -> Result<&values::Arguments, String> {
+        self.read.get_or_init(|| values::arguments(self.json)).as_ref().map_err(Clone::clone)
+    }
+
+    /// Takes as many steps as an evaluation may need, if there are as many left.
+    fn spend(&self, cost: &Cost, elements: usize, bytes: usize) -> Result<(), String> {
+        let needed = cost.steps_for(elements, bytes);
+        match self.steps.get().checked_sub(needed) {
+            Some(left) => {
+                self.steps.set(left);
+                Ok(())
+            }
+            None => Err("the arguments are too large to be decided about".to_owned()),
+        }
+    }
 }
 
 /// What everything is evaluated with.
@@ -101,15 +131,15 @@ impl Condition {
             let scopes = claimed.scopes.as_ref().map_or(0, Vec::len);
             largest = claimed.roles.len().max(claimed.actors.len()).max(scopes);
         }
-        let mut bytes = 0;
+        let mut bytes = if object { facts.object.name.len() } else { 0 };
         if arguments {
-            let given = values::arguments(facts.arguments)?;
-            bytes = given.bytes;
+            let given = facts.arguments.arguments()?;
+            bytes += given.bytes;
             largest = largest.max(given.largest);
-            self.cost.check(largest, bytes)?;
-            context.add_variable_from_value("args", given.value);
+            facts.arguments.spend(&self.cost, largest, bytes)?;
+            context.add_variable_from_value("args", given.value.clone());
         } else {
-            self.cost.check(largest, bytes)?;
+            facts.arguments.spend(&self.cost, largest, bytes)?;
         }
         if principal {
             context.add_variable_from_value("principal", values::principal(&facts.caller.principal));

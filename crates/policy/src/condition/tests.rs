@@ -16,7 +16,8 @@ fn holds(text: &str, arguments: &'static str) -> Result<bool, String> {
         Condition::compile(text, &[ObjectKind::Tool]).unwrap_or_else(|error| panic!("{text}: {error}"));
     let object = Object { kind: ObjectKind::Tool, name: "git_log", server: "git" };
     let arguments = Json::trusted(arguments);
-    condition.holds(&Facts { caller: &caller(), object: &object, arguments: Some(&arguments) })
+    let given = Given::new(Some(&arguments));
+    condition.holds(&Facts { caller: &caller(), object: &object, arguments: &given })
 }
 
 fn refused(text: &str, kinds: &[ObjectKind]) -> String {
@@ -92,6 +93,7 @@ fn mistakes_are_found_when_a_condition_is_compiled() {
         ("args.x.matches(args.p)", &[Tool], "must be string literals"),
         ("args.x.matches('(')", &[Tool], "not a valid regular expression"),
         ("args.x.matches('a{1000}{1000}')", &[Tool], "not a valid regular expression"),
+        ("args.x.matches('a[ab]{500}[^ab]')", &[Tool], "not a valid regular expression"),
         ("args.all(args, true)", &[Tool], "choose another name"),
         ("'text'", &[Tool], "a string, and must be true or false"),
         ("1 + 2", &[Tool], "must be true or false"),
@@ -152,9 +154,13 @@ fn nothing_is_evaluated_that_would_take_too_long() {
     }
     // The work that bytes are, too.
     let big: &'static str = Box::leak(
-        format!(r#"{{"blob":"{}","a":[{}]}}"#, "x".repeat(1_000_000), vec!["\"y\""; 1000].join(","))
+        format!(r#"{{"blob":"{}","a":[{}]}}"#, "x".repeat(200_000), vec!["\"y\""; 1000].join(","))
             .into_boxed_str(),
     );
     assert!(holds("args.a.exists(x, args.blob.contains(x))", big).unwrap_err().contains("too large"));
     assert_eq!(holds(r#"args.blob.startsWith("x")"#, big), Ok(true));
+    let huge: &'static str = Box::leak(format!(r#"{{"blob":"{}"}}"#, "x".repeat(300_000)).into_boxed_str());
+    assert!(
+        holds(r#"args.blob.startsWith("x")"#, huge).unwrap_err().contains("too many to be decided about")
+    );
 }

@@ -58,6 +58,11 @@ pub(super) struct Arguments {
 /// Reads arguments. The error is why that cannot be done; whoever wants to be let in by them is not.
 pub(super) fn arguments(given: Option<&Json>) -> Result<Arguments, String> {
     let Some(given) = given else { return Ok(Arguments { value: map([]), largest: 0, bytes: 0 }) };
+    if given.len() > LARGEST_ARGUMENTS {
+        return Err(format!(
+            "the arguments have more than {LARGEST_ARGUMENTS} bytes, too many to be decided about"
+        ));
+    }
     let mut largest = 0;
     let mut reader = serde_json::Deserializer::from_str(given.as_str());
     let read = Reader { largest: &mut largest }.deserialize(&mut reader);
@@ -67,6 +72,9 @@ pub(super) fn arguments(given: Option<&Json>) -> Result<Arguments, String> {
     })?;
     Ok(Arguments { value, largest, bytes: given.len() })
 }
+
+/// The largest arguments that a condition looks at: reading them is part of the decision, and others wait for it.
+const LARGEST_ARGUMENTS: usize = 256 * 1024;
 
 const TWICE: &str = "the arguments have a member twice";
 
