@@ -170,7 +170,13 @@ impl<'w> FormatFields<'w> for PlainFields {
         let mut visitor = PlainVisitor { text: GATHERED.take(), is_event: false };
         fields.record(&mut visitor);
         if visitor.is_event {
-            Current::look(|call| call.fields().for_each(|(name, value)| visitor.text(name, &value)));
+            // What others named cannot be taken for further fields.
+            Current::look(|call| {
+                call.fields().for_each(|(name, value)| match value.contains([' ', '=']) {
+                    true => visitor.text(name, &format!("{value:?}")),
+                    false => visitor.text(name, &value),
+                });
+            });
         }
         let written = writer.write_str(&escaped(&mask(&visitor.text)));
         visitor.text.clear();

@@ -375,9 +375,11 @@ impl Router {
             let state = self.state.load();
             let name = params.str("name").filter(|_| call.method == Method::ToolsCall);
             // Only what is in the table is counted by its name: anybody can make up others.
-            let tool = name.as_deref().filter(|name| state.snapshot.tools.get(name).is_some());
+            let tool = name.as_deref();
+            let is_unlisted = tool.is_some_and(|name| state.snapshot.tools.get(name).is_none());
             let is_counted = call.context.extensions.get::<Counted>().is_some();
-            let target = Target { server: Some(mount.name()), tool, is_part: false, is_counted };
+            let server = Some(mount.name());
+            let target = Target { server, tool, is_part: false, is_counted, is_unlisted };
             limits.enter(&self.limit_store, call, target)?
         };
         let pass = entering.pass().await?;

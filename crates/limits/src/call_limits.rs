@@ -28,6 +28,8 @@ pub struct Target<'a> {
     pub is_part: bool,
     /// Whether its caller was counted for it before, because another server was asked first: it counts only for its server and tool.
     pub is_counted: bool,
+    /// Whether nobody lists the tool. Anybody can make up such names, so that they are counted as one tool of their server.
+    pub is_unlisted: bool,
 }
 
 /// How much callers may do. It does not change; what was counted is in a [`LimitStore`].

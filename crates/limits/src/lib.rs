@@ -14,7 +14,7 @@
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Error> {
 //! let (limits, store) = (CallLimits::new(&LimitSettings::default()), Arc::new(LimitStore::new()));
 //! let call = Call::new(Method::ToolsCall, Params::empty(), Context::local());
-//! let target = Target { server: Some("github"), tool: Some("github_search"), is_part: false, is_counted: false };
+//! let target = Target { server: Some("github"), tool: Some("github_search"), is_part: false, is_counted: false, is_unlisted: false };
 //!
 //! let pass = limits.enter(&store, &call, target)?.pass().await?;
 //! let reply = Reply::Complete(Json::empty_object()); // whatever answers the call

@@ -66,6 +66,7 @@ impl Scope {
                 None => keys.hash(limit, user),
             },
             Scope::Endpoint => keys.hash(limit, [call.context.endpoint.as_deref()]),
+            Scope::Tool if target.is_unlisted => keys.hash(limit, [target.tool.and(target.server), None]),
             Scope::Tool => keys.hash(limit, [Some(target.tool?)]),
             Scope::Server => keys.hash(limit, [Some(target.server?)]),
         };
@@ -80,6 +81,7 @@ impl Scope {
             Scope::User => user(),
             Scope::Tenant => principal.tenant.as_deref().unwrap_or_else(user),
             Scope::Endpoint => call.context.endpoint.as_deref().unwrap_or("default"),
+            Scope::Tool if target.is_unlisted => "(unlisted)",
             Scope::Tool => target.tool.unwrap_or_default(),
             Scope::Server => target.server.unwrap_or_default(),
         })

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{in_folder, settings, sound, text, verify, write_trail};
+use crate::chain::{Link, hex_text, stated_hash};
 use crate::verify::{Damage, Head, Report, What};
 
 /// A trail of eight records: start, six calls, stop.
@@ -174,4 +175,42 @@ fn much_damage_is_counted_and_clocks_are_only_noted() {
     assert!(
         sound(&path).notes.iter().any(|note| note.contains("clock went backwards once, first at record 2"))
     );
+}
+
+/// Chains the records of some lines anew, as somebody would who can write the file.
+fn chain_anew(lines: &mut [String], from: usize, to: usize) {
+    for at in from..to {
+        let before = stated_hash(lines[at - 1].as_bytes()).unwrap();
+        let hash = Link::read(lines[at].as_bytes()).unwrap().hash_after(&before);
+        let old = hex_text(&stated_hash(lines[at].as_bytes()).unwrap());
+        lines[at] = lines[at].replace(&old, &hex_text(&hash));
+    }
+}
+
+#[test]
+fn nothing_before_a_start_can_be_written_anew() {
+    let (_folder, path) = in_folder();
+    small(&path);
+    write_trail(&settings(Some(&path)), 3);
+    let lines: Vec<String> = text(&path).lines().map(str::to_owned).collect();
+    let start = lines.iter().rposition(|line| line.contains("\"kind\":\"start\"")).unwrap();
+    let mut forged = lines.clone();
+    forged[3] = forged[3].replace("call 1", "call X");
+    chain_anew(&mut forged, 3, start);
+    write(&path, &forged);
+    assert!(is_named(&damaged(&path), start as u64), "the start follows something else");
+}
+
+#[test]
+fn a_number_at_the_end_of_all_numbers_is_damage_and_no_panic() {
+    let (_folder, path) = in_folder();
+    let mut lines = small(&path);
+    let last = lines.len() - 1;
+    let seq = format!("\"seq\":{last},");
+    let high = lines[last].replace(&seq, &format!("\"seq\":{},", u64::MAX));
+    assert_ne!(high, lines[last]);
+    lines.push(high);
+    lines.push(lines[2].clone());
+    write(&path, &lines);
+    damaged(&path);
 }

@@ -42,8 +42,13 @@ fn call_with(who: &str, text: &str) -> Call {
     Call { params: params(text), ..call(who) }
 }
 
-const SEARCH: Target<'_> =
-    Target { server: Some("github"), tool: Some("github_search"), is_part: false, is_counted: false };
+const SEARCH: Target<'_> = Target {
+    server: Some("github"),
+    tool: Some("github_search"),
+    is_part: false,
+    is_counted: false,
+    is_unlisted: false,
+};
 
 fn rate(calls: u32, per: RateUnit) -> Option<LimitSet> {
     Some(LimitSet { rate: Some(Rate { calls, per }), ..LimitSet::default() })
