@@ -12,7 +12,7 @@ pub(super) fn moment(text: &str) -> Result<String, String> {
         return Ok(rfc3339_ms(ms));
     }
     let ago = Time(text.to_owned()).duration().map_err(|_| {
-        "must be a time in UTC such as 2026-07-28T12:00:00Z, a day such as 2026-07-28, or how long ago, such as 1h".to_owned()
+        "must be a time in UTC such as 2026-07-01T12:00:00Z, a day such as 2026-07-01, or how long ago, such as 1h".to_owned()
     })?;
     let ago = u64::try_from(ago.as_millis()).unwrap_or(u64::MAX);
     Ok(rfc3339_ms(epoch_ms().saturating_sub(ago)))

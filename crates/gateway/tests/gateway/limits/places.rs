@@ -1,5 +1,7 @@
 //! How many at once, how many wait, and how long.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::*;
@@ -56,20 +58,26 @@ async fn no_more_wait_than_may() {
         let meter = Meter::new(0);
         let gateway =
             meter.gateway(&format!("[limits]\ntenant = {{ concurrent = 2, queue = {queue} }}")).await;
-        let callers = vec![who("reef/ann"); MANY];
-        let calling = tokio::spawn({
-            let gateway = gateway.clone();
-            async move { all_at_once(&gateway, callers, "s_work").await }
+        let answered = Arc::new(AtomicUsize::new(0));
+        let calling = (0..MANY).map(|_| {
+            let (gateway, answered) = (gateway.clone(), answered.clone());
+            tokio::spawn(async move {
+                let result = call(&who("reef/ann"), &gateway, "s_work", json!({})).await;
+                answered.fetch_add(1, Ordering::Relaxed);
+                result
+            })
         });
+        let calling: Vec<_> = calling.collect();
+        // Everybody has come: those who found no room have their answer, and nobody else has.
         until("that the queue is full", async || {
-            let queues = gateway.queues();
-            gateway.depth().running == MANY - refused
-                && queues.iter().all(|one| one.waiting == queue.min(MANY - 2))
+            answered.load(Ordering::Relaxed) == refused
+                && gateway.queues().iter().all(|one| one.waiting == queue.min(MANY - 2))
                 && meter.count() == 2
         })
         .await;
         meter.let_go(MANY);
-        let results = in_time("everybody", calling).await.unwrap();
+        let results = in_time("everybody", futures_util::future::join_all(calling)).await;
+        let results: Vec<Value> = results.into_iter().map(Result::unwrap).collect();
         let whys: Vec<_> = results.iter().map(refusal).filter(|why| *why != Value::Null).collect();
         assert_eq!(whys.len(), refused, "queue = {queue}");
         assert_eq!((meter.count(), meter.most()), (MANY - refused, 2), "queue = {queue}");
