@@ -15,11 +15,11 @@ use crate::chain::{Chain, Position};
 use crate::error::AuditError;
 use crate::file::{FileOutput, Found, shown};
 use crate::queue::Queue;
-use crate::record::{hash, number};
+use crate::record::hash;
 use crate::recorder::AuditRecorder;
 use crate::stdout::StdoutOutput;
 use crate::syslog::SyslogOutput;
-use crate::text::{key, member};
+use crate::text::{key, member, number};
 use crate::writer::Writer;
 
 /// A trail that is being written. It has to be [closed](Audit::close), or its last records are not written.
@@ -166,26 +166,26 @@ fn spawn(name: &str, end: Sender<()>, work: impl FnOnce() + Send + 'static) -> R
 /// What the first record says: the program, where records go, and how the trail was found.
 fn start_members(settings: &AuditSettings, version: &str, found: &Found) -> Vec<u8> {
     let mut out = Vec::new();
-    member(&mut out, "version", version);
-    number(&mut out, "pid", u64::from(std::process::id()));
+    member!(&mut out, "version", version);
+    number!(&mut out, "pid", u64::from(std::process::id()));
     if let Some(file) = &settings.file {
-        member(&mut out, "file", &shown(&file.path));
+        member!(&mut out, "file", shown(&file.path).as_str());
     }
     if settings.stdout {
-        key(&mut out, "stdout");
+        key!(&mut out, "stdout");
         out.extend_from_slice(b"true");
     }
     if let Some(syslog) = &settings.syslog {
-        member(&mut out, "syslog", &syslog.server.to_string());
+        member!(&mut out, "syslog", syslog.server.to_string().as_str());
     }
-    member(&mut out, "when_full", settings.when_full.as_str());
+    member!(&mut out, "when_full", settings.when_full.as_str());
     if found.torn > 0 {
-        number(&mut out, "torn", found.torn);
+        number!(&mut out, "torn", found.torn);
     }
     if found.missing > 0 {
-        number(&mut out, "missing", found.missing);
+        number!(&mut out, "missing", found.missing);
     }
-    key(&mut out, "previous");
+    key!(&mut out, "previous");
     hash(&mut out, &found.last.hash);
     out
 }

@@ -27,10 +27,10 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// A batch that goes on from here.
-    pub(crate) fn after(at: Position) -> Batch {
+    /// A batch that goes on from here, with room for lines of so many bytes.
+    pub(crate) fn after(at: Position, room: usize) -> Batch {
         let (first, previous) = (at.seq + 1, at.hash);
-        Batch { bytes: Vec::new(), records: Vec::new(), first, previous, last: at }
+        Batch { bytes: Vec::with_capacity(room), records: Vec::new(), first, previous, last: at }
     }
 
     /// Adds a record.

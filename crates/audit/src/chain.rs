@@ -1,7 +1,7 @@
 //! The chain: each record has a number and a hash over itself and the hash of the record before.
 //!
-//! `hash = blake3(hash of the record before, 32 bytes || the record without its member "hash")`, in hex at the end of the line. The first
-//! record follows 32 zero bytes. A line always has the same form, so that it can be verified without being parsed:
+//! `hash = blake3 keyed with the hash of the record before (the record without its member "hash")`, in hex at the end of the line. The
+//! first record follows 32 zero bytes. A line always has the same form, so that it can be verified without being parsed:
 //! `{"v":1,"seq":12,…,"hash":"…"}`.
 
 use crate::clock::Clock;
@@ -43,14 +43,12 @@ impl Position {
 pub(crate) struct Chain {
     at: Position,
     clock: Clock,
-    /// The hash of the record before and the record, one after the other: hashed in one go.
-    scratch: Vec<u8>,
 }
 
 impl Chain {
     /// A chain that goes on from here.
     pub(crate) fn new(at: Position) -> Chain {
-        Chain { at, clock: Clock::default(), scratch: Vec::with_capacity(1024) }
+        Chain { at, clock: Clock::default() }
     }
 
     /// The last record.
@@ -60,20 +58,18 @@ impl Chain {
 
     /// Appends a record to `out`, with a line break. `members` is the text of its members, each with a comma before it.
     pub(crate) fn append(&mut self, out: &mut Vec<u8>, ms: u64, kind: &str, members: &[u8]) {
-        let scratch = &mut self.scratch;
-        scratch.clear();
-        scratch.extend_from_slice(&self.at.hash);
-        scratch.extend_from_slice(HEAD);
-        write_number(scratch, self.at.seq + 1);
-        scratch.extend_from_slice(b",\"time\":\"");
-        self.clock.write(scratch, ms);
-        scratch.extend_from_slice(b"\",\"kind\":\"");
-        scratch.extend_from_slice(kind.as_bytes());
-        scratch.push(b'"');
-        scratch.extend_from_slice(members);
-        scratch.push(b'}');
-        let hash = *blake3::hash(scratch).as_bytes();
-        out.extend_from_slice(&scratch[GENESIS.len()..scratch.len() - 1]);
+        let start = out.len();
+        out.extend_from_slice(HEAD);
+        write_number(out, self.at.seq + 1);
+        out.extend_from_slice(b",\"time\":\"");
+        self.clock.write(out, ms);
+        out.extend_from_slice(b"\",\"kind\":\"");
+        out.extend_from_slice(kind.as_bytes());
+        out.push(b'"');
+        out.extend_from_slice(members);
+        out.push(b'}');
+        let hash = *blake3::keyed_hash(&self.at.hash, &out[start..]).as_bytes();
+        out.pop();
         out.extend_from_slice(BEFORE_HASH);
         out.extend_from_slice(&hex(&hash));
         out.extend_from_slice(AFTER_HASH);
@@ -109,16 +105,16 @@ impl<'a> Link<'a> {
 
     /// The hash that it has if it follows `previous`.
     pub(crate) fn hash_after(&self, previous: &Hash) -> Hash {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(previous).update(self.text).update(b"}");
+        let mut hasher = blake3::Hasher::new_keyed(previous);
+        hasher.update(self.text).update(b"}");
         *hasher.finalize().as_bytes()
     }
 
     /// The hash that it would have with another number.
     pub(crate) fn hash_as(&self, seq: u64, previous: &Hash) -> Hash {
         let digits = self.seq.to_string().len();
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(previous).update(HEAD).update(seq.to_string().as_bytes());
+        let mut hasher = blake3::Hasher::new_keyed(previous);
+        hasher.update(HEAD).update(seq.to_string().as_bytes());
         hasher.update(&self.text[HEAD.len() + digits..]).update(b"}");
         *hasher.finalize().as_bytes()
     }
@@ -207,8 +203,7 @@ mod tests {
             assert_eq!(link.hash_as(link.seq, &previous), link.stated);
             // As somebody else would compute it from the documentation.
             let (body, _) = line.rsplit_once(",\"hash\":").unwrap();
-            let whole = [&previous[..], body.as_bytes(), b"}"].concat();
-            assert_eq!(blake3::hash(&whole).as_bytes(), &link.stated);
+            assert_eq!(blake3::keyed_hash(&previous, format!("{body}}}").as_bytes()).as_bytes(), &link.stated);
             previous = link.stated;
         }
         assert_eq!(chain.at(), Position { seq: 2, hash: previous });

@@ -5,70 +5,70 @@ use tidegate_protocol::Json;
 use tidegate_service::events::{CallEnded, HostRefused, LoginRefused, PolicyChanged};
 
 use crate::chain::{Hash, hex, write_number};
-use crate::text::{key, member, optional, own, string};
+use crate::text::{key, member, number, own, string};
 
 /// Longer chains of who acts for whom are cut.
 const MOST_ACTORS: usize = 8;
 
 /// What is written down of a call.
 pub(crate) fn call(out: &mut Vec<u8>, call: &CallEnded<'_>) {
-    own(out, "id", call.correlation.as_str());
+    own!(out, "id", call.correlation.as_str());
     let principal = call.principal;
-    optional(out, "issuer", principal.issuer.as_deref());
-    optional(out, "subject", principal.subject.as_deref());
-    optional(out, "tenant", principal.tenant.as_deref());
+    member!(out, "issuer", principal.issuer.as_deref());
+    member!(out, "subject", principal.subject.as_deref());
+    member!(out, "tenant", principal.tenant.as_deref());
     if let Some(claims) = call.claims {
-        optional(out, "client", claims.client.as_deref());
+        member!(out, "client", claims.client.as_deref());
         if !claims.actors.is_empty() {
             actors(out, claims.actors.iter().map(|actor| &**actor));
         }
     }
-    optional(out, "endpoint", call.endpoint);
-    member(out, "method", call.method.as_str());
-    optional(out, "name", call.name().as_deref());
-    optional(out, "server", call.server);
+    member!(out, "endpoint", call.endpoint);
+    member!(out, "method", call.method.as_str());
+    member!(out, "name", call.name().as_deref());
+    member!(out, "server", call.server);
     if let Some(decision) = call.decision() {
-        member(out, "rule", &decision.rule);
-        own(out, "decision", decision.as_str());
+        member!(out, "rule", &*decision.rule);
+        own!(out, "decision", decision.as_str());
     }
-    own(out, "outcome", call.outcome.as_str());
-    optional(out, "error", call.error().as_deref());
+    own!(out, "outcome", call.outcome.as_str());
+    member!(out, "error", call.error().as_deref());
     if let Some(limit) = call.limit() {
         // In the gateway's own words, unless a server has put something there.
-        member(out, "limit", limit.as_str());
+        member!(out, "limit", limit.as_str());
     }
     if let Some(arguments) = call.params.json("arguments") {
-        key(out, "args");
+        key!(out, "args");
         hash(out, &arguments_digest(&arguments));
     }
-    own(out, "revision", call.revision.as_str());
+    own!(out, "revision", call.revision.as_str());
     if let Some(revision) = call.server_revision() {
-        own(out, "server_revision", revision.as_str());
+        own!(out, "server_revision", revision.as_str());
     }
-    key(out, "duration_ms");
+    key!(out, "duration_ms");
     milliseconds(out, u64::try_from(call.duration.as_micros()).unwrap_or(u64::MAX));
 }
 
 /// What is written down of a refused login.
 pub(crate) fn login_refused(out: &mut Vec<u8>, login: &LoginRefused<'_>) {
-    member(out, "reason", login.reason);
-    optional(out, "endpoint", login.endpoint);
-    optional(out, "address", login.address.map(|address| address.to_string()).as_deref());
-    optional(out, "detail", login.detail);
+    member!(out, "reason", login.reason);
+    member!(out, "endpoint", login.endpoint);
+    member!(out, "address", login.address.map(|address| address.to_string()).as_deref());
+    member!(out, "detail", login.detail);
 }
 
 /// What is written down of a request to a host that this is not, or from a page that may not call.
 pub(crate) fn host_refused(out: &mut Vec<u8>, host: &HostRefused<'_>) {
-    member(out, "reason", host.why);
-    optional(out, "address", host.address.map(|address| address.to_string()).as_deref());
+    member!(out, "reason", host.why);
+    member!(out, "address", host.address.map(|address| address.to_string()).as_deref());
 }
 
 /// What is written down of another policy.
 pub(crate) fn policy(out: &mut Vec<u8>, policy: &PolicyChanged<'_>) {
-    number(out, "rules", policy.rules as u64);
-    own(out, "mode", policy.mode);
-    own(out, "default", policy.default);
-    member(out, "digest", policy.digest);
+    number!(out, "rules", policy.rules as u64);
+    own!(out, "mode", policy.mode);
+    own!(out, "default", policy.default);
+    member!(out, "digest", policy.digest);
 }
 
 /// The digest of a call's arguments: over their canonical form, so that spelling does not matter.
@@ -83,14 +83,8 @@ pub(crate) fn hash(out: &mut Vec<u8>, hash: &Hash) {
     out.push(b'"');
 }
 
-/// Appends `,"name":12`.
-pub(crate) fn number(out: &mut Vec<u8>, name: &str, number: u64) {
-    key(out, name);
-    write_number(out, number);
-}
-
 fn actors<'a>(out: &mut Vec<u8>, actors: impl Iterator<Item = &'a str>) {
-    key(out, "actors");
+    key!(out, "actors");
     out.push(b'[');
     for (at, actor) in actors.take(MOST_ACTORS).enumerate() {
         if at > 0 {

@@ -5,39 +5,59 @@ use tidegate_protocol::json::write_str;
 /// How much of a text a record has, in characters.
 const LONGEST: usize = 256;
 
-/// Appends `,"name":"value"`. `name` is one of ours.
-pub(crate) fn member(out: &mut Vec<u8>, name: &str, value: &str) {
-    key(out, name);
-    string(out, value);
+/// Appends `,"name":"value"` if there is a value. The name is a literal, so that it is copied in one piece with what is around it: there are
+/// some fifteen members in the record of each call.
+macro_rules! member {
+    ($out:expr, $name:literal, $value:expr) => {
+        if let Some(value) = Option::<&str>::from($value) {
+            $crate::text::text($out, concat!(",\"", $name, "\":\"").as_bytes(), value);
+        }
+    };
 }
 
 /// The same for a value of ours, which has nothing to escape.
-pub(crate) fn own(out: &mut Vec<u8>, name: &str, value: &str) {
-    debug_assert!(is_plain(value), "{value:?}");
-    key(out, name);
-    quoted(out, value);
+macro_rules! own {
+    ($out:expr, $name:literal, $value:expr) => {
+        $crate::text::plain($out, concat!(",\"", $name, "\":\"").as_bytes(), $value)
+    };
 }
 
-/// Appends `,"name":"value"` if there is a value.
-pub(crate) fn optional(out: &mut Vec<u8>, name: &str, value: Option<&str>) {
-    if let Some(value) = value {
-        member(out, name, value);
-    }
+/// Appends `,"name":12`.
+macro_rules! number {
+    ($out:expr, $name:literal, $value:expr) => {
+        $crate::text::key!($out, $name);
+        $crate::chain::write_number($out, $value);
+    };
 }
 
 /// Appends `,"name":`.
-pub(crate) fn key(out: &mut Vec<u8>, name: &str) {
-    out.extend_from_slice(b",\"");
-    out.extend_from_slice(name.as_bytes());
-    out.extend_from_slice(b"\":");
+macro_rules! key {
+    ($out:expr, $name:literal) => {
+        $out.extend_from_slice(concat!(",\"", $name, "\":").as_bytes())
+    };
+}
+
+pub(crate) use {key, member, number, own};
+
+/// Appends what comes before a string, and the string. That already has its first quote.
+#[inline]
+pub(crate) fn text(out: &mut Vec<u8>, before: &[u8], value: &str) {
+    // Nearly everything is short and plain.
+    if value.len() <= LONGEST && is_plain(value.as_bytes()) {
+        return quoted(out, before, value);
+    }
+    out.extend_from_slice(&before[..before.len() - 1]);
+    string(out, value);
+}
+
+#[inline]
+pub(crate) fn plain(out: &mut Vec<u8>, before: &[u8], value: &str) {
+    debug_assert!(is_plain(value.as_bytes()), "{value:?}");
+    quoted(out, before, value);
 }
 
 /// Appends a JSON string.
 pub(crate) fn string(out: &mut Vec<u8>, value: &str) {
-    // Nearly everything is short and plain.
-    if value.len() <= LONGEST && is_plain(value) {
-        return quoted(out, value);
-    }
     let (short, is_cut) = match value.char_indices().nth(LONGEST) {
         Some((at, _)) => (&value[..at], true),
         None => (value, false),
@@ -60,26 +80,34 @@ pub(crate) fn string(out: &mut Vec<u8>, value: &str) {
     out.push(b'"');
 }
 
-fn quoted(out: &mut Vec<u8>, value: &str) {
-    out.push(b'"');
+#[inline]
+fn quoted(out: &mut Vec<u8>, before: &[u8], value: &str) {
+    out.reserve(before.len() + value.len() + 1);
+    out.extend_from_slice(before);
     out.extend_from_slice(value.as_bytes());
     out.push(b'"');
 }
 
-/// Which bytes a string has as they are: printable ASCII without quotes and backslashes. A table, because most texts are shorter than
-/// what looking at several bytes at once pays for.
-const PLAIN: [bool; 256] = {
-    let mut plain = [false; 256];
-    let mut byte = 0x20;
-    while byte < 0x7f {
-        plain[byte] = byte != b'"' as usize && byte != b'\\' as usize;
-        byte += 1;
-    }
-    plain
-};
+/// Whether a string has all of these bytes as they are: printable ASCII without quotes and backslashes. Eight at a time.
+fn is_plain(value: &[u8]) -> bool {
+    let (words, rest) = value.as_chunks::<8>();
+    let words = words.iter().fold(0, |odd, word| odd | odd_bytes(u64::from_le_bytes(*word)));
+    let mut last = [b' '; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    (words | odd_bytes(u64::from_le_bytes(last))) == 0
+}
 
-fn is_plain(value: &str) -> bool {
-    value.bytes().fold(true, |plain, byte| plain & PLAIN[usize::from(byte)])
+/// Not zero if one of these bytes is none of those. A byte that is fine may be marked only beside one that is not.
+#[inline]
+fn odd_bytes(word: u64) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * EACH;
+    let is = |byte: u8| {
+        let other = word ^ (EACH * u64::from(byte));
+        other.wrapping_sub(EACH) & !other
+    };
+    let is_below_space = word.wrapping_sub(EACH * u64::from(b' ')) & !word;
+    (word | is_below_space | is(b'"') | is(b'\\') | is(0x7f)) & HIGH
 }
 
 /// Appends the inside of a JSON string.
@@ -106,8 +134,21 @@ mod tests {
 
     fn written(value: &str) -> String {
         let mut out = Vec::new();
-        string(&mut out, value);
-        String::from_utf8(out).unwrap()
+        member!(&mut out, "a", value);
+        String::from_utf8(out).unwrap().strip_prefix(",\"a\":").unwrap().to_owned()
+    }
+
+    #[test]
+    fn every_byte_is_plain_or_not_wherever_it_stands() {
+        for byte in 0..=u8::MAX {
+            let is_fine = matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+            for (length, at) in [(1, 0), (7, 6), (8, 0), (8, 7), (9, 8), (20, 3), (20, 19)] {
+                let mut value = vec![b'a'; length];
+                value[at] = byte;
+                assert_eq!(is_plain(&value), is_fine, "{byte:#x} at {at} of {length}");
+            }
+        }
+        assert!(is_plain(b""));
     }
 
     proptest! {

@@ -9,8 +9,8 @@ use crate::batch::Batch;
 use crate::chain::Chain;
 use crate::kind::Kind;
 use crate::queue::{Queue, entries};
-use crate::record::{hash, number};
-use crate::text::{key, member};
+use crate::record::hash;
+use crate::text::{key, member, number};
 
 /// Larger batches are split, so that a place has room for some of them.
 const LARGEST_BATCH: usize = 256 << 10;
@@ -27,24 +27,27 @@ pub(crate) struct Writer {
 impl Writer {
     /// Chains what comes until it is over. `start` has the members of the first record.
     pub(crate) fn run(mut self, start: &[u8]) {
-        let mut batch = Batch::after(self.chain.at());
+        let mut batch = Batch::after(self.chain.at(), 2 * start.len());
         batch.push(&mut self.chain, epoch_ms(), Kind::Start, start);
         self.hand_on(batch);
         let mut buffer = Vec::new();
         loop {
             let taken = self.queue.take(&mut buffer);
-            let mut batch = Batch::after(self.chain.at());
+            let largest = LARGEST_BATCH.min(self.limit / 8);
+            // With its number, time and hash, a record is less than twice as long as its members.
+            let room = (2 * buffer.len()).min(largest + 4096);
+            let mut batch = Batch::after(self.chain.at(), room);
             self.say_what_is_lost(&mut batch);
             for (ms, kind, members) in entries(&buffer) {
                 batch.push(&mut self.chain, ms, kind, members);
-                if batch.bytes.len() >= LARGEST_BATCH.min(self.limit / 8) {
+                if batch.bytes.len() >= largest {
                     self.hand_on(batch);
-                    batch = Batch::after(self.chain.at());
+                    batch = Batch::after(self.chain.at(), room);
                 }
             }
             if taken.dropped > 0 {
                 let mut members = Vec::new();
-                number(&mut members, "count", taken.dropped);
+                number!(&mut members, "count", taken.dropped);
                 batch.push(&mut self.chain, epoch_ms(), Kind::Dropped, &members);
                 tracing::warn!(
                     count = taken.dropped,
@@ -68,10 +71,10 @@ impl Writer {
         for place in &self.places {
             let Some(from) = place.resume() else { continue };
             let mut members = Vec::new();
-            member(&mut members, "sink", place.name);
-            number(&mut members, "from", from);
-            number(&mut members, "to", to);
-            key(&mut members, "previous");
+            member!(&mut members, "sink", place.name);
+            number!(&mut members, "from", from);
+            number!(&mut members, "to", to);
+            key!(&mut members, "previous");
             hash(&mut members, &self.chain.at().hash);
             batch.push(&mut self.chain, epoch_ms(), Kind::Lost, &members);
         }

@@ -179,6 +179,9 @@ const LONGEST: usize = 256;
 
 /// A text of others, no longer than a log line should be.
 pub(crate) fn cut(text: Cow<'_, str>) -> Cow<'_, str> {
+    if text.len() <= LONGEST {
+        return text;
+    }
     match text.char_indices().nth(LONGEST) {
         Some((at, _)) => format!("{}…", &text[..at]).into(),
         None => text,

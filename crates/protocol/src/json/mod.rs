@@ -7,6 +7,7 @@
 mod array;
 mod canonical;
 mod edit;
+mod lookup;
 mod members;
 mod object;
 mod scan;

@@ -77,9 +77,8 @@ impl CallEnded<'_> {
     }
 
     /// What the client calls itself.
-    pub fn client(&self) -> Option<String> {
-        let info = Object::of(self.client_info?)?;
-        info.str("name").map(|name| cut(name).into_owned())
+    pub fn client(&self) -> Option<Cow<'_, str>> {
+        self.client_info?.member_str("name").map(cut)
     }
 }
 
@@ -140,11 +139,16 @@ impl Outcome {
     }
 }
 
-/// Whether a tool's result says that it failed. Most have no such member, which the search for its name tells.
+/// Whether a tool's result says that it failed. Most do not, which a look at the text tells.
 fn says_error(result: &Json) -> bool {
-    result.as_str().contains("\"isError\"")
-        && Object::of(result)
-            .is_some_and(|result| result.json("isError").is_some_and(|it| it.as_str() == "true"))
+    let mut parts = result.as_str().split("\"isError\"");
+    // What is before the first.
+    parts.next();
+    let says_true = |after: &str| {
+        let value = after.trim_start().strip_prefix(':').map(str::trim_start);
+        value.is_some_and(|value| value.starts_with("true"))
+    };
+    parts.any(says_true) && result.member("isError") == Some("true")
 }
 
 /// The symbol of what failed.
