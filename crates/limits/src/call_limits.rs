@@ -11,10 +11,11 @@ use tokio::time::Instant;
 
 use crate::counters::Taken;
 use crate::gates::Slot;
-use crate::group::{Group, Limit};
+use crate::group::{Group, Limit, Limits};
 use crate::pass::{Entering, Pass, Queued, ResponseLimit, RunPart};
 use crate::refusal::{Reached, over_budget};
 use crate::runs::RunKey;
+use crate::scope::Subjects;
 use crate::store::LimitStore;
 
 /// What a call is for. The names are those of what it was routed to, never what a caller made up: each of them may be counted.
@@ -35,13 +36,20 @@ pub struct Target<'a> {
 /// How much callers may do. It does not change; what was counted is in a [`LimitStore`].
 #[derive(Debug)]
 pub struct CallLimits {
-    /// Rules first, then what is for all calls: narrow before wide.
+    /// Rules first, then all calls: narrow before wide.
     groups: Vec<Group>,
+    limits: Limits,
     run: Option<RunSettings>,
 }
 
-/// The groups that a call is in. There are seldom more.
-type Groups<'a> = SmallVec<[&'a Group; 8]>;
+/// Which of the groups a call is in. There are seldom more.
+struct Selected(SmallVec<[bool; 16]>);
+
+impl Selected {
+    fn has<T>(&self, limit: &&Limit<T>) -> bool {
+        self.0[limit.group]
+    }
+}
 
 impl CallLimits {
     /// What the configuration says.
@@ -54,10 +62,15 @@ impl CallLimits {
             };
             settings.rules[..at].iter().filter(same).count()
         };
-        let rules = settings.rules.iter().enumerate();
-        let mut groups: Vec<Group> = rules.map(|(at, rule)| Group::of_rule(rule, nth(at, rule))).collect();
-        groups.push(Group::of_all(&settings.scopes));
-        CallLimits { groups, run: settings.run.clone() }
+        let (mut groups, mut limits) = (Vec::new(), Limits::default());
+        for (at, rule) in settings.rules.iter().enumerate() {
+            let group = Group::of_rule(rule);
+            limits.add(&rule.scopes, at, group.is_rule(), &group.identity(nth(at, rule)));
+            groups.push(group);
+        }
+        limits.add(&settings.scopes, groups.len(), false, &Group::ALL.identity(0));
+        groups.push(Group::ALL);
+        CallLimits { groups, limits, run: settings.run.clone() }
     }
 
     /// Lets a call in, has it wait for its turn, or refuses it. To be asked once for each call, after it is known that it is
@@ -71,25 +84,25 @@ impl CallLimits {
         }
         let outer = call.context.extensions.get::<Held>();
         let target = Target { is_part: target.is_part || outer.is_some(), ..target };
-        let groups: Groups<'_> = self.groups.iter().filter(|group| group.selects(call, target)).collect();
+        let selected = Selected(self.groups.iter().map(|group| group.selects(call, target)).collect());
         let mut pass = Pass { has_tenant: call.context.principal.tenant.is_some(), ..Pass::free() };
         if let Some(outer) = &outer {
             pass.held.extend_from_slice(&outer.0);
         }
-        self.check_sizes(&groups, call, target, &mut pass)?;
+        self.check_sizes(&selected, call, target, &mut pass)?;
         pass.run = self.book(store, call, target)?;
-        for (group, limit) in each(&groups) {
-            let Some((number, rate)) = limit.rate else { continue };
+        let mut subjects = Subjects::of(call, target, &store.keys);
+        for limit in self.limits.rates.iter().filter(|limit| selected.has(limit)) {
             if target.is_counted && limit.scope.is_of_outer_call() {
                 continue;
             }
-            let Some(key) = limit.scope.subject(call, target, number, &store.keys) else { continue };
-            if let Taken::RetryAfter(after) = store.counters.take(key, rate) {
+            let Some(key) = subjects.key(limit) else { continue };
+            if let Taken::RetryAfter(after) = store.counters.take(key, limit.quota) {
                 let name = limit.scope.name(call, target);
-                return Err(reached(group, limit, &name, &pass).rate(rate, after));
+                return Err(reached(limit, &name, &pass).rate(limit.quota, after));
             }
         }
-        self.take_places(store, &groups, call, target, outer.as_deref(), pass)
+        self.take_places(store, &selected, subjects, outer.as_deref(), pass)
     }
 
     /// Who is let in first where calls wait, for a call of which it is not known yet where it goes: rules that name servers do not
@@ -109,21 +122,21 @@ impl CallLimits {
 
     fn check_sizes(
         &self,
-        groups: &[&Group],
+        selected: &Selected,
         call: &Call,
         target: Target<'_>,
         pass: &mut Pass,
     ) -> Result<(), Error> {
         let size = call.params.as_str().len();
-        for (group, limit) in each(groups) {
-            if let Some(most) = limit.request.filter(|most| size > *most) {
+        for limit in self.limits.sizes.iter().filter(|limit| selected.has(limit)) {
+            if let Some(most) = limit.quota.request.filter(|most| size > *most) {
                 let name = limit.scope.name(call, target);
-                return Err(reached(group, limit, &name, pass).request(size, most));
+                return Err(reached(limit, &name, pass).request(size, most));
             }
-            if let Some(most) = limit.response
+            if let Some(most) = limit.quota.response
                 && pass.response.as_ref().is_none_or(|other| most < other.most)
             {
-                let (scope, is_rule) = (limit.scope, group.is_rule());
+                let (scope, is_rule) = (limit.scope, limit.is_rule);
                 pass.response = Some(ResponseLimit { most, scope, is_rule });
             }
         }
@@ -162,24 +175,24 @@ impl CallLimits {
     fn take_places(
         &self,
         store: &Arc<LimitStore>,
-        groups: &[&Group],
-        call: &Call,
-        target: Target<'_>,
+        selected: &Selected,
+        mut subjects: Subjects<'_>,
         outer: Option<&Held>,
         mut pass: Pass,
     ) -> Result<Entering, Error> {
-        let mut slots = each(groups).filter_map(|(group, limit)| {
-            let (number, concurrency) = limit.concurrency?;
+        let Subjects { call, target, .. } = subjects;
+        let places = self.limits.places.iter().filter(|limit| selected.has(limit));
+        let mut slots = places.filter_map(|limit| {
             // The call that this one is part of has a place, and waits for this one: waiting for a second could last forever.
             if target.is_part && limit.scope.is_of_outer_call() {
                 return None;
             }
-            let key = limit.scope.subject(call, target, number, &store.keys)?;
+            let key = subjects.key(limit)?;
             if outer.is_some_and(|outer| outer.has(key.subject)) {
                 return None;
             }
             let name = limit.scope.name(call, target);
-            Some(Slot { key, scope: limit.scope, limit: concurrency, is_rule: group.is_rule(), name })
+            Some(Slot { key, scope: limit.scope, limit: limit.quota, is_rule: limit.is_rule, name })
         });
         let deadline = call.context.deadline.map(Instant::from_std);
         let principal = &call.context.principal;
@@ -227,12 +240,8 @@ fn is_of_run(call: &Call, target: Target<'_>) -> bool {
     goes_somewhere && !matches!(call.method, Method::TasksGet | Method::TasksResult | Method::Listen)
 }
 
-fn each<'a>(groups: &'a [&'a Group]) -> impl Iterator<Item = (&'a Group, &'a Limit)> {
-    groups.iter().flat_map(|group| group.limits.iter().map(move |limit| (*group, limit)))
-}
-
-fn reached<'a>(group: &Group, limit: &Limit, name: &'a str, pass: &Pass) -> Reached<'a> {
-    Reached { scope: limit.scope, name, has_tenant: pass.has_tenant, is_rule: group.is_rule() }
+fn reached<'a, T>(limit: &Limit<T>, name: &'a str, pass: &Pass) -> Reached<'a> {
+    Reached { scope: limit.scope, name, has_tenant: pass.has_tenant, is_rule: limit.is_rule }
 }
 
 /// What tells a call from others: the tool and the values of its arguments, however they are spelled.
@@ -240,5 +249,5 @@ fn digest_of(store: &LimitStore, tool: &str, call: &Call) -> u64 {
     let arguments = call.params.json("arguments").map(|arguments| arguments.canonical());
     // Without arguments is as good as with none.
     let arguments = arguments.as_ref().map_or("{}", |arguments| arguments.as_str());
-    store.keys.hash(0, [Some(tool), Some(arguments)]) as u64
+    store.keys.hash([Some(tool), Some(arguments)]) as u64
 }

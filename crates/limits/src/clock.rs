@@ -1,63 +1,68 @@
-//! [`Clock`]: the one clock of all limits. It is monotonic, so that nobody gains or loses anything when somebody sets the time; in tests it
-//! stands still until it is told to go on.
+//! The one clock of all limits. It is monotonic, so that nobody gains or loses anything when somebody sets the time; in tests it stands still
+//! until it is told to go on.
 
-use std::ops::Add;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use governor::clock;
+use governor::clock::Clock;
 use governor::nanos::Nanos;
 use tokio::time::Instant;
 
-/// The clock of the runtime.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Clock;
+/// What the clock shows: how long it is since a day before it was first looked at.
+pub(crate) fn now() -> Nanos {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    let (first, now) = (*FIRST.get_or_init(Instant::now), Instant::now());
+    // A runtime whose time stands still may be behind another.
+    let shown = match now.checked_duration_since(first) {
+        Some(since) => DAY + since,
+        None => DAY.saturating_sub(first.saturating_duration_since(now)),
+    };
+    shown.into()
+}
 
-/// What it shows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Reading(pub(crate) Instant);
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-impl clock::Clock for Clock {
-    type Instant = Reading;
+/// A clock that shows what it was told last: who takes something from a bucket knows the time already.
+#[derive(Debug)]
+pub(crate) struct ToldClock(AtomicU64);
 
-    fn now(&self) -> Reading {
-        Reading(Instant::now())
+impl ToldClock {
+    pub(crate) fn at(now: Nanos) -> ToldClock {
+        ToldClock(AtomicU64::new(now.as_u64()))
+    }
+
+    pub(crate) fn tell(&self, now: Nanos) {
+        self.0.store(now.as_u64(), Ordering::Relaxed);
     }
 }
 
-impl Add<Nanos> for Reading {
-    type Output = Reading;
-
-    fn add(self, after: Nanos) -> Reading {
-        Reading(self.0 + after.into())
+impl Clone for ToldClock {
+    fn clone(&self) -> ToldClock {
+        ToldClock::at(self.now())
     }
 }
 
-impl clock::Reference for Reading {
-    fn duration_since(&self, earlier: Reading) -> Nanos {
-        self.0.saturating_duration_since(earlier.0).into()
-    }
+impl Clock for ToldClock {
+    type Instant = Nanos;
 
-    fn saturating_sub(&self, duration: Nanos) -> Reading {
-        Reading(self.0.checked_sub(duration.into()).unwrap_or(self.0))
+    fn now(&self) -> Nanos {
+        self.0.load(Ordering::Relaxed).into()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use governor::clock::{Clock as _, Reference};
-
     use super::*;
 
     #[tokio::test(start_paused = true)]
     async fn it_goes_on_and_never_back() {
-        let before = Clock.now();
-        assert_eq!(Clock.now(), before, "it stands still in tests");
+        let before = now();
+        assert_eq!(now(), before, "it stands still in tests");
         tokio::time::advance(Duration::from_secs(5)).await;
-        let after = Clock.now();
-        assert_eq!(Duration::from(after.duration_since(before)), Duration::from_secs(5));
-        assert_eq!(Duration::from(before.duration_since(after)), Duration::ZERO);
-        assert_eq!(before + Duration::from_secs(5).into(), after);
-        assert_eq!(after.saturating_sub(Duration::from_secs(5).into()), before);
+        assert_eq!(now(), before + Nanos::from(Duration::from_secs(5)));
+        let clock = ToldClock::at(before);
+        clock.tell(now());
+        assert_eq!(clock.clone().now(), now());
     }
 }

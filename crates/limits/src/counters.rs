@@ -3,13 +3,13 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use governor::clock::Clock as _;
-use governor::middleware::StateInformationMiddleware;
+use governor::middleware::NoOpMiddleware;
+use governor::nanos::Nanos;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
 use tidegate_config::Rate;
 
-use crate::clock::{Clock, Reading};
+use crate::clock::{ToldClock, now};
 use crate::keyed::{CounterKey, KeyedMap};
 
 /// How many keys are counted at once.
@@ -18,8 +18,8 @@ const MOST_KEYS: usize = 65_536;
 /// What came of taking one from a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
-    /// It was there, and so many are left.
-    Left(u32),
+    /// It was there.
+    One,
     /// The bucket is empty until after this time.
     RetryAfter(Duration),
 }
@@ -36,13 +36,15 @@ pub struct MemoryCounters {
     buckets: KeyedMap<Bucket>,
 }
 
-type Limiter = RateLimiter<NotKeyed, InMemoryState, Clock, StateInformationMiddleware>;
+type Limiter = RateLimiter<NotKeyed, InMemoryState, ToldClock, NoOpMiddleware<Nanos>>;
 
 #[derive(Debug)]
 struct Bucket {
     limiter: Limiter,
-    /// From when on it is as good as a new one.
-    full_at: Reading,
+    /// When something was last taken from it.
+    used: Nanos,
+    /// In which time it fills up.
+    fills_in: Nanos,
 }
 
 impl MemoryCounters {
@@ -69,27 +71,31 @@ impl Default for MemoryCounters {
 
 impl Counters for MemoryCounters {
     fn take(&self, key: CounterKey, rate: Rate) -> Taken {
-        let now = Clock.now();
-        let one = replenished_in(rate);
+        let now = now();
         let make = || {
             let burst = NonZeroU32::new(rate.calls).unwrap_or(NonZeroU32::MIN);
+            let one = replenished_in(rate);
             // A time of zero is none; nobody can say so.
             let quota = Quota::with_period(one).unwrap_or(Quota::per_second(burst)).allow_burst(burst);
-            let limiter = RateLimiter::direct_with_clock(quota, Clock);
-            Bucket { limiter: limiter.with_middleware::<StateInformationMiddleware>(), full_at: now }
+            let limiter = RateLimiter::direct_with_clock(quota, ToldClock::at(now));
+            Bucket { limiter, used: now, fills_in: one.saturating_mul(burst.get()).into() }
         };
         self.buckets.with(
             key,
-            |bucket| bucket.full_at <= now,
+            // It is as good as a new one.
+            |bucket| bucket.used + bucket.fills_in <= now,
             make,
-            |bucket| match bucket.limiter.check() {
-                Ok(state) => {
-                    let left = state.remaining_burst_capacity();
-                    let taken = rate.calls.saturating_sub(left);
-                    bucket.full_at = now + one.saturating_mul(taken.saturating_add(1)).into();
-                    Taken::Left(left)
+            |bucket| {
+                // Another thread may have read the clock later and come first.
+                let now = now.max(bucket.used);
+                bucket.limiter.clock().tell(now);
+                match bucket.limiter.check() {
+                    Ok(()) => {
+                        bucket.used = now;
+                        Taken::One
+                    }
+                    Err(refused) => Taken::RetryAfter(refused.wait_time_from(now)),
                 }
-                Err(refused) => Taken::RetryAfter(refused.wait_time_from(Clock.now())),
             },
         )
     }
@@ -130,10 +136,9 @@ mod tests {
                     level = level.saturating_add(pause).min(full);
                     for _ in 0..times {
                         match counters.take(key, rate) {
-                            Taken::Left(left) => {
+                            Taken::One => {
                                 assert!(level >= one, "there was none left");
                                 level -= one;
-                                assert_eq!(u128::from(left), level.as_nanos() / one.as_nanos());
                             }
                             Taken::RetryAfter(after) => {
                                 assert!(level < one, "there was one left");

@@ -1,4 +1,4 @@
-//! [`Group`]: limits that are for the same calls, in the order in which they are asked.
+//! [`Group`]: which calls limits are for, and [`Limits`]: these, in the order in which they are asked.
 
 use std::hash::{Hash, Hasher};
 
@@ -13,23 +13,40 @@ use crate::scope::Scope;
 /// The endpoint that has no name.
 const DEFAULT: &str = "default";
 
-/// Limits that are for the same calls.
+/// Calls that the same limits are for.
 #[derive(Debug)]
 pub(crate) struct Group {
     /// `None` for all calls.
     selector: Option<Selector>,
-    pub(crate) limits: Vec<Limit>,
     pub(crate) priority: Option<Priority>,
 }
 
-/// A limit, and under which numbers it is counted.
+/// A limit of one kind.
 #[derive(Debug)]
-pub(crate) struct Limit {
+pub(crate) struct Limit<T> {
+    /// Which group it is for, by its index.
+    pub(crate) group: usize,
+    /// Whether that is of a rule.
+    pub(crate) is_rule: bool,
     pub(crate) scope: Scope,
-    pub(crate) rate: Option<(u64, Rate)>,
-    pub(crate) concurrency: Option<(u64, Concurrency)>,
+    /// Under which number it is counted.
+    pub(crate) number: u64,
+    pub(crate) quota: T,
+}
+
+/// How large something may be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sizes {
     pub(crate) request: Option<usize>,
     pub(crate) response: Option<usize>,
+}
+
+/// All limits by their kind: narrow before wide.
+#[derive(Debug, Default)]
+pub(crate) struct Limits {
+    pub(crate) sizes: Vec<Limit<Sizes>>,
+    pub(crate) rates: Vec<Limit<Rate>>,
+    pub(crate) places: Vec<Limit<Concurrency>>,
 }
 
 /// Which calls a rule is for: those that match each of its patterns.
@@ -43,13 +60,11 @@ struct Selector {
 }
 
 impl Group {
-    /// What is for all calls.
-    pub(crate) fn of_all(scopes: &LimitScopes) -> Group {
-        Group { selector: None, limits: limits(scopes, "all"), priority: None }
-    }
+    /// All calls.
+    pub(crate) const ALL: Group = Group { selector: None, priority: None };
 
-    /// A rule. `nth` tells it from others that select the same.
-    pub(crate) fn of_rule(rule: &LimitRule, nth: usize) -> Group {
+    /// Those of a rule.
+    pub(crate) fn of_rule(rule: &LimitRule) -> Group {
         let selector = Selector {
             tools: rule.tools.clone(),
             servers: rule.servers.clone(),
@@ -57,8 +72,15 @@ impl Group {
             roles: rule.roles.clone(),
             tenants: rule.tenants.clone(),
         };
-        let limits = limits(&rule.scopes, &format!("{nth} {selector:?}"));
-        Group { selector: Some(selector), limits, priority: rule.priority }
+        Group { selector: Some(selector), priority: rule.priority }
+    }
+
+    /// What tells it from other groups; `nth` from those that select the same.
+    pub(crate) fn identity(&self, nth: usize) -> String {
+        match &self.selector {
+            None => "all".to_owned(),
+            Some(selector) => format!("{nth} {selector:?}"),
+        }
     }
 
     pub(crate) fn is_rule(&self) -> bool {
@@ -89,27 +111,33 @@ fn has_role(claims: Option<&Claims>, roles: &Patterns) -> bool {
     claims.is_some_and(|claims| claims.roles.iter().any(|role| roles.matches(role)))
 }
 
-/// The limits, narrow ones first: whoever is refused as a user has not used up anything of the tenant's.
-fn limits(scopes: &LimitScopes, of: &str) -> Vec<Limit> {
-    let LimitScopes { tenant, user, tool, server, endpoint } = scopes;
-    let in_order = [
-        (Scope::User, user),
-        (Scope::Tenant, tenant),
-        (Scope::Endpoint, endpoint),
-        (Scope::Tool, tool),
-        (Scope::Server, server),
-    ];
-    let meant = |(scope, set): (Scope, &Option<LimitSet>)| {
-        let LimitSet { rate, concurrency, request, response } = (*set)?;
-        Some(Limit {
-            scope,
-            rate: rate.map(|rate| (number(of, scope, &("rate", rate)), rate)),
-            concurrency: concurrency.map(|limit| (number(of, scope, &("concurrency", limit)), limit)),
-            request,
-            response,
-        })
-    };
-    in_order.into_iter().filter_map(meant).collect()
+impl Limits {
+    /// Adds those of a group, narrow ones first: whoever is refused as a user has not used up anything of the tenant's.
+    pub(crate) fn add(&mut self, scopes: &LimitScopes, group: usize, is_rule: bool, of: &str) {
+        let LimitScopes { tenant, user, tool, server, endpoint } = scopes;
+        let in_order = [
+            (Scope::User, user),
+            (Scope::Tenant, tenant),
+            (Scope::Endpoint, endpoint),
+            (Scope::Tool, tool),
+            (Scope::Server, server),
+        ];
+        for (scope, set) in in_order {
+            let Some(LimitSet { rate, concurrency, request, response }) = *set else { continue };
+            if request.is_some() || response.is_some() {
+                let quota = Sizes { request, response };
+                self.sizes.push(Limit { group, is_rule, scope, number: 0, quota });
+            }
+            if let Some(quota) = rate {
+                let number = number(of, scope, &("rate", quota));
+                self.rates.push(Limit { group, is_rule, scope, number, quota });
+            }
+            if let Some(quota) = concurrency {
+                let number = number(of, scope, &("concurrency", quota));
+                self.places.push(Limit { group, is_rule, scope, number, quota });
+            }
+        }
+    }
 }
 
 /// The number of a limit: the same as long as it says the same, also after other limits were added or removed.

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use siphasher::sip128::{Hasher128, SipHasher13};
+use smallvec::SmallVec;
 use tokio::time::Instant;
 
 const SHARDS: usize = 64;
@@ -23,6 +24,13 @@ pub struct CounterKey {
     pub subject: u128,
 }
 
+impl CounterKey {
+    /// Of a keyed hash of whom or what it is counted for. That is secret and spread evenly, so the limit can be added as it is.
+    pub(crate) fn new(limit: u64, subject: u128) -> CounterKey {
+        CounterKey { limit, subject: subject ^ (u128::from(limit) << 64 | u128::from(limit)) }
+    }
+}
+
 /// Makes keys: SipHash-1-3 with a random key of the process, so that nobody outside can make two names with the same one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KeyMaker([u8; 16]);
@@ -33,29 +41,25 @@ impl KeyMaker {
     }
 
     /// The hash of some texts, which are told apart by their lengths; what is not there differs from what is empty.
-    pub(crate) fn hash<'a>(&self, limit: u64, parts: impl IntoIterator<Item = Option<&'a str>>) -> u128 {
-        self.hash_with(limit, parts, &())
+    pub(crate) fn hash<'a>(&self, parts: impl IntoIterator<Item = Option<&'a str>>) -> u128 {
+        self.hash_with(parts, &())
     }
 
     /// The same, and of something else.
     pub(crate) fn hash_with<'a>(
         &self,
-        limit: u64,
         parts: impl IntoIterator<Item = Option<&'a str>>,
         more: &impl Hash,
     ) -> u128 {
-        let mut hasher = SipHasher13::new_with_key(&self.0);
-        hasher.write(&limit.to_le_bytes());
+        // In one piece: a hasher that is given pieces does more about them than about their bytes.
+        let mut bytes: SmallVec<[u8; 128]> = SmallVec::new();
         for part in parts {
-            match part {
-                None => hasher.write(&[0]),
-                Some(text) => {
-                    hasher.write(&[1]);
-                    hasher.write(&(text.len() as u64).to_le_bytes());
-                    hasher.write(text.as_bytes());
-                }
-            }
+            let length = part.map_or(0, |text| text.len() as u64 + 1);
+            bytes.extend_from_slice(&length.to_le_bytes());
+            bytes.extend_from_slice(part.unwrap_or_default().as_bytes());
         }
+        let mut hasher = SipHasher13::new_with_key(&self.0);
+        hasher.write(&bytes);
         more.hash(&mut hasher);
         hasher.finish128().as_u128()
     }

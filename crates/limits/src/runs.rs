@@ -33,12 +33,12 @@ impl RunKey {
     pub(crate) fn of(call: &Call, keys: &KeyMaker) -> RunKey {
         let Principal { issuer, subject, tenant } = &call.context.principal;
         let user = [issuer.as_deref(), subject.as_deref(), tenant.as_deref()];
-        let shard = keys.hash(0, user) as usize % SHARDS;
+        let shard = keys.hash(user) as usize % SHARDS;
         let trace =
             call.params.meta().and_then(|meta| CorrelationId::from_traceparent(&meta.str("traceparent")?));
         let caller = call.context.caller.filter(|_| trace.is_none());
         let whose = [call.context.endpoint.as_deref(), trace.as_ref().map(|trace| trace.as_str())];
-        RunKey { shard, hash: keys.hash_with(0, user.into_iter().chain(whose), &caller) }
+        RunKey { shard, hash: keys.hash_with(user.into_iter().chain(whose), &caller) }
     }
 }
 

@@ -6,7 +6,46 @@ use tidegate_service::fair_queue::FairKey;
 use tidegate_service::{Call, Principal};
 
 use crate::Target;
+use crate::group::Limit;
 use crate::keyed::{CounterKey, KeyMaker};
+
+/// Whom and what a call counts for. Each is hashed once, however many limits there are for it.
+pub(crate) struct Subjects<'a> {
+    pub(crate) call: &'a Call,
+    pub(crate) target: Target<'a>,
+    keys: &'a KeyMaker,
+    /// By scope.
+    hashes: [Option<u128>; 5],
+}
+
+impl<'a> Subjects<'a> {
+    pub(crate) fn of(call: &'a Call, target: Target<'a>, keys: &'a KeyMaker) -> Subjects<'a> {
+        Subjects { call, target, keys, hashes: [None; 5] }
+    }
+
+    /// What a limit counts the call under; `None` if the call has no such thing.
+    pub(crate) fn key<T>(&mut self, limit: &Limit<T>) -> Option<CounterKey> {
+        let subject = match self.hashes[limit.scope as usize] {
+            Some(known) => known,
+            None => *self.hashes[limit.scope as usize].insert(self.hash(limit.scope)?),
+        };
+        Some(CounterKey::new(limit.number, subject))
+    }
+
+    fn hash(&self, scope: Scope) -> Option<u128> {
+        let Principal { issuer, subject, tenant } = &self.call.context.principal;
+        let user = || self.keys.hash([issuer.as_deref(), subject.as_deref(), tenant.as_deref()]);
+        let target = self.target;
+        Some(match (scope, tenant) {
+            (Scope::Tenant, Some(tenant)) => self.keys.hash([Some(&**tenant)]),
+            (Scope::User | Scope::Tenant, _) => user(),
+            (Scope::Endpoint, _) => self.keys.hash([self.call.context.endpoint.as_deref()]),
+            (Scope::Tool, _) if target.is_unlisted => self.keys.hash([target.tool.and(target.server), None]),
+            (Scope::Tool, _) => self.keys.hash([Some(target.tool?)]),
+            (Scope::Server, _) => self.keys.hash([Some(target.server?)]),
+        })
+    }
+}
 
 /// For whom or what something is limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -47,30 +86,6 @@ impl Scope {
             Scope::User | Scope::Tenant => FairKey::of_user(principal),
             Scope::Endpoint | Scope::Tool | Scope::Server => FairKey::of_tenant(principal),
         }
-    }
-
-    /// Whom or what a call counts for; `None` if it has no such thing.
-    pub(crate) fn subject(
-        self,
-        call: &Call,
-        target: Target<'_>,
-        limit: u64,
-        keys: &KeyMaker,
-    ) -> Option<CounterKey> {
-        let Principal { issuer, subject, tenant } = &call.context.principal;
-        let user = [issuer.as_deref(), subject.as_deref(), tenant.as_deref()];
-        let subject = match self {
-            Scope::User => keys.hash(limit, user),
-            Scope::Tenant => match tenant {
-                Some(tenant) => keys.hash(limit, [Some(&**tenant)]),
-                None => keys.hash(limit, user),
-            },
-            Scope::Endpoint => keys.hash(limit, [call.context.endpoint.as_deref()]),
-            Scope::Tool if target.is_unlisted => keys.hash(limit, [target.tool.and(target.server), None]),
-            Scope::Tool => keys.hash(limit, [Some(target.tool?)]),
-            Scope::Server => keys.hash(limit, [Some(target.server?)]),
-        };
-        Some(CounterKey { limit, subject })
     }
 
     /// The name of that, for whoever runs the gateway.
