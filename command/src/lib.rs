@@ -102,5 +102,6 @@ pub fn run(
         }
     };
     runtime.shutdown_timeout(LEAVE);
+    logging::flush();
     exit.number().into()
 }

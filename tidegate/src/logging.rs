@@ -7,13 +7,16 @@
 //! Much of what is logged was written by others: names, errors, what programs print. All of it goes through here, so here
 //! it is made harmless: no field can end its line or drive a terminal, and no secret of the configuration is shown.
 
+mod access;
 mod clock;
 mod filter;
 mod terminal;
+mod writer;
 
 use std::fmt;
 use std::io::IsTerminal;
 use std::str::FromStr;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
@@ -29,7 +32,9 @@ use tracing_subscriber::fmt::format::{JsonFields, Writer};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
 use tracing_subscriber::registry::LookupSpan;
 
+use access::AccessLines;
 pub use filter::{Filter, FilterError};
+use writer::LogWriter;
 
 /// How log lines look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -68,9 +73,10 @@ pub fn init(format: Format, level: Option<&str>) {
     };
     let filter = EnvFilter::new(wanted);
     let is_terminal = std::io::stderr().is_terminal();
+    let writer = LogWriter::new(std::io::stderr());
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(writer.clone())
         .with_ansi(is_terminal && wants_colours(|name| std::env::var(name).ok()))
         // A line that cannot be written is lost. Saying so on the same stream would end whoever logged it.
         .log_internal_errors(false);
@@ -96,9 +102,25 @@ pub fn init(format: Format, level: Option<&str>) {
     // A filter may ask for the spans of calls by their fields.
     if !wanted.contains('[') {
         tidegate_service::without_spans();
+        // Short lines are for somebody who looks on.
+        let is_short = format == Format::Pretty && is_terminal;
+        if !is_short && writer.start().is_ok() {
+            tidegate_service::events::write_access_log_with(AccessLines { format, writer: writer.clone() });
+        }
     }
+    let _ = WRITER.set(writer);
     if let Some((said, error)) = refused {
         tracing::warn!("{said:?} is not a log level, so info is used: {error}");
+    }
+}
+
+/// Where lines go.
+static WRITER: OnceLock<LogWriter> = OnceLock::new();
+
+/// Writes what was gathered: lines about calls are up to 20 ms late. For the end of a program.
+pub fn flush() {
+    if let Some(writer) = WRITER.get() {
+        writer.try_flush();
     }
 }
 
@@ -170,18 +192,26 @@ impl<'w> FormatFields<'w> for PlainFields {
         let mut visitor = PlainVisitor { text: GATHERED.take(), is_event: false };
         fields.record(&mut visitor);
         if visitor.is_event {
-            // What others named cannot be taken for further fields.
-            Current::look(|call| {
-                call.fields().for_each(|(name, value)| match value.contains([' ', '=']) {
-                    true => visitor.text(name, &format!("{value:?}")),
-                    false => visitor.text(name, &value),
-                });
-            });
+            Current::look(|call| write_call(&mut visitor.text, call));
         }
         let written = writer.write_str(&escaped(&mask(&visitor.text)));
         visitor.text.clear();
         GATHERED.set(visitor.text);
         written
+    }
+}
+
+/// Appends which call a line is about. What others named cannot be taken for further fields.
+fn write_call(out: &mut String, call: &Current) {
+    for (name, value) in call.fields() {
+        out.push(' ');
+        out.push_str(name);
+        out.push('=');
+        match value.contains([' ', '=']) {
+            // Writing to a string does not fail.
+            true => _ = fmt::Write::write_fmt(out, format_args!("{value:?}")),
+            false => out.push_str(&value),
+        }
     }
 }
 
@@ -244,10 +274,8 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let now = tidegate_service::rfc3339_ms(tidegate_service::epoch_ms());
         let mut line = serde_json::Map::new();
-        // "2026-07-28T12:00:00.000Z" as "2026-07-28 12:00:00"
-        line.insert("timestamp".to_owned(), Value::from(now[..19].replace('T', " ")));
+        line.insert("timestamp".to_owned(), Value::from(clock::second_now()));
         line.insert("level".to_owned(), Value::from(event.metadata().level().as_str().to_ascii_lowercase()));
         event.record(&mut Fields(&mut line));
         for span in ctx.event_scope().into_iter().flatten() {

@@ -203,7 +203,10 @@ mod tests {
             assert_eq!(link.hash_as(link.seq, &previous), link.stated);
             // As somebody else would compute it from the documentation.
             let (body, _) = line.rsplit_once(",\"hash\":").unwrap();
-            assert_eq!(blake3::keyed_hash(&previous, format!("{body}}}").as_bytes()).as_bytes(), &link.stated);
+            assert_eq!(
+                blake3::keyed_hash(&previous, format!("{body}}}").as_bytes()).as_bytes(),
+                &link.stated
+            );
             previous = link.stated;
         }
         assert_eq!(chain.at(), Position { seq: 2, hash: previous });

@@ -17,24 +17,40 @@ thread_local! {
 
 impl FormatTime for Clock {
     fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let (second, micros) = (now.as_secs(), now.subsec_micros());
-        let mut rest = [b'.', b'0', b'0', b'0', b'0', b'0', b'0', b'Z'];
-        let mut left = micros;
-        for digit in rest[1..7].iter_mut().rev() {
-            *digit = b'0' + (left % 10) as u8;
-            left /= 10;
-        }
-        SECOND.with(|kept| {
-            let mut kept = kept.borrow_mut();
-            if kept.0 != second || kept.1.is_empty() {
-                let whole = tidegate_service::rfc3339_ms(second * 1000);
-                *kept = (second, whole[..whole.len() - ".000Z".len()].to_owned());
-            }
-            writer.write_str(&kept.1)
-        })?;
-        writer.write_str(std::str::from_utf8(&rest).unwrap_or("Z"))
+        write_to(writer)
     }
+}
+
+/// Appends the time.
+pub(super) fn write_now(out: &mut String) {
+    // Writing to a string does not fail.
+    let _ = write_to(out);
+}
+
+/// The time to the second, as lines in JSON have it: `2026-07-28 12:00:00`.
+pub(super) fn second_now() -> String {
+    let now = tidegate_service::rfc3339_ms(tidegate_service::epoch_ms());
+    now[..19].replace('T', " ")
+}
+
+fn write_to(out: &mut impl fmt::Write) -> fmt::Result {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (second, micros) = (now.as_secs(), now.subsec_micros());
+    let mut rest = [b'.', b'0', b'0', b'0', b'0', b'0', b'0', b'Z'];
+    let mut left = micros;
+    for digit in rest[1..7].iter_mut().rev() {
+        *digit = b'0' + (left % 10) as u8;
+        left /= 10;
+    }
+    SECOND.with(|kept| {
+        let mut kept = kept.borrow_mut();
+        if kept.0 != second || kept.1.is_empty() {
+            let whole = tidegate_service::rfc3339_ms(second * 1000);
+            *kept = (second, whole[..whole.len() - ".000Z".len()].to_owned());
+        }
+        out.write_str(&kept.1)
+    })?;
+    out.write_str(std::str::from_utf8(&rest).unwrap_or("Z"))
 }
 
 /// Appends a number that has at most three digits behind its point as `Display` does, but for less; others as `Display` does.

@@ -25,7 +25,7 @@ const LIFECYCLE: &str = "tidegate::lifecycle";
 /// What was done so far.
 pub(super) const STATISTICS: &str = "tidegate::statistics";
 /// One line for each call.
-const ACCESS: &str = "tidegate::access";
+pub(super) const ACCESS: &str = "tidegate::access";
 
 const DIM: &str = "\u{1b}[2m";
 const RED: &str = "\u{1b}[31m";

@@ -1,10 +1,10 @@
 //! [`LogRecorder`]: the first recorder, which writes log lines.
 
-use std::borrow::Cow;
+use std::sync::OnceLock;
 
-use tidegate_protocol::Method;
 use tracing::{Level, enabled};
 
+use super::access_line::AccessLine;
 use super::{CallEnded, Event, Kind, Recorder, ServerStateChanged};
 use crate::layers::BreakerState;
 
@@ -16,6 +16,22 @@ const CONNECTED: &str = "tidegate::connected";
 const STATISTICS: &str = "tidegate::statistics";
 /// One line for each call.
 const ACCESS: &str = "tidegate::access";
+
+/// Who writes these lines instead.
+static ACCESS_LOG: OnceLock<Box<dyn AccessLog>> = OnceLock::new();
+
+/// Writes the lines about calls. There is one for each call, and a line that goes through `tracing` costs several times as much as one that
+/// is written at once.
+pub trait AccessLog: Send + Sync {
+    /// Writes the line about a call that has ended. It must not wait.
+    fn write(&self, call: &CallEnded<'_>);
+}
+
+/// Has somebody else than `tracing` write the lines about calls: whoever writes the other lines, too. The level of `tidegate::access` decides
+/// as before whether there are any. Later calls do nothing.
+pub fn write_access_log_with(log: impl AccessLog + 'static) {
+    let _ = ACCESS_LOG.set(Box::new(log));
+}
 
 /// From how many answered calls on a low success rate is worth a warning.
 const ENOUGH: u64 = 20;
@@ -35,7 +51,12 @@ impl Recorder for LogRecorder {
 
     fn record(&self, event: &Event<'_>) {
         match event {
-            Event::CallEnded(call) => access(call),
+            Event::CallEnded(call) => match ACCESS_LOG.get() {
+                // Somebody else may want to know of calls.
+                Some(_) if !self.wants(Kind::CallEnded) => {}
+                Some(log) => log.write(call),
+                None => access(call),
+            },
             Event::CallFailed(it) => {
                 tracing::warn!(symbol = it.symbol.as_str(), "a call failed: {}", it.detail)
             }
@@ -153,41 +174,25 @@ fn state(it: &ServerStateChanged<'_>) {
     }
 }
 
-/// What a client calls itself, in quotes if it could be taken for further fields of the line.
-fn unmistakable(client: &str) -> Cow<'_, str> {
-    match client.contains('=') {
-        true => format!("{client:?}").into(),
-        false => client.into(),
-    }
-}
-
-/// The name of a rule, in quotes if it is more than a word.
-fn one_word(rule: &str) -> Cow<'_, str> {
-    match rule.contains(|c: char| c.is_whitespace() || c == '=') {
-        true => format!("{rule:?}").into(),
-        false => rule.into(),
-    }
-}
-
 /// One line for each call, with what is needed to find it again.
 fn access(call: &CallEnded<'_>) {
+    let line = AccessLine::of(call);
     // The correlation id, the method and the tool are those of the current call, and added to each of its lines.
     tracing::info!(
         target: ACCESS,
-        server = call.server,
-        outcome = call.outcome.as_str(),
-        error = call.error().as_deref(),
-        refused_by = call.decision().filter(|it| it.refuses()).map(|it| one_word(&it.rule)).as_deref(),
-        would_be_refused_by =
-            call.decision().filter(|it| !it.is_allowed && !it.is_enforced).map(|it| one_word(&it.rule)).as_deref(),
-        limit = call.limit().as_ref().map(|limit| limit.as_str()),
-        duration_ms = (call.duration.as_secs_f64() * 1e6).round() / 1e3,
-        endpoint = call.endpoint,
-        tenant = call.principal.tenant.as_deref(),
-        issuer = call.principal.issuer.as_deref(),
-        subject = call.principal.subject.as_deref(),
-        client = call.client().as_deref().map(unmistakable).as_deref(),
+        server = line.server,
+        outcome = line.outcome,
+        error = line.error.as_deref(),
+        refused_by = line.refused_by.as_deref(),
+        would_be_refused_by = line.would_be_refused_by.as_deref(),
+        limit = line.limit.as_ref().map(|limit| limit.as_str()),
+        duration_ms = line.duration_ms,
+        endpoint = line.endpoint,
+        tenant = line.tenant,
+        issuer = line.issuer,
+        subject = line.subject,
+        client = line.client.as_deref(),
         "{}",
-        if *call.method == Method::ToolsCall { "MCP tool called" } else { "MCP request" }
+        line.message
     );
 }

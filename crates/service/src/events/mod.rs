@@ -25,6 +25,7 @@
 //! events::add(Arc::new(Slow));
 //! ```
 
+mod access_line;
 mod call;
 mod kinds;
 mod log;
@@ -34,6 +35,7 @@ use std::sync::{Arc, LazyLock};
 
 use arc_swap::ArcSwap;
 
+pub use access_line::AccessLine;
 pub(crate) use call::Observing;
 pub use call::{CallEnded, Outcome};
 pub use kinds::{
@@ -41,7 +43,7 @@ pub use kinds::{
     HandlerPanicked, HostRefused, LoginRefused, LoginsRefused, PolicyChanged, ResultTooLarge,
     ServerConnected, ServerLeft, ServerStateChanged, ServersReady, SessionExpired, StatisticsDue, ToolFailed,
 };
-pub use log::LogRecorder;
+pub use log::{AccessLog, LogRecorder, write_access_log_with};
 
 /// Something that happened.
 #[derive(Debug, Clone, Copy)]
