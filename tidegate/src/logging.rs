@@ -207,7 +207,8 @@ fn write_call(out: &mut String, call: &Current) {
         out.push(' ');
         out.push_str(name);
         out.push('=');
-        match value.contains([' ', '=']) {
+        // An id has neither.
+        match name != "correlationId" && value.bytes().any(|byte| matches!(byte, b' ' | b'=')) {
             // Writing to a string does not fail.
             true => _ = fmt::Write::write_fmt(out, format_args!("{value:?}")),
             false => out.push_str(&value),
@@ -257,7 +258,7 @@ impl Visit for PlainVisitor {
 
     fn record_f64(&mut self, field: &Field, value: f64) {
         self.name(field.name());
-        clock::write_thousandths(&mut self.text, value);
+        clock::write_number(&mut self.text, value);
     }
 }
 

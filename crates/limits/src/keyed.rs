@@ -5,12 +5,11 @@
 //! until there is room, and whoever finds it begins anew.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hash, Hasher};
+use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use siphasher::sip128::{Hasher128, SipHasher13};
-use smallvec::SmallVec;
+use ahash::RandomState;
 use tokio::time::Instant;
 
 const SHARDS: usize = 64;
@@ -31,37 +30,37 @@ impl CounterKey {
     }
 }
 
-/// Makes keys: SipHash-1-3 with a random key of the process, so that nobody outside can make two names with the same one.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct KeyMaker([u8; 16]);
+/// Makes keys: two hashes with random keys of the process, so that nobody outside can make two names with the same ones. Nothing is trusted to
+/// it but who shares a count with whom.
+#[derive(Debug)]
+pub(crate) struct KeyMaker([RandomState; 2]);
 
 impl KeyMaker {
     pub(crate) fn new() -> KeyMaker {
-        KeyMaker(tidegate_service::random())
+        let seeds = || {
+            let [a, b, c, d] = [(); 4].map(|()| u64::from_le_bytes(tidegate_service::random()));
+            RandomState::with_seeds(a, b, c, d)
+        };
+        KeyMaker([seeds(), seeds()])
     }
 
     /// The hash of some texts, which are told apart by their lengths; what is not there differs from what is empty.
-    pub(crate) fn hash<'a>(&self, parts: impl IntoIterator<Item = Option<&'a str>>) -> u128 {
+    pub(crate) fn hash<const N: usize>(&self, parts: [Option<&str>; N]) -> u128 {
         self.hash_with(parts, &())
     }
 
     /// The same, and of something else.
-    pub(crate) fn hash_with<'a>(
-        &self,
-        parts: impl IntoIterator<Item = Option<&'a str>>,
-        more: &impl Hash,
-    ) -> u128 {
-        // In one piece: a hasher that is given pieces does more about them than about their bytes.
-        let mut bytes: SmallVec<[u8; 128]> = SmallVec::new();
-        for part in parts {
-            let length = part.map_or(0, |text| text.len() as u64 + 1);
-            bytes.extend_from_slice(&length.to_le_bytes());
-            bytes.extend_from_slice(part.unwrap_or_default().as_bytes());
-        }
-        let mut hasher = SipHasher13::new_with_key(&self.0);
-        hasher.write(&bytes);
-        more.hash(&mut hasher);
-        hasher.finish128().as_u128()
+    pub(crate) fn hash_with<const N: usize>(&self, parts: [Option<&str>; N], more: &impl Hash) -> u128 {
+        let [high, low] = self.0.each_ref().map(|state| {
+            let mut hasher = state.build_hasher();
+            for part in parts {
+                hasher.write_u64(part.map_or(0, |text| text.len() as u64 + 1));
+                hasher.write(part.unwrap_or_default().as_bytes());
+            }
+            more.hash(&mut hasher);
+            hasher.finish()
+        });
+        u128::from(high) << 64 | u128::from(low)
     }
 }
 

@@ -37,8 +37,10 @@ impl RunKey {
         let trace =
             call.params.meta().and_then(|meta| CorrelationId::from_traceparent(&meta.str("traceparent")?));
         let caller = call.context.caller.filter(|_| trace.is_none());
-        let whose = [call.context.endpoint.as_deref(), trace.as_ref().map(|trace| trace.as_str())];
-        RunKey { shard, hash: keys.hash_with(user.into_iter().chain(whose), &caller) }
+        let [issuer, subject, tenant] = user;
+        let trace = trace.as_ref().map(|trace| trace.as_str());
+        let whose = [issuer, subject, tenant, call.context.endpoint.as_deref(), trace];
+        RunKey { shard, hash: keys.hash_with(whose, &caller) }
     }
 }
 

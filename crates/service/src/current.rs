@@ -202,10 +202,10 @@ impl<F> Working<F> {
     /// Does something as part of the call.
     pub(crate) fn enter<T>(self: Pin<&mut Self>, work: impl FnOnce(&Current) -> T) -> Option<T> {
         let this = self.project();
-        let current = this.current.clone()?;
         let span = this.inner.span().clone();
         let _entered = Entered::new(this.current);
-        Some(span.in_scope(|| work(&current)))
+        // Who looks at the current call meanwhile sees it, and what somebody would note about it is lost: it has ended.
+        Current::look(|current| span.in_scope(|| work(current)))
     }
 }
 

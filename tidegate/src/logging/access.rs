@@ -62,7 +62,7 @@ fn write_fields(out: &mut String, line: &AccessLine<'_>) {
     field(out, " would_be_refused_by=", line.would_be_refused_by.as_deref());
     field(out, " limit=", line.limit.as_ref().map(Json::as_str));
     out.push_str(" duration_ms=");
-    clock::write_thousandths(out, line.duration_ms);
+    clock::write_thousandths(out, line.duration_us);
     field(out, " endpoint=", line.endpoint);
     field(out, " tenant=", line.tenant);
     field(out, " issuer=", line.issuer);
@@ -87,7 +87,7 @@ fn json(line: &AccessLine<'_>) -> Json {
         let of_call = |wanted: &str| call.iter().find(|(name, _)| *name == wanted).map(|(_, value)| &**value);
         member(&mut out, "client", line.client.as_deref());
         member(&mut out, "correlationId", of_call("correlationId"));
-        out.value("duration_ms", &line.duration_ms);
+        out.value("duration_ms", &(line.duration_us as f64 / 1e3));
         member(&mut out, "endpoint", line.endpoint);
         member(&mut out, "error", line.error.as_deref());
         member(&mut out, "issuer", line.issuer);

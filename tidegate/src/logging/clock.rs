@@ -53,18 +53,30 @@ fn write_to(out: &mut impl fmt::Write) -> fmt::Result {
     out.write_str(std::str::from_utf8(&rest).unwrap_or("Z"))
 }
 
-/// Appends a number that has at most three digits behind its point as `Display` does, but for less; others as `Display` does.
-pub(super) fn write_thousandths(out: &mut String, value: f64) {
+/// Appends a number that has at most three digits behind its point as `Debug` does, but for less; others as `Debug` does.
+pub(super) fn write_number(out: &mut String, value: f64) {
     let thousandths = (value * 1000.0).round();
-    if !(0.0..1e15).contains(&thousandths) || (thousandths / 1000.0).to_bits() != value.to_bits() {
+    match (0.0..1e15).contains(&thousandths) && (thousandths / 1000.0).to_bits() == value.to_bits() {
+        true => write_thousandths(out, thousandths as u64),
         // Writing to a string does not fail.
-        let _ = write!(out, "{value:?}");
-        return;
+        false => _ = write!(out, "{value:?}"),
     }
-    let thousandths = thousandths as u64;
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    let mut left = thousandths / 1000;
+}
+
+/// Appends a number of thousandths: `1.0`, `0.25`, `12.345`.
+pub(super) fn write_thousandths(out: &mut String, thousandths: u64) {
+    let mut digits = [0; 24];
+    let mut at = digits.len() - 3;
+    let (mut left, mut rest) = (thousandths / 1000, thousandths % 1000);
+    for digit in digits[at..].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    // At least one digit, as `Debug` has it.
+    let zeros = digits[at + 1..].iter().rev().take_while(|digit| **digit == b'0').count();
+    let end = digits.len() - zeros;
+    at -= 1;
+    digits[at] = b'.';
     loop {
         at -= 1;
         digits[at] = b'0' + (left % 10) as u8;
@@ -73,14 +85,7 @@ pub(super) fn write_thousandths(out: &mut String, value: f64) {
             break;
         }
     }
-    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
-    let rest = thousandths % 1000;
-    let behind = [b'0' + (rest / 100) as u8, b'0' + (rest / 10 % 10) as u8, b'0' + (rest % 10) as u8];
-    let zeros = behind.iter().rev().take_while(|digit| **digit == b'0').count();
-    // `1.0`, as `Debug` has it.
-    let shown = (behind.len() - zeros).max(1);
-    out.push('.');
-    out.push_str(std::str::from_utf8(&behind[..shown]).unwrap_or_default());
+    out.push_str(std::str::from_utf8(&digits[at..end]).unwrap_or_default());
 }
 
 #[cfg(test)]
@@ -91,9 +96,16 @@ mod tests {
     fn numbers_are_written_as_always() {
         for value in [0.0, 1.0, 0.5, 0.25, 1.234, 12.3, 123456.789, 1e14, -1.0, 0.0001, 1e300, f64::NAN] {
             let mut out = String::new();
-            write_thousandths(&mut out, value);
+            write_number(&mut out, value);
             assert_eq!(out, format!("{value:?}"));
         }
+    }
+
+    #[test]
+    fn the_largest_number_has_room() {
+        let mut out = String::new();
+        write_thousandths(&mut out, u64::MAX);
+        assert_eq!(out, "18446744073709551.615");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::scan::{Limits, Scan, Scanner};
+use super::special::find_special;
 use super::text::Json;
 use super::write::write_str;
 
@@ -139,8 +140,8 @@ fn skip_plain_string(text: &[u8], at: usize) -> Option<usize> {
     if text.get(at) != Some(&b'"') {
         return None;
     }
-    let length = text[at + 1..].iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
-    (text[at + 1 + length] == b'"').then_some(at + length + 2)
+    let end = at + 1 + find_special(&text[at + 1..]);
+    (text.get(end) == Some(&b'"')).then_some(end + 1)
 }
 
 /// Reads a value once and writes it as it goes. It is as deep as the scanner allows, and no deeper.

@@ -24,8 +24,8 @@ pub struct AccessLine<'a> {
     pub would_be_refused_by: Option<Cow<'a, str>>,
     /// The limit that refused it.
     pub limit: Option<Json>,
-    /// How long it took, to the microsecond.
-    pub duration_ms: f64,
+    /// How long it took, in microseconds.
+    pub duration_us: u64,
     /// The endpoint; `None` for the default one.
     pub endpoint: Option<&'a str>,
     /// Whose caller it is.
@@ -54,7 +54,7 @@ impl<'a> AccessLine<'a> {
             refused_by: rule(true),
             would_be_refused_by: rule(false),
             limit: call.limit(),
-            duration_ms: (call.duration.as_secs_f64() * 1e6).round() / 1e3,
+            duration_us: u64::try_from(call.duration.as_micros()).unwrap_or(u64::MAX),
             endpoint: call.endpoint,
             tenant: call.principal.tenant.as_deref(),
             issuer: call.principal.issuer.as_deref(),

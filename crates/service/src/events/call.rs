@@ -1,9 +1,10 @@
 //! The record of a call: what it was, for whom, and how it ended.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
+use memchr::memmem::Finder;
 use tidegate_protocol::{Json, Method, Object, Params, Revision, Symbol, meta};
 
 use super::{Event, Kind};
@@ -141,14 +142,15 @@ impl Outcome {
 
 /// Whether a tool's result says that it failed. Most do not, which a look at the text tells.
 fn says_error(result: &Json) -> bool {
-    let mut parts = result.as_str().split("\"isError\"");
-    // What is before the first.
-    parts.next();
-    let says_true = |after: &str| {
-        let value = after.trim_start().strip_prefix(':').map(str::trim_start);
-        value.is_some_and(|value| value.starts_with("true"))
+    static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(IS_ERROR));
+    const IS_ERROR: &[u8] = b"\"isError\"";
+    let text = result.as_str().as_bytes();
+    let mut places = NAME.find_iter(text);
+    let is_true = |at: usize| {
+        let after = text[at + IS_ERROR.len()..].trim_ascii_start();
+        after.strip_prefix(b":").is_some_and(|value| value.trim_ascii_start().starts_with(b"true"))
     };
-    parts.any(says_true) && result.member("isError") == Some("true")
+    places.any(is_true) && result.member("isError") == Some("true")
 }
 
 /// The symbol of what failed.

@@ -186,7 +186,7 @@ fn access(call: &CallEnded<'_>) {
         refused_by = line.refused_by.as_deref(),
         would_be_refused_by = line.would_be_refused_by.as_deref(),
         limit = line.limit.as_ref().map(|limit| limit.as_str()),
-        duration_ms = line.duration_ms,
+        duration_ms = line.duration_us as f64 / 1e3,
         endpoint = line.endpoint,
         tenant = line.tenant,
         issuer = line.issuer,
