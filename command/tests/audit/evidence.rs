@@ -89,6 +89,9 @@ fn what_is_wrong_is_said() {
         (&["verify"][..], "there is no audit trail at "),
         (&["verify", "none.jsonl"], "there is no audit trail at none.jsonl"),
         (&["search", "--since", "yesterday"], "must be a time in UTC"),
+        (&["search", "--decision", "denied"], "allowed, refused, would_refuse"),
+        (&["search", "--outcome", "okay"], "tool_error"),
+        (&["search", "--kind", "calls"], "login_refused"),
         (&["search", "--limit", "0"], "--limit"),
         (&["verify", "--expect", "12"], "must be the number and the hash of a record"),
     ] {

@@ -10,10 +10,10 @@ use crate::http::until;
 use crate::rig::{Caller, Gateway, command};
 use crate::upstream::{Offers, Upstream};
 
-const AUTH: &str = "[auth]\nkeys = \"keys.toml\"\n[audit]\nfile = \"audit.jsonl\"\n";
+pub(crate) const AUTH: &str = "[auth]\nkeys = \"keys.toml\"\n[audit]\nfile = \"audit.jsonl\"\n";
 
 /// Serves a configuration; gives those who have keys with these roles, in their order.
-fn serve(config: &str, people: &[(&str, &str)]) -> (Gateway, Vec<Caller>) {
+pub(crate) fn serve(config: &str, people: &[(&str, &str)]) -> (Gateway, Vec<Caller>) {
     let prepared = Gateway::folder(&format!("{AUTH}{config}"));
     let keys: Vec<String> = people
         .iter()
@@ -38,7 +38,7 @@ fn search(folder: &Path, arguments: &[&str]) -> Vec<Value> {
 }
 
 /// The same, as soon as there are so many.
-fn find(folder: &Path, arguments: &[&str], count: usize) -> Vec<Value> {
+pub(crate) fn find(folder: &Path, arguments: &[&str], count: usize) -> Vec<Value> {
     let mut found = Vec::new();
     until(&format!("{arguments:?} finds {count}"), || {
         found = search(folder, arguments);
@@ -48,7 +48,7 @@ fn find(folder: &Path, arguments: &[&str], count: usize) -> Vec<Value> {
     found
 }
 
-const RULES: &str = r#"
+pub(crate) const RULES: &str = r#"
 [servers.demo]
 builtin = "demo"
 [policy]

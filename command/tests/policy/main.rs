@@ -17,6 +17,7 @@ mod rig;
 mod page;
 mod upstream;
 
+mod changes;
 mod decisions;
 mod examples;
 mod mistakes;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::kind::Kind;
 
 /// For how long records are gathered.
-const GATHER: Duration = Duration::from_millis(50);
+const GATHER: Duration = Duration::from_millis(10);
 
 /// Which part of what may wait is enough to begin nothing more.
 pub(crate) const CROWDED: usize = 4;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use smallvec::SmallVec;
-use tidegate_config::{LimitRule, LimitSettings, RunSettings};
+use tidegate_config::{LimitRule, LimitSettings, Rate, RunSettings};
 use tidegate_protocol::{Error, Method};
 use tidegate_service::fair_queue::{Entry, Priority};
 use tidegate_service::{Call, Held};
@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use crate::counters::Taken;
 use crate::gates::Slot;
 use crate::group::{Group, Limit, Limits};
+use crate::keyed::CounterKey;
 use crate::pass::{Entering, Pass, Queued, ResponseLimit, RunPart};
 use crate::refusal::{Reached, over_budget};
 use crate::runs::RunKey;
@@ -92,16 +93,7 @@ impl CallLimits {
         self.check_sizes(&selected, call, target, &mut pass)?;
         pass.run = self.book(store, call, target)?;
         let mut subjects = Subjects::of(call, target, &store.keys);
-        for limit in self.limits.rates.iter().filter(|limit| selected.has(limit)) {
-            if target.is_counted && limit.scope.is_of_outer_call() {
-                continue;
-            }
-            let Some(key) = subjects.key(limit) else { continue };
-            if let Taken::RetryAfter(after) = store.counters.take(key, limit.quota) {
-                let name = limit.scope.name(call, target);
-                return Err(reached(limit, &name, &pass).rate(limit.quota, after));
-            }
-        }
+        self.take_rates(store, &selected, &mut subjects, &pass)?;
         self.take_places(store, &selected, subjects, outer.as_deref(), pass)
     }
 
@@ -149,7 +141,7 @@ impl CallLimits {
         store: &Arc<LimitStore>,
         call: &Call,
         target: Target<'_>,
-    ) -> Result<Option<RunPart>, Error> {
+    ) -> Result<Option<Box<RunPart>>, Error> {
         let Some(settings) = self.run.as_ref().filter(|_| is_of_run(call, target) && !target.is_counted)
         else {
             return Ok(None);
@@ -161,14 +153,44 @@ impl CallLimits {
         });
         let digest = digest.map(|tool| digest_of(store, tool, call));
         match store.runs.book(settings, key, digest, call.params.as_str().len() as u64) {
-            Ok(booking) => Ok(Some(RunPart {
+            Ok(booking) => Ok(Some(Box::new(RunPart {
                 store: store.clone(),
                 booking,
                 began: None,
                 counts_time: !target.is_part,
                 result_bytes: 0,
-            })),
+            }))),
             Err(why) => Err(over_budget(settings, why, target.tool)),
+        }
+    }
+
+    /// Takes one of each rate, in one go: counters that are elsewhere are asked once for each call.
+    fn take_rates(
+        &self,
+        store: &LimitStore,
+        selected: &Selected,
+        subjects: &mut Subjects<'_>,
+        pass: &Pass,
+    ) -> Result<(), Error> {
+        let Subjects { call, target, .. } = *subjects;
+        let mut asked: SmallVec<[&Limit<Rate>; 4]> = SmallVec::new();
+        let mut wanted: SmallVec<[(CounterKey, Rate); 4]> = SmallVec::new();
+        for limit in self.limits.rates.iter().filter(|limit| selected.has(limit)) {
+            if target.is_counted && limit.scope.is_of_outer_call() {
+                continue;
+            }
+            if let Some(key) = subjects.key(limit) {
+                wanted.push((key, limit.quota));
+                asked.push(limit);
+            }
+        }
+        match store.counters.take(&wanted) {
+            Taken::All => Ok(()),
+            Taken::AllBefore(at, after) => {
+                let limit = asked[at];
+                let name = limit.scope.name(call, target);
+                Err(reached(limit, &name, pass).rate(limit.quota, after))
+            }
         }
     }
 
@@ -249,5 +271,5 @@ fn digest_of(store: &LimitStore, tool: &str, call: &Call) -> u64 {
     let arguments = call.params.json("arguments").map(|arguments| arguments.canonical());
     // Without arguments is as good as with none.
     let arguments = arguments.as_ref().map_or("{}", |arguments| arguments.as_str());
-    store.keys.hash([Some(tool), Some(arguments)]) as u64
+    store.keys.hash([Some(tool), Some(arguments)])
 }

@@ -15,19 +15,19 @@ use crate::keyed::{CounterKey, KeyedMap};
 /// How many keys are counted at once.
 const MOST_KEYS: usize = 65_536;
 
-/// What came of taking one from a bucket.
+/// What came of taking one from each of some buckets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Taken {
-    /// It was there.
-    One,
-    /// The bucket is empty until after this time.
-    RetryAfter(Duration),
+    /// All had one.
+    All,
+    /// The bucket with this index is empty until after this time. From those before it, one was taken; those behind it were not asked.
+    AllBefore(usize, Duration),
 }
 
 /// Counts how often things are done. Each key has a bucket of as many as its rate says, which fills up again evenly.
 pub trait Counters: Send + Sync + 'static {
-    /// Takes one from the bucket of a key. Whoever is refused takes none.
-    fn take(&self, key: CounterKey, rate: Rate) -> Taken;
+    /// Takes one from the bucket of each key, in their order, until one is empty. From that one, nothing is taken.
+    fn take(&self, wanted: &[(CounterKey, Rate)]) -> Taken;
 }
 
 /// Counts in this process, for at most 65,536 keys; beyond that, newcomers share one bucket for each limit.
@@ -70,8 +70,23 @@ impl Default for MemoryCounters {
 }
 
 impl Counters for MemoryCounters {
-    fn take(&self, key: CounterKey, rate: Rate) -> Taken {
+    fn take(&self, wanted: &[(CounterKey, Rate)]) -> Taken {
+        if wanted.is_empty() {
+            return Taken::All;
+        }
         let now = now();
+        for (at, (key, rate)) in wanted.iter().enumerate() {
+            if let Err(after) = self.take_one(*key, *rate, now) {
+                return Taken::AllBefore(at, after);
+            }
+        }
+        Taken::All
+    }
+}
+
+impl MemoryCounters {
+    /// Takes one from a bucket, or says when there will be one.
+    fn take_one(&self, key: CounterKey, rate: Rate, now: Nanos) -> Result<(), Duration> {
         let make = || {
             let burst = NonZeroU32::new(rate.calls).unwrap_or(NonZeroU32::MIN);
             let one = replenished_in(rate);
@@ -89,13 +104,9 @@ impl Counters for MemoryCounters {
                 // Another thread may have read the clock later and come first.
                 let now = now.max(bucket.used);
                 bucket.limiter.clock().tell(now);
-                match bucket.limiter.check() {
-                    Ok(()) => {
-                        bucket.used = now;
-                        Taken::One
-                    }
-                    Err(refused) => Taken::RetryAfter(refused.wait_time_from(now)),
-                }
+                bucket.limiter.check().map_err(|refused| refused.wait_time_from(now))?;
+                bucket.used = now;
+                Ok(())
             },
         )
     }
@@ -135,14 +146,14 @@ mod tests {
                     tokio::time::advance(pause).await;
                     level = level.saturating_add(pause).min(full);
                     for _ in 0..times {
-                        match counters.take(key, rate) {
-                            Taken::One => {
+                        match counters.take(&[(key, rate)]) {
+                            Taken::All => {
                                 assert!(level >= one, "there was none left");
                                 level -= one;
                             }
-                            Taken::RetryAfter(after) => {
+                            Taken::AllBefore(at, after) => {
                                 assert!(level < one, "there was one left");
-                                assert_eq!(after, one - level);
+                                assert_eq!((at, after), (0, one - level));
                             }
                         }
                     }

@@ -20,47 +20,41 @@ pub struct CounterKey {
     /// The limit, with all that it says: another quota is another limit.
     pub limit: u64,
     /// The limit, and the tenant, user, tool or whatever it is counted for.
-    pub subject: u128,
+    pub subject: u64,
 }
 
 impl CounterKey {
     /// Of a keyed hash of whom or what it is counted for. That is secret and spread evenly, so the limit can be added as it is.
-    pub(crate) fn new(limit: u64, subject: u128) -> CounterKey {
-        CounterKey { limit, subject: subject ^ (u128::from(limit) << 64 | u128::from(limit)) }
+    pub(crate) fn new(limit: u64, subject: u64) -> CounterKey {
+        CounterKey { limit, subject: subject ^ limit }
     }
 }
 
-/// Makes keys: two hashes with random keys of the process, so that nobody outside can make two names with the same ones. Nothing is trusted to
-/// it but who shares a count with whom.
+/// Makes keys: a hash with random keys of the process, so that nobody outside can make two names with the same one. Nothing is trusted to it
+/// but who shares a count with whom.
 #[derive(Debug)]
-pub(crate) struct KeyMaker([RandomState; 2]);
+pub(crate) struct KeyMaker(RandomState);
 
 impl KeyMaker {
     pub(crate) fn new() -> KeyMaker {
-        let seeds = || {
-            let [a, b, c, d] = [(); 4].map(|()| u64::from_le_bytes(tidegate_service::random()));
-            RandomState::with_seeds(a, b, c, d)
-        };
-        KeyMaker([seeds(), seeds()])
+        let [a, b, c, d] = [(); 4].map(|()| u64::from_le_bytes(tidegate_service::random()));
+        KeyMaker(RandomState::with_seeds(a, b, c, d))
     }
 
     /// The hash of some texts, which are told apart by their lengths; what is not there differs from what is empty.
-    pub(crate) fn hash<const N: usize>(&self, parts: [Option<&str>; N]) -> u128 {
+    pub(crate) fn hash<const N: usize>(&self, parts: [Option<&str>; N]) -> u64 {
         self.hash_with(parts, &())
     }
 
     /// The same, and of something else.
-    pub(crate) fn hash_with<const N: usize>(&self, parts: [Option<&str>; N], more: &impl Hash) -> u128 {
-        let [high, low] = self.0.each_ref().map(|state| {
-            let mut hasher = state.build_hasher();
-            for part in parts {
-                hasher.write_u64(part.map_or(0, |text| text.len() as u64 + 1));
-                hasher.write(part.unwrap_or_default().as_bytes());
-            }
-            more.hash(&mut hasher);
-            hasher.finish()
-        });
-        u128::from(high) << 64 | u128::from(low)
+    pub(crate) fn hash_with<const N: usize>(&self, parts: [Option<&str>; N], more: &impl Hash) -> u64 {
+        let mut hasher = self.0.build_hasher();
+        for part in parts {
+            hasher.write_u64(part.map_or(0, |text| text.len() as u64 + 1));
+            hasher.write(part.unwrap_or_default().as_bytes());
+        }
+        more.hash(&mut hasher);
+        hasher.finish()
     }
 }
 
@@ -75,8 +69,8 @@ impl Hasher for Itself {
         }
     }
 
-    fn write_u128(&mut self, hash: u128) {
-        self.0 = hash as u64;
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
     }
 
     fn finish(&self) -> u64 {
@@ -84,7 +78,7 @@ impl Hasher for Itself {
     }
 }
 
-pub(crate) type Hashed<V> = HashMap<u128, V, BuildHasherDefault<Itself>>;
+pub(crate) type Hashed<V> = HashMap<u64, V, BuildHasherDefault<Itself>>;
 
 /// Something for each key.
 #[derive(Debug)]
@@ -127,7 +121,7 @@ impl<V> KeyedMap<V> {
         make: impl FnOnce() -> V,
         act: impl FnOnce(&mut V) -> R,
     ) -> R {
-        let at = (key.subject >> 64) as usize % SHARDS;
+        let at = (key.subject >> 32) as usize % SHARDS;
         let mut shard = lock(&self.shards[at]);
         let Shard { map, refused, looked } = &mut *shard;
         if let Some(value) = map.get_mut(&key.subject) {

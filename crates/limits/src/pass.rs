@@ -79,8 +79,9 @@ impl Queued {
 pub struct Pass {
     pub(crate) places: SmallVec<[Place; 4]>,
     /// The numbers of these places, and those of the call that this one is part of.
-    pub(crate) held: SmallVec<[u128; 4]>,
-    pub(crate) run: Option<RunPart>,
+    pub(crate) held: SmallVec<[u64; 4]>,
+    /// Boxed: most calls are of no run.
+    pub(crate) run: Option<Box<RunPart>>,
     /// The smallest of the limits for results.
     pub(crate) response: Option<ResponseLimit>,
     pub(crate) has_tenant: bool,

@@ -26,7 +26,7 @@ const MOST_CALLS: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunKey {
     shard: usize,
-    hash: u128,
+    hash: u64,
 }
 
 impl RunKey {

@@ -15,7 +15,7 @@ pub(crate) struct Subjects<'a> {
     pub(crate) target: Target<'a>,
     keys: &'a KeyMaker,
     /// By scope.
-    hashes: [Option<u128>; 5],
+    hashes: [Option<u64>; 5],
 }
 
 impl<'a> Subjects<'a> {
@@ -32,7 +32,7 @@ impl<'a> Subjects<'a> {
         Some(CounterKey::new(limit.number, subject))
     }
 
-    fn hash(&self, scope: Scope) -> Option<u128> {
+    fn hash(&self, scope: Scope) -> Option<u64> {
         let Principal { issuer, subject, tenant } = &self.call.context.principal;
         let user = || self.keys.hash([issuer.as_deref(), subject.as_deref(), tenant.as_deref()]);
         let target = self.target;

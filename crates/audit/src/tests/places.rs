@@ -134,6 +134,37 @@ fn any_call() -> Call {
     Call::new(Method::ToolsList, Params::empty(), Context::local())
 }
 
+/// Calls that were let in are recorded, however many begin at once before anything is written.
+#[test]
+fn nothing_that_was_let_in_goes_unrecorded() {
+    let mut settings = settings(None);
+    (settings.queue, settings.when_full) = (64 << 10, WhenFull::Refuse);
+    let (allow, permission) = channel();
+    let (into, received) = channel();
+    let stuck: Box<dyn Output> = Box::new(Gated { permission, into });
+    let audit =
+        Audit::with(&settings, vec![("stuck", "stuck".into(), stuck)], Position::START, Vec::new()).unwrap();
+    let check = audit.check().unwrap();
+    let (mut begun, mut ended, mut refused) = (0, 0, 0);
+    while refused < 20 {
+        // Thirty-two at once, of which none has ended.
+        let burst = (0..32).filter(|_| check(&any_call()).is_ok()).count();
+        begun += burst;
+        refused += usize::from(burst == 0);
+        for _ in 0..burst {
+            audit.happens(&format!("burst {ended} {}", "x".repeat(200)));
+            ended += 1;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(begun > 32, "there was room for some");
+    drop(allow);
+    audit.close(PATIENCE);
+    let text: String = received.iter().collect();
+    assert_eq!(text.matches("\"name\":\"burst ").count(), begun);
+    assert!(!text.contains("\"kind\":\"dropped\"") && !text.contains("\"kind\":\"lost\""));
+}
+
 #[test]
 fn a_slow_place_loses_records_and_says_which_and_others_lose_none() {
     let (_folder, path) = in_folder();

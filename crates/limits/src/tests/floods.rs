@@ -22,16 +22,17 @@ async fn a_million_users() {
     for number in 0..1_000_000 {
         name.clear();
         write!(name, "user{number}").unwrap();
-        passed += u32::from(matches!(counters.take(key(&keys, &name), ONCE), Taken::One));
+        passed += u32::from(matches!(counters.take(&[(key(&keys, &name), ONCE)]), Taken::All));
     }
     assert!(counters.len() <= 65_536 + 1, "{}", counters.len());
     assert!(passed <= 65_536 + 1, "those who found no room shared one count: {passed}");
     // Whoever was there keeps its count.
-    assert!(matches!(counters.take(key(&keys, "user0"), ONCE), Taken::RetryAfter(_)));
+    assert!(matches!(counters.take(&[(key(&keys, "user0"), ONCE)]), Taken::AllBefore(0, _)));
     // Those whose time is over make room.
     tokio::time::advance(Duration::from_secs(2 * 3600 + 1)).await;
-    let newcomers = (0..1000).map(|number| counters.take(key(&keys, &format!("newcomer{number}")), ONCE));
-    let found_room = newcomers.filter(|taken| matches!(taken, Taken::One)).count();
+    let newcomers =
+        (0..1000).map(|number| counters.take(&[(key(&keys, &format!("newcomer{number}")), ONCE)]));
+    let found_room = newcomers.filter(|taken| matches!(taken, Taken::All)).count();
     assert!(found_room > 900, "{found_room}");
     assert!(counters.len() <= 65_536 + 1);
 }
@@ -44,7 +45,7 @@ async fn a_bucket_that_is_full_again_is_as_good_as_a_new_one() {
     let mut taken = std::collections::HashMap::new();
     for round in 0..200 {
         for name in ["a", "b", "c", "d", "e"] {
-            if let Taken::One = counters.take(key(&keys, name), rate) {
+            if let Taken::All = counters.take(&[(key(&keys, name), rate)]) {
                 *taken.entry(name).or_insert(0u32) += 1;
             }
         }

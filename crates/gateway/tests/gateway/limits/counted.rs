@@ -65,6 +65,33 @@ async fn a_tool_that_nobody_lists_counts_once_however_many_servers_are_asked() {
 }
 
 #[tokio::test]
+async fn a_rule_finds_tools_that_nobody_lists_by_their_names_and_counts_them_as_one() {
+    let tools = ["hidden_a", "hidden_b", "secret_c"].map(|name| crate::rig::says(name, name).unlisted());
+    let server =
+        tools.into_iter().fold(Server::new("s", "1").tool(crate::rig::says("open", "open")), Server::tool);
+    let text =
+        "[limits]\ntenant = false\n[[limits.rules]]\ntools = [\"s_hidden_*\"]\ntool = { rate = \"2/h\" }\n";
+    let read = Config::parse(text, "tidegate.toml", &Default::default(), &|_| None).unwrap();
+    let mut settings = settings([local("s", server)]);
+    settings.limits = read.limits;
+    let gateway = crate::rig::started(settings).await;
+    let caller = who("reef/ann");
+    for (tool, expected) in [
+        ("s_hidden_a", true),
+        ("s_hidden_b", true),
+        ("s_hidden_a", false),
+        ("s_hidden_b", false),
+        ("s_secret_c", true),
+        ("s_secret_c", true),
+        ("s_secret_c", true),
+        ("s_open", true),
+    ] {
+        assert_eq!(passes(&caller, &gateway, tool).await, expected, "{tool}");
+    }
+    gateway.close().await;
+}
+
+#[tokio::test]
 async fn what_the_policy_refuses_uses_up_nothing() {
     let meter = Meter::free();
     let text = "[limits]\ntenant = { rate = \"2/h\" }\nuser = { concurrent = 1 }\n[limits.run]\ncalls = 2\n\

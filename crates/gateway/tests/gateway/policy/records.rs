@@ -199,3 +199,29 @@ async fn what_an_agent_may_not_do_was_not_refused_to_its_caller() {
     assert_eq!(records.take(), ["tools/call allowed by asking at Some(3)"]);
     gateway.close().await;
 }
+
+#[tokio::test]
+async fn a_listed_tool_that_is_hidden_is_not_looked_for_elsewhere() {
+    let reef = Server::new("reef", "1").tool(says("wipe", "wiped the reef"));
+    // It has one of the same name, which nobody lists.
+    let vault =
+        Server::new("vault", "1").tool(says("wipe", "wiped the vault").unlisted()).tool(says("read", "read"));
+    let servers = [("reef", reef), ("vault", vault)].map(|(name, server)| {
+        let mut server = door(name, server.build().bare());
+        server.prefix.clear();
+        server.seal()
+    });
+    let mut settings = settings(servers);
+    settings.auth = Some(Default::default());
+    let mut no_wiping = rule("no wiping of the reef", 2, &[]).deny(&["wipe"]);
+    no_wiping.0.servers = Some(vec!["reef".to_owned()]);
+    let rules = policy([no_wiping, rule("rest", 3, &[]).allow(&["*"])]);
+    settings.policy = Some(Arc::new(super::compiled(&rules)));
+    let gateway = started(settings).await;
+    let (records, dev) = Records::of("dev who wipes", "dev");
+    let error = dev.fails(&gateway, "tools/call", json!({"name": "wipe"})).await;
+    assert_eq!(error.symbol().as_str(), "TOOL_NOT_FOUND", "{error}");
+    assert_eq!(records.take(), ["tools/call refused by no wiping of the reef at Some(2)"]);
+    assert_eq!(dev.call(&gateway, "read").await, ("read".to_owned(), false));
+    gateway.close().await;
+}
