@@ -32,7 +32,7 @@ fn which_limit_refused_a_call_is_in_the_log_and_in_the_trail() {
     ann.call("demo_add", add);
     assert_eq!(ann.modern("tools/list", json!({})).status, 429);
     let limit = json!({"scope": "user", "rate": "1/h"});
-    gateway.logs(&format!(" limit={limit}"));
+    gateway.logs(r#" limit={"scope":"user","rate":"1/h"}"#);
     let refused = || {
         let trail = std::fs::read_to_string(gateway.folder.path().join("audit.jsonl")).unwrap();
         let records = trail.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
