@@ -29,6 +29,8 @@ pub(crate) enum Extra {
     Audit,
     /// Each call has a line in the log.
     AccessLine,
+    /// Calls are counted and timed.
+    Metrics,
     /// All of it: a known token, fifty rules, limits, the record and the line.
     Everything,
 }
@@ -45,6 +47,7 @@ impl Extra {
             Self::Limits => "ours, limits",
             Self::Audit => "ours, audit",
             Self::AccessLine => "ours, access line",
+            Self::Metrics => "ours, metrics",
             Self::Everything => "ours, all together",
         }
     }
@@ -71,7 +74,7 @@ impl Extra {
             Self::Condition => (rules("when = 'size(args.message) < 1000'\n"), None),
             Self::Limits => (LIMITS.to_owned(), None),
             Self::Audit => (AUDIT.to_owned(), None),
-            Self::AccessLine => (String::new(), None),
+            Self::AccessLine | Self::Metrics => (String::new(), None),
             Self::Everything => {
                 let (auth, brought) = token(folder, |issuer| Ok(Credentials::one(issuer.token(0)?)))?;
                 (format!("{auth}{}{LIMITS}{AUDIT}", rules("roles = [\"user\"]\n")), brought)

@@ -49,7 +49,7 @@ pub(crate) enum Gateway {
 }
 
 impl Gateway {
-    pub(crate) const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Direct,
         Self::FloorProxy,
         Self::Ours,
@@ -61,6 +61,7 @@ impl Gateway {
         Self::OursWith(Extra::Limits),
         Self::OursWith(Extra::Audit),
         Self::OursWith(Extra::AccessLine),
+        Self::OursWith(Extra::Metrics),
         Self::OursWith(Extra::Everything),
         Self::McpProxy,
         Self::FastMcp,

@@ -71,7 +71,7 @@ impl Recipe {
                 if matches!(behind, Behind::Demonstration) {
                     words.push("--demo".into());
                 } else {
-                    let mut config = ours(era, behind)?;
+                    let mut config = ours(era, behind, gateway.extra() == Some(Extra::Metrics))?;
                     if let Some(extra) = gateway.extra() {
                         let program = binaries.path(Program::OUR_GATEWAY)?;
                         let (sections, brought) = extra.configuration(program, folder)?;
@@ -151,9 +151,9 @@ enum Server {
     Command(Vec<String>),
 }
 
-/// Everything is as it is by default, but for the name of the one tool that is called.
-fn ours(era: Era, behind: &Behind) -> Result<String> {
-    let mut out = String::from("state_dir = false\n");
+/// Everything is as it is by default, but for the name of the one tool that is called, and for what is measured: that has a row of its own.
+fn ours(era: Era, behind: &Behind, metrics: bool) -> Result<String> {
+    let mut out = format!("state_dir = false\n\n[telemetry]\nmetrics = {metrics}\n");
     let era = match era {
         Era::Modern => "modern",
         Era::Legacy => "legacy",

@@ -121,7 +121,7 @@ impl Gateway {
         }
         gateway.address = found.unwrap();
         // Until then a call may be told that its server is still starting.
-        let ready = [" servers ready: ", " server ready: "];
+        let ready = [" servers ready: ", " server ready: ", " is not ready"];
         until("its servers are ready", || ready.iter().any(|ready| gateway.log().contains(ready)));
         Ok(gateway)
     }

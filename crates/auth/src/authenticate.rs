@@ -15,7 +15,7 @@ use http::{HeaderValue, Request, Response};
 use http_body::Body as _;
 use pin_project_lite::pin_project;
 use tidegate_edge::http::{Challenge, ClientAddress, IdentifiedService, OpenEnded, RequiredScopes};
-use tidegate_service::epoch_ms;
+use tidegate_service::{Identity, epoch_ms};
 use tokio::sync::futures::OwnedNotified;
 use tower::Service;
 
@@ -139,6 +139,12 @@ impl<S: IdentifiedService> Service<Request<Body>> for Authenticate<S> {
             let path = request.uri().path();
             let all = state.resources.iter().map(|one| &**one);
             if let Some(response) = metadata::answer(request.method(), path, all) {
+                return AuthenticateFuture::Answered { response: Some(response) };
+            }
+            if !request.headers().contains_key(AUTHORIZATION)
+                && let Some(page) = self.authenticator.open_page(path)
+            {
+                let response = page.answer(&request, &Identity::default(), path);
                 return AuthenticateFuture::Answered { response: Some(response) };
             }
             let found = match bearer::read(request.headers(), request.uri()) {

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use tidegate_config::AuthSettings;
+use tidegate_edge::http::Page;
 use tidegate_protocol::Error;
 use tidegate_service::{Call, Principal, epoch_ms};
 
@@ -74,6 +75,8 @@ pub(crate) struct Shared {
     state_dir: Option<PathBuf>,
     /// One change of the keys or of anything else at a time.
     reloading: Mutex<()>,
+    /// Pages that everybody may see.
+    open: OnceLock<Vec<Page>>,
 }
 
 type OnRevoked = Arc<dyn Fn(&Principal) + Send + Sync>;
@@ -122,9 +125,21 @@ impl Authenticator {
             on_revoked: Mutex::default(),
             state_dir: state_dir.map(Path::to_owned),
             reloading: Mutex::default(),
+            open: OnceLock::new(),
         });
         tokio::spawn(look_again_and_again(Arc::downgrade(&shared)));
         Ok(Authenticator(shared))
+    }
+
+    /// Serves these pages to those who bring no credentials, instead of telling them where to get some: how the server is, for one. Later
+    /// calls do nothing.
+    pub fn serve_openly(&self, pages: Vec<Page>) {
+        let _ = self.0.open.set(pages);
+    }
+
+    /// The page at a path that is open to everybody.
+    pub(crate) fn open_page(&self, path: &str) -> Option<&Page> {
+        self.0.open.get()?.iter().find(|page| page.path() == path)
     }
 
     /// Goes on with other settings. What was let in by an issuer or with a key that is not there any more ends.

@@ -42,6 +42,7 @@ mod servers_json;
 mod settings;
 mod source_map;
 mod structure;
+mod telemetry_settings;
 #[cfg(test)]
 mod test_folder;
 mod urls;
@@ -69,5 +70,6 @@ pub use settings::{
     CallSettings, LONGEST_NAMES, ListenSettings, NameStyle, PinMode, ROOMY_NAMES, SchemaStyle,
     ServerSettings, Settings, Source, ToolMode, ToolOverride, ToolSettings,
 };
+pub use telemetry_settings::TelemetrySettings;
 pub use tidegate_policy::{PatternError, Patterns};
 pub use watch::Watcher;

@@ -17,6 +17,7 @@ use crate::auth_settings::{AuthSettings, TlsSettings};
 use crate::disabled::DisabledServer;
 use crate::endpoint_settings::EndpointSettings;
 use crate::limit_settings::LimitSettings;
+use crate::telemetry_settings::TelemetrySettings;
 use tidegate_policy::{Patterns, Policy};
 
 /// What a configuration means.
@@ -36,6 +37,8 @@ pub struct Settings {
     pub policy: Option<Arc<Policy>>,
     /// Where a record of every call is kept; `None` for nowhere.
     pub audit: Option<AuditSettings>,
+    /// What is measured.
+    pub telemetry: TelemetrySettings,
     /// Endpoints with a selection of what is offered, beside the one that has everything.
     pub endpoints: Vec<EndpointSettings>,
     /// How much callers may do; `None` for whatever the process can.
@@ -307,6 +310,7 @@ impl Default for Settings {
             auth: None,
             policy: None,
             audit: None,
+            telemetry: TelemetrySettings::default(),
             endpoints: Vec::new(),
             limits: None,
             calls: CallSettings::default(),

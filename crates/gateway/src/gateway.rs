@@ -111,6 +111,11 @@ impl Gateway {
         self.router.state.load().mounts.iter().map(|mount| mount.status()).collect()
     }
 
+    /// Whether a tool of this name is offered to anybody.
+    pub fn offers_tool(&self, name: &str) -> bool {
+        self.router.state.load().snapshot.tools.get(name).is_some()
+    }
+
     /// The servers of the configuration that are not used, and why.
     pub fn disabled(&self) -> Vec<DisabledServer> {
         self.router.state.load().disabled.clone()

@@ -16,6 +16,7 @@ use super::authentication::Authentication;
 use super::banner::Banner;
 use super::builtin_pages::BuiltinPages;
 use super::home_page::{self, Audience};
+use super::monitoring::Monitoring;
 use super::signals::ShutdownSignals;
 use super::{Serve, bind, default_address, descriptors};
 use crate::commands::exit::Exit;
@@ -119,6 +120,7 @@ impl HttpServer {
         self,
         gateway: &Gateway,
         pages: &BuiltinPages,
+        monitoring: &Monitoring,
         is_configured: Arc<AtomicBool>,
     ) -> (Site<Gateway>, Serving) {
         let HttpServer { listeners, ending, mut edge, url, audience, authentication } = self;
@@ -136,7 +138,8 @@ impl HttpServer {
             }
             false => page,
         };
-        edge.pages = home.into_iter().chain(of_servers).map(gated).collect();
+        edge.pages =
+            home.into_iter().chain(of_servers).map(gated).chain(monitoring.pages(audience)).collect();
         // Sessions of legacy clients outlive a restart as long as the keys do.
         let keys = gateway.clone();
         edge.session_sealer = Some(http::SessionSealer::following(move || keys.sealer()));
@@ -164,6 +167,7 @@ impl HttpServer {
             }
             Some(authentication) => {
                 let authenticator = authentication.authenticator();
+                authenticator.serve_openly(monitoring.open_pages(audience).to_vec());
                 let front = http::front(gateway.clone(), &edge, |site| {
                     remember(&site);
                     // What was opened with a key or a token ends with it.
@@ -174,7 +178,10 @@ impl HttpServer {
                 Box::pin(until_the_end(url, http::serve(front, listeners, edge, ending)))
             }
         };
-        (served.expect("the front was made above"), serving)
+        let served = served.expect("the front was made above");
+        let site = served.clone();
+        monitoring.set_sessions(move || site.sessions());
+        (served, serving)
     }
 }
 

@@ -14,6 +14,7 @@ mod environment;
 mod gateway_handle;
 mod home_page;
 mod http_server;
+mod monitoring;
 mod port_owner;
 mod queues;
 mod reload;
@@ -40,6 +41,7 @@ use self::builtin_pages::BuiltinPages;
 use self::environment::Environment;
 use self::gateway_handle::GatewayHandle;
 use self::http_server::HttpServer;
+use self::monitoring::Monitoring;
 use self::reload::{ConfigFollower, ConfigSource};
 use self::statistics::Statistics;
 use super::exit::Exit;
@@ -233,7 +235,10 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     announcer.announce();
     let is_configured = Arc::new(AtomicBool::new(file.is_some()));
     let pages = BuiltinPages::of(&settings);
-    let served = server.map(|server| server.serve(&gateway, &pages, is_configured.clone()));
+    let monitoring = server.is_some().then(|| Monitoring::start(&settings, &gateway));
+    let served = server
+        .zip(monitoring.as_ref())
+        .map(|(server, monitoring)| server.serve(&gateway, &pages, monitoring, is_configured.clone()));
     let follower = ConfigFollower {
         gateway: gateway.clone(),
         announcer,
@@ -257,6 +262,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     handle.set(None);
     gateway.close().await;
     trail.close().await;
+    monitoring.iter().for_each(Monitoring::end);
     statistics.end();
     served
 }

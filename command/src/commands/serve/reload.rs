@@ -178,6 +178,9 @@ impl ConfigFollower {
         if settings.audit != self.settings.audit {
             tracing::warn!("Where the audit trail goes has changed ([audit]): restart to apply that");
         }
+        if settings.telemetry != self.settings.telemetry {
+            tracing::warn!("What is measured has changed ([telemetry]): restart to apply that");
+        }
         match (&self.settings.auth, &settings.auth) {
             (None, Some(_)) if self.site.is_some() => {
                 tracing::warn!(
@@ -194,6 +197,7 @@ impl ConfigFollower {
         settings.listen = self.settings.listen.clone();
         settings.calls = self.settings.calls;
         settings.audit = self.settings.audit.clone();
+        settings.telemetry = self.settings.telemetry;
         if settings.auth.is_some() != self.settings.auth.is_some() {
             settings.auth = self.settings.auth.clone();
         }

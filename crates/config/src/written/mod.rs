@@ -10,6 +10,7 @@ mod limits;
 mod policy;
 mod protocol;
 mod server;
+mod telemetry;
 mod values;
 
 use indexmap::IndexMap;
@@ -23,6 +24,7 @@ pub(crate) use limits::{Limit, LimitRule, Limits, Priority, Run};
 pub(crate) use policy::{DefaultEffect, Policy, PolicyMode, Rule};
 pub(crate) use protocol::{Errors, Handshake, Requirement};
 pub(crate) use server::{Breaker, Defaults, Era, Instances, Retry, Server, Tool, Transport};
+pub(crate) use telemetry::Telemetry;
 pub(crate) use tidegate_builtin::Time;
 pub(crate) use values::{Directory, Listen, Size, Switch, Texts, Words};
 
@@ -59,6 +61,8 @@ pub(crate) struct File {
     pub(crate) policy: Option<Policy>,
     /// Where a record of every call and every refused login is kept. Without it, nowhere.
     pub(crate) audit: Option<Audit>,
+    /// What is measured while it runs.
+    pub(crate) telemetry: Telemetry,
     /// Endpoints with a selection of what all servers offer, by name, at /NAME followed by path. A name consists of
     /// lower-case letters, digits and "-", at most 64 of them.
     #[schemars(with = "std::collections::BTreeMap<String, Endpoint>")]

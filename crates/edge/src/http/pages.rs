@@ -34,6 +34,8 @@ enum Content {
     Fixed(Bytes, HeaderValue),
     /// Made for each request.
     Made(Arc<dyn Fn() -> Bytes + Send + Sync>),
+    /// Made for whoever asks.
+    Answered(Arc<dyn Fn(&Request<Body>, &Identity) -> Response<Body> + Send + Sync>),
 }
 
 impl Page {
@@ -63,6 +65,15 @@ impl Page {
         Page { path: path.into(), media_type, content, is_served: None, may_see: None }
     }
 
+    /// An answer that depends on who asks, and how: with a status and a media type of its own. No browser keeps it.
+    pub fn answered(
+        path: impl Into<String>,
+        answer: impl Fn(&Request<Body>, &Identity) -> Response<Body> + Send + Sync + 'static,
+    ) -> Page {
+        let content = Content::Answered(Arc::new(answer));
+        Page { path: path.into(), media_type: "", content, is_served: None, may_see: None }
+    }
+
     /// The same, but served only while this is so; otherwise it is not found.
     #[must_use]
     pub fn only_while(mut self, is_served: impl Fn() -> bool + Send + Sync + 'static) -> Page {
@@ -87,13 +98,8 @@ impl Page {
         self.media_type.starts_with("text/html")
     }
 
-    /// The response to a request of somebody for it.
-    pub(super) fn answer(
-        &self,
-        request: &Request<Body>,
-        identity: &Identity,
-        endpoint: &str,
-    ) -> Response<Body> {
+    /// The response to a request of somebody for it. `endpoint` is where the MCP endpoint is, for whoever gets to the wrong place.
+    pub fn answer(&self, request: &Request<Body>, identity: &Identity, endpoint: &str) -> Response<Body> {
         let is_gone = self.is_served.as_ref().is_some_and(|is_served| !is_served());
         if is_gone || self.may_see.as_ref().is_some_and(|may_see| !may_see(identity)) {
             return respond::not_found(endpoint);
@@ -112,9 +118,16 @@ impl Page {
                 response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
                 response
             }
+            Content::Answered(answer) => {
+                let mut response = answer(request, identity);
+                response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+                response
+            }
         };
         let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.media_type));
+        if !self.media_type.is_empty() {
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.media_type));
+        }
         for (name, value) in GUARDS {
             headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         }

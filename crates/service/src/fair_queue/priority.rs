@@ -16,6 +16,15 @@ impl Priority {
     /// All of them, the first one first.
     pub const ALL: [Priority; 3] = [Priority::High, Priority::Normal, Priority::Low];
 
+    /// The word for it, as in a configuration.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Priority::High => "high",
+            Priority::Normal => "normal",
+            Priority::Low => "low",
+        }
+    }
+
     pub(super) const fn class(self) -> usize {
         self as usize
     }

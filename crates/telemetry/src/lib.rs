@@ -1,0 +1,20 @@
+//! What is measured while a gateway runs, and the forms in which others read it.
+//!
+//! [`Metrics`] is a [recorder](tidegate_service::events): it counts and times what happens. What is merely so at the moment (how many calls
+//! wait, which servers answer) is asked for when somebody reads. [`Reading`] is both together, and [`Reading::text`] writes it for Prometheus.
+//!
+//! Names are in one place (`names.rs`), and a test pins them. Names that callers make up are never labels, and there is a bound for how many
+//! series there are: the rest is counted as `_OTHER`.
+
+mod family;
+mod histogram;
+mod metrics;
+pub mod names;
+mod reading;
+mod recent;
+mod text;
+
+pub use histogram::{BOUNDS, Histogram};
+pub use metrics::Metrics;
+pub use reading::{Reading, Sample, Value};
+pub use text::Exposition;

@@ -1,0 +1,198 @@
+//! [`Metrics`]: the recorder that counts and times.
+
+use std::hash::Hash;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use indexmap::Equivalent;
+use tidegate_protocol::{Blame, Method, Symbol};
+use tidegate_service::events::{CallEnded, Event, Kind, Recorder};
+use tidegate_service::layers::BreakerState;
+
+use crate::family::Family;
+use crate::histogram::Histogram;
+use crate::names::{self, OTHER};
+use crate::reading::{Reading, Value};
+use crate::recent::Recent;
+
+/// Whether a tool is one that is offered: whoever calls can make up other names.
+type IsTool = Box<dyn Fn(&str) -> bool + Send + Sync>;
+
+/// Counts and times what happens.
+pub struct Metrics {
+    is_tool: IsTool,
+    calls: Family<CallLabels, Histogram>,
+    errors: Family<Label, AtomicU64>,
+    retries: Family<Label, AtomicU64>,
+    logins_refused: Family<Label, AtomicU64>,
+    circuits_opened: Family<Label, AtomicU64>,
+    hosts_refused: AtomicU64,
+    recent: Recent,
+}
+
+/// What calls are told apart by. What is not there is empty.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct CallLabels {
+    method: &'static str,
+    tool: Arc<str>,
+    server: Arc<str>,
+    outcome: &'static str,
+}
+
+#[derive(Hash)]
+struct CallLabelsRef<'a> {
+    method: &'static str,
+    tool: &'a str,
+    server: &'a str,
+    outcome: &'static str,
+}
+
+impl Equivalent<CallLabels> for CallLabelsRef<'_> {
+    fn equivalent(&self, key: &CallLabels) -> bool {
+        let CallLabelsRef { method, tool, server, outcome } = *self;
+        *tool == *key.tool && method == key.method && outcome == key.outcome && *server == *key.server
+    }
+}
+
+impl From<&CallLabelsRef<'_>> for CallLabels {
+    fn from(labels: &CallLabelsRef<'_>) -> CallLabels {
+        let CallLabelsRef { method, tool, server, outcome } = *labels;
+        CallLabels { method, tool: tool.into(), server: server.into(), outcome }
+    }
+}
+
+/// A label that stands alone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Label(Arc<str>);
+
+#[derive(Hash)]
+struct LabelRef<'a>(&'a str);
+
+impl Equivalent<Label> for LabelRef<'_> {
+    fn equivalent(&self, key: &Label) -> bool {
+        *self.0 == *key.0
+    }
+}
+
+impl From<&LabelRef<'_>> for Label {
+    fn from(label: &LabelRef<'_>) -> Label {
+        Label(label.0.into())
+    }
+}
+
+impl Metrics {
+    /// Nothing has been measured yet. `is_tool` says whether a tool is offered: other names are no labels.
+    pub fn new(is_tool: impl Fn(&str) -> bool + Send + Sync + 'static) -> Metrics {
+        Metrics {
+            is_tool: Box::new(is_tool),
+            calls: Family::new(),
+            errors: Family::new(),
+            retries: Family::new(),
+            logins_refused: Family::new(),
+            circuits_opened: Family::new(),
+            hosts_refused: AtomicU64::new(0),
+            recent: Recent::new(),
+        }
+    }
+
+    /// Adds what was measured so far.
+    pub fn read(&self, reading: &mut Reading) {
+        self.calls.for_each(|labels, durations| {
+            let CallLabels { method, tool, server, outcome } = labels;
+            let (counts, sum) = durations.snapshot();
+            reading.add(
+                names::OPERATION,
+                &[
+                    (names::METHOD, method),
+                    (names::TOOL, tool),
+                    (names::SERVER, server),
+                    (names::OUTCOME, outcome),
+                ],
+                Value::Histogram { counts, sum },
+            );
+        });
+        for (instrument, name, family) in [
+            (names::ERRORS, names::ERROR, &self.errors),
+            (names::RETRIES, names::METHOD, &self.retries),
+            (names::LOGINS_REFUSED, names::REASON, &self.logins_refused),
+            (names::CIRCUIT_OPENED, names::SERVER, &self.circuits_opened),
+        ] {
+            family.for_each(|label, count| {
+                reading.add(instrument, &[(name, &label.0)], Value::Whole(count.load(Relaxed)));
+            });
+        }
+        reading.add(names::HOSTS_REFUSED, &[], Value::Whole(self.hosts_refused.load(Relaxed)));
+    }
+
+    /// Of the calls that ended in the last five minutes, how many went well, and how many failed through no fault of their callers: what those
+    /// do wrong says nothing about the gateway.
+    pub fn recent(&self) -> (u64, u64) {
+        self.recent.counts()
+    }
+
+    fn call_ended(&self, call: &CallEnded<'_>) {
+        let name = match (call.method, call.server) {
+            (Method::ToolsCall, Some(_)) => call.name(),
+            _ => None,
+        };
+        let tool = name.as_deref().map_or("", |name| if (self.is_tool)(name) { name } else { OTHER });
+        let labels = CallLabelsRef {
+            method: known(call.method),
+            tool,
+            server: call.server.unwrap_or_default(),
+            outcome: call.outcome.as_str(),
+        };
+        let rest = || {
+            let other: Arc<str> = OTHER.into();
+            CallLabels { method: labels.method, tool: other.clone(), server: other, outcome: labels.outcome }
+        };
+        self.calls.with(&labels, rest, |durations| durations.record(call.duration));
+        match call.outcome.is_success() {
+            None => {}
+            Some(true) => self.recent.count(true),
+            Some(false) => {
+                // A server of somebody else may write what it likes, and a tool that fails may be right to do so.
+                let symbol = call.error().and_then(|error| Symbol::from_name(&error));
+                count(&self.errors, symbol.map_or(OTHER, Symbol::as_str));
+                match symbol.map(Symbol::blame) {
+                    Some(Blame::Us | Blame::Upstream) => self.recent.count(false),
+                    Some(Blame::Caller) | None => {}
+                }
+            }
+        }
+    }
+}
+
+fn known(method: &Method) -> &'static str {
+    method.known_name().unwrap_or(OTHER)
+}
+
+fn count(family: &Family<Label, AtomicU64>, label: &str) {
+    family.with(&LabelRef(label), || Label(OTHER.into()), |count| _ = count.fetch_add(1, Relaxed));
+}
+
+impl Recorder for Metrics {
+    fn wants(&self, kind: Kind) -> bool {
+        matches!(
+            kind,
+            Kind::CallEnded
+                | Kind::CallRetried
+                | Kind::LoginRefused
+                | Kind::HostRefused
+                | Kind::CircuitChanged
+        )
+    }
+
+    fn record(&self, event: &Event<'_>) {
+        match event {
+            Event::CallEnded(call) => self.call_ended(call),
+            Event::CallRetried(it) => count(&self.retries, known(it.method)),
+            Event::LoginRefused(it) => count(&self.logins_refused, it.reason),
+            Event::HostRefused(_) => _ = self.hosts_refused.fetch_add(1, Relaxed),
+            Event::CircuitChanged(it) if it.to == BreakerState::Open => {
+                count(&self.circuits_opened, it.breaker)
+            }
+            _ => {}
+        }
+    }
+}
