@@ -88,14 +88,14 @@ mod tests {
     #[test]
     fn what_is_asked_for() {
         for (line, want) in [
-            ("bench", Some([36, 12, 3, 118])),
-            ("bench --quick", Some([36, 12, 0, 50])),
+            ("bench", Some([36, 12, 3, 119])),
+            ("bench --quick", Some([36, 12, 0, 51])),
             ("bench --clients", Some([0, 12, 0, 0])),
             ("bench --sessions", Some([0, 0, 3, 0])),
-            ("bench --gateways", Some([0, 0, 0, 118])),
-            ("bench --gateways --quick", Some([0, 0, 0, 50])),
+            ("bench --gateways", Some([0, 0, 0, 119])),
+            ("bench --gateways --quick", Some([0, 0, 0, 51])),
             ("bench --only client", Some([0, 12, 0, 0])),
-            ("bench --only gateway", Some([0, 0, 0, 118])),
+            ("bench --only gateway", Some([0, 0, 0, 119])),
             ("bench --only floor", Some([12, 4, 0, 12])),
             ("bench --only start-up", Some([0, 0, 0, 0])),
             ("bench --gateways --only list", Some([0, 0, 0, 0])),

@@ -31,6 +31,8 @@ pub(crate) enum Extra {
     AccessLine,
     /// Calls are counted and timed.
     Metrics,
+    /// What happened to the latest calls is kept.
+    Stories,
     /// All of it: a known token, fifty rules, limits, the record and the line.
     Everything,
 }
@@ -48,6 +50,7 @@ impl Extra {
             Self::Audit => "ours, audit",
             Self::AccessLine => "ours, access line",
             Self::Metrics => "ours, metrics",
+            Self::Stories => "ours, stories",
             Self::Everything => "ours, all together",
         }
     }
@@ -74,7 +77,7 @@ impl Extra {
             Self::Condition => (rules("when = 'size(args.message) < 1000'\n"), None),
             Self::Limits => (LIMITS.to_owned(), None),
             Self::Audit => (AUDIT.to_owned(), None),
-            Self::AccessLine | Self::Metrics => (String::new(), None),
+            Self::AccessLine | Self::Metrics | Self::Stories => (String::new(), None),
             Self::Everything => {
                 let (auth, brought) = token(folder, |issuer| Ok(Credentials::one(issuer.token(0)?)))?;
                 (format!("{auth}{}{LIMITS}{AUDIT}", rules("roles = [\"user\"]\n")), brought)

@@ -49,7 +49,7 @@ pub(crate) enum Gateway {
 }
 
 impl Gateway {
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::Direct,
         Self::FloorProxy,
         Self::Ours,
@@ -62,6 +62,7 @@ impl Gateway {
         Self::OursWith(Extra::Audit),
         Self::OursWith(Extra::AccessLine),
         Self::OursWith(Extra::Metrics),
+        Self::OursWith(Extra::Stories),
         Self::OursWith(Extra::Everything),
         Self::McpProxy,
         Self::FastMcp,

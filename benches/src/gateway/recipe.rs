@@ -71,7 +71,7 @@ impl Recipe {
                 if matches!(behind, Behind::Demonstration) {
                     words.push("--demo".into());
                 } else {
-                    let mut config = ours(era, behind, gateway.extra() == Some(Extra::Metrics))?;
+                    let mut config = ours(era, behind, gateway.extra())?;
                     if let Some(extra) = gateway.extra() {
                         let program = binaries.path(Program::OUR_GATEWAY)?;
                         let (sections, brought) = extra.configuration(program, folder)?;
@@ -152,8 +152,10 @@ enum Server {
 }
 
 /// Everything is as it is by default, but for the name of the one tool that is called, and for what is measured: that has a row of its own.
-fn ours(era: Era, behind: &Behind, metrics: bool) -> Result<String> {
-    let mut out = format!("state_dir = false\n\n[telemetry]\nmetrics = {metrics}\n");
+fn ours(era: Era, behind: &Behind, extra: Option<Extra>) -> Result<String> {
+    let metrics = extra == Some(Extra::Metrics);
+    let stories = if extra == Some(Extra::Stories) { 4 << 20 } else { 0 };
+    let mut out = format!("state_dir = false\n\n[telemetry]\nmetrics = {metrics}\nstories = {stories}\n");
     let era = match era {
         Era::Modern => "modern",
         Era::Legacy => "legacy",

@@ -6,7 +6,7 @@ use crate::builtins::registry;
 
 /// Which commands belong together. Those of servers of the program come after them, and what is in no group comes last.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Gateway", &["serve", "add", "remove", "import", "check", "keys", "audit", "pin"]),
+    ("Gateway", &["serve", "add", "remove", "import", "check", "keys", "audit", "explain", "pin"]),
     (
         "Servers",
         &[

@@ -20,6 +20,7 @@ mod display;
 mod doctor;
 mod elicit;
 mod exit;
+mod explain;
 mod failure;
 mod header;
 mod help;
@@ -64,6 +65,7 @@ pub(crate) enum Command {
     Check(check::Check),
     Keys(keys::Keys),
     Audit(audit::Audit),
+    Explain(Box<explain::Explain>),
     Pin(pin::Pin),
     Tools(tools::Tools),
     Call(Box<call::Call>),
@@ -91,6 +93,7 @@ impl Command {
             Command::Check(check) => check::run(check).await,
             Command::Keys(keys) => keys::run(keys).map(fine),
             Command::Audit(audit) => audit::run(audit),
+            Command::Explain(explain) => explain::run(*explain).await,
             Command::Pin(pin) => pin::run(pin).await,
             Command::Tools(tools) => tools::run(tools).await.map(fine),
             Command::Call(call) => call::run(*call).await,
@@ -126,6 +129,7 @@ impl Command {
             | Command::Check(_)
             | Command::Keys(_)
             | Command::Audit(_)
+            | Command::Explain(_)
             | Command::Pin(_)
             | Command::Login(_)
             | Command::Logout(_)
@@ -152,6 +156,7 @@ impl Command {
             Command::Check(check) => check.json,
             Command::Keys(keys) => keys.is_json(),
             Command::Audit(audit) => audit.is_json(),
+            Command::Explain(explain) => explain.is_json(),
             Command::Pin(pin) => pin.json,
             Command::Login(login) => login.json,
             Command::Logout(logout) => logout.json,

@@ -11,6 +11,8 @@ mod issuer;
 #[allow(dead_code)]
 mod rig;
 
+mod explain;
+
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};

@@ -5,10 +5,12 @@
 pub struct TelemetrySettings {
     /// Whether calls are counted and timed.
     pub metrics: bool,
+    /// How many bytes of stories of the latest calls are kept; 0 for none.
+    pub stories: usize,
 }
 
 impl Default for TelemetrySettings {
     fn default() -> TelemetrySettings {
-        TelemetrySettings { metrics: true }
+        TelemetrySettings { metrics: true, stories: 4 << 20 }
     }
 }

@@ -111,6 +111,11 @@ impl Gateway {
         self.router.state.load().mounts.iter().map(|mount| mount.status()).collect()
     }
 
+    /// Whether a policy says who may do what.
+    pub fn has_policy(&self) -> bool {
+        self.router.state.load().policy.is_some()
+    }
+
     /// Whether a tool of this name is offered to anybody.
     pub fn offers_tool(&self, name: &str) -> bool {
         self.router.state.load().snapshot.tools.get(name).is_some()

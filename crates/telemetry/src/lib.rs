@@ -3,6 +3,8 @@
 //! [`Metrics`] is a [recorder](tidegate_service::events): it counts and times what happens. What is merely so at the moment (how many calls
 //! wait, which servers answer) is asked for when somebody reads. [`Reading`] is both together, and [`Reading::text`] writes it for Prometheus.
 //!
+//! [`Stories`] is another: what happened to each of the latest calls, for whoever asks about one.
+//!
 //! Names are in one place (`names.rs`), and a test pins them. Names that callers make up are never labels, and there is a bound for how many
 //! series there are: the rest is counted as `_OTHER`.
 
@@ -12,9 +14,11 @@ mod metrics;
 pub mod names;
 mod reading;
 mod recent;
+mod stories;
 mod text;
 
 pub use histogram::{BOUNDS, Histogram};
 pub use metrics::Metrics;
 pub use reading::{Reading, Sample, Value};
+pub use stories::{Stories, Wanted};
 pub use text::Exposition;

@@ -7,6 +7,7 @@ pub(super) mod authentication;
 pub(super) mod banner;
 mod bind;
 mod builtin_pages;
+pub(super) mod calls_api;
 mod default_address;
 mod descriptors;
 mod dial;

@@ -16,8 +16,9 @@ use tidegate_service::events::{self, Recorder};
 use tidegate_service::fair_queue::Priority;
 use tidegate_service::layers::BreakerState;
 use tidegate_service::stats::{Statistics, Status, Thresholds};
-use tidegate_telemetry::{Exposition, Metrics, Reading, Value as Measured, names};
+use tidegate_telemetry::{Exposition, Metrics, Reading, Stories, Value as Measured, names};
 
+use super::calls_api;
 use super::home_page::Audience;
 
 /// From how many calls on their success says something.
@@ -30,6 +31,7 @@ pub(super) struct Monitoring(Arc<Inner>);
 struct Inner {
     gateway: Gateway,
     measured: Option<MeasuredCalls>,
+    stories: Option<(Arc<Stories>, Arc<dyn Recorder>)>,
     started: Instant,
     /// When it started, in seconds since 1970.
     since: f64,
@@ -55,10 +57,17 @@ impl Monitoring {
             recorders.iter().for_each(|recorder| events::add(recorder.clone()));
             MeasuredCalls { metrics, counted, recorders }
         });
+        let stories = (settings.telemetry.stories > 0).then(|| {
+            let stories = Arc::new(Stories::new(settings.telemetry.stories));
+            let recorder: Arc<dyn Recorder> = stories.clone();
+            events::add(recorder.clone());
+            (stories, recorder)
+        });
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         Monitoring(Arc::new(Inner {
             gateway: gateway.clone(),
             measured,
+            stories,
             started: Instant::now(),
             since,
             sessions: OnceLock::new(),
@@ -75,6 +84,9 @@ impl Monitoring {
         if let Some(measured) = &self.0.measured {
             measured.recorders.iter().for_each(events::remove);
         }
+        if let Some((_, recorder)) = &self.0.stories {
+            events::remove(recorder);
+        }
     }
 
     /// The pages: the figures for those who may see them, and how it is for everybody, with details for those who may.
@@ -84,6 +96,9 @@ impl Monitoring {
             let (own, gateway) = (self.clone(), self.0.gateway.clone());
             let metrics = Page::answered("/metrics", move |request, _| own.metrics(request));
             pages.push(metrics.only_for(move |identity| gateway.allows_page(identity, "/metrics")));
+        }
+        if let Some((stories, _)) = &self.0.stories {
+            pages.extend(calls_api::page(stories.clone(), self.0.gateway.clone(), audience));
         }
         pages
     }
@@ -252,7 +267,7 @@ fn server(server: &ServerStatus) -> Value {
     shown
 }
 
-fn answer(code: StatusCode, body: &Value) -> Response<Body> {
+pub(super) fn answer(code: StatusCode, body: &Value) -> Response<Body> {
     let mut response = Response::new(Body::from(format!("{body}\n")));
     *response.status_mut() = code;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

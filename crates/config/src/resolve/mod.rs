@@ -14,6 +14,7 @@ mod protocol;
 mod scopes;
 mod sealing;
 mod server;
+mod telemetry;
 mod values;
 
 use std::collections::BTreeMap;
@@ -34,7 +35,6 @@ use crate::settings::{
     ToolSettings,
 };
 use crate::source_map::{self, SourceMap};
-use crate::telemetry_settings::TelemetrySettings;
 use crate::written::{self, Directory, File, Time, Tools};
 use tidegate_policy::Patterns;
 
@@ -140,8 +140,7 @@ impl Resolver<'_> {
         self.default_env = file.defaults.env;
         let auth = file.auth.map(|auth| self.auth(auth, listen.max_message));
         let audit = file.audit.as_ref().map(|audit| self.audit(audit));
-        let usual = TelemetrySettings::default();
-        let telemetry = TelemetrySettings { metrics: file.telemetry.metrics.unwrap_or(usual.metrics) };
+        let telemetry = self.telemetry(&file.telemetry);
         self.check_exposure(&listen, auth.as_ref());
         let names: Vec<String> = file.servers.keys().cloned().collect();
         let endpoints = self.endpoints(file.endpoints, &listen.path, &names);

@@ -16,6 +16,9 @@ use super::respond;
 /// Whether somebody may see a page.
 type MaySee = Arc<dyn Fn(&Identity) -> bool + Send + Sync>;
 
+/// The answer to a request of somebody.
+type Answer = Arc<dyn Fn(&Request<Body>, &Identity) -> Response<Body> + Send + Sync>;
+
 /// A page that browsers may get at a path of its own, from the same hosts as the endpoint.
 ///
 /// Pages may load scripts and styles of this server and talk to it, and to nobody else: no inline scripts, no frames.
@@ -35,7 +38,7 @@ enum Content {
     /// Made for each request.
     Made(Arc<dyn Fn() -> Bytes + Send + Sync>),
     /// Made for whoever asks.
-    Answered(Arc<dyn Fn(&Request<Body>, &Identity) -> Response<Body> + Send + Sync>),
+    Answered(Answer),
 }
 
 impl Page {

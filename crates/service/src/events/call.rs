@@ -65,6 +65,14 @@ impl CallEnded<'_> {
         failure(self.outcome, self.reply?)
     }
 
+    /// What the caller was told about an error.
+    pub fn message(&self) -> Option<&str> {
+        match self.reply? {
+            Reply::Error(error) => Some(error.message()),
+            _ => None,
+        }
+    }
+
     /// The limit of the configuration that refused it, as its caller was told: a JSON object with the scope and the quota.
     pub fn limit(&self) -> Option<Json> {
         match (self.outcome, self.reply?) {

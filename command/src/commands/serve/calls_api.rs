@@ -1,0 +1,65 @@
+//! `/api/calls`: the stories of the latest calls, for `tidegate explain`.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, Request, Response, StatusCode};
+use serde_json::json;
+use tidegate::edge::http::Page;
+use tidegate_gateway::Gateway;
+use tidegate_telemetry::{Stories, Wanted};
+use url::form_urlencoded;
+
+use super::home_page::Audience;
+use super::monitoring::answer;
+
+/// Where it is.
+pub(crate) const PATH: &str = "/api/calls";
+
+/// How many are given at once, and at most.
+const USUAL: usize = 20;
+const MOST: usize = 1000;
+
+/// The page; `None` where nobody may see it. It names who called: besides those on this machine, it is for whom a policy lets.
+pub(super) fn page(stories: Arc<Stories>, gateway: Gateway, audience: Audience) -> Option<Page> {
+    let page = Page::answered(PATH, move |request, _| calls(&stories, request));
+    Some(match audience {
+        Audience::Remote => return None,
+        Audience::Local => page.only_for(move |identity| gateway.allows_page(identity, PATH)),
+        Audience::Authenticated => page.only_for(move |identity| {
+            identity.claims.is_some() && gateway.has_policy() && gateway.allows_page(identity, PATH)
+        }),
+    })
+}
+
+/// The calls that are asked for: `?id=…`, `?tool=…`, `?failed=true`, `?limit=…`.
+fn calls(stories: &Stories, request: &Request<Body>) -> Response<Body> {
+    let query: Vec<(String, String)> =
+        form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes()).into_owned().collect();
+    let value = |name: &str| query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
+    if let Some((name, _)) =
+        query.iter().find(|(name, _)| !["id", "tool", "failed", "limit"].contains(&&**name))
+    {
+        let why = format!("unknown parameter {name:?}: use id, tool, failed or limit");
+        return answer(StatusCode::BAD_REQUEST, &json!({"error": why}));
+    }
+    let limit = match value("limit").map(str::parse::<usize>) {
+        None => USUAL,
+        Some(Ok(limit)) if (1..=MOST).contains(&limit) => limit,
+        Some(_) => {
+            let why = format!("limit must be a number from 1 to {MOST}");
+            return answer(StatusCode::BAD_REQUEST, &json!({"error": why}));
+        }
+    };
+    let wanted = Wanted { id: value("id"), failed: value("failed") == Some("true"), tool: value("tool") };
+    let mut text = String::from("{\"calls\":[");
+    for (at, story) in stories.find(&wanted, limit).iter().enumerate() {
+        text.push_str(if at == 0 { "" } else { "," });
+        text.push_str(story.as_str());
+    }
+    text.push_str("]}\n");
+    let mut response = Response::new(Body::from(text));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}

@@ -1,0 +1,19 @@
+//! What is measured.
+
+use super::Resolver;
+use crate::telemetry_settings::TelemetrySettings;
+use crate::written::Telemetry;
+
+/// More would be a way to use up the memory.
+const MOST_STORIES: usize = 1 << 30;
+
+impl Resolver<'_> {
+    pub(super) fn telemetry(&mut self, telemetry: &Telemetry) -> TelemetrySettings {
+        let usual = TelemetrySettings::default();
+        let stories = self.size(&["telemetry", "stories"], telemetry.stories.as_ref(), usual.stories);
+        if stories > MOST_STORIES {
+            self.wrong(&["telemetry", "stories"], "must be at most \"1GiB\"");
+        }
+        TelemetrySettings { metrics: telemetry.metrics.unwrap_or(usual.metrics), stories }
+    }
+}
