@@ -98,13 +98,15 @@ pub fn init(format: Format, level: Option<&str>) {
     if ours.is_err() {
         return;
     }
+    // Whoever looks on at a terminal reads; elsewhere somebody may have stopped to.
+    let has_thread = !is_terminal && writer.start().is_ok();
     JSON.store(format == Format::Json, Ordering::Relaxed);
     // A filter may ask for the spans of calls by their fields.
     if !wanted.contains('[') {
         tidegate_service::without_spans();
         // Short lines are for somebody who looks on.
         let is_short = format == Format::Pretty && is_terminal;
-        if !is_short && writer.start().is_ok() {
+        if has_thread && !is_short {
             tidegate_service::events::write_access_log_with(AccessLines { format, writer: writer.clone() });
         }
     }
@@ -117,10 +119,10 @@ pub fn init(format: Format, level: Option<&str>) {
 /// Where lines go.
 static WRITER: OnceLock<LogWriter> = OnceLock::new();
 
-/// Writes what was gathered: lines about calls are up to 20 ms late. For the end of a program.
+/// Has what was logged written, as far as that can be done within a second. For the end of a program: lines about calls are up to 20 ms late.
 pub fn flush() {
     if let Some(writer) = WRITER.get() {
-        writer.try_flush();
+        writer.flush(std::time::Duration::from_secs(1));
     }
 }
 

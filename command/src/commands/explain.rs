@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde_json::Value;
 use tidegate_config::Config;
+use tidegate_protocol::text::escaped_json;
 use tidegate_web::{Request, Settings, Web};
 use url::Url;
 
@@ -77,13 +78,19 @@ pub(crate) async fn run(explain: Explain) -> Result<Exit, Failure> {
         None => configured(explain.config.as_deref())?,
     };
     let calls = ask(&explain, &base).await?;
+    let base = shown(&base);
     let calls = calls["calls"].as_array().cloned().unwrap_or_default();
     if explain.json {
-        let lines: String = calls.iter().map(|call| format!("{call}\n")).collect();
+        let lines: String =
+            calls.iter().map(|call| format!("{}\n", escaped_json(&call.to_string()))).collect();
         output::text(&lines)?;
     } else {
-        let stories: Vec<String> = calls.iter().map(story).collect();
+        let stories: Vec<String> = calls.iter().filter(|call| call.is_object()).map(story).collect();
         output::text(&stories.join("\n"))?;
+        // Calls of one trace share their id, and whoever calls can choose a trace.
+        if explain.id.is_some() && calls.len() == usize::from(explain.limit) {
+            output::note("There may be more calls with this id: use --limit.");
+        }
     }
     if calls.is_empty() {
         let what = match &explain.id {
@@ -117,10 +124,16 @@ fn configured(file: Option<&std::path::Path>) -> Result<Url, Failure> {
     Url::parse(&text).map_err(|error| Failure::usage(format!("{text} is no address of a gateway: {error}")))
 }
 
-async fn ask(explain: &Explain, base: &Url) -> Result<Value, Failure> {
+/// An address without what may be secret in it.
+fn shown(url: &Url) -> String {
+    clean(&url.origin().ascii_serialization())
+}
+
+async fn ask(explain: &Explain, url: &Url) -> Result<Value, Failure> {
     let wrong = |why: String| Failure::usage(why);
+    let base = shown(url);
     let mut url =
-        base.join(PATH).map_err(|error| wrong(format!("{base} is no address of a gateway: {error}")))?;
+        url.join(PATH).map_err(|error| wrong(format!("{base} is no address of a gateway: {error}")))?;
     {
         let mut query = url.query_pairs_mut();
         if let Some(id) = &explain.id {

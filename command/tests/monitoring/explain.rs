@@ -78,7 +78,12 @@ fn whoever_was_refused_or_failed_learns_why_from_the_id() {
 #[test]
 fn with_keys_it_is_for_those_whom_a_rule_lets() {
     let allowed = "[policy]\n[[policy.rules]]\nallow = [\"*\"]\nroles = [\"ops\"]\n[[policy.rules]]\nallow = [\"tool:*\"]\n";
-    for (config, codes) in [(allowed, [Some(0), Some(2), Some(2)]), ("", [Some(2); 3])] {
+    let (open, shadow) = (
+        allowed.replace("[policy]\n", "[policy]\ndefault = \"allow\"\n"),
+        allowed.replace("[policy]\n", "[policy]\nmode = \"shadow\"\n"),
+    );
+    let of_rule = [Some(0), Some(2), Some(2)];
+    for (config, codes) in [(allowed, of_rule), (&open, of_rule), (&shadow, of_rule), ("", [Some(2); 3])] {
         let gateway = Gateway::start(config);
         let ops = gateway.add_key(&["olga", "--role", "ops"]);
         let dev = gateway.add_key(&["bob", "--role", "dev"]);

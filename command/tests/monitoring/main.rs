@@ -12,6 +12,7 @@ mod issuer;
 mod rig;
 
 mod explain;
+mod unread_log;
 
 use std::collections::BTreeMap;
 
@@ -95,8 +96,9 @@ fn how_it_is_is_said_to_everybody_and_why_to_those_who_may_know() {
     assert_eq!(health["servers"]["demo"]["health"], "ready", "{health}");
     assert!(health["stats"]["requestCount"].is_u64() && health["uptime"].is_u64(), "{health}");
     assert_eq!(get(&other, "/health").json().get("servers"), None);
-    // A credential that is none is told so.
-    assert_eq!(get(&gateway.with_token("nonsense"), "/health").status, 401);
+    // A credential that is none is told so, but a probe is not in danger of it.
+    let nonsense = gateway.with_token("nonsense");
+    assert_eq!(["/health", "/ready", "/live"].map(|path| get(&nonsense, path).status), [401, 200, 200]);
 }
 
 #[test]
@@ -129,4 +131,52 @@ fn whoever_wants_no_figures_has_none() {
     assert_eq!(get(&caller, "/metrics").status, 404);
     let health = get(&caller, "/health").json();
     assert_eq!((&health["status"], health.get("stats")), (&json!("healthy"), None));
+    let nothing = Gateway::start_exactly(&format!("[telemetry]\nmetrics = false\nstories = 0\n{SERVERS}"));
+    assert_eq!(get(&nothing.nobody(), "/api/calls").status, 404);
+}
+
+#[test]
+fn where_others_connect_without_credentials_servers_have_no_names() {
+    let gateway = Gateway::start_exactly(&format!("allow_hosts = [\"mcp.example.com\"]\n{SERVERS}"));
+    let caller = gateway.nobody();
+    assert_eq!(["/metrics", "/api/calls"].map(|path| get(&caller, path).status), [404, 404]);
+    assert_eq!(get(&caller, "/health").json().get("servers"), None);
+}
+
+#[test]
+fn no_page_is_hidden_by_the_endpoint() {
+    for path in ["/health", "/ready", "/live", "/metrics", "/api/calls"] {
+        let refused = Gateway::try_start(&format!("path = \"{path}\"\n{SERVERS}"));
+        let (code, said) = refused.err().expect("it does not start");
+        assert!(code == 2 && said.contains("is the path of a page of the gateway"), "{code}: {said}");
+    }
+}
+
+/// Every series that the dashboard and the documentation name is one that there is.
+#[test]
+fn the_dashboard_shows_what_is_measured() {
+    let known: Vec<String> = tidegate_telemetry::names::ALL.iter().map(|one| one.prometheus()).collect();
+    let dashboard: Value = serde_json::from_str(include_str!("../../../docs/grafana.json")).unwrap();
+    let targets =
+        dashboard["panels"].as_array().unwrap().iter().flat_map(|panel| panel["targets"].as_array().unwrap());
+    let queries: String = targets.map(|target| format!("{} ", target["expr"].as_str().unwrap())).collect();
+    let words = |text: &str| -> Vec<String> {
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let words = text.split(|c: char| !is_word(c)).filter(|word| word.contains('_'));
+        words.map(str::to_owned).collect()
+    };
+    let is_series =
+        |word: &str| ["mcp_", "tidegate_", "process_"].iter().any(|start| word.starts_with(start));
+    let is_label = |word: &str| {
+        let attributes = tidegate_telemetry::names::ALL.iter().flat_map(|one| one.attributes);
+        attributes.into_iter().any(|attribute| attribute.replace('.', "_") == word)
+    };
+    let page = include_str!("../../../docs/operating.md");
+    for word in words(&queries).iter().chain(&words(page)).filter(|word| is_series(word) && !is_label(word)) {
+        let family = ["_total", "_bucket", "_count", "_sum"].iter().find_map(|end| word.strip_suffix(end));
+        assert!(known.iter().any(|name| name == word || Some(name.as_str()) == family), "{word}");
+    }
+    for name in known.iter().filter(|name| !name.ends_with("build_info") && !name.contains("start_time")) {
+        assert!(page.contains(name.as_str()), "{name} is not documented");
+    }
 }

@@ -141,8 +141,8 @@ impl<S: IdentifiedService> Service<Request<Body>> for Authenticate<S> {
             if let Some(response) = metadata::answer(request.method(), path, all) {
                 return AuthenticateFuture::Answered { response: Some(response) };
             }
-            if !request.headers().contains_key(AUTHORIZATION)
-                && let Some(page) = self.authenticator.open_page(path)
+            if let Some(page) = self.authenticator.open_page(path)
+                && (page.is_alike() || !request.headers().contains_key(AUTHORIZATION))
             {
                 let response = page.answer(&request, &Identity::default(), path);
                 return AuthenticateFuture::Answered { response: Some(response) };

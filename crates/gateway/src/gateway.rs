@@ -111,11 +111,6 @@ impl Gateway {
         self.router.state.load().mounts.iter().map(|mount| mount.status()).collect()
     }
 
-    /// Whether a policy says who may do what.
-    pub fn has_policy(&self) -> bool {
-        self.router.state.load().policy.is_some()
-    }
-
     /// Whether a tool of this name is offered to anybody.
     pub fn offers_tool(&self, name: &str) -> bool {
         self.router.state.load().snapshot.tools.get(name).is_some()
@@ -162,6 +157,19 @@ impl Gateway {
         let caller = state.caller(policy, &context);
         let page = Object { kind: ObjectKind::Page, name: path, server: "" };
         !policy.decide(&caller, &page, None).refuses()
+    }
+
+    /// Whether a rule of the policy lets somebody see the page at a path, whatever is allowed where no rule says anything, and also while
+    /// the policy is only tried out.
+    pub fn rule_allows_page(&self, identity: &Identity, path: &str) -> bool {
+        let state = self.router.state.load();
+        let Some(policy) = &state.policy else { return false };
+        let mut context = Context::local();
+        context.identify(identity.clone());
+        let caller = state.caller(policy, &context);
+        let page = Object { kind: ObjectKind::Page, name: path, server: "" };
+        let decision = policy.decide(&caller, &page, None);
+        decision.is_allowed && decision.is_of_rule()
     }
 
     /// Waits until every server has been asked what it offers, but no longer than this.

@@ -21,6 +21,11 @@ impl Decision {
         self.is_enforced && !self.is_allowed
     }
 
+    /// Whether a rule decided, and not what holds where no rule says anything. One that is called like that counts as none.
+    pub fn is_of_rule(&self) -> bool {
+        !matches!(&*self.rule, "default" | "no claims")
+    }
+
     /// The word for it: `allowed`, `refused`, or `would_refuse` in shadow mode.
     pub fn as_str(&self) -> &'static str {
         match (self.is_allowed, self.is_enforced) {

@@ -8,6 +8,7 @@
 //! Names are in one place (`names.rs`), and a test pins them. Names that callers make up are never labels, and there is a bound for how many
 //! series there are: the rest is counted as `_OTHER`.
 
+mod alerts;
 mod family;
 mod histogram;
 mod metrics;
@@ -17,6 +18,7 @@ mod recent;
 mod stories;
 mod text;
 
+pub use alerts::{Alert, AlertChange, Alerts, Seen};
 pub use histogram::{BOUNDS, Histogram};
 pub use metrics::Metrics;
 pub use reading::{Reading, Sample, Value};

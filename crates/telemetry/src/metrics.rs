@@ -3,9 +3,10 @@
 use std::hash::Hash;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use indexmap::Equivalent;
-use tidegate_protocol::{Blame, Method, Symbol};
+use tidegate_protocol::{Method, Symbol};
 use tidegate_service::events::{CallEnded, Event, Kind, Recorder};
 use tidegate_service::layers::BreakerState;
 
@@ -124,10 +125,15 @@ impl Metrics {
         reading.add(names::HOSTS_REFUSED, &[], Value::Whole(self.hosts_refused.load(Relaxed)));
     }
 
-    /// Of the calls that ended in the last five minutes, how many went well, and how many failed through no fault of their callers: what those
-    /// do wrong says nothing about the gateway.
+    /// Of the calls that ended in the last five minutes, how many went well, and how many failed because a server or the gateway was out of
+    /// reach: what callers do wrong and what servers answer says nothing about the gateway.
     pub fn recent(&self) -> (u64, u64) {
         self.recent.counts()
+    }
+
+    /// How long calls took on average that ended well in the last minute, and in the four before, if there were enough of both.
+    pub fn latency(&self) -> Option<(Duration, Duration)> {
+        self.recent.latency()
     }
 
     fn call_ended(&self, call: &CallEnded<'_>) {
@@ -149,14 +155,18 @@ impl Metrics {
         self.calls.with(&labels, rest, |durations| durations.record(call.duration));
         match call.outcome.is_success() {
             None => {}
-            Some(true) => self.recent.count(true),
+            Some(true) => self.recent.count(true, call.duration),
             Some(false) => {
                 // A server of somebody else may write what it likes, and a tool that fails may be right to do so.
                 let symbol = call.error().and_then(|error| Symbol::from_name(&error));
                 count(&self.errors, symbol.map_or(OTHER, Symbol::as_str));
-                match symbol.map(Symbol::blame) {
-                    Some(Blame::Us | Blame::Upstream) => self.recent.count(false),
-                    Some(Blame::Caller) | None => {}
+                // What a server answers, and what a caller does wrong, says nothing about the gateway.
+                let is_out_of_reach = matches!(
+                    symbol,
+                    Some(Symbol::Unavailable | Symbol::Timeout | Symbol::CircuitOpen | Symbol::Overloaded)
+                );
+                if is_out_of_reach {
+                    self.recent.count(false, call.duration);
                 }
             }
         }

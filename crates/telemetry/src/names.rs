@@ -45,6 +45,8 @@ pub const REASON: &str = "tidegate.reason";
 pub const SCOPE: &str = "tidegate.scope";
 /// How urgent calls are that wait.
 pub const PRIORITY: &str = "tidegate.priority";
+/// What somebody should look at.
+pub const ALERT_NAME: &str = "tidegate.alert.name";
 /// The version of the program.
 pub const VERSION: &str = "service.version";
 
@@ -72,6 +74,7 @@ instruments! {
     LOGINS_REFUSED = "tidegate.logins.refused", "{request}", Counter, [REASON], "Requests that were refused because of their credentials";
     HOSTS_REFUSED = "tidegate.hosts.refused", "{request}", Counter, [], "Requests that were refused because of their Host or Origin";
     CIRCUIT_OPENED = "tidegate.circuit.opened", "{time}", Counter, [SERVER], "Times that the circuit breaker of a server has opened";
+    ALERT = "tidegate.alert", "", Gauge, [ALERT_NAME], "Whether somebody should look: 1, or 0";
     CIRCUIT = "tidegate.circuit.state", "", Gauge, [SERVER], "The circuit breaker of a server: 0 closed, 1 half open, 2 open";
     SERVER_UP = "tidegate.server.up", "", Gauge, [SERVER], "Whether a server answers: 1, or 0";
     SERVER_CALLS = "tidegate.server.calls.running", "{call}", Gauge, [SERVER], "Calls that run at a server";

@@ -1,5 +1,6 @@
-//! [`LogWriter`]: where log lines go. Most are written at once; those about calls, one for each, are gathered for a moment and written by a
-//! thread, so that no call waits for whoever reads them. Their order stays: a line that is written at once takes with it what was gathered.
+//! [`LogWriter`]: where log lines go. A thread writes them, so that nobody waits for a reader who does not read. Lines about calls, one for
+//! each, are gathered for a moment; whoever writes another line waits until it is written, but not for long, and not again as long as
+//! nothing gets through. All of them keep their order.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,6 +11,8 @@ use tracing_subscriber::fmt::MakeWriter;
 
 /// For how long lines are gathered.
 const GATHER: Duration = Duration::from_millis(20);
+/// For how long somebody waits for a line to be written.
+const PATIENCE: Duration = Duration::from_millis(250);
 /// How many bytes may wait. Lines beyond are left out, and counted.
 const MOST: usize = 1 << 20;
 /// A buffer that was larger than this is given back.
@@ -21,8 +24,11 @@ pub(super) struct LogWriter(Arc<Shared>);
 
 struct Shared {
     gathered: Mutex<Gathered>,
+    /// Wakes the thread.
     wake: Condvar,
-    /// Whoever holds this writes. It is taken before the lines are, so that these keep their order.
+    /// Wakes those who wait for their lines.
+    written: Condvar,
+    /// Whoever holds this writes.
     output: Mutex<Output>,
 }
 
@@ -30,8 +36,17 @@ struct Shared {
 struct Gathered {
     lines: Vec<u8>,
     left_out: u64,
-    /// Whether the thread knows that there is something.
+    /// How many bytes were ever gathered, and written.
+    in_all: u64,
+    done: u64,
+    /// Whether a thread writes.
+    has_thread: bool,
+    /// Whether it knows that there is something.
     is_known: bool,
+    /// Whether somebody waits for it.
+    is_urgent: bool,
+    /// Whether somebody has waited in vain.
+    is_stuck: bool,
 }
 
 struct Output {
@@ -50,33 +65,29 @@ impl LogWriter {
         LogWriter(Arc::new(Shared {
             gathered: Mutex::default(),
             wake: Condvar::new(),
+            written: Condvar::new(),
             output: Mutex::new(output),
         }))
     }
 
-    /// Starts the thread that writes what was gathered.
+    /// Starts the thread that writes what was gathered. Without it, lines are written where they come from.
     pub(super) fn start(&self) -> io::Result<()> {
         let writer = self.clone();
         let work = move || {
             loop {
                 writer.wait();
-                thread::sleep(GATHER);
-                writer.flush();
+                writer.write_gathered();
             }
         };
-        thread::Builder::new().name("log".to_owned()).spawn(work).map(drop)
+        thread::Builder::new().name("log".to_owned()).spawn(work)?;
+        lock(&self.0.gathered).has_thread = true;
+        Ok(())
     }
 
     /// Gathers a line, which is given in pieces. It waits for nothing but others who do the same.
     pub(super) fn gather(&self, pieces: &[&str]) {
-        let length: usize = pieces.iter().map(|piece| piece.len()).sum();
         let mut gathered = lock(&self.0.gathered);
-        if gathered.lines.len() + length > MOST {
-            gathered.left_out += 1;
-        } else {
-            gathered.lines.reserve(length);
-            pieces.iter().for_each(|piece| gathered.lines.extend_from_slice(piece.as_bytes()));
-        }
+        gathered.add(pieces.iter().map(|piece| piece.as_bytes()), MOST);
         if !gathered.is_known {
             gathered.is_known = true;
             drop(gathered);
@@ -84,57 +95,99 @@ impl LogWriter {
         }
     }
 
-    /// Writes what was gathered.
-    pub(super) fn flush(&self) {
-        let _ = self.write_now(&mut lock(&self.0.output), b"");
-    }
-
-    /// The same, unless somebody is writing.
-    pub(super) fn try_flush(&self) {
-        if let Ok(mut output) = self.0.output.try_lock() {
-            let _ = self.write_now(&mut output, b"");
+    /// Has everything written, but waits no longer than this.
+    pub(super) fn flush(&self, patience: Duration) {
+        let gathered = lock(&self.0.gathered);
+        if gathered.has_thread {
+            drop(self.wait_for(gathered, patience));
+        } else {
+            drop(gathered);
+            self.write_gathered();
         }
     }
 
-    /// Waits until something was gathered.
+    /// Waits until everything that was gathered so far is written.
+    fn wait_for<'a>(
+        &'a self,
+        mut gathered: MutexGuard<'a, Gathered>,
+        patience: Duration,
+    ) -> MutexGuard<'a, Gathered> {
+        let all = gathered.in_all;
+        (gathered.is_known, gathered.is_urgent) = (true, true);
+        self.0.wake.notify_one();
+        let waited = self.0.written.wait_timeout_while(gathered, patience, |gathered| gathered.done < all);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// Waits until there is something to write, and a moment longer, unless somebody waits for it.
     fn wait(&self) {
         let is_idle = |gathered: &mut Gathered| {
             gathered.is_known = !gathered.lines.is_empty() || gathered.left_out > 0;
             !gathered.is_known
         };
-        let waited = self.0.wake.wait_while(lock(&self.0.gathered), is_idle);
-        drop(waited);
+        let gathered = self.0.wake.wait_while(lock(&self.0.gathered), is_idle);
+        let gathered = gathered.unwrap_or_else(PoisonError::into_inner);
+        drop(self.0.wake.wait_timeout_while(gathered, GATHER, |gathered| !gathered.is_urgent));
     }
 
-    /// Writes what was gathered, and then this.
-    fn write_now(&self, output: &mut Output, more: &[u8]) -> io::Result<()> {
-        let Output { to, lines } = output;
+    /// Writes what was gathered.
+    fn write_gathered(&self) {
+        let mut output = lock(&self.0.output);
+        let Output { to, lines } = &mut *output;
         lines.clear();
         if lines.capacity() > KEPT {
             *lines = Vec::new();
         }
         let mut gathered = lock(&self.0.gathered);
         std::mem::swap(&mut gathered.lines, lines);
-        let left_out = std::mem::take(&mut gathered.left_out);
+        gathered.is_urgent = false;
+        let (all, left_out) = (gathered.in_all, std::mem::take(&mut gathered.left_out));
         drop(gathered);
         if left_out > 0 {
-            let note = format!("{left_out} lines about calls were left out, because too many were waiting\n");
+            let note = format!("{left_out} lines were left out, because too many were waiting\n");
             lines.extend_from_slice(note.as_bytes());
         }
-        match lines.is_empty() {
-            true => to.write_all(more)?,
-            false => {
-                lines.extend_from_slice(more);
-                to.write_all(lines)?;
-            }
+        // A line that cannot be written is lost. Saying so on the same stream would not help.
+        let _ = to.write_all(lines).and_then(|()| to.flush());
+        let mut gathered = lock(&self.0.gathered);
+        (gathered.done, gathered.is_stuck) = (all, false);
+        drop(gathered);
+        self.0.written.notify_all();
+    }
+}
+
+impl Gathered {
+    /// Adds a line, if there is room for it.
+    fn add<'a>(&mut self, pieces: impl Iterator<Item = &'a [u8]> + Clone, most: usize) {
+        let length: usize = pieces.clone().map(<[u8]>::len).sum();
+        if self.lines.len() + length > most {
+            self.left_out += 1;
+            return;
         }
-        to.flush()
+        self.lines.reserve(length);
+        pieces.for_each(|piece| self.lines.extend_from_slice(piece));
+        self.in_all += length as u64;
     }
 }
 
 impl Write for LogWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.write_now(&mut lock(&self.0.output), line).map(|()| line.len())
+        let mut gathered = lock(&self.0.gathered);
+        // What is not about a call is seldom, and worth more.
+        gathered.add(std::iter::once(line), 2 * MOST);
+        match (gathered.has_thread, gathered.is_stuck) {
+            (false, _) => {
+                drop(gathered);
+                self.write_gathered();
+            }
+            (true, true) => {}
+            (true, false) => {
+                let all = gathered.in_all;
+                let mut gathered = self.wait_for(gathered, PATIENCE);
+                gathered.is_stuck = gathered.done < all;
+            }
+        }
+        Ok(line.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -173,23 +226,30 @@ mod tests {
 
     #[test]
     fn lines_keep_their_order() {
-        let (told, tells) = channel();
-        let (allow, allowed) = channel();
-        let mut writer = LogWriter::new(Watched(told, allowed));
-        writer.gather(&["a", "b\n"]);
-        writer.gather(&["c\n"]);
-        allow.send(()).unwrap();
-        writer.write_all(b"d\n").unwrap();
-        assert_eq!(tells.try_recv().unwrap(), "ab\nc\nd\n");
-        writer.flush();
-        assert!(tells.try_recv().is_err(), "there is nothing");
+        for has_thread in [false, true] {
+            let (told, tells) = channel();
+            let (allow, allowed) = channel();
+            let mut writer = LogWriter::new(Watched(told, allowed));
+            (0..10).for_each(|_| allow.send(()).unwrap());
+            if has_thread {
+                writer.start().unwrap();
+            }
+            writer.gather(&["a", "b\n"]);
+            writer.gather(&["c\n"]);
+            writer.write_all(b"d\n").unwrap();
+            let written: String = tells.try_iter().collect();
+            assert_eq!(written, "ab\nc\nd\n", "it is there when it was written");
+            writer.gather(&["e\n"]);
+            LogWriter::flush(&writer, Duration::from_secs(30));
+            assert_eq!(tells.try_iter().collect::<String>(), "e\n");
+        }
     }
 
     #[test]
     fn nobody_waits_for_a_reader_who_does_not_read() {
         let (told, tells) = channel();
         let (allow, allowed) = channel();
-        let writer = LogWriter::new(Watched(told, allowed));
+        let mut writer = LogWriter::new(Watched(told, allowed));
         writer.start().unwrap();
         writer.gather(&["first\n"]);
         assert_eq!(tells.recv().unwrap(), "first\n");
@@ -198,11 +258,19 @@ mod tests {
         for _ in 0..MOST / 1024 + 7 {
             writer.gather(&[&line]);
         }
-        writer.try_flush();
+        for _ in 0..1000 {
+            writer.write_all(b"a warning\n").unwrap();
+        }
+        LogWriter::flush(&writer, Duration::from_millis(1));
         allow.send(()).unwrap();
         let rest = tells.recv().unwrap();
         assert_eq!(rest.lines().filter(|line| line.starts_with('x')).count(), MOST / 1024);
-        assert!(rest.ends_with("\n7 lines about calls were left out, because too many were waiting\n"));
+        assert_eq!(rest.lines().filter(|line| *line == "a warning").count(), 1000);
+        assert!(rest.ends_with("\n7 lines were left out, because too many were waiting\n"));
         allow.send(()).unwrap();
+        // And when somebody reads again, everything is as before.
+        allow.send(()).unwrap();
+        writer.write_all(b"last\n").unwrap();
+        assert_eq!(tells.recv().unwrap(), "last\n");
     }
 }

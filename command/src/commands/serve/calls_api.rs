@@ -27,9 +27,8 @@ pub(super) fn page(stories: Arc<Stories>, gateway: Gateway, audience: Audience) 
     Some(match audience {
         Audience::Remote => return None,
         Audience::Local => page.only_for(move |identity| gateway.allows_page(identity, PATH)),
-        Audience::Authenticated => page.only_for(move |identity| {
-            identity.claims.is_some() && gateway.has_policy() && gateway.allows_page(identity, PATH)
-        }),
+        Audience::Authenticated => page
+            .only_for(move |identity| identity.claims.is_some() && gateway.rule_allows_page(identity, PATH)),
     })
 }
 
@@ -52,7 +51,12 @@ fn calls(stories: &Stories, request: &Request<Body>) -> Response<Body> {
             return answer(StatusCode::BAD_REQUEST, &json!({"error": why}));
         }
     };
-    let wanted = Wanted { id: value("id"), failed: value("failed") == Some("true"), tool: value("tool") };
+    let failed = match value("failed") {
+        None | Some("false") => false,
+        Some("true") => true,
+        Some(_) => return answer(StatusCode::BAD_REQUEST, &json!({"error": "failed must be true or false"})),
+    };
+    let wanted = Wanted { id: value("id"), failed, tool: value("tool") };
     let mut text = String::from("{\"calls\":[");
     for (at, story) in stories.find(&wanted, limit).iter().enumerate() {
         text.push_str(if at == 0 { "" } else { "," });

@@ -1,7 +1,8 @@
 //! [`Monitoring`]: what is measured while the gateway runs (`/metrics`), and how it is (`/health`, `/ready`, `/live`).
 
-use std::sync::{Arc, OnceLock};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use axum::body::Body;
 use axum::http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
@@ -12,11 +13,13 @@ use tidegate_config::Settings;
 use tidegate_gateway::{Gateway, Health, ServerStatus};
 use tidegate_service::Identity;
 use tidegate_service::budget::Budget;
-use tidegate_service::events::{self, Recorder};
+use tidegate_service::events::{self, AlertChanged, Event, Recorder};
 use tidegate_service::fair_queue::Priority;
 use tidegate_service::layers::BreakerState;
 use tidegate_service::stats::{Statistics, Status, Thresholds};
-use tidegate_telemetry::{Exposition, Metrics, Reading, Stories, Value as Measured, names};
+use tidegate_telemetry::{
+    Alert, AlertChange, Alerts, Exposition, Metrics, Reading, Seen, Stories, Value as Measured, names,
+};
 
 use super::calls_api;
 use super::home_page::Audience;
@@ -32,6 +35,10 @@ struct Inner {
     gateway: Gateway,
     measured: Option<MeasuredCalls>,
     stories: Option<(Arc<Stories>, Arc<dyn Recorder>)>,
+    /// What somebody should look at.
+    alerts: Mutex<Alerts>,
+    /// Where the gateway writes.
+    folders: Vec<PathBuf>,
     started: Instant,
     /// When it started, in seconds since 1970.
     since: f64,
@@ -64,14 +71,18 @@ impl Monitoring {
             (stories, recorder)
         });
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        Monitoring(Arc::new(Inner {
+        let monitoring = Monitoring(Arc::new(Inner {
             gateway: gateway.clone(),
             measured,
             stories,
+            alerts: Mutex::default(),
+            folders: written_folders(settings),
             started: Instant::now(),
             since,
             sessions: OnceLock::new(),
-        }))
+        }));
+        tokio::spawn(watch(Arc::downgrade(&monitoring.0)));
+        monitoring
     }
 
     /// Says how to find out how many legacy sessions are open.
@@ -92,7 +103,8 @@ impl Monitoring {
     /// The pages: the figures for those who may see them, and how it is for everybody, with details for those who may.
     pub(super) fn pages(&self, audience: Audience) -> Vec<Page> {
         let mut pages = self.open_pages(audience).to_vec();
-        if self.0.measured.is_some() {
+        // They name servers, which is nothing for machines of which nobody knows whose they are.
+        if self.0.measured.is_some() && audience != Audience::Remote {
             let (own, gateway) = (self.clone(), self.0.gateway.clone());
             let metrics = Page::answered("/metrics", move |request, _| own.metrics(request));
             pages.push(metrics.only_for(move |identity| gateway.allows_page(identity, "/metrics")));
@@ -108,8 +120,9 @@ impl Monitoring {
         let [health, ready] = [self.clone(), self.clone()];
         [
             Page::answered("/health", move |_, identity| health.health(audience, identity)),
-            Page::answered("/ready", move |_, _| ready.ready()),
-            Page::answered("/live", |_, _| answer(StatusCode::OK, &json!({"status": "alive"}))),
+            Page::answered("/ready", move |_, _| ready.ready()).alike_for_all(),
+            Page::answered("/live", |_, _| answer(StatusCode::OK, &json!({"status": "alive"})))
+                .alike_for_all(),
         ]
     }
 
@@ -171,6 +184,11 @@ impl Monitoring {
         reading.add(names::BUILD, &[(names::VERSION, env!("CARGO_PKG_VERSION"))], Measured::Whole(1));
         reading.add(names::START, &[], Measured::Number(*since));
         reading.add_process();
+        let raised: Vec<Alert> = self.0.alerts().raised().map(|(alert, _)| alert).collect();
+        for alert in Alert::ALL {
+            let of = [(names::ALERT_NAME, alert.as_str())];
+            reading.add(names::ALERT, &of, Measured::Whole(u64::from(raised.contains(&alert))));
+        }
         reading
     }
 
@@ -204,6 +222,10 @@ impl Monitoring {
             let each: Map<String, Value> =
                 servers.iter().map(|one| (one.name.clone(), server(one))).collect();
             health["servers"] = each.into();
+            let alerts: Map<String, Value> = (self.0.alerts().raised())
+                .map(|(alert, message)| (alert.as_str().to_owned(), message.into()))
+                .collect();
+            health["alerts"] = alerts.into();
         }
         answer(code, &health)
     }
@@ -221,6 +243,67 @@ impl Monitoring {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         response
     }
+}
+
+impl Inner {
+    fn alerts(&self) -> MutexGuard<'_, Alerts> {
+        self.alerts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks whether somebody should look at something, and says what has changed.
+    fn look(&self) {
+        let metrics = self.measured.as_ref().map(|measured| &measured.metrics);
+        let budget = Budget::of_process();
+        let open = |server: &ServerStatus| server.breaker == BreakerState::Open;
+        let seen = Seen {
+            calls: metrics.map_or((0, 0), |metrics| metrics.recent()),
+            latency: metrics.and_then(|metrics| metrics.latency()),
+            open_circuits: self.gateway.status().into_iter().filter(open).map(|server| server.name).collect(),
+            disk: self.folders.iter().filter_map(|folder| room_at(folder)).min_by_key(|(_, free, _)| *free),
+            buffered: (budget.used() as u64, budget.limit() as u64),
+        };
+        let changes = self.alerts().look(&seen);
+        for AlertChange { alert, is_raised, message } in &changes {
+            let changed = AlertChanged { alert: alert.as_str(), is_raised: *is_raised, message };
+            events::emit(&Event::AlertChanged(changed));
+        }
+    }
+}
+
+/// How often it is looked whether somebody should look at something.
+const LOOK: Duration = Duration::from_secs(10);
+
+async fn watch(monitoring: Weak<Inner>) {
+    let mut ticks = tokio::time::interval(LOOK);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let Some(monitoring) = monitoring.upgrade() else { return };
+        // Asking about a disk may take a while.
+        let _ = tokio::task::spawn_blocking(move || monitoring.look()).await;
+    }
+}
+
+/// Where the gateway writes: what it keeps, and the audit trail.
+fn written_folders(settings: &Settings) -> Vec<PathBuf> {
+    let trail = settings.audit.as_ref().and_then(|audit| audit.file.as_ref());
+    let trail = trail.and_then(|file| file.path.parent()).map(|folder| match folder.as_os_str().is_empty() {
+        true => PathBuf::from("."),
+        false => folder.to_owned(),
+    });
+    settings.state_dir.clone().into_iter().chain(trail).collect()
+}
+
+/// How much room there is at a place: its name, how many bytes are free, and how many there are.
+#[cfg(unix)]
+fn room_at(folder: &Path) -> Option<(String, u64, u64)> {
+    let room = rustix::fs::statvfs(folder).ok()?;
+    Some((folder.display().to_string(), room.f_bavail * room.f_frsize, room.f_blocks * room.f_frsize))
+}
+
+#[cfg(not(unix))]
+fn room_at(_: &Path) -> Option<(String, u64, u64)> {
+    None
 }
 
 /// Whether a server answers, or would if it were asked.

@@ -92,6 +92,7 @@ async fn end_at_once(orderly: Duration) {
         () = tokio::time::sleep(orderly) => ("shutting down took too long", 1),
     };
     tracing::error!("Stopping at once: {why}");
+    tidegate::logging::flush();
     std::process::exit(code);
 }
 

@@ -11,8 +11,8 @@ use crate::written::{Endpoint, Mode};
 use tidegate_policy::Patterns;
 
 /// What is, or will be, beside endpoints.
-const RESERVED: [&str; 9] =
-    ["default", "sse", "messages", "well-known", "health", "ready", "live", "metrics", "admin"];
+const RESERVED: [&str; 10] =
+    ["default", "sse", "messages", "well-known", "health", "ready", "live", "metrics", "admin", "api"];
 
 impl Resolver<'_> {
     /// `servers` are the names of all servers of the file.

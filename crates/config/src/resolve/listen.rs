@@ -12,6 +12,9 @@ use crate::written::File;
 /// Less could not hold a few messages.
 const LEAST_BUFFERED: usize = 16 * 1024 * 1024;
 
+/// What is beside the endpoint.
+const PAGES: [&str; 5] = ["/health", "/ready", "/live", "/metrics", "/api/calls"];
+
 impl Resolver<'_> {
     pub(super) fn listen(&mut self, file: &File) -> ListenSettings {
         let usual = ListenSettings::default();
@@ -26,6 +29,9 @@ impl Resolver<'_> {
         let path = file.path.clone().unwrap_or(usual.path);
         if !path.starts_with('/') || path.contains(|c: char| c.is_whitespace() || "?#{}".contains(c)) {
             self.wrong(&["path"], "must be the path of a URL, such as \"/mcp\"");
+        }
+        if PAGES.contains(&&*path) {
+            self.wrong(&["path"], "is the path of a page of the gateway: use another, such as \"/mcp\"");
         }
         for sentence in file.allow_origins.iter().filter_map(|origin| listen::check_origin(origin).err()) {
             self.wrong(&["allow_origins"], sentence);

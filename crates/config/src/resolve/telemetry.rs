@@ -2,7 +2,7 @@
 
 use super::Resolver;
 use crate::telemetry_settings::TelemetrySettings;
-use crate::written::Telemetry;
+use crate::written::{Size, Telemetry};
 
 /// More would be a way to use up the memory.
 const MOST_STORIES: usize = 1 << 30;
@@ -10,7 +10,11 @@ const MOST_STORIES: usize = 1 << 30;
 impl Resolver<'_> {
     pub(super) fn telemetry(&mut self, telemetry: &Telemetry) -> TelemetrySettings {
         let usual = TelemetrySettings::default();
-        let stories = self.size(&["telemetry", "stories"], telemetry.stories.as_ref(), usual.stories);
+        let stories = match &telemetry.stories {
+            // None are kept.
+            Some(Size::Bytes(0)) => 0,
+            said => self.size(&["telemetry", "stories"], said.as_ref(), usual.stories),
+        };
         if stories > MOST_STORIES {
             self.wrong(&["telemetry", "stories"], "must be at most \"1GiB\"");
         }

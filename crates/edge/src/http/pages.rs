@@ -29,6 +29,7 @@ pub struct Page {
     content: Content,
     is_served: Option<Arc<dyn Fn() -> bool + Send + Sync>>,
     may_see: Option<MaySee>,
+    is_alike: bool,
 }
 
 #[derive(Clone)]
@@ -55,6 +56,7 @@ impl Page {
             content: Content::Fixed(body, tag),
             is_served: None,
             may_see: None,
+            is_alike: false,
         }
     }
 
@@ -65,7 +67,7 @@ impl Page {
         make: impl Fn() -> B + Send + Sync + 'static,
     ) -> Page {
         let content = Content::Made(Arc::new(move || make().into()));
-        Page { path: path.into(), media_type, content, is_served: None, may_see: None }
+        Page { path: path.into(), media_type, content, is_served: None, may_see: None, is_alike: false }
     }
 
     /// An answer that depends on who asks, and how: with a status and a media type of its own. No browser keeps it.
@@ -74,7 +76,7 @@ impl Page {
         answer: impl Fn(&Request<Body>, &Identity) -> Response<Body> + Send + Sync + 'static,
     ) -> Page {
         let content = Content::Answered(Arc::new(answer));
-        Page { path: path.into(), media_type: "", content, is_served: None, may_see: None }
+        Page { path: path.into(), media_type: "", content, is_served: None, may_see: None, is_alike: false }
     }
 
     /// The same, but served only while this is so; otherwise it is not found.
@@ -89,6 +91,18 @@ impl Page {
     pub fn only_for(mut self, may_see: impl Fn(&Identity) -> bool + Send + Sync + 'static) -> Page {
         self.may_see = Some(Arc::new(may_see));
         self
+    }
+
+    /// The same, which says the same to everybody: where nobody needs credentials for it, those that somebody brings are not looked at.
+    #[must_use]
+    pub fn alike_for_all(mut self) -> Page {
+        self.is_alike = true;
+        self
+    }
+
+    /// Whether it says the same to everybody.
+    pub fn is_alike(&self) -> bool {
+        self.is_alike
     }
 
     /// Where it is.

@@ -225,3 +225,14 @@ pub struct LoginsRefused<'a> {
     /// The addresses that most of them came from, and how many from each: `192.0.2.1 14, 192.0.2.2 1`. Empty if none is known.
     pub addresses: &'a str,
 }
+
+/// Somebody should look at something, or need not any more.
+#[derive(Debug, Clone, Copy)]
+pub struct AlertChanged<'a> {
+    /// At what, in a word: `success_rate`, `circuit`, `latency`, `disk`, `buffer`.
+    pub alert: &'a str,
+    /// Whether it has begun; else it is over.
+    pub is_raised: bool,
+    /// What it is about, as a sentence.
+    pub message: &'a str,
+}

@@ -104,6 +104,10 @@ impl Recorder for LogRecorder {
                     false => tracing::info!(target: LIFECYCLE, digest = it.digest, "{what}"),
                 }
             }
+            Event::AlertChanged(it) => match it.is_raised {
+                true => tracing::warn!(target: LIFECYCLE, alert = it.alert, "alert: {}", it.message),
+                false => tracing::info!(target: LIFECYCLE, alert = it.alert, "over: {}", it.message),
+            },
             Event::HostRefused(it) if it.is_one_of_many => {}
             Event::HostRefused(it) => tracing::warn!(
                 address = it.address.map(tracing::field::display),

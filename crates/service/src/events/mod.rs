@@ -39,8 +39,8 @@ pub use access_line::AccessLine;
 pub(crate) use call::Observing;
 pub use call::{CallEnded, Outcome};
 pub use kinds::{
-    CallAbandoned, CallFailed, CallRetried, CallTimedOut, CircuitChanged, EraChanged, HandlerFailed,
-    HandlerPanicked, HostRefused, LoginRefused, LoginsRefused, PolicyChanged, ResultTooLarge,
+    AlertChanged, CallAbandoned, CallFailed, CallRetried, CallTimedOut, CircuitChanged, EraChanged,
+    HandlerFailed, HandlerPanicked, HostRefused, LoginRefused, LoginsRefused, PolicyChanged, ResultTooLarge,
     ServerConnected, ServerLeft, ServerStateChanged, ServersReady, SessionExpired, StatisticsDue, ToolFailed,
 };
 pub use log::{AccessLog, LogRecorder, write_access_log_with};
@@ -71,6 +71,7 @@ pub enum Event<'a> {
     LoginsRefused(LoginsRefused<'a>),
     HostRefused(HostRefused<'a>),
     PolicyChanged(PolicyChanged<'a>),
+    AlertChanged(AlertChanged<'a>),
 }
 
 /// Of what kind an event is, for recorders that want only some.
@@ -99,10 +100,11 @@ pub enum Kind {
     LoginsRefused,
     HostRefused,
     PolicyChanged,
+    AlertChanged,
 }
 
 impl Kind {
-    const ALL: [Kind; 21] = [
+    const ALL: [Kind; 22] = [
         Kind::CallEnded,
         Kind::CallFailed,
         Kind::CallTimedOut,
@@ -124,6 +126,7 @@ impl Kind {
         Kind::LoginsRefused,
         Kind::HostRefused,
         Kind::PolicyChanged,
+        Kind::AlertChanged,
     ];
 
     const fn bit(self) -> u32 {
@@ -156,6 +159,7 @@ impl Event<'_> {
             Event::LoginsRefused(_) => Kind::LoginsRefused,
             Event::HostRefused(_) => Kind::HostRefused,
             Event::PolicyChanged(_) => Kind::PolicyChanged,
+            Event::AlertChanged(_) => Kind::AlertChanged,
         }
     }
 }
