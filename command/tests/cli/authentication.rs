@@ -121,7 +121,9 @@ fn only_those_with_a_key_get_in() {
             assert!(refused.head.contains("www-authenticate: Bearer\r\n"), "{}", refused.head);
         }
     }
-    for wrong in ["tidegate_x", "hush", &format!("{}0", &ann[..ann.len() - 1]), &ann.to_uppercase()] {
+    let (start, last) = ann.split_at(ann.len() - 1);
+    let nearly = format!("{start}{}", if last == "0" { "1" } else { "0" });
+    for wrong in ["tidegate_x", "hush", &nearly, &ann.to_uppercase()] {
         let refused = request(at, "/mcp", wrong, "tools/list");
         assert!(
             refused.status == 401 && refused.head.contains("error=\"invalid_token\""),
