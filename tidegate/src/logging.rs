@@ -349,7 +349,7 @@ mod tests {
     use tower::{Layer, Service};
 
     #[derive(Clone, Default)]
-    struct Captured(Arc<Mutex<Vec<u8>>>);
+    pub(super) struct Captured(pub(super) Arc<Mutex<Vec<u8>>>);
 
     impl Write for Captured {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

@@ -131,8 +131,8 @@ impl Authenticator {
         Ok(Authenticator(shared))
     }
 
-    /// Serves these pages to those who bring no credentials, instead of telling them where to get some: how the server is, for one. Later
-    /// calls do nothing.
+    /// Serves these pages to those who bring no credentials, instead of telling them where to get some: how the server is, for one. Those that
+    /// are [alike for all](Page::alike_for_all) are served whatever somebody brings. Later calls do nothing.
     pub fn serve_openly(&self, pages: Vec<Page>) {
         let _ = self.0.open.set(pages);
     }

@@ -17,7 +17,7 @@ use tidegate_protocol::seal::{Key, Sealer};
 use tidegate_protocol::{Error, Json, Method, Revision, Symbol, meta};
 use tidegate_service::fair_queue::Depth;
 use tidegate_service::layers::{AdmissionLayer, Bounded, Front, Limits, PriorityOf, front_with};
-use tidegate_service::{BoxDoor, Call, Context, Door, Identity, Reply, random};
+use tidegate_service::{BoxDoor, Call, Context, Decision, Door, Identity, Reply, random};
 use tower::{Layer, Service};
 
 use crate::allowed;
@@ -150,26 +150,25 @@ impl Gateway {
 
     /// Whether the policy lets somebody see the page at a path beside the endpoints.
     pub fn allows_page(&self, identity: &Identity, path: &str) -> bool {
-        let state = self.router.state.load();
-        let Some(policy) = &state.policy else { return true };
-        let mut context = Context::local();
-        context.identify(identity.clone());
-        let caller = state.caller(policy, &context);
-        let page = Object { kind: ObjectKind::Page, name: path, server: "" };
-        !policy.decide(&caller, &page, None).refuses()
+        self.decide_about_page(identity, path).is_none_or(|decision| !decision.refuses())
     }
 
     /// Whether a rule of the policy lets somebody see the page at a path, whatever is allowed where no rule says anything, and also while
     /// the policy is only tried out.
     pub fn rule_allows_page(&self, identity: &Identity, path: &str) -> bool {
+        let decision = self.decide_about_page(identity, path);
+        decision.is_some_and(|decision| decision.is_allowed && decision.is_of_rule())
+    }
+
+    /// What the policy says about a page; `None` if there is none.
+    fn decide_about_page(&self, identity: &Identity, path: &str) -> Option<Decision> {
         let state = self.router.state.load();
-        let Some(policy) = &state.policy else { return false };
+        let policy = state.policy.as_ref()?;
         let mut context = Context::local();
         context.identify(identity.clone());
         let caller = state.caller(policy, &context);
         let page = Object { kind: ObjectKind::Page, name: path, server: "" };
-        let decision = policy.decide(&caller, &page, None);
-        decision.is_allowed && decision.is_of_rule()
+        Some(Decision::clone(policy.decide(&caller, &page, None)))
     }
 
     /// Waits until every server has been asked what it offers, but no longer than this.

@@ -117,8 +117,7 @@ fn member(out: &mut ObjectWriter, name: &str, value: Option<&str>) {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-    use std::sync::{Arc, Mutex};
+    use std::sync::Arc;
 
     use tidegate_protocol::{Error, Method, Params, Symbol};
     use tidegate_service::events::{self, Event, Kind, Recorder};
@@ -127,28 +126,15 @@ mod tests {
     use tower::{Layer, Service};
     use tracing_subscriber::fmt::format::JsonFields;
 
+    use super::super::tests::Captured;
     use super::super::{Hushed, JsonLines, PlainFields};
     use super::*;
 
-    #[derive(Clone, Default)]
-    struct Captured(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Captured {
-        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
-        }
-
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
-    impl Captured {
-        fn line(&self) -> String {
-            let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
-            assert_eq!(text.matches('\n').count(), 1, "{text:?}");
-            text
-        }
+    /// The one line that was written.
+    fn line(captured: &Captured) -> String {
+        let text = String::from_utf8(captured.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(text.matches('\n').count(), 1, "{text:?}");
+        text
     }
 
     /// Writes the line about calls to one method only: other tests have calls of their own.
@@ -201,7 +187,7 @@ mod tests {
         });
         events::remove(&recorder);
         LogWriter::flush(&writer, std::time::Duration::ZERO);
-        [through.line(), without.line()]
+        [line(&through), line(&without)]
     }
 
     #[test]

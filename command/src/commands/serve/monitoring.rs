@@ -85,6 +85,11 @@ impl Monitoring {
         monitoring
     }
 
+    /// The calls that were counted so far, if they are.
+    pub(super) fn counted(&self) -> Option<Arc<Statistics>> {
+        self.0.measured.as_ref().map(|measured| measured.counted.clone())
+    }
+
     /// Says how to find out how many legacy sessions are open.
     pub(super) fn set_sessions(&self, sessions: impl Fn() -> usize + Send + Sync + 'static) {
         let _ = self.0.sessions.set(Box::new(sessions));
@@ -143,14 +148,9 @@ impl Monitoring {
         }
         for server in gateway.status() {
             let of = [(names::SERVER, server.name.as_str())];
-            let circuit = match server.breaker {
-                BreakerState::Closed => 0,
-                BreakerState::HalfOpen => 1,
-                BreakerState::Open => 2,
-            };
             for (instrument, value) in [
                 (names::SERVER_UP, u64::from(answers(&server))),
-                (names::CIRCUIT, circuit),
+                (names::CIRCUIT, number(server.breaker)),
                 (names::SERVER_CALLS, server.in_flight as u64),
                 (names::SERVER_TOOLS, server.tools as u64),
             ] {
@@ -213,11 +213,7 @@ impl Monitoring {
                 health["stats"] = measured.counted.snapshot().to_json();
                 health["recent"] = json!({"succeeded": recent.0, "failed": recent.1});
             }
-            let worst = servers.iter().map(|server| server.breaker).max_by_key(|breaker| match breaker {
-                BreakerState::Closed => 0,
-                BreakerState::HalfOpen => 1,
-                BreakerState::Open => 2,
-            });
+            let worst = servers.iter().map(|server| server.breaker).max_by_key(|breaker| number(*breaker));
             health["circuitBreaker"] = worst.unwrap_or(BreakerState::Closed).as_str().into();
             let each: Map<String, Value> =
                 servers.iter().map(|one| (one.name.clone(), server(one))).collect();
@@ -309,6 +305,15 @@ fn room_at(_: &Path) -> Option<(String, u64, u64)> {
 /// Whether a server answers, or would if it were asked.
 fn answers(server: &ServerStatus) -> bool {
     matches!(server.health, Health::Ready | Health::Resting)
+}
+
+/// The number of a state: the worse, the higher.
+fn number(circuit: BreakerState) -> u64 {
+    match circuit {
+        BreakerState::Closed => 0,
+        BreakerState::HalfOpen => 1,
+        BreakerState::Open => 2,
+    }
 }
 
 /// How a gateway is whose servers are like this, and whose recent calls went well or badly.

@@ -20,20 +20,25 @@ pub(super) struct Statistics(Option<Counting>);
 
 struct Counting {
     counted: Arc<tidegate_service::stats::Statistics>,
-    recorder: Arc<dyn Recorder>,
+    /// `None` if somebody else counts.
+    recorder: Option<Arc<dyn Recorder>>,
     gateway: Gateway,
     reporting: JoinHandle<()>,
 }
 
 impl Statistics {
-    /// Starts to count, unless the log leaves such lines out.
-    pub(super) fn start(gateway: &Gateway) -> Statistics {
+    /// Starts to count, unless the log leaves such lines out or somebody counts already.
+    pub(super) fn start(
+        gateway: &Gateway,
+        counted: Option<Arc<tidegate_service::stats::Statistics>>,
+    ) -> Statistics {
         if !enabled!(target: "tidegate::statistics", Level::INFO) {
             return Statistics(None);
         }
-        let counted = Arc::new(tidegate_service::stats::Statistics::default());
-        let recorder: Arc<dyn Recorder> = counted.clone();
-        events::add(recorder.clone());
+        let is_counted = counted.is_some();
+        let counted = counted.unwrap_or_default();
+        let recorder: Option<Arc<dyn Recorder>> = if is_counted { None } else { Some(counted.clone()) };
+        recorder.iter().for_each(|recorder| events::add(recorder.clone()));
         let (reported, busy) = (counted.clone(), gateway.clone());
         let reporting = tokio::spawn(async move {
             let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + PERIOD, PERIOD);
@@ -51,7 +56,7 @@ impl Statistics {
         if let Some(counting) = self.0 {
             counting.reporting.abort();
             report(&counting.counted, &counting.gateway, true);
-            events::remove(&counting.recorder);
+            counting.recorder.iter().for_each(events::remove);
         }
     }
 }
