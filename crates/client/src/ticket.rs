@@ -11,6 +11,7 @@ use futures_util::task::AtomicWaker;
 use tidegate_protocol::{
     Capability, ClientCapabilities, Error, Id, Json, Level, Method, Object, Request, Symbol,
 };
+use tidegate_service::trace::TraceContext;
 use tidegate_service::{Notice, Outbox};
 
 use crate::legacy::ClientIdentity;
@@ -39,6 +40,8 @@ pub(crate) struct Sink {
     pub(crate) level: Option<Level>,
     /// Who can be asked something about the call; nobody if there is none.
     pub(crate) caller: Option<Caller>,
+    /// The span that the request belongs to, if this process takes part in traces.
+    pub(crate) span: Option<TraceContext>,
 }
 
 /// A caller that a server may have to ask something.
@@ -119,6 +122,11 @@ impl Ticket {
     /// When that last happened, in a number that grows.
     pub(crate) fn last_answered(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)
+    }
+
+    /// The span that the request belongs to.
+    pub(crate) fn span(&self) -> Option<TraceContext> {
+        self.state().sink.span
     }
 
     /// Whose call it is, if that one can be asked something.

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use tidegate_protocol::{Error, Id, Json, Object, Params, Revision, meta, write};
 use tidegate_service::Context;
+use tidegate_service::trace::{self, TraceContext};
 
 /// `notifications/cancelled` for a request that is no longer wanted.
 pub(crate) fn cancelled(id: &Id, why: &str) -> Vec<u8> {
@@ -95,6 +96,27 @@ pub(crate) fn hops(out: &mut Vec<u8>, hops: u8) {
         plain_name(out, meta::HOPS);
         let _ = write!(out, "{hops}");
     }
+}
+
+/// The span that a request belongs to, for the server to go on from. `None` if this process takes no part in traces: then what the caller
+/// says stays as it is.
+pub(crate) fn span_of(context: &Context) -> Option<TraceContext> {
+    context.trace.filter(|_| trace::is_on())
+}
+
+/// The same as a member of `_meta`, in place of what the caller says.
+pub(crate) fn traceparent(out: &mut Vec<u8>, span: Option<TraceContext>) {
+    if let Some(span) = span {
+        comma(out);
+        out.extend_from_slice(b"\"traceparent\":\"");
+        out.extend_from_slice(span.traceparent().as_str().as_bytes());
+        out.push(b'"');
+    }
+}
+
+/// Which members of a caller's `_meta` are not passed on with a request that has this span.
+pub(crate) fn is_replaced(span: Option<TraceContext>) -> impl Fn(&str) -> bool {
+    move |key| is_request_meta(key) || (span.is_some() && key == meta::TRACEPARENT)
 }
 
 /// The client behind a call in a session that is used for several: a member of `_meta`.

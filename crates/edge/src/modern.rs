@@ -4,11 +4,11 @@ use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{
     Error, Id, Json, Meta, Method, Notification, Object, Profile, Request, Revision, meta,
 };
+use tidegate_service::trace::TraceContext;
 use tidegate_service::{
     Call, Context, ContextParts, CorrelationId, Door, Extensions, Identity, Notice, Outbox, Principal, Reply,
     Subscription,
 };
-
 use tokio_util::sync::CancellationToken;
 
 use crate::edge_settings::{EdgeSettings, Eras};
@@ -35,9 +35,9 @@ pub(crate) fn call(
         let what = format_args!("the parameters of a subscription may have at most {MAX_LISTEN} bytes");
         return Err(Error::invalid_params(what));
     }
-    let trace = meta.traceparent.as_deref().and_then(CorrelationId::from_traceparent);
+    let trace = meta.traceparent.as_deref().and_then(TraceContext::parse);
     let mut context = Context::from(ContextParts {
-        correlation: trace.unwrap_or_default(),
+        correlation: trace.map_or_else(CorrelationId::new, CorrelationId::from),
         revision,
         client_info: meta.client_info,
         capabilities: meta.capabilities,
@@ -54,6 +54,8 @@ pub(crate) fn call(
         errors: Profile::Strict,
         param_headers: None,
         is_admitted: false,
+        trace,
+        origin: None,
         extensions: Extensions::default(),
     });
     context.identify(caller);
@@ -63,7 +65,7 @@ pub(crate) fn call(
 /// The call that a modern client's notification is. It need not say on which terms it is sent, and then the newest ones hold.
 pub(crate) fn told(notification: Notification, edge: &EdgeSettings, identity: Identity) -> Call {
     let meta = notification.params.meta();
-    let mut context = Context::new(correlation(meta), Revision::LATEST_MODERN);
+    let mut context = traced(meta, Revision::LATEST_MODERN);
     if let Ok(meta) = Meta::read(meta)
         && let Ok(revision) = meta.revision(edge.eras.revisions())
     {
@@ -121,11 +123,21 @@ pub(crate) fn open_outbox(call: &mut Call, relays: bool) -> Option<Outbox> {
     Some(outbox)
 }
 
-/// The correlation id: the caller's trace, or a new one.
-pub(crate) fn correlation(meta: Option<&tidegate_protocol::Object>) -> CorrelationId {
-    meta.and_then(|m| m.str("traceparent"))
-        .and_then(|t| CorrelationId::from_traceparent(&t))
-        .unwrap_or_default()
+/// The correlation id of a call with this `_meta`: the caller's trace, or a new one.
+pub(crate) fn correlation(meta: Option<&Object>) -> CorrelationId {
+    trace_of(meta).map_or_else(CorrelationId::new, CorrelationId::from)
+}
+
+fn trace_of(meta: Option<&Object>) -> Option<TraceContext> {
+    meta?.str(meta::TRACEPARENT).and_then(|text| TraceContext::parse(&text))
+}
+
+/// The context of a call with this `_meta`, in the caller's trace if it names one.
+pub(crate) fn traced(meta: Option<&Object>, revision: Revision) -> Context {
+    let trace = trace_of(meta);
+    let mut context = Context::new(trace.map_or_else(CorrelationId::new, CorrelationId::from), revision);
+    context.trace = trace;
+    context
 }
 
 /// The first message of a subscription stream (2026-07-28 basic/patterns/subscriptions).

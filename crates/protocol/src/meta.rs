@@ -25,6 +25,8 @@ pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 pub const RELATED_TASK: &str = "io.modelcontextprotocol/related-task";
 /// Opts a request into progress notifications.
 pub const PROGRESS_TOKEN: &str = "progressToken";
+/// The span that a request belongs to: W3C Trace Context.
+pub const TRACEPARENT: &str = "traceparent";
 /// The machine form of an error, on results with `isError`.
 pub const ERROR: &str = "dev.tidegate/error";
 /// The key of a question, on server-to-client requests: `{key, of}`, and `call`, the id of the request that asks, where
@@ -91,7 +93,7 @@ impl Meta {
                 }
                 LOG_LEVEL => log_level = Some(level(meta)?),
                 PROGRESS_TOKEN => progress_token = Some(token(value().unwrap_or_else(Json::null))?),
-                "traceparent" => traceparent = meta.text_at(at),
+                TRACEPARENT => traceparent = meta.text_at(at),
                 HOPS => hops = meta.get(HOPS).map_or(0, number_of_hops),
                 _ => {}
             }

@@ -15,6 +15,7 @@ use crate::correlation::CorrelationId;
 use crate::extensions::Extensions;
 use crate::outbox::Outbox;
 use crate::principal::{Claims, Identity, Principal};
+use crate::trace::{Origin, TraceContext};
 
 /// Through how many gateways a call may go, so that loops end.
 pub const HOP_LIMIT: u8 = 8;
@@ -152,6 +153,10 @@ pub struct ContextParts {
     pub param_headers: Option<Arc<ParamHeaders>>,
     /// Whether the call, or the one that it is part of, has been let in by an `Admission`.
     pub is_admitted: bool,
+    /// The span that whatever is done for the call belongs to: that of its caller, until it has one of its own.
+    pub trace: Option<TraceContext>,
+    /// Where it came from, while somebody wants to know.
+    pub origin: Option<Arc<Origin>>,
     /// What layers know about the call.
     pub extensions: Extensions,
 }
@@ -161,6 +166,12 @@ impl ContextParts {
     pub fn identify(&mut self, identity: Identity) {
         self.principal = identity.principal;
         self.claims = identity.claims;
+    }
+
+    /// Says where the call came from. One that names no span itself belongs to that of what carried it.
+    pub fn came_from(&mut self, origin: Origin) {
+        self.trace = self.trace.or(origin.carrier);
+        self.origin = Some(Arc::new(origin));
     }
 
     /// Binds what is sealed to the caller at this endpoint, a method, and the parameters with this digest.
@@ -197,6 +208,8 @@ impl Context {
             errors: Profile::Strict,
             param_headers: None,
             is_admitted: false,
+            trace: None,
+            origin: None,
             extensions: Extensions::default(),
         })
     }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::time::epoch_ms;
+use crate::trace::TraceContext;
 
 /// `<epoch-ms>-<9 base36 characters>`, or the trace id of the caller's trace context.
 ///
@@ -43,23 +44,21 @@ impl CorrelationId {
 
     /// The trace id of a W3C `traceparent`, if that is what `text` is.
     pub fn from_traceparent(text: &str) -> Option<CorrelationId> {
-        // version "-" 32 hex digits of trace id "-" 16 of parent id "-" 2 of flags
-        let trace = text.get(3..35)?;
-        let hex = |s: &str| s.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-        let well_formed = text.len() >= 55
-            && text.as_bytes()[2] == b'-'
-            && text.as_bytes()[35] == b'-'
-            && hex(&text[..2])
-            && &text[..2] != "ff"
-            && hex(trace)
-            && trace.bytes().any(|b| b != b'0');
-        let bytes = trace.as_bytes().try_into().ok()?;
-        well_formed.then_some(CorrelationId { bytes, len: 32 })
+        TraceContext::parse(text).map(CorrelationId::from)
     }
 
     /// The id as text.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.bytes[..usize::from(self.len)]).unwrap_or_default()
+    }
+}
+
+impl From<TraceContext> for CorrelationId {
+    fn from(context: TraceContext) -> CorrelationId {
+        let text = context.traceparent();
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(&text.as_str().as_bytes()[3..35]);
+        CorrelationId { bytes, len: 32 }
     }
 }
 

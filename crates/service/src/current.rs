@@ -18,6 +18,7 @@ use tracing::instrument::Instrumented;
 use crate::call::Call;
 use crate::correlation::CorrelationId;
 use crate::decision::Decision;
+use crate::trace::TraceContext;
 
 static SPANS: AtomicBool = AtomicBool::new(true);
 
@@ -43,6 +44,8 @@ pub struct Current {
     server_revision: Option<Revision>,
     /// What a policy said to it.
     decision: Option<Arc<Decision>>,
+    /// Its span, or the one inside of it that is being worked on.
+    trace: Option<TraceContext>,
 }
 
 impl Current {
@@ -55,6 +58,7 @@ impl Current {
             server: None,
             server_revision: None,
             decision: None,
+            trace: call.context.trace,
         }
     }
 
@@ -86,6 +90,15 @@ impl Current {
     /// Notes what a policy said to the current call, for its record.
     pub fn decided(decision: &Arc<Decision>) {
         Current::note(|current| current.decision = Some(decision.clone()));
+    }
+
+    /// Does something as part of a span inside of the current call.
+    pub(crate) fn in_span<T>(span: TraceContext, work: impl FnOnce() -> T) -> T {
+        let mut outer = None;
+        Current::note(|current| outer = current.trace.replace(span));
+        let done = work();
+        Current::note(|current| current.trace = outer);
+        done
     }
 
     fn note(note: impl FnOnce(&mut Current)) {
@@ -126,6 +139,11 @@ impl Current {
     /// What a policy said to the call; `None` if none was asked.
     pub fn decision(&self) -> Option<&Arc<Decision>> {
         self.decision.as_ref()
+    }
+
+    /// Where it stands in a trace; `None` if this process takes no part in traces and its caller named none.
+    pub fn trace(&self) -> Option<TraceContext> {
+        self.trace
     }
 
     /// A future that goes on with the current call elsewhere, such as in a task of its own.

@@ -48,6 +48,7 @@ pub mod schema;
 pub mod secrets;
 pub mod stats;
 mod time;
+pub mod trace;
 mod unknown;
 mod unlisted;
 pub mod wire_trace;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use arc_swap::ArcSwapOption;
 use tidegate_protocol::seal::Sealer;
 use tidegate_protocol::{ClientCapabilities, Error, Json, Level, Method, Object, Revision};
-use tidegate_service::layers::{BreakerLayer, BreakerSettings, RetryLayer, RetryPolicy};
+use tidegate_service::events::ServerPlace;
+use tidegate_service::layers::{BreakerLayer, BreakerSettings, RetryLayer, RetryPolicy, ServerCallsLayer};
 use tidegate_service::{Call, CallerId, Door, Notice, Principal};
 use tokio_util::sync::CancellationToken;
 use tower::Layer;
@@ -188,6 +189,7 @@ impl ClientBuilder {
             RetryLayer::new(RetryPolicy { overall: Some(overall), ..settings.retry.clone() })
                 .idempotent(move |call| trusted && is_idempotent(&cache, call))
         };
+        let calls = ServerCallsLayer::new(name.clone(), place_of(&self.target));
         let transport = match self.target {
             Target::Local(door) => {
                 let (bare, caller) = (door.clone(), CallerId::new());
@@ -198,7 +200,7 @@ impl ClientBuilder {
                     own: caller,
                     sealer: sealer.clone(),
                 };
-                let door: Policed<_> = retry.layer(breaker.layer(door));
+                let door: Policed<_> = retry.layer(breaker.layer(calls.layer(door)));
                 return Ok(Client(Arc::new(ClientInner {
                     server: Server::Local { door, bare, sealer },
                     settings,
@@ -246,7 +248,7 @@ impl ClientBuilder {
         let caller = CallerId::new();
         let sealer = self.sealer.unwrap_or_else(own_sealer);
         let upstream = Upstream::new(Arc::new(dialer), cache.clone(), caller, sealer);
-        let door = retry.layer(breaker.layer(UpstreamDoor(upstream.clone())));
+        let door = retry.layer(breaker.layer(calls.layer(UpstreamDoor(upstream.clone()))));
         assert_door(&door);
         Ok(Client(Arc::new(ClientInner {
             server: Server::Remote { upstream, door },
@@ -264,6 +266,18 @@ impl ClientBuilder {
 }
 
 fn assert_door<D: Door>(_: &D) {}
+
+/// Where a server is, for whoever records calls to it.
+fn place_of(target: &Target) -> ServerPlace {
+    match target {
+        Target::Local(_) => ServerPlace::Here,
+        Target::Command(_) | Target::Streams(_) => ServerPlace::Pipe,
+        Target::Url(remote) => ServerPlace::Http {
+            host: remote.url.host_str().unwrap_or_default().into(),
+            port: remote.url.port_or_known_default().unwrap_or_default(),
+        },
+    }
+}
 
 /// Whether a call may be made twice, as far as its tool says.
 fn is_idempotent(cache: &ToolCache, call: &Call) -> bool {

@@ -15,7 +15,7 @@ use arc_swap::ArcSwapOption;
 use futures_util::future::BoxFuture;
 use tidegate_protocol::seal::Sealer;
 use tidegate_protocol::{ClientCapabilities, Error, Json, Level, Limits, Method, Params, Revision};
-use tidegate_service::layers::{Breaker, Circuit, Retry, ToolFailureLayer};
+use tidegate_service::layers::{Breaker, Circuit, Retry, ServerCalls, ToolFailureLayer};
 use tidegate_service::{BoxDoor, Call, CallerId, Context, Door, Principal, Reply};
 use tower::Layer;
 
@@ -36,8 +36,8 @@ use crate::target::Target;
 use crate::transport::InProcessDoor;
 use crate::upstream::{Upstream, UpstreamDoor};
 
-/// What the calls of a client go through: retries around the breaker around the server.
-type Policed<S> = Retry<Breaker<S>>;
+/// What the calls of a client go through: retries around the breaker around what tells how each call to the server ended.
+type Policed<S> = Retry<Breaker<ServerCalls<S>>>;
 
 /// A connection to one server, whichever era it speaks. Clones are handles on the same connection.
 ///

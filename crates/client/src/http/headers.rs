@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use ::http::{HeaderMap, HeaderName, HeaderValue, header};
-use tidegate_protocol::{Error, Symbol, headers};
+use tidegate_protocol::{Error, Symbol, headers, meta};
+use tidegate_service::trace::TraceContext;
 
 // Checked by the compiler, not with each request.
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(headers::PROTOCOL_VERSION);
+const TRACEPARENT: HeaderName = HeaderName::from_static(meta::TRACEPARENT);
 pub(crate) const METHOD: HeaderName = HeaderName::from_static(headers::METHOD);
 
 /// The headers of one request on top of those that every request has.
@@ -38,6 +40,13 @@ impl Headers {
             self.own.reserve_exact(4);
         }
         self.own.push((name, value));
+    }
+
+    /// Adds the span that a request belongs to.
+    pub(crate) fn push_traceparent(&mut self, span: Option<TraceContext>) {
+        if let Some(value) = span.and_then(|span| HeaderValue::from_str(span.traceparent().as_str()).ok()) {
+            self.push(TRACEPARENT, value);
+        }
     }
 
     /// Puts them into `map`, where they win.

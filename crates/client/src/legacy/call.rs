@@ -213,6 +213,7 @@ impl Legacy {
         let params = &call.params;
         let room = params.as_str().len() + 96;
         let modern = call.context.revision.is_modern();
+        let span = wire::span_of(&call.context);
         let ticket = session.connection.send(call.method.clone(), sink.clone(), room, |out, id| {
             let own = |out: &mut Vec<u8>| {
                 if wants_progress {
@@ -223,10 +224,11 @@ impl Legacy {
                     wire::caller(out, &call.context);
                 }
                 wire::hops(out, call.context.hops);
+                wire::traceparent(out, span);
             };
             // To a modern caller `task` means nothing, so it has said nothing by it.
             let without = if modern { &RETRY_AND_TASK[..] } else { &RETRY_AND_TASK[..2] };
-            wire::params(out, params, without, wire::is_request_meta, own);
+            wire::params(out, params, without, wire::is_replaced(span), own);
             if as_task != AsTask::No && (modern || !params.has("task")) {
                 out.pop();
                 wire::comma(out);
@@ -393,5 +395,5 @@ fn sink(context: &Context, method: &Method) -> Sink {
         .may_ask()
         .then(|| Caller { client: ClientIdentity::of(context), capabilities: context.capabilities.clone() });
     let (outbox, token) = (context.outbox.clone(), context.progress_token.clone());
-    Sink { outbox, token, level: context.log_level, caller }
+    Sink { outbox, token, level: context.log_level, caller, span: wire::span_of(context) }
 }

@@ -252,5 +252,7 @@ pub(super) fn sink(call: &Call) -> Sink {
         token: context.progress_token.clone(),
         level: context.log_level,
         caller: None,
+        // The request itself says so.
+        span: None,
     }
 }

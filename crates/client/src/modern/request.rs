@@ -42,7 +42,8 @@ impl ModernRequest<'_> {
     /// Its parameters.
     pub(crate) fn write_params(&self, out: &mut Vec<u8>, id: &Id) {
         let context = &self.call.context;
-        wire::params(out, &self.call.params, &[], wire::is_request_meta, |out| {
+        let span = wire::span_of(context);
+        wire::params(out, &self.call.params, &[], wire::is_replaced(span), |out| {
             let mut member = |name: &str, raw: &str| {
                 wire::comma(out);
                 wire::plain_name(out, name);
@@ -63,12 +64,14 @@ impl ModernRequest<'_> {
                 out.extend_from_slice(id.as_json().as_bytes());
             }
             wire::hops(out, context.hops);
+            wire::traceparent(out, span);
         });
     }
 
     /// The headers that mirror the request (2026-07-28 streamable-http, Request Metadata).
     pub(crate) fn headers(&self, tool: Option<&Tool>) -> Headers {
         let mut all = self.common_headers();
+        all.push_traceparent(wire::span_of(&self.call.context));
         let named = self.call.method.name_param().and_then(|param| self.call.params.str(param));
         if let Some(value) = named.and_then(|name| HeaderValue::from_str(&headers::encode_value(&name)).ok())
         {

@@ -12,6 +12,7 @@ use tidegate_service::budget::Budget;
 use tidegate_service::{Door, Identity, Principal};
 use tokio_util::sync::CancellationToken;
 
+use super::client_address::ClientAddress;
 use super::http_headers::HttpHeaders;
 use super::places::Places;
 use super::reader::Reader;
@@ -107,7 +108,8 @@ impl<D: Door> Shared<D> {
 
     async fn answer_to(self: Arc<Self>, request: Request<Body>, identity: Identity) -> Response<Body> {
         let (parts, body) = request.into_parts();
-        let headers = HttpHeaders::read(&parts.headers);
+        let mut headers = HttpHeaders::read(&parts.headers);
+        headers.client = parts.extensions.get::<ClientAddress>().copied();
         let eras = self.settings.edge.eras;
         // 2026-07-28 streamable-http: there is no stream to open and no session to end.
         let sessions = eras.legacy() && !(eras.modern() && headers.version().is_modern());

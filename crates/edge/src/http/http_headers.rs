@@ -1,7 +1,13 @@
 //! The request headers that decide anything, found in one pass over all of them.
 
+use std::net::SocketAddr;
+
 use ::http::{HeaderMap, HeaderValue};
-use tidegate_protocol::{Revision, headers};
+use tidegate_protocol::seal::digest;
+use tidegate_protocol::{Revision, headers, meta};
+use tidegate_service::trace::{Origin, TraceContext, Transport};
+
+use super::client_address::ClientAddress;
 
 /// What the headers of a request say, as far as anybody here asks.
 #[derive(Default)]
@@ -11,6 +17,10 @@ pub(super) struct HttpHeaders<'a> {
     pub(super) name: Option<&'a HeaderValue>,
     pub(super) session: Option<&'a HeaderValue>,
     pub(super) last_event: Option<&'a HeaderValue>,
+    /// The span of the HTTP request, which need not be that of the message.
+    traceparent: Option<&'a HeaderValue>,
+    /// Where it came from, if that is known.
+    pub(super) client: Option<ClientAddress>,
     /// The body is said to be JSON.
     pub(super) json: bool,
     /// A mirrored header that is there twice.
@@ -38,6 +48,7 @@ impl<'a> HttpHeaders<'a> {
                 headers::NAME => headers.mirrored(headers::NAME, value, |h| &mut h.name),
                 headers::SESSION_ID => headers.session = Some(value),
                 headers::LAST_EVENT_ID => headers.last_event = Some(value),
+                meta::TRACEPARENT => headers.traceparent = Some(value),
                 _ => headers.has_params |= name.starts_with(headers::PARAM_PREFIX),
             }
         }
@@ -58,6 +69,21 @@ impl<'a> HttpHeaders<'a> {
     /// Whether the client reads event streams. One that says nothing about it is taken to.
     pub(super) fn accepts_events(&self) -> bool {
         self.events.unwrap_or(true)
+    }
+
+    /// Where the messages of the request come from.
+    pub(super) fn origin(&self) -> Origin {
+        let address = self.client.and_then(|client| Some(SocketAddr::new(client.ip, client.port?)));
+        let text = |header: &'a HeaderValue| header.to_str().ok();
+        Origin {
+            request: None,
+            session: self.session.and_then(text).map(|id| {
+                let [a, b, c, d, e, f, g, h, ..] = digest([id]);
+                [a, b, c, d, e, f, g, h]
+            }),
+            transport: Some(Transport::Http(address)),
+            carrier: self.traceparent.and_then(text).and_then(TraceContext::parse),
+        }
     }
 
     /// What the version header says.

@@ -212,7 +212,7 @@ async fn message<D: Door>(old: Arc<Old<D>>, request: Request<Body>, identity: Id
     };
     wire_trace::received(&bytes);
     match Incoming::parse_bytes(bytes, &settings.edge.limits) {
-        Ok(Incoming::One(message)) => take(&old.shared, &identity, &connection, message).await,
+        Ok(Incoming::One(message)) => take(&old.shared, &headers, &identity, &connection, message).await,
         Ok(Incoming::Batch(_)) => {
             let what = "Invalid request: batches are not part of this transport";
             respond::refused(400, &Error::new(Symbol::InvalidRequest, what))
@@ -223,11 +223,12 @@ async fn message<D: Door>(old: Arc<Old<D>>, request: Request<Body>, identity: Id
 
 async fn take<D: Door>(
     shared: &Arc<Shared<D>>,
+    headers: &HttpHeaders<'_>,
     identity: &Identity,
     connection: &Arc<Connection>,
     message: Message,
 ) -> Response<Body> {
-    let door = WithClaims::new(&shared.door, identity);
+    let door = WithClaims::new(&shared.door, identity).carried_by(headers);
     let log = connection.log.clone();
     let speaking = connection.running.token();
     match (message, connection.client.get()) {

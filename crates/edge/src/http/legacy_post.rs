@@ -35,7 +35,7 @@ impl<D: Door> Shared<D> {
             return no_session(headers, Some(&request.id));
         }
         if self.is_bare(headers) {
-            return self.bare(request, &identity).await;
+            return self.bare(headers, request, &identity).await;
         }
         let session = match self.session(headers, &identity, Some(&request.id)).await {
             Ok(session) => session,
@@ -43,7 +43,7 @@ impl<D: Door> Shared<D> {
         };
         let log = session.open_stream();
         let sink = sink(headers, &log);
-        let door = WithClaims::new(&self.door, &identity);
+        let door = WithClaims::new(&self.door, &identity).carried_by(headers);
         let run = drive(door, session.client.clone(), request, sink, self.edge.clone());
         let run = async move { Responses::of_one(run.await) };
         self.run(session, log, run, false).await
@@ -74,10 +74,10 @@ impl<D: Door> Shared<D> {
     }
 
     /// One request that stands alone, answered in JSON.
-    async fn bare(&self, request: Request, identity: &Identity) -> Response<Body> {
+    async fn bare(&self, headers: &HttpHeaders<'_>, request: Request, identity: &Identity) -> Response<Body> {
         let client = Arc::new(ClientSession::bare(identity.principal.clone(), &self.edge));
         let id = request.id.clone();
-        let door = WithClaims::new(&self.door, identity);
+        let door = WithClaims::new(&self.door, identity).carried_by(headers);
         match drive(door, client, request, Arc::new(DiscardSink), self.edge.clone()).await {
             Some(response) => single_json(vec![response.message.into()], response.required_scopes),
             None => respond::error(Some(&id), &Error::internal(), Some(Revision::V2025_03_26)),
@@ -99,7 +99,8 @@ impl<D: Door> Shared<D> {
                         Ok(batch) => batch,
                         Err(response) => return response,
                     };
-                    let (door, sink) = (WithClaims::new(&self.door, &identity), Arc::new(DiscardSink));
+                    let door = WithClaims::new(&self.door, &identity).carried_by(headers);
+                    let sink = Arc::new(DiscardSink);
                     batch_json(drive_batch(door, client, batch, sink, self.edge.clone()).await)
                 }
                 // Nobody waits for it and there is no session it could matter to.
@@ -143,7 +144,7 @@ impl<D: Door> Shared<D> {
     ) -> Response<Body> {
         let log = session.open_stream();
         let sink = sink(headers, &log);
-        let door = WithClaims::new(&self.door, identity);
+        let door = WithClaims::new(&self.door, identity).carried_by(headers);
         let run = drive_batch(door, session.client.clone(), batch, sink, self.edge.clone());
         let run = async move { Responses { messages: run.await, required_scopes: None } };
         self.run(session, log, run, true).await

@@ -15,6 +15,7 @@ use futures_util::stream::unfold;
 use tidegate_protocol::headers::{self, RequestHeaders};
 use tidegate_protocol::{Error, Id, Meta, Method, Request, Revision, Symbol};
 use tidegate_service::budget::Budget;
+use tidegate_service::trace::{self, Origin};
 use tidegate_service::{Door, Identity, Notice, Outbox, ParamHeaders, Reply, Subscription};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -46,6 +47,9 @@ impl<D: Door> Shared<D> {
         };
         once(headers).and_then(|()| headers::check(&mirrored, &request, &meta.version)).map_err(refuse)?;
         let mut call = modern::call(request, meta, &self.edge, identity).map_err(refuse)?;
+        if trace::is_on() {
+            call.context.came_from(Origin { request: Some(id.clone()), ..headers.origin() });
+        }
         let revision = call.context.revision;
         // Dropping the response stops the call; work that it has handed elsewhere hears of it through the token.
         let guard = call.context.cancel.clone().drop_guard();

@@ -8,7 +8,7 @@ use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{
     ClientCapabilities, Error, Id, Json, Level, Method, Notification, Object, Params, Revision, Symbol, meta,
 };
-use tidegate_service::{Call, Connected, Context, Door, Outbox, Principal};
+use tidegate_service::{Call, Connected, Door, Outbox, Principal};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -16,7 +16,7 @@ use super::changes::ChangeSubscription;
 use super::handshake::Hello;
 use crate::edge_settings::EdgeSettings;
 use crate::in_flight::{InFlight, Turn};
-use crate::modern::correlation;
+use crate::modern::traced;
 use crate::notifications::{NotificationForwarder, is_for_service};
 use crate::session_store::{SessionMemory, SessionRecord};
 
@@ -357,7 +357,7 @@ impl ClientSession {
         cancel: CancellationToken,
         outbox: Option<Outbox>,
     ) -> Result<Call, Error> {
-        let mut context = Context::new(correlation(params.meta()), self.revision);
+        let mut context = traced(params.meta(), self.revision);
         // A session may be used for several clients, and then each request says which one it is for.
         (context.client_info, context.capabilities) = match meta::caller(params.meta())? {
             Some((info, capabilities)) => (info, capabilities.within(&self.hello.capabilities)),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tidegate_protocol::{
     Error, Feature, Id, Json, Level, Limits, Method, Params, Profile, Request, Revision, Symbol, lower, meta,
 };
+use tidegate_service::trace::{self, Origin, Transport};
 use tidegate_service::{Call, Door, Notice, Outbox, Reply, Tag, tool_failure};
 use tokio_util::sync::CancellationToken;
 
@@ -230,7 +231,12 @@ impl<D: Door> Run<'_, D> {
         params: Params,
     ) -> Result<Reply, Error> {
         let outbox = Outbox::default();
-        let call: Call = self.client.call(method, params, wanted.clone(), Some(outbox.clone()))?;
+        let mut call: Call = self.client.call(method, params, wanted.clone(), Some(outbox.clone()))?;
+        if trace::is_on() {
+            // Whoever serves HTTP says so itself.
+            let transport = Some(Transport::Pipe);
+            call.context.came_from(Origin { request: Some(self.id.clone()), transport, ..Origin::default() });
+        }
         let mut reply = std::pin::pin!(self.door.answer(call));
         let reply = loop {
             tokio::select! {

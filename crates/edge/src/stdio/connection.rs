@@ -12,6 +12,7 @@ use tidegate_protocol::{
     Error, Id, Incoming, Json, Malformed, Message, Meta, Method, Notification, Request, Symbol,
 };
 use tidegate_service::budget::Budget;
+use tidegate_service::trace::{self, Origin, Transport};
 use tidegate_service::{Connected, Door, Reply, wire_trace};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio_util::sync::CancellationToken;
@@ -299,6 +300,10 @@ impl<D: Door> Connection<D> {
             return refuse(&self.out, &error);
         }
         call.context.caller = Some(self.connected.caller());
+        if trace::is_on() {
+            let transport = Some(Transport::Pipe);
+            call.context.came_from(Origin { request: Some(id.clone()), transport, ..Origin::default() });
+        }
         let (cancel, revision) = (call.context.cancel.clone(), call.context.revision);
         let outbox = modern::open_outbox(&mut call, self.edge.relays);
         let mut reply: ReplyFuture = Box::pin(modern::answer(&self.door, call, self.edge.eras));

@@ -14,6 +14,7 @@ use crate::current::{Current, cut};
 use crate::decision::Decision;
 use crate::principal::{Claims, Principal};
 use crate::reply::Reply;
+use crate::trace::{self, Origin, TraceContext};
 
 /// A call has ended. There is exactly one of these for each call that came in.
 #[derive(Debug)]
@@ -38,6 +39,12 @@ pub struct CallEnded<'a> {
     pub claims: Option<&'a Claims>,
     /// With which parameters, as the caller wrote them.
     pub params: &'a Params,
+    /// Its span, if this process takes part in traces.
+    pub trace: Option<TraceContext>,
+    /// The span that this one is part of: its caller's, or that of the call that it is part of.
+    pub parent: Option<[u8; 8]>,
+    /// Where it came from, if this process takes part in traces and it came from outside.
+    pub origin: Option<&'a Origin>,
     // Read only for recorders that ask: most calls are counted and nothing else.
     current: &'a Current,
     client_info: Option<&'a Json>,
@@ -162,7 +169,7 @@ fn says_error(result: &Json) -> bool {
 }
 
 /// The symbol of what failed.
-fn failure(outcome: Outcome, reply: &Reply) -> Option<Cow<'static, str>> {
+pub(super) fn failure(outcome: Outcome, reply: &Reply) -> Option<Cow<'static, str>> {
     match (outcome, reply) {
         (Outcome::Failed(symbol), _) => Some(symbol.as_str().into()),
         // What a server of somebody else wrote has none.
@@ -187,10 +194,28 @@ struct Observed {
     endpoint: Option<Arc<str>>,
     params: Params,
     client_info: Option<Json>,
+    parent: Option<[u8; 8]>,
+    origin: Option<Arc<Origin>>,
+}
+
+/// Gives a call a span of its own, if this process takes part in traces: part of the one that is being worked on, or of its caller's.
+/// That one is returned, and where the call came from.
+fn begin_span(call: &mut Call) -> (Option<[u8; 8]>, Option<Arc<Origin>>) {
+    if !trace::is_on() {
+        return (None, None);
+    }
+    let inner = Current::look(Current::trace).flatten();
+    let parent = inner.or(call.context.trace);
+    let context = &mut *call.context;
+    context.trace = trace::begin(parent);
+    // A call that is part of another one came from nowhere else.
+    let origin = context.origin.take().filter(|_| inner.is_none());
+    (parent.map(|parent| parent.span), origin)
 }
 
 impl Observing {
-    pub(crate) fn start(call: &Call) -> Observing {
+    pub(crate) fn start(call: &mut Call) -> Observing {
+        let (parent, origin) = begin_span(call);
         Observing(super::is_wanted(Kind::CallEnded).then(|| {
             let context = &call.context;
             Observed {
@@ -201,6 +226,8 @@ impl Observing {
                 endpoint: context.endpoint.clone(),
                 params: call.params.clone(),
                 client_info: context.client_info.clone(),
+                parent,
+                origin,
             }
         }))
     }
@@ -225,6 +252,9 @@ impl Observing {
             endpoint: observed.endpoint.as_deref(),
             claims: observed.claims.as_deref(),
             params: &observed.params,
+            trace: current.trace(),
+            parent: observed.parent,
+            origin: observed.origin.as_deref(),
             current,
             client_info: observed.client_info.as_ref(),
             reply,

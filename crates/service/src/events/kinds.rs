@@ -1,10 +1,16 @@
 //! One type for each thing that happens, apart from the end of a call.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use tidegate_protocol::{Error, Method, Revision, Symbol};
+use tidegate_protocol::{Error, Method, Params, Revision, Symbol};
 
+use super::Outcome;
+use super::call::failure;
+use crate::current::cut;
 use crate::layers::BreakerState;
+use crate::reply::Reply;
+use crate::trace::TraceContext;
 
 /// A call failed for a reason that only the operator is told. Logged under the id that the caller got.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +39,78 @@ pub struct CallRetried<'a> {
     pub delay: Duration,
     /// Why the last one failed.
     pub reason: &'a str,
+}
+
+/// A call to a server has ended: one attempt of it. A call that its circuit breaker refused was none.
+#[derive(Debug, Clone, Copy)]
+pub struct ServerCallEnded<'a> {
+    /// The server, by its name in the configuration.
+    pub server: &'a str,
+    /// Where the server is.
+    pub place: &'a ServerPlace,
+    /// The method.
+    pub method: &'a Method,
+    /// With which parameters, as they were before they were written for this server.
+    pub params: &'a Params,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// How long it took.
+    pub duration: Duration,
+    /// Its span, and that of its parent, if this process takes part in traces.
+    pub span: Option<(TraceContext, [u8; 8])>,
+    /// The reply, unless it was given up.
+    pub(crate) reply: Option<&'a Reply>,
+}
+
+impl ServerCallEnded<'_> {
+    /// The tool, prompt or resource, as the server names it.
+    pub fn name(&self) -> Option<Cow<'_, str>> {
+        self.params.str(self.method.name_param()?).map(cut)
+    }
+
+    /// What failed, if something did and that is known: the symbol of the error, or of a tool's failure.
+    pub fn error(&self) -> Option<Cow<'static, str>> {
+        failure(self.outcome, self.reply?)
+    }
+
+    /// The error that came of it.
+    pub fn reply_error(&self) -> Option<&Error> {
+        match self.reply? {
+            Reply::Error(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Where a server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ServerPlace {
+    /// In this process.
+    Here,
+    /// A process that is reached by its standard input and output, or by any other stream of bytes.
+    Pipe,
+    /// At the other end of an HTTP connection.
+    Http {
+        /// The host.
+        host: Box<str>,
+        /// The port.
+        port: u16,
+    },
+}
+
+/// Something inside of a call has ended that is worth a span of its own.
+#[derive(Debug, Clone, Copy)]
+pub struct SpanEnded<'a> {
+    /// What it is: `agent.run`, `search.vector`.
+    pub name: &'static str,
+    /// Its span.
+    pub context: TraceContext,
+    /// The span that it was part of.
+    pub parent: [u8; 8],
+    /// How long it took.
+    pub duration: Duration,
+    /// What is known of it, by name.
+    pub attributes: &'a [(&'static str, String)],
 }
 
 /// A result was larger than allowed and was not sent.

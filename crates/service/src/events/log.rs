@@ -45,6 +45,8 @@ impl Recorder for LogRecorder {
         match kind {
             // There is one for each call, and preparing it costs something.
             Kind::CallEnded => enabled!(target: ACCESS, Level::INFO),
+            // The line about the call says enough.
+            Kind::ServerCallEnded | Kind::SpanEnded => false,
             _ => true,
         }
     }
@@ -104,6 +106,7 @@ impl Recorder for LogRecorder {
                     false => tracing::info!(target: LIFECYCLE, digest = it.digest, "{what}"),
                 }
             }
+            Event::ServerCallEnded(_) | Event::SpanEnded(_) => {}
             Event::AlertChanged(it) => match it.is_raised {
                 true => tracing::warn!(target: LIFECYCLE, alert = it.alert, "alert: {}", it.message),
                 false => tracing::info!(target: LIFECYCLE, alert = it.alert, "over: {}", it.message),

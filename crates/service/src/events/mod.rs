@@ -41,7 +41,8 @@ pub use call::{CallEnded, Outcome};
 pub use kinds::{
     AlertChanged, CallAbandoned, CallFailed, CallRetried, CallTimedOut, CircuitChanged, EraChanged,
     HandlerFailed, HandlerPanicked, HostRefused, LoginRefused, LoginsRefused, PolicyChanged, ResultTooLarge,
-    ServerConnected, ServerLeft, ServerStateChanged, ServersReady, SessionExpired, StatisticsDue, ToolFailed,
+    ServerCallEnded, ServerConnected, ServerLeft, ServerPlace, ServerStateChanged, ServersReady,
+    SessionExpired, SpanEnded, StatisticsDue, ToolFailed,
 };
 pub use log::{AccessLog, LogRecorder, write_access_log_with};
 
@@ -72,6 +73,8 @@ pub enum Event<'a> {
     HostRefused(HostRefused<'a>),
     PolicyChanged(PolicyChanged<'a>),
     AlertChanged(AlertChanged<'a>),
+    ServerCallEnded(ServerCallEnded<'a>),
+    SpanEnded(SpanEnded<'a>),
 }
 
 /// Of what kind an event is, for recorders that want only some.
@@ -101,10 +104,12 @@ pub enum Kind {
     HostRefused,
     PolicyChanged,
     AlertChanged,
+    ServerCallEnded,
+    SpanEnded,
 }
 
 impl Kind {
-    const ALL: [Kind; 22] = [
+    const ALL: [Kind; 24] = [
         Kind::CallEnded,
         Kind::CallFailed,
         Kind::CallTimedOut,
@@ -127,6 +132,8 @@ impl Kind {
         Kind::HostRefused,
         Kind::PolicyChanged,
         Kind::AlertChanged,
+        Kind::ServerCallEnded,
+        Kind::SpanEnded,
     ];
 
     const fn bit(self) -> u32 {
@@ -160,6 +167,8 @@ impl Event<'_> {
             Event::HostRefused(_) => Kind::HostRefused,
             Event::PolicyChanged(_) => Kind::PolicyChanged,
             Event::AlertChanged(_) => Kind::AlertChanged,
+            Event::ServerCallEnded(_) => Kind::ServerCallEnded,
+            Event::SpanEnded(_) => Kind::SpanEnded,
         }
     }
 }

@@ -42,8 +42,8 @@ impl<S: Door> Service<Call> for Events<S> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, call: Call) -> Self::Future {
-        let observing = Observing::start(&call);
+    fn call(&mut self, mut call: Call) -> Self::Future {
+        let observing = Observing::start(&mut call);
         EventsFuture { inner: Current::of(&call).work(|| self.inner.call(call)), observing }
     }
 }

@@ -8,6 +8,7 @@ mod deadline;
 mod events;
 mod panic;
 mod retry;
+mod server_calls;
 mod size;
 mod tool_failure;
 
@@ -23,6 +24,7 @@ pub use deadline::{Deadline, DeadlineLayer};
 pub use events::{Events, EventsFuture, EventsLayer};
 pub use panic::{PanicBoundary, PanicBoundaryLayer};
 pub use retry::{Retry, RetryLayer, RetryPolicy, is_safe};
+pub use server_calls::{ServerCalls, ServerCallsFuture, ServerCallsLayer};
 pub use size::{SizeLimit, SizeLimitLayer};
 pub use tool_failure::{ToolFailureLayer, ToolFailures};
 

@@ -14,6 +14,7 @@ use http::{HeaderValue, StatusCode};
 use tidegate_protocol::{
     Error, Feature, Id, Incoming, Json, Limits, Message, Method, Revision, Symbol, headers, meta,
 };
+use tidegate_service::trace::TraceContext;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
@@ -40,7 +41,7 @@ impl StreamableHttp {
 
 impl MessageChannel for StreamableHttp {
     fn request(&self, ticket: &Ticket, body: Vec<u8>) -> Result<(), Error> {
-        self.0.request(&ticket.id, body);
+        self.0.request(&ticket.id, ticket.span(), body);
         Ok(())
     }
 
@@ -123,13 +124,13 @@ impl Session {
     }
 
     /// Sends a request; its answer comes to the inbox.
-    fn request(self: &Arc<Self>, id: &Id, body: Vec<u8>) {
+    fn request(self: &Arc<Self>, id: &Id, span: Option<TraceContext>, body: Vec<u8>) {
         let (session, own) = (self.clone(), id.clone());
         let mut running = self.running();
         let task = tokio::spawn(async move {
             let ended = session.ended.clone();
             tokio::select! {
-                () = session.exchange(&own, body) => {}
+                () = session.exchange(&own, span, body) => {}
                 () = ended.cancelled() => session.inbox.spoiled(Some(&own), session_over()),
             }
             session.running().remove(&own);
@@ -141,8 +142,10 @@ impl Session {
         self.running.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    async fn exchange(&self, id: &Id, body: Vec<u8>) {
-        let answered = match self.http.post(Bytes::from(body), self.headers()).await {
+    async fn exchange(&self, id: &Id, span: Option<TraceContext>, body: Vec<u8>) {
+        let mut headers = self.headers();
+        headers.push_traceparent(span);
+        let answered = match self.http.post(Bytes::from(body), headers).await {
             Ok(answered) => answered,
             Err(error) => return self.inbox.spoiled(Some(id), error),
         };
