@@ -1,0 +1,74 @@
+//! The figures of a running gateway: what was counted, and what is so when somebody asks (`/metrics`).
+
+use axum::body::Body;
+use axum::http::header::{ACCEPT, CONTENT_TYPE};
+use axum::http::{HeaderValue, Request, Response};
+use tidegate_service::budget::Budget;
+use tidegate_service::fair_queue::Priority;
+use tidegate_telemetry::{Alert, Exposition, Reading, Value as Measured, names};
+
+use super::health::{answers, number};
+use super::{Inner, Monitoring};
+
+impl Monitoring {
+    pub(super) fn metrics(&self, request: &Request<Body>) -> Response<Body> {
+        let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
+        let form = Exposition::accepted(accept.unwrap_or_default());
+        let mut response = Response::new(Body::from(self.read().text(form)));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(form.media_type()));
+        response
+    }
+
+    /// Everything that is measured, now.
+    fn read(&self) -> Reading {
+        let Inner { gateway, measured, since, sessions, .. } = &*self.0;
+        let mut reading = Reading::default();
+        if let Some(measured) = measured {
+            measured.metrics.read(&mut reading);
+        }
+        for server in gateway.status() {
+            let of = [(names::SERVER, server.name.as_str())];
+            for (instrument, value) in [
+                (names::SERVER_UP, u64::from(answers(&server))),
+                (names::CIRCUIT, number(server.breaker)),
+                (names::SERVER_CALLS, server.in_flight as u64),
+                (names::SERVER_TOOLS, server.tools as u64),
+            ] {
+                reading.add(instrument, &of, Measured::Whole(value));
+            }
+        }
+        let depth = gateway.depth();
+        reading.whole(names::CALLS_RUNNING, depth.running as u64);
+        for (priority, waiting) in Priority::ALL.into_iter().zip(depth.waiting_by_priority) {
+            let of = [(names::PRIORITY, priority.as_str())];
+            reading.add(names::CALLS_WAITING, &of, Measured::Whole(waiting as u64));
+        }
+        // Tenants and users have names, which are no labels.
+        let mut waiting: Vec<(&str, u64)> = Vec::new();
+        for queue in gateway.queues() {
+            let scope = queue.scope.as_str();
+            match waiting.iter_mut().find(|(known, _)| *known == scope) {
+                Some((_, sum)) => *sum += queue.waiting as u64,
+                None => waiting.push((scope, queue.waiting as u64)),
+            }
+        }
+        for (scope, sum) in waiting {
+            reading.add(names::LIMIT_WAITING, &[(names::SCOPE, scope)], Measured::Whole(sum));
+        }
+        if let Some(sessions) = sessions.get() {
+            reading.whole(names::SESSIONS, sessions() as u64);
+        }
+        let budget = Budget::of_process();
+        reading.whole(names::BUFFERED, budget.used() as u64);
+        reading.whole(names::BUFFERED_LIMIT, budget.limit() as u64);
+        reading.add(names::BUILD, &[(names::VERSION, env!("CARGO_PKG_VERSION"))], Measured::Whole(1));
+        reading.add(names::START, &[], Measured::Number(*since));
+        reading.add_process();
+        let raised: Vec<Alert> = self.0.alerts().raised().map(|(alert, _)| alert).collect();
+        for alert in Alert::ALL {
+            let of = [(names::ALERT_NAME, alert.as_str())];
+            reading.add(names::ALERT, &of, Measured::Whole(u64::from(raised.contains(&alert))));
+        }
+        reading
+    }
+}

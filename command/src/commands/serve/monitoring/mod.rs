@@ -1,0 +1,143 @@
+//! [`Monitoring`]: what is measured while the gateway runs (`/metrics`), and how it is (`/health`, `/ready`, `/live`). It is put together here;
+//! `figures` has what is read, `health` what that means, and `watch` tells when somebody should look.
+
+mod figures;
+mod health;
+mod watch;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use axum::body::Body;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, Response, StatusCode};
+use serde_json::{Value, json};
+use tidegate::edge::http::Page;
+use tidegate_config::Settings;
+use tidegate_gateway::Gateway;
+use tidegate_service::events::{self, Recorder};
+use tidegate_service::stats::Statistics;
+use tidegate_telemetry::{Alerts, Metrics, Stories};
+
+use super::calls_api;
+use super::home_page::Audience;
+use watch::{watch, written_folders};
+
+/// What is measured, and how the gateway is.
+#[derive(Clone)]
+pub(super) struct Monitoring(Arc<Inner>);
+
+struct Inner {
+    gateway: Gateway,
+    measured: Option<MeasuredCalls>,
+    stories: Option<(Arc<Stories>, Arc<dyn Recorder>)>,
+    /// What somebody should look at.
+    alerts: Mutex<Alerts>,
+    /// Where the gateway writes.
+    folders: Vec<PathBuf>,
+    started: Instant,
+    /// When it started, in seconds since 1970.
+    since: f64,
+    /// How many legacy sessions are open, once that can be asked.
+    sessions: OnceLock<Box<dyn Fn() -> usize + Send + Sync>>,
+}
+
+/// Counts and times of calls, unless the configuration wants none.
+struct MeasuredCalls {
+    metrics: Arc<Metrics>,
+    counted: Arc<Statistics>,
+    recorders: [Arc<dyn Recorder>; 2],
+}
+
+impl Monitoring {
+    /// Begins to measure.
+    pub(super) fn start(settings: &Settings, gateway: &Gateway) -> Monitoring {
+        let measured = settings.telemetry.metrics.then(|| {
+            let offered = gateway.clone();
+            let metrics = Arc::new(Metrics::new(move |tool| offered.offers_tool(tool)));
+            let counted = Arc::new(Statistics::default());
+            let recorders: [Arc<dyn Recorder>; 2] = [metrics.clone(), counted.clone()];
+            recorders.iter().for_each(|recorder| events::add(recorder.clone()));
+            MeasuredCalls { metrics, counted, recorders }
+        });
+        let stories = (settings.telemetry.stories > 0).then(|| {
+            let stories = Arc::new(Stories::new(settings.telemetry.stories));
+            let recorder: Arc<dyn Recorder> = stories.clone();
+            events::add(recorder.clone());
+            (stories, recorder)
+        });
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        let monitoring = Monitoring(Arc::new(Inner {
+            gateway: gateway.clone(),
+            measured,
+            stories,
+            alerts: Mutex::default(),
+            folders: written_folders(settings),
+            started: Instant::now(),
+            since,
+            sessions: OnceLock::new(),
+        }));
+        tokio::spawn(watch(Arc::downgrade(&monitoring.0)));
+        monitoring
+    }
+
+    /// The calls that were counted so far, if they are.
+    pub(super) fn counted(&self) -> Option<Arc<Statistics>> {
+        self.0.measured.as_ref().map(|measured| measured.counted.clone())
+    }
+
+    /// Says how to find out how many legacy sessions are open.
+    pub(super) fn set_sessions(&self, sessions: impl Fn() -> usize + Send + Sync + 'static) {
+        let _ = self.0.sessions.set(Box::new(sessions));
+    }
+
+    /// Measures nothing any more.
+    pub(super) fn end(&self) {
+        if let Some(measured) = &self.0.measured {
+            measured.recorders.iter().for_each(events::remove);
+        }
+        if let Some((_, recorder)) = &self.0.stories {
+            events::remove(recorder);
+        }
+    }
+
+    /// The pages: the figures for those who may see them, and how it is for everybody, with details for those who may.
+    pub(super) fn pages(&self, audience: Audience) -> Vec<Page> {
+        let mut pages = self.open_pages(audience).to_vec();
+        // They name servers, which is nothing for machines of which nobody knows whose they are.
+        if self.0.measured.is_some() && audience != Audience::Remote {
+            let (own, gateway) = (self.clone(), self.0.gateway.clone());
+            let metrics = Page::answered("/metrics", move |request, _| own.metrics(request));
+            pages.push(metrics.only_for(move |identity| gateway.allows_page(identity, "/metrics")));
+        }
+        if let Some((stories, _)) = &self.0.stories {
+            pages.extend(calls_api::page(stories.clone(), self.0.gateway.clone(), audience));
+        }
+        pages
+    }
+
+    /// Those that are open to everybody.
+    pub(super) fn open_pages(&self, audience: Audience) -> [Page; 3] {
+        let [health, ready] = [self.clone(), self.clone()];
+        [
+            Page::answered("/health", move |_, identity| health.health(audience, identity)),
+            Page::answered("/ready", move |_, _| ready.ready()).alike_for_all(),
+            Page::answered("/live", |_, _| answer(StatusCode::OK, &json!({"status": "alive"})))
+                .alike_for_all(),
+        ]
+    }
+}
+
+impl Inner {
+    fn alerts(&self) -> MutexGuard<'_, Alerts> {
+        self.alerts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(super) fn answer(code: StatusCode, body: &Value) -> Response<Body> {
+    let mut response = Response::new(Body::from(format!("{body}\n")));
+    *response.status_mut() = code;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
