@@ -28,6 +28,8 @@ mod limit_settings;
 mod listen;
 mod missing_reference;
 mod names;
+mod otlp_environment;
+mod otlp_settings;
 mod permissions;
 mod plain_secrets;
 mod read_file;
@@ -64,6 +66,7 @@ pub use limit_settings::{
 };
 pub use listen::{ListenAddress, check_host, check_origin};
 pub use names::{check_endpoint as check_endpoint_name, check_scope, check_server as check_server_name};
+pub use otlp_settings::OtlpSettings;
 pub use resolve::usual_state_dir;
 pub use schema::schema;
 pub use settings::{

@@ -5,7 +5,9 @@
 //!
 //! [`Stories`] is another: what happened to each of the latest calls, for whoever asks about one.
 //!
-//! Names are in one place (`names.rs`), and a test pins them. Names that callers make up are never labels, and there is a bound for how many
+//! [`Spans`] is a third: it makes spans of calls, which an [`Exporter`] sends to an OpenTelemetry collector, with the figures.
+//!
+//! Names are in one place (`names.rs`, and `span_names.rs` for spans), and tests pin them. Names that callers make up are never labels, and there is a bound for how many
 //! series there are: the rest is counted as `_OTHER`.
 
 mod alerts;
@@ -13,14 +15,20 @@ mod family;
 mod histogram;
 mod metrics;
 pub mod names;
+mod otlp;
 mod reading;
 mod recent;
+mod span_names;
+mod spans;
 mod stories;
 mod text;
 
 pub use alerts::{Alert, AlertChange, Alerts, Seen};
 pub use histogram::{BOUNDS, Histogram};
 pub use metrics::Metrics;
+pub use otlp::{Exporter, ExporterSettings, Figures, Protocol, SpanBuffer};
 pub use reading::{Reading, Sample, Value};
+pub use span_names::SpanNames;
+pub use spans::Spans;
 pub use stories::{Stories, Wanted};
 pub use text::Exposition;

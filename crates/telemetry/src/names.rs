@@ -85,6 +85,7 @@ instruments! {
     SESSIONS = "tidegate.sessions", "{session}", Gauge, [], "Legacy sessions that are open";
     BUFFERED = "tidegate.buffered", "By", Gauge, [], "Bytes of messages that the gateway holds";
     BUFFERED_LIMIT = "tidegate.buffered.limit", "By", Gauge, [], "How many it may hold (max_buffered)";
+    SPANS_DROPPED = "tidegate.spans.dropped", "{span}", Counter, [], "Spans that no collector took";
     BUILD = "tidegate.build_info", "", Gauge, [VERSION], "Always 1; the version is a label";
     START = "process.start_time", "s", Gauge, [], "When the process started, in seconds since 1970";
     MEMORY = "process.resident_memory", "By", Gauge, [], "Memory that the process has";

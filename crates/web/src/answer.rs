@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, StatusCode};
 use http_body_util::BodyExt;
-use hyper::body::{Body, Incoming};
+use hyper::body::{Body, Frame, Incoming};
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
@@ -61,18 +61,24 @@ impl Answer {
 
     /// The next piece of the body; `None` at its end.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, Error> {
-        loop {
-            let until = self.silence.map_or(self.until, |silence| self.until.min(Instant::now() + silence));
-            match timeout_at(until, self.body.frame()).await {
-                Err(_) => return Err(Error::Timeout),
-                Ok(None) => return Ok(None),
-                Ok(Some(Err(error))) => return Err(Error::Broken(causes(&error))),
-                Ok(Some(Ok(frame))) => match frame.into_data() {
-                    Ok(data) if !data.is_empty() => return Ok(Some(data)),
-                    // Trailers say nothing that anybody here reads.
-                    _ => {}
-                },
+        while let Some(frame) = self.frame().await? {
+            // What comes after it is for those who ask.
+            if let Ok(data) = frame.into_data()
+                && !data.is_empty()
+            {
+                return Ok(Some(data));
             }
+        }
+        Ok(None)
+    }
+
+    async fn frame(&mut self) -> Result<Option<Frame<Bytes>>, Error> {
+        let until = self.silence.map_or(self.until, |silence| self.until.min(Instant::now() + silence));
+        match timeout_at(until, self.body.frame()).await {
+            Err(_) => Err(Error::Timeout),
+            Ok(None) => Ok(None),
+            Ok(Some(Ok(frame))) => Ok(Some(frame)),
+            Ok(Some(Err(error))) => Err(Error::Broken(causes(&error))),
         }
     }
 
@@ -89,6 +95,20 @@ impl Answer {
             all.extend_from_slice(&chunk);
         }
         Ok(all.freeze())
+    }
+
+    /// The whole body, of at most `most` bytes, and what came after it.
+    pub async fn with_trailers(mut self, most: usize) -> Result<(Bytes, HeaderMap), Error> {
+        let mut all = BytesMut::new();
+        let mut trailers = HeaderMap::new();
+        while let Some(frame) = self.frame().await? {
+            match frame.into_data() {
+                Ok(data) if all.len() + data.len() > most => return Err(Error::TooLarge(most)),
+                Ok(data) => all.extend_from_slice(&data),
+                Err(frame) => trailers.extend(frame.into_trailers().unwrap_or_default()),
+            }
+        }
+        Ok((all.freeze(), trailers))
     }
 
     /// The beginning of the body: at most `most` bytes, and as many as came.

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
 use tokio::net::TcpStream;
 use tower::{Service, ServiceExt};
 use url::{Host, Url};
@@ -34,6 +36,8 @@ pub(crate) struct Dial {
     pub(crate) proxies: Proxies,
     /// How long it may take, TLS and proxy included.
     pub(crate) within: Duration,
+    /// Whether servers are asked for HTTP/2.
+    pub(crate) http2: bool,
 }
 
 impl Dial {
@@ -59,7 +63,7 @@ impl Dial {
                 let mut http = HttpConnector::new_with_resolver(checked);
                 self.set_up(&mut http);
                 if url.scheme() == "https" {
-                    let stream = HttpsConnector::from((http, tls()?)).oneshot(uri.clone()).await;
+                    let stream = HttpsConnector::from((http, self.tls()?)).oneshot(uri.clone()).await;
                     return stream.map(Stream::Http).map_err(failed);
                 }
                 let stream = http.oneshot(uri.clone()).await.map_err(|error| Error::connect(&error))?;
@@ -70,15 +74,24 @@ impl Dial {
                 stream.map(Stream::Http).map_err(failed)
             }
             ProxyRoute::Tunnel { proxy, credentials } => {
-                let tls = tls()?;
-                let mut tunnel =
-                    Tunnel::new(proxy.clone(), HttpsConnector::from((self.plain(), tls.clone())));
+                let mut tunnel = Tunnel::new(proxy.clone(), HttpsConnector::from((self.plain(), tls()?)));
                 if let Some(credentials) = credentials {
                     tunnel = tunnel.with_auth(credentials.clone());
                 }
-                HttpsConnector::from((tunnel, tls)).oneshot(uri.clone()).await.map_err(failed)
+                HttpsConnector::from((tunnel, self.tls()?)).oneshot(uri.clone()).await.map_err(failed)
             }
         }
+    }
+
+    /// How servers are spoken to.
+    fn tls(&self) -> Result<Arc<ClientConfig>, Error> {
+        let shared = tls()?;
+        if !self.http2 {
+            return Ok(shared);
+        }
+        let mut config = ClientConfig::clone(&shared);
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        Ok(Arc::new(config))
     }
 
     fn plain(&self) -> HttpConnector {

@@ -76,6 +76,11 @@ impl Request {
         self
     }
 
+    /// Where it goes.
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+
     /// What is sent.
     #[must_use]
     pub fn body(mut self, body: impl Into<Bytes>) -> Request {

@@ -39,6 +39,8 @@ pub struct Settings {
     pub idle: usize,
     /// How many requests go to one host. Default: as many as there are.
     pub rate: Option<Rate>,
+    /// Whether HTTP/2 is spoken, and nothing else: gRPC needs it. Default: HTTP/1.1.
+    pub http2: bool,
 }
 
 impl Default for Settings {
@@ -49,6 +51,7 @@ impl Default for Settings {
             connect: Duration::from_secs(10),
             idle: 8,
             rate: None,
+            http2: false,
         }
     }
 }
@@ -67,12 +70,13 @@ struct Inner {
 impl Web {
     /// A client with these settings. Nothing is opened yet.
     pub fn new(settings: Settings) -> Web {
-        let Settings { guard, proxies, connect, idle, rate } = settings;
+        let Settings { guard, proxies, connect, idle, rate, http2 } = settings;
         let client = Client::builder(TokioExecutor::new())
             .pool_max_idle_per_host(idle)
             .pool_idle_timeout(IDLE)
             .pool_timer(TokioTimer::new())
-            .build(Dial { guard, proxies: proxies.clone(), within: connect });
+            .http2_only(http2)
+            .build(Dial { guard, proxies: proxies.clone(), within: connect, http2 });
         let governor = rate.map(|rate| Mutex::new(Governor::new(rate, HOSTS)));
         let cache = Mutex::new(Cache::new(DOCUMENTS, DOCUMENT_BYTES));
         Web(Arc::new(Inner { client, proxies, governor, cache }))

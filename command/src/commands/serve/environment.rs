@@ -1,19 +1,21 @@
-//! What the environment says about how servers are spoken to: the same variables that the client commands look at.
+//! What the environment says: how servers are spoken to, by the same variables that the client commands look at, and where
+//! spans and figures are sent, by those of OpenTelemetry.
 
 use std::time::Duration;
 
 use tidegate::protocol::Revision;
 use tidegate_client::EraChoice;
-use tidegate_config::Settings;
+use tidegate_config::{OtlpSettings, Settings};
 
 const VERSION: &str = "MCP_PROTOCOL_VERSION";
 const CACHE: &str = "MCP_TOOL_CACHE_TTL";
 
 /// What the environment says.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Environment {
     revision: Option<Revision>,
     cache_ttl: Option<Duration>,
+    otlp: Option<OtlpSettings>,
 }
 
 impl Environment {
@@ -35,12 +37,19 @@ impl Environment {
                 ttl.parse().map_err(|_| format!("{CACHE} must be a number of milliseconds, not {ttl:?}"))?,
             )),
         };
-        Ok(Environment { revision, cache_ttl })
+        let otlp = OtlpSettings::from_environment(&variable)?;
+        Ok(Environment { revision, cache_ttl, otlp })
     }
 
-    /// Has it hold for every server whose configuration does not say otherwise.
+    /// Has it hold where the configuration does not say otherwise.
     pub(super) fn apply(&self, settings: &mut Settings) {
         if *self == Environment::default() {
+            return;
+        }
+        if settings.telemetry.otlp.is_none() {
+            settings.telemetry.otlp = self.otlp.clone();
+        }
+        if self.revision.is_none() && self.cache_ttl.is_none() {
             return;
         }
         for server in &mut settings.servers {
@@ -64,7 +73,11 @@ mod tests {
     use tidegate_config::Config;
 
     fn with(version: &str, ttl: &str) -> Result<Environment, String> {
-        Environment::read(|name| Some(if name == VERSION { version.to_owned() } else { ttl.to_owned() }))
+        Environment::read(|name| match name {
+            VERSION => Some(version.to_owned()),
+            CACHE => Some(ttl.to_owned()),
+            _ => None,
+        })
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod default_address;
 mod descriptors;
 mod dial;
 mod environment;
+mod export;
 mod gateway_handle;
 mod home_page;
 mod http_server;
@@ -40,6 +41,7 @@ use self::announcer::Announcer;
 use self::audit::Trail;
 use self::builtin_pages::BuiltinPages;
 use self::environment::Environment;
+use self::export::Export;
 use self::gateway_handle::GatewayHandle;
 use self::http_server::HttpServer;
 use self::monitoring::Monitoring;
@@ -236,7 +238,10 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     announcer.announce();
     let is_configured = Arc::new(AtomicBool::new(file.is_some()));
     let pages = BuiltinPages::of(&settings);
-    let monitoring = server.is_some().then(|| Monitoring::start(&settings, &gateway));
+    // Over stdio nobody can ask, but a collector may be told.
+    let is_monitored = server.is_some() || settings.telemetry.otlp.is_some();
+    let monitoring = is_monitored.then(|| Monitoring::start(&settings, &gateway));
+    let export = monitoring.as_ref().and_then(|monitoring| Export::start(&settings, &gateway, monitoring));
     let served = server
         .zip(monitoring.as_ref())
         .map(|(server, monitoring)| server.serve(&gateway, &pages, monitoring, is_configured.clone()));
@@ -263,6 +268,9 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     handle.set(None);
     gateway.close().await;
     trail.close().await;
+    if let Some(export) = export {
+        export.end().await;
+    }
     monitoring.iter().for_each(Monitoring::end);
     statistics.end();
     served

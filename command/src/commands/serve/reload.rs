@@ -197,7 +197,7 @@ impl ConfigFollower {
         settings.listen = self.settings.listen.clone();
         settings.calls = self.settings.calls;
         settings.audit = self.settings.audit.clone();
-        settings.telemetry = self.settings.telemetry;
+        settings.telemetry = self.settings.telemetry.clone();
         if settings.auth.is_some() != self.settings.auth.is_some() {
             settings.auth = self.settings.auth.clone();
         }

@@ -9,6 +9,7 @@ mod endpoints;
 mod limits;
 mod listen;
 mod network;
+pub(crate) mod otlp;
 mod policy;
 mod protocol;
 mod scopes;

@@ -18,6 +18,7 @@ impl Resolver<'_> {
         if stories > MOST_STORIES {
             self.wrong(&["telemetry", "stories"], "must be at most \"1GiB\"");
         }
-        TelemetrySettings { metrics: telemetry.metrics.unwrap_or(usual.metrics), stories }
+        let otlp = telemetry.otlp.as_ref().and_then(|otlp| self.otlp(otlp));
+        TelemetrySettings { metrics: telemetry.metrics.unwrap_or(usual.metrics), stories, otlp }
     }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Size;
+use super::{Otlp, Size};
 
 /// What is measured while it runs.
 #[derive(Deserialize, JsonSchema, Default)]
@@ -14,4 +14,6 @@ pub(crate) struct Telemetry {
     /// How many bytes of stories of the latest calls are kept, for tidegate explain: bytes, or a string such as "4MiB". 0 keeps
     /// none. Default "4MiB".
     pub(crate) stories: Option<Size>,
+    /// An OpenTelemetry collector that spans of calls and figures are sent to.
+    pub(crate) otlp: Option<Otlp>,
 }

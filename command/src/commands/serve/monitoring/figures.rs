@@ -20,7 +20,7 @@ impl Monitoring {
     }
 
     /// Everything that is measured, now.
-    fn read(&self) -> Reading {
+    pub(in super::super) fn read(&self) -> Reading {
         let Inner { gateway, measured, since, sessions, .. } = &*self.0;
         let mut reading = Reading::default();
         if let Some(measured) = measured {
@@ -54,6 +54,9 @@ impl Monitoring {
         }
         for (scope, sum) in waiting {
             reading.add(names::LIMIT_WAITING, &[(names::SCOPE, scope)], Measured::Whole(sum));
+        }
+        if let Some(spans) = self.0.spans.get() {
+            reading.whole(names::SPANS_DROPPED, spans.dropped());
         }
         if let Some(sessions) = sessions.get() {
             reading.whole(names::SESSIONS, sessions() as u64);

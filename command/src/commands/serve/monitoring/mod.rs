@@ -18,7 +18,7 @@ use tidegate_config::Settings;
 use tidegate_gateway::Gateway;
 use tidegate_service::events::{self, Recorder};
 use tidegate_service::stats::Statistics;
-use tidegate_telemetry::{Alerts, Metrics, Stories};
+use tidegate_telemetry::{Alerts, Metrics, SpanBuffer, Stories};
 
 use super::calls_api;
 use super::home_page::Audience;
@@ -41,6 +41,8 @@ struct Inner {
     since: f64,
     /// How many legacy sessions are open, once that can be asked.
     sessions: OnceLock<Box<dyn Fn() -> usize + Send + Sync>>,
+    /// Spans that wait to be sent, if any are.
+    spans: OnceLock<Arc<SpanBuffer>>,
 }
 
 /// Counts and times of calls, unless the configuration wants none.
@@ -77,6 +79,7 @@ impl Monitoring {
             started: Instant::now(),
             since,
             sessions: OnceLock::new(),
+            spans: OnceLock::new(),
         }));
         tokio::spawn(watch(Arc::downgrade(&monitoring.0)));
         monitoring
@@ -90,6 +93,11 @@ impl Monitoring {
     /// Says how to find out how many legacy sessions are open.
     pub(super) fn set_sessions(&self, sessions: impl Fn() -> usize + Send + Sync + 'static) {
         let _ = self.0.sessions.set(Box::new(sessions));
+    }
+
+    /// Says where spans wait to be sent.
+    pub(super) fn set_spans(&self, spans: Arc<SpanBuffer>) {
+        let _ = self.0.spans.set(spans);
     }
 
     /// Measures nothing any more.
