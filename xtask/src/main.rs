@@ -42,10 +42,11 @@ Usage: cargo xtask <command>
   conformance --gateway [--era both|legacy|modern] [--requirements REV] [--scenario NAME]
       The server leg through `tidegate serve`, in front of servers of every era, over HTTP and stdio.
 
-  servers [rust|npm|pypi|matrix|state|identity…]
+  servers [rust|npm|pypi|matrix|state|identity|telemetry…]
       Our client against servers of others: rmcp, the reference servers and the TypeScript SDK from npm, the Python SDK
       and FastMCP from PyPI; and clients on all of these against all of these, through our gateway (matrix), also where
-      an identity provider from npm says who calls (identity). Installs them into target/interop.
+      an identity provider from npm says who calls (identity), and with a collector from PyPI (telemetry). Installs them
+      into target/interop.
 
   agents [--all]
       Claude Code, Codex, CrewAI, pydantic-ai, AutoGen and LangChain with a scripted model in front of our gateway: they

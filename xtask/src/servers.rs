@@ -28,6 +28,13 @@ const FROM_NPM: &[Package] = &[
 const NODE_AT_LEAST: (u32, u32) = (20, 0);
 
 const FROM_PYPI: &[&str] = &["fastmcp==4.1.2", "mcp==2.3.0"];
+/// The official SDK with OpenTelemetry, and a collector.
+const TELEMETRY_FROM_PYPI: &[&str] = &[
+    "mcp==2.3.0",
+    "opentelemetry-sdk==1.45.2",
+    "opentelemetry-exporter-otlp-proto-http==1.45.1",
+    "rotel==0.0.1a15",
+];
 /// Version 1 cannot be in the same environment.
 const LEGACY_FROM_PYPI: &[&str] = &["mcp==1.30.0"];
 pub(crate) const NO_PYTHON: &str =
@@ -48,12 +55,14 @@ pub(crate) enum Part {
     State,
     /// Clients of others, and ours, that have to log in at an identity provider from npm.
     Identity,
+    /// What a collector of others is told, with the official SDK on both sides.
+    Telemetry,
 }
 
 impl Part {
     /// All of them.
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Rust, Self::Npm, Self::PyPi, Self::Matrix, Self::State, Self::Identity];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Rust, Self::Npm, Self::PyPi, Self::Matrix, Self::State, Self::Identity, Self::Telemetry];
 
     fn name(self) -> &'static str {
         match self {
@@ -63,6 +72,7 @@ impl Part {
             Self::Matrix => "matrix",
             Self::State => "state",
             Self::Identity => "identity",
+            Self::Telemetry => "telemetry",
         }
     }
 
@@ -75,6 +85,7 @@ impl Part {
             Self::Matrix => "clients and servers of others",
             Self::State => "servers that keep state",
             Self::Identity => "identity provider of others",
+            Self::Telemetry => "collector of others",
         }
     }
 
@@ -83,7 +94,7 @@ impl Part {
         match self {
             Self::Rust => None,
             Self::Npm => (!shell::installed("npm")).then_some(NO_NPM),
-            Self::PyPi => python().is_none().then_some(NO_PYTHON),
+            Self::PyPi | Self::Telemetry => python().is_none().then_some(NO_PYTHON),
             Self::Matrix | Self::Identity => Self::Npm.lacks().or_else(|| Self::PyPi.lacks()),
             Self::State => Self::Npm.lacks().or_else(browser::lacks),
         }
@@ -102,6 +113,10 @@ impl Part {
                 install_from_npm()?;
                 install_from_pypi()?;
                 // The tests start it.
+                fixture::program("tidegate")?;
+            }
+            Self::Telemetry => {
+                virtual_environment(&directory()?.join("telemetry"), TELEMETRY_FROM_PYPI, None)?;
                 fixture::program("tidegate")?;
             }
             Self::State => {
@@ -124,7 +139,9 @@ impl Part {
 /// The command: all parts, or those that are named.
 pub(crate) fn run(args: &[String]) -> Result<()> {
     if let Some(unknown) = args.iter().find(|arg| Part::ALL.iter().all(|part| part.name() != **arg)) {
-        bail!("`{unknown}` is no part of these tests; there are rust, npm, pypi, matrix, state and identity");
+        bail!(
+            "`{unknown}` is no part of these tests; there are rust, npm, pypi, matrix, state, identity and telemetry"
+        );
     }
     let wanted = |part: &Part| args.is_empty() || args.iter().any(|arg| arg == part.name());
     Part::ALL.into_iter().filter(wanted).try_for_each(Part::test)
@@ -199,7 +216,7 @@ mod tests {
 
     #[test]
     fn everything_is_pinned() {
-        for package in FROM_PYPI.iter().chain(LEGACY_FROM_PYPI) {
+        for package in FROM_PYPI.iter().chain(LEGACY_FROM_PYPI).chain(TELEMETRY_FROM_PYPI) {
             assert!(package.contains("=="), "{package}");
         }
         for (package, version) in FROM_NPM {

@@ -178,6 +178,11 @@ impl Gateway {
             .into_owned()
     }
 
+    /// The process.
+    pub(crate) fn process(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
     /// Writes a file of its directory anew, as editors do.
     pub(crate) fn write(&self, name: &str, text: &str) {
         let beside = format!("{name}.new");

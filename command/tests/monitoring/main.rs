@@ -11,6 +11,7 @@ mod issuer;
 #[allow(dead_code)]
 mod rig;
 
+mod collector;
 mod explain;
 mod unread_log;
 

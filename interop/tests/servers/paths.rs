@@ -46,6 +46,18 @@ pub(crate) fn legacy_python() -> String {
     text(installed().join("pypi-legacy").join("bin").join("python"))
 }
 
+/// Python, with OpenTelemetry and a collector.
+pub(crate) fn telemetry_python() -> String {
+    text(installed().join("telemetry").join("bin").join("python"))
+}
+
+/// A file of a package beside it.
+pub(crate) fn telemetry_package(path: &str) -> String {
+    let versions = std::fs::read_dir(installed().join("telemetry").join("lib")).into_iter().flatten();
+    let packages = versions.filter_map(|version| Some(version.ok()?.path().join("site-packages").join(path)));
+    text(packages.into_iter().find(|file| file.exists()).unwrap_or_else(|| installed().join(path)))
+}
+
 /// Where npm or pip has put agents.
 pub(crate) fn agents(folder: &str) -> PathBuf {
     installed().join("agents").join(folder)

@@ -42,7 +42,7 @@ pub struct Figures {
 const DELAY: Duration = Duration::from_secs(2);
 /// How long to wait after the first failure, and at most.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const LONGEST_WAIT: Duration = Duration::from_secs(10);
 /// How long the end of the process waits for what is left.
 const LAST: Duration = Duration::from_secs(3);
 

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
+use tidegate_service::trace;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
@@ -107,6 +108,17 @@ impl SemanticIndex {
 
     /// The pages of these kinds that are nearest, best first, with the cosine as score.
     pub(crate) async fn nearest(
+        &self,
+        memory: &Memory,
+        text: &str,
+        kinds: &[i64],
+        limit: usize,
+    ) -> Result<Vec<Hit>> {
+        let attributes = || vec![("tidegate.embedding.model", self.model().to_string())];
+        trace::span("search.vector", attributes, self.find_nearest(memory, text, kinds, limit)).await
+    }
+
+    async fn find_nearest(
         &self,
         memory: &Memory,
         text: &str,

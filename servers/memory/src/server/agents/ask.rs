@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use tidegate_server::{Capability, Cx, Server, Tool, ToolError, ToolResult};
-use tidegate_service::CorrelationId;
+use tidegate_service::{CorrelationId, trace};
 use tracing::Instrument as _;
 
 use super::caller::Caller;
@@ -149,7 +149,11 @@ async fn asked(toolbox: &Toolbox, args: &AskAgent, cx: &Cx) -> Result<(RunInput,
     let span = tracing::info_span!("agent.run", agent = %start.uri, session = %start.session);
     let told = AtomicU32::new(0);
     let run = Run { cx, toolbox, start: &start, voice, bounds, share: &share, until, told };
-    let run = run.answer(&args.prompt).instrument(span);
+    let attributes = || {
+        let [name, operation] = ["gen_ai.agent.name", "gen_ai.operation.name"];
+        vec![(operation, "invoke_agent".to_owned()), (name, start.agent.name.clone())]
+    };
+    let run = trace::span("agent.run", attributes, run.answer(&args.prompt)).instrument(span);
     let outcome = match tokio::time::timeout_at(until.into(), run).await {
         Ok(outcome) => outcome?,
         Err(_) => {
