@@ -31,6 +31,11 @@ pub fn without_spans() {
     SPANS.store(false, Ordering::Relaxed);
 }
 
+/// From now on calls have spans again: somebody wants to choose lines by their fields.
+pub fn with_spans() {
+    SPANS.store(true, Ordering::Relaxed);
+}
+
 /// What a log line says about the call that it belongs to.
 #[derive(Debug, Clone)]
 pub struct Current {

@@ -56,7 +56,7 @@ pub mod wire_trace;
 pub use call::Call;
 pub use context::{CallerId, Connected, Context, ContextParts, HOP_LIMIT, ParamHeaders};
 pub use correlation::CorrelationId;
-pub use current::{Current, Working, without_spans};
+pub use current::{Current, Working, with_spans, without_spans};
 pub use decision::Decision;
 pub use door::{BoxDoor, Door};
 pub use extensions::Extensions;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::RefCell;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 
 use tidegate_protocol::Json;
 use tidegate_protocol::json::ObjectWriter;
@@ -10,17 +10,15 @@ use tidegate_protocol::text::{escaped, escaped_json};
 use tidegate_service::Current;
 use tidegate_service::events::{AccessLine, AccessLog, CallEnded};
 use tidegate_service::secrets::mask;
-use tracing::level_filters::LevelFilter;
+use tracing::Level;
 
+use super::outputs::Outputs;
+use super::recent::cut;
 use super::terminal::ACCESS;
-use super::writer::LogWriter;
-use super::{ENDING, Format, clock};
+use super::{clock, lines, plain};
 
 /// Writes lines about calls.
-pub(super) struct AccessLines {
-    pub(super) format: Format,
-    pub(super) writer: LogWriter,
-}
+pub(super) struct AccessLines(pub(super) Arc<Outputs>);
 
 thread_local! {
     /// Where a line is made.
@@ -28,47 +26,225 @@ thread_local! {
 }
 
 impl AccessLog for AccessLines {
+    fn is_on(&self) -> bool {
+        // A filter that asks for fields of spans is answered by `tracing`.
+        !self.0.has_spans()
+    }
+
     fn write(&self, call: &CallEnded<'_>) {
         // What is expected when everything ends.
-        if ENDING.load(Ordering::Relaxed) && LevelFilter::current() < LevelFilter::DEBUG {
+        if lines::is_quiet() {
             return;
         }
-        let mut text = LINE.try_with(RefCell::take).unwrap_or_default();
-        text.clear();
         let line = AccessLine::of(call);
-        match self.format {
-            Format::Pretty => {
-                clock::write_now(&mut text);
-                text.push_str("  INFO ");
-                let start = text.len();
-                write_fields(&mut text, &line);
-                // No name can end its line, and no secret is shown.
-                let (before, fields) = text.split_at(start);
-                self.writer.gather(&[before, &escaped(&mask(fields)), "\n"]);
-            }
-            Format::Json => self.writer.gather(&[&escaped_json(json(&line).as_str()), "\n"]),
-        }
-        let _ = LINE.try_with(|kept| kept.replace(text));
+        Current::look(|current| {
+            let mut names = current.fields();
+            let mut next = || names.next().unwrap_or_default();
+            let (id, method, name) = (next().1, next().1, next());
+            self.say(&AccessFields::of(&line, &id, &method, (name.0, &name.1)));
+        });
     }
 }
 
-/// `MCP tool called server=time outcome=ok …`, and which call it is.
-fn write_fields(out: &mut String, line: &AccessLine<'_>) {
-    out.push_str(line.message);
-    field(out, " server=", line.server);
-    field(out, " outcome=", Some(line.outcome));
-    field(out, " error=", line.error.as_deref());
-    field(out, " refused_by=", line.refused_by.as_deref());
-    field(out, " would_be_refused_by=", line.would_be_refused_by.as_deref());
-    field(out, " limit=", line.limit.as_ref().map(Json::as_str));
-    out.push_str(" duration_ms=");
-    clock::write_thousandths(out, line.duration_us);
-    field(out, " endpoint=", line.endpoint);
-    field(out, " tenant=", line.tenant);
-    field(out, " issuer=", line.issuer);
-    field(out, " subject=", line.subject);
-    field(out, " client=", line.client.as_deref());
-    Current::look(|call| super::write_call(out, call));
+impl AccessLines {
+    fn say(&self, fields: &AccessFields<'_>) {
+        if self.0.is_json() {
+            self.0.gather(&[fields.json(tidegate_service::epoch_ms()).as_str(), "\n"]);
+        } else {
+            let mut text = LINE.try_with(RefCell::take).unwrap_or_default();
+            text.clear();
+            plain::begin(&mut text, Level::INFO);
+            let start = text.len();
+            fields.write(&mut text);
+            // No name can end its line, and no secret is shown.
+            let (before, rest) = text.split_at(start);
+            self.0.gather(&[before, &escaped(&mask(rest)), "\n"]);
+            let _ = LINE.try_with(|kept| kept.replace(text));
+        }
+        if let Some(recent) = self.0.recent() {
+            recent.keep_access(fields);
+        }
+    }
+}
+
+/// How many texts there are.
+const TEXTS: usize = 16;
+
+/// What the line about a call says, and which call it is.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct AccessFields<'a> {
+    duration_us: u64,
+    message: Option<&'a str>,
+    server: Option<&'a str>,
+    outcome: Option<&'a str>,
+    error: Option<&'a str>,
+    refused_by: Option<&'a str>,
+    would_be_refused_by: Option<&'a str>,
+    limit: Option<&'a str>,
+    endpoint: Option<&'a str>,
+    tenant: Option<&'a str>,
+    issuer: Option<&'a str>,
+    subject: Option<&'a str>,
+    client: Option<&'a str>,
+    correlation: Option<&'a str>,
+    method: Option<&'a str>,
+    tool: Option<&'a str>,
+    name: Option<&'a str>,
+}
+
+impl<'a> AccessFields<'a> {
+    /// `name` is what the last field is called, `tool` or `name` or nothing, and what it says.
+    fn of(line: &'a AccessLine<'_>, id: &'a str, method: &'a str, name: (&str, &'a str)) -> AccessFields<'a> {
+        AccessFields {
+            duration_us: line.duration_us,
+            message: Some(line.message),
+            server: line.server,
+            outcome: Some(line.outcome),
+            error: line.error.as_deref(),
+            refused_by: line.refused_by.as_deref(),
+            would_be_refused_by: line.would_be_refused_by.as_deref(),
+            limit: line.limit.as_ref().map(Json::as_str),
+            endpoint: line.endpoint,
+            tenant: line.tenant,
+            issuer: line.issuer,
+            subject: line.subject,
+            client: line.client.as_deref(),
+            correlation: Some(id),
+            method: Some(method),
+            tool: (name.0 == "tool").then_some(name.1),
+            name: (name.0 == "name").then_some(name.1),
+        }
+    }
+
+    /// Appends `MCP tool called server=time outcome=ok …`, and which call it is.
+    fn write(&self, out: &mut String) {
+        out.push_str(self.message.unwrap_or_default());
+        field(out, " server=", self.server);
+        field(out, " outcome=", self.outcome);
+        field(out, " error=", self.error);
+        field(out, " refused_by=", self.refused_by);
+        field(out, " would_be_refused_by=", self.would_be_refused_by);
+        field(out, " limit=", self.limit);
+        out.push_str(" duration_ms=");
+        clock::write_thousandths(out, self.duration_us);
+        field(out, " endpoint=", self.endpoint);
+        field(out, " tenant=", self.tenant);
+        field(out, " issuer=", self.issuer);
+        field(out, " subject=", self.subject);
+        field(out, " client=", self.client);
+        let names = [
+            ("correlationId", self.correlation),
+            ("method", self.method),
+            ("tool", self.tool),
+            ("name", self.name),
+        ];
+        for (name, value) in names {
+            if let Some(value) = value {
+                plain::write_name(out, name, value);
+            }
+        }
+    }
+
+    /// The same as one JSON object, with its members in order, without secrets.
+    pub(super) fn json(&self, time_ms: u64) -> Json {
+        let mut out = ObjectWriter::new();
+        member(&mut out, "client", self.client);
+        member(&mut out, "correlationId", self.correlation);
+        out.value("duration_ms", &(self.duration_us as f64 / 1e3));
+        member(&mut out, "endpoint", self.endpoint);
+        member(&mut out, "error", self.error);
+        member(&mut out, "issuer", self.issuer);
+        member(&mut out, "level", Some("info"));
+        member(&mut out, "limit", self.limit);
+        member(&mut out, "message", self.message);
+        member(&mut out, "method", self.method);
+        member(&mut out, "name", self.name);
+        member(&mut out, "outcome", self.outcome);
+        member(&mut out, "refused_by", self.refused_by);
+        member(&mut out, "server", self.server);
+        member(&mut out, "subject", self.subject);
+        member(&mut out, "target", Some(ACCESS));
+        member(&mut out, "tenant", self.tenant);
+        member(&mut out, "timestamp", Some(&clock::second_of(time_ms)));
+        member(&mut out, "tool", self.tool);
+        member(&mut out, "would_be_refused_by", self.would_be_refused_by);
+        let json = out.finish();
+        match escaped_json(json.as_str()) {
+            Cow::Borrowed(_) => json,
+            Cow::Owned(text) => Json::trusted(text),
+        }
+    }
+
+    /// Appends all of it as bytes, with no more than so many of each text.
+    pub(super) fn pack(&self, out: &mut Vec<u8>, most: usize) {
+        out.extend_from_slice(&self.duration_us.to_le_bytes());
+        for text in self.texts() {
+            let text = text.map(|text| if text.len() > most { cut(text, most) } else { text });
+            // 0 is for none.
+            let length = text.map_or(0, |text| text.len() as u16 + 1);
+            out.extend_from_slice(&length.to_le_bytes());
+            out.extend_from_slice(text.unwrap_or_default().as_bytes());
+        }
+    }
+
+    /// What was packed.
+    pub(super) fn unpack(mut bytes: &'a [u8]) -> AccessFields<'a> {
+        let mut fields = AccessFields::default();
+        if let Some((duration, rest)) = bytes.split_first_chunk() {
+            (fields.duration_us, bytes) = (u64::from_le_bytes(*duration), rest);
+        }
+        for text in fields.texts_mut() {
+            let Some((length, rest)) = bytes.split_first_chunk() else { break };
+            let length = usize::from(u16::from_le_bytes(*length));
+            let Some((content, rest)) = rest.split_at_checked(length.saturating_sub(1)) else { break };
+            *text = std::str::from_utf8(content).ok().filter(|_| length > 0);
+            bytes = rest;
+        }
+        fields
+    }
+
+    fn texts(&self) -> [Option<&'a str>; TEXTS] {
+        [
+            self.message,
+            self.server,
+            self.outcome,
+            self.error,
+            self.refused_by,
+            self.would_be_refused_by,
+            self.limit,
+            self.endpoint,
+            self.tenant,
+            self.issuer,
+            self.subject,
+            self.client,
+            self.correlation,
+            self.method,
+            self.tool,
+            self.name,
+        ]
+    }
+
+    /// The same in the same order.
+    fn texts_mut(&mut self) -> [&mut Option<&'a str>; TEXTS] {
+        [
+            &mut self.message,
+            &mut self.server,
+            &mut self.outcome,
+            &mut self.error,
+            &mut self.refused_by,
+            &mut self.would_be_refused_by,
+            &mut self.limit,
+            &mut self.endpoint,
+            &mut self.tenant,
+            &mut self.issuer,
+            &mut self.subject,
+            &mut self.client,
+            &mut self.correlation,
+            &mut self.method,
+            &mut self.tool,
+            &mut self.name,
+        ]
+    }
 }
 
 #[inline]
@@ -79,36 +255,6 @@ fn field(out: &mut String, name: &str, value: Option<&str>) {
     }
 }
 
-/// The same as one JSON object, with its members in order.
-fn json(line: &AccessLine<'_>) -> Json {
-    let mut out = ObjectWriter::new();
-    Current::look(|call| {
-        let call: Vec<(&str, Cow<'_, str>)> = call.fields().collect();
-        let of_call = |wanted: &str| call.iter().find(|(name, _)| *name == wanted).map(|(_, value)| &**value);
-        member(&mut out, "client", line.client.as_deref());
-        member(&mut out, "correlationId", of_call("correlationId"));
-        out.value("duration_ms", &(line.duration_us as f64 / 1e3));
-        member(&mut out, "endpoint", line.endpoint);
-        member(&mut out, "error", line.error.as_deref());
-        member(&mut out, "issuer", line.issuer);
-        member(&mut out, "level", Some("info"));
-        member(&mut out, "limit", line.limit.as_ref().map(Json::as_str));
-        member(&mut out, "message", Some(line.message));
-        member(&mut out, "method", of_call("method"));
-        member(&mut out, "name", of_call("name"));
-        member(&mut out, "outcome", Some(line.outcome));
-        member(&mut out, "refused_by", line.refused_by.as_deref());
-        member(&mut out, "server", line.server);
-        member(&mut out, "subject", line.subject);
-        member(&mut out, "target", Some(ACCESS));
-        member(&mut out, "tenant", line.tenant);
-        member(&mut out, "timestamp", Some(&clock::second_now()));
-        member(&mut out, "tool", of_call("tool"));
-        member(&mut out, "would_be_refused_by", line.would_be_refused_by.as_deref());
-    });
-    out.finish()
-}
-
 fn member(out: &mut ObjectWriter, name: &str, value: Option<&str>) {
     if let Some(value) = value {
         out.str(name, &mask(value));
@@ -117,22 +263,19 @@ fn member(out: &mut ObjectWriter, name: &str, value: Option<&str>) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use tidegate_protocol::{Error, Method, Params, Symbol};
     use tidegate_service::events::{self, Event, Kind, Recorder};
     use tidegate_service::layers::EventsLayer;
     use tidegate_service::{Call, Context, Principal, Reply};
     use tower::{Layer, Service};
-    use tracing_subscriber::fmt::format::JsonFields;
 
-    use super::super::tests::Captured;
-    use super::super::{Hushed, JsonLines, PlainFields};
+    use super::super::Format;
+    use super::super::tests::{Captured, dispatch};
     use super::*;
 
     /// The one line that was written.
     fn line(captured: &Captured) -> String {
-        let text = String::from_utf8(captured.0.lock().unwrap().clone()).unwrap();
+        let text = captured.text();
         assert_eq!(text.matches('\n').count(), 1, "{text:?}");
         text
     }
@@ -154,24 +297,15 @@ mod tests {
         }
     }
 
-    /// The line about a call, through `tracing` and without.
-    fn both(format: Format, method: Method, params: &str, reply: fn() -> Reply) -> [String; 2] {
+    /// The line about a call, through `tracing`, without, and as it is kept.
+    fn both(format: Format, method: Method, params: &str, reply: fn() -> Reply) -> [String; 3] {
         const HERE: &str = "the \u{1b}[2J one";
         let [through, without] = [Captured::default(), Captured::default()];
-        let to = through.clone();
-        let builder = tracing_subscriber::fmt().with_writer(move || to.clone()).with_ansi(false);
-        let dispatch: tracing::Dispatch = match format {
-            Format::Pretty => {
-                let builder = builder.fmt_fields(PlainFields).with_timer(clock::Clock).with_target(false);
-                builder.map_event_format(Hushed).finish().into()
-            }
-            Format::Json => {
-                builder.fmt_fields(JsonFields::new()).event_format(Hushed(JsonLines)).finish().into()
-            }
-        };
-        let writer = LogWriter::new(without.clone());
-        let recorder: Arc<dyn Recorder> =
-            Arc::new(Only(AccessLines { format, writer: writer.clone() }, HERE));
+        let outputs = |to: &Captured| Arc::new(Outputs::new(to.clone(), format, None));
+        let dispatch = dispatch(outputs(&through));
+        let outputs = outputs(&without);
+        outputs.keep_recent(1 << 16);
+        let recorder: Arc<dyn Recorder> = Arc::new(Only(AccessLines(outputs.clone()), HERE));
         let params = Params::parse(&Json::trusted(params.to_owned()), &Default::default()).unwrap();
         let mut call = Call::new(method, params, Context::local());
         call.context.endpoint = Some(HERE.into());
@@ -186,8 +320,10 @@ mod tests {
             futures_util::FutureExt::now_or_never(door.call(call)).unwrap().unwrap();
         });
         events::remove(&recorder);
-        LogWriter::flush(&writer, std::time::Duration::ZERO);
-        [line(&through), line(&without)]
+        outputs.flush(std::time::Duration::ZERO);
+        let kept: Vec<_> = outputs.recent().unwrap().after(None, 9);
+        let [kept] = &kept[..] else { panic!("{kept:?}") };
+        [line(&through), line(&without), kept.json.as_str().to_owned()]
     }
 
     #[test]
@@ -210,8 +346,12 @@ mod tests {
             let each = calls.iter().flat_map(|call| [(call, done), (call, failed)]);
             for ((method, params), reply) in each {
                 let lines = both(format, method.clone(), params, reply);
-                let [through, without] = lines.each_ref().map(|line| same_time(line));
+                let [through, without, kept] = lines.each_ref().map(|line| same_time(line));
                 assert_eq!(through, without);
+                if format == Format::Json {
+                    assert_eq!(kept, without);
+                }
+                assert!(!kept.contains("access-0001") && !kept.contains('\u{1b}'), "{kept}");
                 assert!(!without.contains("access-0001") && !without.contains('\u{1b}'), "{without}");
             }
         }

@@ -1,39 +1,16 @@
-//! [`Clock`]: the time of log lines. There is one for each call, and most lines share their second with the one before.
+//! The time of log lines. There is one for each call, and most lines share their second with the one before.
 
 use std::cell::RefCell;
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::time::{SystemTime, UNIX_EPOCH};
-
-use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::time::FormatTime;
-
-/// Writes times as RFC 3339 in UTC, with microseconds: `2026-07-28T12:00:00.000000Z`.
-pub(super) struct Clock;
 
 thread_local! {
     /// A second, and its text: `2026-07-28T12:00:00`.
     static SECOND: RefCell<(u64, String)> = const { RefCell::new((0, String::new())) };
 }
 
-impl FormatTime for Clock {
-    fn format_time(&self, writer: &mut Writer<'_>) -> fmt::Result {
-        write_to(writer)
-    }
-}
-
-/// Appends the time.
+/// Appends the time as RFC 3339 in UTC, with microseconds: `2026-07-28T12:00:00.000000Z`.
 pub(super) fn write_now(out: &mut String) {
-    // Writing to a string does not fail.
-    let _ = write_to(out);
-}
-
-/// The time to the second, as lines in JSON have it: `2026-07-28 12:00:00`.
-pub(super) fn second_now() -> String {
-    let now = tidegate_service::rfc3339_ms(tidegate_service::epoch_ms());
-    now[..19].replace('T', " ")
-}
-
-fn write_to(out: &mut impl fmt::Write) -> fmt::Result {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let (second, micros) = (now.as_secs(), now.subsec_micros());
     let mut rest = [b'.', b'0', b'0', b'0', b'0', b'0', b'0', b'Z'];
@@ -48,9 +25,20 @@ fn write_to(out: &mut impl fmt::Write) -> fmt::Result {
             let whole = tidegate_service::rfc3339_ms(second * 1000);
             *kept = (second, whole[..whole.len() - ".000Z".len()].to_owned());
         }
-        out.write_str(&kept.1)
-    })?;
-    out.write_str(std::str::from_utf8(&rest).unwrap_or("Z"))
+        out.push_str(&kept.1);
+    });
+    out.push_str(std::str::from_utf8(&rest).unwrap_or("Z"));
+}
+
+/// The time to the second, as lines in JSON have it: `2026-07-28 12:00:00`.
+pub(super) fn second_now() -> String {
+    second_of(tidegate_service::epoch_ms())
+}
+
+/// The same of another time.
+pub(super) fn second_of(epoch_ms: u64) -> String {
+    let time = tidegate_service::rfc3339_ms(epoch_ms);
+    time[..19].replace('T', " ")
 }
 
 /// Appends a number that has at most three digits behind its point as `Debug` does, but for less; others as `Debug` does.
@@ -113,7 +101,7 @@ mod tests {
         let mut text = String::new();
         for _ in 0..3 {
             text.clear();
-            Clock.format_time(&mut Writer::new(&mut text)).unwrap();
+            write_now(&mut text);
             assert_eq!(
                 (text.len(), &text[10..11], &text[19..20], &text[26..]),
                 (27, "T", ".", "Z"),

@@ -17,6 +17,9 @@ use tracing_subscriber::EnvFilter;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter(String);
 
+/// How long a filter may be, in bytes.
+const LONGEST: usize = 4096;
+
 impl Filter {
     /// As it was written.
     pub fn as_str(&self) -> &str {
@@ -28,7 +31,7 @@ impl FromStr for Filter {
     type Err = FilterError;
 
     fn from_str(text: &str) -> Result<Filter, FilterError> {
-        let is_understood = EnvFilter::try_new(text).is_ok();
+        let is_understood = text.len() <= LONGEST && EnvFilter::try_new(text).is_ok();
         // `EnvFilter` takes a misspelt level for the name of a part, of which everything would be shown.
         let says_level = |directive: &str| match directive.rsplit_once('=') {
             Some((part, level)) => !part.is_empty() && is_level(level),
@@ -36,7 +39,7 @@ impl FromStr for Filter {
         };
         match is_understood && text.split(',').all(says_level) {
             true => Ok(Filter(text.to_owned())),
-            false => Err(FilterError),
+            false => Err(FilterError::Unclear),
         }
     }
 }
@@ -45,17 +48,25 @@ fn is_level(text: &str) -> bool {
     !text.is_empty() && text.parse::<LevelFilter>().is_ok()
 }
 
-/// Something that is no [`Filter`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Why a filter cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct FilterError;
+pub enum FilterError {
+    /// It is no [`Filter`].
+    Unclear,
+    /// [`init`](super::init) was not called, or somebody else writes the log lines of this program.
+    NotOurs,
+}
 
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "use error, warn, info, debug, trace or off, or a list with levels for parts of the program, such as \
-             info,tidegate::wire=debug",
-        )
+        f.write_str(match self {
+            FilterError::Unclear => {
+                "use error, warn, info, debug, trace or off, or a list with levels for parts of the program, such as \
+                 info,tidegate::wire=debug"
+            }
+            FilterError::NotOurs => "the log lines of this program are not written by Tidegate",
+        })
     }
 }
 
@@ -89,8 +100,9 @@ mod tests {
             "tidegate::wire",
             "in fo",
             "warn, tidegate=info",
+            &format!("info{}", ",a=info".repeat(LONGEST)),
         ] {
-            assert_eq!(text.parse::<Filter>(), Err(FilterError), "{text:?}");
+            assert_eq!(text.parse::<Filter>(), Err(FilterError::Unclear), "{text:?}");
         }
     }
 }

@@ -12,10 +12,7 @@ use tidegate_protocol::text::escaped;
 use tidegate_service::secrets::mask;
 use tidegate_service::{Current, wire_trace};
 use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Subscriber};
-use tracing_subscriber::fmt::format::Writer;
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
-use tracing_subscriber::registry::LookupSpan;
+use tracing::{Event, Level};
 
 /// What servers' programs write to standard error.
 const CHILD: &str = "tidegate::child";
@@ -33,48 +30,35 @@ const YELLOW: &str = "\u{1b}[33m";
 const CYAN: &str = "\u{1b}[36m";
 const RESET: &str = "\u{1b}[0m";
 
-/// Writes events as short lines.
-pub(super) struct Terminal;
-
-impl<S, N> FormatEvent<S, N> for Terminal
-where
-    S: Subscriber + for<'a> LookupSpan<'a>,
-    N: for<'w> FormatFields<'w> + 'static,
-{
-    fn format_event(
-        &self,
-        _: &FmtContext<'_, S, N>,
-        mut writer: Writer<'_>,
-        event: &Event<'_>,
-    ) -> fmt::Result {
-        let (level, target) = (*event.metadata().level(), event.metadata().target());
-        let mut parts = Parts::default();
-        event.record(&mut parts);
-        match target {
-            wire_trace::TARGET => {
-                parts.server.get_or_insert_with(|| "client".to_owned());
-                parts.rest.clear();
-            }
-            LIFECYCLE | CHILD | STATISTICS => parts.rest.clear(),
-            ACCESS => parts.say_call(),
-            _ => parts.add_call(level >= Level::DEBUG),
+/// Appends the short line about an event.
+pub(super) fn write(out: &mut String, event: &Event<'_>, colours: bool) {
+    let (level, target) = (*event.metadata().level(), event.metadata().target());
+    let mut parts = Parts::default();
+    event.record(&mut parts);
+    match target {
+        wire_trace::TARGET => {
+            parts.server.get_or_insert_with(|| "client".to_owned());
+            parts.rest.clear();
         }
-        let colours = writer.has_ansi_escapes();
-        let paint = |colour: &'static str| if colours { colour } else { "" };
-        let reset = paint(RESET);
-        write!(writer, "{}{}{reset} ", paint(DIM), clock())?;
-        match level {
-            Level::ERROR => write!(writer, "{}ERROR{reset} ", paint(RED))?,
-            Level::WARN => write!(writer, "{}WARN{reset} ", paint(YELLOW))?,
-            _ => {}
-        }
-        if let Some(server) = &parts.server {
-            write!(writer, "{}[{}]{reset} ", paint(CYAN), harmless(server))?;
-        }
-        let is_aside = target == CHILD || level >= Level::DEBUG;
-        let (begin, end) = if is_aside { (paint(DIM), reset) } else { ("", "") };
-        writeln!(writer, "{begin}{}{end}", harmless(&parts.sentence()))
+        LIFECYCLE | CHILD | STATISTICS => parts.rest.clear(),
+        ACCESS => parts.say_call(),
+        _ => parts.add_call(level >= Level::DEBUG),
     }
+    let paint = |colour: &'static str| if colours { colour } else { "" };
+    let reset = paint(RESET);
+    // Writing to a string does not fail.
+    let _ = write!(out, "{}{}{reset} ", paint(DIM), clock());
+    let _ = match level {
+        Level::ERROR => write!(out, "{}ERROR{reset} ", paint(RED)),
+        Level::WARN => write!(out, "{}WARN{reset} ", paint(YELLOW)),
+        _ => Ok(()),
+    };
+    if let Some(server) = &parts.server {
+        let _ = write!(out, "{}[{}]{reset} ", paint(CYAN), harmless(server));
+    }
+    let is_aside = target == CHILD || level >= Level::DEBUG;
+    let (begin, end) = if is_aside { (paint(DIM), reset) } else { ("", "") };
+    let _ = writeln!(out, "{begin}{}{end}", harmless(&parts.sentence()));
 }
 
 /// No field can end its line, drive the terminal or show a secret.

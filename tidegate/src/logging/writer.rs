@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use tracing_subscriber::fmt::MakeWriter;
+use tracing::Level;
 
 /// For how long lines are gathered.
 const GATHER: Duration = Duration::from_millis(20);
@@ -30,7 +30,12 @@ struct Shared {
     written: Condvar,
     /// Whoever holds this writes.
     output: Mutex<Output>,
+    /// Makes a line of something that is to be said about lines.
+    note: Note,
 }
+
+/// Makes a line of something that no event says.
+pub(super) type Note = Box<dyn Fn(Level, &str) -> String + Send + Sync>;
 
 #[derive(Default)]
 struct Gathered {
@@ -60,13 +65,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl LogWriter {
-    pub(super) fn new(to: impl Write + Send + 'static) -> LogWriter {
+    pub(super) fn new(to: impl Write + Send + 'static, note: Note) -> LogWriter {
         let output = Output { to: Box::new(to), lines: Vec::new() };
         LogWriter(Arc::new(Shared {
             gathered: Mutex::default(),
             wake: Condvar::new(),
             written: Condvar::new(),
             output: Mutex::new(output),
+            note,
         }))
     }
 
@@ -92,6 +98,24 @@ impl LogWriter {
             gathered.is_known = true;
             drop(gathered);
             self.0.wake.notify_one();
+        }
+    }
+
+    /// Writes a line that is not about a call: these are seldom, and worth more.
+    pub(super) fn say(&self, line: &str) {
+        let mut gathered = lock(&self.0.gathered);
+        gathered.add(std::iter::once(line.as_bytes()), 2 * MOST);
+        match (gathered.has_thread, gathered.is_stuck) {
+            (false, _) => {
+                drop(gathered);
+                self.write_gathered();
+            }
+            (true, true) => {}
+            (true, false) => {
+                let all = gathered.in_all;
+                let mut gathered = self.wait_for(gathered, PATIENCE);
+                gathered.is_stuck = gathered.done < all;
+            }
         }
     }
 
@@ -144,8 +168,8 @@ impl LogWriter {
         let (all, left_out) = (gathered.in_all, std::mem::take(&mut gathered.left_out));
         drop(gathered);
         if left_out > 0 {
-            let note = format!("{left_out} lines were left out, because too many were waiting\n");
-            lines.extend_from_slice(note.as_bytes());
+            let note = format!("{left_out} lines were left out, because too many were waiting");
+            lines.extend_from_slice((self.0.note)(Level::WARN, &note).as_bytes());
         }
         // A line that cannot be written is lost. Saying so on the same stream would not help.
         let _ = to.write_all(lines).and_then(|()| to.flush());
@@ -170,44 +194,15 @@ impl Gathered {
     }
 }
 
-impl Write for LogWriter {
-    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        let mut gathered = lock(&self.0.gathered);
-        // What is not about a call is seldom, and worth more.
-        gathered.add(std::iter::once(line), 2 * MOST);
-        match (gathered.has_thread, gathered.is_stuck) {
-            (false, _) => {
-                drop(gathered);
-                self.write_gathered();
-            }
-            (true, true) => {}
-            (true, false) => {
-                let all = gathered.in_all;
-                let mut gathered = self.wait_for(gathered, PATIENCE);
-                gathered.is_stuck = gathered.done < all;
-            }
-        }
-        Ok(line.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl<'a> MakeWriter<'a> for LogWriter {
-    type Writer = LogWriter;
-
-    fn make_writer(&'a self) -> LogWriter {
-        self.clone()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc::{Receiver, Sender, channel};
 
     use super::*;
+
+    fn note() -> Note {
+        Box::new(|level, message| format!("{level} {message}\n"))
+    }
 
     /// Tells what is written, and writes it when it may.
     struct Watched(Sender<String>, Receiver<()>);
@@ -229,18 +224,18 @@ mod tests {
         for has_thread in [false, true] {
             let (told, tells) = channel();
             let (allow, allowed) = channel();
-            let mut writer = LogWriter::new(Watched(told, allowed));
+            let writer = LogWriter::new(Watched(told, allowed), note());
             (0..10).for_each(|_| allow.send(()).unwrap());
             if has_thread {
                 writer.start().unwrap();
             }
             writer.gather(&["a", "b\n"]);
             writer.gather(&["c\n"]);
-            writer.write_all(b"d\n").unwrap();
+            writer.say("d\n");
             let written: String = tells.try_iter().collect();
             assert_eq!(written, "ab\nc\nd\n", "it is there when it was written");
             writer.gather(&["e\n"]);
-            LogWriter::flush(&writer, Duration::from_secs(30));
+            writer.flush(Duration::from_secs(30));
             assert_eq!(tells.try_iter().collect::<String>(), "e\n");
         }
     }
@@ -249,7 +244,7 @@ mod tests {
     fn nobody_waits_for_a_reader_who_does_not_read() {
         let (told, tells) = channel();
         let (allow, allowed) = channel();
-        let mut writer = LogWriter::new(Watched(told, allowed));
+        let writer = LogWriter::new(Watched(told, allowed), note());
         writer.start().unwrap();
         writer.gather(&["first\n"]);
         assert_eq!(tells.recv().unwrap(), "first\n");
@@ -259,18 +254,18 @@ mod tests {
             writer.gather(&[&line]);
         }
         for _ in 0..1000 {
-            writer.write_all(b"a warning\n").unwrap();
+            writer.say("a warning\n");
         }
-        LogWriter::flush(&writer, Duration::from_millis(1));
+        writer.flush(Duration::from_millis(1));
         allow.send(()).unwrap();
         let rest = tells.recv().unwrap();
         assert_eq!(rest.lines().filter(|line| line.starts_with('x')).count(), MOST / 1024);
         assert_eq!(rest.lines().filter(|line| *line == "a warning").count(), 1000);
-        assert!(rest.ends_with("\n7 lines were left out, because too many were waiting\n"));
+        assert!(rest.ends_with("\nWARN 7 lines were left out, because too many were waiting\n"));
         allow.send(()).unwrap();
         // And when somebody reads again, everything is as before.
         allow.send(()).unwrap();
-        writer.write_all(b"last\n").unwrap();
+        writer.say("last\n");
         assert_eq!(tells.recv().unwrap(), "last\n");
     }
 }

@@ -196,6 +196,7 @@ impl From<Era> for Eras {
 }
 
 pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
+    logging::keep_recent(logging::RECENT_BYTES);
     let environment = Environment::read(|name| std::env::var(name).ok()).map_err(Failure::usage)?;
     let file = if serve.demo { None } else { Config::find(serve.config.as_deref()) };
     let ancestry = Ancestry::with(file.as_deref())?;

@@ -23,6 +23,11 @@ static ACCESS_LOG: OnceLock<Box<dyn AccessLog>> = OnceLock::new();
 /// Writes the lines about calls. There is one for each call, and a line that goes through `tracing` costs several times as much as one that
 /// is written at once.
 pub trait AccessLog: Send + Sync {
+    /// Whether it writes them at the moment. If not, they go through `tracing`, for a filter that looks at spans.
+    fn is_on(&self) -> bool {
+        true
+    }
+
     /// Writes the line about a call that has ended. It must not wait.
     fn write(&self, call: &CallEnded<'_>);
 }
@@ -31,6 +36,11 @@ pub trait AccessLog: Send + Sync {
 /// as before whether there are any. Later calls do nothing.
 pub fn write_access_log_with(log: impl AccessLog + 'static) {
     let _ = ACCESS_LOG.set(Box::new(log));
+}
+
+/// Whether it depends on the span around a call if there is a line about it, which is not known before.
+fn depends_on_spans() -> bool {
+    ACCESS_LOG.get().is_some_and(|log| !log.is_on())
 }
 
 /// From how many answered calls on a low success rate is worth a warning.
@@ -44,7 +54,7 @@ impl Recorder for LogRecorder {
     fn wants(&self, kind: Kind) -> bool {
         match kind {
             // There is one for each call, and preparing it costs something.
-            Kind::CallEnded => enabled!(target: ACCESS, Level::INFO),
+            Kind::CallEnded => enabled!(target: ACCESS, Level::INFO) || depends_on_spans(),
             // The line about the call says enough.
             Kind::ServerCallEnded | Kind::SpanEnded => false,
             _ => true,
@@ -53,7 +63,7 @@ impl Recorder for LogRecorder {
 
     fn record(&self, event: &Event<'_>) {
         match event {
-            Event::CallEnded(call) => match ACCESS_LOG.get() {
+            Event::CallEnded(call) => match ACCESS_LOG.get().filter(|log| log.is_on()) {
                 // Somebody else may want to know of calls.
                 Some(_) if !self.wants(Kind::CallEnded) => {}
                 Some(log) => log.write(call),
