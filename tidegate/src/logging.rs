@@ -1,4 +1,4 @@
-//! Logs: lines for people or JSON for machines, on stderr. Stdout belongs to the protocol. People at a terminal get short lines
+//! Logs: lines for people or JSON for machines, on stderr or in a file. Stdout belongs to the protocol. People at a terminal get short lines
 //! (`logging/terminal.rs`).
 //!
 //! Every line of a call carries its correlation id: `{"timestamp":"2026-07-28 12:00:00","level":"info","message":…,
@@ -15,6 +15,7 @@ mod clock;
 mod filter;
 mod json;
 mod lines;
+mod log_file;
 mod outputs;
 mod plain;
 mod recent;
@@ -24,6 +25,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
+use std::io;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
@@ -36,6 +38,7 @@ use access::AccessLines;
 pub use filter::{Filter, FilterError};
 use lines::Lines;
 pub use lines::hush;
+pub use log_file::FileSettings;
 use outputs::Outputs;
 pub use recent::{Followed, Following, LogLine, RECENT_BYTES};
 
@@ -138,6 +141,22 @@ pub fn recent(after: Option<u64>, most: usize) -> Vec<LogLine> {
 pub fn follow(after: Option<u64>) -> Following {
     let recent = LOGGING.get().and_then(|logging| logging.outputs.recent());
     recent.map_or_else(Following::nothing, |recent| recent.follow(after))
+}
+
+/// Has lines look otherwise from now on.
+pub fn set_format(format: Format) {
+    if let Some(logging) = LOGGING.get() {
+        logging.outputs.set_format(format);
+    }
+}
+
+/// Has lines go to a file from now on, and to stderr only if that is a terminal. A thread writes them, and nobody waits for it; what goes
+/// wrong with the file is said on stderr. There can be one file.
+pub fn write_to(file: FileSettings) -> io::Result<()> {
+    match LOGGING.get() {
+        Some(logging) => logging.outputs.write_to(file),
+        None => Err(io::Error::other(FilterError::NotOurs)),
+    }
 }
 
 /// Has what was logged written, as far as that can be done within a second. For the end of a program: lines about calls are up to 20 ms late.

@@ -23,6 +23,7 @@
 //! # }
 //! ```
 
+pub mod appended;
 pub mod batch;
 pub mod budget;
 mod call;
@@ -38,6 +39,7 @@ pub mod fair_queue;
 mod filter;
 mod held;
 pub mod layers;
+pub mod log_filter;
 mod outbox;
 mod own_resources;
 mod pause;

@@ -1,6 +1,6 @@
 //! [`Outputs`]: who takes log lines, and how they look there.
 
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -9,6 +9,7 @@ use tracing::Event;
 
 use super::Format;
 use super::lines::{self, Around};
+use super::log_file::{FileSettings, LogFile};
 use super::recent::Recent;
 use super::writer::{LogWriter, Note};
 use super::{json, plain};
@@ -35,6 +36,8 @@ pub(super) struct Outputs {
     is_json: Arc<AtomicBool>,
     /// Whether calls have spans, because a filter asks for their fields.
     has_spans: AtomicBool,
+    /// A file that lines go to instead.
+    file: OnceLock<LogWriter>,
     /// The latest lines, if anybody may want them.
     recent: OnceLock<Recent>,
 }
@@ -55,6 +58,7 @@ impl Outputs {
             terminal,
             is_json,
             has_spans: true.into(),
+            file: OnceLock::new(),
             recent: OnceLock::new(),
         }
     }
@@ -100,22 +104,54 @@ impl Outputs {
         }
     }
 
+    /// How lines look in a file.
+    fn look_in_file(&self) -> Look {
+        if self.is_json() { Look::Json } else { Look::Plain }
+    }
+
+    /// Has another look from now on.
+    pub(super) fn set_format(&self, format: Format) {
+        self.is_json.store(format == Format::Json, Ordering::Relaxed);
+    }
+
+    /// Has lines go to a file from now on. Standard error gets them only if somebody looks on there.
+    pub(super) fn write_to(&self, settings: FileSettings) -> io::Result<()> {
+        let file = LogFile::new(settings, note(self.is_json.clone()));
+        let writer = LogWriter::new(file, note(self.is_json.clone()));
+        writer.start()?;
+        let is_first = self.file.set(writer).is_ok();
+        is_first.then_some(()).ok_or_else(|| io::Error::other("log lines go to a file already"))
+    }
+
     /// Says something to everybody. Lines are made in `line`.
     pub(super) fn say(&self, event: &Event<'_>, around: &[Around], line: &mut String) {
-        lines::make(line, self.look(), event, around);
-        self.stderr.say(line);
+        // What a file cannot be told about itself.
+        let is_about_lines = event.metadata().target() == TARGET;
+        let file = self.file.get();
+        if let Some(file) = file.filter(|_| !is_about_lines) {
+            lines::make(line, self.look_in_file(), event, around);
+            file.leave(line);
+        }
+        if file.is_none() || self.terminal.is_some() || is_about_lines {
+            lines::make(line, self.look(), event, around);
+            self.stderr.say(line);
+        }
         if let Some(recent) = self.recent() {
             recent.keep(event, around);
         }
     }
 
-    /// Hands the line about a call, given in pieces, to whoever wants it in the usual looks.
+    /// Hands the line about a call, given in pieces, to where lines go that nobody looks on at.
     pub(super) fn gather(&self, pieces: &[&str]) {
-        self.stderr.gather(pieces);
+        self.file.get().unwrap_or(&self.stderr).gather(pieces);
     }
 
-    /// Has everything written, but waits no longer than this.
+    /// Has everything written, but waits no longer than this for each place.
     pub(super) fn flush(&self, patience: Duration) {
+        // What happens to the file is said on standard error.
+        if let Some(file) = self.file.get() {
+            file.flush(patience);
+        }
         self.stderr.flush(patience);
     }
 }

@@ -15,6 +15,8 @@ const GATHER: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_millis(250);
 /// How many bytes may wait. Lines beyond are left out, and counted.
 const MOST: usize = 1 << 20;
+/// The same for lines that are not about calls: these are seldom, and worth more.
+const MOST_OTHERS: usize = 2 * MOST;
 /// A buffer that was larger than this is given back.
 const KEPT: usize = 64 << 10;
 
@@ -90,10 +92,19 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Gathers a line, which is given in pieces. It waits for nothing but others who do the same.
+    /// Gathers a line about a call, which is given in pieces. It waits for nothing but others who do the same.
     pub(super) fn gather(&self, pieces: &[&str]) {
+        self.add(pieces, MOST);
+    }
+
+    /// Gathers a line that is not about a call.
+    pub(super) fn leave(&self, line: &str) {
+        self.add(&[line], MOST_OTHERS);
+    }
+
+    fn add(&self, pieces: &[&str], most: usize) {
         let mut gathered = lock(&self.0.gathered);
-        gathered.add(pieces.iter().map(|piece| piece.as_bytes()), MOST);
+        gathered.add(pieces.iter().map(|piece| piece.as_bytes()), most);
         if !gathered.is_known {
             gathered.is_known = true;
             drop(gathered);
@@ -101,10 +112,10 @@ impl LogWriter {
         }
     }
 
-    /// Writes a line that is not about a call: these are seldom, and worth more.
+    /// Writes a line that is not about a call, and waits for it for a moment.
     pub(super) fn say(&self, line: &str) {
         let mut gathered = lock(&self.0.gathered);
-        gathered.add(std::iter::once(line.as_bytes()), 2 * MOST);
+        gathered.add(std::iter::once(line.as_bytes()), MOST_OTHERS);
         match (gathered.has_thread, gathered.is_stuck) {
             (false, _) => {
                 drop(gathered);

@@ -5,11 +5,12 @@ mod lock;
 pub(crate) mod names;
 mod recover;
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use tidegate_config::AuditFile;
+use tidegate_service::appended::{create_folder_of, is_in_place, open};
 
 use crate::backlog::Output;
 use crate::batch::Batch;
@@ -53,9 +54,7 @@ impl FileOutput {
     pub(crate) fn open(settings: &AuditFile) -> Result<(FileOutput, Found), AuditError> {
         let path = settings.path.as_path();
         let failed = |error| AuditError::Open { path: path.to_owned(), error };
-        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            std::fs::create_dir_all(folder).map_err(failed)?;
-        }
+        create_folder_of(path).map_err(failed)?;
         // A pipe would be waited for, and a device has no end.
         if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
             return Err(AuditError::NoFile(path.to_owned()));
@@ -157,19 +156,6 @@ impl FileOutput {
         }
         Ok(())
     }
-
-    /// Whether the file is still where it was: somebody may have moved or removed it.
-    fn is_in_place(&self) -> bool {
-        #[cfg(unix)]
-        {
-            use std::os::unix::fs::MetadataExt;
-            let id = |about: std::fs::Metadata| (about.dev(), about.ino());
-            let (there, ours) = (std::fs::metadata(self.path()), self.file.metadata());
-            there.ok().map(id) == ours.ok().map(id)
-        }
-        #[cfg(not(unix))]
-        self.path().exists()
-    }
 }
 
 impl Output for FileOutput {
@@ -202,7 +188,8 @@ impl Output for FileOutput {
     }
 
     fn tick(&mut self) {
-        if !self.is_in_place() {
+        // Somebody may have moved or removed it.
+        if !is_in_place(&self.file, self.path()) {
             let path = self.path().display();
             tracing::warn!(
                 "The audit trail {path} was moved or removed while it was written; beginning another"
@@ -220,18 +207,6 @@ impl Output for FileOutput {
     fn close(&mut self) {
         self.tick();
     }
-}
-
-/// Opens a file to append to, readable for its owner only.
-fn open(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).append(true).create(true);
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::OpenOptionsExt;
-        options.mode(0o600);
-    }
-    options.open(path)
 }
 
 /// The number of the first record of a file; 0 if it does not say.

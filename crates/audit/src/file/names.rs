@@ -1,20 +1,13 @@
 //! What the files of a trail are called: `audit.jsonl` is written, `audit.jsonl.000000000001` was put aside and begins with the record
 //! of that number, `audit.jsonl.head` has the last record's number and hash, `audit.jsonl.lock` is whose trail it is.
 
-use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+pub(crate) use tidegate_service::appended::beside;
+
 /// So many digits have the numbers of files that were put aside, at least.
 const DIGITS: usize = 12;
-
-/// The path of a file beside the trail's.
-pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.file_name().map(OsString::from).unwrap_or_default();
-    name.push(".");
-    name.push(suffix);
-    path.with_file_name(name)
-}
 
 /// What a file is called after it was put aside.
 pub(super) fn aside(path: &Path, first: u64) -> PathBuf {
