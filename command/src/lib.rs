@@ -22,17 +22,16 @@ struct Cli {
     #[command(subcommand)]
     command: AnyCommand,
 
-    /// Format of log lines: pretty or json
+    /// Format of log lines: pretty or json [default: pretty]
     #[arg(
         long,
         global = true,
         value_name = "FORMAT",
         env = "LOG_FORMAT",
         hide_env = true,
-        default_value = "pretty",
         help_heading = "Logging"
     )]
-    log_format: logging::Format,
+    log_format: Option<logging::Format>,
 
     /// Log level: error, warn, info, debug or trace, or a filter such as info,tidegate::wire=debug
     #[arg(long, global = true, value_name = "LEVEL", help_heading = "Logging")]
@@ -78,9 +77,10 @@ pub fn run(
                 None => error.exit(),
             }
         });
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let log_level = cli.log_level.as_ref().map(logging::Filter::as_str);
-    logging::init(cli.log_format, log_level.or(cli.command.log_level()));
+    logging::init(cli.log_format.unwrap_or_default(), log_level.or(cli.command.log_level()));
+    cli.command.note_logging(cli.log_format.is_some(), log_level.is_some());
     let runtime =
         match tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build() {
             Ok(runtime) => runtime,

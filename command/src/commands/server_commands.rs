@@ -82,6 +82,13 @@ impl AnyCommand {
         }
     }
 
+    /// Notes whether the command line or the environment says how log lines look, and which there are.
+    pub(crate) fn note_logging(&mut self, format: bool, level: bool) {
+        if let AnyCommand::Core(Command::Serve(serve)) = self {
+            serve.note_logging(format, level);
+        }
+    }
+
     /// Whether programs read the output.
     pub(crate) fn is_json(&self) -> bool {
         match self {

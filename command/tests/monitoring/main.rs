@@ -13,6 +13,7 @@ mod rig;
 
 mod collector;
 mod explain;
+mod log_file;
 mod unread_log;
 
 use std::collections::BTreeMap;

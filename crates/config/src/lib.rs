@@ -26,6 +26,7 @@ mod exposure;
 pub mod import;
 mod limit_settings;
 mod listen;
+mod log_settings;
 mod missing_reference;
 mod names;
 mod otlp_environment;
@@ -65,6 +66,7 @@ pub use limit_settings::{
     Concurrency, LimitRule, LimitScopes, LimitSet, LimitSettings, Rate, RateUnit, RunSettings,
 };
 pub use listen::{ListenAddress, check_host, check_origin};
+pub use log_settings::{LogFile, LogFormat, LogSettings};
 pub use names::{check_endpoint as check_endpoint_name, check_scope, check_server as check_server_name};
 pub use otlp_settings::OtlpSettings;
 pub use resolve::usual_state_dir;

@@ -17,6 +17,7 @@ use crate::auth_settings::{AuthSettings, TlsSettings};
 use crate::disabled::DisabledServer;
 use crate::endpoint_settings::EndpointSettings;
 use crate::limit_settings::LimitSettings;
+use crate::log_settings::LogSettings;
 use crate::telemetry_settings::TelemetrySettings;
 use tidegate_policy::{Patterns, Policy};
 
@@ -39,6 +40,8 @@ pub struct Settings {
     pub audit: Option<AuditSettings>,
     /// What is measured.
     pub telemetry: TelemetrySettings,
+    /// Which log lines there are, how they look and where they go.
+    pub log: LogSettings,
     /// Endpoints with a selection of what is offered, beside the one that has everything.
     pub endpoints: Vec<EndpointSettings>,
     /// How much callers may do; `None` for whatever the process can.
@@ -311,6 +314,7 @@ impl Default for Settings {
             policy: None,
             audit: None,
             telemetry: TelemetrySettings::default(),
+            log: LogSettings::default(),
             endpoints: Vec::new(),
             limits: None,
             calls: CallSettings::default(),

@@ -16,6 +16,7 @@ mod export;
 mod gateway_handle;
 mod home_page;
 mod http_server;
+pub(crate) mod logs;
 mod monitoring;
 mod port_owner;
 mod queues;
@@ -44,6 +45,7 @@ use self::environment::Environment;
 use self::export::Export;
 use self::gateway_handle::GatewayHandle;
 use self::http_server::HttpServer;
+use self::logs::Logs;
 use self::monitoring::Monitoring;
 use self::reload::{ConfigFollower, ConfigSource};
 use self::statistics::Statistics;
@@ -112,6 +114,10 @@ pub(crate) struct Serve {
     /// Log more; twice (-vv) also logs every message
     #[arg(short = 'v', long = "verbose", action = clap::ArgAction::Count, help_heading = "Logging")]
     verbose: u8,
+
+    /// What was said about logging elsewhere.
+    #[arg(skip)]
+    log: logs::Said,
 }
 
 const EXAMPLES: &str = "\
@@ -157,6 +163,12 @@ impl Serve {
             _ => Some("info,tidegate=trace"),
         }
     }
+
+    /// Notes whether `--log-format` and `--log-level`, or their variables, are there.
+    pub(crate) fn note_logging(&mut self, format: bool, level: bool) {
+        let level = level || self.verbose > 0 || std::env::var_os("LOG_LEVEL").is_some();
+        self.log = logs::Said { format, level };
+    }
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -196,7 +208,6 @@ impl From<Era> for Eras {
 }
 
 pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
-    logging::keep_recent(logging::RECENT_BYTES);
     let environment = Environment::read(|name| std::env::var(name).ok()).map_err(Failure::usage)?;
     let file = if serve.demo { None } else { Config::find(serve.config.as_deref()) };
     let ancestry = Ancestry::with(file.as_deref())?;
@@ -206,6 +217,10 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
         Some(file) => load(file, serve.is_checked())?,
         None => unconfigured(if serve.demo { "demo" } else { "memory" }),
     };
+    let logs = Logs::start(&settings.log, serve.log)?;
+    for note in &settings.notes {
+        tracing::warn!("{note}");
+    }
     environment.apply(&mut settings);
     settings.listen.insecure |= serve.insecure;
     settings.listen.hosts.extend(serve.hosts.iter().cloned());
@@ -255,6 +270,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
         site: served.as_ref().map(|(site, _)| site.clone()),
         authentication,
         settings: settings.clone(),
+        logs,
         hosts: serve.hosts.clone(),
         is_checked: serve.is_checked(),
         is_configured: is_configured.clone(),
@@ -299,11 +315,7 @@ fn check_endpoint(name: &str, settings: &Settings) -> Result<(), Failure> {
 
 /// Reads a configuration. `is_checked` says whether other machines must not reach what they should not.
 fn load(file: &Path, is_checked: bool) -> Result<Settings, Failure> {
-    let settings = if is_checked { configuration::load(file)? } else { configuration::load_unserved(file)? };
-    for note in &settings.notes {
-        tracing::warn!("{note}");
-    }
-    Ok(settings)
+    Ok(if is_checked { configuration::load(file)? } else { configuration::load_unserved(file)? })
 }
 
 /// What is served without a configuration: a server of the program, whose tools keep their names.

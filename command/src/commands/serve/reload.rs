@@ -15,6 +15,7 @@ use super::authentication::Authentication;
 use super::builtin_pages::BuiltinPages;
 use super::environment::Environment;
 use super::http_server::endpoint_paths;
+use super::logs::Logs;
 use crate::commands::configuration;
 
 /// What a gateway serves.
@@ -54,6 +55,8 @@ pub(super) struct ConfigFollower {
     /// What is in force. How to listen, how much calls may take, and whether anybody is authenticated stays as it was at the
     /// start.
     pub(super) settings: Settings,
+    /// What follows `[log]`.
+    pub(super) logs: Logs,
     /// The names by which clients may come that are not from the file.
     pub(super) hosts: Vec<String>,
     /// Whether a file must not let other machines reach what they should not.
@@ -123,6 +126,7 @@ impl ConfigFollower {
             tracing::error!("Configuration not changed: {error}");
             return false;
         }
+        self.logs.follow(&mut settings.log, &self.settings.log);
         self.pages.follow(&settings);
         self.announcer.announce();
         self.settings = settings;

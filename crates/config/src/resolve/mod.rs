@@ -8,6 +8,7 @@ mod connection;
 mod endpoints;
 mod limits;
 mod listen;
+mod log;
 mod network;
 pub(crate) mod otlp;
 mod policy;
@@ -142,6 +143,7 @@ impl Resolver<'_> {
         let auth = file.auth.map(|auth| self.auth(auth, listen.max_message));
         let audit = file.audit.as_ref().map(|audit| self.audit(audit));
         let telemetry = self.telemetry(&file.telemetry);
+        let log = self.log(&file.log, audit.as_ref());
         self.check_exposure(&listen, auth.as_ref());
         let names: Vec<String> = file.servers.keys().cloned().collect();
         let endpoints = self.endpoints(file.endpoints, &listen.path, &names);
@@ -166,6 +168,7 @@ impl Resolver<'_> {
             policy,
             audit,
             telemetry,
+            log,
             endpoints,
             limits,
             calls,

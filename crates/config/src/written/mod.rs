@@ -7,6 +7,7 @@ mod audit;
 mod auth;
 mod endpoint;
 mod limits;
+mod log;
 mod otlp;
 mod policy;
 mod protocol;
@@ -22,6 +23,7 @@ pub(crate) use audit::{Audit, WhenFull};
 pub(crate) use auth::{Auth, Introspection, Jwt, Tls};
 pub(crate) use endpoint::Endpoint;
 pub(crate) use limits::{Limit, LimitRule, Limits, Priority, Run};
+pub(crate) use log::{Log, LogFormat};
 pub(crate) use otlp::{Otlp, OtlpProtocol};
 pub(crate) use policy::{DefaultEffect, Policy, PolicyMode, Rule};
 pub(crate) use protocol::{Errors, Handshake, Requirement};
@@ -65,6 +67,8 @@ pub(crate) struct File {
     pub(crate) audit: Option<Audit>,
     /// What is measured while it runs.
     pub(crate) telemetry: Telemetry,
+    /// Which log lines there are, how they look and where they go.
+    pub(crate) log: Log,
     /// Endpoints with a selection of what all servers offer, by name, at /NAME followed by path. A name consists of
     /// lower-case letters, digits and "-", at most 64 of them.
     #[schemars(with = "std::collections::BTreeMap<String, Endpoint>")]

@@ -11,6 +11,7 @@ mod files;
 mod folder;
 mod importing;
 mod limits;
+mod log;
 mod meaning;
 mod missing;
 mod mistakes;

@@ -1,0 +1,73 @@
+//! What `[log]` of the configuration says about log lines, as far as neither the command line nor the environment says otherwise.
+
+use tidegate::logging::{self, FileSettings, Format};
+use tidegate_config::{LogFormat, LogSettings};
+
+use crate::commands::failure::Failure;
+
+/// What the command line or the environment says, which the configuration does not change.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Said {
+    /// Whether it says how lines look.
+    pub(crate) format: bool,
+    /// Whether it says which lines there are.
+    pub(crate) level: bool,
+}
+
+/// How log lines follow the configuration.
+pub(super) struct Logs {
+    said: Said,
+    /// The filter where the configuration has none.
+    usual: String,
+}
+
+impl Logs {
+    /// Puts a configuration in force. What was logged before is on standard error.
+    pub(super) fn start(settings: &LogSettings, said: Said) -> Result<Logs, Failure> {
+        logging::keep_recent(logging::RECENT_BYTES);
+        let logs = Logs { said, usual: logging::filter() };
+        if let Some(format) = settings.format.filter(|_| !said.format) {
+            logging::set_format(match format {
+                LogFormat::Pretty => Format::Pretty,
+                LogFormat::Json => Format::Json,
+            });
+        }
+        if let Some(level) = settings.level.as_deref().filter(|_| !said.level) {
+            set_level(level);
+        }
+        if let Some(file) = &settings.file {
+            let path = file.path.clone();
+            tracing::info!("Log lines go to {}", path.display());
+            let file = FileSettings { path, max_size: file.max_size, keep: file.keep };
+            logging::write_to(file)
+                .map_err(|error| Failure::usage(format!("cannot write a log: {error}")))?;
+        }
+        Ok(logs)
+    }
+
+    /// Has the level follow a configuration that has changed. If it says the same as before, a level that somebody has set meanwhile
+    /// stays. What needs a restart stays as it is.
+    pub(super) fn follow(&self, settings: &mut LogSettings, before: &LogSettings) {
+        if (settings.format, &settings.file) != (before.format, &before.file) {
+            tracing::warn!(
+                "How log lines look, or where they go, has changed ([log] format, file): restart to apply that"
+            );
+            (settings.format, settings.file) = (before.format, before.file.clone());
+        }
+        if settings.level == before.level {
+            return;
+        }
+        match self.said.level {
+            true => tracing::warn!(
+                "The log level has changed ([log] level), which has no effect: the command line or LOG_LEVEL says another"
+            ),
+            false => set_level(settings.level.as_deref().unwrap_or(&self.usual)),
+        }
+    }
+}
+
+fn set_level(level: &str) {
+    if let Err(error) = logging::set_filter(level) {
+        tracing::warn!("{level:?} is not a log level, so it stays as it was: {error}");
+    }
+}
