@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use tidegate::logging;
 
@@ -22,16 +23,17 @@ struct Cli {
     #[command(subcommand)]
     command: AnyCommand,
 
-    /// Format of log lines: pretty or json [default: pretty]
+    /// Format of log lines: pretty or json
     #[arg(
         long,
         global = true,
         value_name = "FORMAT",
         env = "LOG_FORMAT",
         hide_env = true,
+        default_value = "pretty",
         help_heading = "Logging"
     )]
-    log_format: Option<logging::Format>,
+    log_format: logging::Format,
 
     /// Log level: error, warn, info, debug or trace, or a filter such as info,tidegate::wire=debug
     #[arg(long, global = true, value_name = "LEVEL", help_heading = "Logging")]
@@ -79,8 +81,10 @@ pub fn run(
         });
     let mut cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let log_level = cli.log_level.as_ref().map(logging::Filter::as_str);
-    logging::init(cli.log_format.unwrap_or_default(), log_level.or(cli.command.log_level()));
-    cli.command.note_logging(cli.log_format.is_some(), log_level.is_some());
+    logging::init(cli.log_format, log_level.or(cli.command.log_level()));
+    let says_format =
+        matches.value_source("log_format").is_some_and(|source| source != ValueSource::DefaultValue);
+    cli.command.note_logging(says_format, log_level.is_some());
     let runtime =
         match tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build() {
             Ok(runtime) => runtime,

@@ -19,14 +19,14 @@ struct Logged {
 
 impl Logged {
     fn start(log: &str) -> Logged {
-        Logged::start_with(log, &[])
+        Logged::start_with(log, &[], &[])
     }
 
-    fn start_with(log: &str, environment: &[(&str, &str)]) -> Logged {
+    fn start_with(log: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Logged {
         let (folder, _) = Gateway::folder(&config(log));
         let file = |name: &str| std::fs::File::create(folder.path().join(name)).unwrap();
         let mut serve = command(folder.path());
-        serve.args(["serve", "--listen", "127.0.0.1:0"]).envs(environment.iter().copied());
+        serve.args(["serve", "--listen", "127.0.0.1:0"]).args(arguments).envs(environment.iter().copied());
         let child = serve.stdin(Stdio::null()).stdout(file("out")).stderr(file("err")).spawn().unwrap();
         let mut logged = Logged { child, address: ([127, 0, 0, 1], 0).into(), folder };
         until("it says where it is", || {
@@ -186,16 +186,24 @@ fn the_level_follows_the_configuration_and_the_rest_needs_a_restart() {
 }
 
 #[test]
-fn the_environment_counts_more() {
+fn the_command_line_and_the_environment_count_more() {
     let said = format!("{FILE}level = \"warn\"\nformat = \"json\"");
-    let logged = Logged::start_with(&said, &[("LOG_LEVEL", "info"), ("LOG_FORMAT", "pretty")]);
-    logged.calls();
-    logged.logs(CALLED);
-    logged.edit(&format!("{FILE}level = \"off\"\nformat = \"json\""));
-    logged.logs("which has no effect: the command line or LOG_LEVEL says another");
-    let before = logged.log().matches(CALLED).count();
-    logged.calls();
-    until("it is logged as before", || logged.log().matches(CALLED).count() > before);
+    for (arguments, environment) in [
+        (vec![], vec![("LOG_LEVEL", "info"), ("LOG_FORMAT", "pretty")]),
+        (
+            vec!["--log-level", "info", "--log-format", "pretty"],
+            vec![("LOG_LEVEL", "off"), ("LOG_FORMAT", "json")],
+        ),
+    ] {
+        let logged = Logged::start_with(&said, &arguments, &environment);
+        logged.calls();
+        logged.logs(CALLED);
+        logged.edit(&format!("{FILE}level = \"off\"\nformat = \"json\""));
+        logged.logs("which has no effect: the command line or LOG_LEVEL says another");
+        let before = logged.log().matches(CALLED).count();
+        logged.calls();
+        until("it is logged as before", || logged.log().matches(CALLED).count() > before);
+    }
 }
 
 #[test]

@@ -175,32 +175,41 @@ impl<'a> AccessFields<'a> {
         }
     }
 
-    /// Appends all of it as bytes, with no more than so many of each text.
-    pub(super) fn pack(&self, out: &mut Vec<u8>, most: usize) {
+    /// Appends all of it as bytes, with no more than so many of each text: the duration, a bit for each text that is there, and these, each after its
+    /// length. There is one for each call, so it costs little.
+    pub(super) fn pack(&self, out: &mut Vec<u8>, most: u16) {
         out.extend_from_slice(&self.duration_us.to_le_bytes());
-        for text in self.texts() {
-            let text = text.map(|text| if text.len() > most { cut(text, most) } else { text });
-            // 0 is for none.
-            let length = text.map_or(0, |text| text.len() as u16 + 1);
-            out.extend_from_slice(&length.to_le_bytes());
-            out.extend_from_slice(text.unwrap_or_default().as_bytes());
+        let texts = self.texts();
+        let bit = |at: usize, text: &Option<&str>| u16::from(text.is_some()) << at;
+        let there = texts.iter().enumerate().fold(0, |bits, (at, text)| bits | bit(at, text));
+        out.extend_from_slice(&there.to_le_bytes());
+        for text in texts.into_iter().flatten() {
+            let text = if text.len() > usize::from(most) { cut(text, usize::from(most)) } else { text };
+            out.reserve(text.len() + size_of::<u16>());
+            out.extend_from_slice(&(text.len() as u16).to_le_bytes());
+            out.extend_from_slice(text.as_bytes());
         }
     }
 
     /// What was packed.
-    pub(super) fn unpack(mut bytes: &'a [u8]) -> AccessFields<'a> {
-        let mut fields = AccessFields::default();
-        if let Some((duration, rest)) = bytes.split_first_chunk() {
-            (fields.duration_us, bytes) = (u64::from_le_bytes(*duration), rest);
+    pub(super) fn unpack(bytes: &'a [u8]) -> AccessFields<'a> {
+        AccessFields::read(bytes).unwrap_or_default()
+    }
+
+    fn read(bytes: &'a [u8]) -> Option<AccessFields<'a>> {
+        let (duration, rest) = bytes.split_first_chunk()?;
+        let (there, mut rest) = rest.split_first_chunk()?;
+        let (duration_us, there) = (u64::from_le_bytes(*duration), u16::from_le_bytes(*there));
+        let mut fields = AccessFields { duration_us, ..AccessFields::default() };
+        for (at, text) in fields.texts_mut().into_iter().enumerate() {
+            if there & (1 << at) == 0 {
+                continue;
+            }
+            let (length, content) = rest.split_first_chunk()?;
+            let (content, behind) = content.split_at_checked(u16::from_le_bytes(*length).into())?;
+            (*text, rest) = (Some(std::str::from_utf8(content).ok()?), behind);
         }
-        for text in fields.texts_mut() {
-            let Some((length, rest)) = bytes.split_first_chunk() else { break };
-            let length = usize::from(u16::from_le_bytes(*length));
-            let Some((content, rest)) = rest.split_at_checked(length.saturating_sub(1)) else { break };
-            *text = std::str::from_utf8(content).ok().filter(|_| length > 0);
-            bytes = rest;
-        }
-        fields
+        Some(fields)
     }
 
     fn texts(&self) -> [Option<&'a str>; TEXTS] {
@@ -354,6 +363,26 @@ mod tests {
                 assert!(!kept.contains("access-0001") && !kept.contains('\u{1b}'), "{kept}");
                 assert!(!without.contains("access-0001") && !without.contains('\u{1b}'), "{without}");
             }
+        }
+    }
+
+    #[test]
+    fn what_is_packed_comes_out_again_cut() {
+        let long = "ä".repeat(100);
+        let fields = AccessFields {
+            duration_us: u64::MAX,
+            message: Some("MCP tool called"),
+            server: Some(""),
+            subject: Some(&long),
+            name: Some("last"),
+            ..AccessFields::default()
+        };
+        let mut bytes = Vec::new();
+        fields.pack(&mut bytes, 15);
+        let want = AccessFields { subject: Some("äääääää"), ..fields };
+        assert_eq!(AccessFields::unpack(&bytes), want);
+        for length in 0..bytes.len() {
+            assert_eq!(AccessFields::unpack(&bytes[..length]), AccessFields::default());
         }
     }
 

@@ -24,7 +24,7 @@ pub const RECENT_BYTES: usize = 1 << 20;
 /// How long a line is at most, in bytes. Of a longer one, texts are cut.
 const LONGEST_LINE: usize = 16 << 10;
 /// How much is left of a text in a line that is too long, in bytes.
-const LONGEST_TEXT: usize = 1 << 10;
+const LONGEST_TEXT: u16 = 1 << 10;
 /// How many bytes are copied at a time: whoever logs meanwhile waits for that.
 const AT_ONCE: usize = 64 << 10;
 
@@ -217,8 +217,9 @@ impl fmt::Debug for Following {
 fn shortened(mut line: Map<String, Value>) -> String {
     for value in line.values_mut() {
         if let Value::String(text) = value {
-            let end = if text.len() > LONGEST_TEXT { "…" } else { "" };
-            *text = cut(text, LONGEST_TEXT).to_owned() + end;
+            let most = usize::from(LONGEST_TEXT);
+            let end = if text.len() > most { "…" } else { "" };
+            *text = cut(text, most).to_owned() + end;
         }
     }
     let text = json::text(line.clone());
