@@ -33,6 +33,12 @@ pub(crate) enum Extra {
     Metrics,
     /// What happened to the latest calls is kept.
     Stories,
+    /// One of a hundred traces is recorded and sent to a collector.
+    FewTraces,
+    /// All traces are.
+    AllTraces,
+    /// Calls are counted and timed, the latest are kept, and one of a hundred traces is recorded.
+    Telemetry,
     /// All of it: a known token, fifty rules, limits, the record and the line.
     Everything,
 }
@@ -51,6 +57,9 @@ impl Extra {
             Self::AccessLine => "ours, access line",
             Self::Metrics => "ours, metrics",
             Self::Stories => "ours, stories",
+            Self::FewTraces => "ours, traces 1 %",
+            Self::AllTraces => "ours, traces 100 %",
+            Self::Telemetry => "ours, telemetry",
             Self::Everything => "ours, all together",
         }
     }
@@ -78,12 +87,51 @@ impl Extra {
             Self::Limits => (LIMITS.to_owned(), None),
             Self::Audit => (AUDIT.to_owned(), None),
             Self::AccessLine | Self::Metrics | Self::Stories => (String::new(), None),
+            Self::FewTraces | Self::Telemetry => (traces(0.01)?, None),
+            Self::AllTraces => (traces(1.0)?, None),
             Self::Everything => {
                 let (auth, brought) = token(folder, |issuer| Ok(Credentials::one(issuer.token(0)?)))?;
                 (format!("{auth}{}{LIMITS}{AUDIT}", rules("roles = [\"user\"]\n")), brought)
             }
         })
     }
+}
+
+/// A share of the traces is recorded, and sent to a collector that takes everything.
+fn traces(share: f64) -> Result<String> {
+    let address = collector()?;
+    Ok(format!("\n[telemetry.otlp]\nendpoint = \"http://{address}\"\nsample = {share:?}\nmetrics = false\n"))
+}
+
+/// Takes whatever is sent to it, as long as the process lives.
+fn collector() -> Result<std::net::SocketAddr> {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").context("a port for the collector")?;
+    let address = listener.local_addr()?;
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(std::io::Result::ok) {
+            std::thread::spawn(move || -> std::io::Result<()> {
+                let mut answers = stream.try_clone()?;
+                let mut requests = BufReader::new(stream);
+                loop {
+                    let (mut line, mut length) = (String::new(), 0);
+                    while requests.read_line(&mut line)? > 2 {
+                        let said = line.to_ascii_lowercase();
+                        if let Some(said) = said.strip_prefix("content-length:") {
+                            length = said.trim().parse().unwrap_or(0);
+                        }
+                        line.clear();
+                    }
+                    if line.is_empty() {
+                        return Ok(());
+                    }
+                    std::io::copy(&mut requests.by_ref().take(length), &mut std::io::sink())?;
+                    answers.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?;
+                }
+            });
+        }
+    });
+    Ok(address)
 }
 
 /// Nobody reaches them. Each kind of limit is there, and a rule.

@@ -49,7 +49,7 @@ pub(crate) enum Gateway {
 }
 
 impl Gateway {
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 21] = [
         Self::Direct,
         Self::FloorProxy,
         Self::Ours,
@@ -63,6 +63,9 @@ impl Gateway {
         Self::OursWith(Extra::AccessLine),
         Self::OursWith(Extra::Metrics),
         Self::OursWith(Extra::Stories),
+        Self::OursWith(Extra::FewTraces),
+        Self::OursWith(Extra::AllTraces),
+        Self::OursWith(Extra::Telemetry),
         Self::OursWith(Extra::Everything),
         Self::McpProxy,
         Self::FastMcp,

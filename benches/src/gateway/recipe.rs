@@ -153,8 +153,8 @@ enum Server {
 
 /// Everything is as it is by default, but for the name of the one tool that is called, and for what is measured: that has a row of its own.
 fn ours(era: Era, behind: &Behind, extra: Option<Extra>) -> Result<String> {
-    let metrics = extra == Some(Extra::Metrics);
-    let stories = if extra == Some(Extra::Stories) { 4 << 20 } else { 0 };
+    let metrics = matches!(extra, Some(Extra::Metrics | Extra::Telemetry));
+    let stories = if matches!(extra, Some(Extra::Stories | Extra::Telemetry)) { 4 << 20 } else { 0 };
     let mut out = format!("state_dir = false\n\n[telemetry]\nmetrics = {metrics}\nstories = {stories}\n");
     let era = match era {
         Era::Modern => "modern",
