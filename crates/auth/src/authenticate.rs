@@ -15,6 +15,7 @@ use http::{HeaderValue, Request, Response};
 use http_body::Body as _;
 use pin_project_lite::pin_project;
 use tidegate_edge::http::{Challenge, ClientAddress, IdentifiedService, OpenEnded, RequiredScopes};
+use tidegate_service::usage::Cache;
 use tidegate_service::{Identity, epoch_ms};
 use tokio::sync::futures::OwnedNotified;
 use tower::Service;
@@ -93,6 +94,7 @@ impl<S> Authenticate<S> {
         }
         // Nothing inside needs it, so nothing inside can pass it on. Emptying it is cheaper than taking it out.
         *header = HeaderValue::from_static("");
+        Cache::Credentials.looked_up(true);
         let (credential, resource) = (last.credential.clone(), last.resource.clone());
         Some(Admitted { credential, resource, again: None, ended: Some(last.ended.clone()) })
     }

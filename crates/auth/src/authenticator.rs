@@ -10,7 +10,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use tidegate_config::AuthSettings;
 use tidegate_edge::http::Page;
 use tidegate_protocol::Error;
-use tidegate_service::{Call, Principal, epoch_ms};
+use tidegate_service::{Call, Principal, epoch_ms, usage};
 
 use crate::auth_error::AuthError;
 use crate::authenticate::Authenticate;
@@ -218,7 +218,9 @@ impl Authenticator {
     pub(crate) fn known(&self, text: &str, now_ms: u64) -> (Digest, Option<Arc<Credential>>) {
         let shared = &self.0;
         let digest = shared.cache.digest(text);
-        (digest, shared.cache.get(digest).filter(|one| self.is_good(one, now_ms)))
+        let known = shared.cache.get(digest).filter(|one| self.is_good(one, now_ms));
+        usage::Cache::Credentials.looked_up(known.is_some());
+        (digest, known)
     }
 
     /// Whether a credential that was verified before is still good. That of a key is used by this.

@@ -10,6 +10,7 @@ use futures_util::future::{BoxFuture, Shared};
 use tidegate_protocol::{Error, Json, Object, Symbol};
 use tidegate_service::Principal;
 use tidegate_service::budget::MAX_LISTS;
+use tidegate_service::usage::Cache;
 
 use crate::tool::Tool;
 
@@ -79,13 +80,21 @@ impl ToolCache {
 
     /// What is known, whether it is still good or not. Asked for by whoever can live with an old list.
     pub(crate) fn stale(&self, whose: &Principal) -> Option<Arc<ToolTable>> {
+        let known = self.known(whose);
+        Cache::ToolLists.looked_up(known.is_some());
+        known
+    }
+
+    fn known(&self, whose: &Principal) -> Option<Arc<ToolTable>> {
         let state = self.state();
         state.private.get(whose).or(state.shared.as_ref()).cloned()
     }
 
     /// What is known and still good.
     pub(crate) fn fresh(&self, whose: &Principal) -> Option<Arc<ToolTable>> {
-        self.stale(whose).filter(|table| table.is_fresh(Instant::now()))
+        let fresh = self.known(whose).filter(|table| table.is_fresh(Instant::now()));
+        Cache::ToolLists.looked_up(fresh.is_some());
+        fresh
     }
 
     /// A list that is good: the known one, or a new one. However many ask at once, it is fetched once.

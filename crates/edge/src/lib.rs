@@ -15,6 +15,7 @@ mod notifications;
 mod required_scopes;
 mod session_store;
 pub mod stdio;
+mod traffic;
 mod wire;
 
 pub use edge_settings::{EdgeSettings, Eras};

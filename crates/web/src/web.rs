@@ -9,6 +9,7 @@ use http::{HeaderValue, Method, StatusCode, Uri, header};
 use http_body_util::Full;
 use hyper_util::client::legacy::{self, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tidegate_service::usage;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
@@ -109,7 +110,9 @@ impl Web {
         }
         let url = request.url.to_string();
         let mut asked = request.clone();
-        match self.cache().look(&url, now()) {
+        let kept = self.cache().look(&url, now());
+        usage::Cache::Documents.looked_up(matches!(kept, CacheLookup::Fresh(_)));
+        match kept {
             CacheLookup::Fresh(document) => return Ok(document),
             CacheLookup::Stale(tag) => asked = asked.header(header::IF_NONE_MATCH, tag),
             CacheLookup::Nothing => {}

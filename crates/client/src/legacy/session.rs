@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Error, Json, Level, Method, Symbol, write};
-use tidegate_service::CallerId;
+use tidegate_service::{CallerId, OpenSession};
 
 use super::handshake::{hello, welcome};
 use super::owner::{ClientIdentity, SessionOwner, SessionSpec};
@@ -25,6 +25,8 @@ use crate::upstream_error::upstream_error;
 pub(crate) struct UpstreamSession {
     pub(crate) connection: Arc<Connection>,
     pub(crate) server_info: ServerInfo,
+    /// Tells how long it was open.
+    _open: OpenSession,
     /// Whether tools can be called as tasks.
     pub(crate) tasks: bool,
     /// Where it would not be clear who is asked, clients go one after the other.
@@ -79,8 +81,10 @@ impl UpstreamSession {
         };
         let tasks = server_info.offers_tasks();
         let (turns, sessions, listed) = (Arc::default(), OnceLock::new(), AtomicBool::new(false));
+        let _open = OpenSession::with_server(connection.router.name.clone());
         Ok(Arc::new(UpstreamSession {
             connection,
+            _open,
             server_info,
             tasks,
             turns,

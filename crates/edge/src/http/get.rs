@@ -8,7 +8,8 @@ use bytes::Bytes;
 use futures_util::stream::unfold;
 use tidegate_protocol::{Error, Feature, Symbol, sse};
 use tidegate_service::budget::Budget;
-use tidegate_service::{Door, Identity, Principal, wire_trace};
+use tidegate_service::usage::NetworkTransport::Tcp;
+use tidegate_service::{Door, Identity, Principal};
 use tokio_util::sync::CancellationToken;
 
 use super::endpoint::Shared;
@@ -19,6 +20,7 @@ use super::revive::no_session;
 use super::sessions::Session;
 use super::with_claims::WithClaims;
 use crate::legacy::pass_on_changes;
+use crate::traffic;
 
 impl<D: Door> Shared<D> {
     pub(super) async fn get(&self, headers: &HttpHeaders<'_>, identity: &Identity) -> Response<Body> {
@@ -143,7 +145,7 @@ impl Reading {
         match next {
             Next::Message(n, message) => {
                 self.sent = n + 1;
-                wire_trace::sent(&message);
+                traffic::sent(Tcp, &message);
                 let mut out = Vec::with_capacity(message.len() + 32);
                 let id = self.log.event_id(self.sent);
                 sse::write_event(&mut out, Some(&id), std::str::from_utf8(&message).unwrap_or_default());

@@ -9,7 +9,8 @@ use bytes::Bytes;
 use futures_util::stream::unfold;
 use tidegate_protocol::{Error, Id, Incoming, Message, Method, Revision, Symbol, sse};
 use tidegate_service::budget::{Budget, Purpose};
-use tidegate_service::{Door, Identity, Principal, wire_trace};
+use tidegate_service::usage::NetworkTransport::Tcp;
+use tidegate_service::{Door, Identity, Principal};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -21,7 +22,7 @@ use super::places::{Place, Places};
 use super::with_claims::WithClaims;
 use super::{body, respond};
 use crate::legacy::{ClientSession, MessageSink, drive, handshake, pass_on_changes};
-use crate::wire;
+use crate::{traffic, wire};
 
 const STREAM: &str = "/sse";
 const MESSAGES: &str = "/messages";
@@ -165,7 +166,7 @@ impl<D> Reading<D> {
             match next {
                 Next::Message(n, message) => {
                     self.sent = n + 1;
-                    wire_trace::sent(&message);
+                    traffic::sent(Tcp, &message);
                     let mut out = Vec::with_capacity(message.len() + 32);
                     sse::write_named_event(
                         &mut out,
@@ -210,7 +211,7 @@ async fn message<D: Door>(old: Arc<Old<D>>, request: Request<Body>, identity: Id
         Ok(bytes) => bytes,
         Err(response) => return response,
     };
-    wire_trace::received(&bytes);
+    traffic::received(Tcp, &bytes);
     match Incoming::parse_bytes(bytes, &settings.edge.limits) {
         Ok(Incoming::One(message)) => take(&old.shared, &headers, &identity, &connection, message).await,
         Ok(Incoming::Batch(_)) => {
@@ -236,7 +237,7 @@ async fn take<D: Door>(
             let shook = handshake(&door, &request, identity.principal.clone(), &shared.edge).await;
             match shook {
                 Ok((client, result)) => {
-                    let client = Arc::new(client);
+                    let client = Arc::new(client.opened());
                     if connection.client.set(client.clone()).is_err() {
                         let error =
                             Error::new(Symbol::InvalidRequest, "Invalid request: initialize was sent twice");

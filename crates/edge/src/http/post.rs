@@ -9,14 +9,15 @@ use axum::body::Body;
 use bytes::Bytes;
 use tidegate_protocol::{Error, Id, Incoming, Message, Meta, Revision, Symbol};
 use tidegate_service::budget::{Budget, Purpose};
-use tidegate_service::{Door, Identity, Principal, wire_trace};
+use tidegate_service::usage::NetworkTransport::Tcp;
+use tidegate_service::{Door, Identity, Principal};
 
 use super::endpoint::Shared;
 use super::http_headers::{HttpHeaders, Version};
 use super::modern_post::Started;
 use super::{body, respond};
 use crate::notifications::is_for_service;
-use crate::{budget, modern};
+use crate::{budget, modern, traffic};
 
 /// Who answers a message.
 enum Next<'a> {
@@ -47,7 +48,7 @@ impl<D: Door> Shared<D> {
                 Ok(bytes) => bytes,
                 Err(response) => return response,
             };
-        wire_trace::received(&bytes);
+        traffic::received(Tcp, &bytes);
         match self.route(http, headers, bytes, identity) {
             Next::Done(response) => response,
             Next::Modern(started) => self.finish_modern(started).await,

@@ -11,11 +11,12 @@ use futures_util::Stream;
 use futures_util::stream::unfold;
 use tidegate_protocol::{Error, Id, Malformed, Revision, Symbol, sse};
 use tidegate_service::budget::{Budget, RETRY_AFTER_SECONDS};
+use tidegate_service::usage::NetworkTransport::Tcp;
 use tidegate_service::{Reply, wire_trace};
 
 use super::extensions::{OpenEnded, RequiredScopes};
 use crate::required_scopes::required_scopes;
-use crate::wire;
+use crate::{traffic, wire};
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 pub(super) const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/event-stream");
@@ -23,7 +24,7 @@ pub(super) const EVENT_STREAM: HeaderValue = HeaderValue::from_static("text/even
 /// A JSON body.
 pub(super) fn json(status: u16, message: impl Into<Bytes>) -> Response<Body> {
     let message = message.into();
-    wire_trace::sent(&message);
+    traffic::sent(Tcp, &message);
     let message = Budget::of_process().charge_anyway(message);
     let mut response = Response::new(Body::from(message));
     *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -55,7 +56,8 @@ pub(super) fn reply(id: &Id, reply: &Reply, revision: Revision) -> Response<Body
     wire_trace::sent(large.as_str().as_bytes());
     // What was counted on its way in may have been written anew since.
     let result = Budget::of_process().charge_anyway(large.text().as_bytes().clone());
-    let parts = [wire::result_head(id).into(), result, Bytes::from_static(b"}")];
+    let parts: [Bytes; 3] = [wire::result_head(id).into(), result, Bytes::from_static(b"}")];
+    Tcp.has_sent(parts.iter().map(Bytes::len).sum());
     let mut response = Response::new(Body::new(Parts { parts, next: 0 }));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response
@@ -192,7 +194,7 @@ pub(super) fn quiet_events(stream: Events, keep_alive: Duration) -> Response<Bod
 
 /// One event without an id.
 pub(super) fn event(message: &[u8]) -> Bytes {
-    wire_trace::sent(message);
+    traffic::sent(Tcp, message);
     let mut out = Vec::with_capacity(message.len() + 16);
     sse::write_event(&mut out, None, std::str::from_utf8(message).unwrap_or_default());
     Budget::of_process().charge_anyway(out.into())

@@ -121,7 +121,7 @@ impl Sessions {
         let share = Budget::of_process().share_of(&client.principal);
         let record = key.map(|key| self.store.record(key, &client.principal));
         Arc::new(Session {
-            client: Arc::new(client.remembered(record)),
+            client: Arc::new(client.remembered(record).opened()),
             streams: Streams::new(self.kept_streams, self.kept_bytes, share),
             is_revived,
             feed: Mutex::default(),

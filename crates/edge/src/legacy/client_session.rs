@@ -8,7 +8,7 @@ use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{
     ClientCapabilities, Error, Id, Json, Level, Method, Notification, Object, Params, Revision, Symbol, meta,
 };
-use tidegate_service::{Call, Connected, Door, Outbox, Principal};
+use tidegate_service::{Call, Connected, Door, OpenSession, Outbox, Principal};
 use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +30,8 @@ pub(crate) struct ClientSession {
     endpoint: Option<Arc<str>>,
     /// The session as services know it, open as long as this; none when the client has no session.
     connected: Option<Connected>,
+    /// Tells how long the session was open; none when the client has none yet.
+    _open: Option<OpenSession>,
     pub(crate) offers: Offers,
     /// Fires when the session ends: everything that runs for it stops.
     pub(crate) ended: CancellationToken,
@@ -102,6 +104,7 @@ impl ClientSession {
             hello,
             principal,
             endpoint: edge.endpoint.clone(),
+            _open: None,
             connected,
             offers,
             ended: CancellationToken::new(),
@@ -125,6 +128,12 @@ impl ClientSession {
     pub(crate) fn going_on(self, memory: SessionMemory) -> ClientSession {
         self.state().memory = memory;
         self.has_missed_something();
+        self
+    }
+
+    /// From here on it is a session that somebody has.
+    pub(crate) fn opened(mut self) -> ClientSession {
+        self._open = Some(OpenSession::of_client());
         self
     }
 

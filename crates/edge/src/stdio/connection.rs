@@ -13,7 +13,8 @@ use tidegate_protocol::{
 };
 use tidegate_service::budget::Budget;
 use tidegate_service::trace::{self, Origin, Transport};
-use tidegate_service::{Connected, Door, Reply, wire_trace};
+use tidegate_service::usage::NetworkTransport::Pipe;
+use tidegate_service::{Connected, Door, Reply};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -26,7 +27,7 @@ use crate::http::modern_only;
 use crate::in_flight::InFlight;
 use crate::legacy::{Batch, ClientSession, drive, drive_batch, handshake, pass_on_changes};
 use crate::notifications::{NotificationForwarder, is_for_service};
-use crate::{budget, modern, wire};
+use crate::{budget, modern, traffic, wire};
 
 pub(super) async fn run<D: Door>(
     door: D,
@@ -132,7 +133,7 @@ impl<D: Door> Connection<D> {
         let revision = self.client.as_ref().map(|p| p.revision);
         let incoming = match line {
             Line::Text(bytes) => {
-                wire_trace::received(&bytes);
+                traffic::received(Pipe, &bytes);
                 // A line is there already: whether what it asks for may begin is decided when it is known.
                 Incoming::parse_bytes(Budget::of_process().charge_anyway(bytes), &self.edge.limits)
             }
@@ -229,7 +230,7 @@ impl<D: Door> Connection<D> {
         let principal = self.settings.principal.clone();
         match handshake(&self.door, &request, principal, &self.edge).await {
             Ok((client, result)) => {
-                let client = Arc::new(client);
+                let client = Arc::new(client.opened());
                 self.client = Some(client.clone());
                 self.shook_hands = true;
                 self.out.line(&wire::result(&request.id, &result));

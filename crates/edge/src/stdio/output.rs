@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::Mutex;
 
 use tidegate_protocol::lines::one_line;
-use tidegate_service::wire_trace;
+use tidegate_service::usage::NetworkTransport::Pipe;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 
 use crate::legacy::MessageSink;
+use crate::traffic;
 
 /// The output of a connection. Sending never waits; many messages go out in one write.
 #[derive(Clone)]
@@ -44,7 +45,7 @@ impl Output {
 
     /// Queues one message as a line.
     pub(super) fn line(&self, message: &[u8]) {
-        wire_trace::sent(message);
+        traffic::sent(Pipe, message);
         {
             let mut state = self.state();
             if state.broken {

@@ -159,6 +159,15 @@ pub struct SessionExpired<'a> {
     pub server: &'a str,
 }
 
+/// A legacy session is over: one that a client had here, or one that was had with a server.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionEnded<'a> {
+    /// The server; `None` for a session of a client.
+    pub server: Option<&'a str>,
+    /// How long it was open in this process.
+    pub duration: Duration,
+}
+
 /// A server does not speak the era any more that it spoke. Which one it speaks is found out again.
 #[derive(Debug, Clone, Copy)]
 pub struct EraChanged<'a> {

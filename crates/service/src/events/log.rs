@@ -92,6 +92,13 @@ impl Recorder for LogRecorder {
             Event::SessionExpired(it) => {
                 tracing::info!(server = it.server, "the session has expired; opening another")
             }
+            Event::SessionEnded(it) => {
+                tracing::debug!(
+                    server = it.server,
+                    seconds = it.duration.as_secs_f64(),
+                    "a legacy session is over"
+                )
+            }
             Event::EraChanged(it) => tracing::info!(
                 server = it.server,
                 error = %it.error,

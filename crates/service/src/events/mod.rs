@@ -42,7 +42,7 @@ pub use kinds::{
     AlertChanged, CallAbandoned, CallFailed, CallRetried, CallTimedOut, CircuitChanged, EraChanged,
     HandlerFailed, HandlerPanicked, HostRefused, LoginRefused, LoginsRefused, PolicyChanged, ResultTooLarge,
     ServerCallEnded, ServerConnected, ServerLeft, ServerPlace, ServerStateChanged, ServersReady,
-    SessionExpired, SpanEnded, StatisticsDue, ToolFailed,
+    SessionEnded, SessionExpired, SpanEnded, StatisticsDue, ToolFailed,
 };
 pub use log::{AccessLog, LogRecorder, write_access_log_with};
 
@@ -65,6 +65,7 @@ pub enum Event<'a> {
     ServerStateChanged(ServerStateChanged<'a>),
     ServerLeft(ServerLeft<'a>),
     SessionExpired(SessionExpired<'a>),
+    SessionEnded(SessionEnded<'a>),
     EraChanged(EraChanged<'a>),
     ServersReady(ServersReady<'a>),
     StatisticsDue(StatisticsDue<'a>),
@@ -96,6 +97,7 @@ pub enum Kind {
     ServerStateChanged,
     ServerLeft,
     SessionExpired,
+    SessionEnded,
     EraChanged,
     ServersReady,
     StatisticsDue,
@@ -109,7 +111,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    const ALL: [Kind; 24] = [
+    const ALL: [Kind; 25] = [
         Kind::CallEnded,
         Kind::CallFailed,
         Kind::CallTimedOut,
@@ -124,6 +126,7 @@ impl Kind {
         Kind::ServerStateChanged,
         Kind::ServerLeft,
         Kind::SessionExpired,
+        Kind::SessionEnded,
         Kind::EraChanged,
         Kind::ServersReady,
         Kind::StatisticsDue,
@@ -159,6 +162,7 @@ impl Event<'_> {
             Event::ServerStateChanged(_) => Kind::ServerStateChanged,
             Event::ServerLeft(_) => Kind::ServerLeft,
             Event::SessionExpired(_) => Kind::SessionExpired,
+            Event::SessionEnded(_) => Kind::SessionEnded,
             Event::EraChanged(_) => Kind::EraChanged,
             Event::ServersReady(_) => Kind::ServersReady,
             Event::StatisticsDue(_) => Kind::StatisticsDue,
