@@ -75,6 +75,6 @@ pub use settings::{
     CallSettings, LONGEST_NAMES, ListenSettings, NameStyle, PinMode, ROOMY_NAMES, SchemaStyle,
     ServerSettings, Settings, Source, ToolMode, ToolOverride, ToolSettings,
 };
-pub use telemetry_settings::TelemetrySettings;
+pub use telemetry_settings::{HealthSettings, TelemetryNames, TelemetrySettings};
 pub use tidegate_policy::{PatternError, Patterns};
 pub use watch::Watcher;

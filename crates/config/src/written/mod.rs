@@ -28,7 +28,7 @@ pub(crate) use otlp::{Otlp, OtlpProtocol};
 pub(crate) use policy::{DefaultEffect, Policy, PolicyMode, Rule};
 pub(crate) use protocol::{Errors, Handshake, Requirement};
 pub(crate) use server::{Breaker, Defaults, Era, Instances, Retry, Server, Tool, Transport};
-pub(crate) use telemetry::Telemetry;
+pub(crate) use telemetry::{Health, Telemetry, TelemetryNames};
 pub(crate) use tidegate_builtin::Time;
 pub(crate) use values::{Directory, Listen, Size, Switch, Texts, Words};
 

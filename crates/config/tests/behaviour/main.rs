@@ -16,6 +16,7 @@ mod meaning;
 mod missing;
 mod mistakes;
 mod sections;
+mod telemetry;
 mod watching;
 
 use tidegate_builtin::Builtins;
