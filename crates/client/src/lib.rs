@@ -41,6 +41,7 @@ mod cache;
 mod changes;
 mod client;
 mod connection;
+mod counted;
 mod dial;
 mod handlers;
 mod http;
@@ -76,7 +77,8 @@ pub use app_error::{AppError, CATALOGUE, CatalogueEntry, ErrorProfile, catalogue
 pub use auth::{Authorizer, Challenge};
 pub use changes::Audience;
 pub use client::{
-    BareClientDoor, CallTool, Change, Client, ClientBuilder, ClientDoor, ClientState, Subscribed, ToolResult,
+    BareClientDoor, CallTool, Change, Client, ClientBuilder, ClientDoor, ClientState, InUse, Subscribed,
+    ToolResult,
 };
 pub use handlers::{ElicitAnswer, ElicitKind, Elicitation, Handlers, Root};
 pub use ids::IdStrategy;

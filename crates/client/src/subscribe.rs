@@ -1,12 +1,12 @@
 //! Subscriptions with a modern server: one stream, taken up again when it breaks.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tidegate_protocol::{Error, Revision, Symbol};
 use tidegate_service::{Call, Notice, Outbox, Pause, Reply, Subscription};
 
+use crate::counted::Counted;
 use crate::modern::{ExchangeError, Modern, SubscriptionEvent, SubscriptionStream};
 use crate::notices::{notice_of, other_notice};
 use crate::time_budget::TimeBudget;
@@ -29,7 +29,7 @@ pub(crate) async fn listen(
     let filter = Filter::read(call.params.object())?;
     let (stream, acknowledged) = modern.open_subscription(call, &budget).await?;
     let events = Outbox::new(256);
-    let (over, open) = (upstream.over.clone(), Open::one_more(&upstream.subscriptions));
+    let (over, open) = (upstream.over.clone(), Counted::one_more(&upstream.subscriptions));
     let (upstream, outbox, mut call) = (Arc::downgrade(upstream), events.clone(), call.clone());
     call.context.outbox = None;
     tokio::spawn(async move {
@@ -41,22 +41,6 @@ pub(crate) async fn listen(
         outbox.close();
     });
     Ok(Reply::Subscription(Subscription { acknowledged, events }))
-}
-
-/// Counts for as long as the subscription is open.
-struct Open(Arc<AtomicUsize>);
-
-impl Open {
-    fn one_more(subscriptions: &Arc<AtomicUsize>) -> Open {
-        subscriptions.fetch_add(1, Ordering::AcqRel);
-        Open(subscriptions.clone())
-    }
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
 }
 
 /// Passes on what the server tells, and opens the stream again when it breaks, until one side wants no more.

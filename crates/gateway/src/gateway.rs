@@ -10,7 +10,7 @@ use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use tidegate_client::{AppError, Client, ClientBuilder, ErrorProfile, Target};
 use tidegate_config::{DisabledServer, ServerSettings, Settings, Source};
-use tidegate_limits::QueueStatus;
+use tidegate_limits::{LimitLeft, QueueStatus};
 use tidegate_policy::{Object, ObjectKind};
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::seal::{Key, Sealer};
@@ -130,6 +130,19 @@ impl Gateway {
     /// runs the gateway.
     pub fn queues(&self) -> Vec<QueueStatus> {
         self.router.limit_store.queues()
+    }
+
+    /// How much is left to those who have used most of the limits of the configuration. It names nobody.
+    pub fn limits_left(&self) -> Vec<LimitLeft> {
+        match &self.router.state.load().limits {
+            Some(limits) => limits.left(&self.router.limit_store),
+            None => Vec::new(),
+        }
+    }
+
+    /// How many subscriptions of callers are open.
+    pub fn subscriptions(&self) -> usize {
+        self.router.subscribers.len()
     }
 
     /// What had to be changed about names, and what else is worth knowing, in sentences.

@@ -62,6 +62,7 @@ mod view;
 pub use gateway::{Dial, Gateway, GatewayBuilder};
 pub use pins::{Lock, LockError, Pin};
 pub use status::{Health, LIFECYCLE, ServerStatus};
+pub use tidegate_client::InUse;
 pub use tidegate_config::{EndpointSettings, ServerSettings, Settings, Source};
-pub use tidegate_limits::{QueueStatus, Scope as LimitScope};
+pub use tidegate_limits::{LimitLeft, QueueStatus, Scope as LimitScope};
 pub use view::{Offer, OfferKind, ViewKey, Visibility};

@@ -44,6 +44,11 @@ struct Subscriber {
 }
 
 impl Subscribers {
+    /// How many subscriptions of callers are open.
+    pub(crate) fn len(&self) -> usize {
+        self.all().open.len()
+    }
+
     fn all(&self) -> MutexGuard<'_, OpenSubscriptions> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.open.retain(|one| !one.outbox.is_closed() && !one.outbox.is_abandoned());

@@ -445,6 +445,7 @@ impl Mount {
             in_flight: self.in_flight(),
             listed: Kind::CORE.map(|kind| catalog.part(kind).map_or(0, |part| part.entries.len())),
             tools: self.offered_tools(),
+            in_use: self.client.in_use(),
         }
     }
 

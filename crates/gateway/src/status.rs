@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use tidegate_client::InUse;
 use tidegate_service::layers::BreakerState;
 
 /// How a server is doing.
@@ -54,6 +55,8 @@ pub struct ServerStatus {
     pub listed: [usize; 4],
     /// How many of its tools are offered, which the configuration decides.
     pub tools: usize,
+    /// What is open towards it.
+    pub in_use: InUse,
 }
 
 /// The target of the log lines that say how servers are doing, as sentences that need none of their fields.

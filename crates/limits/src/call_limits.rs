@@ -1,5 +1,6 @@
 //! [`CallLimits`]: what the configuration says about how much callers may do, asked once for each call.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use smallvec::SmallVec;
@@ -16,7 +17,8 @@ use crate::keyed::CounterKey;
 use crate::pass::{Entering, Pass, Queued, ResponseLimit, RunPart};
 use crate::refusal::{Reached, over_budget};
 use crate::runs::RunKey;
-use crate::scope::Subjects;
+use crate::scope::{Scope, Subjects};
+use crate::status::LimitLeft;
 use crate::store::LimitStore;
 
 /// What a call is for. The names are those of what it was routed to, never what a caller made up: each of them may be counted.
@@ -72,6 +74,24 @@ impl CallLimits {
         limits.add(&settings.scopes, groups.len(), false, &Group::ALL.identity(0));
         groups.push(Group::ALL);
         CallLimits { groups, limits, run: settings.run.clone() }
+    }
+
+    /// How much is left to whoever has used most, for each kind of subject that has a limit. It looks at everything that is counted, so it
+    /// is for whoever asks now and then.
+    pub fn left(&self, store: &LimitStore) -> Vec<LimitLeft> {
+        let (emptiest, fullest) = (store.counters.emptiest(), store.gates.fullest());
+        fn least<T>(limits: &[Limit<T>], scope: Scope, left: &HashMap<u64, f64>) -> Option<f64> {
+            let of_scope = limits.iter().filter(|limit| limit.scope == scope);
+            // What nobody has used is all left.
+            of_scope.map(|limit| left.get(&limit.number).copied().unwrap_or(1.0)).reduce(f64::min)
+        }
+        let of_scope = |scope| LimitLeft {
+            scope,
+            rate: least(&self.limits.rates, scope, &emptiest),
+            places: least(&self.limits.places, scope, &fullest),
+        };
+        let all = Scope::ALL.into_iter().map(of_scope);
+        all.filter(|left| left.rate.is_some() || left.places.is_some()).collect()
     }
 
     /// Lets a call in, has it wait for its turn, or refuses it. To be asked once for each call, after it is known that it is

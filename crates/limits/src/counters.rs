@@ -1,5 +1,6 @@
 //! [`Counters`]: how often somebody may still do something, and [`MemoryCounters`], which count in this process.
 
+use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -28,6 +29,12 @@ pub enum Taken {
 pub trait Counters: Send + Sync + 'static {
     /// Takes one from the bucket of each key, in their order, until one is empty. From that one, nothing is taken.
     fn take(&self, wanted: &[(CounterKey, Rate)]) -> Taken;
+
+    /// What is left in the emptiest bucket of each limit that somebody has used lately, from 0 to 1, by the number of the limit. Nothing
+    /// where that cannot be told.
+    fn emptiest(&self) -> HashMap<u64, f64> {
+        HashMap::new()
+    }
 }
 
 /// Counts in this process, for at most 65,536 keys; beyond that, newcomers share one bucket for each limit.
@@ -45,6 +52,18 @@ struct Bucket {
     used: Nanos,
     /// In which time it fills up.
     fills_in: Nanos,
+    /// When it will be full, if nothing is taken from it until then.
+    full_at: Nanos,
+    /// The number of the limit that it is for.
+    limit: u64,
+}
+
+impl Bucket {
+    /// What is left in it, from 0 to 1.
+    fn left(&self, now: Nanos) -> f64 {
+        let missing = self.full_at.saturating_sub(now).as_u64() as f64;
+        (1.0 - missing / self.fills_in.as_u64().max(1) as f64).clamp(0.0, 1.0)
+    }
 }
 
 impl MemoryCounters {
@@ -82,6 +101,16 @@ impl Counters for MemoryCounters {
         }
         Taken::All
     }
+
+    fn emptiest(&self) -> HashMap<u64, f64> {
+        let now = now();
+        let mut emptiest = HashMap::new();
+        self.buckets.for_each(|bucket| {
+            let least = emptiest.entry(bucket.limit).or_insert(1.0);
+            *least = bucket.left(now).min(*least);
+        });
+        emptiest
+    }
 }
 
 impl MemoryCounters {
@@ -93,7 +122,8 @@ impl MemoryCounters {
             // A time of zero is none; nobody can say so.
             let quota = Quota::with_period(one).unwrap_or(Quota::per_second(burst)).allow_burst(burst);
             let limiter = RateLimiter::direct_with_clock(quota, ToldClock::at(now));
-            Bucket { limiter, used: now, fills_in: one.saturating_mul(burst.get()).into() }
+            let fills_in = one.saturating_mul(burst.get()).into();
+            Bucket { limiter, used: now, fills_in, full_at: now, limit: key.limit }
         };
         self.buckets.with(
             key,
@@ -106,6 +136,7 @@ impl MemoryCounters {
                 bucket.limiter.clock().tell(now);
                 bucket.limiter.check().map_err(|refused| refused.wait_time_from(now))?;
                 bucket.used = now;
+                bucket.full_at = bucket.full_at.max(now) + Nanos::from(replenished_in(rate));
                 Ok(())
             },
         )
@@ -150,6 +181,8 @@ mod tests {
                             Taken::All => {
                                 assert!(level >= one, "there was none left");
                                 level -= one;
+                                let left = level.as_secs_f64() / full.as_secs_f64();
+                                assert!((counters.emptiest()[&1] - left).abs() < 1e-6, "{left}");
                             }
                             Taken::AllBefore(at, after) => {
                                 assert!(level < one, "there was one left");

@@ -1,6 +1,7 @@
 //! [`Gates`]: a queue for each tenant, user, tool and so on that is limited in how many calls run at once.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use tidegate_config::Concurrency;
 use tidegate_service::fair_queue::{Entry, FairKey, FairQueue, Priority};
@@ -39,6 +40,8 @@ struct Gate {
     queue: FairQueue,
     scope: Scope,
     name: Box<str>,
+    /// The number of the limit that it is for.
+    limit: u64,
 }
 
 impl Gates {
@@ -61,6 +64,7 @@ impl Gates {
             queue: FairQueue::new(slot.limit.running, slot.limit.waiting),
             scope: slot.scope,
             name: slot.name.as_ref().into(),
+            limit: slot.key.limit,
         };
         // Whoever enters does so while the map is locked, so nothing that is idle there can be in use.
         self.0.with(slot.key, idle, make, |gate| match gate.queue.try_enter() {
@@ -72,6 +76,19 @@ impl Gates {
                 gate.queue.enter(fair, priority, Some(deadline))
             }
         })
+    }
+
+    /// The part of the places of the fullest queue that is free, from 0 to 1, by the number of the limit, for those that somebody is in.
+    pub(crate) fn fullest(&self) -> HashMap<u64, f64> {
+        let mut fullest = HashMap::new();
+        self.0.for_each(|gate| {
+            let depth = gate.queue.depth();
+            let free =
+                depth.max_running.saturating_sub(depth.running) as f64 / depth.max_running.max(1) as f64;
+            let least = fullest.entry(gate.limit).or_insert(1.0);
+            *least = free.min(*least);
+        });
+        fullest
     }
 
     /// The queues that somebody is in, the busiest first, at most so many.

@@ -45,5 +45,5 @@ pub use counters::{Counters, MemoryCounters, Taken};
 pub use keyed::CounterKey;
 pub use pass::{Entering, Pass, Queued};
 pub use scope::Scope;
-pub use status::QueueStatus;
+pub use status::{LimitLeft, QueueStatus};
 pub use store::LimitStore;

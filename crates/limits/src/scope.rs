@@ -64,6 +64,9 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// All of them.
+    pub const ALL: [Scope; 5] = [Scope::User, Scope::Tenant, Scope::Endpoint, Scope::Tool, Scope::Server];
+
     /// The word for it in a configuration and in the data of refusals.
     pub const fn as_str(self) -> &'static str {
         match self {

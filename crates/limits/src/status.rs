@@ -1,4 +1,4 @@
-//! [`QueueStatus`]: how full a queue is, for whoever runs the gateway.
+//! [`QueueStatus`]: how full a queue is, and [`LimitLeft`]: how much is left of a limit, for whoever runs the gateway.
 
 use crate::scope::Scope;
 
@@ -19,4 +19,15 @@ pub struct QueueStatus {
     pub max_running: usize,
     /// How many may wait.
     pub max_waiting: usize,
+}
+
+/// How much is left of the limits for one kind of subject, to whoever has used most of them. It names nobody.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LimitLeft {
+    /// For whom or what they are.
+    pub scope: Scope,
+    /// The part of a rate that is left in the emptiest bucket, from 0 to 1; `None` if there is no rate.
+    pub rate: Option<f64>,
+    /// The part of the places that is free where most are taken, from 0 to 1; `None` if places are not limited.
+    pub places: Option<f64>,
 }

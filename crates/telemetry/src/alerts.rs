@@ -62,27 +62,56 @@ pub struct AlertChange {
     pub message: String,
 }
 
-/// From how many calls on their success says something.
-const ENOUGH: u64 = 20;
-/// Below which share of good calls somebody should look, and from which on it is over, in per cent.
-const RATE: (f64, f64) = (95.0, 97.0);
-/// How many times as long calls take that somebody should look, and below which factor it is over.
-const SLOWER: (f64, f64) = (3.0, 2.0);
-/// Quicker calls are quick, whatever they were before.
-const QUICK: Duration = Duration::from_millis(100);
-/// Which share of the disk may be left, and how many bytes, that somebody should look; what is twice that is over.
-const FREE: (f64, u64) = (0.05, 100 << 20);
-/// Which share of the buffer is nearly all, and below which it is over.
-const HELD: (f64, f64) = (0.8, 0.7);
+/// When somebody should look.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AlertThresholds {
+    /// Below which share of good calls, in per cent.
+    pub success_rate: f64,
+    /// From how many calls on their success says something.
+    pub min_calls: u64,
+    /// For how long calls are remembered.
+    pub window: Duration,
+    /// How many times as long as before calls take.
+    pub slower: f64,
+    /// Quicker calls are quick, whatever they were before.
+    pub quick: Duration,
+    /// Which part of the disk is left, in per cent, and
+    pub disk_percent: f64,
+    /// how many bytes: less than both.
+    pub disk_free: u64,
+    /// Above which share of the buffer, in per cent.
+    pub buffer_percent: f64,
+}
+
+impl Default for AlertThresholds {
+    fn default() -> AlertThresholds {
+        AlertThresholds {
+            success_rate: 95.0,
+            min_calls: 20,
+            window: Duration::from_secs(300),
+            slower: 3.0,
+            quick: Duration::from_millis(100),
+            disk_percent: 5.0,
+            disk_free: 100 << 20,
+            buffer_percent: 80.0,
+        }
+    }
+}
 
 /// What somebody should look at.
 #[derive(Debug, Default)]
 pub struct Alerts {
     /// What they are about, by alert.
     raised: [Option<String>; Alert::ALL.len()],
+    thresholds: AlertThresholds,
 }
 
 impl Alerts {
+    /// Nothing is known yet.
+    pub fn new(thresholds: AlertThresholds) -> Alerts {
+        Alerts { raised: Default::default(), thresholds }
+    }
+
     /// What is so at the moment.
     pub fn raised(&self) -> impl Iterator<Item = (Alert, &str)> {
         Alert::ALL.into_iter().zip(&self.raised).filter_map(|(alert, what)| Some((alert, what.as_deref()?)))
@@ -92,7 +121,7 @@ impl Alerts {
     pub fn look(&mut self, seen: &Seen) -> Vec<AlertChange> {
         let mut changes = Vec::new();
         for (alert, raised) in Alert::ALL.into_iter().zip(&mut self.raised) {
-            let found = find(alert, seen, raised.is_some());
+            let found = find(alert, seen, &self.thresholds, raised.is_some());
             match (raised.is_some(), found) {
                 (false, Some(message)) => {
                     *raised = Some(message.clone());
@@ -111,15 +140,18 @@ impl Alerts {
 }
 
 /// What an alert is about, if it is so. One that is raised already ends a little later than it begins, so that it does not come and go.
-fn find(alert: Alert, seen: &Seen, is_raised: bool) -> Option<String> {
-    let bound = |(begins, ends): (f64, f64)| if is_raised { ends } else { begins };
+fn find(alert: Alert, seen: &Seen, when: &AlertThresholds, is_raised: bool) -> Option<String> {
+    let bound = |begins: f64, ends: f64| if is_raised { ends } else { begins };
     match alert {
         Alert::SuccessRate => {
             let (well, badly) = seen.calls;
             let rate = well as f64 * 100.0 / (well + badly).max(1) as f64;
-            let is_low = well + badly >= ENOUGH && rate < bound(RATE);
-            is_low
-                .then(|| format!("{rate:.1} % of {} calls of the last five minutes succeeded", well + badly))
+            let wanted = when.success_rate;
+            let is_low = well + badly >= when.min_calls.max(1)
+                && rate < bound(wanted, wanted + 0.4 * (100.0 - wanted));
+            is_low.then(|| {
+                format!("{rate:.1} % of {} calls of the last {} succeeded", well + badly, period(when.window))
+            })
         }
         Alert::Circuit => {
             let servers = &seen.open_circuits;
@@ -130,7 +162,7 @@ fn find(alert: Alert, seen: &Seen, is_raised: bool) -> Option<String> {
         Alert::Latency => {
             let (now, before) = seen.latency?;
             let factor = now.as_secs_f64() / before.as_secs_f64().max(1e-6);
-            let is_slow = now > QUICK && factor > bound(SLOWER);
+            let is_slow = now > when.quick && factor > bound(when.slower, 1.0 + (when.slower - 1.0) / 2.0);
             let ms = |time: Duration| time.as_millis();
             is_slow.then(|| {
                 format!(
@@ -142,15 +174,26 @@ fn find(alert: Alert, seen: &Seen, is_raised: bool) -> Option<String> {
         }
         Alert::Disk => {
             let (place, free, all) = seen.disk.as_ref()?;
-            let (share, bytes) = if is_raised { (2.0 * FREE.0, 2 * FREE.1) } else { FREE };
-            let is_low = *free < bytes && (*free as f64) < *all as f64 * share;
+            let times = if is_raised { 2 } else { 1 };
+            let share = *all as f64 * when.disk_percent / 100.0;
+            let is_low =
+                *free < when.disk_free.saturating_mul(times) && (*free as f64) < share * times as f64;
             is_low.then(|| format!("{} MiB are left at {place}", free >> 20))
         }
         Alert::Buffer => {
             let (held, most) = seen.buffered;
-            let share = held as f64 / most.max(1) as f64;
-            (share > bound(HELD)).then(|| format!("{:.0} % of max_buffered are in use", share * 100.0))
+            let share = held as f64 * 100.0 / most.max(1) as f64;
+            let is_full = share > bound(when.buffer_percent, when.buffer_percent * 7.0 / 8.0);
+            is_full.then(|| format!("{share:.0} % of max_buffered are in use"))
         }
+    }
+}
+
+/// A length of time in words.
+fn period(time: Duration) -> String {
+    match time.as_secs() {
+        seconds if seconds > 60 && seconds % 60 == 0 => format!("{} minutes", seconds / 60),
+        _ => format!("{} s", time.as_secs_f64()),
     }
 }
 
@@ -214,6 +257,48 @@ mod tests {
             assert_eq!(changes(&mut alerts, &good), [(alert, false)]);
             assert_eq!(alerts.raised().count(), 0);
         }
+    }
+
+    #[test]
+    fn thresholds_are_those_of_the_configuration() {
+        let strict = AlertThresholds {
+            success_rate: 100.0,
+            min_calls: 1,
+            window: Duration::from_secs(10),
+            slower: 1.5,
+            quick: Duration::ZERO,
+            disk_percent: 100.0,
+            disk_free: u64::MAX,
+            buffer_percent: 0.0,
+        };
+        let ms = Duration::from_millis;
+        let seen = Seen {
+            calls: (999, 1),
+            latency: Some((ms(16), ms(10))),
+            disk: Some(("/var".to_owned(), 99, 100)),
+            buffered: (1, 100),
+            ..Seen::default()
+        };
+        let (mut strict, mut usual) = (Alerts::new(strict), Alerts::default());
+        use Alert::{Buffer, Disk, Latency, SuccessRate};
+        let raised = [(SuccessRate, true), (Latency, true), (Disk, true), (Buffer, true)];
+        assert_eq!((changes(&mut strict, &seen), changes(&mut usual, &seen)), (raised.to_vec(), vec![]));
+        let said: Vec<&str> = strict.raised().map(|(_, said)| said).collect();
+        assert_eq!(said[0], "99.9 % of 1000 calls of the last 10 s succeeded");
+        // Without any calls there is nothing to say about them.
+        assert!(changes(&mut strict, &Seen::default()).contains(&(SuccessRate, false)));
+    }
+
+    /// What is seen may jump with the clock: times that nobody can have taken, and none at all.
+    #[test]
+    fn a_clock_that_jumps() {
+        let mut alerts = Alerts::default();
+        let jumped = |now, before| Seen { latency: Some((now, before)), ..Seen::default() };
+        let (day, none) = (Duration::from_secs(86_400), Duration::ZERO);
+        assert_eq!(changes(&mut alerts, &jumped(day, none)), [(Alert::Latency, true)]);
+        assert_eq!(changes(&mut alerts, &jumped(Duration::MAX, Duration::MAX)), [(Alert::Latency, false)]);
+        assert_eq!(changes(&mut alerts, &jumped(none, day)), []);
+        assert_eq!(changes(&mut alerts, &jumped(none, none)), []);
     }
 
     #[test]

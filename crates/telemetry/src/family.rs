@@ -6,15 +6,25 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use indexmap::{Equivalent, IndexMap};
 
-/// How many series an instrument has at most, the one for the rest not counted.
+/// How many series an instrument has at most, those for the rest not counted.
 pub(crate) const MOST: usize = 2000;
+/// The same for a histogram, each of which is a line for every bucket.
+pub(crate) const MOST_HISTOGRAMS: usize = 1000;
 
 /// Something for each combination of labels. Reading takes no lock; a new combination copies the map once.
-pub(crate) struct Family<K, T>(ArcSwap<IndexMap<K, Arc<T>>>);
+pub(crate) struct Family<K, T> {
+    most: usize,
+    all: ArcSwap<IndexMap<K, Arc<T>>>,
+}
 
 impl<K: Hash + Eq + Clone, T: Default> Family<K, T> {
     pub(crate) fn new() -> Family<K, T> {
-        Family(ArcSwap::default())
+        Family { most: MOST, all: ArcSwap::default() }
+    }
+
+    /// For no more than so many.
+    pub(crate) fn of_at_most(most: usize) -> Family<K, T> {
+        Family { most, ..Family::new() }
     }
 
     /// The one for these labels; for `rest`, if there are too many.
@@ -23,23 +33,26 @@ impl<K: Hash + Eq + Clone, T: Default> Family<K, T> {
         Q: Hash + Equivalent<K> + ?Sized,
         for<'q> &'q Q: Into<K>,
     {
-        if let Some(known) = self.0.load().get(labels) {
+        if let Some(known) = self.all.load().get(labels) {
             return act(known);
         }
-        let key = if self.0.load().len() < MOST { labels.into() } else { rest() };
-        self.0.rcu(|all| {
-            let mut all = IndexMap::clone(all);
-            all.entry(key.clone()).or_default();
-            all
-        });
-        if let Some(one) = self.0.load().get(&key) {
+        let key = if self.all.load().len() < self.most { labels.into() } else { rest() };
+        // What is one of the rest is seldom the first of them.
+        if !self.all.load().contains_key(&key) {
+            self.all.rcu(|all| {
+                let mut all = IndexMap::clone(all);
+                all.entry(key.clone()).or_default();
+                all
+            });
+        }
+        if let Some(one) = self.all.load().get(&key) {
             act(one);
         }
     }
 
     /// All there are.
     pub(crate) fn for_each(&self, mut look: impl FnMut(&K, &T)) {
-        self.0.load().iter().for_each(|(labels, one)| look(labels, one));
+        self.all.load().iter().for_each(|(labels, one)| look(labels, one));
     }
 }
 

@@ -16,6 +16,7 @@ mod histogram;
 mod metrics;
 pub mod names;
 mod otlp;
+mod percolate;
 mod reading;
 mod recent;
 mod span_names;
@@ -23,7 +24,7 @@ mod spans;
 mod stories;
 mod text;
 
-pub use alerts::{Alert, AlertChange, Alerts, Seen};
+pub use alerts::{Alert, AlertChange, AlertThresholds, Alerts, Seen};
 pub use histogram::{BOUNDS, Histogram};
 pub use metrics::Metrics;
 pub use otlp::{Exporter, ExporterSettings, Figures, Protocol, SpanBuffer};

@@ -10,10 +10,10 @@ use tidegate_protocol::{Method, Symbol};
 use tidegate_service::events::{CallEnded, Event, Kind, Recorder};
 use tidegate_service::layers::BreakerState;
 
-use crate::family::Family;
+use crate::family::{Family, MOST_HISTOGRAMS};
 use crate::histogram::Histogram;
 use crate::names::{self, OTHER};
-use crate::reading::{Reading, Value};
+use crate::reading::{LONGEST, Reading, Value};
 use crate::recent::Recent;
 
 /// Whether a tool is one that is offered: whoever calls can make up other names.
@@ -23,6 +23,8 @@ type IsTool = Box<dyn Fn(&str) -> bool + Send + Sync>;
 pub struct Metrics {
     is_tool: IsTool,
     calls: Family<CallLabels, Histogram>,
+    client_sessions: Histogram,
+    server_sessions: Family<Label, Histogram>,
     errors: Family<Label, AtomicU64>,
     retries: Family<Label, AtomicU64>,
     logins_refused: Family<Label, AtomicU64>,
@@ -62,6 +64,14 @@ impl From<&CallLabelsRef<'_>> for CallLabels {
     }
 }
 
+impl CallLabelsRef<'_> {
+    /// Those of the rest, if there are too many.
+    fn rest(&self) -> CallLabels {
+        let other: Arc<str> = OTHER.into();
+        CallLabels { method: self.method, tool: other.clone(), server: other, outcome: self.outcome }
+    }
+}
+
 /// A label that stands alone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Label(Arc<str>);
@@ -82,17 +92,20 @@ impl From<&LabelRef<'_>> for Label {
 }
 
 impl Metrics {
-    /// Nothing has been measured yet. `is_tool` says whether a tool is offered: other names are no labels.
-    pub fn new(is_tool: impl Fn(&str) -> bool + Send + Sync + 'static) -> Metrics {
+    /// Nothing has been measured yet. `is_tool` says whether a tool is offered: other names are no labels. How calls went is remembered for
+    /// `window`.
+    pub fn new(is_tool: impl Fn(&str) -> bool + Send + Sync + 'static, window: Duration) -> Metrics {
         Metrics {
             is_tool: Box::new(is_tool),
-            calls: Family::new(),
+            calls: Family::of_at_most(MOST_HISTOGRAMS),
+            client_sessions: Histogram::default(),
+            server_sessions: Family::of_at_most(MOST_HISTOGRAMS),
             errors: Family::new(),
             retries: Family::new(),
             logins_refused: Family::new(),
             circuits_opened: Family::new(),
             hosts_refused: AtomicU64::new(0),
-            recent: Recent::new(),
+            recent: Recent::new(window),
         }
     }
 
@@ -112,6 +125,16 @@ impl Metrics {
                 Value::Histogram { counts, sum },
             );
         });
+        let (counts, sum) = self.client_sessions.snapshot();
+        reading.add(names::SERVER_SESSION, &[], Value::Histogram { counts, sum });
+        self.server_sessions.for_each(|server, durations| {
+            let (counts, sum) = durations.snapshot();
+            reading.add(
+                names::CLIENT_SESSION,
+                &[(names::SERVER, &server.0)],
+                Value::Histogram { counts, sum },
+            );
+        });
         for (instrument, name, family) in [
             (names::ERRORS, names::ERROR, &self.errors),
             (names::RETRIES, names::METHOD, &self.retries),
@@ -125,15 +148,15 @@ impl Metrics {
         reading.add(names::HOSTS_REFUSED, &[], Value::Whole(self.hosts_refused.load(Relaxed)));
     }
 
-    /// Of the calls that ended in the last five minutes, how many went well, and how many failed because a server or the gateway was out of
+    /// Of the calls that ended in the last minutes, how many went well, and how many failed because a server or the gateway was out of
     /// reach: what callers do wrong and what servers answer says nothing about the gateway.
     pub fn recent(&self) -> (u64, u64) {
         self.recent.counts()
     }
 
-    /// How long calls took on average that ended well in the last minute, and in the four before, if there were enough of both.
-    pub fn latency(&self) -> Option<(Duration, Duration)> {
-        self.recent.latency()
+    /// How long calls took on average that ended well in the last fifth of these minutes, and before, if there were `enough` of both.
+    pub fn latency(&self, enough: u64) -> Option<(Duration, Duration)> {
+        self.recent.latency(enough)
     }
 
     fn call_ended(&self, call: &CallEnded<'_>) {
@@ -141,18 +164,14 @@ impl Metrics {
             (Method::ToolsCall, Some(_)) => call.name(),
             _ => None,
         };
-        let tool = name.as_deref().map_or("", |name| if (self.is_tool)(name) { name } else { OTHER });
+        let tool = name.as_deref().map_or("", |name| if (self.is_tool)(name) { label(name) } else { OTHER });
         let labels = CallLabelsRef {
             method: known(call.method),
             tool,
-            server: call.server.unwrap_or_default(),
+            server: label(call.server.unwrap_or_default()),
             outcome: call.outcome.as_str(),
         };
-        let rest = || {
-            let other: Arc<str> = OTHER.into();
-            CallLabels { method: labels.method, tool: other.clone(), server: other, outcome: labels.outcome }
-        };
-        self.calls.with(&labels, rest, |durations| durations.record(call.duration));
+        self.calls.with(&labels, || labels.rest(), |durations| durations.record(call.duration));
         match call.outcome.is_success() {
             None => {}
             Some(true) => self.recent.count(true, call.duration),
@@ -173,6 +192,17 @@ impl Metrics {
     }
 }
 
+/// A name as a label: cut where it is too long, and nothing of one that could not be told from another when it is written.
+fn label(name: &str) -> &str {
+    if name.chars().any(char::is_control) {
+        return OTHER;
+    }
+    match name.char_indices().nth(LONGEST) {
+        Some((end, _)) if name.len() > LONGEST => &name[..end],
+        _ => name,
+    }
+}
+
 fn known(method: &Method) -> &'static str {
     method.known_name().unwrap_or(OTHER)
 }
@@ -190,6 +220,7 @@ impl Recorder for Metrics {
                 | Kind::LoginRefused
                 | Kind::HostRefused
                 | Kind::CircuitChanged
+                | Kind::SessionEnded
         )
     }
 
@@ -202,7 +233,38 @@ impl Recorder for Metrics {
             Event::CircuitChanged(it) if it.to == BreakerState::Open => {
                 count(&self.circuits_opened, it.breaker)
             }
+            Event::SessionEnded(it) => match it.server {
+                None => self.client_sessions.record(it.duration),
+                Some(server) => self.server_sessions.with(
+                    &LabelRef(label(server)),
+                    || Label(OTHER.into()),
+                    |durations| durations.record(it.duration),
+                ),
+            },
             _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_labels() {
+        let long = "x".repeat(LONGEST);
+        let longer = format!("{long}y");
+        let wide = "é".repeat(LONGEST + 1);
+        for (name, expected) in [
+            ("", ""),
+            ("demo_add", "demo_add"),
+            (&long, long.as_str()),
+            (&longer, long.as_str()),
+            (&wide, &wide[..2 * LONGEST]),
+            ("a\u{1b}[31m", OTHER),
+            ("a\nb", OTHER),
+        ] {
+            assert_eq!(label(name), expected, "{name:?}");
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::names::{self, Instrument};
 /// Everything that was measured, at one moment.
 #[derive(Debug, Default)]
 pub struct Reading {
-    samples: Vec<(&'static Instrument, Sample)>,
+    pub(crate) samples: Vec<(&'static Instrument, Sample)>,
 }
 
 /// One series of an instrument.
@@ -25,17 +25,17 @@ pub enum Value {
     Whole(u64),
     /// Any number.
     Number(f64),
-    /// How many there were in each bucket, and their sum in seconds.
+    /// How many there were in each bucket, and their sum.
     Histogram {
-        /// The last has what is above all [`BOUNDS`].
+        /// The last has what is above all [bounds](Instrument::bounds).
         counts: [u64; BOUNDS.len() + 1],
-        /// In seconds.
+        /// In the unit of the instrument.
         sum: f64,
     },
 }
 
-/// Longer values are cut: nobody reads them, and everybody keeps them.
-const LONGEST: usize = 128;
+/// Longer values are cut, in characters: nobody reads them, and everybody keeps them.
+pub(crate) const LONGEST: usize = 128;
 
 impl Reading {
     /// Adds a series. Labels without a value are left out, long values are cut.

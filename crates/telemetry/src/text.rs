@@ -2,7 +2,6 @@
 
 use std::fmt::Write;
 
-use crate::histogram::BOUNDS;
 use crate::names::Kind;
 use crate::reading::{Reading, Sample, Value};
 
@@ -51,7 +50,8 @@ impl Reading {
             if instrument.kind == Kind::Counter && form == Exposition::OpenMetrics {
                 name.push_str("_total");
             }
-            samples.into_iter().for_each(|sample| write_sample(&mut out, &name, sample));
+            let bounds = instrument.bounds();
+            samples.into_iter().for_each(|sample| write_sample(&mut out, &name, sample, &bounds));
         }
         if form == Exposition::OpenMetrics {
             out.push_str("# EOF\n");
@@ -60,7 +60,7 @@ impl Reading {
     }
 }
 
-fn write_sample(out: &mut String, name: &str, sample: &Sample) {
+fn write_sample(out: &mut String, name: &str, sample: &Sample, bounds: &[f64]) {
     let labels = &sample.labels;
     // Writing to a string does not fail.
     let _ = match sample.value {
@@ -70,7 +70,7 @@ fn write_sample(out: &mut String, name: &str, sample: &Sample) {
             let mut all = 0;
             for (at, count) in counts.into_iter().enumerate() {
                 all += count;
-                let bound = BOUNDS.get(at).map_or("+Inf".to_owned(), |bound| format!("{bound:?}"));
+                let bound = bounds.get(at).map_or("+Inf".to_owned(), |bound| format!("{bound:?}"));
                 let _ = line(out, name, "_bucket", labels, Some(&bound));
                 let _ = writeln!(out, "{all}");
             }
@@ -120,6 +120,7 @@ fn line(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::histogram::BOUNDS;
     use crate::names;
 
     fn reading() -> Reading {

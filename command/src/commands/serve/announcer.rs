@@ -108,6 +108,7 @@ mod tests {
             in_flight: 0,
             listed: [tools, 0, 0, 0],
             tools,
+            in_use: Default::default(),
         }
     }
 

@@ -184,6 +184,7 @@ mod tests {
             in_flight: 0,
             listed,
             tools,
+            in_use: Default::default(),
         }
     }
 

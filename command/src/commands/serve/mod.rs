@@ -276,7 +276,8 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
         is_configured: is_configured.clone(),
     };
     let following = tokio::spawn(follower.run(source));
-    let statistics = Statistics::start(&gateway, monitoring.as_ref().and_then(Monitoring::counted));
+    let counted = monitoring.as_ref().and_then(Monitoring::counted);
+    let statistics = Statistics::start(&gateway, counted, settings.telemetry.health);
     let served = match served {
         None => Ok(over_stdio(&serve, &gateway, &settings, is_configured).await),
         Some((_, serving)) => serving.await,

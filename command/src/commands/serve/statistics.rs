@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use tidegate_config::HealthSettings;
 use tidegate_gateway::Gateway;
 use tidegate_service::events::{self, Event, Recorder, StatisticsDue};
-use tidegate_service::stats::{Health, Thresholds};
 use tokio::task::JoinHandle;
 use tracing::{Level, enabled};
 
@@ -23,6 +23,7 @@ struct Counting {
     /// `None` if somebody else counts.
     recorder: Option<Arc<dyn Recorder>>,
     gateway: Gateway,
+    health: HealthSettings,
     reporting: JoinHandle<()>,
 }
 
@@ -31,6 +32,7 @@ impl Statistics {
     pub(super) fn start(
         gateway: &Gateway,
         counted: Option<Arc<tidegate_service::stats::Statistics>>,
+        health: HealthSettings,
     ) -> Statistics {
         if !enabled!(target: "tidegate::statistics", Level::INFO) {
             return Statistics(None);
@@ -45,27 +47,33 @@ impl Statistics {
             ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
             loop {
                 ticks.tick().await;
-                report(&reported, &busy, false);
+                report(&reported, &busy, &health, false);
             }
         });
-        Statistics(Some(Counting { counted, recorder, gateway: gateway.clone(), reporting }))
+        Statistics(Some(Counting { counted, recorder, gateway: gateway.clone(), health, reporting }))
     }
 
     /// Says what was done in all.
     pub(super) fn end(self) {
         if let Some(counting) = self.0 {
             counting.reporting.abort();
-            report(&counting.counted, &counting.gateway, true);
+            report(&counting.counted, &counting.gateway, &counting.health, true);
             counting.recorder.iter().for_each(events::remove);
         }
     }
 }
 
-fn report(counted: &tidegate_service::stats::Statistics, gateway: &Gateway, is_final: bool) {
-    let health = Health::judge(counted.snapshot(), None, &Thresholds::default());
-    let report = &with_queues(health.stats.report(), &Queues::of(gateway));
-    let stats = &health.stats;
-    events::emit(&Event::StatisticsDue(StatisticsDue { stats, report, warn: health.warn, is_final }));
+fn report(
+    counted: &tidegate_service::stats::Statistics,
+    gateway: &Gateway,
+    health: &HealthSettings,
+    is_final: bool,
+) {
+    let stats = &counted.snapshot();
+    let report = &with_queues(stats.report(), &Queues::of(gateway));
+    let is_enough = stats.success_count + stats.error_count >= health.min_calls;
+    let warn = is_enough && stats.success_rate() < health.warn;
+    events::emit(&Event::StatisticsDue(StatisticsDue { stats, report, warn, is_final }));
 }
 
 /// The counters, and what runs and waits at the moment, if anything does.

@@ -234,6 +234,7 @@ impl ClientBuilder {
                 limits: settings.limits,
                 on_stderr: self.on_stderr,
                 stderr_log: StderrLog::new(name.clone()),
+                processes: Arc::default(),
                 broadcasts: Arc::default(),
             },
             name,

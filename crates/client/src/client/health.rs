@@ -13,6 +13,20 @@ use super::{Client, Server};
 use crate::app_error::AppError;
 use crate::time_budget::TimeBudget;
 
+/// What a client has open towards its server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct InUse {
+    /// Sessions with a legacy server.
+    pub sessions: usize,
+    /// Processes that were started for it, those included that are about to end.
+    pub processes: usize,
+    /// Calls that wait for their callers to answer a question of a legacy server.
+    pub parked_calls: usize,
+    /// Streams on which a modern server tells what changes, and sessions in which a legacy one does.
+    pub subscriptions: usize,
+}
+
 impl Client {
     /// Asks the server whether it is there, now, and waits at most this long: `ping` for a legacy server,
     /// `server/discover` for a modern one. It connects if need be, past the breaker and the retries, but not past the pauses
@@ -119,6 +133,14 @@ impl Client {
         match &self.0.server {
             Server::Remote { upstream, .. } => upstream.in_flight(),
             Server::Local { .. } => 0,
+        }
+    }
+
+    /// What the client has open towards the server, now. Nothing for a service in this process.
+    pub fn in_use(&self) -> InUse {
+        match &self.0.server {
+            Server::Remote { upstream, .. } => upstream.in_use(),
+            Server::Local { .. } => InUse::default(),
         }
     }
 

@@ -23,6 +23,7 @@ pub use builder::ClientBuilder;
 pub use call::CallTool;
 pub use changes::{Change, Subscribed};
 pub use door::{BareClientDoor, ClientDoor};
+pub use health::InUse;
 pub use result::ToolResult;
 
 use crate::app_error::AppError;

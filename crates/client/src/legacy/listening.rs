@@ -21,6 +21,11 @@ const PAUSE: Pause = Pause::new(LOOK, Duration::from_secs(30));
 pub(crate) struct Listening(Arc<Mutex<HashSet<SessionOwner>>>);
 
 impl Listening {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.sessions().len()
+    }
+
     fn sessions(&self) -> MutexGuard<'_, HashSet<SessionOwner>> {
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }

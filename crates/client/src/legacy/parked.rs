@@ -270,9 +270,14 @@ impl ParkedCalls {
         }
     }
 
-    /// How many calls wait.
+    /// How many calls wait, or go on after their caller has answered.
     pub(crate) fn len(&self) -> usize {
         self.calls().len()
+    }
+
+    /// How many calls wait for their callers.
+    pub(crate) fn waiting(&self) -> usize {
+        self.calls().values().filter(|entry| matches!(entry, Entry::Waiting(_))).count()
     }
 
     /// Gives up every call.

@@ -15,6 +15,7 @@ mod streamable_http;
 mod streams;
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -63,6 +64,8 @@ pub(crate) struct ChannelSettings {
     pub(crate) on_stderr: Option<OnStderr>,
     /// Where what it writes there is logged.
     pub(crate) stderr_log: StderrLog,
+    /// How many processes of the server there are.
+    pub(crate) processes: Arc<AtomicUsize>,
     /// The channels over HTTP+SSE, which may all be told the same.
     pub(crate) broadcasts: Arc<BroadcastFilter>,
 }
@@ -83,12 +86,13 @@ impl Transport {
         settings: &ChannelSettings,
         inbox: Arc<dyn Inbox>,
     ) -> Result<Arc<dyn MessageChannel>, Error> {
-        let ChannelSettings { name, limits, on_stderr, stderr_log, broadcasts } = settings;
+        let ChannelSettings { name, limits, on_stderr, stderr_log, processes, broadcasts } = settings;
         Ok(match self {
             Transport::Stdio(command) => {
                 let settings = ChildSettings {
                     limits: *limits,
                     on_stderr: on_stderr.clone(),
+                    processes: processes.clone(),
                     ..ChildSettings::default()
                 };
                 Arc::new(Child::spawn(name, command, &settings, stderr_log, inbox)?)

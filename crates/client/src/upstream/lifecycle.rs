@@ -12,6 +12,7 @@ use tidegate_service::Call;
 
 use super::{Upstream, closed};
 use crate::backoff::{Backoff, HEALTHY_AFTER, PATIENCE, not_yet};
+use crate::client::InUse;
 use crate::dial::Dialed;
 use crate::legacy::{Legacy, SessionSpec};
 use crate::modern::{Modern, Via};
@@ -210,6 +211,16 @@ impl Upstream {
     /// How many calls are under way.
     pub(crate) fn in_flight(&self) -> usize {
         self.in_flight.load(Ordering::Acquire)
+    }
+
+    /// What is open towards the server.
+    pub(crate) fn in_use(&self) -> InUse {
+        InUse {
+            sessions: self.sessions.all().len(),
+            processes: self.dialer.channels.processes.load(Ordering::Acquire),
+            parked_calls: self.parked.waiting(),
+            subscriptions: self.subscriptions.load(Ordering::Acquire) + self.listening.len(),
+        }
     }
 
     /// Whether there is a process or a session.

@@ -143,3 +143,40 @@ async fn exactly_so_many_under_parallel_callers() {
     }
     assert_eq!(passed, 100);
 }
+
+/// Whoever reads figures learns how near somebody is to a limit, and not who.
+#[tokio::test(start_paused = true)]
+async fn what_is_left_to_whoever_has_used_most() {
+    let scopes = LimitScopes {
+        user: rate(10, RateUnit::Minute),
+        tool: rate(1000, RateUnit::Minute),
+        tenant: concurrent(4, 10),
+        ..LimitScopes::default()
+    };
+    let rig = Rig::of(scopes);
+    let left = || -> Vec<(&str, Option<f64>, Option<f64>)> {
+        let left = rig.limits.left(&rig.store).into_iter();
+        left.map(|left| (left.scope.as_str(), left.rate, left.places)).collect()
+    };
+    let unused = [("user", Some(1.0), None), ("tenant", None, Some(1.0)), ("tool", Some(1.0), None)];
+    assert_eq!(left(), unused);
+    (0..5).for_each(|_| rig.done(&call("reef/ann")).unwrap());
+    rig.done(&call("reef/bob")).unwrap();
+    let held = rig.pass(&call("reef/bob"));
+    assert_eq!(
+        left(),
+        [("user", Some(0.5), None), ("tenant", None, Some(0.75)), ("tool", Some(0.993), None)]
+    );
+    drop(held);
+    // It comes back with the time, and limits of another configuration are others.
+    tokio::time::advance(Duration::from_secs(60)).await;
+    assert_eq!(left(), unused);
+    (0..10).for_each(|_| rig.done(&call("reef/ann")).unwrap());
+    assert_eq!(left()[0], ("user", Some(0.0), None));
+    let other = CallLimits::new(&settings(LimitScopes {
+        user: rate(11, RateUnit::Minute),
+        ..LimitScopes::default()
+    }));
+    assert_eq!(other.left(&rig.store)[0].rate, Some(1.0));
+    assert!(CallLimits::new(&settings(LimitScopes::default())).left(&rig.store).is_empty());
+}

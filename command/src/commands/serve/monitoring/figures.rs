@@ -3,8 +3,11 @@
 use axum::body::Body;
 use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderValue, Request, Response};
+use tidegate_config::TelemetryNames;
+use tidegate_gateway::LimitLeft;
 use tidegate_service::budget::Budget;
 use tidegate_service::fair_queue::Priority;
+use tidegate_service::usage::{Cache, NetworkTransport};
 use tidegate_telemetry::{Alert, Exposition, Reading, Value as Measured, names};
 
 use super::health::{answers, number};
@@ -33,6 +36,10 @@ impl Monitoring {
                 (names::CIRCUIT, number(server.breaker)),
                 (names::SERVER_CALLS, server.in_flight as u64),
                 (names::SERVER_TOOLS, server.tools as u64),
+                (names::SERVER_SESSIONS, server.in_use.sessions as u64),
+                (names::SERVER_PROCESSES, server.in_use.processes as u64),
+                (names::SERVER_PARKED, server.in_use.parked_calls as u64),
+                (names::SERVER_SUBSCRIPTIONS, server.in_use.subscriptions as u64),
             ] {
                 reading.add(instrument, &of, Measured::Whole(value));
             }
@@ -58,6 +65,23 @@ impl Monitoring {
         if let Some(spans) = self.0.spans.get() {
             reading.whole(names::SPANS_DROPPED, spans.dropped());
         }
+        for LimitLeft { scope, rate, places } in gateway.limits_left() {
+            let of = [(names::SCOPE, scope.as_str())];
+            for (instrument, left) in [(names::RATE_LEFT, rate), (names::PLACES_LEFT, places)] {
+                left.into_iter().for_each(|left| reading.add(instrument, &of, Measured::Number(left)));
+            }
+        }
+        for cache in Cache::ALL {
+            let of = [(names::CACHE, cache.as_str())];
+            reading.add(names::CACHE_HITS, &of, Measured::Whole(cache.hits()));
+            reading.add(names::CACHE_MISSES, &of, Measured::Whole(cache.misses()));
+        }
+        for transport in NetworkTransport::ALL {
+            let of = [(names::TRANSPORT, transport.as_str())];
+            reading.add(names::RECEIVED, &of, Measured::Whole(transport.received()));
+            reading.add(names::SENT, &of, Measured::Whole(transport.sent()));
+        }
+        reading.whole(names::SUBSCRIPTIONS, gateway.subscriptions() as u64);
         if let Some(sessions) = sessions.get() {
             reading.whole(names::SESSIONS, sessions() as u64);
         }
@@ -72,6 +96,9 @@ impl Monitoring {
             let of = [(names::ALERT_NAME, alert.as_str())];
             reading.add(names::ALERT, &of, Measured::Whole(u64::from(raised.contains(&alert))));
         }
-        reading
+        match self.0.names {
+            TelemetryNames::OpenTelemetry => reading,
+            TelemetryNames::Percolate => reading.in_names_of_percolate(),
+        }
     }
 }

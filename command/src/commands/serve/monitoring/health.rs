@@ -4,24 +4,22 @@ use axum::body::Body;
 use axum::http::header::RETRY_AFTER;
 use axum::http::{HeaderValue, Response, StatusCode};
 use serde_json::{Map, Value, json};
+use tidegate_config::HealthSettings;
 use tidegate_gateway::{Health, ServerStatus};
 use tidegate_service::Identity;
 use tidegate_service::layers::BreakerState;
-use tidegate_service::stats::{Status, Thresholds};
+use tidegate_service::stats::Status;
 
 use super::super::home_page::Audience;
 use super::{Inner, Monitoring, answer};
 
-/// From how many calls on their success says something.
-const ENOUGH: u64 = 20;
-
 impl Monitoring {
     /// How the gateway is: `healthy`, `degraded` or `unhealthy`, and why for those who may know.
     pub(super) fn health(&self, audience: Audience, identity: &Identity) -> Response<Body> {
-        let Inner { gateway, measured, started, .. } = &*self.0;
+        let Inner { gateway, measured, started, health: thresholds, .. } = &*self.0;
         let servers = gateway.status();
         let recent = measured.as_ref().map_or((0, 0), |measured| measured.metrics.recent());
-        let status = judge(&servers, recent);
+        let status = judge(&servers, recent, thresholds);
         let code = match status {
             Status::Unhealthy => StatusCode::SERVICE_UNAVAILABLE,
             Status::Healthy | Status::Degraded => StatusCode::OK,
@@ -80,7 +78,7 @@ pub(super) fn number(circuit: BreakerState) -> u64 {
 }
 
 /// How a gateway is whose servers are like this, and whose recent calls went well or badly.
-fn judge(servers: &[ServerStatus], (well, badly): (u64, u64)) -> Status {
+fn judge(servers: &[ServerStatus], (well, badly): (u64, u64), health: &HealthSettings) -> Status {
     let is_well = |server: &&ServerStatus| answers(server) && server.breaker == BreakerState::Closed;
     let tried: Vec<&ServerStatus> =
         servers.iter().filter(|server| server.health != Health::Starting).collect();
@@ -89,12 +87,11 @@ fn judge(servers: &[ServerStatus], (well, badly): (u64, u64)) -> Status {
         0 if !tried.iter().any(|server| server.breaker == BreakerState::HalfOpen) => Status::Unhealthy,
         _ => Status::Degraded,
     };
-    let Thresholds { degraded, unhealthy, .. } = Thresholds::default();
     let rate = well as f64 * 100.0 / (well + badly).max(1) as f64;
     let of_calls = match rate {
-        _ if well + badly < ENOUGH => Status::Healthy,
-        rate if rate < unhealthy => Status::Unhealthy,
-        rate if rate <= degraded => Status::Degraded,
+        _ if well + badly < health.min_calls.max(1) => Status::Healthy,
+        rate if rate < health.unhealthy => Status::Unhealthy,
+        rate if rate <= health.degraded => Status::Degraded,
         _ => Status::Healthy,
     };
     match (of_servers, of_calls) {
@@ -122,6 +119,8 @@ fn server(server: &ServerStatus) -> Value {
 mod tests {
     use std::time::Instant;
 
+    use tidegate_gateway::InUse;
+
     use super::*;
 
     fn one(health: Health, breaker: BreakerState) -> ServerStatus {
@@ -135,6 +134,7 @@ mod tests {
             in_flight: 0,
             listed: [0; 4],
             tools: 0,
+            in_use: InUse::default(),
         }
     }
 
@@ -163,7 +163,19 @@ mod tests {
             (vec![fine()], (50, 50), Degraded),
             (vec![fine()], (49, 51), Unhealthy),
         ] {
-            assert_eq!(judge(&servers, recent), expected, "{servers:?} {recent:?}");
+            let usual = HealthSettings::default();
+            assert_eq!(judge(&servers, recent, &usual), expected, "{servers:?} {recent:?}");
+        }
+        let strict =
+            HealthSettings { degraded: 99.0, unhealthy: 98.0, min_calls: 1, ..HealthSettings::default() };
+        for (recent, expected) in [
+            ((0, 0), Healthy),
+            ((1, 0), Healthy),
+            ((99, 1), Degraded),
+            ((98, 2), Degraded),
+            ((97, 3), Unhealthy),
+        ] {
+            assert_eq!(judge(&[fine()], recent, &strict), expected, "{recent:?}");
         }
     }
 }

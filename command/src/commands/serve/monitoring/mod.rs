@@ -14,7 +14,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 use tidegate::edge::http::Page;
-use tidegate_config::Settings;
+use tidegate_config::{HealthSettings, Settings, TelemetryNames};
 use tidegate_gateway::Gateway;
 use tidegate_service::events::{self, Recorder};
 use tidegate_service::stats::Statistics;
@@ -22,7 +22,7 @@ use tidegate_telemetry::{Alerts, Metrics, SpanBuffer, Stories};
 
 use super::calls_api;
 use super::home_page::Audience;
-use watch::{watch, written_folders};
+use watch::{thresholds, watch, written_folders};
 
 /// What is measured, and how the gateway is.
 #[derive(Clone)]
@@ -32,6 +32,10 @@ struct Inner {
     gateway: Gateway,
     measured: Option<MeasuredCalls>,
     stories: Option<(Arc<Stories>, Arc<dyn Recorder>)>,
+    /// By which names what is measured goes out.
+    names: TelemetryNames,
+    /// How well things must go.
+    health: HealthSettings,
     /// What somebody should look at.
     alerts: Mutex<Alerts>,
     /// Where the gateway writes.
@@ -55,9 +59,10 @@ struct MeasuredCalls {
 impl Monitoring {
     /// Begins to measure.
     pub(super) fn start(settings: &Settings, gateway: &Gateway) -> Monitoring {
+        let health = settings.telemetry.health;
         let measured = settings.telemetry.metrics.then(|| {
             let offered = gateway.clone();
-            let metrics = Arc::new(Metrics::new(move |tool| offered.offers_tool(tool)));
+            let metrics = Arc::new(Metrics::new(move |tool| offered.offers_tool(tool), health.window));
             let counted = Arc::new(Statistics::default());
             let recorders: [Arc<dyn Recorder>; 2] = [metrics.clone(), counted.clone()];
             recorders.iter().for_each(|recorder| events::add(recorder.clone()));
@@ -74,14 +79,16 @@ impl Monitoring {
             gateway: gateway.clone(),
             measured,
             stories,
-            alerts: Mutex::default(),
+            names: settings.telemetry.names,
+            health,
+            alerts: Mutex::new(Alerts::new(thresholds(&health))),
             folders: written_folders(settings),
             started: Instant::now(),
             since,
             sessions: OnceLock::new(),
             spans: OnceLock::new(),
         }));
-        tokio::spawn(watch(Arc::downgrade(&monitoring.0)));
+        tokio::spawn(watch(Arc::downgrade(&monitoring.0), health.every));
         monitoring
     }
 

@@ -4,20 +4,32 @@ use std::path::{Path, PathBuf};
 use std::sync::Weak;
 use std::time::Duration;
 
-use tidegate_config::Settings;
+use tidegate_config::{HealthSettings, Settings};
 use tidegate_gateway::ServerStatus;
 use tidegate_service::budget::Budget;
 use tidegate_service::events::{self, AlertChanged, Event};
 use tidegate_service::layers::BreakerState;
-use tidegate_telemetry::{AlertChange, Seen};
+use tidegate_telemetry::{AlertChange, AlertThresholds, Seen};
 
 use super::Inner;
 
-/// How often it is looked whether somebody should look at something.
-const LOOK: Duration = Duration::from_secs(10);
+/// When somebody should look.
+pub(super) fn thresholds(health: &HealthSettings) -> AlertThresholds {
+    AlertThresholds {
+        success_rate: health.warn,
+        min_calls: health.min_calls,
+        window: health.window,
+        slower: health.latency_factor,
+        quick: health.latency_floor,
+        disk_percent: health.disk_percent,
+        disk_free: health.disk_free,
+        buffer_percent: health.buffer_percent,
+    }
+}
 
-pub(super) async fn watch(monitoring: Weak<Inner>) {
-    let mut ticks = tokio::time::interval(LOOK);
+/// Looks that often, for as long as anything is monitored.
+pub(super) async fn watch(monitoring: Weak<Inner>, every: Duration) {
+    let mut ticks = tokio::time::interval(every);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
@@ -35,7 +47,7 @@ impl Inner {
         let open = |server: &ServerStatus| server.breaker == BreakerState::Open;
         let seen = Seen {
             calls: metrics.map_or((0, 0), |metrics| metrics.recent()),
-            latency: metrics.and_then(|metrics| metrics.latency()),
+            latency: metrics.and_then(|metrics| metrics.latency(self.health.min_calls)),
             open_circuits: self.gateway.status().into_iter().filter(open).map(|server| server.name).collect(),
             disk: self.folders.iter().filter_map(|folder| room_at(folder)).min_by_key(|(_, free, _)| *free),
             buffered: (budget.used() as u64, budget.limit() as u64),

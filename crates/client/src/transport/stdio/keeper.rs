@@ -15,6 +15,7 @@ use super::input::Input;
 use super::last_words::LastWords;
 use super::process::Process;
 use super::stderr::StderrLog;
+use crate::counted::Counted;
 use crate::transport::inbox::Inbox;
 
 /// How long streams and process may differ about the end. What a process wrote before it ended is in the pipes by then,
@@ -25,6 +26,8 @@ const SETTLE: Duration = Duration::from_millis(250);
 /// is killed, then the tasks are stopped, then those who wait are told.
 pub(super) struct Keeper {
     pub(super) process: Process,
+    /// That the process is there.
+    pub(super) _counted: Counted,
     pub(super) input: Input,
     pub(super) writer: Task,
     pub(super) output: Task,

@@ -24,6 +24,7 @@ mod tests;
 use std::io;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -37,6 +38,7 @@ pub(crate) use self::output::Output;
 use self::process::Process;
 pub(crate) use self::stderr::StderrLog;
 use super::{Inbox, MessageChannel, log_lost};
+use crate::counted::Counted;
 use crate::target::Command;
 use crate::ticket::Ticket;
 
@@ -55,6 +57,8 @@ pub(crate) struct ChildSettings {
     pub grace: Duration,
     /// Who sees its standard error besides the log. Default nobody.
     pub on_stderr: Option<OnStderr>,
+    /// How many processes there are, those included that are about to end.
+    pub processes: Arc<AtomicUsize>,
 }
 
 impl Default for ChildSettings {
@@ -64,6 +68,7 @@ impl Default for ChildSettings {
             max_backlog: 8 * 1024 * 1024,
             grace: Duration::from_secs(2),
             on_stderr: None,
+            processes: Arc::default(),
         }
     }
 }
@@ -109,6 +114,7 @@ impl Child {
         let last_words = LastWords::default();
         let keeper = Keeper {
             process,
+            _counted: Counted::one_more(&settings.processes),
             input: input.clone(),
             writer: Task::spawn(input.clone().write_to(patient)),
             output: Task::spawn(output.read(stdout)),
