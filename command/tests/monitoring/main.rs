@@ -14,7 +14,15 @@ mod rig;
 mod collector;
 mod explain;
 mod log_file;
+#[path = "../identity/upstreams.rs"]
+#[allow(dead_code)]
+mod upstreams;
+
+mod alerts;
+mod explain;
+mod figures;
 mod unread_log;
+mod upstream;
 
 use std::collections::BTreeMap;
 

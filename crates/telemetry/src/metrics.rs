@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use indexmap::Equivalent;
 use tidegate_protocol::{Method, Symbol};
-use tidegate_service::events::{CallEnded, Event, Kind, Recorder};
+use tidegate_service::Current;
+use tidegate_service::events::{CallEnded, Event, Kind, Recorder, ServerCallEnded};
 use tidegate_service::layers::BreakerState;
 
 use crate::family::{Family, MOST_HISTOGRAMS};
@@ -23,6 +24,7 @@ type IsTool = Box<dyn Fn(&str) -> bool + Send + Sync>;
 pub struct Metrics {
     is_tool: IsTool,
     calls: Family<CallLabels, Histogram>,
+    server_calls: Family<CallLabels, Histogram>,
     client_sessions: Histogram,
     server_sessions: Family<Label, Histogram>,
     errors: Family<Label, AtomicU64>,
@@ -98,6 +100,7 @@ impl Metrics {
         Metrics {
             is_tool: Box::new(is_tool),
             calls: Family::of_at_most(MOST_HISTOGRAMS),
+            server_calls: Family::of_at_most(MOST_HISTOGRAMS),
             client_sessions: Histogram::default(),
             server_sessions: Family::of_at_most(MOST_HISTOGRAMS),
             errors: Family::new(),
@@ -111,20 +114,24 @@ impl Metrics {
 
     /// Adds what was measured so far.
     pub fn read(&self, reading: &mut Reading) {
-        self.calls.for_each(|labels, durations| {
-            let CallLabels { method, tool, server, outcome } = labels;
-            let (counts, sum) = durations.snapshot();
-            reading.add(
-                names::OPERATION,
-                &[
-                    (names::METHOD, method),
-                    (names::TOOL, tool),
-                    (names::SERVER, server),
-                    (names::OUTCOME, outcome),
-                ],
-                Value::Histogram { counts, sum },
-            );
-        });
+        for (instrument, calls) in
+            [(names::OPERATION, &self.calls), (names::CLIENT_OPERATION, &self.server_calls)]
+        {
+            calls.for_each(|labels, durations| {
+                let CallLabels { method, tool, server, outcome } = labels;
+                let (counts, sum) = durations.snapshot();
+                reading.add(
+                    instrument,
+                    &[
+                        (names::METHOD, method),
+                        (names::TOOL, tool),
+                        (names::SERVER, server),
+                        (names::OUTCOME, outcome),
+                    ],
+                    Value::Histogram { counts, sum },
+                );
+            });
+        }
         let (counts, sum) = self.client_sessions.snapshot();
         reading.add(names::SERVER_SESSION, &[], Value::Histogram { counts, sum });
         self.server_sessions.for_each(|server, durations| {
@@ -159,12 +166,41 @@ impl Metrics {
         self.recent.latency(enough)
     }
 
+    /// A tool as a label.
+    fn tool<'a>(&self, name: &'a str) -> &'a str {
+        if (self.is_tool)(name) { label(name) } else { OTHER }
+    }
+
+    /// One attempt at a server is over. The tool has the name that it has for callers, as in their calls: who makes a name up is the same, too.
+    fn server_call_ended(&self, call: &ServerCallEnded<'_>) {
+        let record = |tool: &str| {
+            let labels = CallLabelsRef {
+                method: known(call.method),
+                tool,
+                server: label(call.server),
+                outcome: call.outcome.as_str(),
+            };
+            self.server_calls.with(&labels, || labels.rest(), |durations| durations.record(call.duration));
+        };
+        if *call.method != Method::ToolsCall {
+            return record("");
+        }
+        let recorded = Current::look(|current| match current.method() {
+            Method::ToolsCall => current.name().map(|name| record(self.tool(&name))),
+            _ => None,
+        });
+        // Whoever gave up a call is not working on it any more.
+        if recorded.flatten().is_none() {
+            record(OTHER);
+        }
+    }
+
     fn call_ended(&self, call: &CallEnded<'_>) {
         let name = match (call.method, call.server) {
             (Method::ToolsCall, Some(_)) => call.name(),
             _ => None,
         };
-        let tool = name.as_deref().map_or("", |name| if (self.is_tool)(name) { label(name) } else { OTHER });
+        let tool = name.as_deref().map_or("", |name| self.tool(name));
         let labels = CallLabelsRef {
             method: known(call.method),
             tool,
@@ -216,6 +252,7 @@ impl Recorder for Metrics {
         matches!(
             kind,
             Kind::CallEnded
+                | Kind::ServerCallEnded
                 | Kind::CallRetried
                 | Kind::LoginRefused
                 | Kind::HostRefused
@@ -227,6 +264,7 @@ impl Recorder for Metrics {
     fn record(&self, event: &Event<'_>) {
         match event {
             Event::CallEnded(call) => self.call_ended(call),
+            Event::ServerCallEnded(call) => self.server_call_ended(call),
             Event::CallRetried(it) => count(&self.retries, known(it.method)),
             Event::LoginRefused(it) => count(&self.logins_refused, it.reason),
             Event::HostRefused(_) => _ = self.hosts_refused.fetch_add(1, Relaxed),
