@@ -37,7 +37,7 @@ pub(crate) const MOVED: User =
 
 /// A running program, in a directory of its own. Killed and removed at the end.
 pub(crate) struct Gateway {
-    child: Child,
+    pub(crate) child: Child,
     pub(crate) address: SocketAddr,
     pub(crate) folder: TempDir,
     pub(crate) issuers: Vec<Issuer>,
@@ -176,11 +176,6 @@ impl Gateway {
     pub(crate) fn log(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(self.folder.path().join("err")).unwrap_or_default())
             .into_owned()
-    }
-
-    /// The process.
-    pub(crate) fn process(&mut self) -> &mut Child {
-        &mut self.child
     }
 
     /// Writes a file of its directory anew, as editors do.

@@ -94,11 +94,11 @@ fn add(caller: &Caller) {
 
 /// Ends it, and says whether it ended well.
 fn ends_well(gateway: &mut Gateway) -> bool {
-    let id = gateway.process().id().to_string();
+    let id = gateway.child.id().to_string();
     assert!(Command::new("kill").arg(id).status().unwrap().success());
     let mut ended = None;
     until("it ends", || {
-        ended = gateway.process().try_wait().unwrap();
+        ended = gateway.child.try_wait().unwrap();
         ended.is_some()
     });
     ended.is_some_and(|status| status.success())

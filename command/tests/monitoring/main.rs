@@ -11,16 +11,15 @@ mod issuer;
 #[allow(dead_code)]
 mod rig;
 
-mod collector;
-mod explain;
-mod log_file;
 #[path = "../identity/upstreams.rs"]
 #[allow(dead_code)]
 mod upstreams;
 
 mod alerts;
+mod collector;
 mod explain;
 mod figures;
+mod log_file;
 mod unread_log;
 mod upstream;
 

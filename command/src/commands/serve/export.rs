@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
-use tidegate_config::{OtlpSettings, Settings};
+use tidegate_config::{OtlpSettings, Settings, TelemetryNames};
 use tidegate_gateway::Gateway;
 use tidegate_service::events::{self, Recorder};
 use tidegate_service::{random, trace};
@@ -22,11 +22,15 @@ impl Export {
     /// Starts to send, if the configuration names a collector. From now on this process takes part in traces.
     pub(super) fn start(settings: &Settings, gateway: &Gateway, monitoring: &Monitoring) -> Option<Export> {
         let otlp = settings.telemetry.otlp.as_ref()?;
+        let names = match settings.telemetry.names {
+            TelemetryNames::OpenTelemetry => SpanNames::OpenTelemetry,
+            TelemetryNames::Percolate => SpanNames::Percolate,
+        };
         let spans = otlp.traces.then(|| Arc::new(SpanBuffer::new(otlp.buffer)));
         let recorder = spans.clone().map(|buffer| {
             let offered = gateway.clone();
             let recorder: Arc<dyn Recorder> =
-                Arc::new(Spans::new(buffer, SpanNames::default(), move |tool| offered.offers_tool(tool)));
+                Arc::new(Spans::new(buffer, names, move |tool| offered.offers_tool(tool)));
             events::add(recorder.clone());
             trace::take_part(otlp.sample);
             recorder

@@ -2,7 +2,6 @@
 
 use super::attribute::text;
 use super::protobuf::Message;
-use crate::histogram::BOUNDS;
 use crate::names::{Instrument, Kind};
 use crate::reading::{Reading, Sample, Value};
 
@@ -29,7 +28,7 @@ fn write_metric(metric: &mut Vec<u8>, instrument: &Instrument, samples: &[&Sampl
     metric.text(3, instrument.unit);
     let points = |data: &mut Vec<u8>| {
         for sample in samples {
-            data.message(1, |point| write_point(point, sample, times));
+            data.message(1, |point| write_point(point, instrument, sample, times));
         }
     };
     match instrument.kind {
@@ -46,7 +45,7 @@ fn write_metric(metric: &mut Vec<u8>, instrument: &Instrument, samples: &[&Sampl
     }
 }
 
-fn write_point(point: &mut Vec<u8>, sample: &Sample, times: Times) {
+fn write_point(point: &mut Vec<u8>, instrument: &Instrument, sample: &Sample, times: Times) {
     point.fixed64(2, times.start);
     point.fixed64(3, times.now);
     let attributes = match sample.value {
@@ -62,7 +61,7 @@ fn write_point(point: &mut Vec<u8>, sample: &Sample, times: Times) {
             point.fixed64(4, counts.iter().sum());
             point.double(5, sum);
             point.packed64(6, counts.into_iter());
-            point.packed64(7, BOUNDS.into_iter().map(f64::to_bits));
+            point.packed64(7, instrument.bounds().into_iter().map(f64::to_bits));
             9
         }
     };
