@@ -44,6 +44,7 @@ mod server_summary;
 mod servers_json;
 mod settings;
 mod source_map;
+mod story_settings;
 mod structure;
 mod telemetry_settings;
 #[cfg(test)]
@@ -75,6 +76,7 @@ pub use settings::{
     CallSettings, LONGEST_NAMES, ListenSettings, NameStyle, PinMode, ROOMY_NAMES, SchemaStyle,
     ServerSettings, Settings, Source, ToolMode, ToolOverride, ToolSettings,
 };
+pub use story_settings::StorySettings;
 pub use telemetry_settings::{HealthSettings, TelemetryNames, TelemetrySettings};
 pub use tidegate_policy::{PatternError, Patterns};
 pub use watch::Watcher;

@@ -3,30 +3,34 @@
 use std::time::Duration;
 
 use crate::otlp_settings::OtlpSettings;
+use crate::story_settings::StorySettings;
 
 /// What is measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TelemetrySettings {
     /// Whether calls are counted and timed.
     pub metrics: bool,
-    /// How many bytes of stories of the latest calls are kept; 0 for none.
-    pub stories: usize,
+    /// What is remembered of the latest calls.
+    pub stories: StorySettings,
     /// Where spans and figures are sent.
     pub otlp: Option<OtlpSettings>,
     /// By which names it goes out.
     pub names: TelemetryNames,
     /// How well things must go.
     pub health: HealthSettings,
+    /// Whether callers get the id of their call with every answer, and not only with failures.
+    pub call_ids: bool,
 }
 
 impl Default for TelemetrySettings {
     fn default() -> TelemetrySettings {
         TelemetrySettings {
             metrics: true,
-            stories: 4 << 20,
+            stories: StorySettings::default(),
             names: TelemetryNames::default(),
             health: HealthSettings::default(),
             otlp: None,
+            call_ids: true,
         }
     }
 }

@@ -72,6 +72,9 @@ pub struct EdgeSettings {
     /// Whether the service behind passes on what other servers say, as a gateway does: then each modern call has a place
     /// for notifications, not only those that asked for progress or log messages. Default off.
     pub relays: bool,
+    /// Whether callers get the id of their call with every answer, and not only with failures: in `_meta` of results, and over HTTP
+    /// in the header `Tidegate-Correlation-Id`. Default off; a gateway remembers what happened under it.
+    pub call_ids: bool,
     /// The endpoint that every call names, as in `Context::endpoint`. Default the one without a name.
     pub endpoint: Option<Arc<str>>,
 }
@@ -87,6 +90,7 @@ impl Default for EdgeSettings {
             max_in_flight: 1024,
             lenient_init: false,
             relays: false,
+            call_ids: false,
             endpoint: None,
         }
     }

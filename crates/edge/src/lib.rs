@@ -6,6 +6,7 @@
 //! requests become the same kind of call. Nothing behind the edge knows the difference.
 
 mod budget;
+mod call_id;
 mod edge_settings;
 pub mod http;
 mod in_flight;

@@ -3,6 +3,8 @@
 use tidegate_protocol::{Error, Id, Json, Revision, write};
 use tidegate_service::Reply;
 
+use crate::call_id::CallId;
+
 pub(crate) use tidegate_protocol::write::{error, result, result_head};
 
 /// A request from the server to a legacy client.
@@ -16,11 +18,11 @@ pub(crate) fn notification(method: &str, params: &Json) -> Vec<u8> {
     write::notification(method, Some(params.as_str().as_bytes()))
 }
 
-/// The response to a request of a modern revision. Subscriptions are streams and not written here.
-pub(crate) fn modern_reply(id: &Id, reply: &Reply, revision: Revision) -> Vec<u8> {
+/// The response to a request of a modern revision, which was this call. Subscriptions are streams and not written here.
+pub(crate) fn modern_reply(id: &Id, call: Option<CallId>, reply: &Reply, revision: Revision) -> Vec<u8> {
     match reply {
-        Reply::Complete(json) | Reply::Task(json) => result(id, json),
-        Reply::InputRequired(questions) => result(id, &questions.to_json()),
+        Reply::Complete(json) | Reply::Task(json) => CallId::result(call, id, json),
+        Reply::InputRequired(questions) => CallId::result(call, id, &questions.to_json()),
         Reply::Error(e) => error(Some(id), e, Some(revision)),
         Reply::Subscription(_) => error(Some(id), &Error::internal(), Some(revision)),
     }

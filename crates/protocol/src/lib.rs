@@ -30,6 +30,7 @@ pub mod meta;
 mod method;
 pub mod param_headers;
 mod params;
+pub mod result_id;
 mod revision;
 pub mod seal;
 pub mod sse;

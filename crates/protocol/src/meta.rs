@@ -29,6 +29,8 @@ pub const PROGRESS_TOKEN: &str = "progressToken";
 pub const TRACEPARENT: &str = "traceparent";
 /// The machine form of an error, on results with `isError`.
 pub const ERROR: &str = "dev.tidegate/error";
+/// The id of the call, on results: the one that a gateway tells what happened by.
+pub const CORRELATION: &str = "dev.tidegate/correlationId";
 /// The key of a question, on server-to-client requests: `{key, of}`, and `call`, the id of the request that asks, where
 /// the session is used for several clients.
 pub const INPUT: &str = "dev.tidegate/input";

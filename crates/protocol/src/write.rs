@@ -5,6 +5,7 @@
 use crate::error::Error;
 use crate::id::Id;
 use crate::json::{Json, write_str};
+use crate::result_id::Splices;
 use crate::revision::Revision;
 
 const HEAD: &[u8] = b"{\"jsonrpc\":\"2.0\"";
@@ -52,6 +53,14 @@ pub fn notification(method: &str, params: Option<&[u8]>) -> Vec<u8> {
 pub fn result(id: &Id, result: &Json) -> Vec<u8> {
     let mut out = head_with_room(id, result.len() + 1);
     out.extend_from_slice(result.as_str().as_bytes());
+    out.push(b'}');
+    out
+}
+
+/// The same with a result that is changed on the way.
+pub fn spliced_result(id: &Id, result: &Json, splices: &Splices) -> Vec<u8> {
+    let mut out = head_with_room(id, result.len() + splices.room() + 1);
+    splices.write(result, &mut out);
     out.push(b'}');
     out
 }

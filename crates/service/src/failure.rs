@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use bytestring::ByteString;
 use tidegate_protocol::json::{ObjectWriter, write_str};
+use tidegate_protocol::result_id::CORRELATION;
 use tidegate_protocol::{Error, Json, Method, Profile, Revision, Symbol, meta};
 
 use crate::call::Call;
@@ -12,9 +13,6 @@ use crate::events::{self, CallFailed, Event};
 use crate::reply::Reply;
 use crate::secrets::mask;
 use crate::time::{epoch_ms, rfc3339_ms};
-
-/// The member of an error's data that names the call.
-const CORRELATION: &str = "correlationId";
 
 /// What must be remembered of a call to answer it when it fails.
 #[derive(Debug, Clone)]
@@ -99,7 +97,7 @@ pub fn tool_failure(error: &Error, tool: &str, tag: &Tag, structured: bool) -> J
     }
     machine
         .str("timestamp", &rfc3339_ms(epoch_ms()))
-        .str("correlationId", tag.correlation.as_str())
+        .str(CORRELATION, tag.correlation.as_str())
         .value("retryable", &symbol.retryable());
     let machine = machine.finish();
 

@@ -84,6 +84,7 @@ impl HttpServer {
         };
         edge.edge.limits.max_bytes = listen.max_message;
         edge.edge.relays = true;
+        edge.edge.call_ids = settings.telemetry.call_ids;
         let origin = match &listen.public_url {
             Some(url) => url.clone(),
             None => bind::origin(address, &edge.hosts, edge.tls.is_some()),

@@ -351,6 +351,7 @@ async fn over_stdio(
     edge.edge.endpoint = serve.named_endpoint().map(Into::into);
     edge.edge.limits.max_bytes = settings.listen.max_message;
     edge.edge.relays = true;
+    edge.edge.call_ids = settings.telemetry.call_ids;
     let ended = stdio::serve(gateway.clone(), edge).await;
     let why = match ended {
         stdio::Ended::Eof => "standard input was closed",

@@ -4,11 +4,16 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::Resolver;
+use crate::story_settings::StorySettings;
 use crate::telemetry_settings::{HealthSettings, TelemetryNames, TelemetrySettings};
 use crate::written::{self, Size, Telemetry, Time};
 
 /// More would be a way to use up the memory.
 const MOST_STORIES: usize = 1 << 30;
+/// The same for what is kept of each call.
+const MOST_BODY: usize = 64 << 10;
+/// How much of arguments and results is kept, if they are to be.
+const BODY: usize = 4 << 10;
 /// More would never be reached.
 const MOST_CALLS: u64 = 1_000_000;
 const HOUR: Duration = Duration::from_secs(3600);
@@ -19,21 +24,59 @@ const FLOOR: RangeInclusive<Duration> = Duration::ZERO..=HOUR;
 impl Resolver<'_> {
     pub(super) fn telemetry(&mut self, telemetry: &Telemetry) -> TelemetrySettings {
         let usual = TelemetrySettings::default();
-        let stories = match &telemetry.stories {
+        TelemetrySettings {
+            metrics: telemetry.metrics.unwrap_or(usual.metrics),
+            stories: self.stories(telemetry),
+            call_ids: telemetry.call_ids.unwrap_or(usual.call_ids),
+            names: match telemetry.names {
+                None | Some(written::TelemetryNames::OpenTelemetry) => TelemetryNames::OpenTelemetry,
+                Some(written::TelemetryNames::Percolate) => TelemetryNames::Percolate,
+            },
+            health: self.health(&telemetry.health),
+            otlp: telemetry.otlp.as_ref().and_then(|otlp| self.otlp(otlp)),
+        }
+    }
+
+    fn stories(&mut self, telemetry: &Telemetry) -> StorySettings {
+        let room = match &telemetry.stories {
             // None are kept.
             Some(Size::Bytes(0)) => 0,
-            said => self.size(&["telemetry", "stories"], said.as_ref(), usual.stories),
+            said => self.size(&["telemetry", "stories"], said.as_ref(), StorySettings::default().room),
         };
-        if stories > MOST_STORIES {
+        if room > MOST_STORIES {
             self.wrong(&["telemetry", "stories"], "must be at most \"1GiB\"");
         }
-        let otlp = telemetry.otlp.as_ref().and_then(|otlp| self.otlp(otlp));
-        let names = match telemetry.names {
-            None | Some(written::TelemetryNames::OpenTelemetry) => TelemetryNames::OpenTelemetry,
-            Some(written::TelemetryNames::Percolate) => TelemetryNames::Percolate,
-        };
-        let metrics = telemetry.metrics.unwrap_or(usual.metrics);
-        TelemetrySettings { metrics, stories, names, health: self.health(&telemetry.health), otlp }
+        let at = ["telemetry", "stories_file"];
+        let file = telemetry.stories_file.as_deref().and_then(|path| self.path(&at, path));
+        if let Some(path) = &file
+            && (path.is_dir() || path.file_name().is_none())
+        {
+            self.wrong(&at, "must be a file, and is a directory");
+        }
+        let body = self.size(&["telemetry", "body_size"], telemetry.body_size.as_ref(), BODY);
+        if body > MOST_BODY {
+            self.wrong(&["telemetry", "body_size"], "must be at most \"64KiB\"");
+        }
+        let bodies = telemetry.bodies.unwrap_or(false);
+        if telemetry.body_size.is_some() && !bodies {
+            self.note(
+                &["telemetry", "body_size"],
+                "has no effect: bodies are not kept without bodies = true.",
+            );
+        }
+        if room == 0 {
+            for (field, is_there) in [("stories_file", file.is_some()), ("bodies", bodies)] {
+                if is_there {
+                    self.note(&["telemetry", field], "has no effect: stories = 0 keeps none.");
+                }
+            }
+        } else if bodies {
+            self.note(
+                &["telemetry", "bodies"],
+                "keeps arguments and results of calls: whoever may ask about calls (page:/api/calls) or read stories_file sees what callers send and get. Switch it off when you are done.",
+            );
+        }
+        StorySettings { room, file, bodies: bodies.then_some(body) }
     }
 
     fn health(&mut self, health: &written::Health) -> HealthSettings {

@@ -16,6 +16,17 @@ pub(crate) struct Telemetry {
     pub(crate) stories: Option<Size>,
     /// An OpenTelemetry collector that spans of calls and figures are sent to.
     pub(crate) otlp: Option<Otlp>,
+    /// A file in which stories are kept, too, so that they outlive the process: a path. It and the one beside it that ends in ".old" have
+    /// at most as many bytes as stories says. Only the user who runs the gateway can read them. Default: none.
+    pub(crate) stories_file: Option<String>,
+    /// Whether stories have the arguments and results of calls, with what looks like a secret masked. For debugging: they may be
+    /// confidential. Default false.
+    pub(crate) bodies: Option<bool>,
+    /// How much of the arguments and of the result of a call a story has: bytes, or a string such as "4KiB". Default "4KiB".
+    pub(crate) body_size: Option<Size>,
+    /// Whether callers get the id of their call with every answer, and not only with failures: in _meta of results, and in the HTTP header
+    /// Tidegate-Correlation-Id. Default true.
+    pub(crate) call_ids: Option<bool>,
     /// By which names what is measured and traced goes out: "opentelemetry" for those of OpenTelemetry's conventions, "percolate" for
     /// mcp.tool.duration_ms, mcp.tool.error_rate and mcp.resource.cache_hit_rate. Default "opentelemetry".
     pub(crate) names: Option<TelemetryNames>,

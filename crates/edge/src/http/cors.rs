@@ -31,7 +31,8 @@ const ALLOWED: [&str; 11] = [
 ];
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, DELETE");
 /// What a page may read.
-const EXPOSED: HeaderValue = HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, Retry-After");
+const EXPOSED: HeaderValue =
+    HeaderValue::from_static("Mcp-Session-Id, WWW-Authenticate, Retry-After, Tidegate-Correlation-Id");
 /// For how many seconds a browser need not ask again.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("600");
 

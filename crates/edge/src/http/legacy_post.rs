@@ -17,7 +17,9 @@ use super::respond;
 use super::revive::{no_session, refused};
 use super::sessions::Session;
 use super::with_claims::WithClaims;
-use crate::legacy::{Batch, ClientSession, MessageSink, drive, drive_batch, handshake};
+use crate::call_id::CallId;
+use crate::legacy::{Batch, ClientSession, MessageSink, drive_as, drive_batch, handshake};
+use crate::modern::correlation;
 use crate::wire;
 
 impl<D: Door> Shared<D> {
@@ -44,9 +46,11 @@ impl<D: Door> Shared<D> {
         let log = session.open_stream();
         let sink = sink(headers, &log);
         let door = WithClaims::new(&self.door, &identity).carried_by(headers);
-        let run = drive(door, session.client.clone(), request, sink, self.edge.clone());
+        let correlation = correlation(request.params.meta());
+        let named = CallId::of(&request.method, correlation, &self.edge);
+        let run = drive_as(correlation, door, session.client.clone(), request, sink, self.edge.clone());
         let run = async move { Responses::of_one(run.await) };
-        self.run(session, log, run, false).await
+        respond::naming(named, self.run(session, log, run, false).await)
     }
 
     /// A POST without session, modern `_meta` and version header comes from a plain HTTP client that knows no handshake.
@@ -78,10 +82,14 @@ impl<D: Door> Shared<D> {
         let client = Arc::new(ClientSession::bare(identity.principal.clone(), &self.edge));
         let id = request.id.clone();
         let door = WithClaims::new(&self.door, identity).carried_by(headers);
-        match drive(door, client, request, Arc::new(DiscardSink), self.edge.clone()).await {
+        let correlation = correlation(request.params.meta());
+        let named = CallId::of(&request.method, correlation, &self.edge);
+        let sink = Arc::new(DiscardSink);
+        let response = match drive_as(correlation, door, client, request, sink, self.edge.clone()).await {
             Some(response) => single_json(vec![response.message.into()], response.required_scopes),
             None => respond::error(Some(&id), &Error::internal(), Some(Revision::V2025_03_26)),
-        }
+        };
+        respond::naming(named, response)
     }
 
     /// Notifications, answers and batches.

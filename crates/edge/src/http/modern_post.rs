@@ -22,6 +22,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::endpoint::Shared;
 use super::http_headers::HttpHeaders;
 use super::respond;
+use crate::call_id::CallId;
 use crate::edge_settings::Eras;
 use crate::{modern, wire};
 
@@ -58,27 +59,40 @@ impl<D: Door> Shared<D> {
         }
         let streams = headers.accepts_events();
         let outbox = if streams { modern::open_outbox(&mut call, self.settings.edge.relays) } else { None };
+        let named = CallId::of(&call.method, call.context.correlation, &self.edge);
         let reply: ReplyFuture = Box::pin(modern::answer(&self.door, call, self.settings.edge.eras));
-        Ok(Started { id, revision, guard, streams, outbox, reply })
+        Ok(Started { id, call: named, revision, guard, streams, outbox, reply })
     }
 
     /// Waits for the reply, or for the first notification, which makes the response a stream.
     pub(super) async fn finish_modern(&self, started: Started) -> Response<Body> {
-        let Started { id, revision, guard, streams, outbox, mut reply } = started;
+        let call = started.call;
+        respond::naming(call, self.modern_answer(started).await)
+    }
+
+    async fn modern_answer(&self, started: Started) -> Response<Body> {
+        let Started { id, call, revision, guard, streams, outbox, mut reply } = started;
         let Some(outbox) = outbox else {
             let reply = reply.await;
-            return self.modern_response(id, revision, reply, streams, guard);
+            return self.modern_response(id, call, revision, reply, streams, guard);
         };
         let (notice, reply) = tokio::select! {
             biased;
             Some(notice) = outbox.next() => (notice, reply),
             reply = &mut reply => match outbox.try_next() {
                 Some(notice) => (notice, Box::pin(std::future::ready(reply)) as ReplyFuture),
-                None => return self.modern_response(id, revision, reply, streams, guard),
+                None => return self.modern_response(id, call, revision, reply, streams, guard),
             },
         };
-        let state =
-            Streaming { id, revision, outbox, reply: Some(reply), first: Some(notice), guard: Some(guard) };
+        let state = Streaming {
+            id,
+            call,
+            revision,
+            outbox,
+            reply: Some(reply),
+            first: Some(notice),
+            guard: Some(guard),
+        };
         respond::events(Box::pin(unfold(state, Streaming::step)), self.settings.keep_alive)
     }
 
@@ -86,6 +100,7 @@ impl<D: Door> Shared<D> {
     fn modern_response(
         &self,
         id: Id,
+        call: Option<CallId>,
         revision: Revision,
         reply: Reply,
         streams: bool,
@@ -108,7 +123,7 @@ impl<D: Door> Shared<D> {
             }
             reply => {
                 guard.disarm();
-                respond::reply(&id, &reply, revision)
+                respond::reply(&id, call, &reply, revision)
             }
         }
     }
@@ -119,6 +134,8 @@ type ReplyFuture = Pin<Box<dyn Future<Output = Reply> + Send>>;
 /// A modern call under way.
 pub(super) struct Started {
     id: Id,
+    /// What the answer calls it.
+    call: Option<CallId>,
     /// What the caller speaks.
     revision: Revision,
     /// Cancels the call if the client goes away before the reply.
@@ -132,6 +149,8 @@ pub(super) struct Started {
 /// A call that sends notifications before its response.
 struct Streaming {
     id: Id,
+    /// What the answer calls it.
+    call: Option<CallId>,
     /// What the caller speaks.
     revision: Revision,
     outbox: Outbox,
@@ -158,7 +177,7 @@ impl Streaming {
                                 bytes.extend_from_slice(&notice_event(&notice));
                             }
                             self.outbox.close();
-                            let reply = wire::modern_reply(&self.id, &reply, self.revision);
+                            let reply = wire::modern_reply(&self.id, self.call, &reply, self.revision);
                             bytes.extend_from_slice(&respond::event(&reply));
                             self.replied();
                             return Some((Budget::of_process().charge_anyway(bytes.into()), self));
@@ -172,7 +191,7 @@ impl Streaming {
                 None => {
                     let reply = self.reply.as_mut()?.await;
                     self.replied();
-                    let reply = wire::modern_reply(&self.id, &reply, self.revision);
+                    let reply = wire::modern_reply(&self.id, self.call, &reply, self.revision);
                     return Some((respond::event(&reply), self));
                 }
             }

@@ -9,12 +9,14 @@ use axum::body::Body;
 use bytes::Bytes;
 use futures_util::Stream;
 use futures_util::stream::unfold;
+use tidegate_protocol::result_id::Piece;
 use tidegate_protocol::{Error, Id, Malformed, Revision, Symbol, sse};
 use tidegate_service::budget::{Budget, RETRY_AFTER_SECONDS};
 use tidegate_service::usage::NetworkTransport::Tcp;
 use tidegate_service::{Reply, wire_trace};
 
 use super::extensions::{OpenEnded, RequiredScopes};
+use crate::call_id::CallId;
 use crate::required_scopes::required_scopes;
 use crate::{traffic, wire};
 
@@ -48,18 +50,37 @@ fn with_scopes(mut response: Response<Body>, scopes: Vec<String>) -> Response<Bo
 }
 
 /// The response to a modern call. A large result goes out from where it is, between the two ends of its envelope.
-pub(super) fn reply(id: &Id, reply: &Reply, revision: Revision) -> Response<Body> {
+pub(super) fn reply(id: &Id, call: Option<CallId>, reply: &Reply, revision: Revision) -> Response<Body> {
     let large = match reply {
         Reply::Complete(result) | Reply::Task(result) if result.len() >= LARGE => result,
-        _ => return json(200, wire::modern_reply(id, reply, revision)),
+        _ => return json(200, wire::modern_reply(id, call, reply, revision)),
     };
     wire_trace::sent(large.as_str().as_bytes());
     // What was counted on its way in may have been written anew since.
     let result = Budget::of_process().charge_anyway(large.text().as_bytes().clone());
-    let parts: [Bytes; 3] = [wire::result_head(id).into(), result, Bytes::from_static(b"}")];
+    let splices = CallId::splices(call, large);
+    let pieces = splices.pieces(large.as_str()).map(|piece| match piece {
+        Piece::Kept(range) => result.slice(range),
+        Piece::New(text) => Bytes::copy_from_slice(text),
+    });
+    let head = [wire::result_head(id).into()];
+    let parts: Vec<Bytes> = head.into_iter().chain(pieces).chain([Bytes::from_static(b"}")]).collect();
     Tcp.has_sent(parts.iter().map(Bytes::len).sum());
     let mut response = Response::new(Body::new(Parts { parts, next: 0 }));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+/// The header that names the call.
+pub(super) const CALL_ID: &str = "tidegate-correlation-id";
+
+/// A response that names the call it is the answer to.
+pub(super) fn naming(call: Option<CallId>, mut response: Response<Body>) -> Response<Body> {
+    if let Some(call) = call
+        && let Ok(id) = HeaderValue::from_str(call.id.as_str())
+    {
+        response.headers_mut().insert(CALL_ID, id);
+    }
     response
 }
 
@@ -68,7 +89,7 @@ const LARGE: usize = 16 * 1024;
 
 /// A body of known length in pieces.
 struct Parts {
-    parts: [Bytes; 3],
+    parts: Vec<Bytes>,
     next: usize,
 }
 

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use tidegate_protocol::result_id::CORRELATION;
 use tidegate_protocol::{
     Error, Feature, Id, Json, Level, Limits, Method, Params, Profile, Request, Revision, Symbol, lower, meta,
 };
 use tidegate_service::trace::{self, Origin, Transport};
-use tidegate_service::{Call, Door, Notice, Outbox, Reply, Tag, tool_failure};
+use tidegate_service::{Call, CorrelationId, Door, Notice, Outbox, Reply, Tag, tool_failure};
 use tokio_util::sync::CancellationToken;
 
 use super::answers::{SoFar, ask_all, with_answers};
 use super::client_session::ClientSession;
 use super::tasks;
+use crate::call_id::CallId;
 use crate::edge_settings::EdgeSettings;
 use crate::in_flight::Turn;
 use crate::modern::correlation;
@@ -56,7 +58,21 @@ pub(crate) async fn drive<D: Door>(
     sink: Arc<dyn MessageSink>,
     edge: Arc<EdgeSettings>,
 ) -> Option<Response> {
+    let correlation = correlation(request.params.meta());
+    drive_as(correlation, door, client, request, sink, edge).await
+}
+
+/// The same under an id that is known already. All calls that are made of the request have it.
+pub(crate) async fn drive_as<D: Door>(
+    correlation: CorrelationId,
+    door: D,
+    client: Arc<ClientSession>,
+    request: Request,
+    sink: Arc<dyn MessageSink>,
+    edge: Arc<EdgeSettings>,
+) -> Option<Response> {
     let id = request.id.clone();
+    let named = CallId::of(&request.method, correlation, &edge);
     let (turn, cancel) = match client.begin(&id) {
         Ok(begun) => begun,
         Err(error) => return Some(Response::error(&id, &error, client.revision)),
@@ -71,6 +87,7 @@ pub(crate) async fn drive<D: Door>(
         asked: SoFar::default(),
         on_behalf: request.params.meta().is_some_and(|meta| meta.has(meta::CALLER)),
         id: &id,
+        correlation,
     };
     let outcome = tokio::select! {
         biased;
@@ -82,7 +99,7 @@ pub(crate) async fn drive<D: Door>(
         return None;
     }
     Some(match outcome {
-        Ok(result) => Response { message: wire::result(&id, &result), required_scopes: None },
+        Ok(result) => Response { message: CallId::result(named, &id, &result), required_scopes: None },
         Err(error) => Response::error(&id, &error, client.revision),
     })
 }
@@ -111,6 +128,8 @@ pub(super) struct Run<'a, D> {
     /// Whether the session is used for several clients.
     pub(super) on_behalf: bool,
     pub(super) id: &'a Id,
+    /// Names the request in the log, and every call that is made of it.
+    pub(super) correlation: CorrelationId,
 }
 
 impl<D: Door> Run<'_, D> {
@@ -199,19 +218,27 @@ impl<D: Door> Run<'_, D> {
             }
         }
         let what = format!("The call was stopped after asking {} times", self.edge.max_rounds);
-        Err(Error::new(Symbol::Internal, what))
+        Err(self.identified(Error::new(Symbol::Internal, what)))
+    }
+
+    /// An error of the edge with the id of the request, as those of the calls have it.
+    fn identified(&self, error: Error) -> Error {
+        match self.edge.call_ids {
+            true => error.with_data_member(CORRELATION, &Json::string(self.correlation.as_str())),
+            false => error,
+        }
     }
 
     /// How a call ends whose questions were not answered: for a tool with a result that the model can read.
     fn failed(&self, method: &Method, params: &Params, error: Error) -> Result<Json, Error> {
         if *method != Method::ToolsCall || !error.in_tool() {
-            return Err(error);
+            return Err(self.identified(error));
         }
         let tool = params.str("name").unwrap_or_default();
         let tag = Tag {
             tool: None,
             revision: self.client.revision,
-            correlation: correlation(params.meta()),
+            correlation: self.correlation,
             profile: Profile::Strict,
         };
         // Whether the tool has an output schema is not known here, so there is no structured content.
@@ -237,6 +264,7 @@ impl<D: Door> Run<'_, D> {
             let transport = Some(Transport::Pipe);
             call.context.came_from(Origin { request: Some(self.id.clone()), transport, ..Origin::default() });
         }
+        call.context.correlation = self.correlation;
         let mut reply = std::pin::pin!(self.door.answer(call));
         let reply = loop {
             tokio::select! {

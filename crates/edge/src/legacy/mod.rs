@@ -14,5 +14,5 @@ mod tasks;
 pub(crate) use batch::{Batch, drive_batch};
 pub(crate) use changes::pass_on_changes;
 pub(crate) use client_session::ClientSession;
-pub(crate) use drive::{MessageSink, Response, drive};
+pub(crate) use drive::{MessageSink, Response, drive, drive_as};
 pub(crate) use handshake::{Hello, handshake, revive};

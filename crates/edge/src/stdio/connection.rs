@@ -22,6 +22,7 @@ use tokio_util::task::TaskTracker;
 use super::modern_request::{Modern, ReplyFuture, Running};
 use super::output::Output;
 use super::{Ended, Settings};
+use crate::call_id::CallId;
 use crate::edge_settings::EdgeSettings;
 use crate::http::modern_only;
 use crate::in_flight::InFlight;
@@ -306,6 +307,7 @@ impl<D: Door> Connection<D> {
             call.context.came_from(Origin { request: Some(id.clone()), transport, ..Origin::default() });
         }
         let (cancel, revision) = (call.context.cancel.clone(), call.context.revision);
+        let named = CallId::of(&call.method, call.context.correlation, &self.edge);
         let outbox = modern::open_outbox(&mut call, self.edge.relays);
         let mut reply: ReplyFuture = Box::pin(modern::answer(&self.door, call, self.edge.eras));
         // Nothing else happens on this connection before the first poll is over: a request that is answered by then
@@ -314,7 +316,7 @@ impl<D: Door> Connection<D> {
         if let (Poll::Ready(reply), None) = (&first, &outbox)
             && !matches!(reply, Reply::Subscription(_))
         {
-            return self.out.line(&wire::modern_reply(&id, reply, revision));
+            return self.out.line(&wire::modern_reply(&id, named, reply, revision));
         }
         if let Poll::Ready(done) = first {
             reply = Box::pin(std::future::ready(done));
@@ -323,7 +325,7 @@ impl<D: Door> Connection<D> {
             Ok(turn) => {
                 let running = Running { in_flight: self.in_flight.clone(), id, turn };
                 let (out, over) = (self.out.clone(), self.over.clone());
-                let request = Modern { running, revision, cancel, outbox, reply, out, over };
+                let request = Modern { running, call: named, revision, cancel, outbox, reply, out, over };
                 self.running.spawn(request.run());
             }
             Err(error) => refuse(&self.out, &error),

@@ -9,6 +9,7 @@ use tidegate_service::{Notice, Outbox, Reply, Subscription};
 use tokio_util::sync::CancellationToken;
 
 use super::output::Output;
+use crate::call_id::CallId;
 use crate::in_flight::{InFlight, Turn};
 use crate::{modern, wire};
 
@@ -17,6 +18,8 @@ pub(super) type ReplyFuture = Pin<Box<dyn Future<Output = Reply> + Send>>;
 /// A modern request that is not answered at once.
 pub(super) struct Modern {
     pub(super) running: Running,
+    /// What the answer calls it.
+    pub(super) call: Option<CallId>,
     /// What the caller speaks.
     pub(super) revision: Revision,
     pub(super) cancel: CancellationToken,
@@ -37,7 +40,7 @@ impl Modern {
             }
             // A service that heard of the cancellation first may have answered all the same.
             Some(reply) if !cancel.is_cancelled() => {
-                self.out.line(&wire::modern_reply(&self.running.id, &reply, self.revision))
+                self.out.line(&wire::modern_reply(&self.running.id, self.call, &reply, self.revision))
             }
             _ => {}
         }

@@ -83,7 +83,7 @@ async fn every_answer_says_who_may_read_it() {
         let answer = ask.header("origin", APP).send().await;
         assert_eq!(answer.status, status, "{what}");
         assert_eq!(answer.header("access-control-allow-origin"), APP, "{what}");
-        let exposed = "Mcp-Session-Id, WWW-Authenticate, Retry-After";
+        let exposed = "Mcp-Session-Id, WWW-Authenticate, Retry-After, Tidegate-Correlation-Id";
         assert_eq!(answer.header("access-control-expose-headers"), exposed, "{what}");
         assert_eq!(answer.header("vary"), "Origin", "{what}");
     }

@@ -7,6 +7,7 @@ mod common;
 
 mod bad_input;
 mod bounds;
+mod call_ids;
 mod connections;
 mod cors;
 mod disconnects;

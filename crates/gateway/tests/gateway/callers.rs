@@ -44,9 +44,19 @@ impl Wire {
 
     /// A caller who has not said anything yet.
     pub(crate) fn silent(door: &impl Door, name: &'static str, revision: &'static str) -> Wire {
+        Wire::served(door, name, revision, Settings::default())
+    }
+
+    /// The same in front of an edge with these settings.
+    pub(crate) fn served(
+        door: &impl Door,
+        name: &'static str,
+        revision: &'static str,
+        settings: Settings,
+    ) -> Wire {
         let (input, server_input) = tokio::io::duplex(1 << 20);
         let (server_output, output) = tokio::io::duplex(1 << 20);
-        tokio::spawn(serve_streams(door.clone(), Settings::default(), server_input, server_output));
+        tokio::spawn(serve_streams(door.clone(), settings, server_input, server_output));
         let output = BufReader::new(output);
         let (notes, asked) = (VecDeque::new(), Vec::new());
         Wire { name, revision, input, output, next: 0, level: None, notes, asked }

@@ -1,6 +1,9 @@
 //! One look at one member: cheaper than an [`Object`](super::Object) for whoever wants nothing else of it.
 
 use std::borrow::Cow;
+use std::ops::Range;
+
+use smallvec::SmallVec;
 
 use super::members::start_value;
 use super::scan::{Limits, Scan, Scanner};
@@ -39,6 +42,28 @@ struct Found {
     start: usize,
     end: usize,
     escapes: bool,
+}
+
+/// Where the values of all members of this name stand, in whatever spelling: more than one if the name is there twice. `None` if this is no object.
+pub(crate) fn places(text: &str, name: &str) -> Option<SmallVec<[Range<usize>; 1]>> {
+    all(text, name).ok()
+}
+
+fn all(text: &str, name: &str) -> Scan<SmallVec<[Range<usize>; 1]>> {
+    let mut places = SmallVec::new();
+    let mut scanner = Scanner::new(text, &LIMITS);
+    let mut more = scanner.open_object(0)?;
+    while more {
+        scanner.next_key()?;
+        let is_it = scanner.key.is(text, name);
+        let (start, _) = start_value(&mut scanner);
+        scanner.value(1)?;
+        if is_it {
+            places.push(start..scanner.at);
+        }
+        more = scanner.more_members()?;
+    }
+    Ok(places)
 }
 
 fn find(text: &str, name: &str) -> Scan<Option<Found>> {

@@ -21,5 +21,6 @@ pub use text::Json;
 pub use write::{ObjectWriter, write_str};
 
 pub use edit::Edit;
+pub(crate) use lookup::places;
 pub(crate) use members::{Key, Members, Seen, empty_members, scan_members, split_object, start_value};
 pub(crate) use scan::{Scan, Scanner};
