@@ -1,12 +1,14 @@
-//! `tidegate explain`: what happened to a call, as a running gateway tells it.
+//! `tidegate explain`: what happened to a call, as a running gateway tells it, or the file that it has left.
 
-use std::fmt::Write;
+mod story;
+
 use std::path::PathBuf;
 
 use clap::Args;
-use serde_json::Value;
-use tidegate_config::Config;
+use serde_json::{Value, json};
+use tidegate_config::{Config, ListenSettings, StorySettings};
 use tidegate_protocol::text::escaped_json;
+use tidegate_telemetry::{Stories, Wanted};
 use tidegate_web::{Request, Settings, Web};
 use url::Url;
 
@@ -22,16 +24,17 @@ const LARGEST: usize = 16 << 20;
 
 /// Tell what happened to a call
 ///
-/// Asks a running gateway, which remembers the latest calls ([telemetry] stories). The id of a call is in its error
-/// (data.correlationId, or _meta["dev.tidegate/error"]) and in the log.
+/// Asks a running gateway, which remembers the latest calls ([telemetry] stories). If none answers, the file is read that it has written
+/// (stories_file). The id of a call is in its answer (the header Tidegate-Correlation-Id, _meta["dev.tidegate/correlationId"] of a result,
+/// data.correlationId of an error) and in the log.
 #[derive(Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Explain {
-    /// The id of the call [default: the latest calls]
+    /// The id of the call, or the number of its story [default: the latest calls]
     id: Option<String>,
 
     /// The latest call that failed
-    #[arg(long, conflicts_with = "id")]
+    #[arg(long)]
     last_error: bool,
 
     /// Only calls of this tool
@@ -67,49 +70,76 @@ Examples:
   tidegate explain --last-error --url https://mcp.example.com -H \"Authorization: Bearer $KEY\"";
 
 impl Explain {
+    fn limit(&self) -> usize {
+        if self.last_error { 1 } else { self.limit.into() }
+    }
+
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
 }
 
 pub(crate) async fn run(explain: Explain) -> Result<Exit, Failure> {
-    let base = match &explain.url {
-        Some(url) => url.clone(),
+    let place = match &explain.url {
+        Some(url) => Place { url: url.clone(), file: None },
         None => configured(explain.config.as_deref())?,
     };
-    let calls = ask(&explain, &base).await?;
-    let base = shown(&base);
-    let calls = calls["calls"].as_array().cloned().unwrap_or_default();
+    let base = shown(&place.url);
+    let (found, teller) = match (ask(&explain, &place.url).await, &place.file) {
+        (Err(failure), Some(settings)) if failure.exit == Exit::Unavailable => {
+            match read(&explain, settings) {
+                Some(found) => found?,
+                None => return Err(failure),
+            }
+        }
+        (asked, _) => (asked?, format!("the gateway at {base}")),
+    };
+    let calls = found["calls"].as_array().cloned().unwrap_or_default();
     if explain.json {
         let lines: String =
             calls.iter().map(|call| format!("{}\n", escaped_json(&call.to_string()))).collect();
         output::text(&lines)?;
     } else {
-        let stories: Vec<String> = calls.iter().filter(|call| call.is_object()).map(story).collect();
+        let stories: Vec<String> = calls.iter().filter(|call| call.is_object()).map(story::told).collect();
         output::text(&stories.join("\n"))?;
         // Calls of one trace share their id, and whoever calls can choose a trace.
-        if explain.id.is_some() && calls.len() == usize::from(explain.limit) {
-            output::note("There may be more calls with this id: use --limit.");
+        if let Some(more) = found["more"].as_u64().filter(|more| *more > 0 && explain.id.is_some()) {
+            output::note(&format!(
+                "There are {more} more calls with this id: use --limit, --last-error, or the number of one (#)."
+            ));
         }
     }
     if calls.is_empty() {
         let what = match &explain.id {
-            Some(id) => format!("the gateway at {base} knows no call {id}"),
-            None => format!("the gateway at {base} knows no such call"),
+            Some(id) => format!("{teller} knows no call {id}"),
+            None => format!("{teller} knows no such call"),
         };
         return Err(Failure::new(Exit::Usage, what).advise(
-            "It remembers the latest calls only, since it was started: see stories in [telemetry]. Older ones may be in the log or in the audit trail.",
+            "It has the latest calls only: see stories and stories_file in [telemetry]. Older ones may be in the log or in the audit trail.",
         ));
     }
     Ok(Exit::Fine)
 }
 
+/// Who can tell of calls.
+struct Place {
+    url: Url,
+    /// What is kept in a file, for when the gateway does not run.
+    file: Option<StorySettings>,
+}
+
 /// Where the gateway of a configuration is.
-fn configured(file: Option<&std::path::Path>) -> Result<Url, Failure> {
-    let listen = match Config::find(file) {
-        Some(file) => configuration::load_unserved(&file)?.listen,
-        None => tidegate_config::Settings::default().listen,
+fn configured(file: Option<&std::path::Path>) -> Result<Place, Failure> {
+    let settings = match Config::find(file) {
+        Some(file) => configuration::load_unserved(&file)?,
+        None => tidegate_config::Settings::default(),
     };
+    let stories =
+        Some(settings.telemetry.stories).filter(|stories| stories.file.is_some() && stories.room > 0);
+    Ok(Place { url: address(&settings.listen)?, file: stories })
+}
+
+fn address(listen: &ListenSettings) -> Result<Url, Failure> {
     if let Some(url) = listen.public_url.as_deref().and_then(|url| Url::parse(url).ok()) {
         return Ok(url);
     }
@@ -122,6 +152,24 @@ fn configured(file: Option<&std::path::Path>) -> Result<Url, Failure> {
     let address = address.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]");
     let text = format!("{scheme}://{address}");
     Url::parse(&text).map_err(|error| Failure::usage(format!("{text} is no address of a gateway: {error}")))
+}
+
+/// What the file of a gateway that does not run says, in the form in which it would answer; `None` if there is no file.
+fn read(explain: &Explain, settings: &StorySettings) -> Option<Result<(Value, String), Failure>> {
+    let path = settings.file.as_deref().filter(|path| path.exists())?;
+    let shown = clean(&path.display().to_string());
+    let stories = match Stories::read(path, settings.room) {
+        Ok(stories) => stories,
+        Err(error) => {
+            return Some(Err(Failure::usage(format!("cannot read the stories in {shown}: {error}"))));
+        }
+    };
+    let wanted =
+        Wanted { id: explain.id.as_deref(), failed: explain.last_error, tool: explain.tool.as_deref() };
+    let found = stories.find(&wanted, explain.limit());
+    let calls: Vec<Value> = found.stories.iter().filter_map(|story| story.to().ok()).collect();
+    output::note(&format!("No gateway answers; this is from {shown}."));
+    Some(Ok((json!({"calls": calls, "more": found.more}), shown)))
 }
 
 /// An address without what may be secret in it.
@@ -145,8 +193,7 @@ async fn ask(explain: &Explain, url: &Url) -> Result<Value, Failure> {
         if explain.last_error {
             query.append_pair("failed", "true");
         }
-        let limit = if explain.last_error { 1 } else { explain.limit };
-        query.append_pair("limit", &limit.to_string());
+        query.append_pair("limit", &explain.limit().to_string());
     }
     let mut request = Request::get(url);
     for header in &explain.headers {
@@ -176,66 +223,4 @@ async fn ask(explain: &Explain, url: &Url) -> Result<Value, Failure> {
         )),
         other => Err(Failure::new(Exit::Unavailable, format!("the gateway at {base} answered with HTTP {other}"))),
     }
-}
-
-/// A story for people: what was called, by whom, what was decided, where it went and how it ended.
-fn story(call: &Value) -> String {
-    let text = |name: &str| call[name].as_str().map(clean);
-    let mut out = String::new();
-    let mut line = |title: &str, what: String| {
-        if !what.is_empty() {
-            // Writing to a string does not fail.
-            let _ = writeln!(out, "  {title:<9}{what}");
-        }
-    };
-    let outcome = text("outcome").unwrap_or_default();
-    let name = text("tool").or(text("name")).map(|name| format!(" {name}")).unwrap_or_default();
-    line("called", format!("{}{name}", text("method").unwrap_or_default()));
-    let who: Vec<String> = [
-        ("subject", ""),
-        ("tenant", "tenant "),
-        ("issuer", "issuer "),
-        ("client", "client "),
-        ("endpoint", "endpoint "),
-    ]
-    .into_iter()
-    .filter_map(|(name, title)| Some(format!("{title}{}", text(name)?)))
-    .collect();
-    line("by", who.join(", "));
-    if let Some(decision) = text("decision") {
-        let line_number = call["line"].as_u64().map(|line| format!(" (line {line})")).unwrap_or_default();
-        line("policy", format!("{decision} by {}{line_number}", text("rule").unwrap_or_default()));
-    }
-    if call["limit"].is_object() {
-        line("limit", clean(&call["limit"].to_string()));
-    }
-    if let Some(server) = text("server") {
-        let revisions = match (text("revision"), text("serverRevision")) {
-            (Some(own), Some(its)) if own != its => {
-                format!(": it speaks {its}, the caller {own}; translated")
-            }
-            (_, Some(its)) => format!(": it speaks {its}, and so does the caller"),
-            _ => String::new(),
-        };
-        line("sent to", format!("{server}{revisions}"));
-    }
-    for event in call["events"].as_array().into_iter().flatten() {
-        let of = |name: &str| match &event[name] {
-            Value::Null => None,
-            Value::String(text) => Some(clean(text)),
-            other => Some(other.to_string()),
-        };
-        let what = of("what").unwrap_or_default();
-        let details: Vec<String> = ["attempt", "afterMs", "server", "state", "error", "bytes", "limit"]
-            .into_iter()
-            .filter_map(|name| Some(format!("{name} {}", of(name)?)))
-            .collect();
-        let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
-        let why = of("why").map(|why| format!(": {why}")).unwrap_or_default();
-        line("then", format!("{what}{details}{why}"));
-    }
-    let error = text("error").map(|error| format!(" {error}")).unwrap_or_default();
-    let message = text("message").map(|message| format!(": {message}")).unwrap_or_default();
-    line("ended", format!("{outcome}{error} after {} ms{message}", call["durationMs"]));
-    format!("{}  {}\n{out}", text("id").unwrap_or_default(), text("time").unwrap_or_default())
 }

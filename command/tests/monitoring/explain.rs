@@ -8,7 +8,7 @@ use crate::http::until;
 use crate::rig::{Gateway, SERVERS, command};
 
 /// Asks a gateway, with these arguments.
-fn explain(gateway: &Gateway, arguments: &[&str]) -> Output {
+pub(crate) fn explain(gateway: &Gateway, arguments: &[&str]) -> Output {
     let url = format!("http://{}", gateway.address);
     let mut explain = command(gateway.folder.path());
     explain.args(["explain", "--url", &url]).args(arguments);
@@ -16,7 +16,7 @@ fn explain(gateway: &Gateway, arguments: &[&str]) -> Output {
 }
 
 /// What it says about a call, once that has ended.
-fn told(gateway: &Gateway, id: &str, more: &[&str]) -> String {
+pub(crate) fn told(gateway: &Gateway, id: &str, more: &[&str]) -> String {
     let mut said = String::new();
     until("the call is known", || {
         let done = explain(gateway, &[&[id], more].concat());

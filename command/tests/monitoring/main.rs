@@ -16,6 +16,7 @@ mod rig;
 mod upstreams;
 
 mod alerts;
+mod chaos;
 mod collector;
 mod explain;
 mod figures;

@@ -119,10 +119,15 @@ impl Mount {
     /// Makes a call.
     pub(crate) async fn call(&self, call: Call) -> Reply {
         Current::sent_to(&self.label);
+        let is_told = events::is_wanted(events::Kind::CallEnded);
+        let revision = || self.facts.load().as_ref().map(|facts| facts.revision);
+        let known = is_told.then(revision).flatten();
+        // Now, because a call that is given up never comes back here.
+        Current::spoke(known);
         let _running = self.begin();
         let Ok(reply) = self.door.answer(call).await;
-        if events::is_wanted(events::Kind::CallEnded) {
-            Current::spoke(self.facts.load().as_ref().map(|facts| facts.revision));
+        if is_told && known.is_none() {
+            Current::spoke(revision());
         }
         reply
     }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use tidegate_policy::{Caller, Object, ObjectKind, Policy, RuleSet};
 use tidegate_protocol::Json;
+use tidegate_service::events::{self, Event, OfferHidden};
 use tidegate_service::{Call, Context, Current, Decision};
 
 use crate::build::State;
@@ -196,7 +197,21 @@ impl Views {
     ) -> Permit {
         let (permit, decision) = self.judge(state, context, offer, rules, arguments);
         decision.into_iter().for_each(Current::decided);
+        if permit == Permit::Unknown && decision.is_none() && events::is_wanted(events::Kind::OfferHidden) {
+            self.tell_hidden(state, context, offer);
+        }
         permit
+    }
+
+    /// Tells recorders who hides something from a caller, whom nobody tells that it is there.
+    fn tell_hidden(&self, state: &State, context: &Context, offer: &Offer<'_>) {
+        let Some(restriction) = self.restriction(state, context) else { return };
+        let why = match restriction.endpoint.is_none_or(|endpoint| endpoint.shows(offer)) {
+            false => "the endpoint does not select it",
+            true => "the application hides it from this caller",
+        };
+        let hidden = OfferHidden { name: offer.name, server: offer.server, why };
+        events::emit(&Event::OfferHidden(hidden));
     }
 
     /// The same for what is not the call at hand, with what a policy says to it.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use smallvec::SmallVec;
 use tidegate_protocol::Error;
 use tidegate_service::fair_queue::{Entry, FairKey, Place, Priority, Waiting};
-use tidegate_service::{Held, Reply};
+use tidegate_service::{Held, Reply, Stage, noted};
 use tokio::time::Instant;
 
 use crate::gates::Slot;
@@ -56,14 +56,16 @@ pub struct Queued {
 impl Queued {
     async fn served(self: Box<Self>) -> Result<Pass, Error> {
         let Queued { waiting, slot, rest, mut pass, store, priority, deadline } = *self;
-        let place = waiting.await.map_err(|why| pass.reached(&slot).unserved(slot.limit, why))?;
+        let place = noted(Stage::Limit, waiting)
+            .await
+            .map_err(|why| pass.reached(&slot).unserved(slot.limit, why))?;
         pass.hold(&slot, place);
         for (slot, fair) in rest {
             let place = match store.gates.enter(&slot, || (fair, priority), deadline) {
                 Entry::Entered(place) => place,
-                Entry::Waits(waiting) => {
-                    waiting.await.map_err(|why| pass.reached(&slot).unserved(slot.limit, why))?
-                }
+                Entry::Waits(waiting) => noted(Stage::Limit, waiting)
+                    .await
+                    .map_err(|why| pass.reached(&slot).unserved(slot.limit, why))?,
                 Entry::Full => return Err(pass.reached(&slot).full(slot.limit)),
             };
             pass.hold(&slot, place);

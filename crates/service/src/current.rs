@@ -18,6 +18,8 @@ use tracing::instrument::Instrumented;
 use crate::call::Call;
 use crate::correlation::CorrelationId;
 use crate::decision::Decision;
+use crate::events;
+use crate::journal::{Journal, What};
 use crate::trace::TraceContext;
 
 static SPANS: AtomicBool = AtomicBool::new(true);
@@ -49,6 +51,8 @@ pub struct Current {
     server_revision: Option<Revision>,
     /// What a policy said to it.
     decision: Option<Arc<Decision>>,
+    /// What happened to it.
+    journal: Option<Journal>,
     /// Its span, or the one inside of it that is being worked on.
     trace: Option<TraceContext>,
 }
@@ -63,6 +67,7 @@ impl Current {
             server: None,
             server_revision: None,
             decision: None,
+            journal: events::keeps_journals().then(Journal::new),
             trace: call.context.trace,
         }
     }
@@ -94,7 +99,12 @@ impl Current {
 
     /// Notes what a policy said to the current call, for its record.
     pub fn decided(decision: &Arc<Decision>) {
-        Current::note(|current| current.decision = Some(decision.clone()));
+        Current::note(|current| {
+            current.decision = Some(decision.clone());
+            if let Some(journal) = &current.journal {
+                journal.note(What::Decided);
+            }
+        });
     }
 
     /// Does something as part of a span inside of the current call.
@@ -146,6 +156,11 @@ impl Current {
         self.decision.as_ref()
     }
 
+    /// What has happened to it so far, if somebody keeps journals.
+    pub fn journal(&self) -> Option<&Journal> {
+        self.journal.as_ref()
+    }
+
     /// Where it stands in a trace; `None` if this process takes no part in traces and its caller named none.
     pub fn trace(&self) -> Option<TraceContext> {
         self.trace
@@ -154,7 +169,8 @@ impl Current {
     /// A future that goes on with the current call elsewhere, such as in a task of its own.
     pub fn carry<F: Future>(future: F) -> Working<F> {
         let current = Current::look(Current::clone);
-        Working { inner: future.in_current_span(), current }
+        let span = tracing::Span::current();
+        Working { inner: Some(future.instrument(span.clone())), span, current }
     }
 
     /// `correlationId`, `method`, and `tool` for tools or `name` for the rest.
@@ -193,7 +209,7 @@ impl Current {
             let _entered = Entered::new(&mut current);
             span.in_scope(make)
         };
-        Working { inner: inner.instrument(span), current }
+        Working { inner: Some(inner.instrument(span.clone())), span, current }
     }
 }
 
@@ -216,16 +232,24 @@ pin_project! {
     #[derive(Debug)]
     pub struct Working<F> {
         #[pin]
-        inner: Instrumented<F>,
+        inner: Option<Instrumented<F>>,
+        span: tracing::Span,
         current: Option<Current>,
     }
 }
 
 impl<F> Working<F> {
+    /// Stops the work, as part of the call: what is told of the end of its parts is told of this call.
+    pub(crate) fn stop(self: Pin<&mut Self>) {
+        let mut this = self.project();
+        let _entered = Entered::new(this.current);
+        this.inner.set(None);
+    }
+
     /// Does something as part of the call.
     pub(crate) fn enter<T>(self: Pin<&mut Self>, work: impl FnOnce(&Current) -> T) -> Option<T> {
         let this = self.project();
-        let span = this.inner.span().clone();
+        let span = this.span.clone();
         let _entered = Entered::new(this.current);
         // Who looks at the current call meanwhile sees it, and what somebody would note about it is lost: it has ended.
         Current::look(|current| span.in_scope(|| work(current)))
@@ -238,7 +262,11 @@ impl<F: Future> Future for Working<F> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
         let _entered = Entered::new(this.current);
-        this.inner.poll(cx)
+        match this.inner.as_pin_mut() {
+            Some(inner) => inner.poll(cx),
+            // It was stopped: there is nothing to come.
+            None => Poll::Pending,
+        }
     }
 }
 

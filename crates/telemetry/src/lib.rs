@@ -31,5 +31,5 @@ pub use otlp::{Exporter, ExporterSettings, Figures, Protocol, SpanBuffer};
 pub use reading::{Reading, Sample, Value};
 pub use span_names::SpanNames;
 pub use spans::Spans;
-pub use stories::{Stories, Wanted};
+pub use stories::{Found, Stories, Wanted};
 pub use text::Exposition;

@@ -58,11 +58,13 @@ fn calls(stories: &Stories, request: &Request<Body>) -> Response<Body> {
     };
     let wanted = Wanted { id: value("id"), failed, tool: value("tool") };
     let mut text = String::from("{\"calls\":[");
-    for (at, story) in stories.find(&wanted, limit).iter().enumerate() {
+    let found = stories.find(&wanted, limit);
+    for (at, story) in found.stories.iter().enumerate() {
         text.push_str(if at == 0 { "" } else { "," });
         text.push_str(story.as_str());
     }
-    text.push_str("]}\n");
+    // Calls of one trace share their id, and whoever calls can choose a trace: how many there are is part of the answer.
+    text.push_str(&format!("],\"more\":{}}}\n", found.more));
     let mut response = Response::new(Body::from(text));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response

@@ -23,6 +23,7 @@ mod queues;
 mod reload;
 mod signals;
 mod statistics;
+mod story_keeper;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -254,8 +255,9 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     announcer.announce();
     let is_configured = Arc::new(AtomicBool::new(file.is_some()));
     let pages = BuiltinPages::of(&settings);
-    // Over stdio nobody can ask, but a collector may be told.
-    let is_monitored = server.is_some() || settings.telemetry.otlp.is_some();
+    // Over stdio nobody can ask, but a collector may be told, and a file be read.
+    let telemetry = &settings.telemetry;
+    let is_monitored = server.is_some() || telemetry.otlp.is_some() || telemetry.stories.file.is_some();
     let monitoring = is_monitored.then(|| Monitoring::start(&settings, &gateway));
     let export = monitoring.as_ref().and_then(|monitoring| Export::start(&settings, &gateway, monitoring));
     let served = server

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use futures_util::future::FutureExt;
 use tidegate_protocol::{Error, Json, Method, Revision, Symbol};
 use tidegate_service::events::{self, Event, SessionExpired};
-use tidegate_service::{Call, CallerId, Context, Filter, Reply, Subscription};
+use tidegate_service::{Call, CallerId, Context, Filter, Reply, Stage, Subscription, noted};
 
 use super::listening;
 use super::listening::Listening;
@@ -62,7 +62,8 @@ impl Legacy {
         spec: &SessionSpec,
         budget: &TimeBudget,
     ) -> Result<Arc<UpstreamSession>, Error> {
-        let session = tokio::time::timeout_at(budget.ends(None).into(), self.session(spec)).await;
+        let session = noted(Stage::Connection, self.session(spec));
+        let session = tokio::time::timeout_at(budget.ends(None).into(), session).await;
         session.unwrap_or_else(|_| Err(budget.over().unexecuted()))
     }
 
@@ -146,7 +147,8 @@ impl Legacy {
             return Ok(None);
         }
         let holder = if ambiguous { Holder::client(&spec.client) } else { Holder::user(&spec.client) };
-        let turn = tokio::time::timeout_at(budget.ends(None).into(), session.turns.take(holder)).await;
+        let turn = noted(Stage::Turn, session.turns.take(holder));
+        let turn = tokio::time::timeout_at(budget.ends(None).into(), turn).await;
         turn.map_err(|_| not_its_turn())?.map(|turn| Some(Arc::new(turn)))
     }
 

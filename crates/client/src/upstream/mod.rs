@@ -13,7 +13,7 @@ use std::task::{Context as Poller, Poll};
 use tidegate_protocol::seal::Sealer;
 use tidegate_protocol::{Error, Method, Symbol};
 use tidegate_service::events::{self, EraChanged, Event};
-use tidegate_service::{Call, CallerId, Reply};
+use tidegate_service::{Call, CallerId, Reply, Stage, noted};
 use tokio_util::sync::CancellationToken;
 
 use crate::cache::ToolCache;
@@ -131,7 +131,7 @@ impl Upstream {
                 Some(known) => known,
                 // Boxed like everything rare here, so that the common path stays small.
                 None => {
-                    let finding = Box::pin(self.negotiated(call));
+                    let finding = Box::pin(noted(Stage::Connection, self.negotiated(call)));
                     match tokio::time::timeout_at(budget.ends(None).into(), finding).await {
                         Ok(known) => known?,
                         Err(_) => return Err(budget.over().unexecuted()),

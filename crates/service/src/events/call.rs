@@ -12,8 +12,9 @@ use crate::call::Call;
 use crate::correlation::CorrelationId;
 use crate::current::{Current, cut};
 use crate::decision::Decision;
+use crate::journal::Journal;
 use crate::principal::{Claims, Principal};
-use crate::reply::Reply;
+use crate::reply::{InputRequired, Reply};
 use crate::trace::{self, Origin, TraceContext};
 
 /// A call has ended. There is exactly one of these for each call that came in.
@@ -80,7 +81,8 @@ impl CallEnded<'_> {
         }
     }
 
-    /// The limit of the configuration that refused it, as its caller was told: a JSON object with the scope and the quota.
+    /// The limit of the configuration that refused it, as its caller was told: a JSON object with the scope and the quota. A server that
+    /// was asked can write something there, too.
     pub fn limit(&self) -> Option<Json> {
         match (self.outcome, self.reply?) {
             (Outcome::Failed(_), Reply::Error(error)) => Object::of(error.data()?)?.json("limit"),
@@ -90,6 +92,32 @@ impl CallEnded<'_> {
             }
             _ => None,
         }
+    }
+
+    /// How large the result is.
+    pub fn result_bytes(&self) -> Option<usize> {
+        result_bytes(self.reply?)
+    }
+
+    /// What the caller gets, if it is a result or a task.
+    pub fn result(&self) -> Option<&Json> {
+        match self.reply? {
+            Reply::Complete(result) | Reply::Task(result) => Some(result),
+            _ => None,
+        }
+    }
+
+    /// What the caller is asked, and the state that comes back with the answers.
+    pub fn asks(&self) -> Option<&InputRequired> {
+        match self.reply? {
+            Reply::InputRequired(asks) => Some(asks),
+            _ => None,
+        }
+    }
+
+    /// What has happened to it on its way, if somebody keeps journals. Who takes it is the only one who gets it.
+    pub fn journal(&self) -> Option<&Journal> {
+        self.current.journal()
     }
 
     /// What the client calls itself.
@@ -166,6 +194,14 @@ fn says_error(result: &Json) -> bool {
         after.strip_prefix(b":").is_some_and(|value| value.trim_ascii_start().starts_with(b"true"))
     };
     places.any(is_true) && result.member("isError") == Some("true")
+}
+
+/// How large the result of a reply is.
+pub(super) fn result_bytes(reply: &Reply) -> Option<usize> {
+    match reply {
+        Reply::Complete(result) | Reply::Task(result) => Some(result.len()),
+        _ => None,
+    }
 }
 
 /// The symbol of what failed.

@@ -6,8 +6,9 @@ use std::time::Duration;
 use tidegate_protocol::{Error, Method, Params, Revision, Symbol};
 
 use super::Outcome;
-use super::call::failure;
+use super::call::{failure, result_bytes};
 use crate::current::cut;
+use crate::journal::Stage;
 use crate::layers::BreakerState;
 use crate::reply::Reply;
 use crate::trace::TraceContext;
@@ -80,6 +81,33 @@ impl ServerCallEnded<'_> {
             _ => None,
         }
     }
+
+    /// How large the result was.
+    pub fn result_bytes(&self) -> Option<usize> {
+        result_bytes(self.reply?)
+    }
+}
+
+/// The current call has waited for something.
+#[derive(Debug, Clone, Copy)]
+pub struct CallWaited {
+    /// For what.
+    pub stage: Stage,
+    /// How long.
+    pub took: Duration,
+    /// Whether it went on; else it was given up while it waited.
+    pub is_over: bool,
+}
+
+/// What the current call is about is there, but not for its caller, to whom it is unknown. A policy that says so is in the record of the call.
+#[derive(Debug, Clone, Copy)]
+pub struct OfferHidden<'a> {
+    /// What was called.
+    pub name: &'a str,
+    /// The server that has it.
+    pub server: &'a str,
+    /// Who hides it, as the rest of a sentence: `the endpoint does not select it`.
+    pub why: &'a str,
 }
 
 /// Where a server is.

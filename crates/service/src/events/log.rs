@@ -56,7 +56,7 @@ impl Recorder for LogRecorder {
             // There is one for each call, and preparing it costs something.
             Kind::CallEnded => enabled!(target: ACCESS, Level::INFO) || depends_on_spans(),
             // The line about the call says enough.
-            Kind::ServerCallEnded | Kind::SpanEnded => false,
+            Kind::ServerCallEnded | Kind::SpanEnded | Kind::CallWaited | Kind::OfferHidden => false,
             _ => true,
         }
     }
@@ -123,7 +123,10 @@ impl Recorder for LogRecorder {
                     false => tracing::info!(target: LIFECYCLE, digest = it.digest, "{what}"),
                 }
             }
-            Event::ServerCallEnded(_) | Event::SpanEnded(_) => {}
+            Event::ServerCallEnded(_)
+            | Event::SpanEnded(_)
+            | Event::CallWaited(_)
+            | Event::OfferHidden(_) => {}
             Event::AlertChanged(it) => match it.is_raised {
                 true => tracing::warn!(target: LIFECYCLE, alert = it.alert, "alert: {}", it.message),
                 false => tracing::info!(target: LIFECYCLE, alert = it.alert, "over: {}", it.message),

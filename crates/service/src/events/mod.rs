@@ -30,7 +30,7 @@ mod call;
 mod kinds;
 mod log;
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use arc_swap::ArcSwap;
@@ -39,10 +39,10 @@ pub use access_line::AccessLine;
 pub(crate) use call::Observing;
 pub use call::{CallEnded, Outcome};
 pub use kinds::{
-    AlertChanged, CallAbandoned, CallFailed, CallRetried, CallTimedOut, CircuitChanged, EraChanged,
-    HandlerFailed, HandlerPanicked, HostRefused, LoginRefused, LoginsRefused, PolicyChanged, ResultTooLarge,
-    ServerCallEnded, ServerConnected, ServerLeft, ServerPlace, ServerStateChanged, ServersReady,
-    SessionEnded, SessionExpired, SpanEnded, StatisticsDue, ToolFailed,
+    AlertChanged, CallAbandoned, CallFailed, CallRetried, CallTimedOut, CallWaited, CircuitChanged,
+    EraChanged, HandlerFailed, HandlerPanicked, HostRefused, LoginRefused, LoginsRefused, OfferHidden,
+    PolicyChanged, ResultTooLarge, ServerCallEnded, ServerConnected, ServerLeft, ServerPlace,
+    ServerStateChanged, ServersReady, SessionEnded, SessionExpired, SpanEnded, StatisticsDue, ToolFailed,
 };
 pub use log::{AccessLog, LogRecorder, write_access_log_with};
 
@@ -76,6 +76,8 @@ pub enum Event<'a> {
     AlertChanged(AlertChanged<'a>),
     ServerCallEnded(ServerCallEnded<'a>),
     SpanEnded(SpanEnded<'a>),
+    CallWaited(CallWaited),
+    OfferHidden(OfferHidden<'a>),
 }
 
 /// Of what kind an event is, for recorders that want only some.
@@ -108,10 +110,12 @@ pub enum Kind {
     AlertChanged,
     ServerCallEnded,
     SpanEnded,
+    CallWaited,
+    OfferHidden,
 }
 
 impl Kind {
-    const ALL: [Kind; 25] = [
+    const ALL: [Kind; 27] = [
         Kind::CallEnded,
         Kind::CallFailed,
         Kind::CallTimedOut,
@@ -137,6 +141,8 @@ impl Kind {
         Kind::AlertChanged,
         Kind::ServerCallEnded,
         Kind::SpanEnded,
+        Kind::CallWaited,
+        Kind::OfferHidden,
     ];
 
     const fn bit(self) -> u32 {
@@ -173,6 +179,8 @@ impl Event<'_> {
             Event::AlertChanged(_) => Kind::AlertChanged,
             Event::ServerCallEnded(_) => Kind::ServerCallEnded,
             Event::SpanEnded(_) => Kind::SpanEnded,
+            Event::CallWaited(_) => Kind::CallWaited,
+            Event::OfferHidden(_) => Kind::OfferHidden,
         }
     }
 }
@@ -185,10 +193,18 @@ pub trait Recorder: Send + Sync {
 
     /// Takes an event.
     fn record(&self, event: &Event<'_>);
+
+    /// Whether each call is to have a [`Journal`](crate::Journal), in which this recorder notes what happens to it.
+    fn keeps_journals(&self) -> bool {
+        false
+    }
 }
 
 /// What any recorder wants, a bit for each kind. Everything at first: the log decides by itself.
 static WANTED: AtomicU32 = AtomicU32::new(u32::MAX);
+
+/// Whether any recorder keeps journals.
+static JOURNALS: AtomicBool = AtomicBool::new(false);
 
 /// The recorders besides the log. Read without a lock: there is an event for each call.
 static RECORDERS: LazyLock<ArcSwap<Vec<Arc<dyn Recorder>>>> = LazyLock::new(ArcSwap::default);
@@ -212,6 +228,12 @@ pub fn refresh() {
     let is_wanted = |kind: &Kind| LogRecorder.wants(*kind) || recorders.iter().any(|one| one.wants(*kind));
     let wanted = Kind::ALL.iter().filter(|kind| is_wanted(kind)).fold(0, |bits, kind| bits | kind.bit());
     WANTED.store(wanted, Ordering::Relaxed);
+    JOURNALS.store(recorders.iter().any(|one| one.keeps_journals()), Ordering::Relaxed);
+}
+
+/// Whether calls have journals.
+pub(crate) fn keeps_journals() -> bool {
+    JOURNALS.load(Ordering::Relaxed)
 }
 
 /// Whether anybody wants events of this kind. Who would have to prepare one asks first.

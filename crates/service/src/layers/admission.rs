@@ -16,6 +16,8 @@ use tower::{Layer, Service};
 use crate::call::Call;
 use crate::door::Door;
 use crate::fair_queue::{Depth, Entry, FairKey, FairQueue, Place, Priority, Waiting};
+use crate::journal::Stage;
+use crate::noted_wait::{NotedWait, noted};
 use crate::reply::Reply;
 
 /// Says which calls are let in first. It is asked only about calls that have to wait.
@@ -101,7 +103,7 @@ impl<S: Door> Service<Call> for Admission<S> {
             }
             // Boxed: waiting is rare, and the future of every call would be as large.
             Entry::Waits(waiting) => AdmissionFuture::Waiting {
-                waiting: Box::new(waiting),
+                waiting: Box::new(noted(Stage::Admission, waiting)),
                 next: Some(Box::new((self.inner.clone(), call))),
             },
             Entry::Full => AdmissionFuture::Refused { reply: Some(busy()) },
@@ -126,7 +128,7 @@ pin_project! {
         /// Turned away.
         Refused { reply: Option<Reply> },
         /// In line.
-        Waiting { waiting: Box<Waiting>, next: Option<Box<(S, Call)>> },
+        Waiting { waiting: Box<NotedWait<Waiting>>, next: Option<Box<(S, Call)>> },
         /// Let in; the place goes back when the future ends or is dropped.
         Running { #[pin] inner: S::Future, place: Option<Place> },
     }

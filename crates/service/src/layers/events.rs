@@ -58,8 +58,10 @@ pin_project! {
 
     impl<F> PinnedDrop for EventsFuture<F> {
         fn drop(this: Pin<&mut Self>) {
-            let this = this.project();
+            let mut this = this.project();
             if this.observing.is_open() {
+                // What it was doing ends before it does.
+                this.inner.as_mut().stop();
                 this.inner.enter(|current| this.observing.end(current, None));
             }
         }

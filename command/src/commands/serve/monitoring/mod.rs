@@ -18,10 +18,11 @@ use tidegate_config::{HealthSettings, Settings, TelemetryNames};
 use tidegate_gateway::Gateway;
 use tidegate_service::events::{self, Recorder};
 use tidegate_service::stats::Statistics;
-use tidegate_telemetry::{Alerts, Metrics, SpanBuffer, Stories};
+use tidegate_telemetry::{Alerts, Metrics, SpanBuffer};
 
 use super::calls_api;
 use super::home_page::Audience;
+use super::story_keeper::StoryKeeper;
 use watch::{thresholds, watch, written_folders};
 
 /// What is measured, and how the gateway is.
@@ -31,7 +32,7 @@ pub(super) struct Monitoring(Arc<Inner>);
 struct Inner {
     gateway: Gateway,
     measured: Option<MeasuredCalls>,
-    stories: Option<(Arc<Stories>, Arc<dyn Recorder>)>,
+    stories: Option<StoryKeeper>,
     /// By which names what is measured goes out.
     names: TelemetryNames,
     /// How well things must go.
@@ -68,17 +69,11 @@ impl Monitoring {
             recorders.iter().for_each(|recorder| events::add(recorder.clone()));
             MeasuredCalls { metrics, counted, recorders }
         });
-        let stories = (settings.telemetry.stories > 0).then(|| {
-            let stories = Arc::new(Stories::new(settings.telemetry.stories));
-            let recorder: Arc<dyn Recorder> = stories.clone();
-            events::add(recorder.clone());
-            (stories, recorder)
-        });
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         let monitoring = Monitoring(Arc::new(Inner {
             gateway: gateway.clone(),
             measured,
-            stories,
+            stories: StoryKeeper::start(&settings.telemetry.stories),
             names: settings.telemetry.names,
             health,
             alerts: Mutex::new(Alerts::new(thresholds(&health))),
@@ -112,9 +107,7 @@ impl Monitoring {
         if let Some(measured) = &self.0.measured {
             measured.recorders.iter().for_each(events::remove);
         }
-        if let Some((_, recorder)) = &self.0.stories {
-            events::remove(recorder);
-        }
+        self.0.stories.iter().for_each(StoryKeeper::end);
     }
 
     /// The pages: the figures for those who may see them, and how it is for everybody, with details for those who may.
@@ -126,8 +119,8 @@ impl Monitoring {
             let metrics = Page::answered("/metrics", move |request, _| own.metrics(request));
             pages.push(metrics.only_for(move |identity| gateway.allows_page(identity, "/metrics")));
         }
-        if let Some((stories, _)) = &self.0.stories {
-            pages.extend(calls_api::page(stories.clone(), self.0.gateway.clone(), audience));
+        if let Some(keeper) = &self.0.stories {
+            pages.extend(calls_api::page(keeper.stories().clone(), self.0.gateway.clone(), audience));
         }
         pages
     }

@@ -29,6 +29,8 @@ pub use policy::{RetryPolicy, is_safe};
 use crate::call::Call;
 use crate::door::Door;
 use crate::events::{self, CallRetried, Event};
+use crate::journal::Stage;
+use crate::noted_wait::noted;
 use crate::reply::Reply;
 
 /// Adds a [`Retry`].
@@ -173,7 +175,7 @@ impl<S: Door> Again<S> {
             tokio::select! {
                 biased;
                 () = self.call.context.cancel.cancelled() => return cancelled(),
-                () = tokio::time::sleep(delay) => {}
+                () = noted(Stage::Pause, tokio::time::sleep(delay)) => {}
             }
             let Ok(reply) = self.door.answer(self.call.clone()).await;
             match &reply {

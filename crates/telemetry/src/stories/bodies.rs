@@ -1,0 +1,167 @@
+//! [`Body`]: arguments and results in a story, where the configuration wants them. What looks like a secret is masked before it is kept.
+
+use serde_json::Value;
+use tidegate_protocol::json::ObjectWriter;
+use tidegate_service::secrets::mask;
+
+/// What stands where a secret was.
+const HIDDEN: &str = "***";
+/// What is larger is not looked at: nothing of it is kept.
+const LARGEST: usize = 256 << 10;
+/// Names whose values are secrets, without case and punctuation, wherever in a name they stand.
+const SECRETS: [&str; 14] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "secret",
+    "token",
+    "authorization",
+    "apikey",
+    "accesskey",
+    "privatekey",
+    "credential",
+    "cookie",
+    "bearer",
+    "signature",
+];
+
+/// The arguments or the result of a call, as much of them as is kept.
+#[derive(Debug)]
+pub(super) struct Body {
+    text: Box<str>,
+    /// How large it was.
+    bytes: usize,
+    /// Whether that is all of it.
+    is_whole: bool,
+}
+
+impl Body {
+    /// At most so many bytes of a JSON text.
+    pub(super) fn of(json: &str, most: usize) -> Option<Body> {
+        let bytes = json.len();
+        if bytes > LARGEST {
+            return Some(Body { text: "".into(), bytes, is_whole: false });
+        }
+        let mut value: Value = serde_json::from_str(json).ok()?;
+        hide(&mut value, 0);
+        let text = value.to_string();
+        let text = mask(&text);
+        let is_whole = text.len() <= most;
+        Some(Body { text: text[..text.floor_char_boundary(most)].into(), bytes, is_whole })
+    }
+
+    pub(super) fn size(&self) -> usize {
+        self.text.len()
+    }
+
+    /// As JSON if it is whole, else as the text of its beginning.
+    pub(super) fn write(&self, out: &mut ObjectWriter, name: &str) {
+        let mut body = ObjectWriter::new();
+        body.value("bytes", &self.bytes);
+        match self.is_whole {
+            true => body.raw("json", &self.text),
+            false => body.str("beginning", &self.text),
+        };
+        out.json(name, &body.finish());
+    }
+}
+
+/// How deep texts are read that hold JSON in turn.
+const NESTED: usize = 3;
+
+/// Hides the values of names that say that they are secret.
+fn hide(value: &mut Value, depth: usize) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                match is_secret(name) && !matches!(value, Value::Null | Value::Bool(_)) {
+                    true => *value = HIDDEN.into(),
+                    false => hide(value, depth),
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| hide(value, depth)),
+        Value::String(text) => hide_in_text(text, depth),
+        _ => {}
+    }
+}
+
+/// Many tools answer with JSON in a text. What is none may still have a header in it.
+fn hide_in_text(text: &mut String, depth: usize) {
+    if depth < NESTED
+        && text.trim_start().starts_with(['{', '['])
+        && let Ok(mut inner) = serde_json::from_str::<Value>(text)
+    {
+        hide(&mut inner, depth + 1);
+        *text = inner.to_string();
+        return;
+    }
+    let mut lines = Vec::new();
+    let mut is_changed = false;
+    for line in text.split('\n') {
+        // password: x, token=x, Authorization: Bearer x
+        let named = line.find([':', '=']).filter(|at| *at <= 64 && is_secret(&line[..*at]));
+        let bearer = line.to_ascii_lowercase().find("bearer ").map(|at| at + "bearer".len());
+        match named.map(|at| at + 1).or(bearer) {
+            Some(end) if !line[end..].trim().is_empty() => {
+                lines.push(format!("{} {HIDDEN}", &line[..end]));
+                is_changed = true;
+            }
+            _ => lines.push(line.to_owned()),
+        }
+    }
+    if is_changed {
+        *text = lines.join("\n");
+    }
+}
+
+fn is_secret(name: &str) -> bool {
+    let plain: String =
+        name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(256).collect();
+    // Counts of tokens are no tokens.
+    let is_count = ["tokens", "progresstoken"].iter().any(|count| plain.ends_with(count));
+    !is_count && SECRETS.iter().any(|secret| plain.contains(secret))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(json: &str, most: usize) -> String {
+        let mut out = ObjectWriter::new();
+        Body::of(json, most).unwrap().write(&mut out, "b");
+        out.finish().as_str().to_owned()
+    }
+
+    #[test]
+    fn secrets_are_hidden_wherever_they_are() {
+        tidegate_service::secrets::register("sk-bodies-0001");
+        for json in [
+            r#"{"password":"hunter22"}"#,
+            r#"{"a":[{"Api-Key":"hunter22"}]}"#,
+            r#"{"x_auth_token":{"deep":"hunter22"}}"#,
+            r#"{"clientSecret":["hunter22"]}"#,
+            r#"{"pwd":4711,"text":"hunter22 is not here: sk-bodies-0001"}"#,
+            r#"{"text":"{\"token\":\"hunter22\"}"}"#,
+            r#"{"text":"GET /\nAuthorization: Bearer hunter22\n\nok"}"#,
+            r#"{"text":"password=hunter22"}"#,
+            r#"["curl -H 'X: Bearer hunter22'"]"#,
+        ] {
+            let said = shown(json, 4096);
+            assert!(said.contains("***"), "{said}");
+            assert!(json.contains("not here") || !said.contains("hunter22"), "{said}");
+            assert!(!said.contains("sk-bodies-0001") && !said.contains("4711"), "{said}");
+        }
+        let plain = r#"{"max_tokens":100,"progressToken":"p","text":"time: now","keys":["a"]}"#;
+        assert!(!shown(plain, 4096).contains("***"), "{}", shown(plain, 4096));
+    }
+
+    #[test]
+    fn they_are_bounded() {
+        assert_eq!(shown(r#"{"a":"ééé"}"#, 4096), r#"{"b":{"bytes":14,"json":{"a":"ééé"}}}"#);
+        assert_eq!(shown(r#"{"a":"ééé"}"#, 7), r#"{"b":{"bytes":14,"beginning":"{\"a\":\""}}"#);
+        let large = format!("[\"{}\"]", "x".repeat(LARGEST));
+        assert_eq!(shown(&large, 64), format!(r#"{{"b":{{"bytes":{},"beginning":""}}}}"#, large.len()));
+    }
+}

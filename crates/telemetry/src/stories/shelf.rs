@@ -1,0 +1,205 @@
+//! [`Shelf`]: the stories that there is room for. The oldest go first, and whoever calls most makes room for the others.
+
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use tidegate_protocol::{Json, Method};
+use tidegate_service::Principal;
+
+use super::story::{Round, Story};
+use super::told::told;
+
+/// How many rounds are remembered whose questions may still be answered.
+const MOST_ROUNDS: usize = 1024;
+
+/// A story under its number.
+pub(super) struct Kept {
+    pub(super) number: u64,
+    pub(super) content: Content,
+}
+
+/// A story as it is known.
+pub(super) enum Content {
+    /// Of this process.
+    Own(Box<Story>),
+    /// Of an earlier one, as it stands in the file.
+    Read(ReadStory),
+}
+
+/// What was read of a story.
+pub(super) struct ReadStory {
+    pub(super) id: Box<str>,
+    pub(super) tool: Option<Box<str>>,
+    pub(super) has_failed: bool,
+    pub(super) principal: Principal,
+    pub(super) text: Json,
+}
+
+impl Kept {
+    pub(super) fn id(&self) -> &str {
+        match &self.content {
+            Content::Own(story) => story.id.as_str(),
+            Content::Read(read) => &read.id,
+        }
+    }
+
+    pub(super) fn tool(&self) -> Option<&str> {
+        match &self.content {
+            Content::Own(story) => story.tool(),
+            Content::Read(read) => read.tool.as_deref(),
+        }
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        match &self.content {
+            Content::Own(story) => story.has_failed(),
+            Content::Read(read) => read.has_failed,
+        }
+    }
+
+    fn principal(&self) -> &Principal {
+        match &self.content {
+            Content::Own(story) => &story.principal,
+            Content::Read(read) => &read.principal,
+        }
+    }
+
+    /// How many bytes it takes, with its place on the shelf.
+    pub(super) fn size(&self) -> usize {
+        const PLACE: usize = 64;
+        PLACE
+            + match &self.content {
+                Content::Own(story) => story.size(),
+                Content::Read(read) => {
+                    let tool = read.tool.as_ref().map_or(0, |tool| tool.len());
+                    size_of::<ReadStory>() + read.id.len() + tool + read.text.len()
+                }
+            }
+    }
+
+    pub(super) fn told(&self) -> Json {
+        match &self.content {
+            Content::Own(story) => told(self.number, story),
+            Content::Read(read) => read.text.clone(),
+        }
+    }
+}
+
+/// Stories in a bounded number of bytes.
+pub(super) struct Shelf {
+    room: usize,
+    pub(super) stories: BTreeMap<u64, Arc<Kept>>,
+    pub(super) bytes: usize,
+    /// Whose they are.
+    shares: HashMap<Principal, Share>,
+    next: u64,
+    /// The rounds whose questions may still be answered, by what comes back with the answers.
+    rounds: IndexMap<u64, Round>,
+}
+
+/// The stories of one principal.
+#[derive(Default)]
+struct Share {
+    numbers: VecDeque<u64>,
+    bytes: usize,
+}
+
+impl Shelf {
+    pub(super) fn new(room: usize) -> Shelf {
+        Shelf {
+            room,
+            stories: BTreeMap::new(),
+            bytes: 0,
+            shares: HashMap::new(),
+            next: 1,
+            rounds: IndexMap::new(),
+        }
+    }
+
+    /// Puts a story there, under the next number.
+    pub(super) fn put(&mut self, content: Content) -> Arc<Kept> {
+        let kept = Arc::new(Kept { number: self.next, content });
+        self.place(&kept);
+        kept
+    }
+
+    /// Puts one there that has a number already. One that is not larger than those before is none of the same file.
+    pub(super) fn put_back(&mut self, number: u64, content: Content) {
+        if number >= self.next {
+            self.place(&Arc::new(Kept { number, content }));
+        }
+    }
+
+    fn place(&mut self, kept: &Arc<Kept>) {
+        self.next = kept.number.saturating_add(1);
+        let size = kept.size();
+        self.bytes += size;
+        let share = match self.shares.entry(kept.principal().clone()) {
+            Entry::Occupied(share) => share.into_mut(),
+            Entry::Vacant(place) => place.insert(Share::default()),
+        };
+        share.numbers.push_back(kept.number);
+        share.bytes += size;
+        self.stories.insert(kept.number, kept.clone());
+        while self.bytes > self.room && !self.stories.is_empty() {
+            // Nobody has more than half of the room while others have something there.
+            let share = self.shares.get(kept.principal());
+            let own = share.filter(|share| share.bytes > self.room / 2);
+            let oldest = own.and_then(|share| share.numbers.front().copied());
+            let Some(goes) = oldest.or_else(|| self.stories.keys().next().copied()) else { break };
+            self.take_away(goes);
+        }
+    }
+
+    fn take_away(&mut self, number: u64) {
+        let Some(kept) = self.stories.remove(&number) else { return };
+        let size = kept.size();
+        self.bytes -= size;
+        if let Some(share) = self.shares.get_mut(kept.principal()) {
+            share.bytes -= size;
+            match share.numbers.front() {
+                Some(first) if *first == number => _ = share.numbers.pop_front(),
+                _ => share.numbers.retain(|other| *other != number),
+            }
+            if share.numbers.is_empty() {
+                self.shares.remove(kept.principal());
+            }
+        }
+    }
+
+    /// The round whose questions come back with this state, which was given out with them.
+    pub(super) fn round_of(&mut self, state: u64) -> Option<Round> {
+        self.rounds.get(&state).copied()
+    }
+
+    /// Remembers a round until its questions are answered.
+    pub(super) fn asked(&mut self, state: u64, round: Round) {
+        if self.rounds.len() >= MOST_ROUNDS {
+            self.rounds.shift_remove_index(0);
+        }
+        self.rounds.insert(state, round);
+    }
+}
+
+/// Reads what a line of the file says; `None` if it is no story.
+pub(super) fn read(line: &str) -> Option<(u64, Content)> {
+    let limits = tidegate_protocol::Limits { max_depth: 127, max_bytes: usize::MAX };
+    let story = tidegate_protocol::Object::parse(line.to_owned(), &limits).ok()?;
+    let number = story.get("number")?.parse().ok()?;
+    let part = |name: &str| story.str(name).map(|text| text.into_owned().into());
+    let (issuer, subject, tenant) = (part("issuer"), part("subject"), part("tenant"));
+    let content = ReadStory {
+        id: story.str("id")?.into(),
+        tool: story.str("tool").filter(|_| is_tool_call(&story)).map(Into::into),
+        has_failed: matches!(story.str("outcome").as_deref()?, "error" | "tool_error"),
+        principal: Principal { issuer, subject, tenant },
+        text: story.to_json(),
+    };
+    Some((number, Content::Read(content)))
+}
+
+fn is_tool_call(story: &tidegate_protocol::Object) -> bool {
+    story.str("method").as_deref() == Some(Method::ToolsCall.as_str())
+}

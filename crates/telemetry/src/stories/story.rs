@@ -1,0 +1,159 @@
+//! [`Story`]: what is remembered of a call.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use tidegate_protocol::{Json, Method, Revision};
+use tidegate_service::events::{CallEnded, Outcome};
+use tidegate_service::journal::{Attempt, Notes, What};
+use tidegate_service::{CorrelationId, Decision, Principal, epoch_ms};
+
+use super::bodies::Body;
+
+/// How much of a text is kept, in characters.
+const LONGEST: usize = 1024;
+/// How many kinds of questions are named.
+const MOST_QUESTIONS: usize = 8;
+
+/// What is remembered of a call. It becomes text only when somebody asks: few are asked about.
+pub(super) struct Story {
+    pub(super) id: CorrelationId,
+    pub(super) trace: Option<String>,
+    pub(super) ended_ms: u64,
+    pub(super) method: Method,
+    pub(super) name: Option<Box<str>>,
+    pub(super) endpoint: Option<Box<str>>,
+    pub(super) principal: Principal,
+    pub(super) client: Option<Box<str>>,
+    pub(super) revision: Revision,
+    pub(super) decision: Option<Decision>,
+    pub(super) server: Option<Box<str>>,
+    pub(super) server_revision: Option<Revision>,
+    pub(super) outcome: Outcome,
+    pub(super) error: Option<Cow<'static, str>>,
+    pub(super) message: Option<Box<str>>,
+    pub(super) limit: Option<Json>,
+    pub(super) bytes: Option<usize>,
+    pub(super) duration: Duration,
+    /// What the caller is asked: the methods of the questions.
+    pub(super) asks: Vec<Method>,
+    /// How many answers the caller has brought.
+    pub(super) answers: Option<usize>,
+    /// The round before this one, whose questions these answers are for.
+    pub(super) continues: Option<Round>,
+    pub(super) notes: Notes,
+    pub(super) arguments: Option<Body>,
+    pub(super) result: Option<Body>,
+}
+
+/// A call that has asked something.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Round {
+    pub(super) number: u64,
+    pub(super) id: CorrelationId,
+    pub(super) ended_ms: u64,
+}
+
+impl Story {
+    /// The story of a call that has ended, with so many bytes of its arguments and of its result.
+    pub(super) fn of(call: &CallEnded<'_>, bodies: Option<usize>) -> Story {
+        let notes = call.journal().map(|journal| journal.take()).unwrap_or_default();
+        let asks = call.asks().map(|asks| {
+            asks.questions.iter().take(MOST_QUESTIONS).map(|question| question.method.clone()).collect()
+        });
+        let is_answered = call.method.may_ask() && call.params.has("inputResponses");
+        let answers = is_answered.then(|| call.params.object().object("inputResponses")).flatten();
+        // In the gateway's own words, unless the server has answered with this. A copy, so that nothing larger is kept for it.
+        let is_of_server =
+            attempts(&notes).last().is_some_and(|last| last.outcome.is_success() == Some(false));
+        let limit = if is_of_server { None } else { call.limit() };
+        Story {
+            id: call.correlation,
+            trace: call.trace.map(|trace| trace.trace_id()),
+            ended_ms: epoch_ms(),
+            method: call.method.clone(),
+            name: call.name().as_deref().map(cut),
+            endpoint: call.endpoint.map(cut),
+            principal: call.principal.clone(),
+            client: call.client().as_deref().map(cut),
+            revision: call.revision,
+            decision: call.decision().cloned(),
+            server: call.server.map(cut),
+            server_revision: call.server_revision(),
+            outcome: call.outcome,
+            error: call.error().map(|error| match error {
+                Cow::Borrowed(known) => Cow::Borrowed(known),
+                Cow::Owned(foreign) => Cow::Owned(cut(&foreign).into()),
+            }),
+            message: call.message().map(cut),
+            limit: limit
+                .filter(|limit| limit.len() <= LONGEST)
+                .map(|limit| Json::trusted(limit.as_str().to_owned())),
+            bytes: call.result_bytes(),
+            duration: call.duration,
+            asks: asks.unwrap_or_default(),
+            answers: answers.map(|answers| answers.len()),
+            continues: None,
+            notes,
+            arguments: bodies.and_then(|most| Body::of(call.params.get("arguments")?, most)),
+            result: bodies.and_then(|most| Body::of(call.result()?.as_str(), most)),
+        }
+    }
+
+    pub(super) fn tool(&self) -> Option<&str> {
+        self.name.as_deref().filter(|_| self.method == Method::ToolsCall)
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.outcome.is_success() == Some(false)
+    }
+
+    /// The attempts at servers, in order.
+    pub(super) fn attempts(&self) -> impl Iterator<Item = &Attempt> {
+        attempts(&self.notes)
+    }
+
+    /// How many bytes it takes, those of the principal included as if nobody else had it.
+    pub(super) fn size(&self) -> usize {
+        let Story { name, endpoint, client, server, message, .. } = self;
+        let texts = [name, endpoint, client, server, message].into_iter().flatten().map(|text| text.len());
+        let Principal { issuer, subject, tenant } = &self.principal;
+        let of_principal = [issuer, subject, tenant].into_iter().flatten().map(|text| text.len());
+        let entries = self.notes.entries.iter().map(|entry| {
+            size_of_val(entry)
+                + match &entry.what {
+                    What::Asked(attempt) => {
+                        let message = attempt.message.as_ref().map_or(0, |message| message.len());
+                        size_of::<Attempt>() + attempt.server.len() + message
+                    }
+                    What::Remark(_, json) => json.len(),
+                    What::Waited { .. } | What::Decided => 0,
+                }
+        });
+        let rest = [
+            size_of::<Story>(),
+            self.method.as_str().len(),
+            self.limit.as_ref().map_or(0, Json::len),
+            self.trace.as_ref().map_or(0, String::len),
+            self.asks.iter().map(|method| method.as_str().len() + size_of::<Method>()).sum(),
+            self.arguments.as_ref().map_or(0, Body::size),
+            self.result.as_ref().map_or(0, Body::size),
+        ];
+        texts.chain(of_principal).chain(entries).chain(rest).sum()
+    }
+}
+
+fn attempts(notes: &Notes) -> impl Iterator<Item = &Attempt> {
+    notes.entries.iter().filter_map(|entry| match &entry.what {
+        What::Asked(attempt) => Some(&**attempt),
+        _ => None,
+    })
+}
+
+/// A text of others: nobody reads on forever.
+pub(super) fn cut(text: &str) -> Box<str> {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => text[..end].into(),
+        None => text.into(),
+    }
+}
