@@ -52,10 +52,10 @@ pub(super) fn told(call: &Value) -> String {
     }
     let before = &call["continues"];
     if let Some(id) = said(before, "id") {
-        let (number, after) = (&before["number"], &before["answeredAfterMs"]);
+        let (number, after) = (&before["number"], &before["afterMs"]);
         lines.add(
-            "answers",
-            &format!("the questions of {id} (#{number}), {after} ms after they were asked; it goes on here"),
+            if call["answers"].is_null() { "after" } else { "answers" },
+            &format!("the questions of {id} (#{number}), which came {after} ms before this"),
         );
     } else if let Some(answers) = text("answers") {
         lines.add("answers", &format!("{answers} questions of an earlier call"));
@@ -68,15 +68,13 @@ pub(super) fn told(call: &Value) -> String {
         lines.add("limit", &clean(&call["limit"].to_string()));
     }
     sent(call, &mut lines);
-    for event in call["events"].as_array().into_iter().flatten() {
-        lines.add("then", &happened(event));
-    }
+    way(call, &mut lines);
     if let Some(left_out) = text("eventsLeftOut") {
         lines.add("then", &format!("{left_out} more things that are not kept"));
     }
     if let Some(asks) = call["asks"].as_array() {
         let kinds: Vec<String> = asks.iter().filter_map(Value::as_str).map(clean).collect();
-        lines.add("asks", &format!("the caller {}, who answers with another call", kinds.join(", ")));
+        lines.add("asks", &format!("the caller {}", kinds.join(", ")));
     }
     let stages = [
         ("queueMs", "in line "),
@@ -114,26 +112,41 @@ fn sent(call: &Value, lines: &mut Lines) {
         };
         lines.add("sent to", &format!("{server}{revisions}"));
     }
-    let translation = &call["translation"];
-    lines.add(
-        "",
-        &parts(translation, &[("sessions", "sessions: "), ("questions", "questions: "), ("task", "")]),
-    );
-    for attempt in call["attempts"].as_array().into_iter().flatten() {
-        let details = [("error", ""), ("code", "code "), ("bytes", "bytes ")];
-        let details = parts(attempt, &details);
-        let details = if details.is_empty() { details } else { format!(" ({details})") };
-        let message = said(attempt, "message").map(|message| format!(": {message}")).unwrap_or_default();
-        let (server, outcome) = (said(attempt, "server"), said(attempt, "outcome"));
-        let (server, outcome) = (server.unwrap_or_default(), outcome.unwrap_or_default());
-        // Nobody waited for what came of it.
-        let outcome = if outcome == "cancelled" { "given up" } else { &*outcome };
-        let transport = said(attempt, "transport").unwrap_or_default();
-        lines.add(
-            "asked",
-            &format!("{server} ({transport}): {outcome} after {} ms{details}{message}", attempt["tookMs"]),
-        );
+    for (name, title) in [("sessions", "sessions: "), ("questions", "questions: "), ("task", "task: ")] {
+        if let Some(what) = said(&call["translation"], name) {
+            lines.add("", &format!("{title}{what}"));
+        }
     }
+}
+
+/// What happened on the way, in the order in which it ended.
+fn way(call: &Value, lines: &mut Lines) {
+    let all = |name: &str| call[name].as_array().into_iter().flatten();
+    let attempts = all("attempts").map(|attempt| (&attempt["atMs"], "asked", attempted(attempt)));
+    // The failure of an attempt is told once.
+    let is_told = |event: &&Value| {
+        event["what"] != "failed" || !all("attempts").any(|attempt| attempt["message"] == event["why"])
+    };
+    let events = all("events").filter(is_told).map(|event| (&event["atMs"], "then", happened(event)));
+    let mut way: Vec<_> = attempts.chain(events).collect();
+    way.sort_by(|(one, ..), (other, ..)| {
+        one.as_f64().unwrap_or_default().total_cmp(&other.as_f64().unwrap_or_default())
+    });
+    // What is looked for twice is hidden twice.
+    way.dedup_by(|(_, _, one), (_, _, other)| one == other);
+    way.iter().for_each(|(_, title, what)| lines.add(title, what));
+}
+
+/// One attempt at a server, and what came of it.
+fn attempted(attempt: &Value) -> String {
+    let details = parts(attempt, &[("error", ""), ("code", "code "), ("bytes", "bytes ")]);
+    let details = if details.is_empty() { details } else { format!(" ({details})") };
+    let message = said(attempt, "message").map(|message| format!(": {message}")).unwrap_or_default();
+    let of = |name: &str| said(attempt, name).unwrap_or_default();
+    let (server, transport, outcome) = (of("server"), of("transport"), of("outcome"));
+    // Nobody waited for what came of it.
+    let outcome = if outcome == "cancelled" { "given up" } else { &*outcome };
+    format!("{server} ({transport}): {outcome} after {} ms{details}{message}", attempt["tookMs"])
 }
 
 /// Something that happened on the way.

@@ -168,7 +168,7 @@ fn refusals_limits_and_what_is_hidden() {
             ),
             (
                 call(&caller, "new_large"),
-                &["asked    new (http): ok", "limit    {", "\"response\":100000", "tool_error"],
+                &["asked    new (http): ok", "limit    {", "\"response\":100000", "tool_error TOO_LARGE"],
             ),
         ],
     );
@@ -204,7 +204,7 @@ fn servers_that_are_late_die_lie_or_refuse() {
                     "SERVICE_UNAVAILABLE",
                 ],
             ),
-            (broken[2].clone(), &["sent to  fragile", "CIRCUIT_BREAKER_OPEN"]),
+            (broken[2].clone(), &["sent to  fragile", "CIRCUIT_BREAKER_OPEN", "circuit"]),
             (
                 call(&caller, "again_flaky"),
                 &[
@@ -223,14 +223,21 @@ fn servers_that_are_late_die_lie_or_refuse() {
                     "ended    tool_error SERVICE_UNAVAILABLE",
                 ],
             ),
-            (call(&caller, "new_garbage"), &["asked    new (http): error", "ended    tool_error"]),
+            (
+                call(&caller, "new_garbage"),
+                &["asked    new (http): error", "answer cannot be read", "ended    tool_error"],
+            ),
             (
                 call(&caller, "old_refuses"),
                 &["asked    old (http): error", "code -32055", "out of fish", "ended    error"],
             ),
             (
                 call(&caller, "process_end"),
-                &["sent to  process", "asked    process (pipe): error", "SERVICE_UNAVAILABLE"],
+                &[
+                    "sent to  process",
+                    "exited with status 3; it wrote: the disk is on fire",
+                    "SERVICE_UNAVAILABLE",
+                ],
             ),
         ],
     );
@@ -280,12 +287,7 @@ fn calls_between_the_eras_with_their_questions() {
     let session = caller.session();
     let params = json!({"name": "new_ask", "arguments": {}});
     let mut stream = caller.open_in_session(&session, "tools/call", params);
-    let question = stream.until("elicitation/create");
-    let question: Value = question
-        .lines()
-        .filter_map(|line| line.strip_prefix("data: "))
-        .find_map(|data| serde_json::from_str(data).ok().filter(|data: &Value| data["id"].is_number()))
-        .unwrap();
+    let question = question_in(&stream.until("elicitation/create"));
     let answer = json!({"jsonrpc": "2.0", "id": question["id"], "result": accepted});
     let headers = [("Mcp-Session-Id", &*session), ("MCP-Protocol-Version", "2025-11-25")];
     assert_eq!(caller.send("POST", "/mcp", &headers, &answer.to_string()).status, 202);
@@ -306,6 +308,28 @@ fn calls_between_the_eras_with_their_questions() {
             ],
         )],
     );
+
+    // Whoever does not want to answer, or cannot, learns of that under the same id.
+    let params = json!({"name": "new_ask", "arguments": {}});
+    let mut stream = caller.open_in_session(&session, "tools/call", params);
+    let question = question_in(&stream.until("elicitation/create"));
+    let refusal =
+        json!({"jsonrpc": "2.0", "id": question["id"], "error": {"code": -1, "message": "not now"}});
+    assert_eq!(caller.send("POST", "/mcp", &headers, &refusal.to_string()).status, 202);
+    let said = stream.until("correlationId");
+    let (_, id) = said.split_once("orrelationId\":\"").unwrap();
+    let id = id.split_once('"').unwrap().0.to_owned();
+    check(
+        &gateway,
+        &[(id.clone(), &[&format!("after    the questions of {id} (#"), "ended    error", "not now"])],
+    );
+}
+
+/// The question on a stream.
+fn question_in(stream: &str) -> Value {
+    let events = stream.lines().filter_map(|line| line.strip_prefix("data: "));
+    let mut messages = events.filter_map(|data| serde_json::from_str::<Value>(data).ok());
+    messages.find(|message| message["id"].is_number()).unwrap_or_else(|| panic!("{stream}"))
 }
 
 #[test]
@@ -328,7 +352,7 @@ fn callers_who_leave_and_a_gateway_that_is_full() {
     check(
         &gateway,
         &[
-            (refused, &["ended    tool_error RATE_LIMIT_ERROR"]),
+            (refused, &["ended    tool_error RATE_LIMIT_ERROR", "too many calls are waiting"]),
             (
                 waiting.to_owned(),
                 &["then     gave up waiting (for queue", "time     in line ", "ended    cancelled"],

@@ -1,11 +1,13 @@
 //! One legacy request from start to answer.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use tidegate_protocol::result_id::CORRELATION;
 use tidegate_protocol::{
     Error, Feature, Id, Json, Level, Limits, Method, Params, Profile, Request, Revision, Symbol, lower, meta,
 };
+use tidegate_service::events::{self, Event, RequestFailed};
 use tidegate_service::trace::{self, Origin, Transport};
 use tidegate_service::{Call, CorrelationId, Door, Notice, Outbox, Reply, Tag, tool_failure};
 use tokio_util::sync::CancellationToken;
@@ -88,6 +90,7 @@ pub(crate) async fn drive_as<D: Door>(
         on_behalf: request.params.meta().is_some_and(|meta| meta.has(meta::CALLER)),
         id: &id,
         correlation,
+        began: Instant::now(),
     };
     let outcome = tokio::select! {
         biased;
@@ -130,6 +133,8 @@ pub(super) struct Run<'a, D> {
     pub(super) id: &'a Id,
     /// Names the request in the log, and every call that is made of it.
     pub(super) correlation: CorrelationId,
+    /// When it came.
+    began: Instant,
 }
 
 impl<D: Door> Run<'_, D> {
@@ -218,7 +223,24 @@ impl<D: Door> Run<'_, D> {
             }
         }
         let what = format!("The call was stopped after asking {} times", self.edge.max_rounds);
-        Err(self.identified(Error::new(Symbol::Internal, what)))
+        let error = Error::new(Symbol::Internal, what);
+        self.tell_failed(&method, &params, &error);
+        Err(self.identified(error))
+    }
+
+    /// Tells recorders of a failure that no call has: all that were made have ended.
+    fn tell_failed(&self, method: &Method, params: &Params, error: &Error) {
+        let name = method.name_param().and_then(|param| params.str(param));
+        events::emit(&Event::RequestFailed(RequestFailed {
+            correlation: self.correlation,
+            method,
+            name: name.as_deref(),
+            principal: &self.client.principal,
+            endpoint: self.edge.endpoint.as_deref(),
+            revision: self.client.revision,
+            error,
+            took: self.began.elapsed(),
+        }));
     }
 
     /// An error of the edge with the id of the request, as those of the calls have it.
@@ -231,6 +253,7 @@ impl<D: Door> Run<'_, D> {
 
     /// How a call ends whose questions were not answered: for a tool with a result that the model can read.
     fn failed(&self, method: &Method, params: &Params, error: Error) -> Result<Json, Error> {
+        self.tell_failed(method, params, &error);
         if *method != Method::ToolsCall || !error.in_tool() {
             return Err(self.identified(error));
         }

@@ -81,6 +81,12 @@ impl CallEnded<'_> {
         }
     }
 
+    /// What the caller was told about a tool's failure. A server that was asked can write something there, too.
+    pub fn failure_message(&self) -> Option<String> {
+        let machine = Object::of(self.result()?)?.object("_meta")?.object(meta::ERROR)?;
+        Some(machine.str("message")?.into_owned())
+    }
+
     /// The limit of the configuration that refused it, as its caller was told: a JSON object with the scope and the quota. A server that
     /// was asked can write something there, too.
     pub fn limit(&self) -> Option<Json> {

@@ -7,9 +7,11 @@ use tidegate_protocol::{Error, Method, Params, Revision, Symbol};
 
 use super::Outcome;
 use super::call::{failure, result_bytes};
+use crate::correlation::CorrelationId;
 use crate::current::cut;
 use crate::journal::Stage;
 use crate::layers::BreakerState;
+use crate::principal::Principal;
 use crate::reply::Reply;
 use crate::trace::TraceContext;
 
@@ -97,6 +99,28 @@ pub struct CallWaited {
     pub took: Duration,
     /// Whether it went on; else it was given up while it waited.
     pub is_over: bool,
+}
+
+/// A request of a legacy client failed at the edge, after the calls had ended that were made of it: its questions were not answered, or the
+/// task that it waited for failed.
+#[derive(Debug, Clone, Copy)]
+pub struct RequestFailed<'a> {
+    /// The id that the caller gets with the failure, and that its calls had.
+    pub correlation: CorrelationId,
+    /// The method.
+    pub method: &'a Method,
+    /// The tool, prompt or resource, as the caller named it.
+    pub name: Option<&'a str>,
+    /// Who called.
+    pub principal: &'a Principal,
+    /// The endpoint that was called; `None` for the default one.
+    pub endpoint: Option<&'a str>,
+    /// The revision that the caller speaks.
+    pub revision: Revision,
+    /// Why.
+    pub error: &'a Error,
+    /// How long the whole request took.
+    pub took: Duration,
 }
 
 /// What the current call is about is there, but not for its caller, to whom it is unknown. A policy that says so is in the record of the call.

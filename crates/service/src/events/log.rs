@@ -86,6 +86,13 @@ impl Recorder for LogRecorder {
             Event::HandlerPanicked(it) => tracing::error!(panic = it.message, "a handler panicked"),
             Event::ToolFailed(it) => tracing::warn!(tool = it.tool, error = it.error, "a tool failed"),
             Event::HandlerFailed(it) => tracing::warn!(error = it.error, "a handler failed"),
+            Event::RequestFailed(it) => tracing::info!(
+                correlationId = it.correlation.as_str(),
+                method = %it.method,
+                symbol = it.error.symbol().as_str(),
+                "a request failed after its calls had ended: {}",
+                it.error.detail()
+            ),
             Event::CallAbandoned(it) => {
                 tracing::info!(method = %it.method, "stopped a call whose questions were not answered")
             }

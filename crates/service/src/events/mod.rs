@@ -41,7 +41,7 @@ pub use call::{CallEnded, Outcome};
 pub use kinds::{
     AlertChanged, CallAbandoned, CallFailed, CallRetried, CallTimedOut, CallWaited, CircuitChanged,
     EraChanged, HandlerFailed, HandlerPanicked, HostRefused, LoginRefused, LoginsRefused, OfferHidden,
-    PolicyChanged, ResultTooLarge, ServerCallEnded, ServerConnected, ServerLeft, ServerPlace,
+    PolicyChanged, RequestFailed, ResultTooLarge, ServerCallEnded, ServerConnected, ServerLeft, ServerPlace,
     ServerStateChanged, ServersReady, SessionEnded, SessionExpired, SpanEnded, StatisticsDue, ToolFailed,
 };
 pub use log::{AccessLog, LogRecorder, write_access_log_with};
@@ -78,6 +78,7 @@ pub enum Event<'a> {
     SpanEnded(SpanEnded<'a>),
     CallWaited(CallWaited),
     OfferHidden(OfferHidden<'a>),
+    RequestFailed(RequestFailed<'a>),
 }
 
 /// Of what kind an event is, for recorders that want only some.
@@ -112,10 +113,11 @@ pub enum Kind {
     SpanEnded,
     CallWaited,
     OfferHidden,
+    RequestFailed,
 }
 
 impl Kind {
-    const ALL: [Kind; 27] = [
+    const ALL: [Kind; 28] = [
         Kind::CallEnded,
         Kind::CallFailed,
         Kind::CallTimedOut,
@@ -143,6 +145,7 @@ impl Kind {
         Kind::SpanEnded,
         Kind::CallWaited,
         Kind::OfferHidden,
+        Kind::RequestFailed,
     ];
 
     const fn bit(self) -> u32 {
@@ -181,6 +184,7 @@ impl Event<'_> {
             Event::SpanEnded(_) => Kind::SpanEnded,
             Event::CallWaited(_) => Kind::CallWaited,
             Event::OfferHidden(_) => Kind::OfferHidden,
+            Event::RequestFailed(_) => Kind::RequestFailed,
         }
     }
 }

@@ -14,12 +14,14 @@ mod told;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Json, Revision};
 use tidegate_service::Current;
-use tidegate_service::events::{CallEnded, Event, Kind, Recorder, ServerCallEnded, ServerPlace};
+use tidegate_service::events::{
+    CallEnded, Event, Kind, Recorder, RequestFailed, ServerCallEnded, ServerPlace,
+};
 use tidegate_service::journal::{Attempt, What};
 use tidegate_service::secrets::mask;
 
@@ -50,7 +52,9 @@ pub struct Wanted<'a> {
 
 impl Wanted<'_> {
     fn has(&self, kept: &Kept) -> bool {
-        let is_it = |id: &str| kept.id() == id || id.parse() == Ok(kept.number);
+        // A trace that is all digits is longer than any number.
+        let is_number = |id: &str| id.len() < 20 && id.parse() == Ok(kept.number);
+        let is_it = |id: &str| kept.id() == id || is_number(id);
         self.id.is_none_or(is_it)
             && (!self.failed || kept.has_failed())
             && self.tool.is_none_or(|tool| kept.tool() == Some(tool))
@@ -147,8 +151,22 @@ impl Stories {
             shelf.asked(state, Round { number: kept.number, id, ended_ms });
         }
         drop(shelf);
+        self.write(&kept);
+    }
+
+    /// A request failed after its calls had ended: the last of them has asked something, and this is what came of it.
+    fn request_failed(&self, request: &RequestFailed<'_>) {
+        let mut story = Box::new(Story::of_request(request));
+        let mut shelf = self.lock();
+        story.continues = shelf.last_round(&story.id);
+        let kept = shelf.put(Content::Own(story));
+        drop(shelf);
+        self.write(&kept);
+    }
+
+    fn write(&self, kept: &Arc<Kept>) {
         if let Some(file) = &*self.file() {
-            file.write(&kept);
+            file.write(kept);
         }
     }
 }
@@ -179,6 +197,9 @@ fn remark(what: &'static str, write: impl FnOnce(&mut ObjectWriter)) {
     });
 }
 
+/// Whose numbers errors have here.
+const REVISION: Revision = Revision::LATEST_MODERN;
+
 fn attempt(call: &ServerCallEnded<'_>) -> Box<Attempt> {
     let error = call.reply_error();
     // What only the operator is told says it all; what the caller is told may be less.
@@ -193,7 +214,11 @@ fn attempt(call: &ServerCallEnded<'_>) -> Box<Attempt> {
         took: call.duration,
         outcome: call.outcome,
         error: call.error(),
-        code: error.map(|error| error.code(Revision::LATEST_MODERN).into()),
+        // The number of what this process has found out itself is that of its symbol.
+        code: error
+            .map(|error| (error.code(REVISION), error.symbol().code(REVISION)))
+            .filter(|(code, own)| code != own)
+            .map(|(code, _)| code.into()),
         message: message.map(cut),
         bytes: call.result_bytes(),
     })
@@ -205,6 +230,7 @@ impl Recorder for Stories {
             kind,
             Kind::CallEnded
                 | Kind::CallFailed
+                | Kind::RequestFailed
                 | Kind::CallTimedOut
                 | Kind::CallRetried
                 | Kind::CallWaited
@@ -227,6 +253,7 @@ impl Recorder for Stories {
     fn record(&self, event: &Event<'_>) {
         match event {
             Event::CallEnded(call) => self.ended(call),
+            Event::RequestFailed(it) => self.request_failed(it),
             Event::ServerCallEnded(it) => note(|| What::Asked(attempt(it))),
             Event::CallWaited(it) => {
                 note(|| What::Waited { stage: it.stage, took: it.took, is_over: it.is_over })

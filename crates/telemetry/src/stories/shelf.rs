@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use tidegate_protocol::{Json, Method};
-use tidegate_service::Principal;
+use tidegate_service::{CorrelationId, Principal};
 
 use super::story::{Round, Story};
 use super::told::told;
@@ -172,6 +172,11 @@ impl Shelf {
     /// The round whose questions come back with this state, which was given out with them.
     pub(super) fn round_of(&mut self, state: u64) -> Option<Round> {
         self.rounds.get(&state).copied()
+    }
+
+    /// The last round that has asked something under this id.
+    pub(super) fn last_round(&self, id: &CorrelationId) -> Option<Round> {
+        self.rounds.values().rev().find(|round| round.id == *id).copied()
     }
 
     /// Remembers a round until its questions are answered.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use tidegate_protocol::{Json, Method, Revision};
-use tidegate_service::events::{CallEnded, Outcome};
+use tidegate_service::events::{CallEnded, Outcome, RequestFailed};
 use tidegate_service::journal::{Attempt, Notes, What};
 use tidegate_service::{CorrelationId, Decision, Principal, epoch_ms};
 
@@ -85,7 +85,10 @@ impl Story {
                 Cow::Borrowed(known) => Cow::Borrowed(known),
                 Cow::Owned(foreign) => Cow::Owned(cut(&foreign).into()),
             }),
-            message: call.message().map(cut),
+            message: match call.outcome {
+                Outcome::ToolError if !is_of_server => call.failure_message().as_deref().map(cut),
+                _ => call.message().map(cut),
+            },
             limit: limit
                 .filter(|limit| limit.len() <= LONGEST)
                 .map(|limit| Json::trusted(limit.as_str().to_owned())),
@@ -97,6 +100,37 @@ impl Story {
             notes,
             arguments: bodies.and_then(|most| Body::of(call.params.get("arguments")?, most)),
             result: bodies.and_then(|most| Body::of(call.result()?.as_str(), most)),
+        }
+    }
+
+    /// The story of a request that failed after the calls had ended that were made of it.
+    pub(super) fn of_request(request: &RequestFailed<'_>) -> Story {
+        let symbol = request.error.symbol();
+        Story {
+            id: request.correlation,
+            trace: None,
+            ended_ms: epoch_ms(),
+            method: request.method.clone(),
+            name: request.name.map(cut),
+            endpoint: request.endpoint.map(cut),
+            principal: request.principal.clone(),
+            client: None,
+            revision: request.revision,
+            decision: None,
+            server: None,
+            server_revision: None,
+            outcome: Outcome::Failed(symbol),
+            error: Some(symbol.as_str().into()),
+            message: Some(cut(request.error.detail())),
+            limit: None,
+            bytes: None,
+            duration: request.took,
+            asks: Vec::new(),
+            answers: None,
+            continues: None,
+            notes: Notes::default(),
+            arguments: None,
+            result: None,
         }
     }
 

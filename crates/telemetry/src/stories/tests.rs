@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use tidegate_protocol::{Error, Method, Params, Symbol};
 use tidegate_service::events::{self, CallFailed};
-use tidegate_service::layers::EventsLayer;
+use tidegate_service::layers::{EventsLayer, PanicBoundaryLayer};
 use tidegate_service::{Call, Context, CorrelationId, InputRequired, Principal, Question, Reply};
 use tokio::sync::{Mutex as AsyncMutex, MutexGuard as AsyncGuard};
 use tower::{Layer, Service};
@@ -36,7 +36,7 @@ async fn make(
     call.context.principal = Principal::subject(who);
     let id = call.context.correlation;
     events::add(recorder.clone());
-    EventsLayer.layer(tower::service_fn(answer)).call(call).await.unwrap();
+    EventsLayer.layer(PanicBoundaryLayer.layer(tower::service_fn(answer))).call(call).await.unwrap();
     events::remove(&recorder);
     id
 }
@@ -193,4 +193,15 @@ async fn a_file_that_cannot_be_written_stops_nothing() {
     stories.close();
     assert_eq!(all(&stories, &Wanted::default()).len(), 1);
     assert!(Stories::read(folder.path(), 1000).is_err(), "a folder is no file");
+}
+
+#[tokio::test]
+async fn a_panic_is_told() {
+    let _alone = alone().await;
+    let stories = Arc::new(Stories::new(100_000));
+    make(&stories, json!({"name": "breaks"}), "ann", || panic!("the tide is out")).await;
+    let found = all(&stories, &Wanted::default());
+    assert_eq!(found[0]["events"][0]["what"], "panicked", "{found:?}");
+    assert_eq!(found[0]["events"][0]["why"], "the tide is out");
+    assert_eq!((&found[0]["outcome"], &found[0]["error"]), (&json!("error"), &json!("INTERNAL_ERROR")));
 }

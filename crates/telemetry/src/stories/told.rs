@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Json, Method};
-use tidegate_service::journal::{Attempt, Entry, What};
+use tidegate_service::journal::{Entry, What};
 use tidegate_service::secrets::mask;
 use tidegate_service::{Stage, rfc3339_ms};
 
@@ -41,9 +41,12 @@ pub(super) fn told(number: u64, story: &Story) -> Json {
     optional(&mut out, "server", story.server.as_deref());
     translation(&mut out, story);
     if let Some(round) = story.continues {
+        // One that was only waited for ends this one.
+        let until = if story.answers.is_some() { arrived_ms } else { story.ended_ms };
+        let since = until.saturating_sub(round.ended_ms);
         let mut before = ObjectWriter::new();
         before.str("id", round.id.as_str()).value("number", &round.number);
-        before.value("answeredAfterMs", &arrived_ms.saturating_sub(round.ended_ms));
+        before.value("afterMs", &since);
         out.json("continues", &before.finish());
     }
     if let Some(answers) = story.answers {
@@ -63,7 +66,7 @@ pub(super) fn told(number: u64, story: &Story) -> Json {
     }
     out.value("durationMs", &ms(story.duration));
     out.json("stages", &stages(story));
-    list(&mut out, "attempts", story.attempts().map(attempt));
+    list(&mut out, "attempts", story.notes.entries.iter().filter_map(attempt));
     list(&mut out, "events", story.notes.entries.iter().filter_map(event));
     if story.notes.left_out > 0 {
         out.value("eventsLeftOut", &story.notes.left_out);
@@ -166,8 +169,10 @@ fn stages(story: &Story) -> Json {
 }
 
 /// One attempt at a server.
-fn attempt(attempt: &Attempt) -> Json {
+fn attempt(entry: &Entry) -> Option<Json> {
+    let What::Asked(attempt) = &entry.what else { return None };
     let mut out = ObjectWriter::new();
+    out.value("atMs", &ms(entry.after));
     out.str("server", &mask(&attempt.server)).str("transport", attempt.transport);
     out.str("outcome", attempt.outcome.as_str()).value("tookMs", &ms(attempt.took));
     if let Some(error) = &attempt.error {
@@ -182,7 +187,7 @@ fn attempt(attempt: &Attempt) -> Json {
     if let Some(bytes) = attempt.bytes {
         out.value("bytes", &bytes);
     }
-    out.finish()
+    Some(out.finish())
 }
 
 /// Something that happened on the way. Decisions and attempts are told apart from it.
