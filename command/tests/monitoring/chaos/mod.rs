@@ -309,19 +309,22 @@ fn calls_between_the_eras_with_their_questions() {
         )],
     );
 
-    // Whoever does not want to answer, or cannot, learns of that under the same id.
-    let params = json!({"name": "new_ask", "arguments": {}});
-    let mut stream = caller.open_in_session(&session, "tools/call", params);
-    let question = question_in(&stream.until("elicitation/create"));
-    let refusal =
-        json!({"jsonrpc": "2.0", "id": question["id"], "error": {"code": -1, "message": "not now"}});
-    assert_eq!(caller.send("POST", "/mcp", &headers, &refusal.to_string()).status, 202);
-    let said = stream.until("correlationId");
-    let (_, id) = said.split_once("orrelationId\":\"").unwrap();
-    let id = id.split_once('"').unwrap().0.to_owned();
+    // Who cannot be asked learns why nothing came of it under the same id.
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25",
+        "capabilities": {}, "clientInfo": {"name": "mute", "version": "1"}}});
+    let session = caller.send("POST", "/mcp", &[], &hello.to_string()).header("mcp-session-id").to_owned();
+    let id = id_of(&caller.in_session(&session, "tools/call", json!({"name": "new_ask", "arguments": {}})));
     check(
         &gateway,
-        &[(id.clone(), &[&format!("after    the questions of {id} (#"), "ended    error", "not now"])],
+        &[(
+            id.clone(),
+            &[
+                &format!("after    the questions of {id} (#"),
+                "ended    error MISSING_CAPABILITY",
+                "elicitation.form",
+                "ended    input_required",
+            ],
+        )],
     );
 }
 
