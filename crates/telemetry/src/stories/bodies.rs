@@ -48,7 +48,8 @@ impl Body {
         let text = value.to_string();
         let text = mask(&text);
         let is_whole = text.len() <= most;
-        Some(Body { text: text[..text.floor_char_boundary(most)].into(), bytes, is_whole })
+        let ends = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+        Some(Body { text: text[..ends.unwrap_or_default()].into(), bytes, is_whole })
     }
 
     pub(super) fn size(&self) -> usize {
