@@ -34,6 +34,11 @@ pub enum DisabledCause {
 }
 
 impl DisabledServer {
+    /// A server that was switched off while the gateway runs, whatever the configuration says.
+    pub fn switched_off(name: &str) -> DisabledServer {
+        DisabledServer::off(name, "switched off until the gateway restarts")
+    }
+
     pub(crate) fn off(name: &str, how: impl Into<String>) -> DisabledServer {
         DisabledServer::new(name, DisabledCause::Off, how)
     }

@@ -1,21 +1,23 @@
 //! What is on offer, and how it changes: with a configuration, whenever a server lists something else, and when somebody
 //! approves something. Whoever changes it does so here.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use futures_util::future::join_all;
 use tidegate_client::{AppError, Audience, Instances};
-use tidegate_config::{DisabledServer, Settings, ToolSettings, check_server_name};
+use tidegate_config::{DisabledServer, ServerSettings, Settings, ToolSettings, check_server_name};
 use tidegate_limits::CallLimits;
 use tidegate_policy::{Caller, Policy, PolicyMode};
+use tidegate_protocol::seal::Sealer;
 use tidegate_protocol::{Object, Profile, seal};
 use tidegate_service::events::{self, Event, PolicyChanged, ServerLeft};
 use tidegate_service::{Context, ContextParts, Notice};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::catalog::Catalog;
 use crate::disk_cache;
 use crate::endpoints::Endpoints;
 use crate::gateway::configuration_error;
@@ -23,7 +25,7 @@ use crate::kind::Kind;
 use crate::listen::ListChanges;
 use crate::mount::{Mount, PATIENCE};
 use crate::names::Report;
-use crate::pins::{self, Lock, Pins};
+use crate::pins::{self, Learned, Lock, Pins};
 use crate::router::Router;
 use crate::sealing;
 use crate::shown::ViewCache;
@@ -123,12 +125,21 @@ pub(crate) struct Building {
     pub(crate) closed: bool,
     /// Servers that are being closed because no configuration has them any more.
     pub(crate) leaving: Vec<JoinHandle<()>>,
+    /// The servers of the configuration that somebody has switched off since the start.
+    pub(crate) switched_off: BTreeSet<String>,
 }
 
 impl Building {
     pub(crate) fn new(settings: &Settings) -> Building {
         let (settings, pins) = (settings.clone(), Pins::default());
-        Building { settings, pins, limits: None, closed: false, leaving: Vec::new() }
+        Building {
+            settings,
+            pins,
+            limits: None,
+            closed: false,
+            leaving: Vec::new(),
+            switched_off: BTreeSet::new(),
+        }
     }
 }
 
@@ -145,8 +156,10 @@ impl Router {
         let pins = Pins::load(&settings.tools)?;
         let sealer = sealing::sealer(&settings)?.map_or_else(|| self.sealer.load_full(), Arc::new);
         let mut mounts = Vec::new();
-        let mut new = Vec::new();
-        for server in &settings.servers {
+        // Whoever switched one off meant it for as long as it is there.
+        let mut switched_off = self.building().switched_off.clone();
+        switched_off.retain(|name| settings.servers.iter().any(|server| server.name == *name));
+        for server in settings.servers.iter().filter(|server| !switched_off.contains(&server.name)) {
             let same = |mount: &&Arc<Mount>| {
                 mount.settings.name == server.name && mount.settings.digest == server.digest
             };
@@ -156,36 +169,9 @@ impl Router {
                 mounts.push(mount.clone());
                 continue;
             }
-            let (gateway, name) = (Arc::downgrade(self), server.name.clone());
-            let heard = move |audience: &Audience, params: &Object| {
-                let Some(gateway) = gateway.upgrade() else { return false };
-                let state = gateway.state.load();
-                let is_there = |context: &Context| gateway.views.has_all_of(&state, context, &name);
-                gateway
-                    .subscribers
-                    .tell_log(params, |context| audience.includes(context) && is_there(context))
-            };
-            let client =
-                (self.dial)(server)?.sealer(sealer.scoped(&server.name)).on_session_log(heard).lazy()?;
-            // A choice that is made on purpose, and that matters only where there are several users.
-            if settings.auth.is_some() && server.options.sessions.instances == Instances::One {
-                tracing::warn!(
-                    "The server {:?} has one session for all users (instances = \"one\"): what it remembers of one of them it \
-                     may tell another. \"per-user\" gives each their own.",
-                    server.name
-                );
-            }
             let known = disk_cache::load(settings.state_dir.as_deref(), server);
-            let mount = Mount::new(server.clone(), client, known, self.id.clone());
-            new.push(mount.clone());
-            mounts.push(mount);
+            mounts.push(self.mount_of(server, known, &sealer, settings.auth.is_some())?);
         }
-        let gone: Vec<_> = before
-            .mounts
-            .iter()
-            .filter(|old| !mounts.iter().any(|mount| Arc::ptr_eq(mount, old)))
-            .cloned()
-            .collect();
         let mut building = self.building();
         if building.closed {
             return Err(is_closed());
@@ -196,15 +182,64 @@ impl Router {
         pins::watch(self, &mut pins);
         building.pins = pins;
         building.limits = settings.limits.as_ref().map(|limits| Arc::new(CallLimits::new(limits)));
-        let drain = settings.drain;
         building.settings = settings;
+        building.switched_off = switched_off;
         mounts.iter().for_each(|mount| mount.client.reseal(sealer.scoped(mount.name())));
         self.sealer.store(sealer);
+        self.put_in_place(building, mounts, learned, |is_replaced| match is_replaced {
+            true => "configuration changed; starting it anew",
+            false => "removed",
+        });
+        Ok(())
+    }
+
+    /// A server that is not supervised yet. `known` is what it listed the last time.
+    pub(crate) fn mount_of(
+        self: &Arc<Self>,
+        server: &ServerSettings,
+        known: Catalog,
+        sealer: &Sealer,
+        is_authenticated: bool,
+    ) -> Result<Arc<Mount>, AppError> {
+        let (gateway, name) = (Arc::downgrade(self), server.name.clone());
+        let heard = move |audience: &Audience, params: &Object| {
+            let Some(gateway) = gateway.upgrade() else { return false };
+            let state = gateway.state.load();
+            let is_there = |context: &Context| gateway.views.has_all_of(&state, context, &name);
+            gateway.subscribers.tell_log(params, |context| audience.includes(context) && is_there(context))
+        };
+        let client = (self.dial)(server)?.sealer(sealer.scoped(&server.name)).on_session_log(heard).lazy()?;
+        // A choice that is made on purpose, and that matters only where there are several users.
+        if is_authenticated && server.options.sessions.instances == Instances::One {
+            tracing::warn!(
+                "The server {:?} has one session for all users (instances = \"one\"): what it remembers of one of them it \
+                 may tell another. \"per-user\" gives each their own.",
+                server.name
+            );
+        }
+        Ok(Mount::new(server.clone(), client, known, self.id.clone()))
+    }
+
+    /// Has these servers in place of those before. Those that are new are supervised, and those that are gone are closed once
+    /// their calls are done; `why` says what the log says of these, by whether another takes their place.
+    pub(crate) fn put_in_place(
+        self: &Arc<Self>,
+        mut building: MutexGuard<'_, Building>,
+        mounts: Vec<Arc<Mount>>,
+        learned: Vec<Learned>,
+        why: impl Fn(bool) -> &'static str,
+    ) {
+        let before = self.state.load_full();
+        let other = |them: &[Arc<Mount>], mount: &Arc<Mount>| !them.iter().any(|it| Arc::ptr_eq(it, mount));
+        let gone: Vec<_> = before.mounts.iter().filter(|old| other(&mounts, old)).cloned().collect();
+        let new: Vec<_> = mounts.iter().filter(|mount| other(&before.mounts, mount)).cloned().collect();
+        let drain = building.settings.drain;
         self.publish(&mut building, mounts);
         building.leaving.retain(|leaving| !leaving.is_finished());
         for mount in gone {
             let is_replaced = self.state.load().mounts.iter().any(|other| other.name() == mount.name());
-            events::emit(&Event::ServerLeft(ServerLeft { server: mount.name(), is_replaced }));
+            let message = why(is_replaced);
+            events::emit(&Event::ServerLeft(ServerLeft { server: mount.name(), is_replaced, message }));
             building.leaving.push(tokio::spawn(async move { mount.close(drain).await }));
         }
         drop(building);
@@ -212,7 +247,6 @@ impl Router {
         for mount in new {
             tokio::spawn(supervisor::run(mount, self.on_read()));
         }
-        Ok(())
     }
 
     /// A configuration with the servers that the program mounted itself behind its own.
@@ -379,7 +413,8 @@ impl Router {
             }
         }
         let errors = building.settings.errors;
-        let disabled = building.settings.disabled.clone();
+        let switched_off = building.switched_off.iter().map(|name| DisabledServer::switched_off(name));
+        let disabled = building.settings.disabled.iter().cloned().chain(switched_off).collect();
         let views = ViewCache::default();
         let now = Arc::new(State {
             mounts,

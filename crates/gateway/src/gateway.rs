@@ -35,7 +35,7 @@ pub type Dial = Arc<dyn Fn(&ServerSettings) -> Result<ClientBuilder, AppError> +
 /// Many servers behind one door. Clones are handles on the same.
 #[derive(Clone)]
 pub struct Gateway {
-    router: Arc<Router>,
+    pub(crate) router: Arc<Router>,
     /// What every call passes.
     front: Arc<Front<BoxDoor>>,
     /// Where calls of all callers wait.

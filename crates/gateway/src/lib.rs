@@ -44,6 +44,7 @@ mod loops;
 mod merged_list;
 mod mount;
 mod names;
+mod operations;
 mod pins;
 mod questions;
 mod request_state;
@@ -60,6 +61,7 @@ mod uris;
 mod view;
 
 pub use gateway::{Dial, Gateway, GatewayBuilder};
+pub use operations::OperationError;
 pub use pins::{Lock, LockError, Pin};
 pub use status::{Health, LIFECYCLE, ServerStatus};
 pub use tidegate_client::InUse;

@@ -55,6 +55,8 @@ pub(crate) struct Mount {
     resting: AtomicBool,
     /// Wakes the supervisor: a call came to a server at rest, or a list is wanted anew.
     pub(crate) wake: Notify,
+    /// Tells the supervisor to try at once a server that it has left alone for a while.
+    pub(crate) try_again: Notify,
     /// Which gateway this is, to notice servers that lead back to it.
     gateway: Arc<str>,
     /// One reader of lists at a time.
@@ -94,6 +96,7 @@ impl Mount {
             down: AtomicBool::new(false),
             resting: AtomicBool::new(false),
             wake: Notify::new(),
+            try_again: Notify::new(),
             gateway,
             reading: tokio::sync::Mutex::default(),
             unsaved: AtomicBool::new(false),
@@ -351,6 +354,11 @@ impl Mount {
     /// The same for what it says of itself.
     pub(crate) fn is_introduced(&self) -> bool {
         self.knew.1 || self.is_settled()
+    }
+
+    /// Waits this long, or until somebody wants it to be tried again.
+    pub(crate) async fn leave_alone(&self, pause: Duration) {
+        let _ = tokio::time::timeout(pause, self.try_again.notified()).await;
     }
 
     /// The first attempt is over.

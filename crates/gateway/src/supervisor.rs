@@ -69,7 +69,7 @@ async fn supervise(mount: &Arc<Mount>, on_read: &OnRead) {
                 let (why, told) = (error.to_string(), error.message().to_owned());
                 mount.set_health(Health::Down { why, told });
                 mount.settle();
-                tokio::time::sleep(PROBE_EVERY).await;
+                mount.leave_alone(PROBE_EVERY).await;
                 continue;
             }
         }
@@ -80,7 +80,7 @@ async fn supervise(mount: &Arc<Mount>, on_read: &OnRead) {
                 let told = "Its calls kept failing".to_owned();
                 mount.set_health(Health::Down { why, told });
                 deaths = if since.elapsed() < LIVES { deaths + 1 } else { 0 };
-                tokio::time::sleep(pause(deaths)).await;
+                mount.leave_alone(pause(deaths)).await;
             }
             Ending::Ended => {
                 deaths = if since.elapsed() < LIVES { deaths + 1 } else { 0 };
@@ -90,7 +90,7 @@ async fn supervise(mount: &Arc<Mount>, on_read: &OnRead) {
                     pause => {
                         let told = "Its process has ended".to_owned();
                         mount.set_health(Health::Down { why: told.clone(), told });
-                        tokio::time::sleep(pause).await;
+                        mount.leave_alone(pause).await;
                     }
                 }
             }
@@ -139,6 +139,7 @@ async fn wait_until_back(mount: &Arc<Mount>, first: bool) {
                 },
                 () = &mut next, if !starting => break,
                 () = mount.wake.notified(), if begun.elapsed() >= LATER => break,
+                () = mount.try_again.notified() => break,
             }
         }
     }

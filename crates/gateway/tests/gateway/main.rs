@@ -22,6 +22,7 @@ mod handshake;
 mod hops;
 mod limits;
 mod logs;
+mod operations;
 mod own;
 mod policy;
 mod principals;

@@ -281,6 +281,8 @@ pub struct ServerLeft<'a> {
     pub server: &'a str,
     /// Whether one of the same name takes its place.
     pub is_replaced: bool,
+    /// Why, as the rest of a sentence.
+    pub message: &'a str,
 }
 
 /// All servers of a configuration have come up, or have been found not to.

@@ -169,8 +169,7 @@ impl Recorder for LogRecorder {
             ),
             Event::ServerStateChanged(it) => state(it),
             Event::ServerLeft(it) => {
-                let what = if it.is_replaced { "configuration changed; starting it anew" } else { "removed" };
-                tracing::info!(target: LIFECYCLE, server = it.server, "{what}");
+                tracing::info!(target: LIFECYCLE, server = it.server, "{}", it.message);
             }
             Event::ServersReady(it) => {
                 let (servers, ready, disabled, tools) = (it.servers, it.ready, it.disabled, it.tools);
