@@ -23,6 +23,7 @@ mod events;
 mod extensions;
 mod get;
 mod guard;
+mod handler;
 mod http_headers;
 mod legacy_post;
 mod modern_post;
@@ -30,6 +31,7 @@ mod poll_when_woken;
 mod with_claims;
 pub(crate) use modern_post::modern_only;
 mod http_sse;
+mod page_site;
 mod pages;
 mod peer;
 mod places;
@@ -62,6 +64,8 @@ pub use client_address::ClientAddress;
 pub use endpoint_path::EndpointPath;
 pub use extensions::{OpenEnded, RequiredScopes};
 pub use guard::{Guard, GuardFuture, GuardLayer};
+pub use handler::Handler;
+pub use page_site::PageSite;
 pub use pages::Page;
 pub use serve::{Listeners, serve, serve_door};
 pub use session_id::SessionSealer;
@@ -118,6 +122,9 @@ pub fn router<D: Door>(door: D, settings: Settings) -> Router {
     let mut router = Router::new();
     for path in site.paths() {
         router = router.route_service(&path, site.clone());
+    }
+    for path in site.beginnings() {
+        router = router.route_service(&format!("{path}/{{*rest}}"), site.clone());
     }
     // What no path and no method of the router answers is guarded too.
     router.layer(GuardLayer::new(&settings))

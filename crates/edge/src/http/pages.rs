@@ -182,7 +182,7 @@ fn is_among(own: &HeaderValue, tags: &HeaderValue) -> bool {
 }
 
 /// What keeps a page from being made to do what it was not meant to.
-const GUARDS: [(&str, &str); 6] = [
+pub(super) const GUARDS: [(&str, &str); 6] = [
     (
         "content-security-policy",
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \

@@ -50,6 +50,19 @@ impl Peer {
         Peer { is_off_loopback: !is_loopback, address, is_told_always, is_new: Cell::new(true), role }
     }
 
+    /// Whoever connects to a socket that is a file.
+    #[cfg(unix)]
+    pub(super) fn of_this_machine() -> Peer {
+        let address = ClientAddress::of_peer(([127, 0, 0, 1], 0).into(), false);
+        Peer {
+            is_off_loopback: false,
+            address,
+            is_told_always: false,
+            is_new: Cell::new(true),
+            role: Role::Client,
+        }
+    }
+
     /// Says in the extensions of a request where it came from, or refuses it.
     pub(super) fn introduce<B>(&self, request: &mut Request<B>) -> Result<(), Response<Body>> {
         let address = match &self.role {

@@ -20,6 +20,8 @@ use pin_project_lite::pin_project;
 use tidegate_service::Door;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+#[cfg(unix)]
+use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
@@ -32,25 +34,63 @@ use super::tls;
 use super::watch::{Patience, Pulse, UnderWay, Watch};
 use super::{HttpService, respond};
 
-/// The sockets that an endpoint is served on. Most have one; `localhost` has one for each kind of address.
+/// The sockets that something is served on. Most have one; `localhost` has one for each kind of address.
 #[derive(Debug)]
-pub struct Listeners(Vec<TcpListener>);
+pub struct Listeners(Vec<Listener>);
+
+#[derive(Debug)]
+enum Listener {
+    Tcp(TcpListener),
+    #[cfg(unix)]
+    Unix(UnixListener),
+}
+
+/// A new connection.
+enum Accepted {
+    Tcp(TcpStream, SocketAddr),
+    #[cfg(unix)]
+    Unix(UnixStream),
+}
 
 impl From<TcpListener> for Listeners {
     fn from(listener: TcpListener) -> Listeners {
-        Listeners(vec![listener])
+        Listeners(vec![Listener::Tcp(listener)])
     }
 }
 
 impl From<Vec<TcpListener>> for Listeners {
     fn from(listeners: Vec<TcpListener>) -> Listeners {
-        Listeners(listeners)
+        Listeners(listeners.into_iter().map(Listener::Tcp).collect())
+    }
+}
+
+/// A socket of this machine that is a file. Who may connect is a matter of the file, and nothing is encrypted.
+#[cfg(unix)]
+impl From<UnixListener> for Listeners {
+    fn from(listener: UnixListener) -> Listeners {
+        Listeners(vec![Listener::Unix(listener)])
+    }
+}
+
+impl Listener {
+    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<Accepted>> {
+        match self {
+            Listener::Tcp(listener) => {
+                let accepted = std::task::ready!(listener.poll_accept(cx));
+                Poll::Ready(accepted.map(|(stream, peer)| Accepted::Tcp(stream, peer)))
+            }
+            #[cfg(unix)]
+            Listener::Unix(listener) => {
+                let accepted = std::task::ready!(listener.poll_accept(cx));
+                Poll::Ready(accepted.map(|(stream, _)| Accepted::Unix(stream)))
+            }
+        }
     }
 }
 
 impl Listeners {
     /// The next connection to any of them.
-    async fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+    async fn accept(&self) -> io::Result<Accepted> {
         std::future::poll_fn(|cx| {
             let ready = self.0.iter().find_map(|listener| match listener.poll_accept(cx) {
                 Poll::Ready(accepted) => Some(accepted),
@@ -96,10 +136,10 @@ pub async fn serve<S: HttpService>(
     tokio::pin!(shutdown);
     loop {
         let accepted = async {
-            let (stream, peer) = listeners.accept().await?;
-            Ok::<_, io::Error>((stream, peer, place(&places, &watch).await))
+            let stream = listeners.accept().await?;
+            Ok::<_, io::Error>((stream, place(&places, &watch).await))
         };
-        let (stream, peer, place) = tokio::select! {
+        let (accepted, place) = tokio::select! {
             accepted = accepted => match accepted {
                 Ok(accepted) => accepted,
                 Err(e) => {
@@ -113,6 +153,22 @@ pub async fn serve<S: HttpService>(
             () = &mut shutdown => break,
         };
         while tasks.try_join_next().is_some() {}
+        let (stream, peer) = match accepted {
+            Accepted::Tcp(stream, peer) => (stream, peer),
+            #[cfg(unix)]
+            Accepted::Unix(stream) => {
+                let pulse = Arc::new(Pulse::default());
+                let peer = Peer::of_this_machine();
+                let connection = connection(stream, peer, service.clone(), settings.stalled, pulse.clone());
+                let connection = connections.watch(connection);
+                let task = tasks.spawn(async move {
+                    ended(connection.await);
+                    drop(place);
+                });
+                watch.add(&pulse, task);
+                continue;
+            }
+        };
         // Small responses must not wait for more to come.
         let _ = stream.set_nodelay(true);
         let pulse = Arc::new(Pulse::default());

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use super::endpoint_path::EndpointPath;
+use super::handler::Handler;
 use super::pages::Page;
 use super::session_id::SessionSealer;
 #[cfg(feature = "tls")]
@@ -57,6 +58,8 @@ pub struct Settings {
     pub kept_bytes: usize,
     /// Pages for browsers, each at its own path. Default none.
     pub pages: Arc<[Page]>,
+    /// What answers everything below a path, beside pages and endpoints. Default none.
+    pub handlers: Arc<[Handler]>,
     /// Also serve the HTTP+SSE transport of 2024-11-05 at `/sse` and `/messages`. Default off.
     pub http_sse: bool,
     /// The certificate of a socket that is served over TLS. Default none: plain HTTP.
@@ -103,6 +106,7 @@ impl Default for Settings {
             kept_streams: 16,
             kept_bytes: 1024 * 1024,
             pages: Arc::default(),
+            handlers: Arc::default(),
             http_sse: false,
             #[cfg(feature = "tls")]
             tls: None,
@@ -161,6 +165,12 @@ impl Settings {
     /// Also serves these pages. One at the path of the endpoint is never seen.
     pub fn pages(mut self, pages: impl IntoIterator<Item = Page>) -> Self {
         self.pages = pages.into_iter().collect();
+        self
+    }
+
+    /// Also serves what these answer. A page and an endpoint at a path of their own come first.
+    pub fn handlers(mut self, handlers: impl IntoIterator<Item = Handler>) -> Self {
+        self.handlers = handlers.into_iter().collect();
         self
     }
 

@@ -17,6 +17,7 @@ use tower::Service;
 use super::endpoint::{Common, Endpoint, identity};
 use super::endpoint_path::EndpointPath;
 use super::http_sse::{self, HttpSse};
+use super::page_site::PageSite;
 use super::settings::Settings;
 use super::{IdentifiedService, respond};
 
@@ -31,6 +32,8 @@ struct Inner<D> {
     named: ArcSwap<HashMap<String, Endpoint<D>>>,
     /// Held while they change.
     changing: Mutex<()>,
+    /// What is beside the endpoints.
+    beside: PageSite,
     /// Pages and this transport belong to the default endpoint.
     http_sse: Option<HttpSse<D>>,
     common: Common,
@@ -47,6 +50,7 @@ impl<D: Door> Site<D> {
             default,
             named: ArcSwap::default(),
             changing: Mutex::default(),
+            beside: PageSite::new(settings),
             http_sse,
             common,
         }));
@@ -112,10 +116,16 @@ impl<D: Door> Site<D> {
         let mut paths = vec![settings.path.clone()];
         paths.extend(self.0.named.load().keys().cloned());
         paths.extend(self.0.http_sse.iter().flat_map(|_| http_sse::PATHS.map(str::to_owned)));
-        paths.extend(settings.pages.iter().map(|page| page.path().to_owned()));
+        let (pages, handlers) = self.0.beside.paths();
+        paths.extend(pages.chain(handlers).map(str::to_owned));
         paths.sort();
         paths.dedup();
         paths
+    }
+
+    /// Below which paths everything is served.
+    pub(super) fn beginnings(&self) -> Vec<String> {
+        self.0.beside.paths().1.map(str::to_owned).collect()
     }
 }
 
@@ -136,7 +146,7 @@ impl<D: Door> Service<Request<Body>> for Site<D> {
 
 impl<D: Door> IdentifiedService for Site<D> {
     fn call_as(&mut self, request: Request<Body>, identity: Identity) -> Self::Future {
-        let Inner { settings, default, named, http_sse, .. } = &*self.0;
+        let Inner { settings, default, named, http_sse, beside, .. } = &*self.0;
         let path = request.uri().path();
         // The endpoints first: a page at the path of one is never seen.
         if path == settings.path {
@@ -149,11 +159,9 @@ impl<D: Door> IdentifiedService for Site<D> {
             let old = old.clone();
             return Box::pin(async move { Ok(old.answer(request, identity).await) });
         }
-        let response = match settings.pages.iter().find(|page| page.path() == path) {
-            Some(page) => page.answer(&request, &identity, &settings.path),
-            None => respond::not_found(&settings.path),
-        };
-        Box::pin(std::future::ready(Ok(response)))
+        beside
+            .answer(request, identity, &settings.path)
+            .unwrap_or_else(|_| Box::pin(std::future::ready(Ok(respond::not_found(&settings.path)))))
     }
 }
 

@@ -14,6 +14,7 @@ mod disconnects;
 mod endpoints;
 mod extensions;
 mod guard;
+mod handlers;
 mod http_sse;
 mod leaks;
 mod legacy_http;
