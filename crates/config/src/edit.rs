@@ -13,6 +13,9 @@ use crate::settings::ROOMY_NAMES;
 use crate::source_map::SourceMap;
 use crate::{config, names, read_file, save, schema, serde_message};
 
+/// The field that says whether a server is used.
+const ENABLED: &str = "enabled";
+
 /// Why a configuration was not changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -64,6 +67,16 @@ pub fn remove(path: &Path, name: &str) -> Result<(), EditError> {
     let mut open = OpenFile::read(path)?;
     open.remove(name)?;
     open.save()
+}
+
+/// Has a server of a configuration be used, or not for now. `false` if that is so already.
+pub fn set_enabled(path: &Path, name: &str, is_enabled: bool) -> Result<bool, EditError> {
+    let mut open = OpenFile::read(path)?;
+    let is_changed = open.set_enabled(name, is_enabled)?;
+    if is_changed {
+        open.save()?;
+    }
+    Ok(is_changed)
 }
 
 /// A configuration that is being changed.
@@ -126,12 +139,42 @@ impl OpenFile {
         Ok(())
     }
 
-    fn remove(&mut self, name: &str) -> Result<(), EditError> {
-        if !self.has(name) {
-            let names: Vec<String> = self.servers()?.iter().map(|(name, _)| name.to_owned()).collect();
-            let near = nearest_name(name, names.iter().map(String::as_str)).map(str::to_owned);
-            return Err(EditError::Unknown { file: self.path.clone(), name: name.to_owned(), near, names });
+    fn set_enabled(&mut self, name: &str, is_enabled: bool) -> Result<bool, EditError> {
+        self.check_has(name)?;
+        let file = self.path.clone();
+        let server = self.servers()?.get_mut(name).and_then(Item::as_table_like_mut).ok_or_else(|| {
+            EditError::Config(ConfigError::whole(&file, format!("servers.{name}: must be a table")))
+        })?;
+        let is_off = server.get(ENABLED).and_then(Item::as_bool) == Some(false);
+        if is_off != is_enabled {
+            return Ok(false);
         }
+        match is_enabled {
+            true => drop(server.remove(ENABLED)),
+            // What stands around the value stays.
+            false => match server.get_mut(ENABLED).and_then(Item::as_value_mut) {
+                Some(value) => {
+                    let decor = value.decor().clone();
+                    *value = false.into();
+                    *value.decor_mut() = decor;
+                }
+                None => drop(server.insert(ENABLED, toml_edit::value(false))),
+            },
+        }
+        Ok(true)
+    }
+
+    fn check_has(&mut self, name: &str) -> Result<(), EditError> {
+        if self.has(name) {
+            return Ok(());
+        }
+        let names: Vec<String> = self.servers()?.iter().map(|(name, _)| name.to_owned()).collect();
+        let near = nearest_name(name, names.iter().map(String::as_str)).map(str::to_owned);
+        Err(EditError::Unknown { file: self.path.clone(), name: name.to_owned(), near, names })
+    }
+
+    fn remove(&mut self, name: &str) -> Result<(), EditError> {
+        self.check_has(name)?;
         let removed = self.servers()?.remove(name);
         if let Some(table) = removed.as_ref().and_then(Item::as_table) {
             let before = table.decor().prefix().and_then(|prefix| prefix.as_str()).unwrap_or_default();

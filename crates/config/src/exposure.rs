@@ -13,6 +13,8 @@ use crate::settings::ListenSettings;
 pub enum ExposureError {
     /// Others could call every tool.
     Unauthenticated,
+    /// Others could restart and disable servers.
+    Operable,
     /// Keys and tokens would be sent in the clear.
     Unencrypted,
     /// Clients could not be told where they are.
@@ -42,6 +44,19 @@ pub fn check_exposure(
     }
 }
 
+/// Whether the admin API may have this address. It changes things and names callers: nobody is let in without being known, whatever
+/// `insecure` says.
+pub fn check_admin_exposure(
+    address: &ListenAddress,
+    listen: &ListenSettings,
+    auth: Option<&AuthSettings>,
+) -> Result<(), ExposureError> {
+    if !address.is_loopback() && auth.is_none() {
+        return Err(ExposureError::Operable);
+    }
+    check_exposure(address, listen, auth)
+}
+
 /// Whether there are access tokens, and not only keys of the gateway.
 fn has_issuers(auth: &AuthSettings) -> bool {
     !auth.jwt.is_empty() || !auth.introspection.is_empty()
@@ -59,6 +74,9 @@ impl ExposureError {
                 "other machines can reach this address, and anybody there could call every tool: add [auth] \
                  (tidegate keys add NAME says how), listen on 127.0.0.1, or {insecure}"
             ),
+            ExposureError::Operable => "other machines can reach this address, and anybody there could read the log and disable servers: add \
+                                        [auth] (tidegate keys add NAME says how), or listen on 127.0.0.1"
+                .to_owned(),
             ExposureError::Unencrypted => format!(
                 "other machines can reach this address, and keys and tokens would be sent unencrypted: add [tls] with \
                  cert and key, or trusted_proxies with the addresses of the proxy in front, or {insecure}"

@@ -11,6 +11,7 @@
 //! [`edit`] changes a `tidegate.toml` and keeps its comments, [`import`] takes over what other programs have,
 //! [`Watcher`] tells when something has changed, and [`schema`] describes the file to editors.
 
+mod admin_settings;
 mod audit_settings;
 mod auth_settings;
 mod config;
@@ -53,6 +54,7 @@ mod urls;
 mod watch;
 mod written;
 
+pub use admin_settings::AdminSettings;
 pub use audit_settings::{AuditFile, AuditSettings, SyslogServer, SyslogSettings, WhenFull};
 pub use auth_settings::{
     AuthSettings, ClaimSettings, IntrospectionSettings, JwksSource, JwtSettings, ScopeSettings, TlsSettings,
@@ -62,7 +64,7 @@ pub use disabled::{DisabledCause, DisabledServer, missing_note};
 pub use endpoint_settings::EndpointSettings;
 pub use entry::ServerEntry;
 pub use error::{ConfigError, Problem};
-pub use exposure::{ExposureError, check_exposure};
+pub use exposure::{ExposureError, check_admin_exposure, check_exposure};
 pub use limit_settings::{
     Concurrency, LimitRule, LimitScopes, LimitSet, LimitSettings, Rate, RateUnit, RunSettings,
 };

@@ -12,6 +12,7 @@ use tidegate_client::{ClientSettings, Instances, Target};
 use tidegate_protocol::Profile;
 use tidegate_protocol::seal::Key;
 
+use crate::admin_settings::AdminSettings;
 use crate::audit_settings::AuditSettings;
 use crate::auth_settings::{AuthSettings, TlsSettings};
 use crate::disabled::DisabledServer;
@@ -42,6 +43,8 @@ pub struct Settings {
     pub telemetry: TelemetrySettings,
     /// Which log lines there are, how they look and where they go.
     pub log: LogSettings,
+    /// Where operators come in.
+    pub admin: AdminSettings,
     /// Endpoints with a selection of what is offered, beside the one that has everything.
     pub endpoints: Vec<EndpointSettings>,
     /// How much callers may do; `None` for whatever the process can.
@@ -315,6 +318,7 @@ impl Default for Settings {
             audit: None,
             telemetry: TelemetrySettings::default(),
             log: LogSettings::default(),
+            admin: AdminSettings::default(),
             endpoints: Vec::new(),
             limits: None,
             calls: CallSettings::default(),

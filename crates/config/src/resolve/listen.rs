@@ -13,7 +13,23 @@ use crate::written::File;
 const LEAST_BUFFERED: usize = 16 * 1024 * 1024;
 
 /// What is beside the endpoint.
-const PAGES: [&str; 5] = ["/health", "/ready", "/live", "/metrics", "/api/calls"];
+const PAGES: [&str; 13] = [
+    "/health",
+    "/ready",
+    "/live",
+    "/metrics",
+    "/api",
+    "/api/status",
+    "/api/servers",
+    "/api/calls",
+    "/api/logs",
+    "/api/logs/stream",
+    "/api/log/level",
+    "/api/events",
+    "/api/openapi.json",
+];
+/// Below which names of servers stand.
+const SERVERS: &str = "/api/servers/";
 
 impl Resolver<'_> {
     pub(super) fn listen(&mut self, file: &File) -> ListenSettings {
@@ -30,7 +46,7 @@ impl Resolver<'_> {
         if !path.starts_with('/') || path.contains(|c: char| c.is_whitespace() || "?#{}".contains(c)) {
             self.wrong(&["path"], "must be the path of a URL, such as \"/mcp\"");
         }
-        if PAGES.contains(&&*path) {
+        if PAGES.contains(&&*path) || path.starts_with(SERVERS) {
             self.wrong(&["path"], "is the path of a page of the gateway: use another, such as \"/mcp\"");
         }
         for sentence in file.allow_origins.iter().filter_map(|origin| listen::check_origin(origin).err()) {

@@ -1,6 +1,7 @@
 //! From what was written to what it means. Nothing stops at the first problem: all of them are collected, and whatever
 //! is wrong counts as its default until the end.
 
+mod admin;
 mod audit;
 mod auth;
 mod command;
@@ -145,6 +146,7 @@ impl Resolver<'_> {
         let telemetry = self.telemetry(&file.telemetry);
         let log = self.log(&file.log, audit.as_ref());
         self.check_exposure(&listen, auth.as_ref());
+        let admin = self.admin(&file.admin, &listen, auth.as_ref());
         let names: Vec<String> = file.servers.keys().cloned().collect();
         let endpoints = self.endpoints(file.endpoints, &listen.path, &names);
         self.check_audiences(&endpoints, auth.as_ref(), listen.public_url.as_deref(), &listen.path);
@@ -169,6 +171,7 @@ impl Resolver<'_> {
             audit,
             telemetry,
             log,
+            admin,
             endpoints,
             limits,
             calls,

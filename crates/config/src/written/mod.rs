@@ -3,6 +3,7 @@
 //! The comments on the fields are what people read: they become the descriptions in the JSON Schema, which editors show.
 //! The sections of servers of the program are theirs: see [`section`](crate::section). Texts stay texts here; what they mean is found out in [`resolve`](crate::resolve).
 
+mod admin;
 mod audit;
 mod auth;
 mod endpoint;
@@ -19,6 +20,7 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+pub(crate) use admin::Admin;
 pub(crate) use audit::{Audit, WhenFull};
 pub(crate) use auth::{Auth, Introspection, Jwt, Tls};
 pub(crate) use endpoint::Endpoint;
@@ -69,6 +71,8 @@ pub(crate) struct File {
     pub(crate) telemetry: Telemetry,
     /// Which log lines there are, how they look and where they go.
     pub(crate) log: Log,
+    /// Where operators come in.
+    pub(crate) admin: Admin,
     /// Endpoints with a selection of what all servers offer, by name, at /NAME followed by path. A name consists of
     /// lower-case letters, digits and "-", at most 64 of them.
     #[schemars(with = "std::collections::BTreeMap<String, Endpoint>")]

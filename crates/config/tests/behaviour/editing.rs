@@ -1,6 +1,6 @@
 //! Adding and removing servers.
 
-use tidegate_config::edit::{EditError, add, remove};
+use tidegate_config::edit::{EditError, add, remove, set_enabled};
 use tidegate_config::{Config, ServerEntry};
 
 use crate::env;
@@ -210,4 +210,36 @@ fn files_with_secrets_are_private_and_links_stay() {
     let fresh = folder.path("fresh.toml");
     add(&fresh, "private", &entry, false).unwrap();
     assert_eq!(mode(&fresh), 0o600);
+}
+
+#[test]
+fn a_server_is_switched_off_and_on_where_it_stands() {
+    let folder = Folder::new();
+    let path = folder.path("tidegate.toml");
+    for (on, off) in [
+        ("[servers.a] # mine\ncommand = \"a\"\n", "[servers.a] # mine\ncommand = \"a\"\nenabled = false\n"),
+        (
+            "[servers.a]\ncommand = \"a\"\n\n[servers.a.env]\nX = \"1\"\n",
+            "[servers.a]\ncommand = \"a\"\nenabled = false\n\n[servers.a.env]\nX = \"1\"\n",
+        ),
+        ("servers.a = { command = \"a\" }\n", "servers.a = { command = \"a\" , enabled = false }\n"),
+    ] {
+        std::fs::write(&path, on).unwrap();
+        assert_eq!(set_enabled(&path, "a", true), Ok(false), "it is on");
+        assert_eq!(set_enabled(&path, "a", false), Ok(true));
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.replace(' ', ""), off.replace(' ', ""));
+        let settings = Config::load(&path, &crate::builtins(), &env).unwrap();
+        assert_eq!((settings.servers.len(), settings.disabled.len()), (0, 1));
+        assert_eq!(set_enabled(&path, "a", false), Ok(false), "it is off");
+        assert_eq!(set_enabled(&path, "a", true), Ok(true));
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.replace(' ', ""), on.replace(' ', ""));
+    }
+    std::fs::write(&path, "[servers.a]\ncommand = \"a\"\nenabled = true # really\n").unwrap();
+    set_enabled(&path, "a", false).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(text, "[servers.a]\ncommand = \"a\"\nenabled = false # really\n");
+    let unknown = set_enabled(&path, "aa", false).unwrap_err();
+    assert!(matches!(&unknown, EditError::Unknown { near: Some(near), .. } if near == "a"), "{unknown}");
 }
