@@ -2,25 +2,19 @@
 
 mod story;
 
-use std::path::PathBuf;
-
 use clap::Args;
 use serde_json::{Value, json};
-use tidegate_config::{Config, ListenSettings, StorySettings};
+use tidegate_config::StorySettings;
 use tidegate_protocol::text::escaped_json;
 use tidegate_telemetry::{Stories, Wanted};
-use tidegate_web::{Request, Settings, Web};
-use url::Url;
 
+use super::admin::client::{AdminClient, AskError};
+use super::admin::target::GatewayArgs;
 use super::exit::Exit;
 use super::failure::Failure;
-use super::header::Header;
+use super::output;
 use super::serve::calls_api::PATH;
-use super::{configuration, output};
 use crate::term::clean::line as clean;
-
-/// Larger answers are none of a gateway.
-const LARGEST: usize = 16 << 20;
 
 /// Tell what happened to a call
 ///
@@ -45,17 +39,8 @@ pub(crate) struct Explain {
     #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
 
-    /// Where the gateway is [default: where the configuration says, else http://127.0.0.1:8765]
-    #[arg(long, value_name = "URL")]
-    url: Option<Url>,
-
-    /// A header to send, such as 'Authorization: Bearer KEY' (repeatable)
-    #[arg(long = "header", short = 'H', value_name = "NAME: VALUE")]
-    headers: Vec<String>,
-
-    /// The configuration [default: ./tidegate.toml, else the user's own]
-    #[arg(long, value_name = "FILE", conflicts_with = "url")]
-    config: Option<PathBuf>,
+    #[command(flatten)]
+    gateway: GatewayArgs,
 
     /// Print JSON
     #[arg(long)]
@@ -80,19 +65,18 @@ impl Explain {
 }
 
 pub(crate) async fn run(explain: Explain) -> Result<Exit, Failure> {
-    let place = match &explain.url {
-        Some(url) => Place { url: url.clone(), file: None },
-        None => configured(explain.config.as_deref())?,
-    };
-    let base = shown(&place.url);
-    let (found, teller) = match (ask(&explain, &place.url).await, &place.file) {
-        (Err(failure), Some(settings)) if failure.exit == Exit::Unavailable => {
-            match read(&explain, settings) {
+    let target = explain.gateway.find().await?;
+    let client = &target.client;
+    let kept = Some(&target.settings.telemetry.stories).filter(|kept| kept.file.is_some() && kept.room > 0);
+    let (found, teller) = match (ask(&explain, client).await, kept) {
+        (Err(error @ AskError::NoGateway(_)), Some(kept)) if explain.gateway.url.is_none() => {
+            match read(&explain, kept) {
                 Some(found) => found?,
-                None => return Err(failure),
+                None => return Err(failure(client, error)),
             }
         }
-        (asked, _) => (asked?, format!("the gateway at {base}")),
+        (Err(error), _) => return Err(failure(client, error)),
+        (Ok(found), _) => (found, format!("the gateway at {}", client.place())),
     };
     let calls = found["calls"].as_array().cloned().unwrap_or_default();
     if explain.json {
@@ -121,37 +105,26 @@ pub(crate) async fn run(explain: Explain) -> Result<Exit, Failure> {
     Ok(Exit::Fine)
 }
 
-/// Who can tell of calls.
-struct Place {
-    url: Url,
-    /// What is kept in a file, for when the gateway does not run.
-    file: Option<StorySettings>,
-}
-
-/// Where the gateway of a configuration is.
-fn configured(file: Option<&std::path::Path>) -> Result<Place, Failure> {
-    let settings = match Config::find(file) {
-        Some(file) => configuration::load_unserved(&file)?,
-        None => tidegate_config::Settings::default(),
-    };
-    let stories =
-        Some(settings.telemetry.stories).filter(|stories| stories.file.is_some() && stories.room > 0);
-    Ok(Place { url: address(&settings.listen)?, file: stories })
-}
-
-fn address(listen: &ListenSettings) -> Result<Url, Failure> {
-    if let Some(url) = listen.public_url.as_deref().and_then(|url| Url::parse(url).ok()) {
-        return Ok(url);
+async fn ask(explain: &Explain, client: &AdminClient) -> Result<Value, AskError> {
+    let mut query = Vec::new();
+    query.extend(explain.id.iter().map(|id| ("id", id.clone())));
+    query.extend(explain.tool.iter().map(|tool| ("tool", tool.clone())));
+    if explain.last_error {
+        query.push(("failed", "true".to_owned()));
     }
-    let scheme = if listen.tls.is_some() { "https" } else { "http" };
-    let address = match listen.address.parse::<u16>() {
-        Ok(port) => format!("127.0.0.1:{port}"),
-        Err(_) => listen.address.clone(),
-    };
-    // Where everybody can reach it, so can this machine.
-    let address = address.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]");
-    let text = format!("{scheme}://{address}");
-    Url::parse(&text).map_err(|error| Failure::usage(format!("{text} is no address of a gateway: {error}")))
+    query.push(("limit", explain.limit().to_string()));
+    client.get(PATH, &query).await
+}
+
+fn failure(client: &AdminClient, error: AskError) -> Failure {
+    match error {
+        AskError::Refused(403 | 404, _) => {
+            Failure::usage(format!("the gateway at {} does not tell of calls, or not to you", client.place())).advise(
+                "With [auth], a rule of [policy] must allow page:/api/calls; without, only this machine is told. stories = 0 in [telemetry] remembers nothing.",
+            )
+        }
+        other => client.failure(other, "tell of calls"),
+    }
 }
 
 /// What the file of a gateway that does not run says, in the form in which it would answer; `None` if there is no file.
@@ -170,57 +143,4 @@ fn read(explain: &Explain, settings: &StorySettings) -> Option<Result<(Value, St
     let calls: Vec<Value> = found.stories.iter().filter_map(|story| story.to().ok()).collect();
     output::note(&format!("No gateway answers; this is from {shown}."));
     Some(Ok((json!({"calls": calls, "more": found.more}), shown)))
-}
-
-/// An address without what may be secret in it.
-fn shown(url: &Url) -> String {
-    clean(&url.origin().ascii_serialization())
-}
-
-async fn ask(explain: &Explain, url: &Url) -> Result<Value, Failure> {
-    let wrong = |why: String| Failure::usage(why);
-    let base = shown(url);
-    let mut url =
-        url.join(PATH).map_err(|error| wrong(format!("{base} is no address of a gateway: {error}")))?;
-    {
-        let mut query = url.query_pairs_mut();
-        if let Some(id) = &explain.id {
-            query.append_pair("id", id);
-        }
-        if let Some(tool) = &explain.tool {
-            query.append_pair("tool", tool);
-        }
-        if explain.last_error {
-            query.append_pair("failed", "true");
-        }
-        query.append_pair("limit", &explain.limit().to_string());
-    }
-    let mut request = Request::get(url);
-    for header in &explain.headers {
-        let Header { name, value, .. } = Header::parse(header)?;
-        let (Ok(name), Ok(mut value)) =
-            (name.parse::<axum::http::HeaderName>(), value.parse::<axum::http::HeaderValue>())
-        else {
-            return Err(wrong(format!("--header {name}: this is no value of a header")));
-        };
-        value.set_sensitive(true);
-        request = request.header(name, value);
-    }
-    let unreachable = |error: &dyn std::fmt::Display| {
-        Failure::new(Exit::Unavailable, format!("no gateway answers at {base}: {error}"))
-            .advise("Start one with tidegate serve, or say where it is with --url.")
-    };
-    let answer = Web::new(Settings::default()).send(request).await.map_err(|error| unreachable(&error))?;
-    let status = answer.status();
-    let body = answer.whole(LARGEST).await.map_err(|error| unreachable(&error))?;
-    match status.as_u16() {
-        200 => serde_json::from_slice(&body)
-            .map_err(|_| Failure::new(Exit::Unavailable, format!("what answers at {base} is no gateway of Tidegate"))),
-        401 => Err(wrong(format!("the gateway at {base} wants to know who asks"))
-            .advise("Send a key: -H 'Authorization: Bearer KEY'.")),
-        403 | 404 => Err(wrong(format!("the gateway at {base} does not tell of calls, or not to you")).advise(
-            "With [auth], a rule of [policy] must allow page:/api/calls; without, only this machine is told. stories = 0 in [telemetry] remembers nothing.",
-        )),
-        other => Err(Failure::new(Exit::Unavailable, format!("the gateway at {base} answered with HTTP {other}"))),
-    }
 }

@@ -6,7 +6,8 @@ use crate::builtins::registry;
 
 /// Which commands belong together. Those of servers of the program come after them, and what is in no group comes last.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Gateway", &["serve", "add", "remove", "import", "check", "keys", "audit", "explain", "pin"]),
+    ("Gateway", &["serve", "add", "remove", "import", "check", "keys", "audit", "pin"]),
+    ("Running gateway", &["status", "list", "logs", "explain", "restart", "enable", "disable", "reset"]),
     (
         "Servers",
         &[

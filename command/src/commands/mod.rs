@@ -7,6 +7,7 @@
 //! commands, `failure` and `exit` are the ways out.
 
 mod add;
+mod admin;
 mod audit;
 mod builtin;
 mod call;
@@ -29,10 +30,13 @@ mod inspect;
 mod interrupt;
 mod jobs;
 mod keys;
+mod list;
 mod login;
+mod logs;
 mod memory;
 pub(crate) mod memory_commands;
 mod model;
+mod operate;
 mod output;
 mod pin;
 mod prompts;
@@ -42,6 +46,8 @@ mod resources;
 mod save;
 mod serve;
 pub(crate) mod server_commands;
+mod status;
+mod switch;
 mod target;
 mod tools;
 
@@ -65,7 +71,14 @@ pub(crate) enum Command {
     Check(check::Check),
     Keys(keys::Keys),
     Audit(audit::Audit),
+    Status(status::Status),
+    List(list::List),
+    Logs(logs::Logs),
     Explain(Box<explain::Explain>),
+    Restart(operate::Restart),
+    Enable(switch::Enable),
+    Disable(switch::Disable),
+    Reset(operate::Reset),
     Pin(pin::Pin),
     Tools(tools::Tools),
     Call(Box<call::Call>),
@@ -93,7 +106,14 @@ impl Command {
             Command::Check(check) => check::run(check).await,
             Command::Keys(keys) => keys::run(keys).map(fine),
             Command::Audit(audit) => audit::run(audit),
+            Command::Status(status) => status::run(status).await,
+            Command::List(list) => list::run(list).await,
+            Command::Logs(logs) => logs::run(logs).await,
             Command::Explain(explain) => explain::run(*explain).await,
+            Command::Restart(restart) => operate::restart(restart).await,
+            Command::Enable(enable) => switch::enable(enable).await,
+            Command::Disable(disable) => switch::disable(disable).await,
+            Command::Reset(reset) => operate::reset(reset).await,
             Command::Pin(pin) => pin::run(pin).await,
             Command::Tools(tools) => tools::run(tools).await.map(fine),
             Command::Call(call) => call::run(*call).await,
@@ -129,7 +149,14 @@ impl Command {
             | Command::Check(_)
             | Command::Keys(_)
             | Command::Audit(_)
+            | Command::Status(_)
+            | Command::List(_)
+            | Command::Logs(_)
             | Command::Explain(_)
+            | Command::Restart(_)
+            | Command::Enable(_)
+            | Command::Disable(_)
+            | Command::Reset(_)
             | Command::Pin(_)
             | Command::Login(_)
             | Command::Logout(_)
@@ -156,7 +183,14 @@ impl Command {
             Command::Check(check) => check.json,
             Command::Keys(keys) => keys.is_json(),
             Command::Audit(audit) => audit.is_json(),
+            Command::Status(status) => status.json,
+            Command::List(list) => list.json,
+            Command::Logs(logs) => logs.json,
             Command::Explain(explain) => explain.is_json(),
+            Command::Restart(restart) => restart.is_json(),
+            Command::Enable(enable) => enable.is_json(),
+            Command::Disable(disable) => disable.is_json(),
+            Command::Reset(reset) => reset.is_json(),
             Command::Pin(pin) => pin.json,
             Command::Login(login) => login.json,
             Command::Logout(logout) => logout.json,

@@ -33,6 +33,13 @@ pub(crate) fn load(dir: Option<&Path>, settings: &ServerSettings) -> Catalog {
     }
 }
 
+/// How many tools a server offered when it was last asked; `None` if that is not known.
+pub fn kept_tools(dir: Option<&Path>, settings: &ServerSettings) -> Option<usize> {
+    let catalog = read(&path(dir?, settings)?).ok()?;
+    let tools = catalog.part(Kind::Tools)?;
+    Some(tools.entries.iter().filter(|entry| settings.offers(&entry.key)).count())
+}
+
 fn read(path: &Path) -> std::io::Result<Catalog> {
     let text = tidegate_client::read_regular_text(path, MAX_BYTES)?;
     let limits = Limits { max_depth: 127, max_bytes: MAX_BYTES as usize };

@@ -60,6 +60,7 @@ mod unlisted;
 mod uris;
 mod view;
 
+pub use disk_cache::kept_tools;
 pub use gateway::{Dial, Gateway, GatewayBuilder};
 pub use operations::OperationError;
 pub use pins::{Lock, LockError, Pin};

@@ -176,6 +176,9 @@ impl Access {
         if let Some(audit) = &settings.audit {
             row("audit", audit_places(audit));
         }
+        if let Some(listen) = &settings.admin.listen {
+            row("admin", format!("{listen}: the admin API and /metrics"));
+        }
         for endpoint in &settings.endpoints {
             let url = format!("{}{}", self.origin, endpoint.path);
             let said = match endpoint.audience.is_empty() {
@@ -221,6 +224,7 @@ impl Access {
                 "syslog": audit.syslog.as_ref().map(|syslog| syslog.server.to_string()),
                 "whenFull": audit.when_full.as_str(),
             })),
+            "admin": settings.admin.listen.as_ref().map(|listen| json!({"listen": listen})),
             "endpoints": endpoints.collect::<Vec<_>>(),
             "certificateExpires": self.certificate_ends_ms.map(rfc3339_ms),
         })

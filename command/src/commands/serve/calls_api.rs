@@ -1,17 +1,12 @@
 //! `/api/calls`: the stories of the latest calls, for `tidegate explain`.
 
-use std::sync::Arc;
-
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Request, Response, StatusCode};
 use serde_json::json;
-use tidegate::edge::http::Page;
-use tidegate_gateway::Gateway;
 use tidegate_telemetry::{Stories, Wanted};
 use url::form_urlencoded;
 
-use super::home_page::Audience;
 use super::monitoring::answer;
 
 /// Where it is.
@@ -21,19 +16,8 @@ pub(crate) const PATH: &str = "/api/calls";
 const USUAL: usize = 20;
 const MOST: usize = 1000;
 
-/// The page; `None` where nobody may see it. It names who called: besides those on this machine, it is for whom a policy lets.
-pub(super) fn page(stories: Arc<Stories>, gateway: Gateway, audience: Audience) -> Option<Page> {
-    let page = Page::answered(PATH, move |request, _| calls(&stories, request));
-    Some(match audience {
-        Audience::Remote => return None,
-        Audience::Local => page.only_for(move |identity| gateway.allows_page(identity, PATH)),
-        Audience::Authenticated => page
-            .only_for(move |identity| identity.claims.is_some() && gateway.rule_allows_page(identity, PATH)),
-    })
-}
-
 /// The calls that are asked for: `?id=…`, `?tool=…`, `?failed=true`, `?limit=…`.
-fn calls(stories: &Stories, request: &Request<Body>) -> Response<Body> {
+pub(super) fn calls(stories: &Stories, request: &Request<Body>) -> Response<Body> {
     let query: Vec<(String, String)> =
         form_urlencoded::parse(request.uri().query().unwrap_or_default().as_bytes()).into_owned().collect();
     let value = |name: &str| query.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());

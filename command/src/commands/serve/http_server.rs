@@ -12,6 +12,8 @@ use tidegate_config::{EndpointSettings, ListenAddress, Settings, check_exposure}
 use tidegate_gateway::Gateway;
 use tokio::net::TcpListener;
 
+use super::admin::{Admin, Standing};
+use super::admin_listener::AdminListener;
 use super::authentication::Authentication;
 use super::banner::Banner;
 use super::builtin_pages::BuiltinPages;
@@ -33,6 +35,10 @@ pub(super) struct HttpServer {
     /// Who can see its page.
     audience: Audience,
     authentication: Option<Authentication>,
+    /// The address that is listened on, as the beginning of a URL.
+    local_origin: String,
+    /// Where the admin API is, if it has an address of its own.
+    admin_listener: Option<AdminListener>,
 }
 
 /// Everything until the end.
@@ -108,7 +114,27 @@ impl HttpServer {
             // A name that others use leads here from elsewhere, through a proxy for one.
             (None, false) => Audience::Remote,
         };
-        Ok(HttpServer { listeners, ending, edge, url, audience, authentication })
+        let local_origin = bind::origin(address, &[], edge.tls.is_some());
+        let mut server = HttpServer {
+            listeners,
+            ending,
+            edge,
+            url,
+            audience,
+            authentication,
+            local_origin,
+            admin_listener: None,
+        };
+        server.admin_listener = AdminListener::open(settings, &server.edge, audience).await?;
+        Ok(server)
+    }
+
+    /// Where the admin API is, as the beginning of a URL; `None` where it is not served.
+    pub(super) fn api_url(&self) -> Option<String> {
+        match &self.admin_listener {
+            Some(listener) => Some(listener.origin().to_owned()),
+            None => standing(self.audience).map(|_| self.local_origin.clone()),
+        }
     }
 
     /// Who may call; `None` for everybody.
@@ -122,9 +148,14 @@ impl HttpServer {
         gateway: &Gateway,
         pages: &BuiltinPages,
         monitoring: &Monitoring,
+        admin: &Admin,
         is_configured: Arc<AtomicBool>,
     ) -> (Site<Gateway>, Serving) {
-        let HttpServer { listeners, ending, mut edge, url, audience, authentication } = self;
+        let HttpServer { listeners, ending, mut edge, url, audience, authentication, admin_listener, .. } =
+            self;
+        let origin = url.strip_suffix(&*edge.path).unwrap_or(&url);
+        let endpoints = edge.endpoints.iter().map(|endpoint| format!("{origin}{}", endpoint.path));
+        admin.set_urls(std::iter::once(url.clone()).chain(endpoints).collect());
         let (linked, path) = (pages.clone(), edge.path.clone());
         let home = home_page::pages(gateway.clone(), url.clone(), audience, move || linked.links(&path));
         let of_servers = match audience {
@@ -139,21 +170,32 @@ impl HttpServer {
             }
             false => page,
         };
-        edge.pages =
-            home.into_iter().chain(of_servers).map(gated).chain(monitoring.pages(audience)).collect();
+        // What is for operators has a listener of its own, or is here.
+        let of_operators = match &admin_listener {
+            Some(_) => monitoring.open_pages(audience).to_vec(),
+            None => {
+                edge.handlers =
+                    standing(audience).map(|standing| admin.handler(standing)).into_iter().collect();
+                monitoring.pages(audience)
+            }
+        };
+        edge.pages = home.into_iter().chain(of_servers).map(gated).chain(of_operators).collect();
         // Sessions of legacy clients outlive a restart as long as the keys do.
         let keys = gateway.clone();
         edge.session_sealer = Some(http::SessionSealer::following(move || keys.sealer()));
         let ending = {
-            let gateway = gateway.clone();
+            let (gateway, admin) = (gateway.clone(), admin.clone());
             async move {
                 ending.wait(is_configured).await;
                 tracing::info!("Shutting down");
                 logging::hush();
                 // Subscriptions end here; else they would keep their connections open.
                 gateway.shut_down();
+                admin.end();
             }
         };
+        let beside =
+            admin_listener.map(|listener| listener.serve(admin, monitoring, authentication.as_ref()));
         // The front, outermost first: the guard, who calls, pages and the endpoints; then, inside of the gateway,
         // `layers::front`.
         let mut served = None;
@@ -182,7 +224,25 @@ impl HttpServer {
         let served = served.expect("the front was made above");
         let site = served.clone();
         monitoring.set_sessions(move || site.sessions());
+        let serving: Serving = match beside {
+            None => serving,
+            Some(beside) => Box::pin(async move {
+                let ended = serving.await;
+                beside.close().await;
+                ended
+            }),
+        };
         (served, serving)
+    }
+}
+
+/// How those who may use the admin API come.
+pub(super) fn standing(audience: Audience) -> Option<Standing> {
+    match audience {
+        Audience::Local => Some(Standing::Local),
+        Audience::Authenticated => Some(Standing::Authenticated),
+        // It says too much for machines of which nobody knows whose they are.
+        Audience::Remote => None,
     }
 }
 

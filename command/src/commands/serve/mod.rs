@@ -1,5 +1,7 @@
 //! `tidegate serve`: one endpoint in front of the configured servers.
 
+mod admin;
+mod admin_listener;
 mod ancestry;
 mod announcer;
 mod audit;
@@ -26,8 +28,8 @@ mod statistics;
 mod story_keeper;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use clap::{Args, ValueEnum};
 use tidegate::edge::stdio;
@@ -38,6 +40,7 @@ use tidegate_config::{Config, ListenAddress, ServerSettings, Settings, Source};
 use tidegate_gateway::Gateway;
 use tidegate_service::budget::Budget;
 
+use self::admin::{Admin, AdminSocket};
 use self::ancestry::Ancestry;
 use self::announcer::Announcer;
 use self::audit::Trail;
@@ -50,6 +53,7 @@ use self::logs::Logs;
 use self::monitoring::Monitoring;
 use self::reload::{ConfigFollower, ConfigSource};
 use self::statistics::Statistics;
+use super::admin::presence::Transport;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::{configuration, near};
@@ -255,14 +259,27 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
     announcer.announce();
     let is_configured = Arc::new(AtomicBool::new(file.is_some()));
     let pages = BuiltinPages::of(&settings);
-    // Over stdio nobody can ask, but a collector may be told, and a file be read.
-    let telemetry = &settings.telemetry;
-    let is_monitored = server.is_some() || telemetry.otlp.is_some() || telemetry.stories.file.is_some();
+    let config = Arc::new(OnceLock::new());
+    if let Some(file) = &file {
+        let _ = config.set(std::path::absolute(file).unwrap_or_else(|_| file.clone()));
+    }
+    // Where nobody can ask, no collector is told and no file is read, nothing is measured.
+    let (telemetry, has_socket) = (&settings.telemetry, settings.state_dir.is_some());
+    let is_monitored =
+        server.is_some() || has_socket || telemetry.otlp.is_some() || telemetry.stories.file.is_some();
     let monitoring = is_monitored.then(|| Monitoring::start(&settings, &gateway));
     let export = monitoring.as_ref().and_then(|monitoring| Export::start(&settings, &gateway, monitoring));
-    let served = server
-        .zip(monitoring.as_ref())
-        .map(|(server, monitoring)| server.serve(&gateway, &pages, monitoring, is_configured.clone()));
+    let transport = if serve.stdio { Transport::Stdio } else { Transport::Http };
+    let admin =
+        monitoring.as_ref().map(|monitoring| Admin::new(&gateway, monitoring, transport, config.clone()));
+    let api_url = server.as_ref().and_then(HttpServer::api_url);
+    let served = server.zip(monitoring.as_ref().zip(admin.as_ref())).map(|(server, (monitoring, admin))| {
+        server.serve(&gateway, &pages, monitoring, admin, is_configured.clone())
+    });
+    let socket = match &admin {
+        Some(admin) => Some(AdminSocket::open(admin, &settings, api_url).await),
+        None => None,
+    };
     let follower = ConfigFollower {
         gateway: gateway.clone(),
         announcer,
@@ -276,6 +293,7 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
         hosts: serve.hosts.clone(),
         is_checked: serve.is_checked(),
         is_configured: is_configured.clone(),
+        config,
     };
     let following = tokio::spawn(follower.run(source));
     let counted = monitoring.as_ref().and_then(Monitoring::counted);
@@ -285,6 +303,10 @@ pub(crate) async fn run(serve: Serve) -> Result<Exit, Failure> {
         Some((_, serving)) => serving.await,
     };
     following.abort();
+    admin.iter().for_each(Admin::end);
+    if let Some(socket) = socket {
+        socket.close().await;
+    }
     handle.set(None);
     gateway.close().await;
     trail.close().await;

@@ -1,8 +1,8 @@
 //! ConfigFollower the configuration while serving: changes of the file, and the first file where there was none.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use futures_util::future::select_all;
 use tidegate::edge::http::Site;
@@ -63,6 +63,8 @@ pub(super) struct ConfigFollower {
     pub(super) is_checked: bool,
     /// Whether there is a file by now.
     pub(super) is_configured: Arc<AtomicBool>,
+    /// Where it is then, for whoever asks.
+    pub(super) config: Arc<OnceLock<PathBuf>>,
 }
 
 impl ConfigFollower {
@@ -89,6 +91,7 @@ impl ConfigFollower {
             match self.ancestry.adopt(&file) {
                 Ok(()) if self.apply(&file, "Found a configuration: serving").await => {
                     self.is_configured.store(true, Ordering::Relaxed);
+                    let _ = self.config.set(std::path::absolute(&file).unwrap_or(file));
                     return places.swap_remove(at);
                 }
                 Ok(()) => {}
@@ -174,6 +177,9 @@ impl ConfigFollower {
                 "How to listen has changed (listen, path, public_url, tls, …): restart to apply that"
             );
         }
+        if settings.admin != self.settings.admin {
+            tracing::warn!("Where the admin API listens has changed ([admin]): restart to apply that");
+        }
         if settings.calls != self.settings.calls {
             tracing::warn!(
                 "The limits of calls have changed (max_calls, max_result, call_timeout): restart to apply that"
@@ -199,6 +205,7 @@ impl ConfigFollower {
             _ => {}
         }
         settings.listen = self.settings.listen.clone();
+        settings.admin = self.settings.admin.clone();
         settings.calls = self.settings.calls;
         settings.audit = self.settings.audit.clone();
         settings.telemetry = self.settings.telemetry.clone();

@@ -14,6 +14,13 @@ use super::super::home_page::Audience;
 use super::{Inner, Monitoring, answer};
 
 impl Monitoring {
+    /// How the gateway is, in a word.
+    pub(in crate::commands::serve) fn status(&self) -> Status {
+        let Inner { gateway, measured, health, .. } = &*self.0;
+        let recent = measured.as_ref().map_or((0, 0), |measured| measured.metrics.recent());
+        judge(&gateway.status(), recent, health)
+    }
+
     /// How the gateway is: `healthy`, `degraded` or `unhealthy`, and why for those who may know.
     pub(super) fn health(&self, audience: Audience, identity: &Identity) -> Response<Body> {
         let Inner { gateway, measured, started, health: thresholds, .. } = &*self.0;

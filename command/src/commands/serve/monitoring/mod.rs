@@ -18,9 +18,8 @@ use tidegate_config::{HealthSettings, Settings, TelemetryNames};
 use tidegate_gateway::Gateway;
 use tidegate_service::events::{self, Recorder};
 use tidegate_service::stats::Statistics;
-use tidegate_telemetry::{Alerts, Metrics, SpanBuffer};
+use tidegate_telemetry::{Alerts, Metrics, SpanBuffer, Stories};
 
-use super::calls_api;
 use super::home_page::Audience;
 use super::story_keeper::StoryKeeper;
 use watch::{thresholds, watch, written_folders};
@@ -119,10 +118,23 @@ impl Monitoring {
             let metrics = Page::answered("/metrics", move |request, _| own.metrics(request));
             pages.push(metrics.only_for(move |identity| gateway.allows_page(identity, "/metrics")));
         }
-        if let Some(keeper) = &self.0.stories {
-            pages.extend(calls_api::page(keeper.stories().clone(), self.0.gateway.clone(), audience));
-        }
         pages
+    }
+
+    /// The stories of the latest calls, if they are kept.
+    pub(super) fn stories(&self) -> Option<Arc<Stories>> {
+        self.0.stories.as_ref().map(|keeper| keeper.stories().clone())
+    }
+
+    /// How many legacy sessions are open, if there can be any.
+    pub(super) fn sessions(&self) -> Option<usize> {
+        self.0.sessions.get().map(|sessions| sessions())
+    }
+
+    /// What somebody should look at: its name, and a sentence.
+    pub(super) fn alerts(&self) -> Vec<(&'static str, String)> {
+        let alerts = self.0.alerts();
+        alerts.raised().map(|(alert, message)| (alert.as_str(), message.to_owned())).collect()
     }
 
     /// Those that are open to everybody.
