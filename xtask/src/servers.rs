@@ -1,5 +1,5 @@
 //! `cargo xtask servers`: our client against servers of others, and clients of others against them through our gateway
-//! (`interop/tests/servers`); also where they have to log in first; and what all those need.
+//! (`interop/tests/servers`); also where they have to log in first; how Prometheus reads our figures; and what all those need.
 //!
 //! All of it is pinned, and installed once into `target/interop`.
 
@@ -35,6 +35,8 @@ const TELEMETRY_FROM_PYPI: &[&str] = &[
     "opentelemetry-exporter-otlp-proto-http==1.45.1",
     "rotel==0.0.1a15",
 ];
+/// What reads the figures of the gateway.
+const PROMETHEUS: &[&str] = &["prometheus-client==0.26.0"];
 /// Version 1 cannot be in the same environment.
 const LEGACY_FROM_PYPI: &[&str] = &["mcp==1.30.0"];
 pub(crate) const NO_PYTHON: &str =
@@ -57,12 +59,22 @@ pub(crate) enum Part {
     Identity,
     /// What a collector of others is told, with the official SDK on both sides.
     Telemetry,
+    /// The client of Prometheus, which reads the figures of our gateway.
+    Metrics,
 }
 
 impl Part {
     /// All of them.
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Rust, Self::Npm, Self::PyPi, Self::Matrix, Self::State, Self::Identity, Self::Telemetry];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Rust,
+        Self::Npm,
+        Self::PyPi,
+        Self::Matrix,
+        Self::State,
+        Self::Identity,
+        Self::Telemetry,
+        Self::Metrics,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -73,6 +85,7 @@ impl Part {
             Self::State => "state",
             Self::Identity => "identity",
             Self::Telemetry => "telemetry",
+            Self::Metrics => "metrics",
         }
     }
 
@@ -86,6 +99,7 @@ impl Part {
             Self::State => "servers that keep state",
             Self::Identity => "identity provider of others",
             Self::Telemetry => "collector of others",
+            Self::Metrics => "figures as Prometheus reads them",
         }
     }
 
@@ -94,7 +108,7 @@ impl Part {
         match self {
             Self::Rust => None,
             Self::Npm => (!shell::installed("npm")).then_some(NO_NPM),
-            Self::PyPi | Self::Telemetry => python().is_none().then_some(NO_PYTHON),
+            Self::PyPi | Self::Telemetry | Self::Metrics => python().is_none().then_some(NO_PYTHON),
             Self::Matrix | Self::Identity => Self::Npm.lacks().or_else(|| Self::PyPi.lacks()),
             Self::State => Self::Npm.lacks().or_else(browser::lacks),
         }
@@ -119,6 +133,10 @@ impl Part {
                 virtual_environment(&directory()?.join("telemetry"), TELEMETRY_FROM_PYPI, None)?;
                 fixture::program("tidegate")?;
             }
+            Self::Metrics => {
+                virtual_environment(&directory()?.join("prometheus"), PROMETHEUS, None)?;
+                fixture::program("tidegate")?;
+            }
             Self::State => {
                 install_from_npm()?;
                 fixture::program("tidegate")?;
@@ -140,7 +158,7 @@ impl Part {
 pub(crate) fn run(args: &[String]) -> Result<()> {
     if let Some(unknown) = args.iter().find(|arg| Part::ALL.iter().all(|part| part.name() != **arg)) {
         bail!(
-            "`{unknown}` is no part of these tests; there are rust, npm, pypi, matrix, state, identity and telemetry"
+            "`{unknown}` is no part of these tests; there are rust, npm, pypi, matrix, state, identity, telemetry and metrics"
         );
     }
     let wanted = |part: &Part| args.is_empty() || args.iter().any(|arg| arg == part.name());
@@ -216,7 +234,7 @@ mod tests {
 
     #[test]
     fn everything_is_pinned() {
-        for package in FROM_PYPI.iter().chain(LEGACY_FROM_PYPI).chain(TELEMETRY_FROM_PYPI) {
+        for package in FROM_PYPI.iter().chain(LEGACY_FROM_PYPI).chain(TELEMETRY_FROM_PYPI).chain(PROMETHEUS) {
             assert!(package.contains("=="), "{package}");
         }
         for (package, version) in FROM_NPM {

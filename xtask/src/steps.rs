@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::packages::NO_NPM;
 use crate::servers::Part;
-use crate::{agents, browser, conformance, inspector, pgvector, shell};
+use crate::{agents, browser, conformance, inspector, load, pgvector, shell};
 
 /// Runs all steps and prints a table of them; stops at the first that fails.
 ///
@@ -61,6 +61,10 @@ fn all(report: &mut Report, skip_conformance: bool) -> Result<()> {
     match pgvector::lacks() {
         None => report.step(pgvector::STEP, pgvector::test)?,
         Some(why) => report.lacking(pgvector::STEP, why)?,
+    }
+    match load::lacks() {
+        None => report.step(load::STEP, load::test)?,
+        Some(why) => report.lacking(load::STEP, why)?,
     }
     report.cargo("doc tests", "test --all-features --doc")?;
     report.cargo("examples", "build --all-features --examples")?;

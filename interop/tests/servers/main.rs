@@ -6,7 +6,7 @@
 //! and `scenarios` what is done with it, `lifecycle` is what happens when a server dies and `restart` what
 //! happens when the gateway does. Then come the servers, one module per
 //! registry, because a machine may lack one; and `matrix`, with all of them at once behind the gateway. `state` is what servers
-//! remember between calls there, `identity` who calls, and `telemetry` what a collector is told.
+//! remember between calls there, `identity` who calls, `telemetry` what a collector is told, and `metrics` what Prometheus reads.
 
 mod gateway;
 mod lifecycle;
@@ -20,6 +20,7 @@ mod vocabulary;
 mod agents;
 mod identity;
 mod matrix;
+mod metrics;
 mod npm;
 mod pypi;
 mod rust;

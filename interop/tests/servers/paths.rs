@@ -58,6 +58,11 @@ pub(crate) fn telemetry_package(path: &str) -> String {
     text(packages.into_iter().find(|file| file.exists()).unwrap_or_else(|| installed().join(path)))
 }
 
+/// Python, with the client of Prometheus.
+pub(crate) fn prometheus_python() -> String {
+    text(installed().join("prometheus").join("bin").join("python"))
+}
+
 /// Where npm or pip has put agents.
 pub(crate) fn agents(folder: &str) -> PathBuf {
     installed().join("agents").join(folder)

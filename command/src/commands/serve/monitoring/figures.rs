@@ -51,7 +51,9 @@ impl Monitoring {
             reading.add(names::CALLS_WAITING, &of, Measured::Whole(waiting as u64));
         }
         // Tenants and users have names, which are no labels.
-        let mut waiting: Vec<(&str, u64)> = Vec::new();
+        let limits = gateway.limits_left();
+        let has_places = limits.iter().filter(|left| left.places.is_some());
+        let mut waiting: Vec<(&str, u64)> = has_places.map(|left| (left.scope.as_str(), 0)).collect();
         for queue in gateway.queues() {
             let scope = queue.scope.as_str();
             match waiting.iter_mut().find(|(known, _)| *known == scope) {
@@ -65,7 +67,7 @@ impl Monitoring {
         if let Some(spans) = self.0.spans.get() {
             reading.whole(names::SPANS_DROPPED, spans.dropped());
         }
-        for LimitLeft { scope, rate, places } in gateway.limits_left() {
+        for LimitLeft { scope, rate, places } in limits {
             let of = [(names::SCOPE, scope.as_str())];
             for (instrument, left) in [(names::RATE_LEFT, rate), (names::PLACES_LEFT, places)] {
                 left.into_iter().for_each(|left| reading.add(instrument, &of, Measured::Number(left)));
