@@ -3,6 +3,7 @@
 //! `gateway` starts the program, `connection` is one client, `exchange` is the little HTTP that it speaks, `tally` is what came of it all.
 //! What must hold, whatever the machine: every request that was sent before the gateway was told to end has an answer, and every answer that is
 //! not good is the refusal of a limit. How long answers take is told and not judged.
+#![allow(clippy::print_stdout, reason = "a command-line tool talks on stdout")]
 
 mod connection;
 mod descriptors;

@@ -21,6 +21,7 @@ mod endpoint;
 mod endpoint_path;
 mod events;
 mod extensions;
+mod farewell;
 mod get;
 mod guard;
 mod handler;

@@ -10,12 +10,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use ::http::Request;
+use ::http::header::CONNECTION;
+use ::http::{HeaderValue, Request};
 use axum::body::Body;
 use hyper::server::conn::http1;
 use hyper::service::{HttpService as HyperService, service_fn};
 use hyper_util::rt::TokioIo;
-use hyper_util::server::graceful::GracefulShutdown;
 use pin_project_lite::pin_project;
 use tidegate_service::Door;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -25,6 +25,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
+use super::farewell::{Farewell, Unread};
 use super::peer::Peer;
 use super::poll_when_woken::PollWhenWoken;
 use super::settings::Settings;
@@ -126,7 +127,7 @@ pub async fn serve<S: HttpService>(
         settings.closing.cancel();
     };
     let places = Arc::new(Semaphore::new(settings.max_connections));
-    let connections = GracefulShutdown::new();
+    let farewell = Farewell::new();
     let watch = Watch::start(Patience { head: settings.request_within, idle: settings.connection_idle });
     #[cfg(feature = "tls")]
     let _following =
@@ -134,23 +135,33 @@ pub async fn serve<S: HttpService>(
     // Whatever is left when this function ends is closed with it.
     let mut tasks = JoinSet::new();
     tokio::pin!(shutdown);
+    let mut is_over = false;
     loop {
         let accepted = async {
             let stream = listeners.accept().await?;
             Ok::<_, io::Error>((stream, place(&places, &watch).await))
         };
         let (accepted, place) = tokio::select! {
+            biased;
+            () = &mut shutdown, if !is_over => {
+                is_over = true;
+                continue;
+            }
             accepted = accepted => match accepted {
                 Ok(accepted) => accepted,
                 Err(e) => {
                     // Out of file descriptors, most likely: give connections time to end.
                     tracing::warn!(error = %e, "Cannot accept a connection");
+                    if is_over {
+                        break;
+                    }
                     watch.make_room();
                     tokio::time::sleep(PAUSE).await;
                     continue;
                 }
             },
-            () = &mut shutdown => break,
+            // Whoever came before the end is let in.
+            () = std::future::ready(()), if is_over => break,
         };
         while tasks.try_join_next().is_some() {}
         let (stream, peer) = match accepted {
@@ -160,7 +171,7 @@ pub async fn serve<S: HttpService>(
                 let pulse = Arc::new(Pulse::default());
                 let peer = Peer::of_this_machine();
                 let connection = connection(stream, peer, service.clone(), settings.stalled, pulse.clone());
-                let connection = connections.watch(connection);
+                let connection = farewell.guest().serve(connection, pulse.clone());
                 let task = tasks.spawn(async move {
                     ended(connection.await);
                     drop(place);
@@ -177,11 +188,12 @@ pub async fn serve<S: HttpService>(
             let peer = Peer::new(&stream, peer, true, &settings);
             let handshake = tls::accept(tls.acceptor(), stream);
             let (service, stalled, of_connection) = (service.clone(), settings.stalled, pulse.clone());
-            let connections = connections.watcher();
+            let guest = farewell.guest();
             // The handshake counts as the beginning of the first request: there is a watch over how long that takes.
             let task = tasks.spawn(async move {
                 if let Some(stream) = handshake.await {
-                    ended(connections.watch(connection(stream, peer, service, stalled, of_connection)).await);
+                    let connection = connection(stream, peer, service, stalled, of_connection.clone());
+                    ended(guest.serve(connection, of_connection).await);
                 }
                 drop(place);
             });
@@ -190,7 +202,7 @@ pub async fn serve<S: HttpService>(
         }
         let peer = Peer::new(&stream, peer, false, &settings);
         let connection = connection(stream, peer, service.clone(), settings.stalled, pulse.clone());
-        let connection = connections.watch(connection);
+        let connection = farewell.guest().serve(connection, pulse.clone());
         let task = tasks.spawn(async move {
             ended(connection.await);
             drop(place);
@@ -200,7 +212,7 @@ pub async fn serve<S: HttpService>(
     drop(listeners);
     let ended = async {
         tokio::select! {
-            () = connections.shutdown() => {}
+            () = farewell.say() => {}
             () = nothing_under_way(&watch) => {}
         }
     };
@@ -241,7 +253,7 @@ fn ended(connection: hyper::Result<()>) {
     }
 }
 
-fn connection<S: HttpService, IO: AsyncRead + AsyncWrite + Unpin>(
+fn connection<S: HttpService, IO: AsyncRead + AsyncWrite + Unread + Unpin>(
     io: IO,
     peer: Peer,
     service: S,
@@ -258,13 +270,17 @@ fn connection<S: HttpService, IO: AsyncRead + AsyncWrite + Unpin>(
             Err(refusal) => Err(refusal),
         };
         PollWhenWoken::new(async move {
-            let answer = match answer {
+            let mut answer = match answer {
                 Ok(answer) => {
                     let Ok(answer) = answer.await;
                     answer
                 }
                 Err(refusal) => refusal,
             };
+            // Nobody should send another on a connection that is about to close.
+            if under_way.is_last() {
+                answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
             if answer.extensions().get::<respond::Quiet>().is_some() {
                 under_way.is_quiet();
             }
@@ -280,7 +296,7 @@ const MAX_BUFFER: usize = 64 * 1024;
 
 pin_project! {
     /// The body of an answer. Its request is under way as long as there is more of it.
-    struct Answer {
+    pub(super) struct Answer {
         #[pin]
         body: Body,
         _under_way: UnderWay,
@@ -308,6 +324,9 @@ impl http_body::Body for Answer {
 }
 
 /// What hyper calls a service, as far as it matters here.
-trait Http: HyperService<hyper::body::Incoming, ResBody = Answer, Error = Infallible, Future: Send> {}
+pub(super) trait Http:
+    HyperService<hyper::body::Incoming, ResBody = Answer, Error = Infallible, Future: Send>
+{
+}
 
 impl<T: HyperService<hyper::body::Incoming, ResBody = Answer, Error = Infallible, Future: Send>> Http for T {}

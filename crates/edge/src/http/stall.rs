@@ -11,6 +11,7 @@ use pin_project_lite::pin_project;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::farewell::Unread;
 use super::watch::Pulse;
 
 pin_project! {
@@ -52,12 +53,15 @@ impl<S> StallGuarded<S> {
     }
 }
 
-impl<S: AsyncRead> AsyncRead for StallGuarded<S> {
+impl<S: AsyncRead + Unread> AsyncRead for StallGuarded<S> {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        let this = self.project();
+        let mut this = self.project();
         let before = buf.filled().len();
-        let read = this.inner.poll_read(cx, buf);
+        let read = this.inner.as_mut().poll_read(cx, buf);
         this.pulse.read(buf.filled().len() - before);
+        if this.pulse.is_to_end() {
+            this.pulse.leaves_unread(read.is_pending() && this.inner.has_unread());
+        }
         read
     }
 }

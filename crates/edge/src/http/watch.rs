@@ -24,6 +24,14 @@ pub(super) struct Pulse {
     writing: AtomicBool,
     /// What is being answered is a stream that waits for nothing in particular.
     quiet: AtomicBool,
+    /// Whether it is served already: one over TLS shakes hands first.
+    served: AtomicBool,
+    /// Whether it was told that all connections are to end.
+    told: AtomicBool,
+    /// Whether something has come that was not read, once it was told.
+    unread: AtomicBool,
+    /// Whether it ends with the request that it is in.
+    ending: AtomicBool,
 }
 
 /// What a connection is doing, as far as its end depends on it. Each names where in the stream it began.
@@ -49,6 +57,41 @@ impl Pulse {
         self.writing.store(writing, Ordering::Relaxed);
     }
 
+    /// From now on it is served.
+    pub(super) fn is_served(&self) {
+        self.served.store(true, Ordering::Relaxed);
+    }
+
+    /// It was told that all connections are to end.
+    pub(super) fn is_told(&self) {
+        self.told.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was.
+    pub(super) fn is_to_end(&self) -> bool {
+        self.told.load(Ordering::Relaxed)
+    }
+
+    /// Whether something has come that was not read.
+    pub(super) fn leaves_unread(&self, unread: bool) {
+        self.unread.store(unread, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_unread(&self) -> bool {
+        self.unread.load(Ordering::Relaxed)
+    }
+
+    /// It ends with the request that it is in, if it is in one.
+    pub(super) fn is_ending(&self) {
+        self.ending.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether something may have come that is still to be answered before the end.
+    fn may_have_more(&self) -> bool {
+        let is_served = self.served.load(Ordering::Relaxed);
+        is_served && (self.has_unread() || !self.ending.load(Ordering::Relaxed))
+    }
+
     fn phase(&self) -> Phase {
         if self.open.load(Ordering::Relaxed) > 0 || self.writing.load(Ordering::Relaxed) {
             return if self.quiet.load(Ordering::Relaxed) { Phase::Quiet } else { Phase::Busy };
@@ -72,6 +115,11 @@ impl UnderWay {
 }
 
 impl UnderWay {
+    /// Whether there is none after it on its connection.
+    pub(super) fn is_last(&self) -> bool {
+        self.0.is_to_end()
+    }
+
     /// The answer is a stream that waits for nothing in particular.
     pub(super) fn is_quiet(&self) {
         self.0.quiet.store(true, Ordering::Relaxed);
@@ -178,9 +226,11 @@ impl Watch {
         }
     }
 
-    /// Whether any connection is in a request, or still sends an answer.
+    /// Whether any connection is in a request, or still sends an answer, or has not looked whether there is one more. To be asked at the
+    /// end, when all are told.
     pub(super) fn is_busy(&self) -> bool {
-        let busy = |watched: &Watched| watched.pulse.upgrade().is_some_and(|p| p.phase() == Phase::Busy);
+        let is_busy = |pulse: Arc<Pulse>| pulse.phase() == Phase::Busy || pulse.may_have_more();
+        let busy = |watched: &Watched| watched.pulse.upgrade().is_some_and(is_busy);
         self.connections().iter().any(busy)
     }
 }

@@ -104,6 +104,41 @@ async fn at_the_limit_the_idlest_connection_makes_room() {
     slow.until("done").await;
 }
 
+/// On one thread nobody reads what is sent here before the server is told to end.
+#[tokio::test]
+async fn a_shutdown_answers_what_was_sent_before_it() {
+    let stub = Stub::new();
+    let (to, server) = serve_with(&stub, Settings { drain: PATIENCE, ..Settings::default() }).await;
+    let body = r#"{"jsonrpc":"2.0","id":"the last","method":"ping"}"#;
+    let ping = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {to}\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let (mut asking, mut silent) = (Vec::new(), Vec::new());
+    for _ in 0..20 {
+        asking.push(idle(to).await);
+        silent.push(idle(to).await);
+    }
+    // One that has never asked anything before.
+    let new = TcpStream::connect(to).await.unwrap();
+    asking.push(Sent(new));
+    for sent in &asking {
+        assert_eq!(sent.0.try_write(ping.as_bytes()).unwrap(), ping.len());
+    }
+    server.shut_down();
+    for sent in &mut asking {
+        let answer = sent.until("the last").await.to_ascii_lowercase();
+        assert!(answer.contains("connection: close"), "it is told that this was the last: {answer}");
+    }
+    for sent in &mut silent {
+        let mut rest = Vec::new();
+        in_time("the end of a connection", sent.0.read_to_end(&mut rest)).await.unwrap();
+        assert!(rest.is_empty());
+    }
+    in_time("the end of the server", server.ended).await.unwrap().unwrap();
+}
+
 #[tokio::test]
 async fn a_shutdown_does_not_wait_for_quiet_streams() {
     let stub = Stub::new();
