@@ -175,6 +175,10 @@ fn what_is_lost_is_counted_and_said_when_it_is_over() {
     let collector = Collector::start(Some(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n"));
     let gateway = gateway(collector.address, "buffer = \"64KiB\"\nmetrics = false");
     let caller = gateway.nobody();
+    until("somebody is told", || {
+        add(&caller);
+        gateway.log().contains("cannot be sent to")
+    });
     until("the buffer is full", || {
         (0..50).for_each(|_| add(&caller));
         metrics(&caller)["tidegate_spans_dropped_total"] > 0.0

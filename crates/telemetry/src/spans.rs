@@ -119,14 +119,14 @@ impl Spans {
             let mut span = SpanWriter::new(out, it.context, Some(it.parent), false);
             span.kind(SpanKind::Internal).name(it.name).times(ended(it.duration));
             for (name, value) in it.attributes {
-                span.text(name, &cut(&mask(value)));
+                span.text(name, cut(&mask(value)));
             }
         });
     }
 
     /// What the call is about.
     fn about(&self, span: &mut SpanWriter<'_>, method: &Method, name: Option<&str>) {
-        span.text(names::METHOD, &cut(&mask(method.as_str())));
+        span.text(names::METHOD, cut(&mask(method.as_str())));
         let attribute = match method {
             Method::ToolsCall => {
                 span.text(names::OPERATION, names::EXECUTE_TOOL);
@@ -139,7 +139,7 @@ impl Spans {
             _ => return,
         };
         if let Some(name) = name {
-            span.text(attribute, &cut(&mask(name)));
+            span.text(attribute, cut(&mask(name)));
         }
     }
 
@@ -148,14 +148,14 @@ impl Spans {
         let names = self.names.attributes();
         for (name, value) in [(names.tenant, &principal.tenant), (names.user, &principal.subject)] {
             if let (Some(name), Some(value)) = (name, value) {
-                span.text(name, &cut(&mask(value)));
+                span.text(name, cut(&mask(value)));
             }
         }
     }
 
     fn came_from(&self, span: &mut SpanWriter<'_>, origin: &Origin) {
         if let Some(request) = &origin.request {
-            span.text(names::REQUEST, &cut(request.as_json().trim_matches('"')));
+            span.text(names::REQUEST, cut(request.as_json().trim_matches('"')));
         }
         if let Some(session) = origin.session {
             span.text(self.names.attributes().session, &format!("{:016x}", u64::from_be_bytes(session)));
@@ -184,7 +184,7 @@ fn ended_as(span: &mut SpanWriter<'_>, outcome: Outcome, message: Option<&str>, 
         Outcome::Failed(symbol) => {
             let code = symbol.code(revision).to_string();
             span.text(names::ERROR, &code).text(names::STATUS, &code);
-            span.failed(&cut(&mask(message.unwrap_or_default())));
+            span.failed(cut(&mask(message.unwrap_or_default())));
         }
         Outcome::ToolError => _ = span.text(names::ERROR, names::TOOL_ERROR).failed(""),
         Outcome::Cancelled => _ = span.text(names::ERROR, "cancelled"),

@@ -40,7 +40,7 @@ pub(crate) enum Body {
     /// The whole of an `application/json`.
     Json(Bytes),
     /// A `text/event-stream`.
-    Events(Events),
+    Events(Box<Events>),
     /// Something else, for the error message.
     Other {
         /// What the server says that it is.
@@ -94,7 +94,7 @@ async fn body(head: &response::Parts, mut flow: Flow, settings: &HttpSettings) -
         .get(header::CONTENT_ENCODING)
         .filter(|v| !v.as_bytes().eq_ignore_ascii_case(b"identity"));
     if encoded.is_none() && is(kind, b"text/event-stream") && !flow.is_ended() {
-        return Ok(Body::Events(Events::new(flow, limit, settings.name.clone())));
+        return Ok(Body::Events(Box::new(Events::new(flow, limit, settings.name.clone()))));
     }
     if encoded.is_none() && is(kind, b"application/json") {
         let whole = whole(&mut flow, limit).await?;

@@ -135,7 +135,7 @@ impl Modern {
         }
         match answered.body {
             Body::Json(bytes) => Ok(self.answer_in(bytes, ticket)?),
-            Body::Events(events) => Ok(self.answer_on(events, ticket).await?),
+            Body::Events(events) => Ok(self.answer_on(*events, ticket).await?),
             Body::Empty => Err(Error::new(
                 Symbol::Unavailable,
                 format!(

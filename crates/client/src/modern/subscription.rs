@@ -62,9 +62,7 @@ impl Modern {
                     };
                 }
                 match answered.body {
-                    Body::Events(events) => {
-                        Source::Http { events: Box::new(events), id, limits: self.dialer.settings.limits }
-                    }
+                    Body::Events(events) => Source::Http { events, id, limits: self.dialer.settings.limits },
                     Body::Json(bytes) => {
                         let error = status::error_in(&Body::Json(bytes), &self.dialer.settings.limits);
                         let error = error.map_or_else(cut_off, |e| upstream_error(&call.method, None, &e));

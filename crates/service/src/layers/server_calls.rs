@@ -143,7 +143,9 @@ mod tests {
     use crate::{Context as CallContext, Current};
 
     /// The spans of one trace: what they are, their own id and that of their parent, in the order in which they ended.
-    struct Spans([u8; 16], Mutex<Vec<(String, [u8; 8], Option<[u8; 8]>)>>);
+    struct Spans([u8; 16], Mutex<Vec<Named>>);
+
+    type Named = (String, [u8; 8], Option<[u8; 8]>);
 
     impl Recorder for Spans {
         fn wants(&self, kind: Kind) -> bool {

@@ -143,7 +143,7 @@ const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charse
 
 async fn events(client: &HttpClient) -> Events {
     match soon(client.get(Headers::new())).await {
-        Ok(Answered { body: Body::Events(events), .. }) => events,
+        Ok(Answered { body: Body::Events(events), .. }) => *events,
         other => panic!("{}", outcome(&other)),
     }
 }

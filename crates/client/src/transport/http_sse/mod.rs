@@ -85,7 +85,9 @@ impl Stream {
     ) -> Result<Arc<Stream>, Error> {
         let answered = http.get(Headers::new()).await?;
         let mut events = match answered {
-            crate::http::Answered { status, body: Body::Events(events), .. } if status.is_success() => events,
+            crate::http::Answered { status, body: Body::Events(events), .. } if status.is_success() => {
+                *events
+            }
             answered if answered.status.is_success() => match answered.body {
                 Body::Other { content_type, excerpt } => {
                     return Err(status::not_mcp(&content_type, &excerpt));

@@ -166,7 +166,7 @@ impl Session {
                 self.read_what_came_before().await;
                 self.deliver(bytes, id)
             }
-            Body::Events(events) => self.follow(id, events).await,
+            Body::Events(events) => self.follow(id, *events).await,
             Body::Empty => Err(Error::new(
                 Symbol::Unavailable,
                 format!(
@@ -254,7 +254,7 @@ impl Session {
         headers.push(http::HeaderName::from_static(headers::LAST_EVENT_ID), last);
         let answered = self.http.get(headers).await?;
         Ok(match answered.body {
-            Body::Events(events) if answered.status.is_success() => Some(events),
+            Body::Events(events) if answered.status.is_success() => Some(*events),
             _ => None,
         })
     }
