@@ -13,6 +13,7 @@ mod rig;
 
 mod access;
 mod commands;
+mod document;
 mod leftovers;
 mod listener;
 mod operations;
