@@ -176,7 +176,8 @@ impl AdminClient {
                 let request = Request::new(method, with_query(url)?).headers(headers).body(body);
                 let request = request.within(within).silence(SILENCE);
                 let sent = Web::new(Settings::default()).send(request).await;
-                sent.map(Answer::Web).map_err(|error| self.unreachable(&error.to_string()))
+                sent.map(|answer| Answer::Web(Box::new(answer)))
+                    .map_err(|error| self.unreachable(&error.to_string()))
             }
             Way::Socket(socket) => {
                 // A URL only for its path and query.
@@ -232,7 +233,7 @@ fn shown(url: &Url) -> String {
 
 /// An answer whose body is still to come.
 enum Answer {
-    Web(tidegate_web::Answer),
+    Web(Box<tidegate_web::Answer>),
     #[cfg(unix)]
     Socket(Box<SocketAnswer>),
 }
