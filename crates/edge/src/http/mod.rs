@@ -125,6 +125,8 @@ pub fn router<D: Door>(door: D, settings: Settings) -> Router {
         router = router.route_service(&path, site.clone());
     }
     for path in site.beginnings() {
+        // A wildcard stands for something.
+        router = router.route_service(&format!("{path}/"), site.clone());
         router = router.route_service(&format!("{path}/{{*rest}}"), site.clone());
     }
     // What no path and no method of the router answers is guarded too.
