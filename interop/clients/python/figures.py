@@ -36,6 +36,9 @@ class Unwell(http.server.BaseHTTPRequestHandler):
     """A server of 2025-11-25 that is there for a while. No connection outlives its answer, so that none is left when it is gone."""
 
     def do_POST(self):
+        # Spans come here, too, and nobody takes them.
+        if self.path != "/mcp":
+            return self.answer(404, b"")
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         results = {
             "initialize": {

@@ -23,7 +23,7 @@ async fn read_as(names: &str) {
     let port = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its number").port();
     let program = paths::tidegate();
     let config = format!(
-        "state_dir = \"state\"\n[telemetry]\nnames = {names:?}\n[auth]\nkeys = \"keys.toml\"\n\
+        "state_dir = \"state\"\n[telemetry]\nnames = {names:?}\n[telemetry.otlp]\nendpoint = \"http://127.0.0.1:{port}\"\n[auth]\nkeys = \"keys.toml\"\n\
          [limits]\ntenant = false\nuser = {{ rate = \"1000/m\", concurrent = 10 }}\n\
          [servers.demo]\nbuiltin = \"demo\"\n[servers.unwell]\nurl = \"http://127.0.0.1:{port}/mcp\"\n\
          breaker = {{ failures = 1 }}\nretry = {{ attempts = 2, base = \"10ms\" }}\n\
