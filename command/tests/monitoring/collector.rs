@@ -17,10 +17,13 @@ type Answers = Option<&'static [u8]>;
 
 const TAKEN: Answers = Some(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
 
-/// A collector, and what it was sent: the path and the body of each request.
+/// The path and the body of a request.
+type Got = (String, Vec<u8>);
+
+/// A collector, and what it was sent.
 struct Collector {
     address: SocketAddr,
-    got: Arc<Mutex<Vec<(String, Vec<u8>)>>>,
+    got: Arc<Mutex<Vec<Got>>>,
     answers: Arc<Mutex<Answers>>,
 }
 
@@ -55,11 +58,7 @@ impl Collector {
 }
 
 /// Reads requests and answers them, until the other side has enough.
-fn serve(
-    mut stream: TcpStream,
-    got: &Mutex<Vec<(String, Vec<u8>)>>,
-    answers: &Mutex<Answers>,
-) -> std::io::Result<()> {
+fn serve(mut stream: TcpStream, got: &Mutex<Vec<Got>>, answers: &Mutex<Answers>) -> std::io::Result<()> {
     loop {
         let mut head = Vec::new();
         while !head.ends_with(b"\r\n\r\n") {
