@@ -68,7 +68,7 @@ impl AccessLines {
 }
 
 /// How many texts there are.
-const TEXTS: usize = 16;
+const TEXTS: usize = 17;
 
 /// What the line about a call says, and which call it is.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -90,6 +90,7 @@ pub(super) struct AccessFields<'a> {
     method: Option<&'a str>,
     tool: Option<&'a str>,
     name: Option<&'a str>,
+    trace_id: Option<&'a str>,
 }
 
 impl<'a> AccessFields<'a> {
@@ -113,6 +114,7 @@ impl<'a> AccessFields<'a> {
             method: Some(method),
             tool: (name.0 == "tool").then_some(name.1),
             name: (name.0 == "name").then_some(name.1),
+            trace_id: line.trace_id.as_deref(),
         }
     }
 
@@ -132,6 +134,7 @@ impl<'a> AccessFields<'a> {
         field(out, " issuer=", self.issuer);
         field(out, " subject=", self.subject);
         field(out, " client=", self.client);
+        field(out, " trace_id=", self.trace_id);
         let names = [
             ("correlationId", self.correlation),
             ("method", self.method),
@@ -167,6 +170,7 @@ impl<'a> AccessFields<'a> {
         member(&mut out, "tenant", self.tenant);
         member(&mut out, "timestamp", Some(&clock::second_of(time_ms)));
         member(&mut out, "tool", self.tool);
+        member(&mut out, "trace_id", self.trace_id);
         member(&mut out, "would_be_refused_by", self.would_be_refused_by);
         let json = out.finish();
         match escaped_json(json.as_str()) {
@@ -180,7 +184,7 @@ impl<'a> AccessFields<'a> {
     pub(super) fn pack(&self, out: &mut Vec<u8>, most: u16) {
         out.extend_from_slice(&self.duration_us.to_le_bytes());
         let texts = self.texts();
-        let bit = |at: usize, text: &Option<&str>| u16::from(text.is_some()) << at;
+        let bit = |at: usize, text: &Option<&str>| u32::from(text.is_some()) << at;
         let there = texts.iter().enumerate().fold(0, |bits, (at, text)| bits | bit(at, text));
         out.extend_from_slice(&there.to_le_bytes());
         for text in texts.into_iter().flatten() {
@@ -199,7 +203,7 @@ impl<'a> AccessFields<'a> {
     fn read(bytes: &'a [u8]) -> Option<AccessFields<'a>> {
         let (duration, rest) = bytes.split_first_chunk()?;
         let (there, mut rest) = rest.split_first_chunk()?;
-        let (duration_us, there) = (u64::from_le_bytes(*duration), u16::from_le_bytes(*there));
+        let (duration_us, there) = (u64::from_le_bytes(*duration), u32::from_le_bytes(*there));
         let mut fields = AccessFields { duration_us, ..AccessFields::default() };
         for (at, text) in fields.texts_mut().into_iter().enumerate() {
             if there & (1 << at) == 0 {
@@ -230,6 +234,7 @@ impl<'a> AccessFields<'a> {
             self.method,
             self.tool,
             self.name,
+            self.trace_id,
         ]
     }
 
@@ -252,6 +257,7 @@ impl<'a> AccessFields<'a> {
             &mut self.method,
             &mut self.tool,
             &mut self.name,
+            &mut self.trace_id,
         ]
     }
 }

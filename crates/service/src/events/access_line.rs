@@ -36,6 +36,8 @@ pub struct AccessLine<'a> {
     pub subject: Option<&'a str>,
     /// What the client calls itself, in quotes if it could be taken for further fields of the line.
     pub client: Option<Cow<'a, str>>,
+    /// The trace in which it is recorded, if it is.
+    pub trace_id: Option<String>,
 }
 
 impl<'a> AccessLine<'a> {
@@ -60,6 +62,7 @@ impl<'a> AccessLine<'a> {
             issuer: call.principal.issuer.as_deref(),
             subject: call.principal.subject.as_deref(),
             client: call.client().map(unmistakable),
+            trace_id: call.trace.filter(|trace| trace.is_sampled).map(|trace| trace.trace_id()),
         }
     }
 }

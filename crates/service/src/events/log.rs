@@ -225,6 +225,7 @@ fn access(call: &CallEnded<'_>) {
         issuer = line.issuer,
         subject = line.subject,
         client = line.client.as_deref(),
+        trace_id = line.trace_id.as_deref(),
         "{}",
         line.message
     );
