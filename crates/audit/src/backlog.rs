@@ -17,6 +17,9 @@ use crate::queue::{CROWDED, Queue};
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
+/// How often it is looked whether there is room, at the end.
+const LOOK: Duration = Duration::from_millis(5);
+
 /// How often a place is asked to look after itself while it is used.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -125,6 +128,14 @@ impl Backlog {
             "{lost} records of the audit trail were lost for {place}, from {from} on"
         );
         Some(from)
+    }
+
+    /// If records were lost: waits until there is room again, at most until then.
+    pub(crate) fn wait_for_room(&self, by: Instant) {
+        let is_full = |state: &State| state.lost_from.is_some() && state.bytes > self.limit / 2;
+        while is_full(&self.lock()) && Instant::now() < by {
+            std::thread::sleep(LOOK);
+        }
     }
 
     #[cfg(test)]

@@ -56,8 +56,13 @@ impl Writer {
                 );
             }
             if let Some(by) = taken.close_by {
-                batch.push(&mut self.chain, epoch_ms(), Kind::Stop, b"");
                 self.hand_on(batch);
+                // A place that has lost records says so before the end, if it gets that far in time.
+                self.places.iter().for_each(|place| place.wait_for_room(by));
+                let mut last = Batch::after(self.chain.at(), 4096);
+                self.say_what_is_lost(&mut last);
+                last.push(&mut self.chain, epoch_ms(), Kind::Stop, b"");
+                self.hand_on(last);
                 self.places.iter().for_each(|place| place.close(by));
                 return;
             }
