@@ -98,10 +98,10 @@ pub(crate) fn hops(out: &mut Vec<u8>, hops: u8) {
     }
 }
 
-/// The span that a request belongs to, for the server to go on from. `None` if this process takes no part in traces: then what the caller
-/// says stays as it is.
+/// The span that a request belongs to, for the server to go on from. `None` if it is not recorded here: then what the caller says stays as it
+/// is.
 pub(crate) fn span_of(context: &Context) -> Option<TraceContext> {
-    context.trace.filter(|_| trace::is_on())
+    context.trace.filter(|trace| trace.is_sampled && trace::is_on())
 }
 
 /// The same as a member of `_meta`, in place of what the caller says.

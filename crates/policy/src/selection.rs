@@ -1,7 +1,7 @@
 //! [`Selection`]: what a rule is about.
 //!
 //! A pattern is for names of tools, unless it says otherwise: `prompt:review_*`, `resource:docs://*`, `method:vendor/*`,
-//! `page:/memory`. `*` alone is everything of every kind.
+//! `page:/memory`. `*` alone is everything of every kind, but for the admin API, which a rule has to name (`page:/api/*`, `page:*`) to allow it.
 
 use crate::address::Spellings;
 use tidegate_service::nearest_name;
@@ -107,10 +107,10 @@ impl Selection {
         if self.servers.as_ref().is_some_and(|servers| !servers.matches(object.server)) {
             return false;
         }
-        if self.is_all_of(object.kind) {
+        let patterns = &self.by_kind[object.kind.index()];
+        if is_everything(patterns) || self.is_all && (denies || !is_of_operators(object)) {
             return true;
         }
-        let patterns = &self.by_kind[object.kind.index()];
         if patterns.is_empty() {
             return false;
         }
@@ -160,6 +160,11 @@ fn kind_of(text: &str) -> (ObjectKind, &str) {
         Some((kind, pattern))
     });
     said.unwrap_or((ObjectKind::Tool, text))
+}
+
+/// Whether it is a part of the admin API: what all callers do, and what changes the gateway.
+fn is_of_operators(object: &Object<'_>) -> bool {
+    object.kind == ObjectKind::Page && (!object.name.starts_with('/') || object.name.starts_with("/api/"))
 }
 
 fn is_everything(patterns: &Patterns) -> bool {

@@ -134,8 +134,12 @@ fn in_meta(text: &str, place: Range<usize>, id: &str) -> SmallVec<[(Range<usize>
     let forged =
         error.filter(|error| error.has(CORRELATION) && error.str(CORRELATION).as_deref() != Some(id));
     let says_more = object.as_ref().is_some_and(|object| object.has(meta::CORRELATION)) || forged.is_some();
+    if object.is_none()
+        && let Some(changes) = in_repeated(meta, place.start, id)
+    {
+        return changes;
+    }
     let Some(object) = object.filter(|_| says_more) else {
-        // Also one with a name twice: of those, readers take the last.
         return at_the_end(meta, place.start, |out| write_id(out, id));
     };
     let mut edit = Edit::new(object);
@@ -144,6 +148,23 @@ fn in_meta(text: &str, place: Range<usize>, id: &str) -> SmallVec<[(Range<usize>
     }
     edit.set(meta::CORRELATION, Json::string(id));
     edit.finish().map(|edited| (place, edited.as_str().as_bytes().to_vec())).into_iter().collect()
+}
+
+/// The same where a name is there twice, which is wrong: every one of the ids names this call. Nothing if there is none.
+fn in_repeated(meta: &str, start: usize, id: &str) -> Option<SmallVec<[(Range<usize>, Vec<u8>); 1]>> {
+    let mut found = places(meta, meta::CORRELATION)?;
+    for error in places(meta, meta::ERROR)? {
+        let inner = places(&meta[error.clone()], CORRELATION).unwrap_or_default();
+        found.extend(inner.into_iter().map(|place| error.start + place.start..error.start + place.end));
+    }
+    found.sort_by_key(|place| place.start);
+    let named = |place: Range<usize>| {
+        let mut text = Vec::with_capacity(id.len() + 2);
+        write_str(&mut text, id);
+        (start + place.start..start + place.end, text)
+    };
+    let is_named = places(meta, meta::CORRELATION).is_some_and(|places| !places.is_empty());
+    is_named.then(|| found.into_iter().map(named).collect())
 }
 
 #[cfg(test)]
@@ -189,11 +210,14 @@ mod tests {
             r#"{"_meta":{"dev.tidegate/correlationId":"forged"},"_meta":{"dev.tidegate/correlationId":"forged"}}"#,
         );
         assert_eq!((twice.matches("forged").count(), twice.matches("1-abc").count()), (0, 2), "{twice}");
-        // The last one counts for whoever reads it at all.
         let twice = named(
-            r#"{"_meta":{"dev.tidegate/correlationId":"forged","dev.tidegate/correlationId":"forged"}}"#,
+            r#"{"_meta":{"dev.tidegate/correlationId":"forged","dev.tidegate\/correlationId":["forged"],"a":1,"dev.tidegate/error":{"correlationId":"forged"}}}"#,
         );
-        assert!(twice.ends_with(r#""dev.tidegate/correlationId":"1-abc"}}"#), "{twice}");
+        assert_eq!((twice.matches("forged").count(), twice.matches("1-abc").count()), (0, 3), "{twice}");
+        serde_json::from_str::<serde_json::Value>(&twice).unwrap();
+        // One that has another name twice has no id yet.
+        let other = named(r#"{"_meta":{"a":1,"a":2}}"#);
+        assert!(other.ends_with(r#","dev.tidegate/correlationId":"1-abc"}}"#), "{other}");
     }
 
     #[test]

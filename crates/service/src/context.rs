@@ -15,7 +15,7 @@ use crate::correlation::CorrelationId;
 use crate::extensions::Extensions;
 use crate::outbox::Outbox;
 use crate::principal::{Claims, Identity, Principal};
-use crate::trace::{Origin, TraceContext};
+use crate::trace::{self, Origin, TraceContext};
 
 /// Through how many gateways a call may go, so that loops end.
 pub const HOP_LIMIT: u8 = 8;
@@ -168,10 +168,17 @@ impl ContextParts {
         self.claims = identity.claims;
     }
 
-    /// Says where the call came from. One that names no span itself belongs to that of what carried it.
-    pub fn came_from(&mut self, origin: Origin) {
-        self.trace = self.trace.or(origin.carrier);
-        self.origin = Some(Arc::new(origin));
+    /// Decides whether a call is recorded that came in this way, and only then asks where it came from. A call that names no span itself
+    /// belongs to that of what carried it.
+    pub fn came_with(&mut self, carrier: Option<TraceContext>, origin: impl FnOnce() -> Origin) {
+        let parent = self.trace.or(carrier);
+        if let (None, Some(carrier)) = (self.trace, carrier) {
+            self.correlation = carrier.into();
+        }
+        if let Some(span) = trace::sample(parent) {
+            let span = Some((span, parent.map(|parent| parent.span)));
+            self.origin = Some(Arc::new(Origin { carrier, span, ..origin() }));
+        }
     }
 
     /// Binds what is sealed to the caller at this endpoint, a method, and the parameters with this digest.

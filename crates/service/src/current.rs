@@ -55,6 +55,8 @@ pub struct Current {
     journal: Option<Journal>,
     /// Its span, or the one inside of it that is being worked on.
     trace: Option<TraceContext>,
+    /// Whether the failure of its tool was written here, and not by a server.
+    is_own_failure: bool,
 }
 
 impl Current {
@@ -69,6 +71,7 @@ impl Current {
             decision: None,
             journal: events::keeps_journals().then(Journal::new),
             trace: call.context.trace,
+            is_own_failure: false,
         }
     }
 
@@ -105,6 +108,16 @@ impl Current {
                 journal.note(What::Decided);
             }
         });
+    }
+
+    /// Notes that the failure of the current call is written by this process.
+    pub(crate) fn failed_here() {
+        Current::note(|current| current.is_own_failure = true);
+    }
+
+    /// Whether that was noted.
+    pub(crate) fn is_own_failure(&self) -> bool {
+        self.is_own_failure
     }
 
     /// Does something as part of a span inside of the current call.

@@ -9,7 +9,6 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Instant;
@@ -80,12 +79,10 @@ impl TraceContext {
         self.traceparent().as_str()[3..35].to_owned()
     }
 
-    /// The first span of a new trace.
-    fn root(share: u64) -> TraceContext {
-        let trace = fastrand::u128(1..);
-        // The last 56 bits are random in every trace (W3C Trace Context 2), so that all who sample by them agree.
-        let is_sampled = (trace as u64) & (ALL - 1) < share;
-        TraceContext { trace: trace.to_be_bytes(), span: fastrand::u64(1..).to_be_bytes(), is_sampled }
+    /// The first span of a new trace that is recorded.
+    fn root() -> TraceContext {
+        let (trace, span) = (fastrand::u128(1..), fastrand::u64(1..));
+        TraceContext { trace: trace.to_be_bytes(), span: span.to_be_bytes(), is_sampled: true }
     }
 }
 
@@ -120,7 +117,7 @@ fn hex<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
     Some(bytes)
 }
 
-/// Where a call came from, for its span. There is one only while this process takes part in traces.
+/// Where a call came from, for its span. There is one only while this process takes part in traces, and only for calls that may be recorded.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
     /// The id of the request.
@@ -131,6 +128,8 @@ pub struct Origin {
     pub transport: Option<Transport>,
     /// The trace context of what carried it: the HTTP request may belong to another span than the call.
     pub carrier: Option<TraceContext>,
+    /// Its span, if it is decided already that it has one, and the one that this is part of.
+    pub span: Option<(TraceContext, Option<[u8; 8]>)>,
 }
 
 /// How a message is carried.
@@ -166,12 +165,14 @@ pub fn is_on() -> bool {
     SHARE.load(Ordering::Relaxed) != NONE
 }
 
-/// A new span: of the trace of its parent, or of a new one. `None` if this process takes no part in traces.
-pub(crate) fn begin(parent: Option<TraceContext>) -> Option<TraceContext> {
+/// Whether what has this parent, or begins a trace if it has none, is recorded: then this is its span, or the first one of a new trace.
+/// What is not recorded has no span of ours, and costs nothing further: what its caller says of its trace stays as it is.
+pub fn sample(parent: Option<TraceContext>) -> Option<TraceContext> {
     match (SHARE.load(Ordering::Relaxed), parent) {
         (NONE, _) => None,
-        (_, Some(parent)) => Some(parent.child()),
-        (share, None) => Some(TraceContext::root(share)),
+        (_, Some(parent)) => parent.is_sampled.then(|| parent.child()),
+        (share, None) if fastrand::u64(..ALL) < share => Some(TraceContext::root()),
+        _ => None,
     }
 }
 
@@ -254,11 +255,6 @@ impl<F: Future> Future for Spanned<F> {
     }
 }
 
-/// Says where a call came from, as long as somebody wants to know.
-pub fn origin(origin: impl FnOnce() -> Origin) -> Option<Arc<Origin>> {
-    is_on().then(|| Arc::new(origin()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -292,12 +288,14 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_new_traces_is_recorded() {
-        for (share, least, most) in
-            [(0, 0, 0), (ALL / 100, 1, 400), (ALL / 2, 4000, 6000), (ALL, 10_000, 10_000)]
-        {
-            let sampled = (0..10_000).filter(|_| TraceContext::root(share).is_sampled).count();
-            assert!((least..=most).contains(&sampled), "{sampled} of {share}");
-        }
+    fn what_the_caller_records_is_recorded() {
+        take_part(0.0);
+        let named = |flags: &str| {
+            TraceContext::parse(&format!("00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-{flags}"))
+        };
+        assert!(sample(None).is_none() && sample(named("00")).is_none());
+        let span = sample(named("01")).unwrap();
+        assert!(span.is_sampled && span.trace == named("01").unwrap().trace);
+        take_no_part();
     }
 }

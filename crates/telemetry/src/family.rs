@@ -4,6 +4,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use foldhash::fast::RandomState;
 use indexmap::{Equivalent, IndexMap};
 
 /// How many series an instrument has at most, those for the rest not counted.
@@ -14,7 +15,7 @@ pub(crate) const MOST_HISTOGRAMS: usize = 1000;
 /// Something for each combination of labels. Reading takes no lock; a new combination copies the map once.
 pub(crate) struct Family<K, T> {
     most: usize,
-    all: ArcSwap<IndexMap<K, Arc<T>>>,
+    all: ArcSwap<IndexMap<K, Arc<T>, RandomState>>,
 }
 
 impl<K: Hash + Eq + Clone, T: Default> Family<K, T> {

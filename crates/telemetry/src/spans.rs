@@ -74,9 +74,9 @@ impl Spans {
                 .text(names::CORRELATION, call.correlation.as_str())
                 .text(names::OUTCOME, call.outcome.as_str())
                 .maybe(names::SERVER, call.server)
-                .maybe(names::ENDPOINT, call.endpoint)
+                .maybe(names::ENDPOINT, call.endpoint.map(cut))
                 .maybe(names::SYMBOL, error.as_deref())
-                .maybe(names::RULE, decision.map(|Decision { rule, .. }| &**rule));
+                .maybe(names::RULE, decision.map(|Decision { rule, .. }| cut(rule)));
             self.who(&mut span, call.principal);
             if let Some(origin) = call.origin {
                 self.came_from(&mut span, origin);

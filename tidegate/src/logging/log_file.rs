@@ -50,6 +50,11 @@ struct Opened {
     is_regular: bool,
 }
 
+/// Whether lines can be written there. The file is made if it is not there.
+pub(super) fn check(path: &Path) -> io::Result<()> {
+    Opened::at(path).map(drop)
+}
+
 impl LogFile {
     pub(super) fn new(settings: FileSettings, note: Note) -> LogFile {
         LogFile { settings, opened: None, lost: 0, why: String::new(), is_stuck: false, note }

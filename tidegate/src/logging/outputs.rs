@@ -9,7 +9,7 @@ use tracing::Event;
 
 use super::Format;
 use super::lines::{self, Around};
-use super::log_file::{FileSettings, LogFile};
+use super::log_file::{self, FileSettings, LogFile};
 use super::recent::Recent;
 use super::writer::{LogWriter, Note};
 use super::{json, plain};
@@ -116,6 +116,7 @@ impl Outputs {
 
     /// Has lines go to a file from now on. Standard error gets them only if somebody looks on there.
     pub(super) fn write_to(&self, settings: FileSettings) -> io::Result<()> {
+        log_file::check(&settings.path)?;
         let file = LogFile::new(settings, note(self.is_json.clone()));
         let writer = LogWriter::new(file, note(self.is_json.clone()));
         writer.start()?;

@@ -106,11 +106,14 @@ fn notes(state_dir: &Path) -> Vec<PathBuf> {
     files(state_dir, "json")
 }
 
-/// The files of one kind.
+/// The files of one kind. What others could have put there is not looked at.
 fn files(state_dir: &Path, extension: &str) -> Vec<PathBuf> {
+    if !is_own(&folder(state_dir)) {
+        return Vec::new();
+    }
     let Ok(entries) = std::fs::read_dir(folder(state_dir)) else { return Vec::new() };
     let paths = entries.take(MOST).filter_map(|entry| Some(entry.ok()?.path()));
-    paths.filter(|path| path.extension().is_some_and(|found| found == extension)).collect()
+    paths.filter(|path| path.extension().is_some_and(|found| found == extension) && is_own(path)).collect()
 }
 
 fn read(note: &Path) -> Option<Presence> {
@@ -195,6 +198,21 @@ impl Drop for PresenceFiles {
         }
         let _ = std::fs::remove_file(self.socket());
     }
+}
+
+/// Whether a folder or a file is this user's, and nobody else can write to it.
+#[cfg(unix)]
+fn is_own(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let is_own = |about: std::fs::Metadata| {
+        about.uid() == rustix::process::geteuid().as_raw() && about.mode() & 0o022 == 0 && !about.is_symlink()
+    };
+    std::fs::symlink_metadata(path).is_ok_and(is_own)
+}
+
+#[cfg(not(unix))]
+fn is_own(_: &Path) -> bool {
+    true
 }
 
 /// A folder that nobody but this user may look into. One that others could write to is not used.

@@ -47,6 +47,9 @@ pub(super) fn told(call: &Value) -> String {
         ("endpoint", "endpoint "),
     ];
     lines.add("by", &parts(call, &who));
+    if let Some(trace) = text("trace").filter(|trace| Some(trace) != text("id").as_ref()) {
+        lines.add("trace", &trace);
+    }
     if let Some(arguments) = body(&call["arguments"]) {
         lines.add("with", &arguments);
     }

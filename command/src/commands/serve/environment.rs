@@ -37,7 +37,11 @@ impl Environment {
                 ttl.parse().map_err(|_| format!("{CACHE} must be a number of milliseconds, not {ttl:?}"))?,
             )),
         };
-        let otlp = OtlpSettings::from_environment(&variable)?;
+        // They are often set for all programs of a machine: one that makes no sense here is no reason not to serve.
+        let otlp = OtlpSettings::from_environment(&variable).unwrap_or_else(|sentence| {
+            tracing::warn!("Nothing is sent to a collector: {sentence}");
+            None
+        });
         Ok(Environment { revision, cache_ttl, otlp })
     }
 

@@ -42,6 +42,15 @@ impl Export {
         if let Some(buffer) = &spans {
             monitoring.set_spans(buffer.clone());
         }
+        let sent = match (otlp.traces, otlp.metrics) {
+            (true, true) => "Spans and figures",
+            (true, false) => "Spans",
+            (false, true) => "Figures",
+            (false, false) => "Neither spans nor figures",
+        };
+        let host = otlp.endpoint.host_str().unwrap_or_default();
+        let port = otlp.endpoint.port_or_known_default().unwrap_or_default();
+        tracing::info!(target: "tidegate::telemetry", "{sent} are sent to the collector at {host}:{port}");
         let exporter = Exporter::start(&exporter_settings(otlp), spans, figures);
         Some(Export { exporter, recorder })
     }

@@ -37,10 +37,13 @@ impl Logs {
         }
         if let Some(file) = &settings.file {
             let path = file.path.clone();
-            tracing::info!("Log lines go to {}", path.display());
+            let shown = path.display().to_string();
+            tracing::info!("Log lines go to {shown}");
             let file = FileSettings { path, max_size: file.max_size, keep: file.keep };
-            logging::write_to(file)
-                .map_err(|error| Failure::usage(format!("cannot write a log: {error}")))?;
+            logging::write_to(file).map_err(|error| {
+                Failure::usage(format!("log lines cannot be written to {shown}: {error}"))
+                    .advise("See file in [log]: it must be in a directory that the gateway may write to.")
+            })?;
         }
         Ok(logs)
     }

@@ -10,6 +10,7 @@ use tidegate_telemetry::Stories;
 pub(super) struct StoryKeeper {
     stories: Arc<Stories>,
     recorder: Arc<dyn Recorder>,
+    has_bodies: bool,
 }
 
 impl StoryKeeper {
@@ -26,15 +27,15 @@ impl StoryKeeper {
                 tracing::warn!("Stories of earlier calls cannot be read from {}: {error}", path.display());
             }
         }
-        if settings.bodies.is_some() {
-            tracing::warn!(
-                "Stories have the arguments and results of calls ([telemetry] bodies): whoever may ask about calls sees them"
-            );
-        }
         let stories = Arc::new(stories);
         let recorder: Arc<dyn Recorder> = stories.clone();
         events::add(recorder.clone());
-        Some(StoryKeeper { stories, recorder })
+        Some(StoryKeeper { stories, recorder, has_bodies: settings.bodies.is_some() })
+    }
+
+    /// Whether they have the arguments and results of calls.
+    pub(super) fn has_bodies(&self) -> bool {
+        self.has_bodies
     }
 
     /// The stories.

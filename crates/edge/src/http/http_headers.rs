@@ -82,8 +82,14 @@ impl<'a> HttpHeaders<'a> {
                 [a, b, c, d, e, f, g, h]
             }),
             transport: Some(Transport::Http(address)),
-            carrier: self.traceparent.and_then(text).and_then(TraceContext::parse),
+            carrier: self.carrier(),
+            span: None,
         }
+    }
+
+    /// The span of the HTTP request.
+    pub(super) fn carrier(&self) -> Option<TraceContext> {
+        self.traceparent.and_then(|header| header.to_str().ok()).and_then(TraceContext::parse)
     }
 
     /// What the version header says.

@@ -49,7 +49,8 @@ impl<D: Door> Shared<D> {
         once(headers).and_then(|()| headers::check(&mirrored, &request, &meta.version)).map_err(refuse)?;
         let mut call = modern::call(request, meta, &self.edge, identity).map_err(refuse)?;
         if trace::is_on() {
-            call.context.came_from(Origin { request: Some(id.clone()), ..headers.origin() });
+            call.context
+                .came_with(headers.carrier(), || Origin { request: Some(id.clone()), ..headers.origin() });
         }
         let revision = call.context.revision;
         // Dropping the response stops the call; work that it has handed elsewhere hears of it through the token.

@@ -26,7 +26,7 @@ impl<D: Door> WithClaims<D> {
 
     /// For calls that came in the body of a request with these headers.
     pub(super) fn carried_by(mut self, headers: &HttpHeaders<'_>) -> WithClaims<D> {
-        self.origin = trace::origin(|| headers.origin());
+        self.origin = trace::is_on().then(|| Arc::new(headers.origin()));
         self
     }
 }
@@ -46,7 +46,7 @@ impl<D: Door> Service<Call> for WithClaims<D> {
         }
         if let Some(origin) = &self.origin {
             let request = call.context.origin.as_ref().and_then(|origin| origin.request.clone());
-            call.context.came_from(Origin { request, ..Origin::clone(origin) });
+            call.context.origin = Some(Arc::new(Origin { request, ..Origin::clone(origin) }));
         }
         self.door.call(call)
     }

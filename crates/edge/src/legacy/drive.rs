@@ -285,7 +285,8 @@ impl<D: Door> Run<'_, D> {
         if trace::is_on() {
             // Whoever serves HTTP says so itself.
             let transport = Some(Transport::Pipe);
-            call.context.came_from(Origin { request: Some(self.id.clone()), transport, ..Origin::default() });
+            let origin = Origin { request: Some(self.id.clone()), transport, ..Origin::default() };
+            call.context.origin = Some(Arc::new(origin));
         }
         call.context.correlation = self.correlation;
         let mut reply = std::pin::pin!(self.door.answer(call));

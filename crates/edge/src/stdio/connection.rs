@@ -304,7 +304,8 @@ impl<D: Door> Connection<D> {
         call.context.caller = Some(self.connected.caller());
         if trace::is_on() {
             let transport = Some(Transport::Pipe);
-            call.context.came_from(Origin { request: Some(id.clone()), transport, ..Origin::default() });
+            let origin = || Origin { request: Some(id.clone()), transport, ..Origin::default() };
+            call.context.came_with(None, origin);
         }
         let (cancel, revision) = (call.context.cancel.clone(), call.context.revision);
         let named = CallId::of(&call.method, call.context.correlation, &self.edge);

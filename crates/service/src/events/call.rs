@@ -92,7 +92,8 @@ impl CallEnded<'_> {
     pub fn limit(&self) -> Option<Json> {
         match (self.outcome, self.reply?) {
             (Outcome::Failed(_), Reply::Error(error)) => Object::of(error.data()?)?.json("limit"),
-            (Outcome::ToolError, Reply::Complete(result)) => {
+            // A server may write what it likes.
+            (Outcome::ToolError, Reply::Complete(result)) if self.current.is_own_failure() => {
                 let machine = Object::of(result)?.object("_meta")?.object(meta::ERROR)?;
                 machine.object("data")?.json("limit")
             }
@@ -217,7 +218,8 @@ pub(super) fn failure(outcome: Outcome, reply: &Reply) -> Option<Cow<'static, st
         // What a server of somebody else wrote has none.
         (Outcome::ToolError, Reply::Complete(result)) => {
             let machine = Object::of(result)?.object("_meta")?.object(meta::ERROR)?;
-            Some(machine.str("symbol")?.into_owned().into())
+            // One that there is not was made up.
+            Some(Symbol::from_name(&machine.str("symbol")?)?.as_str().into())
         }
         _ => None,
     }
@@ -247,12 +249,26 @@ fn begin_span(call: &mut Call) -> (Option<[u8; 8]>, Option<Arc<Origin>>) {
         return (None, None);
     }
     let inner = Current::look(Current::trace).flatten();
-    let parent = inner.or(call.context.trace);
-    let context = &mut *call.context;
-    context.trace = trace::begin(parent);
+    // Written to only where there is something to write: others may hold the context.
+    let origin = match call.context.origin.is_some() {
+        true => call.context.origin.take(),
+        false => None,
+    };
     // A call that is part of another one came from nowhere else.
-    let origin = context.origin.take().filter(|_| inner.is_none());
-    (parent.map(|parent| parent.span), origin)
+    let origin = origin.filter(|_| inner.is_none());
+    let begun = match origin.as_deref() {
+        Some(Origin { span: Some(begun), .. }) => Some(*begun),
+        Some(Origin { span: None, carrier, .. }) => begun_after(call.context.trace.or(*carrier)),
+        None => inner.or(call.context.trace).and_then(|parent| begun_after(Some(parent))),
+    };
+    let Some((span, parent)) = begun else { return (None, None) };
+    call.context.trace = Some(span);
+    (parent, origin)
+}
+
+/// A span with this parent, if it is recorded.
+fn begun_after(parent: Option<TraceContext>) -> Option<(TraceContext, Option<[u8; 8]>)> {
+    trace::sample(parent).map(|span| (span, parent.map(|parent| parent.span)))
 }
 
 impl Observing {
@@ -294,7 +310,7 @@ impl Observing {
             endpoint: observed.endpoint.as_deref(),
             claims: observed.claims.as_deref(),
             params: &observed.params,
-            trace: current.trace(),
+            trace: current.trace().filter(|trace| trace.is_sampled && trace::is_on()),
             parent: observed.parent,
             origin: observed.origin.as_deref(),
             current,

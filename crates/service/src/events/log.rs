@@ -6,6 +6,7 @@ use tracing::{Level, enabled};
 
 use super::access_line::AccessLine;
 use super::{CallEnded, Event, Kind, Recorder, ServerStateChanged};
+use crate::current::Current;
 use crate::layers::BreakerState;
 
 /// Lines about how servers are doing.
@@ -70,10 +71,14 @@ impl Recorder for LogRecorder {
                 None => access(call),
             },
             Event::CallFailed(it) => {
-                tracing::warn!(symbol = it.symbol.as_str(), "a call failed: {}", it.detail)
+                let server = server();
+                tracing::warn!(server, symbol = it.symbol.as_str(), "a call failed: {}", it.detail)
             }
-            Event::CallTimedOut(it) => tracing::warn!(error = %it.error, "the deadline passed"),
+            Event::CallTimedOut(it) => {
+                tracing::warn!(server = server(), error = %it.error, "the deadline passed")
+            }
             Event::CallRetried(it) => tracing::info!(
+                server = server(),
                 method = %it.method,
                 attempt = it.attempt,
                 delay_ms = it.delay.as_millis() as u64,
@@ -115,9 +120,11 @@ impl Recorder for LogRecorder {
                 let (breaker, from, to) = (it.breaker, it.from, it.to);
                 match to {
                     BreakerState::Open => {
-                        tracing::warn!(breaker, %from, %to, "{breaker} {}: circuit open", it.why)
+                        tracing::warn!(server = breaker, %from, %to, "{breaker} {}: circuit open", it.why)
                     }
-                    _ => tracing::info!(breaker, %from, %to, "the circuit breaker changed its state"),
+                    _ => {
+                        tracing::info!(server = breaker, %from, %to, "the circuit breaker changed its state")
+                    }
                 }
             }
             Event::PolicyChanged(it) => {
@@ -208,6 +215,11 @@ fn state(it: &ServerStateChanged<'_>) {
 }
 
 /// One line for each call, with what is needed to find it again.
+/// The server that the current call was sent to.
+fn server() -> Option<String> {
+    Current::look(|call| call.server().map(str::to_owned)).flatten()
+}
+
 fn access(call: &CallEnded<'_>) {
     let line = AccessLine::of(call);
     // The correlation id, the method and the tool are those of the current call, and added to each of its lines.

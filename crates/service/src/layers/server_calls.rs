@@ -61,7 +61,8 @@ impl<S: Door> Service<Call> for ServerCalls<S> {
     }
 
     fn call(&mut self, mut call: Call) -> Self::Future {
-        let span = call.context.trace.filter(|_| crate::trace::is_on()).map(|parent| {
+        let is_ours = |trace: &TraceContext| trace.is_sampled && crate::trace::is_on();
+        let span = call.context.trace.filter(is_ours).map(|parent| {
             let own = parent.child();
             call.context.trace = Some(own);
             (own, parent.span)

@@ -9,6 +9,7 @@ use pin_project_lite::pin_project;
 use tower::{Layer, Service};
 
 use crate::call::Call;
+use crate::current::Current;
 use crate::door::Door;
 use crate::failure::Tag;
 use crate::reply::Reply;
@@ -62,7 +63,10 @@ impl<F: Future<Output = Result<Reply, Infallible>>> Future for ToolFailureFuture
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         match this.inner.poll(cx) {
-            Poll::Ready(Ok(Reply::Error(error))) => Poll::Ready(Ok(this.tag.failed(error))),
+            Poll::Ready(Ok(Reply::Error(error))) => {
+                Current::failed_here();
+                Poll::Ready(Ok(this.tag.failed(error)))
+            }
             other => other,
         }
     }

@@ -165,6 +165,10 @@ fn end_line(file: &mut File, size: u64) -> io::Result<u64> {
 
 /// A file that only its owner can read.
 fn append_to(path: &Path) -> io::Result<File> {
+    // Whoever opens a pipe may wait forever.
+    if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true);
     #[cfg(unix)]

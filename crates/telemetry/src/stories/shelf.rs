@@ -4,6 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use tidegate_protocol::{Json, Method};
 use tidegate_service::{CorrelationId, Principal};
@@ -93,7 +94,7 @@ pub(super) struct Shelf {
     pub(super) stories: BTreeMap<u64, Arc<Kept>>,
     pub(super) bytes: usize,
     /// Whose they are.
-    shares: HashMap<Principal, Share>,
+    shares: HashMap<Principal, Share, RandomState>,
     next: u64,
     /// The rounds whose questions may still be answered, by what comes back with the answers.
     rounds: IndexMap<u64, Round>,
@@ -112,7 +113,7 @@ impl Shelf {
             room,
             stories: BTreeMap::new(),
             bytes: 0,
-            shares: HashMap::new(),
+            shares: HashMap::default(),
             next: 1,
             rounds: IndexMap::new(),
         }
@@ -188,11 +189,15 @@ impl Shelf {
     }
 }
 
+/// No process tells so many stories.
+const LARGEST_NUMBER: u64 = 1 << 53;
+
 /// Reads what a line of the file says; `None` if it is no story.
 pub(super) fn read(line: &str) -> Option<(u64, Content)> {
     let limits = tidegate_protocol::Limits { max_depth: 127, max_bytes: usize::MAX };
     let story = tidegate_protocol::Object::parse(line.to_owned(), &limits).ok()?;
-    let number = story.get("number")?.parse().ok()?;
+    // One from which nobody could count on is none.
+    let number = story.get("number")?.parse().ok().filter(|number| *number < LARGEST_NUMBER)?;
     let part = |name: &str| story.str(name).map(|text| text.into_owned().into());
     let (issuer, subject, tenant) = (part("issuer"), part("subject"), part("tenant"));
     let content = ReadStory {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tidegate_protocol::{Json, Method, Revision};
 use tidegate_service::events::{CallEnded, Outcome, RequestFailed};
 use tidegate_service::journal::{Attempt, Notes, What};
+use tidegate_service::secrets::mask;
 use tidegate_service::{CorrelationId, Decision, Principal, epoch_ms};
 
 use super::bodies::Body;
@@ -184,10 +185,14 @@ fn attempts(notes: &Notes) -> impl Iterator<Item = &Attempt> {
     })
 }
 
-/// A text of others: nobody reads on forever.
+/// A text of others: nobody reads on forever. A secret must not be cut before it is masked: nobody would know its beginning.
 pub(super) fn cut(text: &str) -> Box<str> {
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => text[..end].into(),
-        None => text.into(),
+    if text.len() <= LONGEST {
+        return text.into();
+    }
+    let masked = mask(text);
+    match masked.char_indices().nth(LONGEST) {
+        Some((end, _)) => masked[..end].into(),
+        None => masked.into(),
     }
 }

@@ -25,6 +25,8 @@ pub(super) struct Asked {
     pub(super) request: Request<Body>,
     /// Whether whoever asked still may.
     pub(super) still: Still,
+    /// Whether it came through the socket.
+    pub(super) is_operator: bool,
 }
 
 impl Asked {
@@ -34,6 +36,7 @@ impl Asked {
         values: Vec<String>,
         request: Request<Body>,
         still: Still,
+        is_operator: bool,
     ) -> Result<Asked, Refusal> {
         let query = request.uri().query().unwrap_or_default().as_bytes();
         let query: Vec<(String, String)> = form_urlencoded::parse(query).into_owned().collect();
@@ -62,7 +65,7 @@ impl Asked {
                 }
             }
         }
-        Ok(Asked { values, query, request, still })
+        Ok(Asked { values, query, request, still, is_operator })
     }
 
     /// What stands for the first name in the path.

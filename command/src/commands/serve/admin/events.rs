@@ -27,8 +27,8 @@ pub(super) struct EventFeed {
 
 impl EventFeed {
     /// Follows from now on; `None` if too many do.
-    pub(super) fn follow(&self) -> Option<Follower> {
-        let follower = self.feed.follow()?;
+    pub(super) fn follow(&self, is_operator: bool) -> Option<Follower> {
+        let follower = self.feed.follow(is_operator)?;
         let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
         match &*recorder {
             // Who followed before may have left meanwhile.
@@ -128,7 +128,7 @@ fn text(foreign: &str) -> String {
 
 pub(super) fn follow(admin: Admin, asked: Asked) -> Answering {
     Box::pin(async move {
-        match admin.0.events.follow() {
+        match admin.0.events.follow(asked.is_operator) {
             Some(follower) => Ok(stream::answer(follower, asked.still, admin.0.ending.clone())),
             None => Err(Refusal::new(503, "too many follow the events: one of them has to end first")),
         }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use axum::body::Bytes;
 use tokio::sync::Notify;
 
-/// How many may follow at once.
+/// How many may follow at once: so many through the socket, and as many others, who cannot lock out whoever runs the gateway.
 const MOST_FOLLOWERS: usize = 16;
 /// How many events, and how many bytes of them, wait for one follower.
 const MOST_EVENTS: usize = 1024;
@@ -28,6 +28,7 @@ struct Shared {
 /// What waits for a follower.
 #[derive(Default)]
 struct Waiting {
+    is_operator: bool,
     queue: Mutex<Queue>,
     news: Notify,
 }
@@ -56,12 +57,12 @@ impl Feed {
     }
 
     /// Follows from now on; `None` if too many do.
-    pub(super) fn follow(&self) -> Option<Follower> {
+    pub(super) fn follow(&self, is_operator: bool) -> Option<Follower> {
         let mut followers = self.followers();
-        if followers.len() >= MOST_FOLLOWERS {
+        if followers.iter().filter(|one| one.is_operator == is_operator).count() >= MOST_FOLLOWERS {
             return None;
         }
-        let waiting = Arc::new(Waiting::default());
+        let waiting = Arc::new(Waiting { is_operator, ..Waiting::default() });
         followers.push(waiting.clone());
         self.0.count.store(followers.len(), Ordering::Relaxed);
         Some(Follower { feed: self.clone(), waiting })
@@ -134,7 +135,7 @@ mod tests {
     async fn a_slow_follower_loses_events_and_learns_how_many() {
         let feed = Feed::default();
         feed.tell(&Bytes::from_static(b"before"));
-        let (slow, quick) = (feed.follow().unwrap(), feed.follow().unwrap());
+        let (slow, quick) = (feed.follow(false).unwrap(), feed.follow(false).unwrap());
         for at in 0..MOST_EVENTS + 5 {
             feed.tell(&Bytes::from(at.to_string()));
             assert_eq!(quick.next().await, Next::Event(Bytes::from(at.to_string())));
@@ -151,10 +152,10 @@ mod tests {
     async fn there_is_a_bound_on_followers_and_those_who_leave_make_room() {
         let feed = Feed::default();
         assert!(!feed.is_followed());
-        let mut followers: Vec<Follower> = (0..MOST_FOLLOWERS).map(|_| feed.follow().unwrap()).collect();
-        assert!(feed.is_followed() && feed.follow().is_none());
+        let mut followers: Vec<Follower> = (0..MOST_FOLLOWERS).map(|_| feed.follow(false).unwrap()).collect();
+        assert!(feed.is_followed() && feed.follow(false).is_none());
         followers.pop();
-        assert!(feed.follow().is_some());
+        assert!(feed.follow(false).is_some());
         followers.clear();
         assert!(!feed.is_followed());
     }

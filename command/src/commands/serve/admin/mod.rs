@@ -114,7 +114,8 @@ impl Admin {
                 }
             }
             Found::Route(route, values) => match self.admit(route, standing, &identity, &request) {
-                Ok(still) => match Asked::read(route, values, request, still) {
+                Ok(still) => match Asked::read(route, values, request, still, standing == Standing::Operator)
+                {
                     Ok(asked) => {
                         let told =
                             (!route.method.is_reading()).then(|| asked.request.uri().path().to_owned());

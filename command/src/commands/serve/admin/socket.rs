@@ -1,6 +1,7 @@
 //! [`AdminSocket`]: the admin API in the state directory, for whoever runs the gateway.
 
 use std::path::Path;
+use std::time::Duration;
 
 #[cfg(unix)]
 use tidegate::edge::http::{self, PageSite};
@@ -12,6 +13,10 @@ use super::Admin;
 #[cfg(unix)]
 use super::access::Standing;
 use crate::commands::admin::presence::{self, Presence, PresenceFiles};
+
+/// How long those who still ask are waited for: commands that ask are quick.
+#[cfg(unix)]
+const MOST_DRAIN: Duration = Duration::from_secs(1);
 
 /// How many connections it takes at once: commands make one each.
 #[cfg(unix)]
@@ -49,7 +54,7 @@ impl AdminSocket {
                 return none(closing);
             }
         };
-        let serving = serve(admin, &files.socket(), closing.clone());
+        let serving = serve(admin, &files.socket(), settings.drain, closing.clone());
         let presence = Presence {
             pid: std::process::id(),
             started: tidegate_service::rfc3339_ms(admin.0.since),
@@ -93,7 +98,7 @@ impl Drop for AdminSocket {
 
 /// Listens at a path. Nobody else can get there: the folder is the user's own.
 #[cfg(unix)]
-fn serve(admin: &Admin, path: &Path, closing: CancellationToken) -> Option<JoinHandle<()>> {
+fn serve(admin: &Admin, path: &Path, drain: Duration, closing: CancellationToken) -> Option<JoinHandle<()>> {
     use std::os::unix::fs::PermissionsExt as _;
     let bound = tokio::net::UnixListener::bind(path).and_then(|listener| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
@@ -114,6 +119,7 @@ fn serve(admin: &Admin, path: &Path, closing: CancellationToken) -> Option<JoinH
         // Whoever can open the socket sends no names that have to be checked.
         any_host: true,
         max_connections: MOST_CONNECTIONS,
+        drain: drain.min(MOST_DRAIN),
         ..http::Settings::default().handlers([admin.handler(Standing::Operator)])
     };
     let site = PageSite::new(&settings);
@@ -125,6 +131,6 @@ fn serve(admin: &Admin, path: &Path, closing: CancellationToken) -> Option<JoinH
 }
 
 #[cfg(not(unix))]
-fn serve(_: &Admin, _: &Path, _: CancellationToken) -> Option<JoinHandle<()>> {
+fn serve(_: &Admin, _: &Path, _: Duration, _: CancellationToken) -> Option<JoinHandle<()>> {
     None
 }

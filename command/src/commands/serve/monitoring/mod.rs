@@ -96,6 +96,11 @@ impl Monitoring {
         let _ = self.0.sessions.set(Box::new(sessions));
     }
 
+    /// Whether what callers send and get is kept.
+    pub(super) fn has_bodies(&self) -> bool {
+        self.0.stories.as_ref().is_some_and(StoryKeeper::has_bodies)
+    }
+
     /// Says where spans wait to be sent.
     pub(super) fn set_spans(&self, spans: Arc<SpanBuffer>) {
         let _ = self.0.spans.set(spans);
