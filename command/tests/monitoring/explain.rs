@@ -77,7 +77,7 @@ fn whoever_was_refused_or_failed_learns_why_from_the_id() {
 
 #[test]
 fn with_keys_it_is_for_those_whom_a_rule_lets() {
-    let allowed = "[policy]\n[[policy.rules]]\nallow = [\"*\"]\nroles = [\"ops\"]\n[[policy.rules]]\nallow = [\"tool:*\"]\n";
+    let allowed = "[policy]\n[[policy.rules]]\nallow = [\"page:/api/*\"]\nroles = [\"ops\"]\n[[policy.rules]]\nallow = [\"*\"]\n";
     let (open, shadow) = (
         allowed.replace("[policy]\n", "[policy]\ndefault = \"allow\"\n"),
         allowed.replace("[policy]\n", "[policy]\nmode = \"shadow\"\n"),

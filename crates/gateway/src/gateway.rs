@@ -163,24 +163,24 @@ impl Gateway {
 
     /// Whether the policy lets somebody see the page at a path beside the endpoints.
     pub fn allows_page(&self, identity: &Identity, path: &str) -> bool {
-        self.decide_about_page(identity, path).is_none_or(|decision| !decision.refuses())
+        self.decide_about_page(identity, path, "").is_none_or(|decision| !decision.refuses())
     }
 
     /// Whether a rule of the policy lets somebody see the page at a path, whatever is allowed where no rule says anything, and also while
     /// the policy is only tried out.
     pub fn rule_allows_page(&self, identity: &Identity, path: &str) -> bool {
-        let decision = self.decide_about_page(identity, path);
+        let decision = self.decide_about_page(identity, path, Object::OPERATORS);
         decision.is_some_and(|decision| decision.is_allowed && decision.is_of_rule())
     }
 
     /// What the policy says about a page; `None` if there is none.
-    fn decide_about_page(&self, identity: &Identity, path: &str) -> Option<Decision> {
+    fn decide_about_page(&self, identity: &Identity, path: &str, server: &str) -> Option<Decision> {
         let state = self.router.state.load();
         let policy = state.policy.as_ref()?;
         let mut context = Context::local();
         context.identify(identity.clone());
         let caller = state.caller(policy, &context);
-        let page = Object { kind: ObjectKind::Page, name: path, server: "" };
+        let page = Object { kind: ObjectKind::Page, name: path, server };
         Some(Decision::clone(policy.decide(&caller, &page, None)))
     }
 

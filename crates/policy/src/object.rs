@@ -11,6 +11,11 @@ pub struct Object<'a> {
     pub server: &'a str,
 }
 
+impl Object<'_> {
+    /// Stands for the server of pages through which a gateway is run: a rule has to name pages to allow them. No server has such a name.
+    pub const OPERATORS: &'static str = "\0operators";
+}
+
 /// What an [`Object`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ObjectKind {

@@ -164,7 +164,7 @@ fn kind_of(text: &str) -> (ObjectKind, &str) {
 
 /// Whether it is a part of the admin API: what all callers do, and what changes the gateway.
 fn is_of_operators(object: &Object<'_>) -> bool {
-    object.kind == ObjectKind::Page && (!object.name.starts_with('/') || object.name.starts_with("/api/"))
+    object.kind == ObjectKind::Page && object.server == Object::OPERATORS
 }
 
 fn is_everything(patterns: &Patterns) -> bool {
