@@ -3,7 +3,7 @@
 //!
 //! A process that [takes part](take_part) gives each call a span of its own, as a child of the one that its caller named in
 //! `_meta.traceparent`. What is done for the call has that span as its parent: calls to servers, calls that it holds, and
-//! [spans](span) inside of a handler. Whoever records spans hears of them by the [events](crate::events) of their ends. A process that
+//! [spans](span) inside of a handler. Whoever records spans hears of them by the [events] of their ends. A process that
 //! does not take part passes on what callers say and spends nothing on it.
 
 use std::fmt;
