@@ -12,9 +12,12 @@ use crate::meta;
 /// The member of an error's data, and of the machine form of a tool's failure, that names the call.
 pub const CORRELATION: &str = "correlationId";
 
+/// Where something else stands, and what.
+type Changes = SmallVec<[(Range<usize>, Vec<u8>); 1]>;
+
 /// What is different in a result that names its call: pieces of text, in their order, and what stands there instead.
 #[derive(Debug, Default)]
-pub struct Splices(SmallVec<[(Range<usize>, Vec<u8>); 1]>);
+pub struct Splices(Changes);
 
 impl Splices {
     /// What `result` needs to name the call `id`. Whatever names another call there, because a server wrote it, names this one afterwards.
@@ -108,11 +111,7 @@ fn write_id(out: &mut Vec<u8>, id: &str) {
 }
 
 /// One more member at the end of an object, which begins in the whole text at `start`. Nothing if it is no object.
-fn at_the_end(
-    object: &str,
-    start: usize,
-    member: impl FnOnce(&mut Vec<u8>),
-) -> SmallVec<[(Range<usize>, Vec<u8>); 1]> {
+fn at_the_end(object: &str, start: usize, member: impl FnOnce(&mut Vec<u8>)) -> Changes {
     let Some(inside) = object.trim_ascii().strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) else {
         return SmallVec::new();
     };
@@ -126,7 +125,7 @@ fn at_the_end(
 }
 
 /// What changes in a `_meta` that is there. One that is no object is the server's mistake, and stays.
-fn in_meta(text: &str, place: Range<usize>, id: &str) -> SmallVec<[(Range<usize>, Vec<u8>); 1]> {
+fn in_meta(text: &str, place: Range<usize>, id: &str) -> Changes {
     let meta = &text[place.clone()];
     let own = Json::trusted(meta.to_owned());
     let object = Object::of(&own);
@@ -151,7 +150,7 @@ fn in_meta(text: &str, place: Range<usize>, id: &str) -> SmallVec<[(Range<usize>
 }
 
 /// The same where a name is there twice, which is wrong: every one of the ids names this call. Nothing if there is none.
-fn in_repeated(meta: &str, start: usize, id: &str) -> Option<SmallVec<[(Range<usize>, Vec<u8>); 1]>> {
+fn in_repeated(meta: &str, start: usize, id: &str) -> Option<Changes> {
     let mut found = places(meta, meta::CORRELATION)?;
     for error in places(meta, meta::ERROR)? {
         let inner = places(&meta[error.clone()], CORRELATION).unwrap_or_default();
