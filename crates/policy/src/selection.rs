@@ -1,7 +1,7 @@
 //! [`Selection`]: what a rule is about.
 //!
 //! A pattern is for names of tools, unless it says otherwise: `prompt:review_*`, `resource:docs://*`, `method:vendor/*`,
-//! `page:/memory`. `*` alone is everything of every kind, but for the admin API, which a rule has to name (`page:/api/*`, `page:*`) to allow it.
+//! `page:/memory`. `*` alone is everything of every kind, but for [pages of operators](Object::OPERATORS), which a rule has to name (`page:/api/*`, `page:*`) to allow them.
 
 use crate::address::Spellings;
 use tidegate_service::nearest_name;

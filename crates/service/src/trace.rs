@@ -1,10 +1,10 @@
 //! Where a call stands in a distributed trace ([W3C Trace Context](https://www.w3.org/TR/trace-context/)), and whether this process
 //! takes part in traces at all.
 //!
-//! A process that [takes part](take_part) gives each call a span of its own, as a child of the one that its caller named in
+//! A process that [takes part](take_part) gives each call that is [recorded](sample) a span of its own, as a child of the one that its caller named in
 //! `_meta.traceparent`. What is done for the call has that span as its parent: calls to servers, calls that it holds, and
-//! [spans](span) inside of a handler. Whoever records spans hears of them by the [events] of their ends. A process that
-//! does not take part passes on what callers say and spends nothing on it.
+//! [spans](span) inside of a handler. Whoever records spans hears of them by the [events] of their ends. Of other
+//! calls, what callers say is passed on, and nothing is spent on it.
 
 use std::fmt;
 use std::net::SocketAddr;
