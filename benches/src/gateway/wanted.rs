@@ -12,8 +12,9 @@ use crate::table::{duration, megabytes, thousands};
 /// A copy costs one instruction a byte at most, as callgrind counts; writing JSON costs many.
 const COPIED: f64 = 2.0;
 const IDLE: u64 = 15_000_000;
-/// What it may cost to know who calls, of what a call costs otherwise, and everything together.
-const EXTRAS: [(Extra, f64); 3] = [(Extra::Key, 1.05), (Extra::Token, 1.05), (Extra::Everything, 1.15)];
+/// What it may cost to know who calls, of what a call costs otherwise, to see what happens, and everything together.
+const EXTRAS: [(Extra, f64); 4] =
+    [(Extra::Key, 1.05), (Extra::Token, 1.05), (Extra::Telemetry, 1.10), (Extra::Everything, 1.15)];
 /// And which part of the throughput is left then.
 const WITH_EVERYTHING: f64 = 0.85;
 const WITH_PRINCIPALS: u64 = 200_000_000;

@@ -25,7 +25,7 @@ pub(crate) fn call(out: &mut Vec<u8>, call: &CallEnded<'_>) {
     }
     member!(out, "endpoint", call.endpoint);
     member!(out, "method", call.method.as_str());
-    member!(out, "name", call.name().as_deref());
+    member!(out, "name", call.name());
     member!(out, "server", call.server);
     if let Some(decision) = call.decision() {
         member!(out, "rule", &*decision.rule);

@@ -9,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use pin_project_lite::pin_project;
 use tidegate_protocol::{Json, Method, Revision};
@@ -60,7 +61,8 @@ pub struct Current {
 }
 
 impl Current {
-    pub(crate) fn of(call: &Call) -> Current {
+    /// `began` is when the call came, if that is known.
+    pub(crate) fn of(call: &Call, began: Option<Instant>) -> Current {
         let name = call.method.name_param().and_then(|param| call.params.json(param));
         Current {
             correlation: call.context.correlation,
@@ -69,7 +71,7 @@ impl Current {
             server: None,
             server_revision: None,
             decision: None,
-            journal: events::keeps_journals().then(Journal::new),
+            journal: events::keeps_journals().then(|| Journal::new(began.unwrap_or_else(Instant::now))),
             trace: call.context.trace,
             is_own_failure: false,
         }
@@ -157,6 +159,11 @@ impl Current {
     /// The server that the call was sent to.
     pub fn server(&self) -> Option<&str> {
         self.server.as_deref()
+    }
+
+    /// The same, for whoever keeps its name.
+    pub(crate) fn shared_server(&self) -> Option<&Arc<str>> {
+        self.server.as_ref()
     }
 
     /// The revision that this server speaks.
@@ -330,9 +337,9 @@ mod tests {
     #[tokio::test]
     async fn a_call_is_current_while_it_is_polled_and_the_outer_one_after_it() {
         assert_eq!(tool(), None);
-        let outer = Current::of(&call("outer")).work(|| async {
+        let outer = Current::of(&call("outer"), None).work(|| async {
             let before = tool();
-            let inner = Current::of(&call("inn\"er"));
+            let inner = Current::of(&call("inn\"er"), None);
             let inner = inner.work(|| async {
                 tokio::task::yield_now().await;
                 tool()
@@ -348,7 +355,7 @@ mod tests {
 
     #[test]
     fn a_panic_leaves_nothing_behind() {
-        let current = Current::of(&call("broken"));
+        let current = Current::of(&call("broken"), None);
         let broken = std::panic::catch_unwind(|| {
             let work = current.work(|| async { panic!("broken") });
             futures_util::FutureExt::now_or_never(work)

@@ -55,7 +55,7 @@ pub enum What {
     /// A policy has decided about it.
     Decided,
     /// A server was asked.
-    Asked(Box<Attempt>),
+    Asked(Attempt),
     /// Anything else, with what is known about it: a JSON object.
     Remark(&'static str, Json),
 }
@@ -92,7 +92,7 @@ impl Stage {
 #[derive(Debug, Clone)]
 pub struct Attempt {
     /// The server.
-    pub server: Box<str>,
+    pub server: Arc<str>,
     /// How it is reached.
     pub transport: &'static str,
     /// How long it took.
@@ -110,18 +110,30 @@ pub struct Attempt {
 }
 
 impl Journal {
-    pub(crate) fn new() -> Journal {
-        Journal(Arc::new(Inner { began: Instant::now(), notes: Mutex::default() }))
+    /// The one of a call that came then.
+    pub(crate) fn new(began: Instant) -> Journal {
+        Journal(Arc::new(Inner { began, notes: Mutex::default() }))
     }
 
     /// Notes something that has happened now.
     pub fn note(&self, what: What) {
-        let after = self.0.began.elapsed();
+        self.note_at(Instant::now(), what);
+    }
+
+    /// Notes something that has happened then.
+    pub fn note_at(&self, when: Instant, what: What) {
+        let after = when.saturating_duration_since(self.0.began);
         let mut notes = self.lock();
-        match notes.entries.len() < MOST {
-            true => notes.entries.push(Entry { after, what }),
-            false => notes.left_out += 1,
+        match notes.entries.len() {
+            // Most calls ask one server, and nothing else happens.
+            0 => notes.entries.reserve_exact(1),
+            MOST.. => {
+                notes.left_out += 1;
+                return;
+            }
+            _ => {}
         }
+        notes.entries.push(Entry { after, what });
     }
 
     /// What was noted. Whoever takes it is the last who wants it.

@@ -214,7 +214,7 @@ impl Recorder for Statistics {
         if let (Method::ToolsCall, Some(_), false) = (call.method, call.server, is_unknown)
             && let Some(name) = call.name()
         {
-            self.0.count_bounded(&name);
+            self.0.count_bounded(name);
         }
     }
 }

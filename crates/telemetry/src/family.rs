@@ -28,6 +28,14 @@ impl<K: Hash + Eq + Clone, T: Default> Family<K, T> {
         Family { most, ..Family::new() }
     }
 
+    /// The one for these labels, if there is one. Whether there is, is returned.
+    pub(crate) fn with_known<Q>(&self, labels: &Q, act: impl FnOnce(&T)) -> bool
+    where
+        Q: Hash + Equivalent<K> + ?Sized,
+    {
+        self.all.load().get(labels).map(|known| act(known)).is_some()
+    }
+
     /// The one for these labels; for `rest`, if there are too many.
     pub(crate) fn with<Q>(&self, labels: &Q, rest: impl FnOnce() -> K, act: impl FnOnce(&T))
     where

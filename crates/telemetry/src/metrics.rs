@@ -1,6 +1,6 @@
 //! [`Metrics`]: the recorder that counts and times.
 
-use std::hash::Hash;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub struct Metrics {
 }
 
 /// What calls are told apart by. What is not there is empty.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct CallLabels {
     method: &'static str,
     tool: Arc<str>,
@@ -44,7 +44,6 @@ struct CallLabels {
     outcome: &'static str,
 }
 
-#[derive(Hash)]
 struct CallLabelsRef<'a> {
     method: &'static str,
     tool: &'a str,
@@ -52,10 +51,31 @@ struct CallLabelsRef<'a> {
     outcome: &'static str,
 }
 
+impl Hash for CallLabels {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let CallLabels { method, tool, server, outcome } = self;
+        CallLabelsRef { method, tool, server, outcome }.hash(state);
+    }
+}
+
+impl Hash for CallLabelsRef<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.tool.hash(state);
+        self.server.hash(state);
+        // There are few of these, and most have lengths of their own.
+        state.write_usize(self.method.len() << 8 | self.outcome.len());
+    }
+}
+
 impl Equivalent<CallLabels> for CallLabelsRef<'_> {
     fn equivalent(&self, key: &CallLabels) -> bool {
         let CallLabelsRef { method, tool, server, outcome } = *self;
-        *tool == *key.tool && method == key.method && outcome == key.outcome && *server == *key.server
+        // Ours are mostly the very same texts.
+        let is_same = |one: &'static str, other: &'static str| std::ptr::eq(one, other) || one == other;
+        *tool == *key.tool
+            && *server == *key.server
+            && is_same(method, key.method)
+            && is_same(outcome, key.outcome)
     }
 }
 
@@ -171,22 +191,32 @@ impl Metrics {
         if (self.is_tool)(name) { label(name) } else { OTHER }
     }
 
+    /// Times a call with these labels, as they were found. Those that are known already were made of names that there are; others become labels first.
+    fn time(&self, calls: &Family<CallLabels, Histogram>, found: &CallLabelsRef<'_>, took: Duration) {
+        if calls.with_known(found, |durations| durations.record(took)) {
+            return;
+        }
+        let tool = if matches!(found.tool, "" | OTHER) { found.tool } else { self.tool(found.tool) };
+        let labels = CallLabelsRef { tool, server: label(found.server), ..*found };
+        calls.with(&labels, || labels.rest(), |durations| durations.record(took));
+    }
+
     /// One attempt at a server is over. The tool has the name that it has for callers, as in their calls: who makes a name up is the same, too.
     fn server_call_ended(&self, call: &ServerCallEnded<'_>) {
         let record = |tool: &str| {
             let labels = CallLabelsRef {
                 method: known(call.method),
                 tool,
-                server: label(call.server),
+                server: call.server,
                 outcome: call.outcome.as_str(),
             };
-            self.server_calls.with(&labels, || labels.rest(), |durations| durations.record(call.duration));
+            self.time(&self.server_calls, &labels, call.duration);
         };
         if *call.method != Method::ToolsCall {
             return record("");
         }
         let recorded = Current::look(|current| match current.method() {
-            Method::ToolsCall => current.name().map(|name| record(self.tool(&name))),
+            Method::ToolsCall => current.name().map(|name| record(&name)),
             _ => None,
         });
         // Whoever gave up a call is not working on it any more.
@@ -200,17 +230,16 @@ impl Metrics {
             (Method::ToolsCall, Some(_)) => call.name(),
             _ => None,
         };
-        let tool = name.as_deref().map_or("", |name| self.tool(name));
         let labels = CallLabelsRef {
             method: known(call.method),
-            tool,
-            server: label(call.server.unwrap_or_default()),
+            tool: name.unwrap_or_default(),
+            server: call.server.unwrap_or_default(),
             outcome: call.outcome.as_str(),
         };
-        self.calls.with(&labels, || labels.rest(), |durations| durations.record(call.duration));
+        self.time(&self.calls, &labels, call.duration);
         match call.outcome.is_success() {
             None => {}
-            Some(true) => self.recent.count(true, call.duration),
+            Some(true) => self.recent.count(call.ended, true, call.duration),
             Some(false) => {
                 // A server of somebody else may write what it likes, and a tool that fails may be right to do so.
                 let symbol = call.error().and_then(|error| Symbol::from_name(&error));
@@ -221,7 +250,7 @@ impl Metrics {
                     Some(Symbol::Unavailable | Symbol::Timeout | Symbol::CircuitOpen | Symbol::Overloaded)
                 );
                 if is_out_of_reach {
-                    self.recent.count(false, call.duration);
+                    self.recent.count(call.ended, false, call.duration);
                 }
             }
         }

@@ -16,8 +16,8 @@ const NOW: u64 = 2;
 #[derive(Debug)]
 pub(crate) struct Recent {
     start: Instant,
-    /// How long each part is.
-    part: Duration,
+    /// How long each part is, in nanoseconds.
+    part: u64,
     parts: [Part; PARTS],
     /// Held while a new part begins.
     beginning: Mutex<()>,
@@ -37,12 +37,13 @@ impl Recent {
     /// Remembers calls for so long.
     pub(crate) fn new(window: Duration) -> Recent {
         let part = (window / PARTS as u32).max(Duration::from_millis(1));
+        let part = u64::try_from(part.as_nanos()).unwrap_or(u64::MAX);
         Recent { start: Instant::now(), part, parts: Default::default(), beginning: Mutex::default() }
     }
 
-    /// A call went well, and took so long, or badly.
-    pub(crate) fn count(&self, is_well: bool, took: Duration) {
-        self.count_at(self.start.elapsed(), is_well, took);
+    /// A call that ended then went well, and took so long, or badly.
+    pub(crate) fn count(&self, ended: Instant, is_well: bool, took: Duration) {
+        self.count_at(ended.saturating_duration_since(self.start), is_well, took);
     }
 
     /// How long calls took on average that ended well in the last fifth of the time, and before, if there were `enough` of both.
@@ -103,7 +104,8 @@ impl Recent {
     }
 
     fn number(&self, since_start: Duration) -> u64 {
-        (since_start.as_nanos() / self.part.as_nanos()) as u64
+        // The numbers end after five centuries.
+        u64::try_from(since_start.as_nanos()).unwrap_or(u64::MAX) / self.part
     }
 }
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tidegate_protocol::{Method, Revision};
+use tidegate_service::Principal;
 use tidegate_service::events::{
     CallEnded, Event, Kind, Outcome, Recorder, ServerCallEnded, ServerPlace, SpanEnded,
 };
 use tidegate_service::secrets::mask;
 use tidegate_service::trace::{Origin, Transport};
-use tidegate_service::{Decision, Principal};
 
 use crate::otlp::{SpanBuffer, SpanKind, SpanWriter};
 use crate::span_names::{self as names, SpanNames};
@@ -56,7 +56,7 @@ impl Spans {
     fn call_ended(&self, call: &CallEnded<'_>) {
         let Some(context) = call.trace.filter(|context| context.is_sampled) else { return };
         let name = call.name();
-        let offered = name.as_deref().filter(|name| match call.method {
+        let offered = name.filter(|name| match call.method {
             Method::ToolsCall => call.server.is_some() && (self.is_tool)(name),
             // A prompt that no server has leads to none.
             Method::PromptsGet => call.server.is_some(),
@@ -67,7 +67,7 @@ impl Spans {
             span.kind(SpanKind::Server)
                 .name(&mask(&self.names.span(call.method, offered)))
                 .times(ended(call.duration));
-            self.about(&mut span, call.method, name.as_deref());
+            self.about(&mut span, call.method, name);
             let decision = call.decision();
             let error = call.error();
             span.text(names::PROTOCOL, call.revision.as_str())
@@ -76,7 +76,7 @@ impl Spans {
                 .maybe(names::SERVER, call.server)
                 .maybe(names::ENDPOINT, call.endpoint.map(cut))
                 .maybe(names::SYMBOL, error.as_deref())
-                .maybe(names::RULE, decision.map(|Decision { rule, .. }| cut(rule)));
+                .maybe(names::RULE, decision.map(|decision| cut(&decision.rule)));
             self.who(&mut span, call.principal);
             if let Some(origin) = call.origin {
                 self.came_from(&mut span, origin);

@@ -417,7 +417,7 @@ impl Recorder for ServersOf {
 
     fn record(&self, event: &Event<'_>) {
         if let Event::CallEnded(call) = event
-            && call.name().as_deref() == Some(self.0)
+            && call.name() == Some(self.0)
         {
             self.1.lock().unwrap().push(call.server.map(str::to_owned));
         }

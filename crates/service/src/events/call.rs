@@ -30,6 +30,8 @@ pub struct CallEnded<'a> {
     pub outcome: Outcome,
     /// How long it took.
     pub duration: Duration,
+    /// When it ended.
+    pub ended: Instant,
     /// The revision that the caller speaks.
     pub revision: Revision,
     /// Who called.
@@ -46,6 +48,7 @@ pub struct CallEnded<'a> {
     pub parent: Option<[u8; 8]>,
     /// Where it came from, if this process takes part in traces and it came from outside.
     pub origin: Option<&'a Origin>,
+    name: Option<Cow<'a, str>>,
     // Read only for recorders that ask: most calls are counted and nothing else.
     current: &'a Current,
     client_info: Option<&'a Json>,
@@ -54,8 +57,13 @@ pub struct CallEnded<'a> {
 
 impl CallEnded<'_> {
     /// The tool, prompt or resource, as the caller named it.
-    pub fn name(&self) -> Option<Cow<'_, str>> {
-        self.current.name()
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// The server that it was sent to, for whoever keeps its name.
+    pub fn shared_server(&self) -> Option<&Arc<str>> {
+        self.current.shared_server()
     }
 
     /// The revision that the server speaks which it was sent to, once that is known.
@@ -64,8 +72,8 @@ impl CallEnded<'_> {
     }
 
     /// What a policy said to it; `None` if none was asked.
-    pub fn decision(&self) -> Option<&Decision> {
-        self.current.decision().map(|decision| &**decision)
+    pub fn decision(&self) -> Option<&Arc<Decision>> {
+        self.current.decision()
     }
 
     /// What failed, if something did and that is known: the symbol of the error, or of a tool's failure.
@@ -131,6 +139,11 @@ impl CallEnded<'_> {
     pub fn client(&self) -> Option<Cow<'_, str>> {
         self.client_info?.member_str("name").map(cut)
     }
+
+    /// What the client says about itself: a JSON object.
+    pub fn client_info(&self) -> Option<&Json> {
+        self.client_info
+    }
 }
 
 /// How a call ended.
@@ -194,13 +207,14 @@ impl Outcome {
 fn says_error(result: &Json) -> bool {
     static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new(IS_ERROR));
     const IS_ERROR: &[u8] = b"\"isError\"";
-    let text = result.as_str().as_bytes();
-    let mut places = NAME.find_iter(text);
-    let is_true = |at: usize| {
-        let after = text[at + IS_ERROR.len()..].trim_ascii_start();
-        after.strip_prefix(b":").is_some_and(|value| value.trim_ascii_start().starts_with(b"true"))
-    };
-    places.any(is_true) && result.member("isError") == Some("true")
+    let mut text = result.as_str().as_bytes();
+    while let Some(at) = NAME.find(text) {
+        text = text[at + IS_ERROR.len()..].trim_ascii_start();
+        if text.strip_prefix(b":").is_some_and(|value| value.trim_ascii_start().starts_with(b"true")) {
+            return result.member("isError") == Some("true");
+        }
+    }
+    false
 }
 
 /// How large the result of a reply is.
@@ -290,6 +304,11 @@ impl Observing {
         }))
     }
 
+    /// When the call began, if somebody wants to know how it ends.
+    pub(crate) fn started(&self) -> Option<Instant> {
+        self.0.as_ref().map(|observed| observed.started)
+    }
+
     /// Whether the end of the call is still to come, and somebody wants to know it.
     pub(crate) fn is_open(&self) -> bool {
         self.0.is_some()
@@ -299,12 +318,14 @@ impl Observing {
     pub(crate) fn end(&mut self, current: &Current, reply: Option<&Reply>) {
         let Some(observed) = self.0.take() else { return };
         let outcome = reply.map_or(Outcome::Cancelled, |reply| Outcome::of(current.method(), reply));
-        let ended = CallEnded {
+        let ended = Instant::now();
+        let call = CallEnded {
             correlation: current.correlation(),
             method: current.method(),
             server: current.server(),
             outcome,
-            duration: observed.started.elapsed(),
+            duration: ended.saturating_duration_since(observed.started),
+            ended,
             revision: observed.revision,
             principal: &observed.principal,
             endpoint: observed.endpoint.as_deref(),
@@ -313,10 +334,11 @@ impl Observing {
             trace: current.trace().filter(|trace| trace.is_sampled && trace::is_on()),
             parent: observed.parent,
             origin: observed.origin.as_deref(),
+            name: current.name(),
             current,
             client_info: observed.client_info.as_ref(),
             reply,
         };
-        super::emit(&Event::CallEnded(&ended));
+        super::emit(&Event::CallEnded(&call));
     }
 }

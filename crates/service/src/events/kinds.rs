@@ -1,7 +1,8 @@
 //! One type for each thing that happens, apart from the end of a call.
 
 use std::borrow::Cow;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tidegate_protocol::{Error, Method, Params, Revision, Symbol};
 
@@ -48,7 +49,7 @@ pub struct CallRetried<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct ServerCallEnded<'a> {
     /// The server, by its name in the configuration.
-    pub server: &'a str,
+    pub server: &'a Arc<str>,
     /// Where the server is.
     pub place: &'a ServerPlace,
     /// The method.
@@ -59,6 +60,8 @@ pub struct ServerCallEnded<'a> {
     pub outcome: Outcome,
     /// How long it took.
     pub duration: Duration,
+    /// When it ended.
+    pub ended: Instant,
     /// Its span, and that of its parent, if this process takes part in traces.
     pub span: Option<(TraceContext, [u8; 8])>,
     /// The reply, unless it was given up.

@@ -211,28 +211,47 @@ static WANTED: AtomicU32 = AtomicU32::new(u32::MAX);
 static JOURNALS: AtomicBool = AtomicBool::new(false);
 
 /// The recorders besides the log. Read without a lock: there is an event for each call.
-static RECORDERS: LazyLock<ArcSwap<Vec<Arc<dyn Recorder>>>> = LazyLock::new(ArcSwap::default);
+static RECORDERS: LazyLock<ArcSwap<Vec<Registered>>> = LazyLock::new(ArcSwap::default);
+
+#[derive(Clone)]
+struct Registered {
+    recorder: Arc<dyn Recorder>,
+    /// What it wants, a bit for each kind.
+    wanted: u32,
+}
+
+impl Registered {
+    fn new(recorder: Arc<dyn Recorder>) -> Registered {
+        Registered { wanted: wanted(&*recorder), recorder }
+    }
+}
+
+fn wanted(recorder: &dyn Recorder) -> u32 {
+    Kind::ALL.iter().filter(|kind| recorder.wants(**kind)).fold(0, |bits, kind| bits | kind.bit())
+}
 
 /// Adds a recorder to those of this process, until it is [removed](remove).
 pub fn add(recorder: Arc<dyn Recorder>) {
-    RECORDERS.rcu(|all| [&all[..], std::slice::from_ref(&recorder)].concat());
+    let added = [Registered::new(recorder)];
+    RECORDERS.rcu(|all| [&all[..], &added].concat());
     refresh();
 }
 
 /// Takes a recorder away again.
 pub fn remove(recorder: &Arc<dyn Recorder>) {
-    let is_other = |other: &&Arc<dyn Recorder>| !Arc::ptr_eq(other, recorder);
+    let is_other = |other: &&Registered| !Arc::ptr_eq(&other.recorder, recorder);
     RECORDERS.rcu(|all| all.iter().filter(is_other).cloned().collect::<Vec<_>>());
     refresh();
 }
 
 /// Asks all recorders again what they want, because that has changed: the log level, for one.
 pub fn refresh() {
+    RECORDERS
+        .rcu(|all| all.iter().map(|one| Registered::new(one.recorder.clone())).collect::<Vec<Registered>>());
     let recorders = RECORDERS.load();
-    let is_wanted = |kind: &Kind| LogRecorder.wants(*kind) || recorders.iter().any(|one| one.wants(*kind));
-    let wanted = Kind::ALL.iter().filter(|kind| is_wanted(kind)).fold(0, |bits, kind| bits | kind.bit());
-    WANTED.store(wanted, Ordering::Relaxed);
-    JOURNALS.store(recorders.iter().any(|one| one.keeps_journals()), Ordering::Relaxed);
+    let all = recorders.iter().fold(wanted(&LogRecorder), |bits, one| bits | one.wanted);
+    WANTED.store(all, Ordering::Relaxed);
+    JOURNALS.store(recorders.iter().any(|one| one.recorder.keeps_journals()), Ordering::Relaxed);
 }
 
 /// Whether calls have journals.
@@ -252,8 +271,8 @@ pub fn emit(event: &Event<'_>) {
         return;
     }
     LogRecorder.record(event);
-    for recorder in RECORDERS.load().iter().filter(|recorder| recorder.wants(kind)) {
-        recorder.record(event);
+    for one in RECORDERS.load().iter().filter(|one| one.wanted & kind.bit() != 0) {
+        one.recorder.record(event);
     }
 }
 

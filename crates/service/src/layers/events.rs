@@ -44,7 +44,8 @@ impl<S: Door> Service<Call> for Events<S> {
 
     fn call(&mut self, mut call: Call) -> Self::Future {
         let observing = Observing::start(&mut call);
-        EventsFuture { inner: Current::of(&call).work(|| self.inner.call(call)), observing }
+        let current = Current::of(&call, observing.started());
+        EventsFuture { inner: current.work(|| self.inner.call(call)), observing }
     }
 }
 
@@ -105,7 +106,7 @@ mod tests {
 
         fn record(&self, event: &Event<'_>) {
             if let Event::CallEnded(call) = event
-                && call.name().as_deref() == Some(self.0)
+                && call.name() == Some(self.0)
             {
                 let [server, endpoint] = [call.server, call.endpoint].map(|name| name.map(str::to_owned));
                 self.1.lock().unwrap().push((call.outcome, server, endpoint));

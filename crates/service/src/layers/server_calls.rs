@@ -88,13 +88,15 @@ struct Observed {
 
 impl Observed {
     fn end(self, reply: Option<&Reply>) {
+        let ended = Instant::now();
         events::emit(&Event::ServerCallEnded(ServerCallEnded {
             server: &self.server.name,
             place: &self.server.place,
             method: &self.method,
             params: &self.params,
             outcome: reply.map_or(Outcome::Cancelled, |reply| Outcome::of(&self.method, reply)),
-            duration: self.started.elapsed(),
+            duration: ended.saturating_duration_since(self.started),
+            ended,
             span: self.span,
             reply,
         }));

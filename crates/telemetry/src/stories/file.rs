@@ -42,7 +42,7 @@ impl StoryFile {
 
     /// Has a story written, if the disk can keep up.
     pub(super) fn write(&self, story: &Arc<Kept>) {
-        let size = story.size();
+        let size = story.size;
         if self.waiting.fetch_add(size, Ordering::Relaxed) + size > MOST_WAITING {
             self.waiting.fetch_sub(size, Ordering::Relaxed);
             return;
@@ -79,7 +79,7 @@ impl Writer {
             // What has come meanwhile is written at once, as far as it fits into one file.
             let (mut lines, mut bytes) = (Vec::new(), 0);
             for story in std::iter::once(first).chain(stories.try_iter().take(256)) {
-                bytes += story.size();
+                bytes += story.size;
                 let line = story.told();
                 if (lines.len() + line.len() + 1) as u64 > self.most {
                     self.write_or_tell(&lines);

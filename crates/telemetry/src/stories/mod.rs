@@ -5,6 +5,7 @@
 
 mod bodies;
 mod file;
+mod row;
 mod shelf;
 mod story;
 #[cfg(test)]
@@ -112,7 +113,7 @@ impl Stories {
         let mut more = 0;
         let mut found = Vec::new();
         // Calls that end wait for the lock: texts are written without it.
-        for kept in self.lock().stories.values().rev().filter(|kept| wanted.has(kept)) {
+        for kept in self.lock().stories.latest_first().filter(|kept| wanted.has(kept)) {
             match found.len() < most {
                 true => found.push(kept.clone()),
                 false => more += 1,
@@ -137,7 +138,7 @@ impl Stories {
     }
 
     fn ended(&self, call: &CallEnded<'_>) {
-        let mut story = Box::new(Story::of(call, self.bodies));
+        let mut story = Story::of(call, self.bodies);
         // Whoever answers questions brings back what was given out with them: that is how rounds of one call are known.
         let answered = call.params.str("requestState").filter(|_| story.answers.is_some());
         let answered = answered.map(|state| self.states.hash_one(&*state));
@@ -156,7 +157,7 @@ impl Stories {
 
     /// A request failed after its calls had ended: the last of them has asked something, and this is what came of it.
     fn request_failed(&self, request: &RequestFailed<'_>) {
-        let mut story = Box::new(Story::of_request(request));
+        let mut story = Story::of_request(request);
         let mut shelf = self.lock();
         story.continues = shelf.last_round(&story.id);
         let kept = shelf.put(Content::Own(story));
@@ -181,11 +182,7 @@ fn read_into(shelf: &mut Shelf, path: &Path, room: usize) -> io::Result<()> {
 
 /// Notes something in the journal of the current call.
 fn note(what: impl FnOnce() -> What) {
-    Current::look(|call| {
-        if let Some(journal) = call.journal() {
-            journal.note(what());
-        }
-    });
+    Current::look(|call| call.journal().map(|journal| journal.note(what())));
 }
 
 /// The same for something that has details.
@@ -200,12 +197,19 @@ fn remark(what: &'static str, write: impl FnOnce(&mut ObjectWriter)) {
 /// Whose numbers errors have here.
 const REVISION: Revision = Revision::LATEST_MODERN;
 
-fn attempt(call: &ServerCallEnded<'_>) -> Box<Attempt> {
+/// Notes that a server was asked.
+fn note_attempt(call: &ServerCallEnded<'_>) {
+    Current::look(|current| {
+        current.journal().map(|journal| journal.note_at(call.ended, What::Asked(attempt(call))))
+    });
+}
+
+fn attempt(call: &ServerCallEnded<'_>) -> Attempt {
     let error = call.reply_error();
     // What only the operator is told says it all; what the caller is told may be less.
     let message = error.map(|error| if error.has_detail() { error.detail() } else { error.message() });
-    Box::new(Attempt {
-        server: cut(call.server),
+    Attempt {
+        server: call.server.clone(),
         transport: match call.place {
             ServerPlace::Here => "in this process",
             ServerPlace::Pipe => "pipe",
@@ -221,7 +225,7 @@ fn attempt(call: &ServerCallEnded<'_>) -> Box<Attempt> {
             .map(|(code, _)| code.into()),
         message: message.map(cut),
         bytes: call.result_bytes(),
-    })
+    }
 }
 
 impl Recorder for Stories {
@@ -254,7 +258,7 @@ impl Recorder for Stories {
         match event {
             Event::CallEnded(call) => self.ended(call),
             Event::RequestFailed(it) => self.request_failed(it),
-            Event::ServerCallEnded(it) => note(|| What::Asked(attempt(it))),
+            Event::ServerCallEnded(it) => note_attempt(it),
             Event::CallWaited(it) => {
                 note(|| What::Waited { stage: it.stage, took: it.took, is_over: it.is_over })
             }

@@ -1,7 +1,6 @@
 //! [`Shelf`]: the stories that there is room for. The oldest go first, and whoever calls most makes room for the others.
 
-use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -9,6 +8,7 @@ use indexmap::IndexMap;
 use tidegate_protocol::{Json, Method};
 use tidegate_service::{CorrelationId, Principal};
 
+use super::row::Row;
 use super::story::{Round, Story};
 use super::told::told;
 
@@ -18,13 +18,16 @@ const MOST_ROUNDS: usize = 1024;
 /// A story under its number.
 pub(super) struct Kept {
     pub(super) number: u64,
-    pub(super) content: Content,
+    content: Content,
+    /// How many bytes it takes, with its place on the shelf.
+    pub(super) size: usize,
 }
 
 /// A story as it is known.
+#[expect(clippy::large_enum_variant, reason = "there are many of the large ones and few of the others")]
 pub(super) enum Content {
     /// Of this process.
-    Own(Box<Story>),
+    Own(Story),
     /// Of an earlier one, as it stands in the file.
     Read(ReadStory),
 }
@@ -39,6 +42,17 @@ pub(super) struct ReadStory {
 }
 
 impl Kept {
+    fn new(number: u64, content: Content) -> Arc<Kept> {
+        let texts = match &content {
+            Content::Own(story) => story.texts_size(),
+            Content::Read(read) => {
+                read.id.len() + read.tool.as_ref().map_or(0, |tool| tool.len()) + read.text.len()
+            }
+        };
+        const PLACES: usize = 64;
+        Arc::new(Kept { number, content, size: PLACES + size_of::<Kept>() + texts })
+    }
+
     pub(super) fn id(&self) -> &str {
         match &self.content {
             Content::Own(story) => story.id.as_str(),
@@ -67,19 +81,6 @@ impl Kept {
         }
     }
 
-    /// How many bytes it takes, with its place on the shelf.
-    pub(super) fn size(&self) -> usize {
-        const PLACE: usize = 64;
-        PLACE
-            + match &self.content {
-                Content::Own(story) => story.size(),
-                Content::Read(read) => {
-                    let tool = read.tool.as_ref().map_or(0, |tool| tool.len());
-                    size_of::<ReadStory>() + read.id.len() + tool + read.text.len()
-                }
-            }
-    }
-
     pub(super) fn told(&self) -> Json {
         match &self.content {
             Content::Own(story) => told(self.number, story),
@@ -91,7 +92,7 @@ impl Kept {
 /// Stories in a bounded number of bytes.
 pub(super) struct Shelf {
     room: usize,
-    pub(super) stories: BTreeMap<u64, Arc<Kept>>,
+    pub(super) stories: Row<Arc<Kept>>,
     pub(super) bytes: usize,
     /// Whose they are.
     shares: HashMap<Principal, Share, RandomState>,
@@ -107,11 +108,18 @@ struct Share {
     bytes: usize,
 }
 
+impl Share {
+    fn add(&mut self, kept: &Kept) {
+        self.numbers.push_back(kept.number);
+        self.bytes += kept.size;
+    }
+}
+
 impl Shelf {
     pub(super) fn new(room: usize) -> Shelf {
         Shelf {
             room,
-            stories: BTreeMap::new(),
+            stories: Row::new(),
             bytes: 0,
             shares: HashMap::default(),
             next: 1,
@@ -121,7 +129,7 @@ impl Shelf {
 
     /// Puts a story there, under the next number.
     pub(super) fn put(&mut self, content: Content) -> Arc<Kept> {
-        let kept = Arc::new(Kept { number: self.next, content });
+        let kept = Kept::new(self.next, content);
         self.place(&kept);
         kept
     }
@@ -129,37 +137,34 @@ impl Shelf {
     /// Puts one there that has a number already. One that is not larger than those before is none of the same file.
     pub(super) fn put_back(&mut self, number: u64, content: Content) {
         if number >= self.next {
-            self.place(&Arc::new(Kept { number, content }));
+            self.place(&Kept::new(number, content));
         }
     }
 
     fn place(&mut self, kept: &Arc<Kept>) {
         self.next = kept.number.saturating_add(1);
-        let size = kept.size();
-        self.bytes += size;
-        let share = match self.shares.entry(kept.principal().clone()) {
-            Entry::Occupied(share) => share.into_mut(),
-            Entry::Vacant(place) => place.insert(Share::default()),
-        };
-        share.numbers.push_back(kept.number);
-        share.bytes += size;
-        self.stories.insert(kept.number, kept.clone());
-        while self.bytes > self.room && !self.stories.is_empty() {
+        self.bytes += kept.size;
+        if let Some(share) = self.shares.get_mut(kept.principal()) {
+            share.add(kept);
+        } else {
+            self.shares.entry(kept.principal().clone()).or_default().add(kept);
+        }
+        self.stories.push(kept.number, kept.clone());
+        while self.bytes > self.room {
             // Nobody has more than half of the room while others have something there.
             let share = self.shares.get(kept.principal());
             let own = share.filter(|share| share.bytes > self.room / 2);
             let oldest = own.and_then(|share| share.numbers.front().copied());
-            let Some(goes) = oldest.or_else(|| self.stories.keys().next().copied()) else { break };
+            let Some(goes) = oldest.or_else(|| self.stories.first()) else { break };
             self.take_away(goes);
         }
     }
 
     fn take_away(&mut self, number: u64) {
-        let Some(kept) = self.stories.remove(&number) else { return };
-        let size = kept.size();
-        self.bytes -= size;
+        let Some(kept) = self.stories.remove(number) else { return };
+        self.bytes -= kept.size;
         if let Some(share) = self.shares.get_mut(kept.principal()) {
-            share.bytes -= size;
+            share.bytes -= kept.size;
             match share.numbers.front() {
                 Some(first) if *first == number => _ = share.numbers.pop_front(),
                 _ => share.numbers.retain(|other| *other != number),

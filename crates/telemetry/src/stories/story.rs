@@ -1,11 +1,13 @@
 //! [`Story`]: what is remembered of a call.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tidegate_protocol::json::ObjectWriter;
 use tidegate_protocol::{Json, Method, Revision};
 use tidegate_service::events::{CallEnded, Outcome, RequestFailed};
-use tidegate_service::journal::{Attempt, Notes, What};
+use tidegate_service::journal::{Attempt, Entry, Notes, What};
 use tidegate_service::secrets::mask;
 use tidegate_service::{CorrelationId, Decision, Principal, epoch_ms};
 
@@ -25,10 +27,11 @@ pub(super) struct Story {
     pub(super) name: Option<Box<str>>,
     pub(super) endpoint: Option<Box<str>>,
     pub(super) principal: Principal,
-    pub(super) client: Option<Box<str>>,
+    /// What the client says about itself: a JSON object. Its name is looked for when somebody asks.
+    pub(super) client_info: Option<Box<str>>,
     pub(super) revision: Revision,
-    pub(super) decision: Option<Decision>,
-    pub(super) server: Option<Box<str>>,
+    pub(super) decision: Option<Arc<Decision>>,
+    pub(super) server: Option<Arc<str>>,
     pub(super) server_revision: Option<Revision>,
     pub(super) outcome: Outcome,
     pub(super) error: Option<Cow<'static, str>>,
@@ -67,25 +70,23 @@ impl Story {
         // In the gateway's own words, unless the server has answered with this. A copy, so that nothing larger is kept for it.
         let is_of_server =
             attempts(&notes).last().is_some_and(|last| last.outcome.is_success() == Some(false));
-        let limit = if is_of_server { None } else { call.limit() };
+        let has_failed = call.outcome.is_success() == Some(false);
+        let limit = if is_of_server || !has_failed { None } else { call.limit() };
         Story {
             id: call.correlation,
             trace: call.trace.map(|trace| trace.trace_id()),
             ended_ms: epoch_ms(),
             method: call.method.clone(),
-            name: call.name().as_deref().map(cut),
+            name: call.name().map(cut),
             endpoint: call.endpoint.map(cut),
             principal: call.principal.clone(),
-            client: call.client().as_deref().map(cut),
+            client_info: call.client_info().and_then(client_info),
             revision: call.revision,
             decision: call.decision().cloned(),
-            server: call.server.map(cut),
+            server: call.shared_server().cloned(),
             server_revision: call.server_revision(),
             outcome: call.outcome,
-            error: call.error().map(|error| match error {
-                Cow::Borrowed(known) => Cow::Borrowed(known),
-                Cow::Owned(foreign) => Cow::Owned(cut(&foreign).into()),
-            }),
+            error: if has_failed { call.error().map(bounded) } else { None },
             message: match call.outcome {
                 Outcome::ToolError if !is_of_server => call.failure_message().as_deref().map(cut),
                 _ => call.message().map(cut),
@@ -115,7 +116,7 @@ impl Story {
             name: request.name.map(cut),
             endpoint: request.endpoint.map(cut),
             principal: request.principal.clone(),
-            client: None,
+            client_info: None,
             revision: request.revision,
             decision: None,
             server: None,
@@ -135,6 +136,12 @@ impl Story {
         }
     }
 
+    /// What the client calls itself.
+    pub(super) fn client(&self) -> Option<String> {
+        let said = Json::trusted(self.client_info.as_deref()?.to_owned());
+        Some(said.member_str("name")?.into_owned())
+    }
+
     pub(super) fn tool(&self) -> Option<&str> {
         self.name.as_deref().filter(|_| self.method == Method::ToolsCall)
     }
@@ -148,25 +155,19 @@ impl Story {
         attempts(&self.notes)
     }
 
-    /// How many bytes it takes, those of the principal included as if nobody else had it.
-    pub(super) fn size(&self) -> usize {
-        let Story { name, endpoint, client, server, message, .. } = self;
-        let texts = [name, endpoint, client, server, message].into_iter().flatten().map(|text| text.len());
+    /// How many bytes it takes besides itself, those of the principal included as if nobody else had it.
+    pub(super) fn texts_size(&self) -> usize {
+        let Story { name, endpoint, client_info, message, .. } = self;
+        let texts = [name, endpoint, client_info, message].into_iter().flatten().map(|text| text.len());
         let Principal { issuer, subject, tenant } = &self.principal;
         let of_principal = [issuer, subject, tenant].into_iter().flatten().map(|text| text.len());
-        let entries = self.notes.entries.iter().map(|entry| {
-            size_of_val(entry)
-                + match &entry.what {
-                    What::Asked(attempt) => {
-                        let message = attempt.message.as_ref().map_or(0, |message| message.len());
-                        size_of::<Attempt>() + attempt.server.len() + message
-                    }
-                    What::Remark(_, json) => json.len(),
-                    What::Waited { .. } | What::Decided => 0,
-                }
+        let entries = self.notes.entries.iter().map(|entry| match &entry.what {
+            What::Asked(attempt) => attempt.message.as_ref().map_or(0, |message| message.len()),
+            What::Remark(_, json) => json.len(),
+            What::Waited { .. } | What::Decided => 0,
         });
         let rest = [
-            size_of::<Story>(),
+            size_of::<Entry>() * self.notes.entries.capacity(),
             self.method.as_str().len(),
             self.limit.as_ref().map_or(0, Json::len),
             self.trace.as_ref().map_or(0, String::len),
@@ -180,9 +181,26 @@ impl Story {
 
 fn attempts(notes: &Notes) -> impl Iterator<Item = &Attempt> {
     notes.entries.iter().filter_map(|entry| match &entry.what {
-        What::Asked(attempt) => Some(&**attempt),
+        What::Asked(attempt) => Some(attempt),
         _ => None,
     })
+}
+
+/// A copy of what a client says about itself, or only of its name, if that is long.
+fn client_info(said: &Json) -> Option<Box<str>> {
+    if said.len() <= LONGEST {
+        return Some(said.as_str().into());
+    }
+    let mut name = ObjectWriter::new();
+    name.str("name", &cut(&said.member_str("name")?));
+    Some(name.finish().as_str().into())
+}
+
+fn bounded(error: Cow<'static, str>) -> Cow<'static, str> {
+    match error {
+        Cow::Borrowed(known) => Cow::Borrowed(known),
+        Cow::Owned(foreign) => Cow::Owned(cut(&foreign).into()),
+    }
 }
 
 /// A text of others: nobody reads on forever. A secret must not be cut before it is masked: nobody would know its beginning.

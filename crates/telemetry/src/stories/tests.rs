@@ -88,7 +88,7 @@ async fn stories_are_found_by_id_by_number_by_tool_and_by_failure_and_the_oldest
     let kept = stories.find(&Wanted::default(), usize::MAX).stories.len();
     assert!((80..400).contains(&kept), "{kept}");
     let shelf = stories.lock();
-    assert_eq!(shelf.stories.values().map(|kept| kept.size()).sum::<usize>(), shelf.bytes);
+    assert_eq!(shelf.stories.latest_first().map(|kept| kept.size).sum::<usize>(), shelf.bytes);
     assert!(shelf.bytes <= 100_000, "{}", shelf.bytes);
     drop(shelf);
     assert!(find(Wanted { tool: Some("echo"), ..Wanted::default() }).is_empty());

@@ -29,7 +29,7 @@ pub(super) fn told(number: u64, story: &Story) -> Json {
     optional(&mut out, "issuer", story.principal.issuer.as_deref());
     optional(&mut out, "subject", story.principal.subject.as_deref());
     optional(&mut out, "tenant", story.principal.tenant.as_deref());
-    optional(&mut out, "client", story.client.as_deref());
+    optional(&mut out, "client", story.client().as_deref());
     out.str("revision", story.revision.as_str());
     if let Some(decision) = &story.decision {
         out.str("decision", decision.as_str());

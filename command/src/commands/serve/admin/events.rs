@@ -108,7 +108,7 @@ fn call_ended(call: &CallEnded<'_>) -> Value {
     json!({
         "id": call.correlation.to_string(),
         "method": text(call.method.as_str()),
-        "name": call.name().map(|name| text(&name)),
+        "name": call.name().map(text),
         "server": call.server,
         "outcome": call.outcome.as_str(),
         "error": call.error(),
