@@ -4,28 +4,10 @@ use serde_json::Value;
 use tidegate_protocol::json::ObjectWriter;
 use tidegate_service::secrets::mask;
 
-/// What stands where a secret was.
-const HIDDEN: &str = "***";
+use super::secret_names::{HIDDEN, hidden_in, is_secret};
+
 /// What is larger is not looked at: nothing of it is kept.
 const LARGEST: usize = 256 << 10;
-/// Names whose values are secrets, without case and punctuation, wherever in a name they stand.
-const SECRETS: [&str; 14] = [
-    "password",
-    "passwd",
-    "passphrase",
-    "pwd",
-    "secret",
-    "token",
-    "authorization",
-    "apikey",
-    "accesskey",
-    "privatekey",
-    "credential",
-    "cookie",
-    "bearer",
-    "signature",
-];
-
 /// The arguments or the result of a call, as much of them as is kept.
 #[derive(Debug)]
 pub(super) struct Body {
@@ -71,11 +53,19 @@ impl Body {
 /// How deep texts are read that hold JSON in turn.
 const NESTED: usize = 3;
 
+/// What the name of a pair is called, whose other half is its `value`.
+const NAMES: [&str; 6] = ["name", "Name", "key", "Key", "header", "field"];
+
 /// Hides the values of names that say that they are secret.
 fn hide(value: &mut Value, depth: usize) {
     match value {
         Value::Object(members) => {
+            // {"name": "api_key", "value": …}
+            let is_named =
+                NAMES.iter().any(|name| members.get(*name).and_then(Value::as_str).is_some_and(is_secret));
             for (name, value) in members {
+                let is_secret =
+                    |name: &str| is_secret(name) || (is_named && name.eq_ignore_ascii_case("value"));
                 match is_secret(name) && !matches!(value, Value::Null | Value::Bool(_)) {
                     true => *value = HIDDEN.into(),
                     false => hide(value, depth),
@@ -98,31 +88,9 @@ fn hide_in_text(text: &mut String, depth: usize) {
         *text = inner.to_string();
         return;
     }
-    let mut lines = Vec::new();
-    let mut is_changed = false;
-    for line in text.split('\n') {
-        // password: x, token=x, Authorization: Bearer x
-        let named = line.find([':', '=']).filter(|at| *at <= 64 && is_secret(&line[..*at]));
-        let bearer = line.to_ascii_lowercase().find("bearer ").map(|at| at + "bearer".len());
-        match named.map(|at| at + 1).or(bearer) {
-            Some(end) if !line[end..].trim().is_empty() => {
-                lines.push(format!("{} {HIDDEN}", &line[..end]));
-                is_changed = true;
-            }
-            _ => lines.push(line.to_owned()),
-        }
+    if let Some(hidden) = hidden_in(text) {
+        *text = hidden;
     }
-    if is_changed {
-        *text = lines.join("\n");
-    }
-}
-
-fn is_secret(name: &str) -> bool {
-    let plain: String =
-        name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).take(256).collect();
-    // Counts of tokens are no tokens.
-    let is_count = ["tokens", "progresstoken"].iter().any(|count| plain.ends_with(count));
-    !is_count && SECRETS.iter().any(|secret| plain.contains(secret))
 }
 
 #[cfg(test)]
@@ -148,13 +116,17 @@ mod tests {
             r#"{"text":"GET /\nAuthorization: Bearer hunter22\n\nok"}"#,
             r#"{"text":"password=hunter22"}"#,
             r#"["curl -H 'X: Bearer hunter22'"]"#,
+            r#"{"headers":[{"name":"X-Api-Key","value":"hunter22"}]}"#,
+            r#"{"env":[{"key":"DB_PASSWORD","value":"hunter22"}]}"#,
+            r#"{"url":"https://api.example/v1?api_key=hunter22&page=2"}"#,
+            r#"{"jwt":"hunter22","pin":4711}"#,
         ] {
             let said = shown(json, 4096);
             assert!(said.contains("***"), "{said}");
             assert!(json.contains("not here") || !said.contains("hunter22"), "{said}");
             assert!(!said.contains("sk-bodies-0001") && !said.contains("4711"), "{said}");
         }
-        let plain = r#"{"max_tokens":100,"progressToken":"p","text":"time: now","keys":["a"]}"#;
+        let plain = r#"{"max_tokens":100,"progressToken":"p","text":"time: now","keys":["a"],"name":"x","value":"y"}"#;
         assert!(!shown(plain, 4096).contains("***"), "{}", shown(plain, 4096));
     }
 
