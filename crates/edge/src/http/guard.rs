@@ -153,18 +153,17 @@ fn check<B>(request: &Request<B>, settings: &Settings) -> Result<(), Error> {
     };
     let is_local = request.extensions().get::<OffLoopback>().is_none();
     let is_ours = |name: &str| is_ours(name, settings, is_local);
-    // HTTP/2 carries the host in the request target.
-    let host = host.map(|h| h.to_str().unwrap_or(""));
-    match host.or_else(|| request.uri().authority().map(|a| a.as_str())) {
-        Some(host) if is_ours(host_name(host)) => {}
-        Some(host) => {
-            let name = cut(host_name(host));
-            return forbidden(format!(
-                "Forbidden: the host {name:?} is not allowed. To allow it, start the server with --allow-host \
-                 {name} or add it to allow_hosts in the configuration"
-            ));
-        }
-        None => return forbidden("Forbidden: a Host header is required".to_owned()),
+    // The request target may have a host, too, as it is written for proxies: whoever reads either is told the same.
+    let hosts = [host.map(|h| h.to_str().unwrap_or("")), request.uri().authority().map(|a| a.as_str())];
+    if hosts == [None, None] {
+        return forbidden("Forbidden: a Host header is required".to_owned());
+    }
+    if let Some(host) = hosts.into_iter().flatten().find(|host| !is_ours(host_name(host))) {
+        let name = cut(host_name(host));
+        return forbidden(format!(
+            "Forbidden: the host {name:?} is not allowed. To allow it, start the server with --allow-host \
+             {name} or add it to allow_hosts in the configuration"
+        ));
     }
     match origin {
         None => Ok(()),
@@ -247,6 +246,19 @@ mod tests {
         for origin in ["null", "http://evil.example.com", "https://localhost.evil.com", "", "file://"] {
             assert!(!verdict(Some("localhost"), Some(origin), &s), "{origin}");
         }
+    }
+
+    #[test]
+    fn a_host_in_the_target_counts_too() {
+        let allowed = |target: &str, host: Option<&str>| {
+            let mut request = request(host, None);
+            *request.uri_mut() = target.parse().unwrap();
+            check(&request, &Settings::default()).is_ok()
+        };
+        assert!(allowed("http://localhost:8765/mcp", Some("localhost")) && allowed("http://[::1]/mcp", None));
+        assert!(!allowed("http://evil.example.com/mcp", Some("localhost")));
+        assert!(!allowed("http://localhost/mcp", Some("evil.example.com")));
+        assert!(!allowed("http://localhost@evil.example.com/mcp", None));
     }
 
     #[test]
