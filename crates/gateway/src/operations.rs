@@ -68,8 +68,11 @@ impl std::error::Error for OperationError {}
 impl Gateway {
     /// Has a server begin anew, with another connection or process. What it lists stays on offer meanwhile. Calls that are running
     /// end where they began, within the time that the configuration gives them (`drain`).
-    pub async fn restart_server(&self, name: &str) -> Result<(), OperationError> {
-        self.operate(name, |router, name| router.restart(name)).await
+    /// Returns why the new one does not answer, if it does not.
+    pub async fn restart_server(&self, name: &str) -> Result<Option<String>, OperationError> {
+        self.operate(name, |router, name| router.restart(name)).await?;
+        let answered = self.router.mounted(name)?.client.probe(PROBE_WITHIN).await;
+        Ok(answered.err().map(|error| error.message))
     }
 
     /// Switches a server off until it is switched on again or the process ends, whatever the configuration says: what it offers

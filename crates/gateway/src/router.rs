@@ -452,11 +452,17 @@ impl Router {
             _ => unknown_prompt(&name, callable(&state.snapshot.prompts).iter().map(String::as_str)),
         };
         let restriction = self.views.restriction(&state, context);
+        // A name that begins as those of a server do is about that one, whatever else is not there.
+        let has_prefix = state.mounts.iter().any(|mount| {
+            let prefix = mount.settings.prefix.as_str();
+            !prefix.is_empty() && name.starts_with(prefix)
+        });
         let silent: Vec<_> = state
             .mounts
             .iter()
             .filter(|mount| restriction.as_ref().is_none_or(|one| one.may_name(mount.name(), kind)))
             .filter(|mount| mount.catalog().part(kind).is_none())
+            .filter(|mount| !has_prefix || name.starts_with(mount.settings.prefix.as_str()))
             .map(|mount| match mount.is_down() {
                 true => mount.down_in_words(),
                 false => format!("The server {:?} is still starting", mount.name()),

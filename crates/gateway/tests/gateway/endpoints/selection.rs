@@ -183,7 +183,7 @@ async fn servers_that_are_not_selected_are_not_named() {
     .await;
     let silent = "vault-silent\\\" is still starting";
     let told = |error: tidegate_protocol::Error| error.to_json(modern().0.revision).as_str().to_owned();
-    let unknown = json!({"name": "reef_wrote"});
+    let unknown = json!({"name": "wrote"});
     let everybody = told(modern().fails(&gateway, "tools/call", unknown.clone()).await);
     assert!(everybody.contains(silent), "{everybody}");
     for at in ["reef", "some", "writes", "empty", "nobody-configured-this"] {
