@@ -2,6 +2,7 @@
 
 mod story;
 
+use axum::http::HeaderMap;
 use clap::Args;
 use serde_json::{Value, json};
 use tidegate_config::StorySettings;
@@ -9,7 +10,8 @@ use tidegate_protocol::text::escaped_json;
 use tidegate_telemetry::{Stories, Wanted};
 
 use super::admin::client::{AdminClient, AskError};
-use super::admin::target::GatewayArgs;
+use super::admin::presence::Presence;
+use super::admin::target::{GatewayArgs, shown};
 use super::exit::Exit;
 use super::failure::Failure;
 use super::output;
@@ -65,7 +67,7 @@ impl Explain {
 }
 
 pub(crate) async fn run(explain: Explain) -> Result<Exit, Failure> {
-    let target = explain.gateway.find().await?;
+    let target = explain.gateway.find_all().await?;
     let client = &target.client;
     let kept = Some(&target.settings.telemetry.stories).filter(|kept| kept.file.is_some() && kept.room > 0);
     let (found, teller) = match (ask(&explain, client).await, kept) {
@@ -76,6 +78,10 @@ pub(crate) async fn run(explain: Explain) -> Result<Exit, Failure> {
             }
         }
         (Err(error), _) => return Err(failure(client, error)),
+        (Ok(found), _) if is_empty(&found) && !target.beside.is_empty() => (
+            ask_beside(&explain, &target.beside).await?,
+            "none of the gateways with this configuration".to_owned(),
+        ),
         (Ok(found), _) => (found, format!("the gateway at {}", client.place())),
     };
     let calls = found["calls"].as_array().cloned().unwrap_or_default();
@@ -94,15 +100,61 @@ pub(crate) async fn run(explain: Explain) -> Result<Exit, Failure> {
         }
     }
     if calls.is_empty() {
-        let what = match &explain.id {
-            Some(id) => format!("{teller} knows no call {id}"),
-            None => format!("{teller} knows no such call"),
+        let near = match &explain.tool {
+            Some(tool) => near(client, tool).await,
+            None => None,
         };
-        return Err(Failure::new(Exit::Usage, what).advise(
-            "It has the latest calls only: see stories and stories_file in [telemetry]. Older ones may be in the log or in the audit trail.",
-        ));
+        return Err(unknown(&explain, &teller, near));
     }
     Ok(Exit::Fine)
+}
+
+/// That there is no such call, in the words of what was asked for.
+fn unknown(explain: &Explain, teller: &str, near: Option<String>) -> Failure {
+    let failed = if explain.last_error { " that failed" } else { "" };
+    let what = match (&explain.id, &explain.tool) {
+        (Some(id), _) => format!("call {}{failed}", clean(id)),
+        (None, Some(tool)) => format!("call of the tool {}{failed}", clean(tool)),
+        (None, None) if explain.last_error => "call that failed".to_owned(),
+        (None, None) => "call yet".to_owned(),
+    };
+    let knows = if teller.starts_with("none") { "knows a" } else { "knows no" };
+    let failure = Failure::new(Exit::Usage, format!("{teller} {knows} {what}"));
+    match near {
+        Some(near) => failure.advise(format!("Did you mean --tool {}?", clean(&near))),
+        None => failure.advise(
+            "Only the latest calls are remembered: see stories and stories_file in [telemetry]. Older ones may be in the log or in the audit trail.",
+        ),
+    }
+}
+
+/// The tool of a call that is remembered whose name is most like this one.
+async fn near(client: &AdminClient, tool: &str) -> Option<String> {
+    let found = client.get(PATH, &[("limit", "1000".to_owned())]).await.ok()?;
+    let tools = found["calls"].as_array()?.iter().filter_map(|call| call["tool"].as_str());
+    tidegate_service::nearest_name(tool, tools).map(str::to_owned)
+}
+
+fn is_empty(found: &Value) -> bool {
+    found["calls"].as_array().is_none_or(Vec::is_empty)
+}
+
+/// Asks the gateways beside the one that is meant, until one knows of it.
+async fn ask_beside(explain: &Explain, beside: &[Presence]) -> Result<Value, Failure> {
+    for one in beside {
+        let client = AdminClient::of(one, HeaderMap::new())?;
+        // One that has ended meanwhile knows nothing.
+        if let Ok(found) = ask(explain, &client).await
+            && !is_empty(&found)
+        {
+            output::note(&format!(
+                "This is from another gateway with the same configuration: {}",
+                shown(one)
+            ));
+            return Ok(found);
+        }
+    }
+    Ok(json!({"calls": []}))
 }
 
 async fn ask(explain: &Explain, client: &AdminClient) -> Result<Value, AskError> {

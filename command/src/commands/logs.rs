@@ -43,6 +43,10 @@ pub(crate) struct Logs {
     #[arg(long, value_name = "FILTER", conflicts_with_all = ["follow", "level", "server", "id"])]
     set_level: Option<String>,
 
+    /// Have the gateway log what is configured again
+    #[arg(long, conflicts_with_all = ["follow", "level", "server", "id", "set_level"])]
+    reset_level: bool,
+
     #[command(flatten)]
     gateway: GatewayArgs,
 
@@ -84,8 +88,11 @@ impl LineLevel {
 
 pub(crate) async fn run(logs: Logs) -> Result<Exit, Failure> {
     let target = logs.gateway.find().await?;
-    if let Some(filter) = &logs.set_level {
-        return set_level(&logs, &target.client, filter).await;
+    if logs.set_level.is_some() || logs.reset_level {
+        return set_level(&logs, &target.client, logs.set_level.as_deref()).await;
+    }
+    if let Some(name) = &logs.server {
+        check_server(&target, name).await?;
     }
     let mut query = logs.query();
     query.push(("limit", logs.limit.to_string()));
@@ -111,14 +118,26 @@ pub(crate) async fn run(logs: Logs) -> Result<Exit, Failure> {
     }
 }
 
-async fn set_level(logs: &Logs, client: &AdminClient, filter: &str) -> Result<Exit, Failure> {
+/// Whether there is such a server: a typing error would look like one that has nothing to say.
+async fn check_server(target: &Target, name: &str) -> Result<(), Failure> {
+    match target.client.get(&super::operate::path(name, "")?, &[]).await {
+        Err(error @ AskError::Refused(404, _)) => Err(target.client.failure(error, "know this server")),
+        // Whoever may see the log need not see the servers.
+        _ => Ok(()),
+    }
+}
+
+/// Has the gateway log other lines; what is configured, if none are named.
+async fn set_level(logs: &Logs, client: &AdminClient, filter: Option<&str>) -> Result<Exit, Failure> {
     let said = client.put("/api/log/level", &json!({"level": filter})).await;
     let said = said.map_err(|error| client.failure(error, "change what it logs"))?;
     match logs.json {
         true => output::text(&escaped_json(&said.to_string()))?,
         false => {
-            let level = said["level"].as_str().map(clean).unwrap_or_default();
-            output::text(&format!("The gateway logs {} until it restarts", Paint::stdout().name(level)))?;
+            let text = |name: &str| said[name].as_str().map(clean).unwrap_or_default();
+            let how_long = if filter.is_some() { " until it restarts" } else { ", as configured" };
+            let level = Paint::stdout().name(text("level"));
+            output::text(&format!("The gateway logs {level}{how_long} (before: {})", text("before")))?;
         }
     }
     Ok(Exit::Fine)

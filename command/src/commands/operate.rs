@@ -1,10 +1,9 @@
 //! `tidegate restart` and `tidegate reset`: what is done to one server of a running gateway.
 
 use clap::Args;
-use serde_json::Value;
 use tidegate_protocol::text::escaped_json;
 
-use super::admin::target::{GatewayArgs, Target};
+use super::admin::target::GatewayArgs;
 use super::exit::Exit;
 use super::failure::Failure;
 use super::output;
@@ -13,7 +12,8 @@ use crate::term::style::Paint;
 
 /// Restart a server of the running gateway
 ///
-/// It gets another connection or process. Its tools stay listed, and calls that are running finish where they began.
+/// It gets another connection or process. Its tools stay listed, and calls that are running finish where they began. Ends with 1 if it
+/// does not answer.
 #[derive(Args)]
 pub(crate) struct Restart {
     #[command(flatten)]
@@ -56,20 +56,20 @@ impl Reset {
 }
 
 pub(crate) async fn restart(restart: Restart) -> Result<Exit, Failure> {
-    let (_, said) = done(&restart.on, "restart").await?;
-    if restart.on.json {
-        output::text(&escaped_json(&said.to_string()))?;
-    } else {
-        let paint = Paint::stdout();
-        output::text(&format!("{} {}", paint.good("Restarted"), paint.name(clean(&restart.on.name))))?;
-    }
-    Ok(Exit::Fine)
+    tried(&restart.on, "restart", "Restarted").await
 }
 
 pub(crate) async fn reset(reset: Reset) -> Result<Exit, Failure> {
-    let (_, said) = done(&reset.on, "reset").await?;
+    tried(&reset.on, "reset", "Reset").await
+}
+
+/// Has something done to a server, and says whether it answers afterwards.
+async fn tried(on: &On, what: &str, done: &str) -> Result<Exit, Failure> {
+    let target = on.gateway.find().await?;
+    let said = target.client.post(&path(&on.name, what)?).await;
+    let said = said.map_err(|error| target.client.failure(error, &format!("{what} servers")))?;
     let why = said["why"].as_str().map(clean);
-    if reset.on.json {
+    if on.json {
         output::text(&escaped_json(&said.to_string()))?;
     } else {
         let paint = Paint::stdout();
@@ -77,21 +77,17 @@ pub(crate) async fn reset(reset: Reset) -> Result<Exit, Failure> {
             None => "it answers".to_owned(),
             Some(why) => format!("it does not answer: {why}"),
         };
-        output::text(&format!("{} {}: {how}", paint.good("Reset"), paint.name(clean(&reset.on.name))))?;
+        output::text(&format!("{} {}: {how}", paint.good(done), paint.name(clean(&on.name))))?;
     }
     Ok(if why.is_none() { Exit::Fine } else { Exit::ToolError })
 }
 
-async fn done(on: &On, what: &str) -> Result<(Target, Value), Failure> {
-    let target = on.gateway.find().await?;
-    let said = target.client.post(&path(&on.name, what)?).await;
-    let said = said.map_err(|error| target.client.failure(error, &format!("{what} servers")))?;
-    Ok((target, said))
-}
-
-/// The path of what is to be done to a server.
+/// The path of what is to be done to a server; of the server itself, if that is nothing.
 pub(super) fn path(name: &str, what: &str) -> Result<String, Failure> {
     tidegate_config::check_server_name(name)
         .map_err(|why| Failure::usage(format!("{name:?} is no name of a server: {why}")))?;
-    Ok(format!("/api/servers/{name}/{what}"))
+    Ok(match what {
+        "" => format!("/api/servers/{name}"),
+        what => format!("/api/servers/{name}/{what}"),
+    })
 }

@@ -9,6 +9,7 @@ use tidegate_protocol::text::escaped_json;
 
 use super::admin::client::AskError;
 use super::admin::files;
+use super::admin::presence::Presence;
 use super::admin::target::{GatewayArgs, Target, shown};
 use super::exit::Exit;
 use super::failure::Failure;
@@ -43,7 +44,11 @@ pub(crate) async fn run(status: Status) -> Result<Exit, Failure> {
     match target.client.get("/api/status", &[]).await {
         Ok(mut said) => {
             said["running"] = true.into();
-            let text = if status.json { escaped_json(&said.to_string()).into_owned() } else { report(&said) };
+            said["beside"] = target.beside.iter().map(|other| other.pid).collect();
+            let text = match status.json {
+                true => escaped_json(&said.to_string()).into_owned(),
+                false => report(&said, &target.beside),
+            };
             output::text(&text)?;
             Ok(Exit::Fine)
         }
@@ -79,7 +84,7 @@ fn absent(target: &Target, why: &str) -> String {
     out + "\n" + &table(&files::servers(&target.settings))
 }
 
-fn report(said: &Value) -> String {
+fn report(said: &Value, beside: &[Presence]) -> String {
     let paint = Paint::stdout();
     let text = |value: &Value| value.as_str().map(clean).unwrap_or_default();
     let verdict = match text(&said["status"]) {
@@ -111,6 +116,7 @@ fn report(said: &Value) -> String {
         "Calls",
         format!("{} running, {} waiting{sessions}", said["calls"]["running"], said["calls"]["waiting"]),
     );
+    beside.iter().for_each(|other| line("Beside", shown(other)));
     for (name, message) in said["alerts"].as_object().into_iter().flatten() {
         line("Alert", format!("{}: {}", clean(name), text(message)));
     }

@@ -210,6 +210,7 @@ fn bad_requests_are_told_what_is_wrong() {
         ("GET", "/api/logs?after=-1", "", 400, "after must be a number"),
         ("GET", "/api/calls?limit=9999", "", 400, "limit must be a number from 1 to 1000"),
         ("PUT", "/api/log/level", "", 400, "must be JSON"),
+        ("PUT", "/api/log/level", "{}", 400, "the body must be {\"level\""),
         ("PUT", "/api/log/level", "[]", 400, "the body must be {\"level\""),
         ("PUT", "/api/log/level", "{\"level\":\"loud\"}", 400, "level: use error, warn"),
         ("PUT", "/api/log/level", "{\"level\":\"info\",\"x\":1}", 400, "unknown member \"x\""),

@@ -43,6 +43,12 @@ fn every_command_works_over_the_socket_and_over_the_url() {
             json(&["logs", "--set-level", "info,tidegate_edge=debug"])["level"],
             "info,tidegate_edge=debug"
         );
+        let reset = json(&["logs", "--reset-level"]);
+        assert_eq!(reset["before"], "info,tidegate_edge=debug");
+        assert_eq!((&reset["level"], reset["level"].is_string()), (&reset["configured"], true), "{reset}");
+        let arguments = with(&["logs", "--server", "dmeo"]);
+        let (code, why) = refused(folder, &arguments.iter().map(String::as_str).collect::<Vec<_>>());
+        assert!(code == Some(2) && why.contains("did you mean \"demo\"?"), "{why}");
         let arguments = with(&["logs", "--server", "demo", "--limit", "3", "--json"]);
         let lines = said(folder, &arguments.iter().map(String::as_str).collect::<Vec<_>>());
         assert!((1..=3).contains(&lines.lines().count()), "{lines}");
@@ -92,54 +98,123 @@ fn enable_and_disable_last_and_the_gateway_follows() {
 
 #[test]
 fn a_gateway_over_stdio_is_found_and_of_several_one_is_chosen() {
-    use std::io::{BufRead as _, Write as _};
     let (folder, _) = Gateway::folder(DEMO);
     let folder = folder.path();
-    let start = || {
-        let mut command = crate::rig::command(folder);
-        command.args(["serve", "--stdio"]).stdin(std::process::Stdio::piped());
-        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap()
-    };
-    let mut first = start();
+    let mut first = OverStdio::start(folder);
     let is_running = || tidegate(folder, &["status", "--json"]).status.success();
     until("it is found", is_running);
     let status = json_said(folder, &["status"]);
-    assert_eq!((&status["transport"], &status["pid"]), (&json!("stdio"), &json!(first.id())), "{status}");
+    assert_eq!(
+        (&status["transport"], &status["pid"]),
+        (&json!("stdio"), &json!(first.child.id())),
+        "{status}"
+    );
     assert_eq!((&status["urls"], &status["sessions"]), (&json!([]), &Value::Null));
     // It goes on serving its client, whose calls can be asked about.
-    let (mut input, output) = (first.stdin.take().unwrap(), first.stdout.take().unwrap());
-    let mut lines = std::io::BufReader::new(output).lines();
-    let mut ask = |message: Value| {
-        writeln!(input, "{message}").unwrap();
-        lines.next().unwrap().unwrap()
-    };
-    ask(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}}));
-    let answer = ask(json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
-        "name": "demo_add", "arguments": {"a": 1, "b": 2}}}));
-    assert!(answer.contains("\"sum\":3.0"), "{answer}");
+    let id = first.calls();
     until("the call is known", || said(folder, &["explain", "--limit", "9"]).contains("tools/call demo_add"));
     assert!(said(folder, &["restart", "demo"]).contains("Restarted demo"));
 
-    let mut second = start();
+    let second = OverStdio::start(folder);
     until("both are found", || refused(folder, &["status"]).0 == Some(2));
     let (_, why) = refused(folder, &["status"]);
+    let pids = [&first, &second].map(|one| one.child.id());
     for part in
-        ["several gateways run", &format!("--pid {}", first.id()), &format!("--pid {}", second.id()), "stdio"]
+        ["several gateways run", &format!("--pid {}", pids[0]), &format!("--pid {}", pids[1]), "stdio"]
     {
         assert!(why.contains(part), "{part}: {why}");
     }
-    let pid = second.id().to_string();
-    assert_eq!(json_said(folder, &["status", "--pid", &pid])["pid"], second.id());
+    assert_eq!(json_said(folder, &["status", "--pid", &pids[1].to_string()])["pid"], pids[1]);
+    assert!(said(folder, &["explain", &id]).contains("tools/call demo_add"), "all are asked");
     let (code, why) = refused(folder, &["status", "--pid", "1"]);
     assert!(code == Some(2) && why.contains("no gateway with the process 1"), "{why}");
     // Who ends in an orderly way leaves nothing behind.
-    drop(input);
-    first.wait().unwrap();
-    assert_eq!(json_said(folder, &["status"])["pid"], second.id());
-    drop(second.stdin.take());
-    second.wait().unwrap();
+    first.end();
+    assert_eq!(json_said(folder, &["status"])["pid"], pids[1]);
+    second.end();
     assert_eq!(std::fs::read_dir(folder.join("state/admin")).unwrap().count(), 0);
+}
+
+/// A client that has started a gateway for itself.
+struct OverStdio {
+    child: std::process::Child,
+    lines: std::io::Lines<std::io::BufReader<std::process::ChildStdout>>,
+}
+
+impl OverStdio {
+    fn start(folder: &std::path::Path) -> OverStdio {
+        use std::io::BufRead as _;
+        let mut command = crate::rig::command(folder);
+        command.args(["serve", "--stdio"]).stdin(std::process::Stdio::piped());
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
+        OverStdio { child, lines }
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> String {
+        use std::io::Write as _;
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
+        self.lines.next().unwrap().unwrap()
+    }
+
+    /// Calls a tool, and tells the id of the call.
+    fn calls(&mut self) -> String {
+        let client = json!({"name": "t", "version": "1"});
+        self.ask(
+            "initialize",
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client}),
+        );
+        let answer = self.ask("tools/call", json!({"name": "demo_add", "arguments": {"a": 1, "b": 2}}));
+        assert!(answer.contains("\"sum\":3.0"), "{answer}");
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        answer["result"]["_meta"]["dev.tidegate/correlationId"].as_str().unwrap().to_owned()
+    }
+
+    fn end(mut self) {
+        drop(self.child.stdin.take());
+        self.child.wait().unwrap();
+    }
+}
+
+#[test]
+fn gateways_beside_the_one_that_is_asked_are_named_and_know_their_calls() {
+    let gateway = Gateway::start_exactly(DEMO);
+    let folder = gateway.folder.path();
+    let mut other = OverStdio::start(folder);
+    until("both are known", || json_said(folder, &["status"])["beside"] == json!([other.child.id()]));
+    let status = said(folder, &["status"]);
+    assert!(status.contains(&format!("Beside    --pid {}: stdio", other.child.id())), "{status}");
+    let id = other.calls();
+    let explained = tidegate(folder, &["explain", &id]);
+    assert!(String::from_utf8_lossy(&explained.stdout).contains("tools/call demo_add"), "{explained:?}");
+    assert!(String::from_utf8_lossy(&explained.stderr).contains("from another gateway"), "{explained:?}");
+    let (code, why) = refused(folder, &["explain", "1-abc"]);
+    assert!(
+        code == Some(2) && why.contains("none of the gateways with this configuration knows a call 1-abc"),
+        "{why}"
+    );
+    other.end();
+}
+
+#[test]
+fn what_is_not_remembered_is_told_in_the_words_of_the_question() {
+    let gateway = Gateway::start_exactly(DEMO);
+    let folder = gateway.folder.path();
+    let explain = |arguments: &[&str]| refused(folder, &[&["explain"], arguments].concat()).1;
+    assert!(explain(&[]).contains("knows no call yet"), "{}", explain(&[]));
+    assert!(gateway.nobody().call("demo_add", json!({"a": 1, "b": 2})).is_fine());
+    until("the call is known", || said(folder, &["explain"]).contains("demo_add"));
+    for (arguments, part) in [
+        (&["--last-error"][..], "knows no call that failed"),
+        (&["--tool", "demo_ad"], "knows no call of the tool demo_ad"),
+        (&["--tool", "demo_ad"], "Did you mean --tool demo_add?"),
+        (&["--tool", "demo_add", "--last-error"], "knows no call of the tool demo_add that failed"),
+        (&["1-abc"], "knows no call 1-abc"),
+    ] {
+        assert!(explain(arguments).contains(part), "{part}: {}", explain(arguments));
+    }
 }
 
 #[test]

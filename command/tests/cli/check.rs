@@ -240,3 +240,49 @@ fn scopes_and_endpoints_whose_patterns_match_nothing_and_issuers_that_are_away()
         "{warnings}"
     );
 }
+
+#[test]
+fn where_lines_stories_and_spans_go_is_shown_and_what_would_not_work_is_said() {
+    let folder = Folder::new();
+    // Nobody listens there any more.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let text = format!(
+        "[log]\nfile = \"logs/gateway.log\"\n[telemetry]\nstories_file = \"kept/calls.jsonl\"\nbodies = true\n\
+         [telemetry.otlp]\nendpoint = \"http://127.0.0.1:{port}\"\nsample = 0.05\n[servers.demo]\nbuiltin = \"demo\"\n"
+    );
+    folder.write(FILE, &text);
+    let shown = run(&folder, &["check"]).exits(0).out;
+    for part in [
+        "logs/gateway.log\n",
+        "kept/calls.jsonl\n",
+        &format!("http://127.0.0.1:{port}/ (http/protobuf): traces (5 %), metrics every 1m\n"),
+        "warning: telemetry.bodies: arguments and results are written to stories_file",
+    ] {
+        assert!(shown.contains(part), "{part}:\n{shown}");
+    }
+    assert!(!folder.path().join("logs").exists(), "nothing is made");
+    let json = run(&folder, &["check", "--json"]).exits(0).json();
+    assert_eq!(json["telemetry"]["collector"]["protocol"], "http/protobuf", "{json}");
+    let connected = run(&folder, &["check", "--connect"]).exits(0).out;
+    let away = format!("warning: telemetry.otlp: the collector at 127.0.0.1:{port} cannot be reached");
+    assert!(connected.contains(&away), "{connected}");
+    // Files in the place of folders, and the port of the other protocol.
+    folder.write("logs", "");
+    folder.write("kept", "");
+    folder.write(FILE, &text.replace(&format!(":{port}"), ":4317"));
+    let wrong = run(&folder, &["check"]).exits(2).out;
+    for part in [
+        "problem: log.file: ",
+        "cannot be written: the gateway would not start",
+        "warning: telemetry.stories_file: ",
+        "has the port that collectors use for gRPC: set protocol = \"grpc\", or use port 4318",
+    ] {
+        assert!(wrong.contains(part), "{part}:\n{wrong}");
+    }
+    // All that is wrong is said at once.
+    folder.write(FILE, "[telemetry.otlp]\nendpoint = \"nowhere\"\nsample = 2\ninterval = \"1ms\"\n");
+    let all = run(&folder, &["check"]).exits(2).err;
+    for field in ["telemetry.otlp.endpoint", "telemetry.otlp.sample", "telemetry.otlp.interval"] {
+        assert!(all.contains(field), "{field}:\n{all}");
+    }
+}

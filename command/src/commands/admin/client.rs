@@ -49,7 +49,7 @@ pub(crate) enum AskError {
 
 impl AdminClient {
     /// A gateway that was found in the state directory.
-    pub(super) fn of(presence: &Presence, headers: HeaderMap) -> Result<AdminClient, Failure> {
+    pub(crate) fn of(presence: &Presence, headers: HeaderMap) -> Result<AdminClient, Failure> {
         if let Some(socket) = &presence.socket {
             return Ok(AdminClient { way: Way::Socket(socket.clone()), headers: HeaderMap::new() });
         }

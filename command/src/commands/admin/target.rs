@@ -42,13 +42,31 @@ pub(crate) struct Target {
     pub(crate) settings: Settings,
     /// Whom to ask.
     pub(crate) client: AdminClient,
+    /// Gateways that run with the same configuration beside the one that is asked: over stdio, for a client each.
+    pub(crate) beside: Vec<Presence>,
     /// Gateways that run with the same state directory and another configuration.
     pub(crate) others: Vec<Presence>,
+}
+
+impl Target {
+    /// One that asks nobody else.
+    fn only(file: Option<PathBuf>, settings: Settings, client: AdminClient) -> Target {
+        Target { file, settings, client, beside: Vec::new(), others: Vec::new() }
+    }
 }
 
 impl GatewayArgs {
     /// Finds the gateway that is meant. Whether it answers is not known yet.
     pub(crate) async fn find(&self) -> Result<Target, Failure> {
+        self.locate(false).await
+    }
+
+    /// The same for whoever asks all that run with the configuration.
+    pub(crate) async fn find_all(&self) -> Result<Target, Failure> {
+        self.locate(true).await
+    }
+
+    async fn locate(&self, all: bool) -> Result<Target, Failure> {
         let headers = self.headers()?;
         let file = Config::find(self.config.as_deref());
         let settings = match &file {
@@ -68,7 +86,7 @@ impl GatewayArgs {
             let there = running.into_iter().find(|presence| is_at(presence, url));
             // The file that can be changed is that of the gateway which is asked.
             let file = there.and_then(|presence| presence.config);
-            return Ok(Target { file, settings, client, others: Vec::new() });
+            return Ok(Target::only(file, settings, client));
         }
         if let Some(pid) = self.pid {
             let Some(meant) = running.iter().find(|presence| presence.pid == pid) else {
@@ -77,7 +95,7 @@ impl GatewayArgs {
             };
             let file = meant.config.clone().or(file);
             let client = AdminClient::of(meant, headers)?;
-            return Ok(Target { file, settings, client, others: Vec::new() });
+            return Ok(Target::only(file, settings, client));
         }
         let (mut own, mut others): (Vec<Presence>, Vec<Presence>) =
             running.into_iter().partition(|presence| is_of(presence, file.as_deref()));
@@ -85,8 +103,10 @@ impl GatewayArgs {
             // One that began without a configuration takes the first that comes.
             (own, others) = others.into_iter().partition(|presence| presence.config.is_none());
         }
-        let http: Vec<&Presence> = own.iter().filter(|one| one.transport == Transport::Http).collect();
-        let client = match (own.as_slice(), http.as_slice()) {
+        // The one over HTTP is for everybody; those over stdio are for a client each.
+        own.sort_by_key(|one| one.transport != Transport::Http);
+        let over_http = own.iter().filter(|one| one.transport == Transport::Http).count();
+        let client = match (own.as_slice(), over_http) {
             ([], _) => {
                 let url = configured_url(&settings)?;
                 // Whoever is there is known to serve something else.
@@ -96,13 +116,14 @@ impl GatewayArgs {
                 }
             }
             ([only], _) => AdminClient::of(only, headers)?,
-            (_, [only]) => AdminClient::of(only, headers)?,
+            ([first, ..], count) if all || count == 1 => AdminClient::of(first, headers)?,
             _ => {
                 let what = "several gateways run with this configuration: choose one with --pid";
                 return Err(with_list(Failure::usage(what), &own));
             }
         };
-        Ok(Target { file, settings, client, others })
+        let beside = own.into_iter().skip(1).collect();
+        Ok(Target { file, settings, client, beside, others })
     }
 
     fn headers(&self) -> Result<axum::http::HeaderMap, Failure> {

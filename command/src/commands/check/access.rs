@@ -179,6 +179,9 @@ impl Access {
         if let Some(listen) = &settings.admin.listen {
             row("admin", format!("{listen}: the admin API and /metrics"));
         }
+        for (what, said) in super::watching::rows(settings) {
+            row(what, said);
+        }
         for endpoint in &settings.endpoints {
             let url = format!("{}{}", self.origin, endpoint.path);
             let said = match endpoint.audience.is_empty() {

@@ -5,6 +5,7 @@ mod explain;
 mod issuers;
 mod problems;
 mod report;
+mod watching;
 
 use std::path::PathBuf;
 
@@ -100,6 +101,7 @@ pub(crate) async fn run(check: Check) -> Result<Exit, Failure> {
             if let Some(auth) = &settings.auth {
                 unreachable = interrupt.or(async { Ok(issuers::unreachable(auth).await) }).await?;
             }
+            unreachable.extend(interrupt.or(async { Ok(watching::unreachable(&settings).await) }).await?);
             display.clear();
             let broke = || Err(Failure::new(Exit::Unavailable, "the attempt ended unexpectedly"));
             Some(states?.into_iter().map(|state| state.unwrap_or_else(broke)).collect::<States>())
@@ -107,10 +109,12 @@ pub(crate) async fn run(check: Check) -> Result<Exit, Failure> {
         false => None,
     };
     let problems = problems::programs(&settings);
-    let access = Access::of(&settings);
+    let mut access = Access::of(&settings);
+    access.problems.extend(watching::problems(&settings));
     let mut warnings: Vec<String> =
         states.as_ref().map(|states| problems::unmatched(&settings, states)).unwrap_or_default();
     warnings.extend(access.warnings.iter().cloned());
+    warnings.extend(watching::warnings(&settings));
     warnings.extend(unreachable);
     let checked = Checked { path, settings, states, problems, warnings, access };
     output::text(&match check.json {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tidegate_client::{Instances, Target};
 use tidegate_config::{DisabledServer, ServerSettings, Settings, Source};
 
-use super::{Checked, Inspection, States};
+use super::{Checked, Inspection, States, watching};
 use crate::commands::exit::Exit;
 use crate::commands::failure::Failure;
 use crate::term::style::Paint;
@@ -218,6 +218,7 @@ pub(super) fn json(checked: &Checked) -> Value {
         "auth": access["auth"],
         "policy": access["policy"],
         "audit": access["audit"],
+        "telemetry": watching::json(settings),
         "endpoints": access["endpoints"],
         "certificateExpires": access["certificateExpires"],
         "stateDir": settings.state_dir,

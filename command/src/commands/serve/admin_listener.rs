@@ -1,6 +1,7 @@
 //! [`AdminListener`]: an address of its own for what is for operators (`[admin] listen`): the admin API, the figures, and how it is.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use tidegate::edge::http::{self, GuardLayer, PageSite};
 use tidegate_config::{ListenAddress, Settings, check_admin_exposure};
@@ -20,6 +21,9 @@ use crate::commands::failure::Failure;
 
 /// How many connections it takes at once.
 const MOST_CONNECTIONS: usize = 256;
+
+/// How long those who still ask are waited for after everybody else: streams have ended by then, and the rest is quick.
+const MOST_DRAIN: Duration = Duration::from_secs(1);
 
 /// A socket that has its address, and nothing to serve yet.
 pub(super) struct AdminListener {
@@ -60,7 +64,7 @@ impl AdminListener {
             trusted_proxies: edge.trusted_proxies.clone(),
             connection_idle: edge.connection_idle,
             request_within: edge.request_within,
-            drain: edge.drain,
+            drain: edge.drain.min(MOST_DRAIN),
             max_connections: MOST_CONNECTIONS,
             ..http::Settings::default()
         };

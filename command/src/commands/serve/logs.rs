@@ -1,5 +1,7 @@
 //! What `[log]` of the configuration says about log lines, as far as neither the command line nor the environment says otherwise.
 
+use std::sync::{PoisonError, RwLock};
+
 use tidegate::logging::{self, FileSettings, Format};
 use tidegate_config::{LogFormat, LogSettings};
 
@@ -12,6 +14,19 @@ pub(crate) struct Said {
     pub(crate) format: bool,
     /// Whether it says which lines there are.
     pub(crate) level: bool,
+}
+
+/// Which lines there are according to the configuration, the command line or the environment.
+static CONFIGURED: RwLock<Option<String>> = RwLock::new(None);
+
+/// Which lines there would be if nobody had asked for others meanwhile.
+pub(super) fn configured_level() -> String {
+    let configured = CONFIGURED.read().unwrap_or_else(PoisonError::into_inner);
+    configured.clone().unwrap_or_else(logging::filter)
+}
+
+fn remember_level() {
+    *CONFIGURED.write().unwrap_or_else(PoisonError::into_inner) = Some(logging::filter());
 }
 
 /// How log lines follow the configuration.
@@ -35,6 +50,7 @@ impl Logs {
         if let Some(level) = settings.level.as_deref().filter(|_| !said.level) {
             set_level(level);
         }
+        remember_level();
         if let Some(file) = &settings.file {
             let path = file.path.clone();
             let shown = path.display().to_string();
@@ -64,7 +80,10 @@ impl Logs {
             true => tracing::warn!(
                 "The log level has changed ([log] level), which has no effect: the command line or LOG_LEVEL says another"
             ),
-            false => set_level(settings.level.as_deref().unwrap_or(&self.usual)),
+            false => {
+                set_level(settings.level.as_deref().unwrap_or(&self.usual));
+                remember_level();
+            }
         }
     }
 }

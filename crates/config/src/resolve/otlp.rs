@@ -17,6 +17,8 @@ const INTERVALS: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::f
 const TIMEOUT: Duration = Duration::from_secs(10);
 const TIMEOUTS: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(60);
 const BUFFERS: RangeInclusive<usize> = 64 << 10..=1 << 30;
+/// Where collectors expect gRPC.
+const GRPC_PORT: u16 = 4317;
 /// How much may be said about the gateway with every request.
 const MOST_ATTRIBUTES: usize = 64;
 const LONGEST_ATTRIBUTE: usize = 1024;
@@ -25,23 +27,31 @@ impl Resolver<'_> {
     pub(super) fn otlp(&mut self, otlp: &Otlp) -> Option<OtlpSettings> {
         let around = ["telemetry", "otlp"];
         let at = |field: &'static str| ["telemetry", "otlp", field];
-        let Some(endpoint) = &otlp.endpoint else {
-            self.required(
-                &around,
-                &["endpoint"],
-                "needs endpoint, where the collector is, such as \"http://127.0.0.1:4318\"",
-            );
-            return None;
-        };
-        let endpoint = match collector(endpoint) {
-            Ok(url) => url,
-            Err(sentence) => {
+        let endpoint = match otlp.endpoint.as_deref().map(collector) {
+            None => {
+                self.required(
+                    &around,
+                    &["endpoint"],
+                    "needs endpoint, where the collector is, such as \"http://127.0.0.1:4318\"",
+                );
+                None
+            }
+            Some(Ok(url)) => Some(url),
+            Some(Err(sentence)) => {
                 self.wrong(&at("endpoint"), sentence);
-                return None;
+                None
             }
         };
-        if !otlp.headers.is_empty() && endpoint.scheme() == "http" && !crate::urls::is_loopback(&endpoint) {
+        let is_open = |url: &Url| url.scheme() == "http" && !crate::urls::is_loopback(url);
+        if !otlp.headers.is_empty() && endpoint.as_ref().is_some_and(is_open) {
             self.note(&at("headers"), "are sent without encryption: use an endpoint with https://");
+        }
+        let is_grpc = matches!(otlp.protocol, Some(OtlpProtocol::Grpc));
+        if !is_grpc && endpoint.as_ref().is_some_and(|url| url.port() == Some(GRPC_PORT)) {
+            self.note(
+                &at("endpoint"),
+                "has the port that collectors use for gRPC: set protocol = \"grpc\", or use port 4318",
+            );
         }
         let sample = otlp.sample.unwrap_or(1.0);
         if !(0.0..=1.0).contains(&sample) {
@@ -52,7 +62,7 @@ impl Resolver<'_> {
             self.wrong(&at("buffer"), "must be from \"64KiB\" to \"1GiB\"");
         }
         Some(OtlpSettings {
-            grpc: matches!(otlp.protocol, Some(OtlpProtocol::Grpc)),
+            grpc: is_grpc,
             headers: self.otlp_headers(&otlp.headers),
             traces: otlp.traces.unwrap_or(true),
             metrics: otlp.metrics.unwrap_or(true),
@@ -73,7 +83,7 @@ impl Resolver<'_> {
             ),
             buffer,
             resource: self.resource(otlp),
-            endpoint,
+            endpoint: endpoint?,
         })
     }
 

@@ -11,6 +11,7 @@ use tidegate_protocol::Object;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tracing::Level;
 
+use super::super::logs::configured_level;
 use super::Admin;
 use super::asked::{self, Asked, Refusal};
 use super::routes::Answering;
@@ -154,24 +155,36 @@ impl Source for Lines {
 }
 
 pub(super) fn level(_: Admin, _: Asked) -> Answering {
-    Box::pin(async move { Ok(asked::json(200, &json!({"level": logging::filter()}))) })
+    Box::pin(async move { Ok(asked::json(200, &levels())) })
+}
+
+fn levels() -> Value {
+    json!({"level": logging::filter(), "configured": configured_level()})
 }
 
 pub(super) fn set_level(_: Admin, mut asked: Asked) -> Answering {
     Box::pin(async move {
         let body = asked.body().await?;
-        let Some(level) = body["level"].as_str() else {
-            return Err(Refusal::bad(
-                "the body must be {\"level\": \"…\"}, such as {\"level\": \"info,tidegate_edge=debug\"}",
-            ));
+        let level = match &body["level"] {
+            Value::String(level) => level.clone(),
+            // As it was before anybody asked for something else.
+            Value::Null if body.get("level").is_some() => configured_level(),
+            _ => {
+                return Err(Refusal::bad(
+                    "the body must be {\"level\": \"…\"}, such as {\"level\": \"info,tidegate_edge=debug\"}, or {\"level\": null} for what is configured",
+                ));
+            }
         };
         if let Some(other) =
             body.as_object().into_iter().flatten().map(|(name, _)| name).find(|name| *name != "level")
         {
             return Err(Refusal::bad(format!("unknown member {other:?}: only level is known")));
         }
-        logging::set_filter(level).map_err(|error| Refusal::bad(format!("level: {error}")))?;
-        Ok(asked::json(200, &json!({"level": logging::filter()})))
+        let before = logging::filter();
+        logging::set_filter(&level).map_err(|error| Refusal::bad(format!("level: {error}")))?;
+        let mut said = levels();
+        said["before"] = before.into();
+        Ok(asked::json(200, &said))
     })
 }
 
@@ -199,10 +212,24 @@ pub(super) fn schemas() -> Value {
                 "server": {"type": "string"},
             },
         },
-        "LogLevel": {
+        "WantedLevel": {
             "type": "object",
             "required": ["level"],
-            "properties": {"level": {"type": "string", "description": "A level, or a list such as info,tidegate_edge=debug."}},
+            "properties": {
+                "level": {
+                    "type": ["string", "null"],
+                    "description": "A level, or a list such as info,tidegate_edge=debug; null for what is configured.",
+                },
+            },
+        },
+        "LogLevel": {
+            "type": "object",
+            "required": ["level", "configured"],
+            "properties": {
+                "level": {"type": "string", "description": "What is logged now."},
+                "configured": {"type": "string", "description": "What is logged from the next start on."},
+                "before": {"type": "string", "description": "What was logged before it was changed."},
+            },
         },
     })
 }

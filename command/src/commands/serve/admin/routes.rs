@@ -326,7 +326,7 @@ pub(super) const ROUTES: &[Route] = &[
         summary: "Has other lines logged, until the gateway restarts.",
         needs: Needs::Token,
         query: &[],
-        body: Some("LogLevel"),
+        body: Some("WantedLevel"),
         answer: Answer::Json("LogLevel"),
         refusals: &[(413, "The body is too large.")],
         run: logs::set_level,

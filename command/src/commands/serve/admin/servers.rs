@@ -23,8 +23,8 @@ pub(super) fn get(admin: Admin, asked: Asked) -> Answering {
 
 pub(super) fn restart(admin: Admin, asked: Asked) -> Answering {
     Box::pin(async move {
-        admin.0.gateway.restart_server(asked.name()).await.map_err(refusal)?;
-        done(&admin, asked.name(), true, None)
+        let why = admin.0.gateway.restart_server(asked.name()).await.map_err(refusal)?;
+        done(&admin, asked.name(), true, why.as_deref())
     })
 }
 
