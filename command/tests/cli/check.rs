@@ -256,7 +256,7 @@ fn where_lines_stories_and_spans_go_is_shown_and_what_would_not_work_is_said() {
         "logs/gateway.log\n",
         "kept/calls.jsonl\n",
         &format!("http://127.0.0.1:{port}/ (http/protobuf): traces (5 %), metrics every 1m\n"),
-        "warning: telemetry.bodies: arguments and results are written to stories_file",
+        "note: telemetry.bodies keeps arguments and results of calls",
     ] {
         assert!(shown.contains(part), "{part}:\n{shown}");
     }

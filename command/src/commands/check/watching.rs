@@ -87,12 +87,6 @@ pub(super) fn warnings(settings: &Settings) -> Vec<String> {
     {
         warnings.push(format!("{why}: nothing is sent to a collector."));
     }
-    if stories.bodies.is_some() && stories.file.is_some() {
-        warnings.push(
-            "telemetry.bodies: arguments and results are written to stories_file; what looks like a secret is hidden, the rest is not."
-                .to_owned(),
-        );
-    }
     warnings
 }
 
