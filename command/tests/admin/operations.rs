@@ -2,11 +2,11 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::http::until;
 use crate::rig::{Gateway, write};
-use crate::{json_said, refused, said};
+use crate::{DEMO, json_said, refused, said};
 
 /// A server in a few lines: its tool says which process it is.
 const SERVER: &str = r#"#!/bin/sh
@@ -90,4 +90,28 @@ fn a_server_that_was_left_alone_is_tried_at_once() {
     let text = String::from_utf8(done.stdout).unwrap();
     assert!(done.status.code() == Some(1) && text.contains("it does not answer"), "{text}");
     assert!(said(folder, &["reset", "sh"]).contains("it answers"));
+}
+
+#[test]
+fn what_was_changed_is_in_the_audit_trail() {
+    let gateway = Gateway::start_exactly(&format!("{DEMO}[audit]\nfile = \"audit.jsonl\"\n"));
+    let folder = gateway.folder.path();
+    said(folder, &["restart", "demo"]);
+    said(folder, &["logs", "--set-level", "info"]);
+    // What only looks is no change, and what was refused has changed nothing.
+    said(folder, &["status"]);
+    refused(folder, &["restart", "dmeo"]);
+    let found = || said(folder, &["audit", "search", "--kind", "operation", "--json"]);
+    until("both are there", || found().lines().count() == 2);
+    for (line, operation, path) in
+        [(0, "restartServer", "/api/servers/demo/restart"), (1, "setLogLevel", "/api/log/level")]
+    {
+        let record: Value = serde_json::from_str(found().lines().nth(line).unwrap()).unwrap();
+        assert_eq!(
+            (&record["operation"], &record["path"], &record["way"]),
+            (&operation.into(), &path.into(), &"socket".into()),
+            "{record}"
+        );
+    }
+    assert!(said(folder, &["audit", "verify"]).contains("records"));
 }

@@ -19,10 +19,12 @@ pub(crate) enum Kind {
     Stop,
     /// Another policy is in force.
     Policy,
+    /// Somebody has changed something about the gateway while it runs.
+    Operation,
 }
 
 impl Kind {
-    const ALL: [Kind; 8] = [
+    const ALL: [Kind; 9] = [
         Kind::Start,
         Kind::Call,
         Kind::LoginRefused,
@@ -31,6 +33,7 @@ impl Kind {
         Kind::Lost,
         Kind::Stop,
         Kind::Policy,
+        Kind::Operation,
     ];
 
     /// The word for it.
@@ -44,6 +47,7 @@ impl Kind {
             Kind::Lost => "lost",
             Kind::Stop => "stop",
             Kind::Policy => "policy",
+            Kind::Operation => "operation",
         }
     }
 
@@ -51,7 +55,7 @@ impl Kind {
     pub(crate) const fn severity(self) -> u8 {
         match self {
             Kind::Start | Kind::Call | Kind::Stop => 6,
-            Kind::LoginRefused | Kind::HostRefused | Kind::Policy => 5,
+            Kind::LoginRefused | Kind::HostRefused | Kind::Policy | Kind::Operation => 5,
             Kind::Dropped | Kind::Lost => 4,
         }
     }

@@ -2,7 +2,7 @@
 //! here but as a [short string](crate::text); of arguments there is only a digest.
 
 use tidegate_protocol::Json;
-use tidegate_service::events::{CallEnded, HostRefused, LoginRefused, PolicyChanged};
+use tidegate_service::events::{CallEnded, HostRefused, LoginRefused, Operated, PolicyChanged};
 
 use crate::chain::{Hash, hex, write_number};
 use crate::text::{key, member, number, own, string};
@@ -69,6 +69,16 @@ pub(crate) fn policy(out: &mut Vec<u8>, policy: &PolicyChanged<'_>) {
     own!(out, "mode", policy.mode);
     own!(out, "default", policy.default);
     member!(out, "digest", policy.digest);
+}
+
+/// What is written down of a change through the admin API.
+pub(crate) fn operation(out: &mut Vec<u8>, it: &Operated<'_>) {
+    member!(out, "issuer", it.principal.issuer.as_deref());
+    member!(out, "subject", it.principal.subject.as_deref());
+    member!(out, "tenant", it.principal.tenant.as_deref());
+    own!(out, "operation", it.operation);
+    member!(out, "path", it.path);
+    own!(out, "way", it.way);
 }
 
 /// The digest of a call's arguments: over their canonical form, so that spelling does not matter.

@@ -55,6 +55,7 @@ impl Recorder for AuditRecorder {
                 | EventKind::LoginRefused
                 | EventKind::HostRefused
                 | EventKind::PolicyChanged
+                | EventKind::Operated
         )
     }
 
@@ -68,6 +69,7 @@ impl Recorder for AuditRecorder {
                 self.push(Kind::LoginRefused, |out| record::login_refused(out, login));
             }
             Event::PolicyChanged(policy) => self.push(Kind::Policy, |out| record::policy(out, policy)),
+            Event::Operated(it) => self.push(Kind::Operation, |out| record::operation(out, it)),
             Event::HostRefused(host) => self.push(Kind::HostRefused, |out| record::host_refused(out, host)),
             _ => {}
         }

@@ -71,8 +71,8 @@ pub(super) struct Search {
     #[arg(long)]
     id: Option<String>,
 
-    /// The kind of record: call, login_refused, host_refused, policy, start, stop, dropped or lost
-    #[arg(long, hide_possible_values = true, value_parser = ["call", "login_refused", "host_refused", "policy", "start", "stop", "dropped", "lost"])]
+    /// The kind of record: call, login_refused, host_refused, policy, operation, start, stop, dropped or lost
+    #[arg(long, hide_possible_values = true, value_parser = ["call", "login_refused", "host_refused", "policy", "operation", "start", "stop", "dropped", "lost"])]
     kind: Option<String>,
 
     /// The arguments of the call, which are found by their digest

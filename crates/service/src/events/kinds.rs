@@ -346,6 +346,19 @@ pub struct PolicyChanged<'a> {
     pub is_opened: bool,
 }
 
+/// Somebody has changed something about the gateway while it runs: a server, or what is logged.
+#[derive(Debug, Clone, Copy)]
+pub struct Operated<'a> {
+    /// What was done, in a word: `restartServer`.
+    pub operation: &'a str,
+    /// To what: a path of the admin API.
+    pub path: &'a str,
+    /// How whoever did it had come: `socket`, `token` or `credential`.
+    pub way: &'a str,
+    /// Who did it.
+    pub principal: &'a Principal,
+}
+
 /// The `Host` or `Origin` of a request is not allowed.
 #[derive(Debug, Clone, Copy)]
 pub struct HostRefused<'a> {

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use tracing::{Level, enabled};
 
 use super::access_line::AccessLine;
-use super::{CallEnded, Event, Kind, Recorder, ServerStateChanged};
+use super::{CallEnded, Event, Kind, Operated, Recorder, ServerStateChanged};
 use crate::current::Current;
 use crate::layers::BreakerState;
 
@@ -126,6 +126,11 @@ impl Recorder for LogRecorder {
                         tracing::info!(server = breaker, %from, %to, "the circuit breaker changed its state")
                     }
                 }
+            }
+            Event::Operated(it) => {
+                let subject = it.principal.subject.as_deref();
+                let Operated { operation, path, way, .. } = *it;
+                tracing::info!(operation, path, way, subject, "Changed through the admin API");
             }
             Event::PolicyChanged(it) => {
                 let what = match (it.mode, it.rules) {

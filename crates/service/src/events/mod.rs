@@ -41,8 +41,9 @@ pub use call::{CallEnded, Outcome};
 pub use kinds::{
     AlertChanged, CallAbandoned, CallFailed, CallRetried, CallTimedOut, CallWaited, CircuitChanged,
     EraChanged, HandlerFailed, HandlerPanicked, HostRefused, LoginRefused, LoginsRefused, OfferHidden,
-    PolicyChanged, RequestFailed, ResultTooLarge, ServerCallEnded, ServerConnected, ServerLeft, ServerPlace,
-    ServerStateChanged, ServersReady, SessionEnded, SessionExpired, SpanEnded, StatisticsDue, ToolFailed,
+    Operated, PolicyChanged, RequestFailed, ResultTooLarge, ServerCallEnded, ServerConnected, ServerLeft,
+    ServerPlace, ServerStateChanged, ServersReady, SessionEnded, SessionExpired, SpanEnded, StatisticsDue,
+    ToolFailed,
 };
 pub use log::{AccessLog, LogRecorder, write_access_log_with};
 
@@ -79,6 +80,7 @@ pub enum Event<'a> {
     CallWaited(CallWaited),
     OfferHidden(OfferHidden<'a>),
     RequestFailed(RequestFailed<'a>),
+    Operated(Operated<'a>),
 }
 
 /// Of what kind an event is, for recorders that want only some.
@@ -114,10 +116,11 @@ pub enum Kind {
     CallWaited,
     OfferHidden,
     RequestFailed,
+    Operated,
 }
 
 impl Kind {
-    const ALL: [Kind; 28] = [
+    const ALL: [Kind; 29] = [
         Kind::CallEnded,
         Kind::CallFailed,
         Kind::CallTimedOut,
@@ -146,6 +149,7 @@ impl Kind {
         Kind::CallWaited,
         Kind::OfferHidden,
         Kind::RequestFailed,
+        Kind::Operated,
     ];
 
     const fn bit(self) -> u32 {
@@ -185,6 +189,7 @@ impl Event<'_> {
             Event::CallWaited(_) => Kind::CallWaited,
             Event::OfferHidden(_) => Kind::OfferHidden,
             Event::RequestFailed(_) => Kind::RequestFailed,
+            Event::Operated(_) => Kind::Operated,
         }
     }
 }

@@ -26,6 +26,7 @@ use axum::http::{HeaderValue, Request, Response};
 use tidegate::edge::http::Handler;
 use tidegate_gateway::Gateway;
 use tidegate_service::Identity;
+use tidegate_service::events::{Event, Operated, emit};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -146,7 +147,10 @@ impl Admin {
 
 /// Says who has changed something.
 fn tell(route: &Route, path: &str, standing: Standing, identity: &Identity) {
-    let subject = identity.principal.subject.as_deref();
-    let (way, operation) = (standing.as_str(), route.id);
-    tracing::info!(operation, path, way, subject, "Changed through the admin API");
+    emit(&Event::Operated(Operated {
+        operation: route.id,
+        path,
+        way: standing.as_str(),
+        principal: &identity.principal,
+    }));
 }
