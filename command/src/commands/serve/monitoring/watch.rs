@@ -60,14 +60,16 @@ impl Inner {
     }
 }
 
-/// Where the gateway writes: what it keeps, and the audit trail.
+/// Where the gateway writes: what it keeps, the audit trail, the log and the stories.
 pub(super) fn written_folders(settings: &Settings) -> Vec<PathBuf> {
-    let trail = settings.audit.as_ref().and_then(|audit| audit.file.as_ref());
-    let trail = trail.and_then(|file| file.path.parent()).map(|folder| match folder.as_os_str().is_empty() {
+    let trail = settings.audit.as_ref().and_then(|audit| audit.file.as_ref()).map(|file| &file.path);
+    let log = settings.log.file.as_ref().map(|file| &file.path);
+    let files = trail.into_iter().chain(log).chain(&settings.telemetry.stories.file);
+    let folders = files.filter_map(|file| file.parent()).map(|folder| match folder.as_os_str().is_empty() {
         true => PathBuf::from("."),
         false => folder.to_owned(),
     });
-    settings.state_dir.clone().into_iter().chain(trail).collect()
+    settings.state_dir.clone().into_iter().chain(folders).collect()
 }
 
 /// How much room there is at a place: its name, how many bytes are free, and how many there are.
