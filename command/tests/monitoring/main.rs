@@ -7,6 +7,8 @@ mod http;
 #[path = "../identity/issuer.rs"]
 #[allow(dead_code)]
 mod issuer;
+#[path = "../identity/message_server.rs"]
+mod message_server;
 #[path = "../identity/rig.rs"]
 #[allow(dead_code)]
 mod rig;

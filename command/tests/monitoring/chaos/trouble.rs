@@ -1,13 +1,15 @@
 //! Servers of both eras over HTTP, and one that is a process, whose tools do whatever goes wrong in the world.
 
 use std::collections::HashMap;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+
+use crate::message_server::{serve, write};
 
 /// What a tool does.
 const TOOLS: [&str; 8] = ["fine", "slow", "dies", "garbage", "large", "flaky", "ask", "refuses"];
@@ -30,57 +32,20 @@ struct State {
 
 impl Trouble {
     pub(crate) fn start(is_modern: bool) -> Trouble {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let state = Arc::new(State::default());
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let state = state.clone();
-                std::thread::spawn(move || serve(&stream, is_modern, &state));
-            }
-        });
-        Trouble { address }
-    }
-}
-
-/// Answers the requests of a connection, until something goes wrong.
-fn serve(stream: &TcpStream, is_modern: bool, state: &State) {
-    let mut reader = BufReader::new(stream);
-    loop {
-        let (mut head, mut line) = (String::new(), String::new());
-        while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
-            head.push_str(&line.to_ascii_lowercase());
-            line.clear();
-        }
-        let length = head.lines().find_map(|line| line.strip_prefix("content-length:"));
-        let mut body = vec![0; length.and_then(|length| length.trim().parse().ok()).unwrap_or(0)];
-        if head.is_empty() || reader.read_exact(&mut body).is_err() {
-            return;
-        }
-        let message: Value = serde_json::from_slice(&body).unwrap_or_default();
-        let goes_on = match (head.starts_with("post"), message.get("id"), message.get("method")) {
-            (false, ..) => write(stream, 405, ""),
-            (true, Some(id), None) => {
+        let state = State::default();
+        let address = serve(move |stream, message| match (message.get("id"), message.get("method")) {
+            (Some(id), None) => {
                 // An answer to a question.
                 if let Some(waits) = state.asked.lock().unwrap().remove(&id.to_string()) {
                     let _ = waits.send(message["result"].clone());
                 }
                 write(stream, 202, "")
             }
-            (true, None, _) => write(stream, 202, ""),
-            (true, Some(id), Some(_)) => answer(stream, id, &message, is_modern, state),
-        };
-        if goes_on.is_none() {
-            return;
-        }
+            (None, _) => write(stream, 202, ""),
+            (Some(id), Some(_)) => answer(stream, id, &message, is_modern, &state),
+        });
+        Trouble { address }
     }
-}
-
-fn write(mut stream: &TcpStream, status: u16, body: &str) -> Option<()> {
-    let length = body.len();
-    let head =
-        format!("HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n");
-    stream.write_all((head + body).as_bytes()).ok()
 }
 
 fn answer(stream: &TcpStream, id: &Value, message: &Value, is_modern: bool, state: &State) -> Option<()> {
