@@ -15,6 +15,8 @@ use crate::router::Router;
 
 /// How long a server may take to answer whether it is there.
 const PROBE_WITHIN: Duration = Duration::from_secs(5);
+/// And how long one that has to start first, whatever its `start_timeout` says: somebody waits for it.
+const START_WITHIN: Duration = Duration::from_secs(25);
 
 /// Why nothing was done to a server. Its `Display` is a sentence for whoever runs the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +73,9 @@ impl Gateway {
     /// Returns why the new one does not answer, if it does not.
     pub async fn restart_server(&self, name: &str) -> Result<Option<String>, OperationError> {
         self.operate(name, |router, name| router.restart(name)).await?;
-        let answered = self.router.mounted(name)?.client.probe(PROBE_WITHIN).await;
+        let mount = self.router.mounted(name)?;
+        let within = mount.settings.options.init_timeout.min(START_WITHIN);
+        let answered = mount.client.probe(within).await;
         Ok(answered.err().map(|error| error.message))
     }
 

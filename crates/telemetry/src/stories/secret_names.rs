@@ -24,8 +24,9 @@ const PARTS: [&str; 15] = [
 /// Names that are secrets as a whole: as a part of others they mean something else.
 const WHOLE: [&str; 8] = ["auth", "xauth", "jwt", "pin", "otp", "totp", "pass", "sid"];
 
-/// Longer names are none.
+/// Names that are longer or shorter are none.
 const LONGEST_NAME: usize = 64;
+const SHORTEST_NAME: usize = 3;
 
 /// Whether what has this name is a secret.
 pub(super) fn is_secret(name: &str) -> bool {
@@ -94,7 +95,7 @@ fn value_of(line: &str, at: usize) -> Option<(usize, usize)> {
         let rest = &before[at..];
         &rest[rest.chars().next().map_or(0, char::len_utf8)..]
     });
-    if name.len() > LONGEST_NAME || !is_secret(name) {
+    if !(SHORTEST_NAME..=LONGEST_NAME).contains(&name.len()) || !is_secret(name) {
         return None;
     }
     let after = &line[at + 1..];

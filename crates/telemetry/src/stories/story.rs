@@ -15,6 +15,8 @@ use super::bodies::Body;
 
 /// How much of a text is kept, in characters.
 const LONGEST: usize = 1024;
+/// How much a client may say about itself for all of it to be kept, in bytes.
+const LONGEST_CLIENT: usize = 256;
 /// How many kinds of questions are named.
 const MOST_QUESTIONS: usize = 8;
 
@@ -188,7 +190,7 @@ fn attempts(notes: &Notes) -> impl Iterator<Item = &Attempt> {
 
 /// A copy of what a client says about itself, or only of its name, if that is long.
 fn client_info(said: &Json) -> Option<Box<str>> {
-    if said.len() <= LONGEST {
+    if said.len() <= LONGEST_CLIENT {
         return Some(said.as_str().into());
     }
     let mut name = ObjectWriter::new();
